@@ -1,0 +1,296 @@
+/**
+ * The aged cuckoo filter: a cuckoo filter (Fan, Andersen, Kaminsky, Mitzenmacher: Cuckoo Filter, 2014) whose entries know
+ * the generation they were added in.
+ *
+ *     entry:   [ fingerprint, f bits ][ generation modulo 2^a, a bits ]      fingerprint 0: empty
+ *     bucket:  four entries; the table is one run of bits, nothing is padded
+ *     window:  2^a - 2 generations; one more is being filled, one more is being swept out
+ *
+ * A key has two buckets, first and second, and lies in either as its fingerprint; second = H(fingerprint) - first modulo
+ * the number of buckets, which turns each into the other and works for any number of buckets (the paper's xor needs a
+ * power of two, and so up to twice the memory).
+ *
+ * Invariants:
+ * - A generation dies, all at once, when its newest key has left the window; entries of a dead one count as free.
+ * - Its number is used again only after a whole sweep of the table since it died: no entry comes back to life.
+ * - `add` looks for a free place (breadth first, so the way is short and never crosses itself) before it moves anything;
+ *   if there is none it throws FILTER_FULL and the table is as it was.
+ *
+ * Adding a key again only renews its generation. Two keys that share fingerprint and buckets share one entry, whose
+ * generation is that of the later one: the earlier key is remembered for longer, never shorter.
+ */
+import { FilterError } from '../filter-error.js'
+import { indexScale } from '../hashing/bit-array.js'
+import { hashKey, type Key, keyHash } from '../hashing/key-hash.js'
+import { checkSeed, type Seed, seedHigh, seedLow } from '../hashing/seed.js'
+import { BITS_MAX, invalid } from '../plain/sizing.js'
+import { PackedEntries } from './packed-entries.js'
+import type { WindowedFilter } from './windowed-filter.js'
+
+export interface AgedCuckooOptions {
+  /** How long a key is remembered, at least. */
+  readonly windowMs: number
+  /** Keys expected within one window, evenly: there is room for a few percent more, then `add` refuses. */
+  readonly entriesMax: number
+  readonly falsePositiveRateMax: number
+  readonly seed?: Seed
+}
+
+export function createAgedCuckoo(options: AgedCuckooOptions): AgedCuckoo {
+  return new AgedCuckoo(options)
+}
+
+const SLOTS_PER_BUCKET = 4
+// The share of places that may be taken. With four to a bucket a place is still found up to about 0.97.
+const LOAD_MAX = 0.95
+const ENTRY_BITS_MAX = 32
+// Two, 8, 32, 128, 512 buckets within 0, 1, 2, 3, 4 moves.
+const SEARCH_BUCKETS_MAX = 682
+const NOWHERE = -1
+
+// The search's queue, used by one `add` at a time: a bucket, the entry that would move into it, and where it was found.
+const searchBucket = new Int32Array(SEARCH_BUCKETS_MAX)
+const searchSlot = new Int32Array(SEARCH_BUCKETS_MAX)
+const searchParent = new Int32Array(SEARCH_BUCKETS_MAX)
+
+export class AgedCuckoo implements WindowedFilter {
+  readonly windowMs: number
+  readonly #fingerprintBits: number
+  readonly #ageBits: number
+  readonly #buckets: number
+  readonly #entries: PackedEntries
+  readonly #generationMs: number
+  readonly #sweepSlots: number
+  readonly #seedLow: number
+  readonly #seedHigh: number
+  /** By generation number, modulo 2^a: whether it is alive, and when its last key came in. */
+  readonly #isAlive: Uint8Array
+  readonly #newestMs: Float64Array
+  /** The generations alive: from oldest to current; none if oldest is above. */
+  #oldest = 0
+  #current = -1
+  #currentSinceMs = Number.NEGATIVE_INFINITY
+  #nowMs = Number.NEGATIVE_INFINITY
+  /** Slots below it have no entries of generations that were dead when the current one began. */
+  #swept: number
+
+  constructor(options: AgedCuckooOptions) {
+    const { windowMs, entriesMax } = options
+    if (!(Number.isFinite(windowMs) && windowMs > 0)) throw invalid(`windowMs must be a time above 0, not ${windowMs}.`)
+    const shape = agedCuckooShape(options)
+    const seed = checkSeed(options.seed ?? 0n)
+    const generations = 2 ** shape.ageBits - 2
+    this.windowMs = windowMs
+    this.#fingerprintBits = shape.fingerprintBits
+    this.#ageBits = shape.ageBits
+    this.#buckets = shape.buckets
+    this.#entries = new PackedEntries(shape.buckets * SLOTS_PER_BUCKET, shape.fingerprintBits + shape.ageBits)
+    this.#generationMs = windowMs / generations
+    this.#sweepSlots = Math.ceil((this.#entries.length * generations) / entriesMax)
+    this.#swept = this.#entries.length
+    this.#isAlive = new Uint8Array(2 ** shape.ageBits)
+    this.#newestMs = new Float64Array(2 ** shape.ageBits)
+    this.#seedLow = seedLow(seed)
+    this.#seedHigh = seedHigh(seed)
+  }
+
+  add(key: Key, nowMs: number): void {
+    this.#advance(nowMs)
+    this.#openGenerationIfDue()
+    hashKey(key, this.#seedLow, this.#seedHigh)
+    const fingerprint = this.#fingerprint(keyHash[1]!)
+    const first = ((keyHash[0]! >>> 0) * indexScale(this.#buckets)) >>> 0
+    const second = this.#otherBucket(first, fingerprint)
+    const slot = this.#placeFor(fingerprint, first, second)
+    if (slot === NOWHERE) throw this.#full()
+    this.#entries.write(slot, (fingerprint << this.#ageBits) | this.#number(this.#current))
+    this.#newestMs[this.#number(this.#current)] = this.#nowMs
+    this.#sweep(this.#sweepSlots)
+  }
+
+  has(key: Key, nowMs: number): boolean {
+    this.#advance(nowMs)
+    hashKey(key, this.#seedLow, this.#seedHigh)
+    const fingerprint = this.#fingerprint(keyHash[1]!)
+    const first = ((keyHash[0]! >>> 0) * indexScale(this.#buckets)) >>> 0
+    if (this.#slotOf(fingerprint, first) !== NOWHERE) return true
+    return this.#slotOf(fingerprint, this.#otherBucket(first, fingerprint)) !== NOWHERE
+  }
+
+  /** Two buckets are compared; an entry in them that is alive matches by chance once in 2^f - 1. */
+  estimatedRate(): number {
+    const slots = this.#entries.length
+    let alive = 0
+    for (let slot = 0; slot < slots; slot++) if (!this.#isFree(this.#entries.read(slot))) alive++
+    return 1 - (1 - 1 / (2 ** this.#fingerprintBits - 1)) ** ((2 * SLOTS_PER_BUCKET * alive) / slots)
+  }
+
+  sizeBytes(): number {
+    return this.#entries.sizeBytes
+  }
+
+  /** Marks the generations dead whose newest key has left the window. */
+  #advance(nowMs: number): void {
+    if (nowMs > this.#nowMs) this.#nowMs = nowMs
+    while (
+      this.#oldest <= this.#current &&
+      this.#nowMs - this.#newestMs[this.#number(this.#oldest)]! >= this.windowMs
+    ) {
+      this.#isAlive[this.#number(this.#oldest)] = 0
+      this.#oldest++
+    }
+  }
+
+  #openGenerationIfDue(): void {
+    if (this.#oldest > this.#current) {
+      this.#entries.clear()
+      this.#swept = this.#entries.length
+    } else {
+      // The number after the next one must be dead already, so that a whole sweep lies between its death and its use.
+      const isNumberFree = this.#current + 2 - this.#oldest < this.#isAlive.length
+      if (this.#nowMs - this.#currentSinceMs < this.#generationMs || !isNumberFree) return
+      this.#sweep(Number.POSITIVE_INFINITY)
+      this.#swept = 0
+    }
+    this.#current++
+    this.#currentSinceMs = this.#nowMs
+    this.#isAlive[this.#number(this.#current)] = 1
+    this.#newestMs[this.#number(this.#current)] = this.#nowMs
+  }
+
+  /** Empties the dead entries of the next so many slots. */
+  #sweep(slots: number): void {
+    const end = Math.min(this.#entries.length, this.#swept + slots)
+    for (let slot = this.#swept; slot < end; slot++) {
+      const entry = this.#entries.read(slot)
+      if (entry !== 0 && this.#isFree(entry)) this.#entries.write(slot, 0)
+    }
+    this.#swept = end
+  }
+
+  /** Where the fingerprint is or may go; makes room if it must. */
+  #placeFor(fingerprint: number, first: number, second: number): number {
+    const found = this.#slotOf(fingerprint, first)
+    if (found !== NOWHERE) return found
+    const foundElsewhere = this.#slotOf(fingerprint, second)
+    if (foundElsewhere !== NOWHERE) return foundElsewhere
+    const free = this.#freeSlot(first)
+    if (free !== NOWHERE) return free
+    const freeElsewhere = this.#freeSlot(second)
+    return freeElsewhere !== NOWHERE ? freeElsewhere : this.#makeRoom(first, second)
+  }
+
+  #slotOf(fingerprint: number, bucket: number): number {
+    const end = (bucket + 1) * SLOTS_PER_BUCKET
+    for (let slot = bucket * SLOTS_PER_BUCKET; slot < end; slot++) {
+      const entry = this.#entries.read(slot)
+      if (entry >>> this.#ageBits === fingerprint && !this.#isFree(entry)) return slot
+    }
+    return NOWHERE
+  }
+
+  #freeSlot(bucket: number): number {
+    const end = (bucket + 1) * SLOTS_PER_BUCKET
+    for (let slot = bucket * SLOTS_PER_BUCKET; slot < end; slot++)
+      if (this.#isFree(this.#entries.read(slot))) return slot
+    return NOWHERE
+  }
+
+  /** Empties a slot in one of two full buckets, if moves along some way end at a free one; otherwise changes nothing. */
+  #makeRoom(first: number, second: number): number {
+    searchBucket[0] = first
+    searchBucket[1] = second
+    searchParent[0] = searchParent[1] = NOWHERE
+    let queued = 2
+    for (let node = 0; node < queued; node++) {
+      const bucket = searchBucket[node]!
+      for (let i = 0; i < SLOTS_PER_BUCKET; i++) {
+        const slot = bucket * SLOTS_PER_BUCKET + i
+        const target = this.#otherBucket(bucket, this.#entries.read(slot) >>> this.#ageBits)
+        const free = this.#freeSlot(target)
+        if (free !== NOWHERE) return this.#moveAlong(node, slot, free)
+        if (queued === SEARCH_BUCKETS_MAX) continue
+        searchBucket[queued] = target
+        searchSlot[queued] = slot
+        searchParent[queued++] = node
+      }
+    }
+    return NOWHERE
+  }
+
+  /** Moves `slot`'s entry to `free`, the one before it on the way to `slot`, and so on; says which slot is free at last. */
+  #moveAlong(node: number, slot: number, free: number): number {
+    this.#entries.write(free, this.#entries.read(slot))
+    let emptied = slot
+    for (let at = node; searchParent[at] !== NOWHERE; at = searchParent[at]!) {
+      this.#entries.write(emptied, this.#entries.read(searchSlot[at]!))
+      emptied = searchSlot[at]!
+    }
+    return emptied
+  }
+
+  #isFree(entry: number): boolean {
+    return entry >>> this.#ageBits === 0 || this.#isAlive[this.#number(entry)] === 0
+  }
+
+  #number(generation: number): number {
+    return generation & (this.#isAlive.length - 1)
+  }
+
+  /** Never 0, which marks an empty slot. */
+  #fingerprint(h1: number): number {
+    return (1 + (h1 >>> 0) * indexScale(2 ** this.#fingerprintBits - 1)) >>> 0
+  }
+
+  #otherBucket(bucket: number, fingerprint: number): number {
+    const mixed = Math.imul(fingerprint, 0x9e3779b1)
+    const sum = ((Math.imul(mixed ^ (mixed >>> 15), 0x85ebca6b) >>> 0) * indexScale(this.#buckets)) >>> 0
+    return sum >= bucket ? sum - bucket : sum - bucket + this.#buckets
+  }
+
+  #full(): FilterError {
+    return new FilterError(
+      'FILTER_FULL',
+      `No place is left among ${this.#entries.length} for keys of the last ${this.windowMs} ms. ` +
+        'Create the filter with a higher entriesMax, or slow the writers down.',
+    )
+  }
+}
+
+interface AgedCuckooShape {
+  readonly fingerprintBits: number
+  readonly ageBits: number
+  readonly buckets: number
+}
+
+/** More bits of age mean longer entries, but fewer that are kept beyond the window. */
+function agedCuckooShape(options: AgedCuckooOptions): AgedCuckooShape {
+  const { entriesMax, falsePositiveRateMax: rate } = options
+  if (!Number.isFinite(entriesMax) || entriesMax < 1) {
+    throw invalid(`entriesMax must be a number of entries, 1 or more, not ${entriesMax}.`)
+  }
+  if (!(rate > 0 && rate < 1)) {
+    throw invalid(`falsePositiveRateMax must lie between 0 and 1, such as 0.01 for 1%, not ${rate}.`)
+  }
+  const fingerprintBits = Math.ceil(Math.log2(1 + (2 * SLOTS_PER_BUCKET * LOAD_MAX) / rate))
+  const shapes = [2, 3, 4, 5].map(ageBits => shapeOf(entriesMax, fingerprintBits, ageBits))
+  const best = shapes.reduce((a, b) => (tableBits(b) < tableBits(a) ? b : a))
+  if (fingerprintBits + best.ageBits > ENTRY_BITS_MAX || tableBits(best) > BITS_MAX) {
+    throw invalid(
+      `${entriesMax} entries at a rate of ${rate} need ${fingerprintBits + best.ageBits} bits each and ` +
+        `${tableBits(best)} in all; there are at most ${ENTRY_BITS_MAX} and ${BITS_MAX}. Pass fewer entries or a higher rate.`,
+    )
+  }
+  return best
+}
+
+/** Besides the window's keys there are those of the generation being filled. Small tables need a little more room. */
+function shapeOf(entriesMax: number, fingerprintBits: number, ageBits: number): AgedCuckooShape {
+  const generations = 2 ** ageBits - 2
+  const entries = entriesMax + Math.ceil(entriesMax / generations)
+  return { fingerprintBits, ageBits, buckets: Math.ceil(entries / LOAD_MAX / SLOTS_PER_BUCKET) + 4 }
+}
+
+function tableBits({ fingerprintBits, ageBits, buckets }: AgedCuckooShape): number {
+  return buckets * SLOTS_PER_BUCKET * (fingerprintBits + ageBits)
+}
