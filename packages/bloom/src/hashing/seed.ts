@@ -10,7 +10,7 @@ export function checkSeed(seed: unknown): Seed {
   if (typeof seed === 'bigint' && seed >= 0n && seed < 1n << 64n) return seed
   throw new FilterError(
     'FILTER_OPTIONS_INVALID',
-    `seed must be a bigint from 0n to 2n ** 64n - 1n, not ${String(seed)}.`,
+    `seed must be a bigint from 0n to 2n ** 64n - 1n, not ${typeof seed === 'bigint' ? seed : `a ${typeof seed}`}.`,
   )
 }
 

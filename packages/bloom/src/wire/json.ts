@@ -46,8 +46,8 @@ export function partsFromJson(json: unknown, kindWanted: FilterKind, options: De
   if (typeof json !== 'object' || json === null) throw malformed('it is not a JSON object')
   const { format, version, kind, bits, hashes, bitsPerPlace, seed, count, payload } = json as Partial<FilterJson>
   if (format !== 'freshet-filter') throw malformed('its "format" is not "freshet-filter"')
-  if (version !== 1) throw malformed(`its "version" is ${String(version)}; this library reads version 1`)
-  if (kind !== 'bloom' && kind !== 'counting') throw malformed(`its "kind" is ${String(kind)}`)
+  if (version !== 1) throw malformed('its "version" is not 1, the one that this library reads')
+  if (kind !== 'bloom' && kind !== 'counting') throw malformed('its "kind" is neither "bloom" nor "counting"')
   if (typeof seed !== 'string' || !/^[0-9a-f]{16}$/.test(seed))
     throw malformed('its "seed" is not 16 hexadecimal digits')
   if (typeof payload !== 'string') throw malformed('its "payload" is not a string')

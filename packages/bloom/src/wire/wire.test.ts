@@ -118,6 +118,13 @@ describe('decoding hostile input', () => {
     )
   })
 
+  it('is not misled by JSON that cannot be turned into text', () => {
+    const valid = bloomToJson(filterOf('a'))
+    for (const field of Object.keys(valid)) {
+      expectRefusal(() => bloomFromJson({ ...valid, [field]: { toString: [], valueOf: 1 } }))
+    }
+  })
+
   it('refuses a header that calls for more than the limit before taking the memory', () => {
     const encoded = encodeBloom(createBloom({ bits: 8 * 1001, hashes: 1 }))
     expect(() => decodeBloom(encoded, { sizeBytesMax: 1000 })).toThrow(

@@ -1,0 +1,34 @@
+/** Installs packages on Debian as root. The output of apt-get is long, so it is only shown when it fails. */
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+
+export function canInstall(): boolean {
+  return process.getuid?.() === 0 && existsSync('/usr/bin/apt-get')
+}
+
+/** Ends also when a step fails: whoever calls looks for what was to be installed. */
+export async function installPackages(packages: readonly string[], say: (line: string) => void): Promise<void> {
+  const steps = [['update'], ['install', '-y', '--no-install-recommends', ...packages]]
+  for (const step of steps) {
+    say(`  apt-get ${step.join(' ')}`)
+    const { exitCode, output } = await aptGet(step)
+    if (exitCode !== 0) say(`  apt-get ${step[0]} failed (${exitCode}):\n${output.trimEnd().replace(/^/gm, '    ')}`)
+  }
+}
+
+function aptGet(args: readonly string[]): Promise<{ exitCode: number | string; output: string }> {
+  return new Promise(resolve => {
+    const child = spawn('apt-get', ['-q', ...args], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+    })
+    let output = ''
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', text => {
+        output += text
+      })
+    }
+    child.once('error', error => resolve({ exitCode: 'not started', output: error.message }))
+    child.once('close', (code, killedBy) => resolve({ exitCode: code ?? killedBy ?? 'unknown', output }))
+  })
+}

@@ -1,0 +1,33 @@
+/** What came of a test run, counted in test cases, and the one line that says so. */
+import type { TestRunResult } from 'vitest/node'
+
+export interface Outcome {
+  readonly passed: number
+  readonly failed: number
+  readonly skipped: number
+}
+
+export function countOutcome({ testModules, unhandledErrors }: TestRunResult): Outcome {
+  let passed = 0
+  let skipped = 0
+  // An error that belongs to no case still is a failure, and must not read as "0 failed".
+  let failed = unhandledErrors.length
+  for (const module of testModules) {
+    for (const suite of [module, ...module.children.allSuites()]) failed += suite.errors().length
+    for (const { state } of [...module.children.allTests()].map(test => test.result())) {
+      if (state === 'passed') passed++
+      else if (state === 'skipped') skipped++
+      else failed++ // 'pending' is a case that never ended.
+    }
+  }
+  return { passed, failed, skipped }
+}
+
+export function lastLine({ passed, failed, skipped }: Outcome): string {
+  return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`
+}
+
+/** A run in which nothing ran proves nothing. */
+export function isSuccess({ passed, failed }: Outcome): boolean {
+  return failed === 0 && passed > 0
+}

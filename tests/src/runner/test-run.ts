@@ -1,0 +1,56 @@
+/**
+ * One test run: makes sure that what the tests start is installed, runs vitest, and ends with one plain line,
+ * `N passed, N failed`. Started by `run.ts` with the arguments for vitest.
+ */
+import { fileURLToPath } from 'node:url'
+import { createVitest, parseCLI, TestsNotFoundError, type Vitest } from 'vitest/node'
+import { canInstall, installPackages } from './debian.js'
+import { countOutcome, isSuccess, lastLine, type Outcome } from './outcome.js'
+import { type Missing, provideServices, SKIP_VARIABLE, services } from './services.js'
+
+const NOTHING: Outcome = { passed: 0, failed: 0, skipped: 0 }
+const repository = fileURLToPath(new URL('../../../', import.meta.url))
+
+const outcome = await run(process.argv.slice(2))
+console.log(lastLine(outcome))
+process.exit(isSuccess(outcome) ? 0 : 1)
+
+async function run(args: readonly string[]): Promise<Outcome> {
+  let vitest: Vitest | undefined
+  try {
+    const { filter, options } = parseCLI(['vitest', 'run', ...args])
+    vitest = await createVitest('test', { root: repository, ...options, run: true, watch: false })
+    const missing = await provide(vitest.projects.map(project => project.name))
+    const counted = await runVitest(vitest, filter)
+    return { ...counted, failed: counted.failed + missing.failed.length }
+  } catch (error) {
+    console.error(error)
+    return { ...NOTHING, failed: 1 }
+  } finally {
+    await vitest?.close()
+  }
+}
+
+async function provide(suites: readonly string[]): Promise<Missing> {
+  const say = (line: string) => console.log(line)
+  const missing = await provideServices(services, suites, {
+    isCi: process.env.CI === 'true',
+    canInstall: canInstall(),
+    install: packages => installPackages(packages, say),
+    say,
+  })
+  // Read by the tests, through `reasonToSkip`.
+  process.env[SKIP_VARIABLE] = missing.leftOut.join(',')
+  return missing
+}
+
+async function runVitest(vitest: Vitest, filter: string[]): Promise<Outcome> {
+  try {
+    const counted = countOutcome(await vitest.start(filter))
+    // Vitest also fails a run for what is no test, such as a global teardown, and says so only in the exit code.
+    return process.exitCode && counted.failed === 0 ? { ...counted, failed: 1 } : counted
+  } catch (error) {
+    if (error instanceof TestsNotFoundError) return NOTHING
+    throw error
+  }
+}

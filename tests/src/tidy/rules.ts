@@ -1,0 +1,27 @@
+/** All tidy rules, in the order they are reported. A new rule also needs a planted violation, or its test fails. */
+import type { Rule } from './rule.js'
+import { deadFiles } from './rules/dead-files.js'
+import { errorCodes } from './rules/error-codes.js'
+import { importArrows } from './rules/import-arrows.js'
+import { leftovers } from './rules/leftovers.js'
+import { names } from './rules/names.js'
+import { purity } from './rules/purity.js'
+import { registryAddresses } from './rules/registry-addresses.js'
+import { runtimeDependencies } from './rules/runtime-dependencies.js'
+import { sizes } from './rules/sizes.js'
+import { skippedTests } from './rules/skipped-tests.js'
+import { starExports } from './rules/star-exports.js'
+
+export const rules: readonly Rule[] = [
+  { claim: 'imports follow the arrows between rooms', check: importArrows },
+  { claim: 'the pure rooms have no clock, no randomness and no Node', check: purity },
+  { claim: 'the pure rooms have no run-time dependency', check: runtimeDependencies },
+  { claim: 'error codes and docs/errors.md agree', check: errorCodes },
+  { claim: 'every source file is reached', check: deadFiles },
+  { claim: 'every name says something', check: names },
+  { claim: 'no file is too long', check: sizes },
+  { claim: 'exports are listed by name', check: starExports },
+  { claim: 'a test that is switched off says why', check: skippedTests },
+  { claim: 'nothing is left for later', check: leftovers },
+  { claim: 'no file carries the address of a registry', check: registryAddresses },
+]

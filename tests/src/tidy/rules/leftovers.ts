@@ -1,0 +1,20 @@
+/** Nothing is left for later in the tree: a reminder is done, or becomes an issue, before the change goes in. */
+import { isCode } from '../rooms.js'
+import { type Finding, findEach, type SourceFile } from '../rule.js'
+import { scanSource } from '../scan/scan-source.js'
+
+const REMINDER = /\b(?:TODO|FIXME|XXX)\b/g
+
+export function leftovers(files: readonly SourceFile[]): Finding[] {
+  return files
+    .filter(file => !/\.(?:json|svg)$/.test(file.path))
+    .flatMap(file =>
+      findEach(
+        file,
+        // In code only comments count: a string may well be about reminders.
+        isCode(file.path) ? scanSource(file.text).comments : file.text,
+        REMINDER,
+        match => `${match[0]} is left over. Do it now, or open an issue and delete the note.`,
+      ),
+    )
+}

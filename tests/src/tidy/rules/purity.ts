@@ -1,0 +1,72 @@
+/**
+ * The pure rooms decide, the edge acts: time and randomness come in as arguments, so that a protocol runs the same in a
+ * test, in the simulator and in production. Tests of these rooms may do as they like.
+ */
+import { builtinModules } from 'node:module'
+import { isCode, isTest, roomOf } from '../rooms.js'
+import { type Finding, findEach, type SourceFile } from '../rule.js'
+import { scanImports } from '../scan/scan-imports.js'
+import { scanSource } from '../scan/scan-source.js'
+
+const PURE_ROOMS = ['bloom', 'protocol', 'core']
+
+const CLOCKS = anyGlobal([
+  ...['Date.now', 'new Date', 'Date(', 'performance.', 'Temporal.Now', 'AbortSignal.timeout'],
+  ...['setTimeout', 'setInterval', 'setImmediate', 'queueMicrotask', 'requestAnimationFrame', 'requestIdleCallback'],
+  ...['process.hrtime', 'process.nextTick', 'process.uptime'],
+])
+const RANDOMNESS = anyGlobal([
+  'Math.random',
+  'crypto.getRandomValues',
+  'crypto.randomUUID',
+  'getRandomValues',
+  'randomUUID',
+])
+
+export function purity(files: readonly SourceFile[]): Finding[] {
+  return files.filter(file => isPureCode(file.path)).flatMap(file => checkFile(file))
+}
+
+function isPureCode(path: string): boolean {
+  return PURE_ROOMS.includes(roomOf(path)?.name ?? '') && isCode(path) && !isTest(path)
+}
+
+function checkFile(file: SourceFile): Finding[] {
+  const { code } = scanSource(file.text)
+  return [
+    ...findEach(
+      file,
+      code,
+      CLOCKS,
+      match => `${named(match)} reads a clock. Take the time as an argument, such as nowMs.`,
+    ),
+    ...findEach(
+      file,
+      code,
+      RANDOMNESS,
+      match => `${named(match)} draws randomness. Take the random number or seed as an argument.`,
+    ),
+    ...scanImports(file.text)
+      .filter(found => isBuiltin(found.specifier))
+      .map(({ specifier, line }) => ({
+        path: file.path,
+        line,
+        message: `'${specifier}' only exists in Node. Take what it does as an argument, and let the edge import it.`,
+      })),
+  ]
+}
+
+function isBuiltin(specifier: string): boolean {
+  return specifier.startsWith('node:') || builtinModules.includes(specifier)
+}
+
+/** Matches these globals, also through globalThis, but not a method of the same name, such as `clock.setTimeout`. */
+function anyGlobal(names: readonly string[]): RegExp {
+  const ends = names.map(name => name.replace(/[.(]/g, '\\$&') + (/\w$/.test(name) ? '\\b' : ''))
+  return new RegExp(String.raw`(?<![\w$#]|(?<!\bglobalThis)\.)(?:${ends.join('|')})`, 'g')
+}
+
+/** What was matched, without a bracket or dot at its end. */
+function named(match: RegExpMatchArray): string {
+  return match[0].replace(/[(.]$/, '')
+}

@@ -1,0 +1,25 @@
+/** The tree installs from whichever npm registry the machine is set up for, so no file carries the address of one. */
+import { type Finding, findEach, type SourceFile } from '../rule.js'
+
+const LOCKED = /"resolved":\s*"(?:https?|git)[^"]*"/g
+const CONFIGURED = /^\s*(?:@[\w-]+:)?registry\s*=.*$|^\s*\/\/[^\s]+:_auth.*$/gm
+const WRITTEN = /https?:\/\/registry\.[\w.-]+/g
+
+export function registryAddresses(files: readonly SourceFile[]): Finding[] {
+  return files.flatMap(file => {
+    if (file.path.endsWith('package-lock.json')) {
+      return findEach(file, file.text, LOCKED, () => HOW_TO_LOCK)
+    }
+    const pattern = file.path.endsWith('.npmrc') ? CONFIGURED : WRITTEN
+    return findEach(
+      file,
+      file.text,
+      pattern,
+      match =>
+        `'${match[0].trim()}' ties the tree to one registry. Delete it; it belongs in the machine's own npm settings.`,
+    )
+  })
+}
+
+const HOW_TO_LOCK =
+  'The lock file carries an address. Make it anew: `npm install --package-lock-only --omit-lockfile-registry-resolved`.'

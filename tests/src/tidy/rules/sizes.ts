@@ -1,0 +1,16 @@
+/** No file of code is longer than somebody reads in one go. (The length of functions is the linter's.) */
+import { isCode } from '../rooms.js'
+import type { Finding, SourceFile } from '../rule.js'
+
+const LINES_MAX = 500
+
+export function sizes(files: readonly SourceFile[]): Finding[] {
+  return files
+    .filter(file => isCode(file.path) || /\.(?:css|html)$/.test(file.path))
+    .map(file => ({ path: file.path, lines: file.text.trimEnd().split('\n').length }))
+    .filter(({ lines }) => lines > LINES_MAX)
+    .map(({ path, lines }) => ({
+      path,
+      message: `${lines} lines are more than ${LINES_MAX}. Split it by purpose into files with a name of their own.`,
+    }))
+}

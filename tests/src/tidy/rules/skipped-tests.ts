@@ -1,0 +1,21 @@
+/** A test that is switched off says why, in a comment on the line above. */
+import { isTest } from '../rooms.js'
+import { type Finding, findEach, type SourceFile } from '../rule.js'
+import { scanSource } from '../scan/scan-source.js'
+
+const SWITCH = /\b(?:it|test|describe|suite|bench)(?:\s*\.\s*\w+)*?\s*\.\s*(only|skip)\s*[.(]/g
+
+export function skippedTests(files: readonly SourceFile[]): Finding[] {
+  return files
+    .filter(file => isTest(file.path))
+    .flatMap(file => {
+      const { code, comments } = scanSource(file.text)
+      const commentLines = comments.split('\n')
+      return findEach(
+        file,
+        code,
+        SWITCH,
+        match => `.${match[1]} without a reason. Remove it, or say why in a comment on the line above.`,
+      ).filter(finding => (commentLines[finding.line! - 2] ?? '').trim() === '')
+    })
+}
