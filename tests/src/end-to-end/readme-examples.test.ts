@@ -15,7 +15,10 @@ describe.each(['README.md', 'packages/bloom/README.md'])('%s', path => {
 
   it.each(blocks)('prints what it promises:\n%s', block => {
     const promised = [...block.matchAll(/^console\.log\(.*\) \/\/ (.*)$/gm)].map(match => match[1])
-    const printed = execFileSync(process.execPath, ['--input-type=module', '--eval', block], { cwd: root, encoding: 'utf8' })
+    const printed = execFileSync(process.execPath, ['--input-type=module', '--eval', block], {
+      cwd: root,
+      encoding: 'utf8',
+    })
     expect(promised.length).toBeGreaterThan(0)
     expect(printed.trimEnd().split('\n')).toEqual(promised)
   })

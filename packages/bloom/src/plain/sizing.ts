@@ -26,9 +26,7 @@ export function sizeFor(
   if (!Number.isFinite(entriesMax) || entriesMax < 1) {
     throw invalid(`entriesMax must be a number of entries, 1 or more, not ${entriesMax}.`)
   }
-  if (!(falsePositiveRateMax > 0 && falsePositiveRateMax < 1)) {
-    throw invalid(`falsePositiveRateMax must lie between 0 and 1, such as 0.01 for 1%, not ${falsePositiveRateMax}.`)
-  }
+  checkRate(falsePositiveRateMax)
   const bitsLeast = (-entriesMax * Math.log(falsePositiveRateMax)) / Math.LN2 ** 2
   const hashesBest = Math.min(HASHES_MAX, Math.max(1, Math.round(-Math.log2(falsePositiveRateMax))))
   let hashes = 1
@@ -59,6 +57,11 @@ export function checkSize(bits: number, hashes: number): FilterSize {
     throw invalid(`hashes must be a whole number from 1 to ${HASHES_MAX}, not ${hashes}.`)
   }
   return { bits, hashes }
+}
+
+export function checkRate(falsePositiveRateMax: number): void {
+  if (falsePositiveRateMax > 0 && falsePositiveRateMax < 1) return
+  throw invalid(`falsePositiveRateMax must lie between 0 and 1, such as 0.01 for 1%, not ${falsePositiveRateMax}.`)
 }
 
 function bitsWith(entries: number, rate: number, hashes: number): number {

@@ -1,6 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type AgePartitionedBloomOptions, createAgePartitionedBloom } from './age-partitioned-bloom.js'
+import {
+  type AgePartitionedBloom,
+  type AgePartitionedBloomOptions,
+  createAgePartitionedBloom,
+} from './age-partitioned-bloom.js'
 
 const OPTIONS = { windowMs: 1000, entriesMax: 1000, falsePositiveRateMax: 0.01, seed: 7n }
 const PROBES = 400_000
@@ -22,8 +26,7 @@ describe('an age-partitioned filter', () => {
           latestMs = Math.max(latestMs, nowMs)
           filter.has('a call that shows it the time', nowMs)
           for (const key of keys) {
-            filter.add(`${key}`, nowMs)
-            addedMs.set(`${key}`, latestMs)
+            if (isAdded(filter, `${key}`, nowMs)) addedMs.set(`${key}`, latestMs)
           }
           const young = [...addedMs].filter(([, atMs]) => latestMs - atMs < OPTIONS.windowMs)
           expect(young.filter(([key]) => !filter.has(key, nowMs))).toEqual([])
@@ -82,3 +85,14 @@ describe('an age-partitioned filter', () => {
     )
   })
 })
+
+/** A filter that is full says so, and then the key is not in it. */
+function isAdded(filter: AgePartitionedBloom, key: string, nowMs: number): boolean {
+  try {
+    filter.add(key, nowMs)
+    return true
+  } catch (error) {
+    expect(error).toMatchObject({ code: 'FILTER_FULL' })
+    return false
+  }
+}

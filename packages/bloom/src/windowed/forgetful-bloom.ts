@@ -24,7 +24,7 @@
  */
 import { hashKey, type Key, keyHash } from '../hashing/key-hash.js'
 import { checkSeed, type Seed, seedHigh, seedLow, sliceSalt } from '../hashing/seed.js'
-import { checkSize, expectedRate, type FilterSize, invalid } from '../plain/sizing.js'
+import { checkRate, checkSize, expectedRate, type FilterSize, invalid } from '../plain/sizing.js'
 import { Slice } from './slice.js'
 import type { WindowedFilter } from './windowed-filter.js'
 
@@ -282,9 +282,7 @@ function resolveAdaptation(
   refreshMs: number,
 ): Required<AdaptationOptions> {
   const { falsePositiveRateMax, windowMs } = options
-  if (!(falsePositiveRateMax > 0 && falsePositiveRateMax < 1)) {
-    throw invalid(`adaptation.falsePositiveRateMax must lie between 0 and 1, not ${falsePositiveRateMax}.`)
-  }
+  checkRate(falsePositiveRateMax)
   if (!((pastFilters + 1) * refreshMs > windowMs)) {
     throw invalid(
       `${pastFilters} past filters refreshed every ${refreshMs} ms remember ${(pastFilters + 1) * refreshMs} ms, ` +

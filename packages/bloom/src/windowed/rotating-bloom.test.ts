@@ -51,7 +51,7 @@ describe('a rotating filter', () => {
     [{ slices: 1 }, '2 or more'],
     [{ slices: 4, slicesMax: 3 }, 'slicesMax'],
     [{ entriesMax: -1 }, 'entriesMax'],
-    [{ falsePositiveRateMax: 1 }, 'between 0 and 1'],
+    [{ falsePositiveRateMax: 2 }, 'between 0 and 1, such as 0.01 for 1%, not 2.'],
   ])('refuses %o and says what to pass', (options, words) => {
     expect(() => createRotatingBloom({ ...OPTIONS, ...options })).toThrow(
       expect.objectContaining({ code: 'FILTER_OPTIONS_INVALID', message: expect.stringContaining(words) }),

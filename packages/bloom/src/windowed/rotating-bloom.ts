@@ -17,7 +17,7 @@
 import { FilterError } from '../filter-error.js'
 import { hashKey, type Key, keyHash } from '../hashing/key-hash.js'
 import { checkSeed, type Seed, seedHigh, seedLow, sliceSalt } from '../hashing/seed.js'
-import { type FilterSize, invalid, sizeFor } from '../plain/sizing.js'
+import { checkRate, type FilterSize, invalid, sizeFor } from '../plain/sizing.js'
 import { Slice } from './slice.js'
 import type { WindowedFilter } from './windowed-filter.js'
 
@@ -56,6 +56,7 @@ export class RotatingBloom implements WindowedFilter {
   constructor(options: RotatingBloomOptions) {
     const { windowMs, entriesMax, falsePositiveRateMax } = options
     if (!(Number.isFinite(windowMs) && windowMs > 0)) throw invalid(`windowMs must be a time above 0, not ${windowMs}.`)
+    checkRate(falsePositiveRateMax)
     const slices = options.slices ?? bestSliceCount(entriesMax, falsePositiveRateMax)
     if (!Number.isInteger(slices) || slices < 2)
       throw invalid(`slices must be a whole number, 2 or more, not ${slices}.`)

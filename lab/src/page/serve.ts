@@ -1,0 +1,44 @@
+/**
+ * The door of `npm start`: serves the filter page to this machine only.
+ *
+ * The exit code is 0 after Ctrl-C, 1 if the port cannot be had, 2 if the command line was wrong.
+ */
+import type { AddressInfo } from 'node:net'
+import { UsageError } from '../harness/usage-error.js'
+import { listPageFiles } from './page-files.js'
+import { createPageServer } from './page-server.js'
+import { readPort } from './serve-arguments.js'
+
+function serve(port: number): void {
+  const server = createPageServer(listPageFiles())
+  server.on('error', (error: NodeJS.ErrnoException) => fail(1, refusal(error, port)))
+  server.listen(port, '127.0.0.1', () => {
+    const { port: portTaken } = server.address() as AddressInfo
+    console.log(`Freshet filter page: http://localhost:${portTaken} (Ctrl-C stops it)`)
+  })
+  const stop = () => {
+    server.close()
+    // Browsers keep connections open for minutes; nothing is lost by cutting them.
+    server.closeAllConnections()
+  }
+  process.once('SIGINT', stop).once('SIGTERM', stop)
+}
+
+function refusal(error: NodeJS.ErrnoException, port: number): string {
+  const another = `Choose another one: npm start -- --port ${(port % 65_535) + 1}`
+  if (error.code === 'EADDRINUSE') return `Port ${port} is taken by another program. ${another}`
+  if (error.code === 'EACCES') return `Port ${port} may not be used by this account. ${another}`
+  return `The page cannot be served on port ${port}: ${error.message}. ${another}`
+}
+
+function fail(exitCode: number, message: string): void {
+  console.error(message)
+  process.exitCode = exitCode
+}
+
+try {
+  serve(readPort(process.argv.slice(2), process.env))
+} catch (error) {
+  if (!(error instanceof UsageError)) throw error
+  fail(2, error.message)
+}

@@ -1,0 +1,66 @@
+/** `npm start` without the build: the server of the filter page as a process of its own. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+
+const SERVE = fileURLToPath(import.meta.resolve('@freshet/lab/dist/page/serve.js'))
+/** A server that has not ended by then is killed. */
+const STOP_MS_MAX = 5000
+const REFUSAL_MS_MAX = 20_000
+
+export interface ServedPage {
+  readonly port: number
+  readonly url: string
+  /** Ends the process as Ctrl-C does; says its exit code, or null if it had to be killed. */
+  stop(): Promise<number | null>
+}
+
+type Environment = Readonly<Record<string, string>>
+
+/** Serves on a port that is free. */
+export async function servePage(): Promise<ServedPage> {
+  const child = spawnServe(['--port', '0'])
+  const ended = exitOf(child)
+  const line = await Promise.race([firstLine(child), ended])
+  const port = /http:\/\/localhost:(\d+) \(Ctrl-C stops it\)$/.exec(String(line))?.[1]
+  if (!port) throw new Error(`The page was not served (${line}): ${await text(child.stderr!)}`)
+  return { port: Number(port), url: `http://localhost:${port}`, stop: () => stop(child, ended) }
+}
+
+/** Runs it where it is expected to refuse. */
+export async function refusalOf(
+  args: readonly string[],
+  environment: Environment = {},
+): Promise<{ exitCode: number | null; message: string }> {
+  const child = spawnServe(args, environment, REFUSAL_MS_MAX)
+  const [message, exitCode] = await Promise.all([text(child.stderr!), exitOf(child)])
+  return { exitCode, message }
+}
+
+function spawnServe(args: readonly string[], environment: Environment = {}, timeout?: number): ChildProcess {
+  return spawn(process.execPath, [SERVE, ...args], {
+    env: { PATH: process.env.PATH, ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout,
+  })
+}
+
+async function stop(child: ChildProcess, ended: Promise<number | null>): Promise<number | null> {
+  const deadline = setTimeout(() => child.kill('SIGKILL'), STOP_MS_MAX)
+  child.kill('SIGINT')
+  const exitCode = await ended
+  clearTimeout(deadline)
+  return exitCode
+}
+
+async function firstLine(child: ChildProcess): Promise<string> {
+  const [line] = await once(createInterface(child.stdout!), 'line')
+  return line
+}
+
+async function exitOf(child: ChildProcess): Promise<number | null> {
+  const [exitCode] = await once(child, 'exit')
+  return exitCode
+}
