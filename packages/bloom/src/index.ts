@@ -24,7 +24,7 @@ export {
 } from './windowed/forgetful-bloom.js'
 export { createRecyclableBloom, RecyclableBloom, type RecyclableBloomOptions } from './windowed/recyclable-bloom.js'
 export { createRotatingBloom, RotatingBloom, type RotatingBloomOptions } from './windowed/rotating-bloom.js'
-export type { WindowedFilter } from './windowed/windowed-filter.js'
+export { createWindowedFilter, type WindowedFilter, type WindowedFilterOptions } from './windowed/windowed-filter.js'
 export { bloomFromJson, bloomToJson, decodeBloom, encodeBloom } from './wire/bloom-wire.js'
 export {
   countingBloomFromJson,

@@ -10,7 +10,7 @@ import { createAgePartitionedBloom } from './windowed/age-partitioned-bloom.js'
 import { createAgedCuckoo } from './windowed/aged-cuckoo.js'
 import { createForgetfulBloom, type ForgetfulBloom } from './windowed/forgetful-bloom.js'
 import { createRotatingBloom } from './windowed/rotating-bloom.js'
-import type { WindowedFilter } from './windowed/windowed-filter.js'
+import { createWindowedFilter, type WindowedFilter } from './windowed/windowed-filter.js'
 import { bloomFromJson, bloomToJson, decodeBloom, encodeBloom } from './wire/bloom-wire.js'
 import {
   countingBloomFromJson,
@@ -38,7 +38,7 @@ describe.each(SEEDS)('over a random schedule from seed %i, never denied is a key
 })
 
 it('a planted bug, a filter that forgets a little early, is found', () => {
-  const filter = createRotatingBloom({ windowMs: 900, entriesMax: 500, falsePositiveRateMax: 0.01 })
+  const filter = createWindowedFilter({ windowMs: 900, entriesMax: 500, falsePositiveRateMax: 0.01 })
   expect(() => run(1, new WindowedWorld(new Random(1), filter, 1000))).toThrow('was denied')
 })
 

@@ -17,10 +17,10 @@
  * slice. And the paper fills slices to r = 1/2; we take the k, l and r that need the fewest bits.
  */
 import { FilterError } from '../filter-error.js'
-import { countBits, indexScale } from '../hashing/bit-array.js'
+import { countBits, indexOf, indexScale } from '../hashing/bit-array.js'
 import { hashKey, type Key, keyHash } from '../hashing/key-hash.js'
 import { checkSeed, type Seed, seedHigh, seedLow } from '../hashing/seed.js'
-import { BITS_MAX, invalid } from '../plain/sizing.js'
+import { BITS_MAX, checkRate, invalid } from '../plain/sizing.js'
 import type { WindowedFilter } from './windowed-filter.js'
 
 export interface AgePartitionedBloomOptions {
@@ -91,7 +91,7 @@ export class AgePartitionedBloom implements WindowedFilter {
     let x = (keyHash[0]! + Math.imul(this.#oldest + first, h1)) | 0
     for (let i = first; i < this.#slices.length; i++) {
       const slice = this.#slices[i]!
-      const index = bitIndex(x, this.#scale)
+      const index = indexOf(x, this.#scale)
       slice.words[index >>> 5]! |= 1 << index
       slice.newestMs = this.#nowMs
       x = (x + h1) | 0
@@ -113,7 +113,7 @@ export class AgePartitionedBloom implements WindowedFilter {
     let matchedBefore = 0
     let matched = 0
     while (at >= 0) {
-      const index = bitIndex((h0 + Math.imul(this.#oldest + at, h1)) | 0, this.#scale)
+      const index = indexOf((h0 + Math.imul(this.#oldest + at, h1)) | 0, this.#scale)
       if ((this.#slices[at]!.words[index >>> 5]! & (1 << index)) !== 0) {
         matched++
         if (matched + matchedBefore === this.slicesPerKey) return true
@@ -172,11 +172,6 @@ export class AgePartitionedBloom implements WindowedFilter {
   }
 }
 
-/** One index of a key, as in hashing/bit-array.ts. */
-function bitIndex(x: number, scale: number): number {
-  return ((Math.imul(x ^ (x >>> 15), 0x85ebca6b) >>> 0) * scale) >>> 0
-}
-
 /** The rate at which `length` slices in a row match by chance (the paper's recursion, section 4, run forwards). */
 function rowRate(fills: readonly number[], length: number): number {
   // chances[a]: that the slices so far end in a row of a matches, and no row was complete.
@@ -204,9 +199,7 @@ function agePartitionedShape(entriesMax: number, rate: number): AgePartitionedSh
   if (!Number.isFinite(entriesMax) || entriesMax < 1) {
     throw invalid(`entriesMax must be a number of entries, 1 or more, not ${entriesMax}.`)
   }
-  if (!(rate > 0 && rate < 1)) {
-    throw invalid(`falsePositiveRateMax must lie between 0 and 1, such as 0.01 for 1%, not ${rate}.`)
-  }
+  checkRate(rate)
   const rowLeast = Math.max(1, Math.ceil(-Math.log2(rate)))
   const candidates = [0, 1, 2, 3, 4, 5].flatMap(more =>
     [1, 2, 4, 7].map(ratio => shapeOf(entriesMax, rate, rowLeast + more, ratio * (rowLeast + more))),

@@ -23,7 +23,8 @@ import { FilterError } from '../filter-error.js'
 import { indexScale } from '../hashing/bit-array.js'
 import { hashKey, type Key, keyHash } from '../hashing/key-hash.js'
 import { checkSeed, type Seed, seedHigh, seedLow } from '../hashing/seed.js'
-import { BITS_MAX, invalid } from '../plain/sizing.js'
+import { invalid } from '../plain/sizing.js'
+import { agedCuckooShape, SLOTS_PER_BUCKET } from './aged-cuckoo-shape.js'
 import { PackedEntries } from './packed-entries.js'
 import type { WindowedFilter } from './windowed-filter.js'
 
@@ -40,10 +41,9 @@ export function createAgedCuckoo(options: AgedCuckooOptions): AgedCuckoo {
   return new AgedCuckoo(options)
 }
 
-const SLOTS_PER_BUCKET = 4
-// The share of places that may be taken. With four to a bucket a place is still found up to about 0.97.
-const LOAD_MAX = 0.95
-const ENTRY_BITS_MAX = 32
+// The share of places at which `add` refuses: a little above the expected one. Beyond it there still are free places, but
+// finding one, or finding none, takes a search of hundreds of buckets.
+const LOAD_MAX = 0.965
 // Two, 8, 32, 128, 512 buckets within 0, 1, 2, 3, 4 moves.
 const SEARCH_BUCKETS_MAX = 682
 const NOWHERE = -1
@@ -55,17 +55,23 @@ const searchParent = new Int32Array(SEARCH_BUCKETS_MAX)
 
 export class AgedCuckoo implements WindowedFilter {
   readonly windowMs: number
-  readonly #fingerprintBits: number
   readonly #ageBits: number
+  /** How many different fingerprints there are. */
+  readonly #fingerprints: number
+  readonly #fingerprintScale: number
+  readonly #bucketScale: number
   readonly #buckets: number
   readonly #entries: PackedEntries
   readonly #generationMs: number
   readonly #sweepSlots: number
   readonly #seedLow: number
   readonly #seedHigh: number
-  /** By generation number, modulo 2^a: whether it is alive, and when its last key came in. */
+  /** By generation number, modulo 2^a: whether it is alive, when its last key came in, and how many entries it has. */
   readonly #isAlive: Uint8Array
   readonly #newestMs: Float64Array
+  readonly #counts: Int32Array
+  /** Entries of all generations that are alive. */
+  #count = 0
   /** The generations alive: from oldest to current; none if oldest is above. */
   #oldest = 0
   #current = -1
@@ -77,11 +83,13 @@ export class AgedCuckoo implements WindowedFilter {
   constructor(options: AgedCuckooOptions) {
     const { windowMs, entriesMax } = options
     if (!(Number.isFinite(windowMs) && windowMs > 0)) throw invalid(`windowMs must be a time above 0, not ${windowMs}.`)
-    const shape = agedCuckooShape(options)
+    const shape = agedCuckooShape(entriesMax, options.falsePositiveRateMax)
     const seed = checkSeed(options.seed ?? 0n)
     const generations = 2 ** shape.ageBits - 2
     this.windowMs = windowMs
-    this.#fingerprintBits = shape.fingerprintBits
+    this.#fingerprints = 2 ** shape.fingerprintBits - 1
+    this.#fingerprintScale = indexScale(this.#fingerprints)
+    this.#bucketScale = indexScale(shape.buckets)
     this.#ageBits = shape.ageBits
     this.#buckets = shape.buckets
     this.#entries = new PackedEntries(shape.buckets * SLOTS_PER_BUCKET, shape.fingerprintBits + shape.ageBits)
@@ -90,6 +98,7 @@ export class AgedCuckoo implements WindowedFilter {
     this.#swept = this.#entries.length
     this.#isAlive = new Uint8Array(2 ** shape.ageBits)
     this.#newestMs = new Float64Array(2 ** shape.ageBits)
+    this.#counts = new Int32Array(2 ** shape.ageBits)
     this.#seedLow = seedLow(seed)
     this.#seedHigh = seedHigh(seed)
   }
@@ -99,12 +108,13 @@ export class AgedCuckoo implements WindowedFilter {
     this.#openGenerationIfDue()
     hashKey(key, this.#seedLow, this.#seedHigh)
     const fingerprint = this.#fingerprint(keyHash[1]!)
-    const first = ((keyHash[0]! >>> 0) * indexScale(this.#buckets)) >>> 0
+    const first = ((keyHash[0]! >>> 0) * this.#bucketScale) >>> 0
     const second = this.#otherBucket(first, fingerprint)
-    const slot = this.#placeFor(fingerprint, first, second)
+    const known = this.#find(fingerprint, first, second)
+    if (known !== NOWHERE) this.#forget(known)
+    const slot = known !== NOWHERE ? known : this.#place(first, second)
     if (slot === NOWHERE) throw this.#full()
-    this.#entries.write(slot, (fingerprint << this.#ageBits) | this.#number(this.#current))
-    this.#newestMs[this.#number(this.#current)] = this.#nowMs
+    this.#put(slot, fingerprint)
     this.#sweep(this.#sweepSlots)
   }
 
@@ -112,17 +122,14 @@ export class AgedCuckoo implements WindowedFilter {
     this.#advance(nowMs)
     hashKey(key, this.#seedLow, this.#seedHigh)
     const fingerprint = this.#fingerprint(keyHash[1]!)
-    const first = ((keyHash[0]! >>> 0) * indexScale(this.#buckets)) >>> 0
-    if (this.#slotOf(fingerprint, first) !== NOWHERE) return true
-    return this.#slotOf(fingerprint, this.#otherBucket(first, fingerprint)) !== NOWHERE
+    const first = ((keyHash[0]! >>> 0) * this.#bucketScale) >>> 0
+    return this.#find(fingerprint, first, this.#otherBucket(first, fingerprint)) !== NOWHERE
   }
 
   /** Two buckets are compared; an entry in them that is alive matches by chance once in 2^f - 1. */
   estimatedRate(): number {
-    const slots = this.#entries.length
-    let alive = 0
-    for (let slot = 0; slot < slots; slot++) if (!this.#isFree(this.#entries.read(slot))) alive++
-    return 1 - (1 - 1 / (2 ** this.#fingerprintBits - 1)) ** ((2 * SLOTS_PER_BUCKET * alive) / slots)
+    const compared = (2 * SLOTS_PER_BUCKET * this.#count) / this.#entries.length
+    return 1 - (1 - 1 / this.#fingerprints) ** compared
   }
 
   sizeBytes(): number {
@@ -136,8 +143,9 @@ export class AgedCuckoo implements WindowedFilter {
       this.#oldest <= this.#current &&
       this.#nowMs - this.#newestMs[this.#number(this.#oldest)]! >= this.windowMs
     ) {
-      this.#isAlive[this.#number(this.#oldest)] = 0
-      this.#oldest++
+      const number = this.#number(this.#oldest++)
+      this.#isAlive[number] = 0
+      this.#count -= this.#counts[number]!
     }
   }
 
@@ -154,8 +162,10 @@ export class AgedCuckoo implements WindowedFilter {
     }
     this.#current++
     this.#currentSinceMs = this.#nowMs
-    this.#isAlive[this.#number(this.#current)] = 1
-    this.#newestMs[this.#number(this.#current)] = this.#nowMs
+    const number = this.#number(this.#current)
+    this.#isAlive[number] = 1
+    this.#newestMs[number] = this.#nowMs
+    this.#counts[number] = 0
   }
 
   /** Empties the dead entries of the next so many slots. */
@@ -168,16 +178,32 @@ export class AgedCuckoo implements WindowedFilter {
     this.#swept = end
   }
 
-  /** Where the fingerprint is or may go; makes room if it must. */
-  #placeFor(fingerprint: number, first: number, second: number): number {
-    const found = this.#slotOf(fingerprint, first)
-    if (found !== NOWHERE) return found
-    const foundElsewhere = this.#slotOf(fingerprint, second)
-    if (foundElsewhere !== NOWHERE) return foundElsewhere
-    const free = this.#freeSlot(first)
-    if (free !== NOWHERE) return free
-    const freeElsewhere = this.#freeSlot(second)
-    return freeElsewhere !== NOWHERE ? freeElsewhere : this.#makeRoom(first, second)
+  #find(fingerprint: number, first: number, second: number): number {
+    const slot = this.#slotOf(fingerprint, first)
+    return slot !== NOWHERE ? slot : this.#slotOf(fingerprint, second)
+  }
+
+  /** A slot that is free, or is made so. */
+  #place(first: number, second: number): number {
+    if (this.#count >= LOAD_MAX * this.#entries.length) return NOWHERE
+    const slot = this.#freeSlot(first)
+    if (slot !== NOWHERE) return slot
+    const other = this.#freeSlot(second)
+    return other !== NOWHERE ? other : this.#makeRoom(first, second)
+  }
+
+  #put(slot: number, fingerprint: number): void {
+    const number = this.#number(this.#current)
+    this.#entries.write(slot, (fingerprint << this.#ageBits) | number)
+    this.#newestMs[number] = this.#nowMs
+    this.#counts[number]!++
+    this.#count++
+  }
+
+  /** An entry that is about to be written again leaves its generation. */
+  #forget(slot: number): void {
+    this.#counts[this.#number(this.#entries.read(slot))]!--
+    this.#count--
   }
 
   #slotOf(fingerprint: number, bucket: number): number {
@@ -239,12 +265,12 @@ export class AgedCuckoo implements WindowedFilter {
 
   /** Never 0, which marks an empty slot. */
   #fingerprint(h1: number): number {
-    return (1 + (h1 >>> 0) * indexScale(2 ** this.#fingerprintBits - 1)) >>> 0
+    return (1 + (h1 >>> 0) * this.#fingerprintScale) >>> 0
   }
 
   #otherBucket(bucket: number, fingerprint: number): number {
     const mixed = Math.imul(fingerprint, 0x9e3779b1)
-    const sum = ((Math.imul(mixed ^ (mixed >>> 15), 0x85ebca6b) >>> 0) * indexScale(this.#buckets)) >>> 0
+    const sum = ((Math.imul(mixed ^ (mixed >>> 15), 0x85ebca6b) >>> 0) * this.#bucketScale) >>> 0
     return sum >= bucket ? sum - bucket : sum - bucket + this.#buckets
   }
 
@@ -255,42 +281,4 @@ export class AgedCuckoo implements WindowedFilter {
         'Create the filter with a higher entriesMax, or slow the writers down.',
     )
   }
-}
-
-interface AgedCuckooShape {
-  readonly fingerprintBits: number
-  readonly ageBits: number
-  readonly buckets: number
-}
-
-/** More bits of age mean longer entries, but fewer that are kept beyond the window. */
-function agedCuckooShape(options: AgedCuckooOptions): AgedCuckooShape {
-  const { entriesMax, falsePositiveRateMax: rate } = options
-  if (!Number.isFinite(entriesMax) || entriesMax < 1) {
-    throw invalid(`entriesMax must be a number of entries, 1 or more, not ${entriesMax}.`)
-  }
-  if (!(rate > 0 && rate < 1)) {
-    throw invalid(`falsePositiveRateMax must lie between 0 and 1, such as 0.01 for 1%, not ${rate}.`)
-  }
-  const fingerprintBits = Math.ceil(Math.log2(1 + (2 * SLOTS_PER_BUCKET * LOAD_MAX) / rate))
-  const shapes = [2, 3, 4, 5].map(ageBits => shapeOf(entriesMax, fingerprintBits, ageBits))
-  const best = shapes.reduce((a, b) => (tableBits(b) < tableBits(a) ? b : a))
-  if (fingerprintBits + best.ageBits > ENTRY_BITS_MAX || tableBits(best) > BITS_MAX) {
-    throw invalid(
-      `${entriesMax} entries at a rate of ${rate} need ${fingerprintBits + best.ageBits} bits each and ` +
-        `${tableBits(best)} in all; there are at most ${ENTRY_BITS_MAX} and ${BITS_MAX}. Pass fewer entries or a higher rate.`,
-    )
-  }
-  return best
-}
-
-/** Besides the window's keys there are those of the generation being filled. Small tables need a little more room. */
-function shapeOf(entriesMax: number, fingerprintBits: number, ageBits: number): AgedCuckooShape {
-  const generations = 2 ** ageBits - 2
-  const entries = entriesMax + Math.ceil(entriesMax / generations)
-  return { fingerprintBits, ageBits, buckets: Math.ceil(entries / LOAD_MAX / SLOTS_PER_BUCKET) + 4 }
-}
-
-function tableBits({ fingerprintBits, ageBits, buckets }: AgedCuckooShape): number {
-  return buckets * SLOTS_PER_BUCKET * (fingerprintBits + ageBits)
 }

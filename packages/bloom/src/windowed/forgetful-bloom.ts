@@ -245,7 +245,8 @@ export class ForgetfulBloom implements WindowedFilter {
   /** Twice the filters, a shorter t, and a fresh future now unless there is one already. */
   #scaleUp(): void {
     const { filtersMax, stepMs } = this.#adaptation!
-    this.pastFilters = Math.min(filtersMax, 2 * (this.pastFilters + 2)) - 2
+    // Twice the filters in use, not twice N: N can be far above that after a burst, and would take minutes to come down.
+    this.pastFilters = Math.max(this.pastFilters, Math.min(filtersMax, 2 * this.#slices.length) - 2)
     const shorterMs = this.refreshMs - stepMs
     if (shorterMs > 0 && this.#keepsWindow(this.pastFilters, shorterMs)) this.refreshMs = shorterMs
     if (!this.#wasOverfull) this.#refresh()

@@ -8,8 +8,8 @@
  * `has` asks every slice. Each slice has its own salt, so that one unlucky key is not unlucky in all of them.
  *
  * Compared with the forgetful filter (forgetful-bloom.ts), which writes every key twice so that neighbours can vouch for
- * each other: single insertion into s slices at rate/s each needs 16.0 bits per remembered key at 1%, against 28.8 and
- * 21.6 for 3 and 10 forgetful filters. `npm run lab -- windowed` measures it.
+ * each other: single insertion into s slices at rate/s each needs 15.9 bits per remembered key at 1%, against 29.0 and
+ * 21.7 for 3 and 10 forgetful filters. `npm run lab -- windowed` measures it.
  *
  * A slice that is full before its time is closed early and another one opened, so a burst costs memory (up to `slicesMax`
  * slices) and never accuracy per slice; beyond that `add` refuses.

@@ -8,6 +8,7 @@
  * - Memory is bounded. Where a bound would be broken, `add` throws FILTER_FULL and changes nothing.
  */
 import type { Key } from '../hashing/key-hash.js'
+import { createRotatingBloom, type RotatingBloomOptions } from './rotating-bloom.js'
 
 export interface WindowedFilter {
   readonly windowMs: number
@@ -18,4 +19,14 @@ export interface WindowedFilter {
   estimatedRate(): number
   /** Memory taken by bits, counters or fingerprints at the moment. */
   sizeBytes(): number
+}
+
+export type WindowedFilterOptions = Pick<
+  RotatingBloomOptions,
+  'windowMs' | 'entriesMax' | 'falsePositiveRateMax' | 'seed'
+>
+
+/** The kind that did best in the comparison, docs/decisions/0003-windowed-filter.md: the rotating one. */
+export function createWindowedFilter(options: WindowedFilterOptions): WindowedFilter {
+  return createRotatingBloom(options)
 }

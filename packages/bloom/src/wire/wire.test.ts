@@ -27,8 +27,9 @@ const anyFilter = fc
   })
 
 describe('the golden vectors', () => {
-  it.each(golden.indexes)('give the indexes of $key in $bits bits', ({ key, bits, hashes, seed, indexes }) => {
-    expect([...keyIndexes(key, { bits, hashes, seed: BigInt(`0x${seed}`) })]).toEqual(indexes)
+  it.each(golden.indexes)('give the indexes of $key, $repeat times, in $bits bits', vector => {
+    const { key, repeat, bits, hashes, seed, indexes } = vector
+    expect([...keyIndexes(key.repeat(repeat), { bits, hashes, seed: BigInt(`0x${seed}`) })]).toEqual(indexes)
   })
 
   it.each(golden.filters.filter(({ json }) => json.kind === 'bloom'))('are met by a plain filter: $name', vector => {

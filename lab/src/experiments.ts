@@ -1,0 +1,55 @@
+/** All experiments, in the order in which `npm run lab -- all` runs them. Each is loaded only when it is run. */
+import type { ExperimentEntry } from './harness/experiment.js'
+
+export const experiments: readonly ExperimentEntry[] = [
+  {
+    name: 'filter-load',
+    title: 'The false-positive rate when more or fewer keys arrive than were planned for',
+    load: async () => (await import('./experiments/filter-load.js')).filterLoad,
+  },
+  {
+    name: 'hash-quality',
+    title: 'How uniform hash functions are, and what it means for the false-positive rate',
+    load: async () => (await import('./experiments/hash-quality/hash-quality.js')).hashQuality,
+  },
+  {
+    name: 'fbf-8',
+    title: 'Forgetful filter: the optimised membership check against the simple one',
+    load: async () => (await import('./experiments/fbf/fbf-8.js')).fbf8,
+  },
+  {
+    name: 'fbf-9',
+    title: 'Forgetful filter: the estimated false-positive rate against the measured one, by number of elements',
+    load: async () => (await import('./experiments/fbf/fbf-9.js')).fbf9,
+  },
+  {
+    name: 'fbf-10',
+    title: 'Forgetful filter: the estimated false-positive rate against the measured one, by size',
+    load: async () => (await import('./experiments/fbf/fbf-10.js')).fbf10,
+  },
+  {
+    name: 'fbf-11',
+    title: 'Forgetful filter: the false-positive rate falls with the refresh period',
+    load: async () => (await import('./experiments/fbf/fbf-11.js')).fbf11,
+  },
+  {
+    name: 'fbf-12',
+    title: 'Forgetful filter: the false-positive rate falls with the number of filters while the load grows',
+    load: async () => (await import('./experiments/fbf/fbf-12.js')).fbf12,
+  },
+  {
+    name: 'fbf-13',
+    title: 'Forgetful filter: adaptation keeps the false-positive rate below its target',
+    load: async () => (await import('./experiments/fbf/fbf-13.js')).fbf13,
+  },
+  {
+    name: 'fbf-16',
+    title: 'Counters with retries: a forgetful filter against a recyclable one of the same size',
+    load: async () => (await import('./experiments/fbf/fbf-16.js')).fbf16,
+  },
+  {
+    name: 'windowed',
+    title: 'Windowed filters: bits for each remembered key at equal error, speed, and behaviour at overload',
+    load: async () => (await import('./experiments/windowed/windowed.js')).windowed,
+  },
+]

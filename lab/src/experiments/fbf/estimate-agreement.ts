@@ -1,0 +1,79 @@
+/** Figures 9 and 10 ask one question, along two axes: does the estimate of section IV match the measured rate? */
+import type { Line } from '../../harness/chart.js'
+import type { ExperimentResult, Table, Verdict } from '../../harness/experiment.js'
+import { formatPercent } from '../../harness/table.js'
+import type { BasicRate } from './basic-filter.js'
+import { type Agreement, agrees, isDrawn } from './measured-rate.js'
+
+/** The paper only says that the analysis matches reasonably. */
+const DEVIATION_MAX = 0.2
+
+export interface EstimateAxis {
+  /** The varied parameter, as axis and column. */
+  readonly name: string
+  readonly valueOf: (point: BasicRate) => number
+  readonly subtitle: string
+}
+
+export function compareEstimates(points: readonly BasicRate[], axis: EstimateAxis): ExperimentResult {
+  const agreements = points.map(point => agrees(point.calculated, point.measured, DEVIATION_MAX))
+  const resolved = agreements.filter(agreement => agreement.resolved)
+  return {
+    summary: {
+      deviationMax: Math.max(...resolved.map(agreement => Math.abs(agreement.deviation))),
+      pointsResolved: resolved.length,
+      points: points.length,
+    },
+    points,
+    tables: [toTable(points, agreements, axis)],
+    plots: [{ name: 'estimate-against-measurement', chart: toChart(points, axis) }],
+    verdicts: [toVerdict(agreements)],
+  }
+}
+
+function toTable(points: readonly BasicRate[], agreements: readonly Agreement[], axis: EstimateAxis): Table {
+  const rows = points.map((point, i) => [
+    axis.valueOf(point),
+    point.calculated,
+    point.measured.rate,
+    3 * point.measured.standardError,
+    point.measured.positives,
+    point.measured.probes,
+    point.measured.positives > 0 ? formatPercent(agreements[i]!.deviation) : undefined,
+    agreements[i]!.resolved ? 'within 20%' : 'within chance',
+  ])
+  return {
+    title: 'Estimated (equation 2) and measured false-positive rate; the paper shows curves that match, no figures',
+    columns: [axis.name, 'estimated', 'measured', '± 3 sigma', 'positives', 'probes', 'deviation', 'tested'],
+    rows,
+  }
+}
+
+function toChart(points: readonly BasicRate[], axis: EstimateAxis) {
+  const measured = points.filter(point => isDrawn(point.measured))
+  const series: Line[] = [
+    { name: 'estimated', style: 'solid', colour: 0, points: points.map(p => [axis.valueOf(p), p.calculated]) },
+    { name: 'measured', style: 'marks', colour: 1, points: measured.map(p => [axis.valueOf(p), p.measured.rate]) },
+  ]
+  return {
+    kind: 'lines' as const,
+    title: 'Forgetful filter: estimated and measured false-positive rate',
+    subtitle: axis.subtitle,
+    x: { name: axis.name, min: 0 },
+    y: { name: 'false-positive rate', scale: 'log' as const },
+    series,
+  }
+}
+
+function toVerdict(agreements: readonly Agreement[]): Verdict {
+  const resolved = agreements.filter(agreement => agreement.resolved)
+  const worst = Math.max(...resolved.map(agreement => Math.abs(agreement.deviation)))
+  return {
+    claim:
+      'the estimate lies within 20% of the measured rate, or within three standard errors where positives are rare',
+    holds: resolved.length > 0 && agreements.every(agreement => agreement.holds),
+    detail:
+      `at most ${formatPercent(worst)} away at the ${resolved.length} points where chance is smaller than that, ` +
+      `within chance at the other ${agreements.length - resolved.length}`,
+  }
+}

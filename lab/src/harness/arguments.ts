@@ -1,0 +1,44 @@
+/** Reads `NAME [--quick] [--json] [--seed N]` and, for experiments, `[--figures]`. */
+import { parseArgs } from 'node:util'
+import { UsageError } from './usage-error.js'
+
+export interface Arguments {
+  readonly name: string
+  readonly quick: boolean
+  readonly json: boolean
+  readonly figures: boolean
+  readonly seed: number
+}
+
+export const SEED_DEFAULT = 20121101
+
+const OPTIONS = {
+  quick: { type: 'boolean', default: false },
+  json: { type: 'boolean', default: false },
+  figures: { type: 'boolean', default: false },
+  seed: { type: 'string', default: String(SEED_DEFAULT) },
+} as const
+
+/** `usage` is shown with every complaint, and is also what decides which options there are. */
+export function readArguments(argv: readonly string[], usage: string): Arguments {
+  const { values, positionals } = parse(argv, usage)
+  const [name, surplus] = positionals
+  if (name === undefined) throw new UsageError(usage)
+  if (surplus !== undefined) throw new UsageError(`One name at a time: "${surplus}" is too many.\n${usage}`)
+  if (values.figures && !usage.includes('--figures')) throw new UsageError(`There are no figures here.\n${usage}`)
+  return { ...values, name, seed: readSeed(values.seed) }
+}
+
+function parse(argv: readonly string[], usage: string) {
+  try {
+    return parseArgs({ args: [...argv], options: OPTIONS, allowPositionals: true })
+  } catch (error) {
+    throw new UsageError(`${(error as Error).message}\n${usage}`, { cause: error })
+  }
+}
+
+function readSeed(text: string): number {
+  const seed = Number(text)
+  if (/^\d+$/.test(text) && Number.isSafeInteger(seed)) return seed
+  throw new UsageError(`--seed takes a whole number, 0 or more, not "${text}".`)
+}

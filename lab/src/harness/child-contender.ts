@@ -1,0 +1,66 @@
+/** A contender in a long-lived child process: its own heap, its own compiler, its own collector. */
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import type { FromWorker, ToWorker } from './contender-worker.js'
+import type { Contender, Readings } from './side-by-side.js'
+
+export interface PreparedContender<Details, Measure extends string> extends Contender<Measure> {
+  readonly details: Details
+  stop(): Promise<void>
+}
+
+export interface ChildOptions {
+  readonly name: string
+  /** A module that calls `hostInChild`. */
+  readonly module: URL
+  readonly settings: unknown
+}
+
+export async function startChild<Details, Measure extends string>(
+  options: ChildOptions,
+): Promise<PreparedContender<Details, Measure>> {
+  const { name, module, settings } = options
+  // Old peers warn about APIs that Node deprecates; their stdout must not mix with our JSON.
+  const child = fork(fileURLToPath(module), {
+    execArgv: ['--expose-gc', '--no-deprecation'],
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  })
+  try {
+    const details = (await ask(child, name, { kind: 'prepare', settings })) as Details
+    return {
+      name,
+      details,
+      round: async () => (await ask(child, name, { kind: 'round' })) as Readings<Measure>,
+      stop: () => stop(child),
+    }
+  } catch (error) {
+    await stop(child)
+    throw error
+  }
+}
+
+function ask(child: ChildProcess, name: string, question: ToWorker): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const onMessage = (message: unknown) => {
+      child.off('exit', onExit)
+      const answer = message as FromWorker
+      if ('failure' in answer) reject(new Error(`${name} failed in its process:\n${answer.failure}`))
+      else resolve(answer.answer)
+    }
+    const onExit = (code: number | null, signal: string | null) => {
+      child.off('message', onMessage)
+      reject(new Error(`The process of ${name} ended early (${signal ?? `exit code ${code}`}).`))
+    }
+    child.once('message', onMessage)
+    child.once('exit', onExit)
+    child.send(question)
+  })
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const ended = once(child, 'exit')
+  child.kill()
+  await ended
+}

@@ -1,0 +1,13 @@
+/** The door of `npm run lab`. */
+import { fileURLToPath } from 'node:url'
+import { experiments } from './experiments.js'
+import { runLab } from './harness/lab-command.js'
+
+process.exitCode = await runLab(process.argv.slice(2), {
+  experiments,
+  stdout: process.stdout,
+  stderr: process.stderr,
+  resultsFolder: fileURLToPath(new URL('../results', import.meta.url)),
+  figuresFolder: fileURLToPath(new URL('../../docs/figures', import.meta.url)),
+  nowMs: () => performance.now(),
+})
