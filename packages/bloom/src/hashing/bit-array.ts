@@ -17,6 +17,7 @@ export function indexScale(bits: number): number {
   return bits / 0x1_0000_0000
 }
 
+/** From x to the index, as above. */
 export function indexOf(x: number, scale: number): number {
   return ((Math.imul(x ^ (x >>> 15), 0x85ebca6b) >>> 0) * scale) >>> 0
 }
