@@ -5,6 +5,7 @@ export {
   createCountingBloom,
 } from './counting/counting-bloom.js'
 export { FilterError, type FilterErrorCode } from './filter-error.js'
+export { hashUnder, type KeyHash } from './hashing/hash-under.js'
 export type { Key } from './hashing/key-hash.js'
 export { keyIndexes } from './hashing/key-indexes.js'
 export type { Seed } from './hashing/seed.js'

@@ -16,7 +16,7 @@ export type BloomOptions = (
 ) & { readonly seed?: Seed }
 
 /** What can be asked of a filter that somebody else fills. */
-export type BloomView = Omit<Bloom, 'add' | 'addAll' | 'clear'>
+export type BloomView = Omit<Bloom, 'add' | 'addAll' | 'addHash' | 'clear'>
 
 /** Makes an empty filter, either for a number of entries and a rate, or of exactly so many bits and hashes. */
 export function createBloom(options: BloomOptions): Bloom {
@@ -67,6 +67,17 @@ export class Bloom {
   has(key: Key): boolean {
     hashKey(key, this.#seedLow, this.#seedHigh)
     return testBits(this.words, this.#scale, this.hashes, keyHash[0]!, keyHash[1]!)
+  }
+
+  /** Adds a key by its hash under this filter's seed, as `hashUnder` gives it. */
+  addHash(low: number, high: number): void {
+    setBits(this.words, this.#scale, this.hashes, low, high)
+    this.count++
+  }
+
+  /** For one key and many filters of one seed: hash it once, ask each. */
+  hasHash(low: number, high: number): boolean {
+    return testBits(this.words, this.#scale, this.hashes, low, high)
   }
 
   addAll(keys: Iterable<Key>): void {
