@@ -1,0 +1,67 @@
+/**
+ * The one error Freshet throws on purpose, on either side of the wire. Match on `code` (listed in docs/errors.md), never
+ * on the text. Over HTTP it travels as `application/problem+json` (RFC 9457), and the client throws it again.
+ */
+export type FreshetErrorCode =
+  // What was asked for cannot be understood.
+  | 'URL_INVALID'
+  | 'ROUTE_UNKNOWN'
+  | 'METHOD_NOT_ALLOWED'
+  | 'PARAMETER_INVALID'
+  | 'HEADER_INVALID'
+  | 'NAME_INVALID'
+  | 'NOT_ACCEPTABLE'
+  | 'CONTENT_TYPE_UNSUPPORTED'
+  | 'BODY_INVALID'
+  | 'BODY_TOO_LARGE'
+  | 'URL_TOO_LONG'
+  | 'HEADERS_TOO_LARGE'
+  | 'REQUEST_INCOMPLETE'
+  | 'LIMIT_EXCEEDED'
+  // What was asked for cannot be done, as things are.
+  | 'OBJECT_NOT_FOUND'
+  | 'BUCKET_NOT_FOUND'
+  | 'BUCKET_EXISTS'
+  | 'VERSION_CONFLICT'
+  | 'PRECONDITION_REQUIRED'
+  | 'COMMIT_CONFLICT'
+  | 'POSITION_NOT_REACHED'
+  | 'SEGMENT_GONE'
+  | 'LOG_TRIMMED'
+  // The server or its store is in trouble.
+  | 'SERVER_BUSY'
+  | 'SERVER_STOPPING'
+  | 'INTERNAL'
+  | 'STORE_LOCKED'
+  | 'STORE_UNUSABLE'
+  | 'STORE_TAKEN_OVER'
+  | 'STORE_CLOSED'
+  | 'STORE_FULL'
+  | 'STORE_DAMAGED'
+  // What only a client finds.
+  | 'OPTIONS_INVALID'
+  | 'TOKEN_INVALID'
+  | 'REQUEST_FAILED'
+  | 'REQUEST_TIMEOUT'
+  | 'ANSWER_INVALID'
+  | 'CACHE_UNTRUSTWORTHY'
+  // What only the command finds.
+  | 'CONFIG_INVALID'
+
+export interface FreshetErrorOptions {
+  readonly cause?: unknown
+  /** More for programs: which keys conflict, when to come back. Sent as members of the problem. */
+  readonly details?: Readonly<Record<string, unknown>>
+}
+
+export class FreshetError extends Error {
+  readonly code: FreshetErrorCode
+  readonly details: Readonly<Record<string, unknown>>
+
+  constructor(code: FreshetErrorCode, message: string, options: FreshetErrorOptions = {}) {
+    super(message, 'cause' in options ? { cause: options.cause } : undefined)
+    this.name = 'FreshetError'
+    this.code = code
+    this.details = options.details ?? {}
+  }
+}

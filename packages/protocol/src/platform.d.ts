@@ -1,0 +1,6 @@
+// What this package uses of its platform. Node and browsers both have it; naming it here means that neither the DOM's
+// nor Node's types are needed, and that the compiler refuses anything else.
+
+declare class TextEncoder {
+  encode(text: string): Uint8Array<ArrayBuffer>
+}

@@ -1,0 +1,45 @@
+/**
+ * Positions and versions as text. A position is a place in the change log: 0 before the first commit, then growing, a
+ * safe integer. A version is the position of the commit that wrote it; 0 stands for "not there".
+ */
+import { FreshetError } from './freshet-error.js'
+
+export type Position = number
+export type Version = number
+
+const DECIMAL = /^(?:0|[1-9][0-9]{0,15})$/
+
+/** The number that `text` spells canonically (no sign, no leading zero); undefined if it spells none. */
+export function parsePosition(text: string): Position | undefined {
+  if (!DECIMAL.test(text)) return undefined
+  const value = Number(text)
+  return Number.isSafeInteger(value) ? value : undefined
+}
+
+/** Reads the parameter `name`. Throws PARAMETER_INVALID. */
+export function readPosition(name: string, text: string): Position {
+  const position = parsePosition(text)
+  if (position !== undefined) return position
+  throw new FreshetError(
+    'PARAMETER_INVALID',
+    `${name} must be a position, a whole number such as 105, not ${JSON.stringify(text.slice(0, 40))}.`,
+  )
+}
+
+/** How a representation was compressed; each compressed form has an ETag of its own, as strong ETags must. */
+export type Coding = 'br' | 'gzip'
+
+export function formatEtag(version: Version, coding?: Coding): string {
+  return coding === undefined ? `"${version}"` : `"${version}-${coding}"`
+}
+
+const ETAG = /^(?:W\/)?"([0-9]{1,16})(?:-(?:br|gzip))?"$/
+
+/** The version in one ETag of ours, compressed or not; undefined in one of somebody else. */
+export function parseEtag(text: string): Version | undefined {
+  const digits = ETAG.exec(text)?.[1]
+  return digits === undefined ? undefined : parsePosition(digits)
+}
+
+/** The header that says which position the state included that an answer was read from. */
+export const POSITION_HEADER = 'freshet-position'

@@ -1,0 +1,77 @@
+/** Errors on the wire: RFC 9457 problem documents, with the error's code as a member. */
+import { FreshetError, type FreshetErrorCode } from './freshet-error.js'
+
+export const PROBLEM_TYPE = 'application/problem+json'
+
+export interface Problem {
+  /** Where the code is explained, relative to the server's root. */
+  readonly type: string
+  readonly title: string
+  readonly status: number
+  readonly detail: string
+  readonly code: FreshetErrorCode
+  readonly [detail: string]: unknown
+}
+
+/** The HTTP status of each code that a server answers with; the others never leave the process they arise in. */
+export const STATUS_OF_CODE: Readonly<Partial<Record<FreshetErrorCode, number>>> = {
+  URL_INVALID: 400,
+  ROUTE_UNKNOWN: 404,
+  METHOD_NOT_ALLOWED: 405,
+  PARAMETER_INVALID: 400,
+  HEADER_INVALID: 400,
+  NAME_INVALID: 400,
+  NOT_ACCEPTABLE: 406,
+  CONTENT_TYPE_UNSUPPORTED: 415,
+  BODY_INVALID: 400,
+  BODY_TOO_LARGE: 413,
+  URL_TOO_LONG: 414,
+  HEADERS_TOO_LARGE: 431,
+  REQUEST_INCOMPLETE: 408,
+  LIMIT_EXCEEDED: 400,
+  OBJECT_NOT_FOUND: 404,
+  BUCKET_NOT_FOUND: 404,
+  BUCKET_EXISTS: 409,
+  VERSION_CONFLICT: 412,
+  PRECONDITION_REQUIRED: 428,
+  COMMIT_CONFLICT: 409,
+  POSITION_NOT_REACHED: 503,
+  SEGMENT_GONE: 404,
+  LOG_TRIMMED: 410,
+  SERVER_BUSY: 503,
+  SERVER_STOPPING: 503,
+  INTERNAL: 500,
+  STORE_LOCKED: 503,
+  STORE_UNUSABLE: 503,
+  STORE_TAKEN_OVER: 503,
+  STORE_CLOSED: 503,
+  STORE_FULL: 507,
+  STORE_DAMAGED: 500,
+}
+
+export function statusOf(code: FreshetErrorCode): number {
+  return STATUS_OF_CODE[code] ?? 500
+}
+
+export function toProblem(error: FreshetError): Problem {
+  const { code, message, details } = error
+  return {
+    ...details,
+    type: `/errors/${code}`,
+    title: code.toLowerCase().replaceAll('_', ' '),
+    status: statusOf(code),
+    detail: message,
+    code,
+  }
+}
+
+const OWN_MEMBERS = ['type', 'title', 'status', 'detail', 'code']
+
+/** The error that a parsed problem document stands for; undefined if it is none of ours. */
+export function fromProblem(value: unknown): FreshetError | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  const { code, detail } = value as Record<string, unknown>
+  if (typeof code !== 'string' || !Object.hasOwn(STATUS_OF_CODE, code)) return undefined
+  const details = Object.fromEntries(Object.entries(value).filter(([name]) => !OWN_MEMBERS.includes(name)))
+  return new FreshetError(code as FreshetErrorCode, String(detail ?? code), { details })
+}
