@@ -1,0 +1,183 @@
+import type { CoherenceHead } from '@freshet/protocol'
+import { describe, expect, it } from 'vitest'
+import { type Answer, Session } from './session.js'
+import { createSketch } from './sketch.js'
+
+const PATH = '/db/shop/products/1'
+const ABSENT: Answer = { version: undefined, position: undefined }
+
+/** A head at `position`, in which these positions changed product 1. */
+function head(position: number, changed: readonly number[] = [], options: { from?: number; log?: string } = {}) {
+  const sketch = createSketch({ seed: 7n, from: options.from ?? 0, windowMs: 1000 })
+  for (let at = (options.from ?? 0) + 1; at <= position; at++) {
+    sketch.append([{ position: at, timeMs: 0, keys: [changed.includes(at) ? 'shop/products/1' : 'shop/other/2'] }])
+  }
+  return { ...sketch.head(), log: options.log ?? 'log', timeMs: 0 } satisfies CoherenceHead
+}
+
+function sessionAt(...given: Parameters<typeof head>): Session {
+  const session = new Session({ stalenessMs: 1000 })
+  session.installHead(head(...given), undefined, [], 0)
+  return session
+}
+
+describe('which sketch a read needs', () => {
+  it('is none for mode any, and one not older than the mode allows for the others', () => {
+    const session = new Session({ stalenessMs: 1000 })
+    expect(session.needsRefresh('any', 0)).toBe(false)
+    expect(session.needsRefresh('session', 0)).toBe(true)
+    session.installHead(head(3), undefined, [], 5000)
+    expect(session.needsRefresh('session', 6000)).toBe(false)
+    expect(session.needsRefresh('session', 6001)).toBe(true)
+    expect(session.needsRefresh({ withinMs: 200 }, 5200)).toBe(false)
+    expect(session.needsRefresh({ withinMs: 200 }, 5201)).toBe(true)
+    expect(session.needsRefresh('current', 5000)).toBe(false)
+    expect(session.needsRefresh('current', 5001)).toBe(true)
+  })
+
+  it('counts from when the head was asked for, also if a later position was known by then', () => {
+    const session = sessionAt(5)
+    session.installHead(head(4), undefined, [], 9000)
+    expect([session.position, session.knownAsOfMs]).toEqual([5, 9000])
+    session.installHead(head(5), undefined, [], 8000)
+    expect(session.knownAsOfMs).toBe(9000)
+  })
+
+  it('is as new as an event that joins on, and not as one that does not', () => {
+    const session = sessionAt(5)
+    expect(session.push({ from: 6, to: 7, timeMs: 0, changes: [] }, 500)).toBe(false)
+    expect(session.knownAsOfMs).toBe(0)
+    expect(session.push({ from: 5, to: 5, timeMs: 0, changes: [] }, 500)).toBe(true)
+    expect(session.knownAsOfMs).toBe(500)
+    expect(session.push({ from: 2, to: 4, timeMs: 0, changes: [] }, 700)).toBe(true)
+    expect(session.knownAsOfMs).toBe(500)
+    expect(session.push({ from: 5, to: 6, timeMs: 0, changes: [] }, Number.NEGATIVE_INFINITY)).toBe(true)
+    expect([session.position, session.knownAsOfMs]).toEqual([6, 500])
+  })
+})
+
+describe('where a path is asked for', () => {
+  it('is the plain URL if it did not change, and always in mode any', () => {
+    expect(sessionAt(3).at(PATH, 'session')).toBeUndefined()
+    expect(sessionAt(3, [2]).at(PATH, 'session')).toBe(2)
+    expect(sessionAt(3, [2]).at(PATH, 'any')).toBeUndefined()
+  })
+
+  it('is not before what the session wrote, until the sketch knows of it', () => {
+    const session = sessionAt(3)
+    session.wrote(PATH, 5)
+    expect(session.at(PATH, 'session')).toBe(5)
+    session.installHead(head(4), undefined, [], 0)
+    expect(session.at(PATH, 'session')).toBe(5)
+    session.installHead(head(6, [5]), undefined, [], 0)
+    expect(session.at(PATH, 'session')).toBe(5)
+    session.installHead(head(6, [], { from: 5 }), undefined, [], 0)
+    expect(session.at(PATH, 'session')).toBeUndefined()
+  })
+
+  it('is not before what the session saw, be it there or not', () => {
+    const session = sessionAt(3)
+    session.accepts(PATH, undefined, { version: 5, position: 6 })
+    expect(session.at(PATH, 'session')).toBe(5)
+    session.accepts(PATH, 5, { version: undefined, position: 8 })
+    expect(session.at(PATH, 'session')).toBe(8)
+    session.accepts(PATH, 8, { version: undefined, position: 8 })
+    session.accepts(PATH, 8, { version: 9, position: 9 })
+    expect(session.at(PATH, 'session')).toBe(9)
+  })
+
+  it('is the later of what was seen and what the sketch knows', () => {
+    const session = sessionAt(3, [2])
+    session.wrote(PATH, 7)
+    expect(session.at(PATH, 'session')).toBe(7)
+    session.push({ from: 3, to: 6, timeMs: 0, changes: [[6, '0'.repeat(16)]] }, 0)
+    expect(session.at(PATH, 'session')).toBe(7)
+  })
+})
+
+describe('an answer', () => {
+  it('of a state before the position asked for is refused', () => {
+    const session = sessionAt(9, [7])
+    expect(session.accepts(PATH, 7, { version: 5, position: 6 })).toBe(false)
+    expect(session.accepts(PATH, 7, { version: undefined, position: 6 })).toBe(false)
+    expect(session.accepts(PATH, 7, { version: 5, position: 7 })).toBe(true)
+    expect(session.accepts(PATH, 7, { version: 7, position: 6 })).toBe(true)
+  })
+
+  it('under the plain URL that was read before the window began is refused, and then asked for elsewhere', () => {
+    const session = sessionAt(9, [], { from: 4 })
+    expect(session.at(PATH, 'session')).toBeUndefined()
+    expect(session.accepts(PATH, undefined, { version: 2, position: 3 })).toBe(false)
+    expect(session.at(PATH, 'session')).toBe(9)
+    expect(session.accepts(PATH, 9, { version: 2, position: 9 })).toBe(true)
+    session.installHead(head(10, [], { from: 4 }), undefined, [], 0)
+    expect(session.at(PATH, 'session')).toBeUndefined()
+    expect(session.accepts(PATH, undefined, { version: 2, position: 4 })).toBe(true)
+  })
+
+  it('that has lived too long will do in mode any', () => {
+    const session = sessionAt(9, [], { from: 4 })
+    expect(session.accepts(PATH, undefined, { version: 2, position: 3 }, 'any')).toBe(true)
+  })
+
+  it('that was overtaken by a newer one, or by an own write, is refused', () => {
+    const session = sessionAt(3)
+    const at = session.at(PATH, 'session')
+    session.wrote(PATH, 8)
+    expect(session.accepts(PATH, at, { version: 2, position: 5 })).toBe(false)
+    expect(session.at(PATH, 'session')).toBe(8)
+  })
+
+  it('without a position is believed', () => {
+    const session = sessionAt(9, [7], { from: 4 })
+    expect(session.accepts(PATH, 7, { version: 2, position: undefined })).toBe(true)
+    expect(session.accepts(PATH, undefined, ABSENT)).toBe(true)
+  })
+})
+
+describe('a token', () => {
+  it('hands on what was seen and written', () => {
+    const first = sessionAt(3)
+    first.wrote(PATH, 7)
+    const second = new Session({ stalenessMs: 1000, token: first.token })
+    expect([second.log, second.position]).toEqual(['log', 3])
+    expect(second.headRequest).toEqual({ after: undefined, at: 3 })
+    expect(second.at(PATH, 'session')).toBe(7)
+  })
+
+  it('makes its bearer wait for the position', () => {
+    const second = new Session({ stalenessMs: 1000, token: sessionAt(5).token })
+    second.installHead(head(4), undefined, [], 0)
+    expect(second.needsRefresh('session', 0)).toBe(true)
+    expect(second.position).toBe(5)
+    second.installHead(head(5), undefined, [], 0)
+    expect(second.needsRefresh('session', 0)).toBe(false)
+  })
+
+  it('of another log is refused', () => {
+    const second = new Session({ stalenessMs: 1000, token: sessionAt(5).token })
+    const other = head(9, [], { log: 'other' })
+    expect(() => second.installHead(other, undefined, [], 0)).toThrow(
+      expect.objectContaining({ code: 'TOKEN_INVALID' }),
+    )
+  })
+
+  it('handed on by its bearer before he spoke to a server is the same', () => {
+    const first = sessionAt(5)
+    first.wrote(PATH, 7)
+    expect(new Session({ stalenessMs: 0, token: first.token }).token).toBe(first.token)
+  })
+})
+
+describe('another log', () => {
+  it('voids what was seen, written and promised in the old one', () => {
+    const session = new Session({ stalenessMs: 1000, token: sessionAt(500).token })
+    session.installHead(head(500), undefined, [], 0)
+    session.wrote(PATH, 600)
+    session.installHead(head(2, [], { log: 'other' }), undefined, [], 5)
+    expect([session.log, session.position]).toEqual(['other', 2])
+    expect(session.at(PATH, 'session')).toBeUndefined()
+    expect(session.needsRefresh('session', 5)).toBe(false)
+    expect(session.headRequest).toEqual({ after: 2, at: 0 })
+  })
+})

@@ -1,0 +1,195 @@
+/**
+ * The sketch, as a reader holds it: all it knows of the changes in (from, position].
+ *
+ * Invariant: if a path changed at a position in (from, position], `at(path)` is that position or a later one, and not
+ * later than `position`. What it does not deny may be wrong (filters), what it denies is so.
+ *
+ * It only goes forward: an older head is ignored. A head of another log, or one that does not join on to what is known,
+ * makes it start over. Changes listed one by one are kept so: then every reader asks for a changed object under the same
+ * URL, `?at=` its version, and shares the copy.
+ */
+import { type Bloom, hashUnder, type KeyHash } from '@freshet/bloom'
+import {
+  type ChangeHash,
+  type ChangesEvent,
+  type CoherenceHead,
+  FreshetError,
+  type Path,
+  type Position,
+  type SegmentRef,
+} from '@freshet/protocol'
+import { fromBase64 } from './base64.js'
+import { parseHash, parseSeed } from './change-hash.js'
+import { decodeFilter } from './segment-bundle.js'
+
+interface KnownSegment extends SegmentRef {
+  readonly filter: Bloom
+}
+
+/** Past these it is cheaper to start over from the server's merged segments. */
+const LISTED_MAX = 4096
+const SEGMENTS_MAX = 128
+
+export type HeadPlan =
+  /** Nothing new, or older than what is known. */
+  | { readonly kind: 'ignore' }
+  /** Ask for a head without `after`: this one does not join on to what is known. */
+  | { readonly kind: 'restart' }
+  /** Fetch these segments, then `install` the head with them. */
+  | { readonly kind: 'install'; readonly missing: readonly SegmentRef[] }
+
+export class SketchView {
+  #log: string | undefined
+  #seed = 0n
+  #hash: (path: Path) => KeyHash = () => ({ low: 0, high: 0 })
+  #from: Position = 0
+  #position: Position = 0
+  /** By ascending `to`. */
+  #segments: readonly KnownSegment[] = []
+  /** Latest position by hash, both words folded into 53 bits: who falls together gets the later position. */
+  #listed = new Map<number, Position>()
+
+  /** Undefined until the first head is installed. */
+  get log(): string | undefined {
+    return this.#log
+  }
+
+  get position(): Position {
+    return this.#position
+  }
+
+  get from(): Position {
+    return this.#from
+  }
+
+  /** What to pass as `after` when asking for the next head; undefined to get everything. */
+  get after(): Position | undefined {
+    return this.#log === undefined || this.#isTooLong ? undefined : this.#position
+  }
+
+  get #isTooLong(): boolean {
+    return this.#listed.size > LISTED_MAX || this.#segments.length > SEGMENTS_MAX
+  }
+
+  /** The position to ask for, if the path may have changed during the window. */
+  at(path: Path): Position | undefined {
+    if (this.#log === undefined) return undefined
+    const hash = this.#hash(path)
+    const listed = this.#listed.get(foldHash(hash)) ?? 0
+    for (let i = this.#segments.length - 1; i >= 0; i--) {
+      const { to, filter } = this.#segments[i]!
+      if (to <= listed) break
+      if (filter.hasHash(hash.low, hash.high)) return to
+    }
+    return listed === 0 ? undefined : listed
+  }
+
+  /** What to do with a head that was asked for with this `after`. */
+  plan(head: CoherenceHead, after: Position | undefined): HeadPlan {
+    const isSameLog = head.log === this.#log
+    if (isSameLog && head.position < this.#position) return { kind: 'ignore' }
+    // Under another seed the hashes known would not be found again, although the log is the same.
+    const isSameSketch = isSameLog && parseSeed(head.seed) === this.#seed
+    const isWhole = after === undefined || (isSameLog && after < head.from)
+    if (!isWhole && (!isSameSketch || after > this.#position)) return { kind: 'restart' }
+    const known = isWhole ? head.from : this.#position
+    return { kind: 'install', missing: head.segments.filter(segment => segment.to > known) }
+  }
+
+  /**
+   * Takes a head, with the filters of the segments that `plan` called missing, in that order. All or nothing.
+   *
+   * Events and other heads may have come since `plan`. Then less is missing than was fetched: what is still missing are
+   * the last ones, since what is known only grows.
+   */
+  install(head: CoherenceHead, after: Position | undefined, filters: readonly Bloom[]): void {
+    const plan = this.plan(head, after)
+    if (plan.kind === 'ignore') return
+    if (plan.kind === 'restart') throw invalid('it does not join on to what is known')
+    const seed = parseSeed(head.seed)
+    if (seed === undefined) throw invalid('its seed is not 16 hex digits')
+    const surplus = filters.length - plan.missing.length
+    if (surplus < 0) throw invalid(`${-surplus} of its segments were not passed`)
+    const isWhole = after === undefined || after < head.from
+    const added = plan.missing.map((ref, i) => ({ ...refOf(ref), filter: filters[surplus + i]! }))
+    if ('filter' in head.tail) added.push({ ...refOf(head.tail), filter: decodeTail(head.tail.filter, seed) })
+    const listed = 'changes' in head.tail ? head.tail.changes.map(change => parseChange(change, head.position)) : []
+    checkJoined(isWhole ? head.from : this.#position, [...plan.missing, refOf(head.tail)], head.position)
+    if (isWhole) this.#startOver(head.log, seed, head.from)
+    this.#segments = [...this.#segments, ...added].filter(segment => segment.to > head.from)
+    for (const { hash, position } of listed) this.#list(hash, position)
+    this.#moveTo(head.from, head.position)
+  }
+
+  /**
+   * Takes a pushed event. False if a head must be fetched first: because the event does not join on to what is known, or
+   * because too much is listed here. Events only ever add; it takes a head to learn what has left the window.
+   */
+  push(event: ChangesEvent): boolean {
+    if (this.#log === undefined || event.from > this.#position) return false
+    if (event.to <= this.#position) return true
+    if (this.#isTooLong) return false
+    const listed = event.changes.map(change => parseChange(change, event.to))
+    for (const { hash, position } of listed) this.#list(hash, position)
+    this.#position = event.to
+    return true
+  }
+
+  #startOver(log: string, seed: bigint, from: Position): void {
+    this.#log = log
+    this.#from = from
+    this.#seed = seed
+    this.#hash = hashUnder(this.#seed)
+    this.#segments = []
+    this.#listed = new Map()
+  }
+
+  #list(hash: KeyHash, position: Position): void {
+    const folded = foldHash(hash)
+    if ((this.#listed.get(folded) ?? 0) < position) this.#listed.set(folded, position)
+  }
+
+  /** Another server's window may begin earlier; what was dropped here on account of a later one is not known any more. */
+  #moveTo(from: Position, position: Position): void {
+    this.#position = position
+    if (from <= this.#from) return
+    this.#from = from
+    for (const [folded, at] of this.#listed) if (at <= from) this.#listed.delete(folded)
+  }
+}
+
+function foldHash({ low, high }: KeyHash): number {
+  return (high & 0x1f_ffff) * 0x1_0000_0000 + (low >>> 0)
+}
+
+function refOf({ from, to }: SegmentRef): SegmentRef {
+  return { from, to }
+}
+
+function parseChange([position, text]: ChangeHash, last: Position): { hash: KeyHash; position: Position } {
+  const hash = parseHash(text)
+  if (hash === undefined || !Number.isSafeInteger(position) || position > last)
+    throw invalid('one of its changes cannot be read')
+  return { hash, position }
+}
+
+function decodeTail(base64: string, seed: bigint): Bloom {
+  const bytes = fromBase64(base64)
+  if (bytes === undefined) throw invalid('its tail is not base64')
+  return decodeFilter(bytes, seed)
+}
+
+/** A hole between segments would be a stretch of the log whose changes nobody knows of. */
+function checkJoined(known: Position, refs: readonly SegmentRef[], end: Position): void {
+  let reached = known
+  for (const { from, to } of refs) {
+    if (!(from <= to && to <= end)) throw invalid(`it reaches to ${end}, but holds changes from ${from} to ${to}`)
+    if (from > reached) throw invalid(`the changes from ${reached} to ${from} are missing`)
+    reached = Math.max(reached, to)
+  }
+  if (reached < end) throw invalid(`the changes from ${reached} to ${end} are missing`)
+}
+
+function invalid(reason: string): FreshetError {
+  return new FreshetError('ANSWER_INVALID', `The server's sketch cannot be used: ${reason}.`)
+}

@@ -1,0 +1,194 @@
+import { decodeBloom } from '@freshet/bloom'
+import { describe, expect, it } from 'vitest'
+import type { LogEntry } from '../store/index.js'
+import { parseHash } from './change-hash.js'
+import { createSketch, LISTED_CHANGES_MAX, type Sketch } from './sketch.js'
+
+const SEED = 7n
+const WINDOW_MS = 100_000
+
+function entry(position: number, timeMs: number, ...ids: (number | string)[]): LogEntry {
+  return { position, timeMs, keys: ids.map(id => `shop/products/${id}`) }
+}
+
+function create(windowMs = WINDOW_MS, from = 0): Sketch {
+  return createSketch({ seed: SEED, from, windowMs })
+}
+
+const changesOf = (sketch: Sketch, after?: number) => {
+  const { tail } = sketch.head(after)
+  return 'changes' in tail ? tail.changes.map(([position]) => position) : 'filter'
+}
+
+describe('a head', () => {
+  it('of an empty log covers nothing and has nothing', () => {
+    expect(create().head()).toMatchObject({ position: 0, from: 0, segments: [], tail: { from: 0, to: 0, changes: [] } })
+  })
+
+  it('lists an object and its bucket, once for each commit', () => {
+    const sketch = create()
+    sketch.append([entry(3, 0, 1, 2), entry(5, 0, 1)])
+    expect(changesOf(sketch)).toEqual([3, 3, 3, 5, 5])
+    const { tail } = sketch.head()
+    for (const [, text] of 'changes' in tail ? tail.changes : []) expect(parseHash(text)).toBeDefined()
+  })
+
+  it('has only what is new for who was here a moment ago, even after the slot was closed', () => {
+    const sketch = create()
+    sketch.append([entry(1, 0, 1), entry(2, 100, 2)])
+    sketch.advance(5000, WINDOW_MS)
+    expect(sketch.head(1)).toMatchObject({ segments: [], tail: { from: 1, to: 2 } })
+    expect(changesOf(sketch, 1)).toEqual([2, 2])
+    expect(changesOf(sketch, 2)).toEqual([])
+  })
+
+  it('has segments for who missed too much to list, and a filter for a long tail', () => {
+    const sketch = create()
+    sketch.append([entry(1, 0, 1)])
+    const many = Array.from({ length: LISTED_CHANGES_MAX }, (_, i) => entry(i + 2, 2000, i))
+    sketch.append(many)
+    expect(changesOf(sketch)).toBe('filter')
+    expect(sketch.head().segments).toEqual([{ from: 0, to: 1 }])
+    expect(sketch.head(1).segments).toEqual([])
+    expect(changesOf(sketch, 1)).toBe('filter')
+    expect(changesOf(sketch, LISTED_CHANGES_MAX)).toEqual([LISTED_CHANGES_MAX + 1, LISTED_CHANGES_MAX + 1])
+  })
+
+  it('is whole for who knows too little, and harmless for who claims to know more than there is', () => {
+    const sketch = create(1000)
+    sketch.append([entry(1, 0, 1), entry(2, 5000, 2)])
+    sketch.advance(5000, 1000)
+    expect(sketch.from).toBe(1)
+    expect(sketch.head(0)).toMatchObject({ from: 1, tail: { from: 1, to: 2 } })
+    expect(sketch.head(9)).toMatchObject({ position: 2, tail: { from: 9, to: 9, changes: [] } })
+  })
+
+  it('covers commits that changed nothing', () => {
+    const sketch = create()
+    sketch.append([entry(4, 0)])
+    expect(sketch.head()).toMatchObject({ position: 4, from: 0, tail: { from: 0, to: 4, changes: [] } })
+    sketch.append([entry(5, 10, 1), entry(9, 20)])
+    sketch.advance(1_000_000, WINDOW_MS)
+    expect(sketch.head()).toMatchObject({ position: 9, from: 5, segments: [], tail: { from: 5, to: 9 } })
+    sketch.append([entry(12, 1_000_001)])
+    expect(sketch.head(4)).toMatchObject({ position: 12, from: 5, tail: { from: 5, to: 12, changes: [] } })
+  })
+})
+
+describe('time', () => {
+  it('drops a change when it is older than the window, not before', () => {
+    const sketch = create()
+    sketch.append([entry(1, 50, 1)])
+    sketch.advance(50 + WINDOW_MS, WINDOW_MS)
+    expect(sketch.from).toBe(0)
+    sketch.advance(51 + WINDOW_MS, WINDOW_MS)
+    expect(sketch.from).toBe(1)
+  })
+
+  it('that stands still drops nothing, however often one looks', () => {
+    const sketch = create()
+    sketch.append([entry(1, 50, 1)])
+    for (let i = 0; i < 1000; i++) sketch.advance(2000, WINDOW_MS)
+    expect(sketch.head()).toMatchObject({ from: 0, segments: [{ from: 0, to: 1 }] })
+  })
+
+  it('never brings back what a shorter window dropped: copies that could need it are dead', () => {
+    const sketch = create()
+    sketch.append([entry(1, 0, 1), entry(2, 60_000, 2)])
+    sketch.advance(61_000, 1000)
+    expect(sketch.from).toBe(1)
+    sketch.advance(61_000, WINDOW_MS)
+    expect(sketch.from).toBe(1)
+  })
+})
+
+it('a commit that changed nothing does not move the window past younger states', () => {
+  const sketch = create()
+  sketch.append([entry(1, 0, 1), entry(2, 90_000), entry(3, 95_000, 3)])
+  sketch.advance(WINDOW_MS + 1, WINDOW_MS)
+  // A copy that was read at 50 000 is of position 1, and alive.
+  expect(sketch.from).toBe(1)
+})
+
+describe('a segment', () => {
+  it('has every path that changed in it, also if another server cut it otherwise', () => {
+    const sketch = create()
+    sketch.append([entry(1, 0, 1), entry(2, 1500, 2), entry(3, 3000, 3)])
+    expect(decodeBloom(sketch.segment({ from: 0, to: 1 })!).has('/db/shop/products/1')).toBe(true)
+    const odd = decodeBloom(sketch.segment({ from: 1, to: 3 })!)
+    expect(odd.has('/db/shop/products/2') && odd.has('/db/shop/products/3')).toBe(true)
+    expect(odd.has('/db/shop/products')).toBe(true)
+  })
+
+  it('is undefined where it reaches out of the window or beyond what is known', () => {
+    const sketch = create()
+    sketch.append([entry(1, 0, 1), entry(2, WINDOW_MS, 2)])
+    sketch.advance(WINDOW_MS + 1, WINDOW_MS)
+    expect(sketch.segment({ from: 0, to: 2 })).toBeUndefined()
+    expect(sketch.segment({ from: 1, to: 3 })).toBeUndefined()
+    expect(sketch.segment({ from: 2, to: 1 })).toBeUndefined()
+    expect(sketch.segment({ from: 1, to: 2 })).toBeDefined()
+  })
+
+  it('is spelled as URLs are', () => {
+    const sketch = create()
+    sketch.append([entry(1, 0, 'a b&ü')])
+    expect(decodeBloom(sketch.folded()).has('/db/shop/products/a%20b%26%C3%BC')).toBe(true)
+  })
+})
+
+it('the folded filter has the whole window', () => {
+  const sketch = create()
+  sketch.append([entry(1, 0, 1), entry(2, 5000, 2)])
+  const folded = decodeBloom(sketch.folded())
+  for (const id of [1, 2]) expect(folded.has(`/db/shop/products/${id}`)).toBe(true)
+})
+
+it('the log must be appended in order', () => {
+  const sketch = create()
+  sketch.append([entry(2, 0, 1)])
+  expect(() => sketch.append([entry(2, 0, 1)])).toThrow(RangeError)
+})
+
+it('changes are listed one by one as long as all that follow are known so', () => {
+  const sketch = create()
+  for (let position = 1; position <= 3000; position++) sketch.append([entry(position, position * 100, position)])
+  expect(sketch.changesAfter(0)).toBeUndefined()
+  expect(sketch.changesAfter(2995)).toHaveLength(10)
+  expect(sketch.changesAfter(2600, 100)).toBeUndefined()
+  const oldest = Array.from({ length: 3000 }, (_, i) => i).find(after => sketch.changesAfter(after))!
+  expect(sketch.changesAfter(oldest)).toHaveLength(2 * (3000 - oldest))
+})
+
+it('a rebuilt sketch does not claim to list what it never saw', () => {
+  const sketch = create(WINDOW_MS, 100)
+  sketch.append([entry(101, 0, 1)])
+  expect(sketch.changesAfter(50)).toBeUndefined()
+  expect(sketch.changesAfter(100)).toHaveLength(2)
+})
+
+it('memory follows the window, not the age of the log', () => {
+  const sketch = create()
+  let most = 0
+  for (let second = 0; second < 2000; second++) {
+    sketch.append(Array.from({ length: 5 }, (_, i) => entry(second * 5 + i + 1, second * 1000, second * 5 + i)))
+    sketch.advance(second * 1000, WINDOW_MS)
+    most = Math.max(most, sketch.size().changes)
+  }
+  expect(most).toBeLessThan(7 * 100 * 1.3)
+  expect(sketch.size().segments).toBeLessThan(40)
+})
+
+it('a rebuilt sketch covers what the lost one did', () => {
+  const entries = Array.from({ length: 500 }, (_, i) => entry(i + 1, i * 400, i % 50))
+  const lost = create()
+  for (const each of entries) {
+    lost.append([each])
+    lost.advance(each.timeMs, WINDOW_MS)
+  }
+  const rebuilt = create(WINDOW_MS, lost.from)
+  rebuilt.append(entries.filter(each => each.position > lost.from))
+  rebuilt.advance(499 * 400, WINDOW_MS)
+  expect(rebuilt.head().segments).toEqual(lost.head().segments)
+  expect(rebuilt.folded()).toEqual(lost.folded())
+})

@@ -1,0 +1,229 @@
+/**
+ * The sketch, as a server keeps it: which paths changed during the window, cut into segments (see `segment.ts`) and an
+ * open tail. It is derived from the change log alone, and rebuilt from it after a restart.
+ *
+ * Invariant: every change with position in (from, position] is in exactly one segment or in the tail, and every change
+ * at or before `from` happened longer than a window ago by the store's clock. That clock never runs ahead of real time,
+ * so no copy read before such a change is alive in any cache.
+ *
+ * A change of an object is also a change of its bucket's path: that is the key of the lists of the bucket.
+ */
+import { type Key as HashableKey, hashUnder, type KeyHash } from '@freshet/bloom'
+import {
+  bucketOfKey,
+  type ChangeHash,
+  type CoherenceHead,
+  type Path,
+  pathOfKey,
+  type SegmentRef,
+  type Tail,
+} from '@freshet/protocol'
+import type { LogEntry, Position } from '../store/index.js'
+import { toBase64 } from './base64.js'
+import { formatHash, formatSeed } from './change-hash.js'
+import { toHashSet, uniteHashSets } from './hash-set.js'
+import { type FilterShape, filterOf, mergeSegments, type Segment } from './segment.js'
+
+export interface SketchOptions {
+  readonly seed: bigint
+  /** Where the log begins: everything up to here is older than the window. */
+  readonly from: Position
+  readonly windowMs: number
+  /** Of each segment's filter. A false positive costs one more fetch from the origin, nothing else. */
+  readonly falsePositiveRateMax?: number
+  /** How long the open tail grows before it becomes a segment. */
+  readonly slotMs?: number
+}
+
+/** So many changes are sent one by one; more are sent as segments and a filter. */
+export const LISTED_CHANGES_MAX = 64
+/** As many recent changes are kept one by one. */
+const RECENT_CHANGES_MAX = 1024
+const TAIL_CHANGES_MAX = 4096
+
+interface Change {
+  readonly position: Position
+  readonly timeMs: number
+  readonly hash: KeyHash
+}
+
+export type SketchHead = Omit<CoherenceHead, 'log' | 'timeMs'>
+
+export function createSketch(options: SketchOptions): Sketch {
+  return new Sketch(options)
+}
+
+export class Sketch {
+  readonly #shape: FilterShape
+  readonly #slotMs: number
+  readonly #hash: (key: HashableKey) => KeyHash
+  readonly #encoded = new WeakMap<Segment, Uint8Array>()
+  #from: Position
+  #position: Position
+  #windowMs: number
+  #segments: readonly Segment[] = []
+  #tail: Change[] = []
+  /** Changes already closed into a segment, still listed one by one to readers who were here a moment ago. */
+  #recent: Change[] = []
+  /** The changes after this position are all known one by one. */
+  #listedFrom: Position
+
+  constructor(options: SketchOptions) {
+    this.#shape = { seed: options.seed, falsePositiveRateMax: options.falsePositiveRateMax ?? 0.001 }
+    this.#slotMs = options.slotMs ?? 1000
+    this.#hash = hashUnder(options.seed)
+    this.#from = options.from
+    this.#position = options.from
+    this.#listedFrom = options.from
+    this.#windowMs = options.windowMs
+  }
+
+  /** Where the window begins; the log up to here is not needed any more. */
+  get from(): Position {
+    return this.#from
+  }
+
+  /** The last commit it knows of. */
+  get position(): Position {
+    return this.#position
+  }
+
+  /** Takes what the log has after `position`, in order. */
+  append(entries: readonly LogEntry[]): void {
+    for (const { position, timeMs, keys } of entries) {
+      if (position <= this.#position) throw new RangeError(`Position ${position} does not follow ${this.#position}.`)
+      const first = this.#tail[0]
+      if (first && this.#slot(first.timeMs) !== this.#slot(timeMs)) this.#closeTail()
+      this.#position = position
+      for (const path of pathsOf(keys)) this.#tail.push({ position, timeMs, hash: this.#hash(path) })
+      if (this.#tail.length >= TAIL_CHANGES_MAX) this.#closeTail()
+    }
+  }
+
+  /** Lets time pass: closes the tail's slot, merges what may be merged, drops what has left the window. */
+  advance(nowMs: number, windowMs: number): void {
+    this.#windowMs = windowMs
+    const first = this.#tail[0]
+    if (first && this.#slot(first.timeMs) < this.#slot(nowMs)) this.#closeTail()
+    this.#segments = mergeSegments(this.#segments, nowMs, this.#slotMs, windowMs)
+    const kept = this.#segments.findIndex(segment => nowMs - segment.newestMs <= windowMs)
+    const dropped = kept === -1 ? this.#segments : this.#segments.slice(0, kept)
+    this.#segments = kept === -1 ? [] : this.#segments.slice(kept)
+    this.#from = dropped.at(-1)?.to ?? this.#from
+    this.#listedFrom = Math.max(this.#listedFrom, this.#from)
+  }
+
+  /** What a reader who knows everything up to `after` lacks; everything, for one who knows nothing or too little. */
+  head(after?: Position): SketchHead {
+    const known = after === undefined || after < this.#from ? this.#from : after
+    const listed = after === undefined ? undefined : this.#listedAfter(known)
+    return {
+      position: this.#position,
+      from: this.#from,
+      windowMs: this.#windowMs,
+      seed: formatSeed(this.#shape.seed),
+      segments: listed
+        ? []
+        : this.#segments.filter(segment => segment.to > known).map(({ from, to }) => ({ from, to })),
+      tail: listed ?? this.#openTail(),
+    }
+  }
+
+  /**
+   * The encoded filter of the changes in (from, to]: of exactly those if it is a segment of ours; else, since another
+   * server may have cut otherwise, of a little more, which is as good. Undefined if it reaches out of the window.
+   */
+  segment({ from, to }: SegmentRef): Uint8Array | undefined {
+    if (from >= to || from < this.#from || to > this.#position) return undefined
+    const whole = this.#segments.find(segment => segment.from === from && segment.to === to)
+    if (whole) return this.#encode(whole)
+    const touched = this.#segments.filter(segment => segment.from < to && segment.to > from)
+    return this.#filterWithTail(touched)
+  }
+
+  /** The whole window as one filter, for simple clients: what is in it may have changed. */
+  folded(): Uint8Array {
+    return this.#filterWithTail(this.#segments)
+  }
+
+  /** The changes after a position, one by one; undefined if there are too many, or they are not known one by one. */
+  changesAfter(after: Position, countMax: number = RECENT_CHANGES_MAX): readonly ChangeHash[] | undefined {
+    if (after < this.#listedFrom) return undefined
+    const changes = [...newerThan(this.#recent, after, countMax), ...newerThan(this.#tail, after, countMax)]
+    if (changes.length > countMax) return undefined
+    return changes.map(({ position, hash }) => [position, formatHash(hash)])
+  }
+
+  /** Sizes, for metrics. */
+  size(): { readonly segments: number; readonly changes: number } {
+    const changes = this.#segments.reduce((sum, segment) => sum + segment.hashes.length, this.#tail.length)
+    return { segments: this.#segments.length, changes }
+  }
+
+  #listedAfter(known: Position): Tail | undefined {
+    const changes = this.changesAfter(known, LISTED_CHANGES_MAX)
+    return changes && { from: known, to: Math.max(known, this.#position), changes }
+  }
+
+  #openTail(): Tail {
+    const from = this.#segments.at(-1)?.to ?? this.#from
+    const to = this.#position
+    if (this.#tail.length <= LISTED_CHANGES_MAX) {
+      return { from, to, changes: this.#tail.map(({ position, hash }) => [position, formatHash(hash)]) }
+    }
+    const bytes = filterOf(toHashSet(this.#tail.map(change => change.hash)), this.#shape)
+    return { from, to, filter: toBase64(bytes) }
+  }
+
+  #filterWithTail(segments: readonly Segment[]): Uint8Array {
+    const tail = toHashSet(this.#tail.map(change => change.hash))
+    return filterOf(uniteHashSets([...segments.map(segment => segment.hashes), tail]), this.#shape)
+  }
+
+  #closeTail(): void {
+    const last = this.#tail.at(-1)!
+    const segment: Segment = {
+      from: this.#segments.at(-1)?.to ?? this.#from,
+      // Not our position: commits after it that changed nothing may be younger than the segment's last change.
+      to: last.position,
+      level: 0,
+      newestMs: last.timeMs,
+      hashes: toHashSet(this.#tail.map(change => change.hash)),
+    }
+    this.#segments = [...this.#segments, segment]
+    const listed = [...this.#recent, ...this.#tail]
+    const forgotten = listed.length - RECENT_CHANGES_MAX
+    if (forgotten > 0) this.#listedFrom = listed[forgotten - 1]!.position
+    this.#recent = listed.slice(Math.max(0, forgotten))
+    this.#tail = []
+  }
+
+  #encode(segment: Segment): Uint8Array {
+    const known = this.#encoded.get(segment)
+    if (known) return known
+    const bytes = filterOf(segment.hashes, this.#shape)
+    this.#encoded.set(segment, bytes)
+    return bytes
+  }
+
+  #slot(timeMs: number): number {
+    return Math.floor(timeMs / this.#slotMs)
+  }
+}
+
+/** Every path that the change of these keys is a change of: their own, and the lists of their buckets. */
+function pathsOf(keys: readonly string[]): Set<Path> {
+  const paths = new Set<Path>()
+  for (const key of keys) {
+    paths.add(pathOfKey(key))
+    paths.add(pathOfKey(bucketOfKey(key)))
+  }
+  return paths
+}
+
+/** The changes after a position, one more than `countMax` at most. They are in order, so this reads no further. */
+function newerThan(changes: readonly Change[], after: Position, countMax: number): readonly Change[] {
+  let start = changes.length
+  while (start > 0 && changes[start - 1]!.position > after && changes.length - start <= countMax) start--
+  return changes.slice(start)
+}

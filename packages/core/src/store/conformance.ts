@@ -1,0 +1,30 @@
+/**
+ * Asks a store every sentence of its contract (`store.ts`). Each adapter's test calls this, and so may an adapter from
+ * elsewhere; the test runner is passed in.
+ *
+ *     testStore({ kit: { describe, test, expect, nextTurn }, open: async () => ({ store: await openMyStore(), dispose }) })
+ *
+ * Where a store has a second way in, from another process or over a channel, pass it as `peer`: then each is asked what
+ * the other was told.
+ */
+import { testClockAndMemory } from './conformance/clock-and-memory.js'
+import { testCommits } from './conformance/commits.js'
+import { testConcurrency } from './conformance/concurrency.js'
+import type { ConformanceOptions } from './conformance/kit.js'
+import { testLifecycle } from './conformance/lifecycle.js'
+import { testLog } from './conformance/log.js'
+import { testRandomWalk } from './conformance/random-walk.js'
+import { testScans } from './conformance/scans.js'
+
+export type { ConformanceOptions, StoreUnderTest, TestKit } from './conformance/kit.js'
+
+export function testStore(options: ConformanceOptions): void {
+  const { describe } = options.kit
+  describe('commits', () => testCommits(options))
+  describe('commits at the same time', () => testConcurrency(options))
+  describe('scans', () => testScans(options))
+  describe('the log', () => testLog(options))
+  describe('the clock, and what is remembered', () => testClockAndMemory(options))
+  describe('closing and opening', () => testLifecycle(options))
+  describe('anything, in any order', () => testRandomWalk(options))
+}

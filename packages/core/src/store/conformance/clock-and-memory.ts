@@ -1,0 +1,54 @@
+import { bytes, type ConformanceOptions, put, testWith, write } from './kit.js'
+
+export function testClockAndMemory(options: ConformanceOptions): void {
+  const { expect } = options.kit
+
+  testWith(options, 'the clock never goes back, by whichever way in it is read', async ({ store, peer = store }) => {
+    let last = store.nowMs()
+    for (let i = 0; i < 50; i++) {
+      const position = await write(i % 2 === 0 ? store : peer, put('a/b/c', i))
+      const written = (await store.changes(position - 1))[0]!.timeMs
+      expect(written).toBeGreaterThanOrEqual(last)
+      last = (i % 3 === 0 ? store : peer).nowMs()
+      expect(last).toBeGreaterThanOrEqual(written)
+    }
+  })
+
+  testWith(
+    options,
+    'what is remembered is recalled, byte for byte, by every way in',
+    async ({ store, peer = store }) => {
+      expect(await store.recall('seed')).toBe(undefined)
+      const value = bytes(0, 1, 255)
+      await store.remember('seed', value)
+      value.fill(9)
+      await peer.remember('empty', bytes())
+      for (const way of [store, peer]) {
+        expect([...((await way.recall('seed')) ?? [])]).toEqual([0, 1, 255])
+        expect((await way.recall('empty'))?.length).toBe(0)
+      }
+      const recalled = await store.recall('seed')
+      recalled?.fill(7)
+      expect([...((await store.recall('seed')) ?? [])]).toEqual([0, 1, 255])
+      await peer.remember('seed', bytes(2))
+      expect([...((await store.recall('seed')) ?? [])]).toEqual([2])
+    },
+  )
+
+  testWith(options, 'what is remembered is no data: it has no position and is in no bucket', async ({ store }) => {
+    const start = await store.position()
+    await store.remember('a/b/c', bytes(1))
+    expect(await store.position()).toBe(start)
+    expect(await store.get('a/b/c')).toBe(undefined)
+    expect(await store.buckets()).toEqual([])
+    expect(await store.changes(start)).toEqual([])
+    await write(store, put('a/b/c', 2))
+    expect([...((await store.recall('a/b/c')) ?? [])]).toEqual([1])
+  })
+
+  testWith(options, 'the log has an id, the same by every way in', async ({ store, peer = store }) => {
+    expect(store.log.length).toBeGreaterThan(0)
+    expect(peer.log).toBe(store.log)
+    expect(peer.supports).toEqual(store.supports)
+  })
+}

@@ -1,0 +1,178 @@
+/**
+ * The Store: one way in (`commit`), few ways out. Everything above it is the same on every engine.
+ *
+ * A store keeps values under keys (`shop/products/42`), and an ordered, durable **change log**. One commit takes one
+ * position; the version of everything it writes is that position. So versions grow per key, also across deletion and
+ * new creation, and no tombstones are needed to know that.
+ *
+ * What every store promises, and `conformance.ts` asks:
+ * - A commit is atomic: its reads are validated, its writes applied and its log entry appended in one step, or none is.
+ * - When `commit` resolves, the commit is durable, as far as the store's `durability` says.
+ * - Commits are strictly ordered. Who sees the state at position p sees every commit up to p, and none after it in part.
+ * - A position is never given twice, not after a crash either. Positions may have gaps.
+ * - `position()` is at least the position of every commit acknowledged, by any process, before it was called.
+ * - Nothing is visible to `get`, `scan`, `changes` or `position` before it is durable.
+ *
+ * Errors: TypeError for what the caller should have known; STORE_CLOSED from every method after `close`; STORE_FULL when
+ * the disk is; STORE_DAMAGED when what is read cannot be right; STORE_TAKEN_OVER when another process has become the
+ * writer. A commit that fails leaves no trace.
+ */
+import type { Key, Position, Version } from '@freshet/protocol'
+
+export type { Key, Position, Version } from '@freshet/protocol'
+
+export type MaybePromise<T> = T | Promise<T>
+
+export interface StoredValue {
+  readonly version: Version
+  readonly contentType: string
+  /** As written, byte for byte. The reader owns it. */
+  readonly body: Uint8Array
+}
+
+export interface StoredEntry extends StoredValue {
+  readonly id: string
+}
+
+export interface Store {
+  readonly supports: StoreSupports
+  /** The id of the change log: drawn at random when the store is created, and kept with it. */
+  readonly log: string
+
+  /**
+   * The latest durable value of a key. Embedded stores answer at once, others with a promise: the read path is too hot
+   * to wait where there is nothing to wait for.
+   */
+  get(key: Key): MaybePromise<StoredValue | undefined>
+
+  /** The values of all keys in one state, in the order asked for. */
+  getMany(keys: readonly Key[]): Promise<Snapshot<readonly (StoredValue | undefined)[]>>
+
+  /** One page of a bucket (`shop/products`), from one state, by ascending id in UTF-8 byte order. */
+  scan(bucket: Key, range?: ScanRange): Promise<ScanPage>
+
+  /** Every bucket that was ever written to, by name, and the position of the last change within it. */
+  buckets(): Promise<readonly BucketChange[]>
+
+  /** Validates, applies and appends in one durable step; a conflict is an answer, not an error, and changes nothing. */
+  commit(commit: Commit): Promise<CommitResult>
+
+  /** The position that a read would see now. */
+  position(): MaybePromise<Position>
+
+  /**
+   * The log after a position, in order, as far as it is durable; at most `limit` entries (default 1000). Throws
+   * LOG_TRIMMED if some of what follows `after` is gone.
+   */
+  changes(after: Position, limit?: number): MaybePromise<readonly LogEntry[]>
+
+  /** The position that the log begins after: `changes` of anything before it throws. */
+  trimmedTo(): MaybePromise<Position>
+
+  /**
+   * Forgets the log up to and including a position, or to its end if that is nearer; not the data. Never undone, never
+   * goes back.
+   */
+  trim(upTo: Position): Promise<void>
+
+  /**
+   * The store's clock, in milliseconds. It never goes back, and never faster than real time: it stands still while no
+   * process has the store open. So an age by this clock is never more than the true one. It is no time of day. (After a
+   * crash it goes on from where it was last stored: some seconds may come twice, but none that the log has seen.)
+   */
+  nowMs(): number
+
+  /**
+   * Calls the listener soon after a commit, also one of another process, became visible; once for several that come
+   * together, with the position of the last. Returns the way to stop it.
+   */
+  onCommit(listener: (position: Position) => void): () => void
+
+  /** Small things that must survive a restart and are not data: seeds, promises made, cursors. Durable when resolved. */
+  remember(name: string, value: Uint8Array): Promise<void>
+  recall(name: string): MaybePromise<Uint8Array | undefined>
+
+  /** Waits for what is under way. Idempotent. */
+  close(): Promise<void>
+}
+
+export interface StoreSupports {
+  /** 'disk': acknowledged means on disk. 'relaxed': survives the process, maybe not the machine. 'none': memory. */
+  readonly durability: 'disk' | 'relaxed' | 'none'
+  /**
+   * Reads and validates several keys atomically, whichever buckets they are in. Where false, a commit that touches more
+   * than one key is refused with LIMIT_EXCEEDED.
+   */
+  readonly multiKeyCommits: boolean
+}
+
+export interface Snapshot<Value> {
+  readonly value: Value
+  readonly position: Position
+}
+
+/** Bounds are ids. `from` is inclusive, `to` and `after` are exclusive; together they are intersected. */
+export interface ScanRange {
+  readonly from?: string
+  readonly to?: string
+  readonly after?: string
+  readonly prefix?: string
+  /** Default 100. */
+  readonly limit?: number
+  /** Entries it says false to are left out and do not count towards the limit. */
+  readonly filter?: (entry: StoredEntry) => boolean
+}
+
+export interface ScanPage {
+  readonly entries: readonly StoredEntry[]
+  /** Pass it as `after` to go on; undefined when the range is exhausted. With a filter, nothing may follow after all. */
+  readonly next?: string
+  /** The position of the last change in the bucket; 0 if there never was one. */
+  readonly version: Version
+  readonly position: Position
+}
+
+export interface BucketChange {
+  readonly bucket: Key
+  readonly version: Version
+}
+
+export interface Commit {
+  /** What must still hold: the version of a key, or 0 for "not there". */
+  readonly reads?: readonly ReadVersion[]
+  /** At least one; no key twice. */
+  readonly writes: readonly Write[]
+}
+
+export interface ReadVersion {
+  readonly key: Key
+  readonly version: Version
+}
+
+export type Write = PutWrite | DeleteWrite
+
+export interface PutWrite {
+  readonly key: Key
+  readonly contentType: string
+  /** The store takes ownership. */
+  readonly body: Uint8Array
+}
+
+/** Deleting what is not there is a change like any other. */
+export interface DeleteWrite {
+  readonly key: Key
+  readonly delete: true
+}
+
+export type CommitResult =
+  | { readonly committed: true; readonly position: Position }
+  /** The reads that no longer hold, with the versions that do. */
+  | { readonly committed: false; readonly conflicts: readonly ReadVersion[] }
+
+export interface LogEntry {
+  readonly position: Position
+  /** The store's clock at the commit. Does not go back from one entry to the next. */
+  readonly timeMs: number
+  /** The keys that were written or deleted. */
+  readonly keys: readonly Key[]
+}
