@@ -1,0 +1,138 @@
+/** `/coherence`: what has changed, for those who hold copies. See core/coherence for what it means. */
+import { encodeSegmentBundle, parseSegmentRefs } from '@freshet/core/coherence'
+import type { Store } from '@freshet/core/store'
+import {
+  type CoherenceHead,
+  FreshetError,
+  formatEtag,
+  type Position,
+  readPosition,
+  type ServerTime,
+} from '@freshet/protocol'
+import { type Answer, jsonAnswer, NO_SNIFF, NO_STORE } from '../http/answer.js'
+import type { Call, Route } from '../http/call.js'
+import { hasVersion } from '../http/conditions.js'
+import type { Cors } from '../http/cors.js'
+import type { Replies } from '../http/replies.js'
+import { type Parameters, parameterInvalid } from '../http/request-target.js'
+import { type EventStreams, resumePosition } from './event-streams.js'
+import type { LogFollower } from './log-follower.js'
+import type { PositionWaits } from './position-waits.js'
+
+export interface CoherenceRoutesOptions {
+  readonly store: Store
+  readonly follower: LogFollower
+  readonly waits: PositionWaits
+  readonly events: EventStreams
+  readonly replies: Replies
+  readonly cors: Cors
+}
+
+const NONCE = /^[A-Za-z0-9_-]{1,64}$/
+const BINARY: readonly string[] = ['Content-Type', 'application/octet-stream', ...NO_SNIFF]
+
+export class CoherenceRoutes {
+  readonly #options: CoherenceRoutesOptions
+
+  constructor(options: CoherenceRoutesOptions) {
+    this.#options = options
+  }
+
+  routes(): readonly Route[] {
+    return [
+      {
+        pattern: '/coherence',
+        operations: { GET: { handle: call => this.#head(call), parameters: ['after', 'at', 'nonce'] } },
+      },
+      { pattern: '/coherence/segments/{segments}', operations: { GET: { handle: call => this.#segments(call) } } },
+      { pattern: '/coherence/filter', operations: { GET: { handle: call => this.#filter(call) } } },
+      {
+        pattern: '/coherence/events',
+        operations: { GET: { handle: call => this.#events(call), parameters: ['after'] } },
+      },
+      { pattern: '/time', operations: { GET: { handle: call => this.#time(call), parameters: ['nonce'] } } },
+    ]
+  }
+
+  /** Never from a cache: `no-store`, and the nonce gives each request a URL of its own, for caches that do not care. */
+  async #head({ parameters }: Call): Promise<Answer> {
+    checkNonce(parameters)
+    const { store, follower, waits } = this.#options
+    const after = positionOf(parameters, 'after')
+    const at = positionOf(parameters, 'at')
+    if (at !== undefined) await waits.reach(at)
+    await follower.catchUp()
+    const head: CoherenceHead = { log: store.log, timeMs: follower.asOfMs, ...follower.sketch.head(after) }
+    return jsonAnswer(200, head, ['Freshet-Position', `${head.position}`])
+  }
+
+  async #segments({ names: [text = ''] }: Call): Promise<Answer> {
+    const refs = parseSegmentRefs(text)
+    if (refs === undefined) throw segmentsInvalid()
+    const { follower } = this.#options
+    await follower.catchUp()
+    const { sketch } = follower
+    const filters = refs.map(ref => sketch.segment(ref)).filter(filter => filter !== undefined)
+    if (filters.length < refs.length) throw segmentGone(text)
+    const maxAgeS = Math.ceil(sketch.head(follower.position).windowMs / 1000)
+    return {
+      status: 200,
+      headers: [...BINARY, 'Cache-Control', `public, max-age=${maxAgeS}, immutable`],
+      body: encodeSegmentBundle(filters),
+      isCacheable: true,
+    }
+  }
+
+  async #filter({ exchange }: Call): Promise<Answer> {
+    const { follower } = this.#options
+    await follower.catchUp()
+    const { position } = follower
+    // Not even with revalidation: caches answer that from copies of their own, and an old filter hides changes.
+    const headers = [...NO_STORE, 'ETag', formatEtag(position), 'Freshet-Position', `${position}`]
+    const ifNoneMatch = exchange.request.headers['if-none-match']
+    if (ifNoneMatch !== undefined && hasVersion(ifNoneMatch, position)) return { status: 304, headers }
+    return { status: 200, headers: [...BINARY, ...headers], body: follower.sketch.folded() }
+  }
+
+  async #events({ exchange, parameters }: Call): Promise<Answer | undefined> {
+    const { follower, events, replies, cors } = this.#options
+    const after = resumePosition(exchange.request, positionOf(parameters, 'after'))
+    if (exchange.method === 'HEAD') return { status: 200, headers: ['Content-Type', 'text/event-stream', ...NO_STORE] }
+    await follower.catchUp()
+    const headers = [...cors.headers(exchange.request), ...NO_SNIFF, 'X-Request-Id', exchange.requestId]
+    events.open(exchange.response, after, headers)
+    replies.record(exchange, 200)
+    return undefined
+  }
+
+  #time({ parameters }: Call): Answer {
+    checkNonce(parameters)
+    const time: ServerTime = { timeMs: Math.floor(this.#options.store.nowMs()) }
+    return jsonAnswer(200, time)
+  }
+}
+
+function checkNonce(parameters: Parameters): void {
+  const nonce = parameters.get('nonce')
+  if (nonce === undefined || NONCE.test(nonce)) return
+  throw parameterInvalid('nonce must be 1 to 64 of A-Z, a-z, 0-9, _ and -.')
+}
+
+function positionOf(parameters: Parameters, name: string): Position | undefined {
+  const text = parameters.get(name)
+  return text === undefined ? undefined : readPosition(name, text)
+}
+
+function segmentsInvalid(): FreshetError {
+  return new FreshetError(
+    'URL_INVALID',
+    'Segments are named as /coherence has them: {from}-{to}, several with commas between.',
+  )
+}
+
+function segmentGone(text: string): FreshetError {
+  return new FreshetError(
+    'SEGMENT_GONE',
+    `The sketch has no segments ${text.slice(0, 80)} any more. Ask /coherence for those it has.`,
+  )
+}

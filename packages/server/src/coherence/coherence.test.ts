@@ -1,0 +1,258 @@
+import { decodeSegmentBundle, parseSeed } from '@freshet/core/coherence'
+import type { Store } from '@freshet/core/store'
+import type { CoherenceHead } from '@freshet/protocol'
+import { createMemoryStore } from '@freshet/stores/memory'
+import { afterEach, describe, expect, test } from 'vitest'
+import type { ServerSettings } from '../settings.js'
+import { answeringLater, tellingNothing, withMethods } from '../testing/odd-stores.js'
+import { jsonRequest, problemOf, type RunningServer, startServer, until } from '../testing/running-server.js'
+
+const started: RunningServer[] = []
+afterEach(async () => {
+  for (const running of started.splice(0)) await running.stop()
+})
+
+async function start(store: Store, settings: Partial<ServerSettings> = {}): Promise<RunningServer> {
+  const running = await startServer({ store, settings })
+  started.push(running)
+  return running
+}
+
+async function headOf(running: RunningServer, query = ''): Promise<CoherenceHead> {
+  const answer = await running.fetch(`/coherence${query}`)
+  expect([answer.status, answer.headers.get('cache-control')]).toEqual([200, 'no-store'])
+  return (await answer.json()) as CoherenceHead
+}
+
+/** A clock that tests move by hand. */
+function handClock(): { nowMs: () => number; passMs: (ms: number) => void } {
+  let timeMs = 0
+  return {
+    nowMs: () => timeMs,
+    passMs: ms => {
+      timeMs += ms
+    },
+  }
+}
+
+describe.each([
+  { name: 'at once', wrap: (store: Store) => store },
+  { name: 'later', wrap: answeringLater },
+])('the head, over a store that answers $name', ({ wrap }) => {
+  test('includes every commit acknowledged before it was asked for, also those of another server', async () => {
+    const store = wrap(tellingNothing(createMemoryStore()))
+    const [one, other] = [await start(store), await start(store)]
+    for (let i = 0; i < 30; i++) {
+      const { position } = await one.put(`/db/shop/products/${i % 7}`, { i })
+      expect((await headOf(other)).position).toBeGreaterThanOrEqual(position)
+    }
+  })
+
+  test('lists what the reader does not know yet', async () => {
+    const running = await start(wrap(createMemoryStore()))
+    const first = await running.put('/db/shop/products/1', {})
+    const second = await running.put('/db/shop/products/2', {})
+    const head = await headOf(running, `?after=${first.position}&nonce=abc`)
+    expect(head.segments).toEqual([])
+    expect(head.tail).toMatchObject({ from: first.position, to: second.position })
+    // The object, and the lists of its bucket.
+    expect('changes' in head.tail && head.tail.changes.map(([position]) => position)).toEqual([
+      second.position,
+      second.position,
+    ])
+  })
+
+  test('waits for the position asked for, and refuses one that does not come', async () => {
+    const running = await start(wrap(createMemoryStore()), { positionWaitMsMax: 2000 })
+    const waiting = headOf(running, '?at=1')
+    await running.put('/db/shop/products/1', {})
+    expect((await waiting).position).toBe(1)
+    const impatient = await start(wrap(createMemoryStore()), { positionWaitMsMax: 10 })
+    expect(await problemOf(await impatient.fetch('/coherence?at=1'))).toMatchObject({ code: 'POSITION_NOT_REACHED' })
+  })
+})
+
+describe('the sketch', () => {
+  test('is kept in segments that never change, and whose filters hold every changed path', async () => {
+    const clock = handClock()
+    const running = await start(createMemoryStore(clock), { slotMs: 20 })
+    for (let i = 0; i < 10; i++) {
+      await running.put(`/db/shop/products/${i}`, {})
+      clock.passMs(25)
+    }
+    const head = await headOf(running)
+    expect(head.segments.length).toBeGreaterThan(1)
+    const names = head.segments.map(({ from, to }) => `${from}-${to}`).join(',')
+    const answer = await running.fetch(`/coherence/segments/${names}`)
+    expect(answer.headers.get('cache-control')).toBe('public, max-age=105, immutable')
+    const bundle = new Uint8Array(await answer.arrayBuffer())
+    const filters = decodeSegmentBundle(bundle, head.segments.length, parseSeed(head.seed)!)
+    for (let i = 0; i < 9; i++) expect(filters.some(filter => filter.has(`/db/shop/products/${i}`))).toBe(true)
+    expect(filters.some(filter => filter.has('/db/shop/products'))).toBe(true)
+  })
+
+  test('is there as one filter, which is not sent again while nothing changes', async () => {
+    const running = await start(createMemoryStore())
+    await running.put('/db/shop/products/1', {})
+    const answer = await running.fetch('/coherence/filter')
+    expect(answer.headers.get('cache-control')).toBe('no-store')
+    const again = await running.fetch('/coherence/filter', {
+      headers: { 'if-none-match': answer.headers.get('etag')! },
+    })
+    expect(again.status).toBe(304)
+    await running.put('/db/shop/products/1', {})
+    const changed = await running.fetch('/coherence/filter', {
+      headers: { 'if-none-match': answer.headers.get('etag')! },
+    })
+    expect(changed.status).toBe(200)
+  })
+
+  test('forgets what is older than the window, and the keeper trims the log with it', async () => {
+    const clock = handClock()
+    const store = createMemoryStore(clock)
+    const settings = { lifetimeMs: 100, responseMsMax: 50, slackMs: 0, slotMs: 10, trimIntervalMs: 10 }
+    const running = await start(store, settings)
+    await running.put('/db/shop/products/1', {})
+    clock.passMs(140)
+    await running.put('/db/shop/products/2', {})
+    expect((await headOf(running)).from).toBe(0)
+    await until(async () => {
+      clock.passMs(50)
+      return (await headOf(running)).from > 0
+    })
+    await until(async () => {
+      clock.passMs(50)
+      return (await store.trimmedTo()) === 2
+    })
+    await running.put('/db/shop/products/3', {})
+    expect(await headOf(running)).toMatchObject({ position: 3, from: 2 })
+  })
+
+  test('of a server that is not the keeper leaves the log alone', async () => {
+    const clock = handClock()
+    const store = createMemoryStore(clock)
+    const settings = { lifetimeMs: 10, responseMsMax: 10, slackMs: 0, slotMs: 5, trimIntervalMs: 5, isKeeper: false }
+    const running = await start(store, settings)
+    await running.put('/db/shop/products/1', {})
+    await until(async () => {
+      clock.passMs(50)
+      return (await headOf(running)).from > 0
+    })
+    expect(await store.trimmedTo()).toBe(0)
+  })
+
+  test('starts over when the log was trimmed behind its back', async () => {
+    const store = createMemoryStore()
+    const running = await start(store, { slotMs: 60_000 })
+    await running.put('/db/shop/products/1', {})
+    await running.stop()
+    const late = await start(answeringLater(store), { slotMs: 60_000 })
+    for (let i = 0; i < 5; i++) {
+      await store.commit({
+        writes: [{ key: `shop/products/${i}`, contentType: 'application/json', body: new Uint8Array([123, 125]) }],
+      })
+    }
+    await store.trim(4)
+    const head = await headOf(late)
+    expect(head.position).toBe(6)
+  })
+})
+
+describe('the window', () => {
+  const settings = { lifetimeMs: 1000, lifetimeMsMax: 100_000, responseMsMax: 100, slackMs: 10 }
+
+  test('is as long as the longest lifetime of any bucket, on every server, at once', async () => {
+    const store = createMemoryStore()
+    const [one, other] = [await start(store, settings), await start(store, settings)]
+    expect((await headOf(other)).windowMs).toBe(1110)
+    await one.put('/db/shop/products', { kind: 'object', lifetimeMs: 60_000 })
+    expect((await headOf(other)).windowMs).toBe(60_110)
+    expect((await other.fetch('/db/shop/products')).headers.get('cache-control')).toContain('max-age=60,')
+  })
+
+  test('stays long after a lifetime was lowered, until the last copy with the old one has died; also across a restart', async () => {
+    const clock = handClock()
+    const store = createMemoryStore(clock)
+    const one = await start(store, settings)
+    await one.put('/db/shop/products', { kind: 'object', lifetimeMs: 60_000 })
+    await one.put('/db/shop/products', { kind: 'object', lifetimeMs: 2000 })
+    expect((await headOf(one)).windowMs).toBe(60_110)
+    await one.stop()
+    clock.passMs(50_000)
+    const restarted = await start(store, { ...settings, slotMs: 5 })
+    expect((await headOf(restarted)).windowMs).toBe(60_110)
+    clock.passMs(20_000)
+    await until(async () => (await headOf(restarted)).windowMs === 2110)
+  })
+
+  test('remembers the default lifetime of an earlier run, since its copies may still be alive', async () => {
+    const clock = handClock()
+    const store = createMemoryStore(clock)
+    await (await start(store, { ...settings, lifetimeMs: 30_000 })).stop()
+    const restarted = await start(store, { ...settings, slotMs: 5 })
+    expect((await headOf(restarted)).windowMs).toBe(30_110)
+    clock.passMs(40_000)
+    await until(async () => (await headOf(restarted)).windowMs === 1110)
+  })
+
+  test('is extended on disk before a longer default lifetime is sent', async () => {
+    const store = createMemoryStore()
+    const remembered: string[] = []
+    const slow = new Proxy(store, {
+      get(target, name) {
+        const member = Reflect.get(target, name, target)
+        if (name !== 'remember') return typeof member === 'function' ? member.bind(target) : member
+        return async (key: string, value: Uint8Array) => {
+          await new Promise(resolve => setTimeout(resolve, 30))
+          remembered.push(new TextDecoder().decode(value))
+          await target.remember(key, value)
+        }
+      },
+    })
+    const running = await start(slow, { ...settings, lifetimeMs: 5000 })
+    expect(remembered).toEqual(['[5000]'])
+    expect((await headOf(running)).windowMs).toBe(5110)
+  })
+})
+
+describe('waiting for a position', () => {
+  test('ends when the commit comes', async () => {
+    const running = await start(createMemoryStore(), { positionWaitMsMax: 5000 })
+    await running.put('/db/shop/products/1', { n: 1 })
+    const waiting = running.fetch('/db/shop/products/1?at=2')
+    await new Promise(resolve => setTimeout(resolve, 20))
+    await running.put('/db/shop/products/1', { n: 2 })
+    expect(await (await waiting).json()).toEqual({ n: 2 })
+  })
+
+  test('is refused when too many wait', async () => {
+    const running = await start(createMemoryStore(), { positionWaitMsMax: 500, positionWaitersMax: 3 })
+    const answers = await Promise.all(Array.from({ length: 6 }, () => running.fetch('/db/shop/products/1?at=9')))
+    const codes = await Promise.all(answers.map(async answer => (await problemOf(answer)).code))
+    expect(codes.filter(code => code === 'SERVER_BUSY')).toHaveLength(3)
+    expect(codes.filter(code => code === 'POSITION_NOT_REACHED')).toHaveLength(3)
+    for (const answer of answers) expect(answer.headers.get('cache-control')).toBe('no-store')
+  })
+})
+
+test('a position that holds nothing is reached all the same', async () => {
+  const store = createMemoryStore()
+  // As after a crash: some positions were skipped.
+  const skipping = withMethods(store, {
+    position: () => Promise.resolve(store.position()).then(position => position + 7),
+  })
+  const running = await start(skipping)
+  await running.put('/db/shop/products/1', {})
+  expect((await headOf(running)).position).toBe(8)
+})
+
+test('a bucket changed by another server is followed before the next read', async () => {
+  const store = tellingNothing(createMemoryStore())
+  const [one, other] = [await start(store), await start(store)]
+  await one.put('/db/shop/products/1', {})
+  for (const seconds of [5, 50, 7]) {
+    await other.fetch('/db/shop/products', jsonRequest('PUT', { kind: 'object', lifetimeMs: seconds * 1000 }))
+    const answer = await one.fetch('/db/shop/products/1')
+    expect(answer.headers.get('cache-control')).toContain(`max-age=${seconds},`)
+  }
+})

@@ -1,0 +1,186 @@
+/**
+ * Reads the change log into the sketch and the bucket directory, and takes what changed out of the hot objects.
+ *
+ * Invariant: after `catchUp`, both include every commit that was acknowledged, by any process, before it was called. So
+ * an answer that is made afterwards is never behind what its reader could know. It is called on every commit that the
+ * store tells of, and again before every answer that depends on it: nothing relies on the telling.
+ *
+ * The window is computed from the buckets as they are at the sketch's own position. A copy with a long lifetime was read
+ * after the commit that allowed it; a change that makes it outdated comes later still in the log. So whoever has that
+ * change in his sketch knows the lifetime already, and does not forget the change too early.
+ */
+import { createHash } from 'node:crypto'
+import { createSketch, Lifetimes, type Sketch } from '@freshet/core/coherence'
+import type { LogEntry, MaybePromise, Store } from '@freshet/core/store'
+import { FreshetError, type Position } from '@freshet/protocol'
+import type { BucketDirectory } from '../data/bucket-directory.js'
+import type { HotObjects } from '../data/hot-objects.js'
+import { isPromise } from '../http/maybe-promise.js'
+import type { ServerSettings } from '../settings.js'
+
+const LIFETIMES = 'lifetimes'
+const ENTRIES_PER_READ = 1000
+
+export class LogFollower {
+  readonly #store: Store
+  readonly #settings: ServerSettings
+  readonly #buckets: BucketDirectory
+  readonly #hot: HotObjects
+  readonly #listeners = new Set<() => void>()
+  #lifetimes: Lifetimes
+  #sketch: Sketch
+  /** Set while a store that answers later is being read; one at a time, since order matters. */
+  #reading: Promise<void> | undefined
+  /** Of the bucket directory that the window was last computed from. */
+  #revision = 0
+  /** What the sketch and the directory include. */
+  position: Position = 0
+  /** Everything committed before this, by the store's clock, is included. */
+  asOfMs = 0
+
+  constructor(store: Store, settings: ServerSettings, buckets: BucketDirectory, hot: HotObjects) {
+    this.#store = store
+    this.#settings = settings
+    this.#buckets = buckets
+    this.#hot = hot
+    this.#lifetimes = this.#createLifetimes(undefined)
+    this.#sketch = this.#createSketch(0)
+  }
+
+  get sketch(): Sketch {
+    return this.#sketch
+  }
+
+  /** To be done before the first answer. The default lifetime is on disk when it resolves. */
+  async start(): Promise<void> {
+    const remembered = await this.#store.recall(LIFETIMES)
+    this.#lifetimes = this.#createLifetimes(remembered)
+    await this.keepPromise()
+    await this.#startOver()
+    await this.catchUp()
+    this.advance()
+  }
+
+  /** Remembers the default lifetime, and forgets those that no copy has any more. */
+  async keepPromise(): Promise<void> {
+    const promised = this.#lifetimes.use(this.#settings.lifetimeMs, this.#store.nowMs())
+    if (promised) await this.#store.remember(LIFETIMES, promised)
+  }
+
+  /** See above. Answers at once where the store does. Throws what the store throws. */
+  catchUp(): MaybePromise<void> {
+    // The time is taken first: what is committed after it is not claimed to be known.
+    const nowMs = this.#store.nowMs()
+    const position = this.#store.position()
+    const done = isPromise(position) ? position.then(reached => this.catchUpTo(reached)) : this.catchUpTo(position)
+    return isPromise(done) ? done.then(() => this.#knowAsOf(nowMs)) : this.#knowAsOf(nowMs)
+  }
+
+  /** Reads the log up to a position that the store has reached. */
+  catchUpTo(position: Position): MaybePromise<void> {
+    if (this.#reading) return this.#reading.then(() => this.catchUpTo(position))
+    while (this.position < position) {
+      const before = this.position
+      const read = this.#readOnce(position)
+      if (isPromise(read)) return this.#alone(read).then(() => this.catchUpTo(position))
+      // Better a request that fails than a process that spins.
+      if (this.position === before) throw new Error(`The log does not go on from position ${before} to ${position}.`)
+    }
+    return undefined
+  }
+
+  /** Lets time pass. */
+  advance(): void {
+    const nowMs = this.#store.nowMs()
+    this.#revision = this.#buckets.revision
+    this.#sketch.advance(nowMs, this.#windowMs(nowMs))
+  }
+
+  /** Calls the listener whenever there is more in the sketch. */
+  onProgress(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  #knowAsOf(nowMs: number): void {
+    this.asOfMs = Math.max(this.asOfMs, Math.floor(nowMs))
+  }
+
+  #readOnce(position: Position): MaybePromise<void> {
+    try {
+      const entries = this.#store.changes(this.position, ENTRIES_PER_READ)
+      if (!isPromise(entries)) return this.#take(entries, position)
+      return entries.then(
+        read => this.#take(read, position),
+        error => this.#recover(error),
+      )
+    } catch (error) {
+      return this.#recover(error)
+    }
+  }
+
+  #take(entries: readonly LogEntry[], position: Position): MaybePromise<void> {
+    const following = this.#buckets.follow(entries)
+    if (isPromise(following)) return following.then(() => this.#append(entries, position))
+    this.#append(entries, position)
+    return undefined
+  }
+
+  #append(entries: readonly LogEntry[], position: Position): void {
+    // Positions may have gaps; one that holds nothing must still be reached.
+    const known = entries.length > 0 ? entries : [{ position, timeMs: this.#store.nowMs(), keys: [] }]
+    this.#sketch.append(known)
+    this.#hot.follow(entries)
+    this.position = this.#sketch.position
+    if (this.#buckets.revision !== this.#revision) this.advance()
+    for (const listener of this.#listeners) listener()
+  }
+
+  /** Whoever has fallen behind the trimmed log starts over: what was trimmed is older than the window. */
+  #recover(error: unknown): Promise<void> {
+    if (error instanceof FreshetError && error.code === 'LOG_TRIMMED') return this.#startOver()
+    throw error
+  }
+
+  async #startOver(): Promise<void> {
+    const from = await this.#store.trimmedTo()
+    await this.#buckets.load()
+    this.#sketch = this.#createSketch(from)
+    this.#hot.clear()
+    this.position = from
+  }
+
+  async #alone(reading: Promise<void>): Promise<void> {
+    // Also after a failure the next one must be able to try.
+    this.#reading = reading.then(
+      () => this.#done(),
+      () => this.#done(),
+    )
+    await reading
+  }
+
+  #done(): void {
+    this.#reading = undefined
+  }
+
+  #windowMs(nowMs: number): number {
+    const { responseMsMax, slackMs } = this.#settings
+    return Math.max(this.#lifetimes.windowMs(nowMs), this.#buckets.longestLifetimeMs(nowMs) + responseMsMax + slackMs)
+  }
+
+  #createLifetimes(remembered: Uint8Array | undefined): Lifetimes {
+    const { responseMsMax, slackMs } = this.#settings
+    return new Lifetimes({ ...(remembered && { remembered }), nowMs: this.#store.nowMs(), responseMsMax, slackMs })
+  }
+
+  #createSketch(from: Position): Sketch {
+    const { falsePositiveRateMax, slotMs } = this.#settings
+    const windowMs = this.#windowMs(this.#store.nowMs())
+    return createSketch({ seed: seedOf(this.#store.log), from, windowMs, falsePositiveRateMax, slotMs })
+  }
+}
+
+/** The same for every server over the same log, so that one may read the other's segments. */
+function seedOf(log: string): bigint {
+  return createHash('sha256').update(`freshet sketch ${log}`).digest().readBigUInt64BE()
+}

@@ -1,0 +1,75 @@
+/**
+ * `?at=b` is answered only from a state that includes b. Who asks before the store has got there waits a little; then,
+ * or when too many wait, the answer is a refusal that no cache keeps.
+ */
+import type { Store } from '@freshet/core/store'
+import { FreshetError, type Position } from '@freshet/protocol'
+import type { ServerSettings } from '../settings.js'
+
+/** How often a store is asked that might not tell of every commit. */
+const ASK_AGAIN_MS = 50
+
+export class PositionWaits {
+  readonly #store: Store
+  readonly #settings: ServerSettings
+  readonly #waiting = new Set<() => void>()
+  #isStopping = false
+
+  constructor(store: Store, settings: ServerSettings) {
+    this.#store = store
+    this.#settings = settings
+  }
+
+  get size(): number {
+    return this.#waiting.size
+  }
+
+  /** Answers a position that is at least `at`. Throws POSITION_NOT_REACHED, SERVER_BUSY, SERVER_STOPPING. */
+  async reach(at: Position): Promise<Position> {
+    const deadlineMs = performance.now() + this.#settings.positionWaitMsMax
+    for (;;) {
+      const position = await this.#store.position()
+      if (position >= at) return position
+      const leftMs = deadlineMs - performance.now()
+      if (leftMs <= 0) throw notReached(at, position)
+      await this.#pause(Math.min(leftMs, ASK_AGAIN_MS))
+    }
+  }
+
+  /** To be called on every commit. */
+  wake(): void {
+    for (const resume of this.#waiting) resume()
+  }
+
+  stop(): void {
+    this.#isStopping = true
+    this.wake()
+  }
+
+  #pause(waitMs: number): Promise<void> {
+    if (this.#isStopping)
+      throw new FreshetError('SERVER_STOPPING', 'The server is stopping. Ask another one, or again later.')
+    if (this.#waiting.size >= this.#settings.positionWaitersMax) {
+      throw new FreshetError('SERVER_BUSY', 'Too many requests wait for a later position. Ask again in a second.', {
+        details: { retryAfterS: 1 },
+      })
+    }
+    return new Promise(resolve => {
+      const resume = () => {
+        clearTimeout(timer)
+        this.#waiting.delete(resume)
+        resolve()
+      }
+      const timer = setTimeout(resume, waitMs)
+      this.#waiting.add(resume)
+    })
+  }
+}
+
+function notReached(at: Position, position: Position): FreshetError {
+  return new FreshetError(
+    'POSITION_NOT_REACHED',
+    `This server has reached position ${position}, not yet ${at}. Ask again in a second.`,
+    { details: { at, position, retryAfterS: 1 } },
+  )
+}

@@ -1,0 +1,84 @@
+/**
+ * What is stored of a bucket, under its own key: its settings, and the longer lifetimes it had before, which copies in
+ * caches may still have. Both are changed in one commit, so every server over the same data knows how long copies may
+ * live as soon as it has read the log that far, and a restart finds it again.
+ */
+import { type BucketSettings, FreshetError } from '@freshet/protocol'
+import type { ServerSettings } from '../settings.js'
+
+export interface BucketRecord extends BucketSettings {
+  readonly past?: readonly PastLifetime[]
+}
+
+export interface PastLifetime {
+  readonly lifetimeMs: number
+  /** The store's clock when it was lowered. */
+  readonly loweredMs: number
+}
+
+const FIELDS = ['kind', 'lifetimeMs', 'requireMatch']
+
+/** Settings as a client sends them. Throws BODY_INVALID. */
+export function readBucketSettings(text: string, lifetimeMsMax: number): BucketSettings {
+  const value = JSON.parse(text) as Record<string, unknown>
+  const unknown = Object.keys(value).find(name => !FIELDS.includes(name))
+  if (unknown !== undefined) throw invalid(`there is no setting ${JSON.stringify(unknown)}, only ${FIELDS.join(', ')}`)
+  const { kind, lifetimeMs, requireMatch } = value
+  if (kind !== 'object' && kind !== 'kv') throw invalid('kind must be "object" or "kv"')
+  if (lifetimeMs !== undefined && !isWithin(lifetimeMs, lifetimeMsMax)) {
+    throw invalid(`lifetimeMs must be a whole number of milliseconds, at most ${lifetimeMsMax}`)
+  }
+  if (requireMatch !== undefined && typeof requireMatch !== 'boolean')
+    throw invalid('requireMatch must be true or false')
+  return {
+    kind,
+    ...(lifetimeMs === undefined ? {} : { lifetimeMs }),
+    ...(requireMatch === undefined ? {} : { requireMatch }),
+  }
+}
+
+function isWithin(value: unknown, max: number): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= max
+}
+
+function invalid(reason: string): FreshetError {
+  return new FreshetError('BODY_INVALID', `These cannot be the settings of a bucket: ${reason}.`)
+}
+
+export function encodeRecord(record: BucketRecord): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify(record))
+}
+
+export function decodeRecord(body: Uint8Array): BucketRecord {
+  return JSON.parse(new TextDecoder().decode(body)) as BucketRecord
+}
+
+/** What to store when the settings of a bucket change at `nowMs` of the store's clock. */
+export function changeRecord(
+  before: BucketRecord | undefined,
+  settings: BucketSettings,
+  nowMs: number,
+  server: ServerSettings,
+): BucketRecord {
+  const lifetimeMs = settings.lifetimeMs ?? server.lifetimeMs
+  const promised = before
+    ? [...(before.past ?? []), { lifetimeMs: before.lifetimeMs ?? server.lifetimeMs, loweredMs: nowMs }]
+    : []
+  const past = promised.filter(old => old.lifetimeMs > lifetimeMs && isAlive(old, nowMs, server))
+  return past.length === 0 ? settings : { ...settings, past }
+}
+
+/** The longest lifetime that a copy of something in the bucket may still have. */
+export function longestLifetimeMs(record: BucketRecord, nowMs: number, server: ServerSettings): number {
+  const past = (record.past ?? []).filter(old => isAlive(old, nowMs, server)).map(old => old.lifetimeMs)
+  return Math.max(record.lifetimeMs ?? server.lifetimeMs, ...past)
+}
+
+function isAlive(
+  { lifetimeMs, loweredMs }: PastLifetime,
+  nowMs: number,
+  { responseMsMax, slackMs }: ServerSettings,
+): boolean {
+  // Twice the longest response: one for the commit that lowered it, one for the last copy with it.
+  return nowMs <= loweredMs + lifetimeMs + 2 * responseMsMax + slackMs
+}

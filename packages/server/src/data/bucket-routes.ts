@@ -1,0 +1,174 @@
+/** `/db`, `/db/{namespace}`, `/db/{namespace}/{bucket}`: what there is, lists, and the settings of buckets. */
+import type { Store, Write } from '@freshet/core/store'
+import {
+  type BucketList,
+  type BucketSettings,
+  checkName,
+  FreshetError,
+  formatEtag,
+  type Key,
+  type NamespaceList,
+  type Version,
+  type WriteAnswer,
+} from '@freshet/protocol'
+import type { LogFollower } from '../coherence/log-follower.js'
+import { type Answer, JSON_TYPE, jsonAnswer } from '../http/answer.js'
+import type { Call, Route } from '../http/call.js'
+import { holds, isConditional, readConditions } from '../http/conditions.js'
+import { readBody } from '../http/request-body.js'
+import { parameterInvalid } from '../http/request-target.js'
+import type { Metrics } from '../operations/metrics.js'
+import type { ServerSettings } from '../settings.js'
+import type { Bucket, BucketDirectory } from './bucket-directory.js'
+import { type BucketRecord, changeRecord, encodeRecord, readBucketSettings } from './bucket-record.js'
+import { isJson } from './content-types.js'
+import { readJsonObject } from './json-text.js'
+import { LIST_PARAMETERS, type ListReader } from './list-reader.js'
+import type { ObjectRoutes } from './object-routes.js'
+import { ATTEMPTS_MAX, tooManyBuckets } from './object-writer.js'
+import { bucketNotFound, tooMuchContention, versionConflict } from './refusals.js'
+
+export interface BucketRoutesOptions {
+  readonly store: Store
+  readonly settings: ServerSettings
+  readonly follower: LogFollower
+  readonly buckets: BucketDirectory
+  readonly metrics: Metrics
+  readonly lists: ListReader
+  readonly objects: ObjectRoutes
+}
+
+export class BucketRoutes {
+  readonly #options: BucketRoutesOptions
+
+  constructor(options: BucketRoutesOptions) {
+    this.#options = options
+  }
+
+  routes(): readonly Route[] {
+    return [
+      { pattern: '/db', operations: { GET: { handle: () => this.#namespaces() } } },
+      { pattern: '/db/{namespace}', operations: { GET: { handle: call => this.#bucketsOf(call) } } },
+      {
+        pattern: '/db/{namespace}/{bucket}',
+        operations: {
+          GET: { handle: call => this.#get(call), parameters: [...LIST_PARAMETERS, 'settings'] },
+          PUT: { handle: call => this.#put(call), takesBody: true },
+          POST: { handle: call => this.#options.objects.post(call), takesBody: true },
+        },
+      },
+    ]
+  }
+
+  async #namespaces(): Promise<Answer> {
+    await this.#options.follower.catchUp()
+    const namespaces = new Set(this.#options.buckets.keys().map(key => key.slice(0, key.indexOf('/'))))
+    const answer: NamespaceList = { namespaces: [...namespaces] }
+    return jsonAnswer(200, answer, this.#positionHeader())
+  }
+
+  async #bucketsOf({ names: [namespace = ''] }: Call): Promise<Answer> {
+    checkName('namespace', namespace)
+    const { buckets, follower } = this.#options
+    await follower.catchUp()
+    const keys = buckets.keys().filter(key => key.startsWith(`${namespace}/`))
+    const answer: BucketList = {
+      buckets: keys.map(key => ({ bucket: key.slice(namespace.length + 1), ...buckets.get(key)!.settings })),
+    }
+    return jsonAnswer(200, answer, this.#positionHeader())
+  }
+
+  async #get(call: Call): Promise<Answer> {
+    const key = bucketKeyOf(call.names)
+    if (!call.parameters.has('settings')) return this.#options.lists.list(key, call)
+    if (call.parameters.size > 1) throw parameterInvalid('settings goes with no other parameter.')
+    await this.#options.follower.catchUp()
+    const bucket = this.#options.buckets.get(key)
+    if (bucket === undefined) throw bucketNotFound(key)
+    return jsonAnswer(200, bucket.settings, ['ETag', formatEtag(bucket.version), ...this.#positionHeader()])
+  }
+
+  async #put({ exchange, names }: Call): Promise<Answer> {
+    const key = bucketKeyOf(names)
+    const { headers } = exchange.request
+    const conditions = readConditions(headers)
+    const contentType = headers['content-type']
+    if (contentType !== undefined && !isJson(contentType)) throw settingsAreJson()
+    const { bodyBytesMax, jsonDepthMax, lifetimeMsMax } = this.#options.settings
+    const text = readJsonObject(await readBody(exchange, bodyBytesMax), jsonDepthMax)
+    const settings = readBucketSettings(text, lifetimeMsMax)
+    for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+      await this.#options.follower.catchUp()
+      const before = this.#options.buckets.get(key)
+      const version = before?.version ?? 0
+      if (isConditional(conditions) && !holds(conditions, version)) throw versionConflict(key, version)
+      const answer = await this.#change(key, before, settings)
+      if (answer) return answer
+    }
+    throw tooMuchContention()
+  }
+
+  async #change(key: Key, before: Bucket | undefined, settings: BucketSettings): Promise<Answer | undefined> {
+    const { store, buckets, metrics, settings: server } = this.#options
+    if (before === undefined && buckets.size >= server.bucketsMax) throw tooManyBuckets(server.bucketsMax)
+    const changesKind = before !== undefined && before.settings.kind !== settings.kind
+    if (changesKind) await this.#checkEmpty(key, before.settings.kind)
+    const record = changeRecord(before?.record, settings, store.nowMs(), server)
+    const reads = [{ key, version: before?.version ?? 0 }]
+    const result = await store.commit({ reads, writes: [recordWrite(key, record)] })
+    if (!result.committed) {
+      metrics.conflicts.value++
+      return undefined
+    }
+    metrics.commits.value++
+    if (changesKind) await this.#undoUnlessEmpty(before, record, result.position)
+    const { position } = result
+    const answer: WriteAnswer = { id: key, version: position, position }
+    const headers = ['ETag', formatEtag(position), 'Freshet-Position', `${position}`]
+    return jsonAnswer(before ? 200 : 201, answer, headers)
+  }
+
+  async #checkEmpty(key: Key, kind: string): Promise<void> {
+    const { entries } = await this.#options.store.scan(key, { limit: 1 })
+    if (entries.length === 0) return
+    throw new FreshetError(
+      'BUCKET_EXISTS',
+      `The bucket ${key} holds objects, so it stays of kind ${kind}. Use another bucket, or delete them first.`,
+    )
+  }
+
+  /** A write may have come in between the look and the commit; none can after it, since writes check the bucket. */
+  async #undoUnlessEmpty({ key, settings }: Bucket, changed: BucketRecord, version: Version): Promise<void> {
+    const { store, settings: server } = this.#options
+    try {
+      await this.#checkEmpty(key, settings.kind)
+    } catch (error) {
+      const record = changeRecord(changed, settings, store.nowMs(), server)
+      await store.commit({ reads: [{ key, version }], writes: [recordWrite(key, record)] })
+      throw error
+    }
+  }
+
+  #positionHeader(): readonly string[] {
+    return ['Freshet-Position', `${this.#options.follower.position}`]
+  }
+}
+
+function recordWrite(key: Key, record: BucketRecord): Write {
+  return { key, contentType: JSON_TYPE, body: encodeRecord(record) }
+}
+
+function bucketKeyOf([namespace = '', bucket = '']: readonly string[]): Key {
+  checkName('namespace', namespace)
+  checkName('bucket', bucket)
+  return `${namespace}/${bucket}`
+}
+
+function settingsAreJson(): FreshetError {
+  return new FreshetError(
+    'CONTENT_TYPE_UNSUPPORTED',
+    'The settings of a bucket are JSON, such as {"kind":"kv"}. Send the header "Content-Type: application/json"; to ' +
+      'write an object, name it: PUT /db/{namespace}/{bucket}/{id}.',
+    { details: { accept: [JSON_TYPE] } },
+  )
+}

@@ -1,0 +1,104 @@
+/** The body of `POST /commit`, checked. Throws BODY_INVALID, LIMIT_EXCEEDED, NAME_INVALID, URL_INVALID. */
+import type { ReadVersion } from '@freshet/core/store'
+import { FreshetError, idOfKey, type Key, keyOfPath } from '@freshet/protocol'
+import { tooLarge } from '../http/request-body.js'
+import type { ServerSettings } from '../settings.js'
+import { type JsonNode, parseJsonTree, readJsonObject } from './json-text.js'
+
+export interface ReadCommit {
+  readonly reads: readonly ReadVersion[]
+  readonly writes: readonly RequestedWrite[]
+}
+
+export type RequestedWrite =
+  | { readonly key: Key; readonly kind: 'json'; readonly body: Uint8Array }
+  | { readonly key: Key; readonly kind: 'bytes'; readonly contentType: string; readonly body: Uint8Array }
+  | { readonly key: Key; readonly kind: 'delete' }
+
+/** `{ writes: [ { value: ... } ] }`: so many levels are ours. */
+const ENVELOPE_DEPTH = 3
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
+
+export function readCommit(body: Uint8Array, settings: ServerSettings): ReadCommit {
+  const root = parseJsonTree(readJsonObject(body, settings.jsonDepthMax + ENVELOPE_DEPTH), ENVELOPE_DEPTH)
+  checkMembers(root, ['reads', 'writes'])
+  const reads = listOf(root, 'reads', settings.commitReadsMax).map((node, i) => readRead(node, `reads[${i}]`))
+  const writes = listOf(root, 'writes', settings.commitWritesMax).map((node, i) => {
+    return readWrite(node, `writes[${i}]`, settings.bodyBytesMax)
+  })
+  if (reads.length === 0 && writes.length === 0) throw invalid('there is nothing in it')
+  checkDistinct('reads', reads)
+  checkDistinct('writes', writes)
+  return { reads, writes }
+}
+
+function listOf(root: JsonNode, name: string, countMax: number): readonly JsonNode[] {
+  const node = root.members?.get(name)
+  if (node === undefined && name === 'reads') return []
+  if (node?.elements === undefined) throw invalid(`${name} must be a list`)
+  if (node.elements.length <= countMax) return node.elements
+  throw new FreshetError('LIMIT_EXCEEDED', `A commit has at most ${countMax} ${name} on this server. Split it.`, {
+    details: { [name]: countMax },
+  })
+}
+
+function readRead(node: JsonNode, where: string): ReadVersion {
+  checkMembers(node, ['path', 'version'], where)
+  const version = memberOf(node, 'version')
+  if (!Number.isSafeInteger(version) || (version as number) < 0) throw invalid(`${where}.version must be a version`)
+  return { key: keyOf(node, where), version: version as number }
+}
+
+function readWrite(node: JsonNode, where: string, bytesMax: number): RequestedWrite {
+  const key = keyOf(node, where)
+  const value = node.members?.get('value')
+  if (value !== undefined) {
+    checkMembers(node, ['path', 'value'], where)
+    return { key, kind: 'json', body: withinLimit(Buffer.from(value.text), bytesMax) }
+  }
+  if (node.members?.has('delete')) {
+    checkMembers(node, ['path', 'delete'], where)
+    if (memberOf(node, 'delete') !== true) throw invalid(`${where}.delete must be true`)
+    return { key, kind: 'delete' }
+  }
+  checkMembers(node, ['path', 'contentType', 'base64'], where)
+  const contentType = memberOf(node, 'contentType')
+  const base64 = memberOf(node, 'base64')
+  if (typeof contentType !== 'string') throw invalid(`${where} needs a value, or contentType and base64, or delete`)
+  if (typeof base64 !== 'string' || !BASE64.test(base64)) throw invalid(`${where}.base64 must be base64`)
+  return { key, kind: 'bytes', contentType, body: withinLimit(Buffer.from(base64, 'base64'), bytesMax) }
+}
+
+function withinLimit(body: Uint8Array, bytesMax: number): Uint8Array {
+  if (body.length > bytesMax) throw tooLarge(bytesMax)
+  return body
+}
+
+function keyOf(node: JsonNode, where: string): Key {
+  const path = memberOf(node, 'path')
+  if (typeof path !== 'string') throw invalid(`${where}.path must be the path of an object`)
+  const key = keyOfPath(path)
+  if (idOfKey(key) === undefined) throw invalid(`${where}.path names a bucket, not an object`)
+  return key
+}
+
+function memberOf(node: JsonNode, name: string): unknown {
+  const text = node.members?.get(name)?.text
+  return text === undefined ? undefined : JSON.parse(text)
+}
+
+function checkMembers(node: JsonNode, known: readonly string[], where = 'it'): void {
+  if (node.members === undefined) throw invalid(`${where} must be an object`)
+  const unknown = [...node.members.keys()].find(name => !known.includes(name))
+  if (unknown !== undefined) {
+    throw invalid(`${where} has ${JSON.stringify(unknown.slice(0, 40))}, but only ${known.join(', ')} may be there`)
+  }
+}
+
+function checkDistinct(name: string, items: readonly { readonly key: Key }[]): void {
+  if (new Set(items.map(item => item.key)).size !== items.length) throw invalid(`${name} holds one path twice`)
+}
+
+function invalid(reason: string): FreshetError {
+  return new FreshetError('BODY_INVALID', `This cannot be committed: ${reason}. /openapi.json has the form of it.`)
+}

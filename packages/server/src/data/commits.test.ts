@@ -1,0 +1,137 @@
+import { createMemoryStore } from '@freshet/stores/memory'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { jsonRequest, problemOf, type RunningServer, startServer } from '../testing/running-server.js'
+
+let running: RunningServer
+
+beforeAll(async () => {
+  running = await startServer({ store: createMemoryStore(), settings: { commitWritesMax: 10, bodyBytesMax: 1000 } })
+  await running.put('/db/shop/files', { kind: 'kv' })
+  await running.put('/db/shop/strict', { kind: 'object', requireMatch: true })
+})
+afterAll(() => running.stop())
+
+function commit(body: unknown): Promise<Response> {
+  return running.fetch('/commit', jsonRequest('POST', body))
+}
+
+async function versionOf(path: string): Promise<number> {
+  const answer = await running.fetch(path)
+  return answer.status === 404 ? 0 : Number(answer.headers.get('etag')!.slice(1, -1))
+}
+
+describe('commits', () => {
+  test('write everything at one position, in several buckets, and create the bucket that is missing', async () => {
+    await running.put('/db/shop/products/old', {})
+    const answer = await commit({
+      writes: [
+        { path: '/db/shop/new/a', value: { a: 1 } },
+        { path: '/db/shop/files/b', contentType: 'text/plain', base64: 'aGVsbG8=' },
+        { path: '/db/shop/products/old', delete: true },
+      ],
+    })
+    const { position } = (await answer.json()) as { position: number }
+    expect(answer.status).toBe(200)
+    expect(answer.headers.get('freshet-position')).toBe(`${position}`)
+    expect(await versionOf('/db/shop/new/a')).toBe(position)
+    expect(await versionOf('/db/shop/files/b')).toBe(position)
+    expect(await (await running.fetch('/db/shop/files/b')).text()).toBe('hello')
+    expect(await versionOf('/db/shop/products/old')).toBe(0)
+  })
+
+  test('change nothing if something they read has changed, and say what, and what it is now', async () => {
+    const { version } = await running.put('/db/shop/products/read', { n: 1 })
+    const reads = [
+      { path: '/db/shop/products/read', version },
+      { path: '/db/shop/products/absent', version: 0 },
+    ]
+    const writes = [{ path: '/db/shop/products/written', value: {} }]
+    expect((await commit({ reads, writes })).status).toBe(200)
+    const changed = await running.put('/db/shop/products/read', { n: 2 })
+    const before = await versionOf('/db/shop/products/written')
+    expect(await problemOf(await commit({ reads, writes }))).toMatchObject({
+      status: 409,
+      code: 'COMMIT_CONFLICT',
+      conflicts: [{ path: '/db/shop/products/read', version: changed.version }],
+    })
+    expect(await versionOf('/db/shop/products/written')).toBe(before)
+  })
+
+  test('may only read, and then tell whether all of it held at one position', async () => {
+    const { version } = await running.put('/db/shop/products/only', {})
+    expect((await commit({ reads: [{ path: '/db/shop/products/only', version }], writes: [] })).status).toBe(200)
+    expect((await commit({ reads: [{ path: '/db/shop/products/only', version: 0 }], writes: [] })).status).toBe(409)
+  })
+
+  test('keep numbers as they were sent', async () => {
+    const body = '{"writes":[ {"path":"/db/shop/products/big", "value" : {"n": 12345678901234567890, "s": "}]\\""} } ]}'
+    expect((await running.fetch('/commit', { ...jsonRequest('POST', null), body })).status).toBe(200)
+    expect(await (await running.fetch('/db/shop/products/big')).text()).toBe(
+      '{"n": 12345678901234567890, "s": "}]\\""}',
+    )
+  })
+
+  test('count up without losing one, however many at once', async () => {
+    await running.put('/db/shop/products/counter', { n: 0 })
+    const increment = async (): Promise<void> => {
+      const read = await running.fetch('/db/shop/products/counter')
+      const { n } = (await read.json()) as { n: number }
+      const version = Number(read.headers.get('etag')!.slice(1, -1))
+      const path = '/db/shop/products/counter'
+      const answer = await commit({ reads: [{ path, version }], writes: [{ path, value: { n: n + 1 } }] })
+      if (answer.status === 409) return increment()
+      expect(answer.status).toBe(200)
+    }
+    await Promise.all(Array.from({ length: 20 }, increment))
+    expect(await (await running.fetch('/db/shop/products/counter')).json()).toEqual({ n: 20 })
+  })
+
+  test.each([
+    [
+      'a write without a condition where one is required',
+      { writes: [{ path: '/db/shop/strict/a', value: {} }] },
+      'PRECONDITION_REQUIRED',
+    ],
+    ['a list in a bucket of objects', { writes: [{ path: '/db/shop/products/a', value: [] }] }, 'BODY_INVALID'],
+    [
+      'bytes in a bucket of objects',
+      { writes: [{ path: '/db/shop/products/a', contentType: 'image/png', base64: '' }] },
+      'CONTENT_TYPE_UNSUPPORTED',
+    ],
+    [
+      'bytes in a bucket that is not there',
+      { writes: [{ path: '/db/shop/nothing/a', contentType: 'image/png', base64: '' }] },
+      'CONTENT_TYPE_UNSUPPORTED',
+    ],
+    [
+      'base64 that is none',
+      { writes: [{ path: '/db/shop/files/a', contentType: 'image/png', base64: 'a' }] },
+      'BODY_INVALID',
+    ],
+    ['a bucket', { writes: [{ path: '/db/shop/products', value: {} }] }, 'BODY_INVALID'],
+    ['a path that is spelled otherwise', { writes: [{ path: '/db/shop/products/%61', value: {} }] }, 'URL_INVALID'],
+    [
+      'one path twice',
+      {
+        writes: [
+          { path: '/db/a/b/c', value: {} },
+          { path: '/db/a/b/c', delete: true },
+        ],
+      },
+      'BODY_INVALID',
+    ],
+    ['a version that is none', { reads: [{ path: '/db/a/b/c', version: -1 }], writes: [] }, 'BODY_INVALID'],
+    ['members that nobody knows', { writes: [{ path: '/db/a/b/c', value: {}, ttl: 1 }] }, 'BODY_INVALID'],
+    ['nothing to write', { writes: [{ path: '/db/a/b/c' }] }, 'BODY_INVALID'],
+    ['a value that is too long', { writes: [{ path: '/db/a/b/c', value: { a: 'x'.repeat(1000) } }] }, 'BODY_TOO_LARGE'],
+    [
+      'too many writes',
+      { writes: Array.from({ length: 11 }, (_, i) => ({ path: `/db/a/b/${i}`, value: {} })) },
+      'LIMIT_EXCEEDED',
+    ],
+  ])('are refused with %s', async (_what, body, code) => {
+    const before = await (await running.fetch('/ready')).json()
+    expect(await problemOf(await commit(body))).toMatchObject({ code })
+    expect(await (await running.fetch('/ready')).json()).toEqual(before)
+  })
+})

@@ -1,0 +1,97 @@
+/**
+ * Objects read lately, ready to be sent. Reading one from a store on disk takes a few microseconds, and making its
+ * headers another; a read that finds it here takes neither.
+ *
+ * Invariant: what is here is what the store has, as of the log follower's position. The follower takes out what a commit
+ * changed before it moves on to that commit's position; and nothing is put in that was waited for, since the follower may
+ * have moved on meanwhile. Every read first brings the follower up to the store's position, so none is answered from an
+ * older state than the store's own answer would be.
+ */
+import type { LogEntry, StoredValue } from '@freshet/core/store'
+import { formatEtag, type Key, type Version } from '@freshet/protocol'
+import { JSON_TYPE, NO_SNIFF } from '../http/answer.js'
+import { isCompressible } from '../http/content-coding.js'
+import { confinement } from './content-types.js'
+
+export interface HotObject {
+  readonly version: Version
+  readonly body: Uint8Array
+  readonly etag: string
+  /** Whether what is sent depends on Accept-Encoding. */
+  readonly isVarying: boolean
+  /** The body, one character for each byte, so that headers and body leave in one write; undefined if it is long. */
+  readonly text: string | undefined
+  /** Those headers that only depend on the object, but for its ETag and length. */
+  readonly headers: readonly string[]
+}
+
+/** Up to here a body is put into one string with the headers, and so into one packet. */
+const ONE_WRITE_BYTES_MAX = 16_384
+/** What an entry takes besides its body, roughly. */
+const OVERHEAD_BYTES = 500
+
+export function toHotObject({ version, contentType, body }: StoredValue, compressBytesMin: number): HotObject {
+  const isVarying = body.length >= compressBytesMin && isCompressible(contentType)
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+  return {
+    version,
+    body,
+    isVarying,
+    etag: formatEtag(version),
+    text: body.length <= ONE_WRITE_BYTES_MAX ? bytes.toString('latin1') : undefined,
+    headers: [
+      ...['Content-Type', contentType, ...NO_SNIFF],
+      ...(contentType === JSON_TYPE ? [] : confinement(contentType)),
+      ...(isVarying ? ['Vary', 'Accept-Encoding'] : []),
+    ],
+  }
+}
+
+/** Two generations: what is not read while the younger one fills up is forgotten with the older. */
+export class HotObjects {
+  readonly #generationBytesMax: number
+  #young = new Map<Key, HotObject>()
+  #old = new Map<Key, HotObject>()
+  #youngBytes = 0
+
+  constructor(bytesMax: number) {
+    this.#generationBytesMax = bytesMax / 2
+  }
+
+  get(key: Key): HotObject | undefined {
+    const young = this.#young.get(key)
+    if (young !== undefined) return young
+    const old = this.#old.get(key)
+    if (old !== undefined) this.put(key, old)
+    return old
+  }
+
+  put(key: Key, object: HotObject): void {
+    const bytes = object.body.length + (object.text?.length ?? 0) + OVERHEAD_BYTES
+    if (bytes > this.#generationBytesMax / 8) return
+    if (this.#youngBytes + bytes > this.#generationBytesMax) {
+      this.#old = this.#young
+      this.#young = new Map()
+      this.#youngBytes = 0
+    }
+    this.#young.set(key, object)
+    this.#youngBytes += bytes
+  }
+
+  /** Forgets what these commits changed. */
+  follow(entries: readonly LogEntry[]): void {
+    if (this.#young.size === 0 && this.#old.size === 0) return
+    for (const { keys } of entries) {
+      for (const key of keys) {
+        this.#young.delete(key)
+        this.#old.delete(key)
+      }
+    }
+  }
+
+  clear(): void {
+    this.#young.clear()
+    this.#old.clear()
+    this.#youngBytes = 0
+  }
+}

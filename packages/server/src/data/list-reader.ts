@@ -1,0 +1,169 @@
+/**
+ * `GET /db/{namespace}/{bucket}`: a page of a bucket, from one state. Caches may keep it as long as an object: every
+ * change in the bucket is in the sketch as a change of the bucket's own path, which is the path of all its lists.
+ */
+import type { ScanRange, Store, StoredEntry, StoredValue } from '@freshet/core/store'
+import {
+  checkId,
+  FreshetError,
+  formatEtag,
+  type Key,
+  type Position,
+  readPosition,
+  type Version,
+} from '@freshet/protocol'
+import type { LogFollower } from '../coherence/log-follower.js'
+import type { PositionWaits } from '../coherence/position-waits.js'
+import { type Answer, JSON_TYPE, NO_SNIFF } from '../http/answer.js'
+import type { Call } from '../http/call.js'
+import { hasVersion } from '../http/conditions.js'
+import { chooseCoding, compress } from '../http/content-coding.js'
+import { type Parameters, parameterInvalid } from '../http/request-target.js'
+import type { ServerSettings } from '../settings.js'
+import type { Bucket, BucketDirectory } from './bucket-directory.js'
+import { bucketNotFound } from './refusals.js'
+
+export interface ListReaderOptions {
+  readonly store: Store
+  readonly settings: ServerSettings
+  readonly follower: LogFollower
+  readonly waits: PositionWaits
+  readonly buckets: BucketDirectory
+}
+
+export const LIST_PARAMETERS: readonly string[] = ['after', 'at', 'embed', 'from', 'ids', 'limit', 'prefix', 'to']
+const LIMIT_DEFAULT = 100
+/** Values are read in steps, so that a page of large ones does not fill the memory. */
+const STEP = 100
+
+interface Page {
+  readonly entries: readonly ListedEntry[]
+  readonly next?: string | undefined
+  readonly position: Position
+  /** Of the bucket; undefined where the page has no version of its own. */
+  readonly version?: Version
+}
+
+type ListedEntry = Pick<StoredEntry, 'id' | 'version'> & Partial<StoredValue>
+
+export class ListReader {
+  readonly #options: ListReaderOptions
+
+  constructor(options: ListReaderOptions) {
+    this.#options = options
+  }
+
+  async list(key: Key, { exchange, parameters }: Call): Promise<Answer> {
+    const { waits, follower, buckets } = this.#options
+    const at = parameters.has('at') ? readPosition('at', parameters.get('at')!) : 0
+    await follower.catchUpTo(await waits.reach(at))
+    const bucket = buckets.get(key)
+    if (bucket === undefined) throw bucketNotFound(key)
+    const page = parameters.has('ids') ? await this.#many(key, parameters) : await this.#page(key, parameters)
+    const { headers } = exchange.request
+    const ifNoneMatch = headers['if-none-match']
+    if (page.version !== undefined && ifNoneMatch !== undefined && hasVersion(ifNoneMatch, page.version)) {
+      return { status: 304, headers: headersOf(bucket, page), isCacheable: true }
+    }
+    const body = render(page, bucket, parameters.has('embed'))
+    return this.#encoded(bucket, page, body, headers['accept-encoding'] as string | undefined)
+  }
+
+  async #encoded(bucket: Bucket, page: Page, body: Buffer, acceptEncoding: string | undefined): Promise<Answer> {
+    const type = ['Content-Type', JSON_TYPE, ...NO_SNIFF]
+    const plain = { status: 200, headers: [...type, ...headersOf(bucket, page)], body, isCacheable: true }
+    if (body.length < this.#options.settings.compressBytesMin) return plain
+    const coding = chooseCoding(acceptEncoding)
+    if (coding === undefined) return { ...plain, headers: [...plain.headers, 'Vary', 'Accept-Encoding'] }
+    const headers = [...type, ...headersOf(bucket, page, coding), 'Vary', 'Accept-Encoding', 'Content-Encoding', coding]
+    return { ...plain, headers, body: await compress(body, coding) }
+  }
+
+  async #many(key: Key, parameters: Parameters): Promise<Page> {
+    const others = [...parameters.keys()].filter(name => !['ids', 'embed', 'at'].includes(name))
+    if (others.length > 0) throw parameterInvalid(`ids does not go with ${others.join(', ')}.`)
+    const ids = parameters.get('ids')!.split(',').map(decodeURIComponent)
+    this.#checkCount('ids', ids.length)
+    for (const id of ids) checkId(id)
+    const { value, position } = await this.#options.store.getMany(ids.map(id => `${key}/${id}`))
+    // What is not there is listed with version 0.
+    return { entries: ids.map((id, i) => ({ version: 0, ...value[i], id })), position }
+  }
+
+  async #page(key: Key, parameters: Parameters): Promise<Page> {
+    const limit = this.#limitOf(parameters)
+    const range = rangeOf(parameters)
+    const countsBody = parameters.has('embed')
+    const entries: StoredEntry[] = []
+    let bytes = 0
+    let step = await this.#options.store.scan(key, { ...range, limit: Math.min(STEP, limit) })
+    const { version, position } = step
+    for (;;) {
+      for (const entry of step.entries) {
+        bytes += entry.id.length + (countsBody ? entry.body.length : 0)
+        const last = entries.at(-1)
+        if (last && bytes > this.#options.settings.listBytesMax) return { entries, next: last.id, version, position }
+        entries.push(entry)
+      }
+      const { next } = step
+      if (next === undefined || entries.length >= limit) return { entries, next, version, position }
+      step = await this.#options.store.scan(key, {
+        ...range,
+        after: next,
+        limit: Math.min(STEP, limit - entries.length),
+      })
+      // The bucket has changed meanwhile. A page is from one state, so this one ends here.
+      if (step.version !== version) return { entries, next, version, position }
+    }
+  }
+
+  #limitOf(parameters: Parameters): number {
+    const text = parameters.get('limit')
+    if (text === undefined) return Math.min(LIMIT_DEFAULT, this.#options.settings.listLimitMax)
+    if (!/^[1-9][0-9]{0,8}$/.test(text)) throw parameterInvalid('limit must be a whole number, at least 1.')
+    this.#checkCount('limit', Number(text))
+    return Number(text)
+  }
+
+  #checkCount(name: string, count: number): void {
+    const { listLimitMax } = this.#options.settings
+    if (count <= listLimitMax) return
+    throw new FreshetError(
+      'LIMIT_EXCEEDED',
+      `${name} is more than the ${listLimitMax} that one list may hold. Ask for less.`,
+      {
+        details: { listLimitMax },
+      },
+    )
+  }
+}
+
+function rangeOf(parameters: Parameters): ScanRange {
+  const names = ['after', 'from', 'prefix', 'to'].filter(name => parameters.has(name))
+  return Object.fromEntries(names.map(name => [name, parameters.get(name)!]))
+}
+
+function headersOf(bucket: Bucket, { version, position }: Page, coding?: 'br' | 'gzip'): readonly string[] {
+  return [
+    ...(version === undefined ? [] : ['ETag', formatEtag(version, coding)]),
+    ...['Cache-Control', bucket.cacheControl, 'Freshet-Position', `${position}`],
+  ]
+}
+
+/** The stored bytes are put in as they are. */
+function render({ entries, next }: Page, { settings }: Bucket, embeds: boolean): Buffer {
+  const parts: Uint8Array[] = []
+  const put = (text: string) => parts.push(Buffer.from(text))
+  put('{"items":[')
+  entries.forEach((entry, i) => {
+    put(`${i === 0 ? '' : ','}{"id":${JSON.stringify(entry.id)},"version":${entry.version}`)
+    if (embeds && entry.body !== undefined) {
+      put(',"value":')
+      if (settings.kind === 'object') parts.push(entry.body)
+      else put(JSON.stringify({ contentType: entry.contentType, base64: Buffer.from(entry.body).toString('base64') }))
+    }
+    put('}')
+  })
+  put(next === undefined ? ']}\n' : `],"next":${JSON.stringify(next)}}\n`)
+  return Buffer.concat(parts)
+}

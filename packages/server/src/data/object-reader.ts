@@ -1,0 +1,218 @@
+/**
+ * `GET /db/{ns}/{bucket}/{id}`: the read path, hot enough that each step on it was measured. Where the store answers at
+ * once, so does this: no promise, no turn of the event loop, one write to the socket.
+ *
+ * The position that goes with an answer is asked for before the value is read, so it may be too low, never too high. The
+ * bucket directory is brought up to it first, so no lifetime is sent that the change log has already taken back.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { MaybePromise, Store, StoredValue } from '@freshet/core/store'
+import { type Coding, FreshetError, formatEtag, type Key, type Position, type Version } from '@freshet/protocol'
+import type { LogFollower } from '../coherence/log-follower.js'
+import type { PositionWaits } from '../coherence/position-waits.js'
+import { hasVersion, holds, readConditions } from '../http/conditions.js'
+import { CompressedForms, chooseCoding } from '../http/content-coding.js'
+import type { Cors } from '../http/cors.js'
+import { Exchange } from '../http/exchange.js'
+import { isPromise } from '../http/maybe-promise.js'
+import type { Replies } from '../http/replies.js'
+import type { ResponseDeadlines } from '../http/response-deadlines.js'
+import type { Counter, Histogram, Metrics } from '../operations/metrics.js'
+import type { ServerSettings } from '../settings.js'
+import type { BucketDirectory } from './bucket-directory.js'
+import { type HotObject, type HotObjects, toHotObject } from './hot-objects.js'
+import { versionConflict } from './refusals.js'
+
+export const OBJECT_ROUTE = '/db/{namespace}/{bucket}/{id}'
+
+export interface ObjectReaderOptions {
+  readonly store: Store
+  readonly settings: ServerSettings
+  readonly follower: LogFollower
+  readonly waits: PositionWaits
+  readonly buckets: BucketDirectory
+  readonly hot: HotObjects
+  readonly cors: Cors
+  readonly deadlines: ResponseDeadlines
+  readonly metrics: Metrics
+  readonly replies: Replies
+  readonly logsRequests: boolean
+}
+
+/** One read. */
+export interface ObjectRead {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly startedMs: number
+  readonly bucket: Key
+  readonly key: Key
+  readonly at: Position
+}
+
+export class ObjectReader {
+  readonly #options: ObjectReaderOptions
+  readonly #store: Store
+  readonly #follower: LogFollower
+  readonly #buckets: BucketDirectory
+  readonly #hot: HotObjects
+  readonly #cors: Cors
+  readonly #compressBytesMin: number
+  readonly #compressed: CompressedForms
+  readonly #originReads: Counter
+  readonly #notModified: Counter
+  readonly #ok: Counter
+  readonly #unchanged: Counter
+  readonly #latency: Histogram
+
+  constructor(options: ObjectReaderOptions) {
+    this.#options = options
+    this.#store = options.store
+    this.#follower = options.follower
+    this.#buckets = options.buckets
+    this.#hot = options.hot
+    this.#cors = options.cors
+    this.#compressBytesMin = options.settings.compressBytesMin
+    this.#compressed = new CompressedForms(options.settings.compressedCacheBytesMax)
+    this.#originReads = options.metrics.originReads
+    this.#notModified = options.metrics.notModified
+    this.#ok = options.metrics.requests(OBJECT_ROUTE, 'GET', 200)
+    this.#unchanged = options.metrics.requests(OBJECT_ROUTE, 'GET', 304)
+    this.#latency = options.metrics.latency(OBJECT_ROUTE)
+  }
+
+  /** Answers, now or later; also errors. */
+  read(read: ObjectRead): void {
+    try {
+      const done = this.#begin(read)
+      if (isPromise(done)) done.catch(error => this.#fail(read, error))
+    } catch (error) {
+      this.#fail(read, error)
+    }
+  }
+
+  #begin(read: ObjectRead): MaybePromise<void> {
+    const position = this.#store.position()
+    if (typeof position !== 'number' || position < read.at) return this.#reach(read, position)
+    if (position !== this.#follower.position) {
+      const catchingUp = this.#follower.catchUpTo(position)
+      if (isPromise(catchingUp)) return catchingUp.then(() => this.#get(read, position))
+    }
+    return this.#get(read, position)
+  }
+
+  async #reach(read: ObjectRead, asked: MaybePromise<Position>): Promise<void> {
+    const now = await asked
+    const position = now < read.at ? await this.#options.waits.reach(read.at) : now
+    await this.#follower.catchUpTo(position)
+    await this.#get(read, position)
+  }
+
+  #get(read: ObjectRead, position: Position): MaybePromise<void> {
+    const hot = this.#hot.get(read.key)
+    if (hot !== undefined) return this.#answer(read, position, hot)
+    const value = this.#store.get(read.key)
+    if (isPromise(value)) return value.then(found => this.#answer(read, position, found && this.#prepare(found)))
+    const object = value && this.#prepare(value)
+    if (object !== undefined) this.#hot.put(read.key, object)
+    return this.#answer(read, position, object)
+  }
+
+  #prepare(value: StoredValue): HotObject {
+    return toHotObject(value, this.#compressBytesMin)
+  }
+
+  #answer(read: ObjectRead, position: Position, object: HotObject | undefined): void {
+    this.#originReads.value++
+    if (object === undefined) throw notFound(read.key, position)
+    const { headers } = read.request
+    if (headers['if-match'] !== undefined) checkMatch(read, object.version)
+    const ifNoneMatch = headers['if-none-match']
+    if (ifNoneMatch !== undefined && hasVersion(ifNoneMatch, object.version)) {
+      this.#answerUnchanged(read, position, object, ifNoneMatch)
+      return
+    }
+    const coding = object.isVarying ? chooseCoding(headers['accept-encoding'] as string | undefined) : undefined
+    if (coding === undefined) this.#answerPlain(read, position, object)
+    else this.#answerCompressed(read, position, object, coding).catch(error => this.#fail(read, error))
+  }
+
+  #answerUnchanged(read: ObjectRead, position: Position, object: HotObject, ifNoneMatch: string): void {
+    // The tag that was asked about, since a cache picks the copy to refresh by it.
+    const etag = ifNoneMatch.startsWith('"') && !ifNoneMatch.includes(',') ? ifNoneMatch : object.etag
+    const headers = this.#headers(read, position, etag)
+    if (object.isVarying) headers.push('Vary', 'Accept-Encoding')
+    this.#send(read, 304, headers)
+  }
+
+  #answerPlain(read: ObjectRead, position: Position, object: HotObject): void {
+    const headers = this.#headers(read, position, object.etag)
+    headers.push('Content-Length', `${object.body.length}`)
+    for (let i = 0; i < object.headers.length; i++) headers.push(object.headers[i]!)
+    this.#send(read, 200, headers, object.text ?? object.body)
+  }
+
+  async #answerCompressed(read: ObjectRead, position: Position, object: HotObject, coding: Coding): Promise<void> {
+    const body = await this.#compressed.get(`${object.version} ${read.key}`, object.body, coding)
+    const headers = this.#headers(read, position, formatEtag(object.version, coding))
+    headers.push('Content-Length', `${body.length}`, 'Content-Encoding', coding, ...object.headers)
+    this.#send(read, 200, headers, body)
+  }
+
+  #headers(read: ObjectRead, position: Position, etag: string): string[] {
+    const headers = ['ETag', etag, 'Cache-Control', this.#cacheControl(read.bucket), 'Freshet-Position', `${position}`]
+    const cors = this.#cors.headers(read.request)
+    for (let i = 0; i < cors.length; i++) headers.push(cors[i]!)
+    return headers
+  }
+
+  #cacheControl(bucket: Key): string {
+    return this.#buckets.get(bucket)?.cacheControl ?? this.#buckets.cacheControlByDefault
+  }
+
+  #send(read: ObjectRead, status: 200 | 304, headers: string[], body?: string | Uint8Array): void {
+    const { response, startedMs } = read
+    const { deadlines, replies } = this.#options
+    if (response.destroyed) return
+    if (replies.isStopping) headers.push('Connection', 'close')
+    const tookMs = performance.now() - startedMs
+    if (tookMs > this.#options.settings.responseMsMax) {
+      response.destroy()
+      return
+    }
+    response.writeHead(status, headers)
+    if (body === undefined) response.end()
+    else if (typeof body === 'string') response.end(body, 'latin1')
+    else response.end(body)
+    if (!response.writableFinished) deadlines.watch(response, startedMs)
+    this.#record(read, status, tookMs)
+  }
+
+  #record(read: ObjectRead, status: 200 | 304, tookMs: number): void {
+    this.#latency.observe(tookMs)
+    if (status === 304) this.#notModified.value++
+    if (read.request.method === 'GET') (status === 200 ? this.#ok : this.#unchanged).value++
+    else this.#options.metrics.requests(OBJECT_ROUTE, 'HEAD', status).value++
+    if (this.#options.logsRequests) this.#options.replies.logRequest(exchangeOf(read), status, tookMs)
+  }
+
+  #fail(read: ObjectRead, error: unknown): void {
+    this.#options.replies.fail(exchangeOf(read), error)
+  }
+}
+
+function exchangeOf({ request, response, startedMs }: ObjectRead): Exchange {
+  const exchange = new Exchange(request, response, startedMs)
+  exchange.route = OBJECT_ROUTE
+  return exchange
+}
+
+function checkMatch({ request, key }: ObjectRead, version: Version): void {
+  const { match } = readConditions(request.headers)
+  if (match !== undefined && !holds({ match }, version)) throw versionConflict(key, version)
+}
+
+function notFound(key: Key, position: Position): FreshetError {
+  return new FreshetError('OBJECT_NOT_FOUND', `There is no object ${key}, as of position ${position}.`, {
+    details: { position },
+  })
+}

@@ -1,0 +1,159 @@
+/** `/db/{namespace}/{bucket}/{id}`, and POST to the bucket, which makes the id. */
+import type { StoredValue, Write } from '@freshet/core/store'
+import {
+  type BucketSettings,
+  checkId,
+  checkName,
+  FreshetError,
+  formatEtag,
+  type Key,
+  pathOfKey,
+  readPosition,
+  type WriteAnswer,
+} from '@freshet/protocol'
+import { type Answer, JSON_TYPE, jsonAnswer } from '../http/answer.js'
+import type { Call, Route } from '../http/call.js'
+import { readConditions } from '../http/conditions.js'
+import { readBody, tooLarge } from '../http/request-body.js'
+import type { ServerSettings } from '../settings.js'
+import { essenceOf, isJson, MERGE_PATCH_TYPE, notJson, readContentType } from './content-types.js'
+import { readJsonObject } from './json-text.js'
+import { mergePatch } from './merge-patch.js'
+import { OBJECT_ROUTE, type ObjectReader } from './object-reader.js'
+import type { Intent, ObjectWriter, Outcome } from './object-writer.js'
+import { versionConflict } from './refusals.js'
+
+export interface ObjectRoutesOptions {
+  readonly settings: ServerSettings
+  readonly reader: ObjectReader
+  readonly writer: ObjectWriter
+  readonly newId: () => string
+}
+
+export class ObjectRoutes {
+  readonly #options: ObjectRoutesOptions
+
+  constructor(options: ObjectRoutesOptions) {
+    this.#options = options
+  }
+
+  route(): Route {
+    return {
+      pattern: OBJECT_ROUTE,
+      operations: {
+        GET: { handle: call => this.#get(call), parameters: ['at'] },
+        PUT: { handle: call => this.#put(call), takesBody: true },
+        PATCH: { handle: call => this.#patch(call), takesBody: true },
+        DELETE: { handle: call => this.#delete(call) },
+      },
+    }
+  }
+
+  /** `POST /db/{namespace}/{bucket}` */
+  async post({ exchange, names }: Call): Promise<Answer> {
+    const name = this.#nameOf([...names, this.#options.newId()])
+    const body = await readBody(exchange, this.#options.settings.bodyBytesMax)
+    const decide = this.#decidePut(name.bucket, exchange.request.headers['content-type'], name.key, body)
+    const conditions = { noneMatch: '*' } as const
+    const outcome = await this.#options.writer.write({ ...name, conditions, dependsOnCurrent: true, decide })
+    return written(name, outcome, 201)
+  }
+
+  #get({ exchange: { request, response, startedMs }, names, parameters }: Call): undefined {
+    const { bucket, key } = this.#nameOf(names)
+    const at = parameters.has('at') ? readPosition('at', parameters.get('at')!) : 0
+    this.#options.reader.read({ request, response, startedMs, bucket, key, at })
+  }
+
+  async #put({ exchange, names }: Call): Promise<Answer> {
+    const name = this.#nameOf(names)
+    const conditions = readConditions(exchange.request.headers)
+    const body = await readBody(exchange, this.#options.settings.bodyBytesMax)
+    const decide = this.#decidePut(name.bucket, exchange.request.headers['content-type'], name.key, body)
+    const outcome = await this.#options.writer.write({ ...name, conditions, dependsOnCurrent: false, decide })
+    return written(name, outcome, outcome.existed ? 200 : 201)
+  }
+
+  #decidePut(bucket: Key, contentType: string | undefined, key: Key, body: Buffer): Intent['decide'] {
+    return (settings, _current, isNewBucket) => {
+      if (settings.kind === 'kv') return { key, contentType: readContentType(contentType), body }
+      if (contentType !== undefined && !isJson(contentType)) throw notJson(bucket, contentType, isNewBucket)
+      readJsonObject(body, this.#options.settings.jsonDepthMax)
+      return { key, contentType: JSON_TYPE, body }
+    }
+  }
+
+  async #patch({ exchange, names }: Call): Promise<Answer> {
+    const name = this.#nameOf(names)
+    const { headers } = exchange.request
+    const conditions = readConditions(headers)
+    checkPatchType(headers['content-type'])
+    const body = await readBody(exchange, this.#options.settings.bodyBytesMax)
+    const patch = readJsonObject(body, this.#options.settings.jsonDepthMax)
+    const decide: Intent['decide'] = (settings, current) => this.#decidePatch(name.key, settings, current, patch)
+    const outcome = await this.#options.writer.write({ ...name, conditions, dependsOnCurrent: true, decide })
+    return written(name, outcome, 200)
+  }
+
+  #decidePatch(key: Key, settings: BucketSettings, current: StoredValue | undefined, patch: string): Write {
+    if (settings.kind === 'kv') {
+      throw new FreshetError('CONTENT_TYPE_UNSUPPORTED', `${pathOfKey(key)} is in a kv bucket. Replace it with PUT.`)
+    }
+    if (current === undefined) throw nothingThere(key)
+    const { bodyBytesMax, jsonDepthMax } = this.#options.settings
+    const body = Buffer.from(mergePatch(new TextDecoder().decode(current.body), patch))
+    if (body.length > bodyBytesMax) throw tooLarge(bodyBytesMax)
+    readJsonObject(body, jsonDepthMax)
+    return { key, contentType: JSON_TYPE, body }
+  }
+
+  async #delete({ exchange, names }: Call): Promise<Answer> {
+    const name = this.#nameOf(names)
+    const conditions = readConditions(exchange.request.headers)
+    const decide: Intent['decide'] = (_settings, current) => {
+      if (current !== undefined) return { key: name.key, delete: true }
+      // If-None-Match: * holds where there is nothing; but there is nothing to delete either.
+      throw conditions.match === undefined ? nothingThere(name.key) : versionConflict(name.key, 0)
+    }
+    const outcome = await this.#options.writer.write({ ...name, conditions, dependsOnCurrent: true, decide })
+    return written(name, outcome, 200)
+  }
+
+  #nameOf([namespace = '', bucket = '', id = '']: readonly string[]): Name {
+    checkName('namespace', namespace)
+    checkName('bucket', bucket)
+    checkId(id)
+    const { idBytesMax } = this.#options.settings
+    if (id.length * 3 > idBytesMax && Buffer.byteLength(id) > idBytesMax) {
+      throw new FreshetError('NAME_INVALID', `An id has at most ${idBytesMax} bytes on this server (idBytesMax).`)
+    }
+    return { id, bucket: `${namespace}/${bucket}`, key: `${namespace}/${bucket}/${id}` }
+  }
+}
+
+interface Name {
+  readonly id: string
+  readonly bucket: Key
+  readonly key: Key
+}
+
+function written({ id, key }: Name, { position }: Outcome, status: 200 | 201): Answer {
+  const answer: WriteAnswer = { id, version: position, position }
+  return jsonAnswer(status, answer, [
+    ...['ETag', formatEtag(position), 'Freshet-Position', `${position}`],
+    ...(status === 201 ? ['Location', pathOfKey(key)] : []),
+  ])
+}
+
+function checkPatchType(contentType: string | undefined): void {
+  if (contentType !== undefined && essenceOf(contentType) === MERGE_PATCH_TYPE) return
+  throw new FreshetError(
+    'CONTENT_TYPE_UNSUPPORTED',
+    `A PATCH is a JSON merge patch (RFC 7396). Send it with the header "Content-Type: ${MERGE_PATCH_TYPE}".`,
+    { details: { accept: [MERGE_PATCH_TYPE] } },
+  )
+}
+
+function nothingThere(key: Key): FreshetError {
+  return new FreshetError('OBJECT_NOT_FOUND', `There is no object ${pathOfKey(key)}. Create it with PUT.`)
+}

@@ -1,0 +1,122 @@
+/**
+ * Writes of one object: decide from what is there, commit on the condition that it still is, and decide again if it is
+ * not. The bucket's own version is among the conditions of every write, so what its settings say holds at the commit,
+ * and two first writes cannot create one bucket in two ways.
+ */
+import type { ReadVersion, Store, StoredValue, Write } from '@freshet/core/store'
+import { type BucketSettings, FreshetError, type Key, type Position } from '@freshet/protocol'
+import type { LogFollower } from '../coherence/log-follower.js'
+import { JSON_TYPE } from '../http/answer.js'
+import { type Conditions, holds, isConditional } from '../http/conditions.js'
+import type { Metrics } from '../operations/metrics.js'
+import type { ServerSettings } from '../settings.js'
+import type { Bucket, BucketDirectory } from './bucket-directory.js'
+import { encodeRecord } from './bucket-record.js'
+import { matchRequired, tooMuchContention, versionConflict } from './refusals.js'
+
+export interface WriterOptions {
+  readonly store: Store
+  readonly settings: ServerSettings
+  readonly follower: LogFollower
+  readonly buckets: BucketDirectory
+  readonly metrics: Metrics
+}
+
+export interface Intent {
+  readonly bucket: Key
+  readonly key: Key
+  readonly conditions: Conditions
+  /** Whether what is written depends on what is there; then nobody may come between. */
+  readonly dependsOnCurrent: boolean
+  /** Called again after each conflict. Throws a refusal. `isNewBucket`: this write would create it. */
+  decide(settings: BucketSettings, current: StoredValue | undefined, isNewBucket: boolean): Write
+}
+
+export interface Outcome {
+  readonly position: Position
+  /** As seen a moment before the commit. */
+  readonly existed: boolean
+}
+
+/** Contention on one key is resolved by whoever comes first; so many others may come first. */
+export const ATTEMPTS_MAX = 100
+export const SETTINGS_BY_DEFAULT: BucketSettings = { kind: 'object' }
+
+export class ObjectWriter {
+  readonly #options: WriterOptions
+
+  constructor(options: WriterOptions) {
+    this.#options = options
+  }
+
+  async write(intent: Intent): Promise<Outcome> {
+    for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+      const outcome = await this.#attempt(intent)
+      if (outcome) return outcome
+    }
+    throw tooMuchContention()
+  }
+
+  async #attempt({
+    bucket: bucketKey,
+    key,
+    conditions,
+    dependsOnCurrent,
+    decide,
+  }: Intent): Promise<Outcome | undefined> {
+    const { store, follower, buckets } = this.#options
+    await follower.catchUp()
+    const bucket = buckets.get(bucketKey)
+    const current = await store.get(key)
+    const version = current?.version ?? 0
+    if (bucket?.settings.requireMatch && !isConditional(conditions)) throw matchRequired(key)
+    if (!holds(conditions, version)) throw versionConflict(key, version)
+    const write = decide(bucket?.settings ?? SETTINGS_BY_DEFAULT, current, bucket === undefined)
+    const isBound = dependsOnCurrent || isConditional(conditions)
+    const position = await this.commit([write], isBound ? [{ key, version }] : [], new Map([[bucketKey, bucket]]))
+    return position === undefined ? undefined : { position, existed: current !== undefined }
+  }
+
+  /** Commits writes to these buckets, creating those that are not there; undefined if a read does not hold any more. */
+  async commit(
+    writes: readonly Write[],
+    reads: readonly ReadVersion[],
+    buckets: ReadonlyMap<Key, Bucket | undefined>,
+  ): Promise<Position | undefined> {
+    const result = await this.tryCommit(writes, reads, buckets)
+    return result.committed ? result.position : undefined
+  }
+
+  async tryCommit(
+    writes: readonly Write[],
+    reads: readonly ReadVersion[],
+    buckets: ReadonlyMap<Key, Bucket | undefined>,
+  ): ReturnType<Store['commit']> {
+    const { store, metrics } = this.#options
+    const created = [...buckets].filter(([, bucket]) => bucket === undefined).map(([key]) => createBucket(key))
+    this.#checkRoom(created.length)
+    const bucketReads = [...buckets].map(([key, bucket]) => ({ key, version: bucket?.version ?? 0 }))
+    const result = await store.commit({ reads: [...reads, ...bucketReads], writes: [...writes, ...created] })
+    if (result.committed) metrics.commits.value++
+    else metrics.conflicts.value++
+    return result
+  }
+
+  #checkRoom(more: number): void {
+    const { buckets, settings } = this.#options
+    if (more === 0 || buckets.size + more <= settings.bucketsMax) return
+    throw tooManyBuckets(settings.bucketsMax)
+  }
+}
+
+export function tooManyBuckets(bucketsMax: number): FreshetError {
+  return new FreshetError(
+    'LIMIT_EXCEEDED',
+    `There are ${bucketsMax} buckets already, as many as this server allows (bucketsMax). Use an existing one.`,
+    { details: { bucketsMax } },
+  )
+}
+
+function createBucket(key: Key): Write {
+  return { key, contentType: JSON_TYPE, body: encodeRecord(SETTINGS_BY_DEFAULT) }
+}

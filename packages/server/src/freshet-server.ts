@@ -1,0 +1,188 @@
+/**
+ * The server: puts the rooms together, and takes requests. The commonest request by far, a read of one object under a
+ * plain name, is recognised by one expression and goes straight to the reader; all others take the router.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Store } from '@freshet/core/store'
+import { answerBroken, refuseTunnel } from './http/broken-requests.js'
+import { Exchange } from './http/exchange.js'
+import { isPromise } from './http/maybe-promise.js'
+import type { PageFiles } from './operations/demo-page.js'
+import { describeError, type Log, SILENT_LOG } from './operations/log.js'
+import { createParts, type ServerParts } from './server-parts.js'
+import { completeSettings, type ServerSettings } from './settings.js'
+
+export interface FreshetServerOptions {
+  readonly store: Store
+  readonly settings?: Partial<ServerSettings>
+  /** Silent unless given; see `createJsonLog`. */
+  readonly log?: Log
+  /** Files of the page at `/` and `/demo/...`, by their path below /demo/; `index.html` is the page itself. */
+  readonly page?: PageFiles
+}
+
+export interface ListenOptions {
+  /** 0 takes any free one. */
+  readonly port: number
+  /** Default 127.0.0.1. */
+  readonly host?: string
+}
+
+export interface Listening {
+  readonly port: number
+  readonly host: string
+  readonly url: string
+}
+
+export interface FreshetServer {
+  /** Reads the change log, then accepts connections. Also in the workers of node:cluster. */
+  listen(options: ListenOptions): Promise<Listening>
+  /** For a server of your own: a listener of its `request` event. */
+  handle(request: IncomingMessage, response: ServerResponse): void
+  /** Stops accepting, lets requests under way finish for `graceMs`, ends event streams. The store stays open. */
+  close(options?: { readonly graceMs?: number }): Promise<void>
+}
+
+export function createFreshetServer({
+  store,
+  settings = {},
+  log = SILENT_LOG,
+  page = {},
+}: FreshetServerOptions): FreshetServer {
+  return new HttpServer(createParts({ store, settings: completeSettings(settings), log, page }))
+}
+
+/** `/db/shop/products/42` or `/db/shop/products/42?at=105`: nothing in it is encoded, so it is canonical. */
+const PLAIN_READ =
+  /^\/db\/([a-z0-9][a-z0-9_-]{0,62}\/[a-z0-9][a-z0-9_-]{0,62})\/[A-Za-z0-9_~-][A-Za-z0-9._~-]{0,199}(?:\?at=(0|[1-9][0-9]{0,14}))?$/
+const PATH_START = '/db/'.length
+const QUERY_START = '?at='.length
+const GRACE_MS = 10_000
+const IDLE_CHECK_MS = 50
+
+class HttpServer implements FreshetServer {
+  readonly #parts: ServerParts
+  readonly #server: Server
+  #started: Promise<void> | undefined
+  #isReady = false
+  #closing: Promise<void> | undefined
+
+  constructor(parts: ServerParts) {
+    this.#parts = parts
+    const { urlBytesMax, headerBytesMax, requestMsMax, keepAliveMs } = parts.settings
+    const handle = (request: IncomingMessage, response: ServerResponse) => this.handle(request, response)
+    this.#server = createServer({
+      maxHeaderSize: urlBytesMax + headerBytesMax,
+      requestTimeout: requestMsMax,
+      headersTimeout: requestMsMax,
+      keepAliveTimeout: keepAliveMs,
+      connectionsCheckingInterval: Math.min(5000, requestMsMax),
+      // Node would refuse by itself, without a problem document.
+      requireHostHeader: false,
+      noDelay: true,
+    })
+    // Node would drop the headers past its count, among them perhaps a condition. Their bytes are bounded already.
+    this.#server.maxHeadersCount = 0
+    this.#server.on('request', handle).on('checkContinue', handle).on('checkExpectation', handle)
+    this.#server.on('clientError', answerBroken)
+    this.#server.on('connect', (_request, socket) => refuseTunnel(socket))
+  }
+
+  async listen({ port, host = '127.0.0.1' }: ListenOptions): Promise<Listening> {
+    await this.#start()
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once('error', reject)
+      this.#server.listen(port, host, () => {
+        this.#server.off('error', reject)
+        resolve()
+      })
+    })
+    const bound = this.#server.address() as AddressInfo
+    const url = `http://${host.includes(':') ? `[${host}]` : host}:${bound.port}`
+    this.#parts.log.write('info', 'listening', { url, pid: process.pid })
+    return { port: bound.port, host, url }
+  }
+
+  handle(request: IncomingMessage, response: ServerResponse): void {
+    const startedMs = performance.now()
+    if (this.#isReady && request.method === 'GET' && this.#isPlain(request)) {
+      const match = PLAIN_READ.exec(request.url!)
+      if (match !== null) {
+        this.#read(request, response, startedMs, match)
+        return
+      }
+    }
+    this.#route(new Exchange(request, response, startedMs))
+  }
+
+  close({ graceMs = GRACE_MS }: { readonly graceMs?: number } = {}): Promise<void> {
+    this.#closing ??= this.#close(graceMs)
+    return this.#closing
+  }
+
+  #start(): Promise<void> {
+    this.#started ??= this.#parts.start().then(() => {
+      this.#isReady = true
+    })
+    return this.#started
+  }
+
+  /** Nothing in its headers that the router would object to. */
+  #isPlain({ headers }: IncomingMessage): boolean {
+    return (
+      headers.host !== undefined &&
+      headers['content-length'] === undefined &&
+      headers['transfer-encoding'] === undefined &&
+      headers.expect === undefined
+    )
+  }
+
+  #read(request: IncomingMessage, response: ServerResponse, startedMs: number, match: RegExpExecArray): void {
+    const url = request.url!
+    const at = match[2]
+    const key = at === undefined ? url.slice(PATH_START) : url.slice(PATH_START, -(at.length + QUERY_START))
+    const bucket = match[1]!
+    this.#parts.reader.read({ request, response, startedMs, bucket, key, at: at === undefined ? 0 : Number(at) })
+  }
+
+  #route(exchange: Exchange): void {
+    const { replies } = this.#parts
+    this.#answer(exchange).catch(error => replies.fail(exchange, error))
+  }
+
+  async #answer(exchange: Exchange): Promise<void> {
+    const { router, replies } = this.#parts
+    const routed = router.route(exchange)
+    if (!this.#isReady) await this.#start()
+    if (routed.kind === 'answer') {
+      replies.send(exchange, routed.answer)
+      return
+    }
+    const answer = routed.operation.handle(routed.call)
+    const settled = isPromise(answer) ? await answer : answer
+    if (settled) replies.send(exchange, settled)
+  }
+
+  async #close(graceMs: number): Promise<void> {
+    const { log, replies } = this.#parts
+    replies.isStopping = true
+    log.write('info', 'stopping', { graceMs, pid: process.pid })
+    const stopped = new Promise<void>(resolve => this.#server.close(() => resolve()))
+    this.#parts.endStreams()
+    // Again and again: a connection whose answer was under way is idle only when that has left.
+    const idle = setInterval(() => this.#server.closeIdleConnections(), IDLE_CHECK_MS)
+    const grace = setTimeout(() => this.#server.closeAllConnections(), graceMs)
+    this.#server.closeIdleConnections()
+    await stopped
+    clearInterval(idle)
+    clearTimeout(grace)
+    try {
+      await this.#started
+      await this.#parts.stop()
+    } catch (error) {
+      log.write('error', 'stopping failed', describeError(error))
+    }
+    log.write('info', 'stopped', { pid: process.pid })
+  }
+}

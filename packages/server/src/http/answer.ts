@@ -1,0 +1,44 @@
+/** What a handler answers, before it is put on the wire. Headers are flat, name after name, as Node takes them. */
+import { type FreshetError, PROBLEM_TYPE, toProblem } from '@freshet/protocol'
+
+export interface Answer {
+  readonly status: number
+  readonly headers: readonly string[]
+  readonly body?: string | Uint8Array
+  /** Its headers let caches keep it. */
+  readonly isCacheable?: boolean
+}
+
+export const JSON_TYPE = 'application/json'
+export const NO_STORE: readonly string[] = ['Cache-Control', 'no-store']
+export const NO_SNIFF: readonly string[] = ['X-Content-Type-Options', 'nosniff']
+
+/** JSON that no cache keeps. */
+export function jsonAnswer(status: number, value: unknown, headers: readonly string[] = []): Answer {
+  return {
+    status,
+    headers: ['Content-Type', JSON_TYPE, ...NO_STORE, ...NO_SNIFF, ...headers],
+    body: `${JSON.stringify(value)}\n`,
+  }
+}
+
+/**
+ * An error as a problem document that no cache keeps. Some details are headers as well: `allow` (405), `retryAfterS`
+ * (503), `position` (a state in which something was missing).
+ */
+export function problemAnswer(error: FreshetError, requestId: string): Answer {
+  const problem = { ...toProblem(error), requestId }
+  return {
+    status: problem.status,
+    headers: [...['Content-Type', PROBLEM_TYPE, ...NO_STORE, ...NO_SNIFF], ...headersOf(error.details)],
+    body: `${JSON.stringify(problem)}\n`,
+  }
+}
+
+function headersOf({ allow, retryAfterS, position }: Readonly<Record<string, unknown>>): string[] {
+  return [
+    ...(Array.isArray(allow) ? ['Allow', allow.join(', ')] : []),
+    ...(typeof retryAfterS === 'number' ? ['Retry-After', `${retryAfterS}`] : []),
+    ...(typeof position === 'number' ? ['Freshet-Position', `${position}`] : []),
+  ]
+}

@@ -1,0 +1,55 @@
+/** What Node refuses before there is a request: answered as a problem document all the same, and never kept. */
+import type { ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { FreshetError } from '@freshet/protocol'
+import { problemAnswer } from './answer.js'
+import { newRequestId } from './exchange.js'
+
+const REASONS: Readonly<Record<number, string>> = {
+  400: 'Bad Request',
+  405: 'Method Not Allowed',
+  408: 'Request Timeout',
+  431: 'Request Header Fields Too Large',
+}
+
+/** What Node keeps on a socket of the response that is due next; there is no other way to ask. */
+interface AnsweringSocket extends Duplex {
+  readonly _httpMessage?: ServerResponse | null
+}
+
+/** For the server's `clientError`. */
+export function answerBroken(error: Error, socket: AnsweringSocket): void {
+  const due = socket._httpMessage
+  if (!socket.writable || (error as { code?: string }).code === 'ECONNRESET') socket.destroy()
+  // It is what follows that is broken: first the answer to what was whole.
+  else if (due?.req.complete && !due.writableFinished) due.once('finish', () => answerRaw(socket, toRefusal(error)))
+  // Half of an answer has left already: anything more would be taken for its end.
+  else if (due?.headersSent) socket.destroy()
+  else answerRaw(socket, toRefusal(error))
+}
+
+/** For CONNECT, which Node hands over as a bare connection. */
+export function refuseTunnel(socket: Duplex): void {
+  answerRaw(
+    socket,
+    new FreshetError('METHOD_NOT_ALLOWED', 'This is no proxy.', { details: { allow: ['GET', 'HEAD'] } }),
+  )
+}
+
+function toRefusal(cause: Error): FreshetError {
+  const { code } = cause as { code?: string }
+  if (code === 'HPE_HEADER_OVERFLOW')
+    return new FreshetError('HEADERS_TOO_LARGE', 'The headers are too long.', { cause })
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
+    return new FreshetError('REQUEST_INCOMPLETE', 'The request took too long to arrive.', { cause })
+  }
+  return new FreshetError('HEADER_INVALID', 'This is not a request that HTTP/1.1 allows.', { cause })
+}
+
+function answerRaw(socket: Duplex, error: FreshetError): void {
+  const { status, headers, body = '' } = problemAnswer(error, newRequestId())
+  const lines = [`HTTP/1.1 ${status} ${REASONS[status] ?? 'Error'}`]
+  for (let i = 0; i < headers.length; i += 2) lines.push(`${headers[i]}: ${headers[i + 1]}`)
+  lines.push(`Date: ${new Date().toUTCString()}`, `Content-Length: ${Buffer.byteLength(body)}`, 'Connection: close')
+  socket.end(`${lines.join('\r\n')}\r\n\r\n${body}`)
+}

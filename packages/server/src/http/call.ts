@@ -1,0 +1,34 @@
+/** A request that has found its route: what a handler is given, and what it may answer. */
+import type { MaybePromise } from '@freshet/core/store'
+import type { Answer } from './answer.js'
+import type { Exchange } from './exchange.js'
+import type { Parameters } from './request-target.js'
+
+export interface Call {
+  readonly exchange: Exchange
+  /** The variable segments of the route, in order, decoded. */
+  readonly names: readonly string[]
+  readonly parameters: Parameters
+}
+
+/** Undefined if the handler has answered, or will answer, by itself. */
+export type Handler = (call: Call) => MaybePromise<Answer | undefined>
+
+export type Method = 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE'
+
+export interface Operation {
+  readonly handle: Handler
+  /** The names of the query parameters it takes. */
+  readonly parameters?: readonly string[]
+  /** Whether requests may have a body; others are refused if they do. */
+  readonly takesBody?: boolean
+}
+
+export interface Route {
+  /** As OpenAPI writes it. */
+  readonly pattern: string
+  /** HEAD comes with GET, OPTIONS with everything. */
+  readonly operations: Readonly<Partial<Record<Method, Operation>>>
+  /** The last name stands for any number of segments. */
+  readonly isOpenEnded?: boolean
+}

@@ -1,0 +1,45 @@
+/** Which web pages may use the server (Fetch standard, CORS). Never with credentials: there are none. */
+import type { IncomingMessage } from 'node:http'
+import type { Answer } from './answer.js'
+
+export const EXPOSED_HEADERS = 'ETag, Freshet-Position, Date, Age, Location, Retry-After, X-Request-Id'
+const ALLOWED_HEADERS = 'Content-Type, If-Match, If-None-Match, Cache-Control, Last-Event-ID, X-Request-Id'
+const PREFLIGHT_MAX_AGE_S = 86_400
+
+export class Cors {
+  /** The same for every request, unless there is a list of origins. */
+  readonly constant: readonly string[] | undefined
+  readonly #byOrigin: ReadonlyMap<string, readonly string[]>
+
+  constructor(origins: '*' | readonly string[]) {
+    this.constant = origins === '*' ? allow('*') : undefined
+    const list = origins === '*' ? [] : origins
+    this.#byOrigin = new Map(list.map(origin => [origin, [...allow(origin), 'Vary', 'Origin']]))
+  }
+
+  headers(request: IncomingMessage): readonly string[] {
+    if (this.constant) return this.constant
+    return this.#byOrigin.get(request.headers.origin ?? '') ?? VARY_ONLY
+  }
+
+  /** The answer to OPTIONS, be it a browser's preflight or a person's question. */
+  preflight(methods: readonly string[]): Answer {
+    const list = methods.join(', ')
+    return {
+      status: 204,
+      headers: [
+        ...['Allow', list, 'Cache-Control', 'no-store'],
+        ...['Access-Control-Allow-Methods', list, 'Access-Control-Allow-Headers', ALLOWED_HEADERS],
+        ...['Access-Control-Max-Age', `${PREFLIGHT_MAX_AGE_S}`],
+      ],
+    }
+  }
+}
+
+const VARY_ONLY: readonly string[] = ['Vary', 'Origin']
+
+function allow(origin: string): readonly string[] {
+  const exposed = ['Access-Control-Expose-Headers', EXPOSED_HEADERS]
+  // Lets pages see the size of a transfer, and so whether it came from the browser's own cache.
+  return ['Access-Control-Allow-Origin', origin, ...exposed, 'Timing-Allow-Origin', origin]
+}

@@ -1,0 +1,46 @@
+/** One request and its response, with what is known of them on the way. */
+import { randomBytes } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+
+const REQUEST_ID = /^[A-Za-z0-9._~-]{1,128}$/
+const ID_PREFIX = randomBytes(6).toString('base64url')
+let idsMade = 0
+
+export class Exchange {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  /** By `performance.now()`. */
+  readonly startedMs: number
+  /** The pattern of the route it took, for metrics. */
+  route = 'none'
+  #requestId: string | undefined
+
+  constructor(request: IncomingMessage, response: ServerResponse, startedMs: number) {
+    this.request = request
+    this.response = response
+    this.startedMs = startedMs
+  }
+
+  get method(): string {
+    return this.request.method ?? 'GET'
+  }
+
+  /** The client's own, if it is one; else a new one. */
+  get requestId(): string {
+    if (this.#requestId === undefined) {
+      const given = this.request.headers['x-request-id']
+      this.#requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : newRequestId()
+    }
+    return this.#requestId
+  }
+
+  get hasBody(): boolean {
+    const { headers } = this.request
+    const length = headers['content-length']
+    return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0')
+  }
+}
+
+export function newRequestId(): string {
+  return `${ID_PREFIX}-${(++idsMade).toString(36)}`
+}

@@ -1,0 +1,110 @@
+/** Puts answers on the wire, counts them and logs them. The last layer on the way out. */
+import { FreshetError } from '@freshet/protocol'
+import { describeError, type Log } from '../operations/log.js'
+import type { Metrics } from '../operations/metrics.js'
+import { type Answer, problemAnswer } from './answer.js'
+import type { Cors } from './cors.js'
+import type { Exchange } from './exchange.js'
+import type { ResponseDeadlines } from './response-deadlines.js'
+
+export interface RepliesOptions {
+  readonly cors: Cors
+  readonly deadlines: ResponseDeadlines
+  readonly metrics: Metrics
+  readonly log: Log
+}
+
+/** How long the rest of a refused body is read, so that its sender gets to see the refusal. */
+const LINGER_MS = 500
+
+export class Replies {
+  readonly #cors: Cors
+  readonly #deadlines: ResponseDeadlines
+  readonly #metrics: Metrics
+  readonly #log: Log
+  readonly #logsRequests: boolean
+  isStopping = false
+
+  constructor({ cors, deadlines, metrics, log }: RepliesOptions) {
+    this.#cors = cors
+    this.#deadlines = deadlines
+    this.#metrics = metrics
+    this.#log = log
+    this.#logsRequests = log.level === 'request'
+  }
+
+  send(exchange: Exchange, answer: Answer): void {
+    const { response, startedMs } = exchange
+    if (response.destroyed || response.headersSent) return
+    if (answer.isCacheable && !this.#deadlines.isInTime(startedMs)) {
+      response.destroy()
+      return
+    }
+    const mustClose = this.isStopping || (exchange.hasBody && !exchange.request.complete)
+    response.writeHead(answer.status, this.#headers(exchange, answer, mustClose))
+    if (exchange.hasBody && !exchange.request.complete) linger(exchange, answer.body)
+    else if (answer.body === undefined) response.end()
+    else response.end(answer.body)
+    if (answer.isCacheable && !response.writableFinished) this.#deadlines.watch(response, startedMs)
+    this.record(exchange, answer.status)
+  }
+
+  /** Answers an error. What the client need not know is logged instead. */
+  fail(exchange: Exchange, thrown: unknown): void {
+    const error = presentable(thrown)
+    if (error !== thrown) {
+      const { method, request, requestId } = exchange
+      this.#log.write('error', 'request failed', { requestId, method, url: request.url, ...describeError(thrown) })
+    }
+    this.send(exchange, problemAnswer(error, exchange.requestId))
+  }
+
+  record(exchange: Exchange, status: number): void {
+    const tookMs = performance.now() - exchange.startedMs
+    this.#metrics.countRequest(exchange.route, exchange.method, status, tookMs)
+    if (this.#logsRequests) this.logRequest(exchange, status, tookMs)
+  }
+
+  logRequest(exchange: Exchange, status: number, tookMs: number): void {
+    const { method, request, requestId } = exchange
+    const remote = request.socket.remoteAddress
+    const ms = Math.round(tookMs * 1000) / 1000
+    this.#log.write('request', 'request', { requestId, method, url: request.url, status, ms, remote })
+  }
+
+  #headers(exchange: Exchange, answer: Answer, mustClose: boolean): string[] {
+    const headers = [...answer.headers, ...this.#cors.headers(exchange.request)]
+    // A cached answer would carry the id of somebody else's request.
+    if (!answer.isCacheable) headers.push('X-Request-Id', exchange.requestId)
+    if (answer.status !== 204 && answer.status !== 304) {
+      headers.push('Content-Length', `${answer.body === undefined ? 0 : Buffer.byteLength(answer.body)}`)
+    }
+    if (mustClose) headers.push('Connection', 'close')
+    return headers
+  }
+}
+
+/** Closing a connection with unread bytes resets it, and the refusal may be lost with it; so read on for a moment. */
+function linger({ request, response }: Exchange, body: string | Uint8Array | undefined): void {
+  if (body !== undefined) response.write(body)
+  const finish = () => {
+    clearTimeout(timer)
+    response.end()
+  }
+  const timer = setTimeout(finish, LINGER_MS)
+  request.once('end', finish)
+  request.once('close', finish)
+  request.on('error', finish)
+  request.resume()
+}
+
+/** The error as a client may see it: no paths, no stack, nothing of what went wrong inside. */
+function presentable(thrown: unknown): FreshetError {
+  if (!(thrown instanceof FreshetError)) {
+    return new FreshetError('INTERNAL', 'Something went wrong in the server. Its log has more under this request id.')
+  }
+  if (!thrown.code.startsWith('STORE_')) return thrown
+  return new FreshetError(thrown.code, 'The store cannot do this at the moment. The log of the server says why.', {
+    details: { retryAfterS: 5 },
+  })
+}

@@ -1,0 +1,326 @@
+/** `GET /openapi.json`: the routes, for tools. A test holds it to the route table. */
+import { SCHEMAS } from './openapi-schemas.js'
+
+type Json = Readonly<Record<string, unknown>>
+
+const NAME = { type: 'string', pattern: '^[a-z0-9][a-z0-9_-]{0,62}$' }
+const POSITION = { $ref: '#/components/schemas/Position' }
+
+export function openApiDocument(version: string): Json {
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Freshet',
+      version,
+      license: { name: 'MIT', identifier: 'MIT' },
+      description:
+        'Objects that any web cache may keep, and what readers need to know so that they never see stale ones.',
+    },
+    servers: [{ url: '/' }],
+    paths: { ...DATA_PATHS, ...COHERENCE_PATHS, ...OPERATIONS_PATHS },
+    components: { schemas: SCHEMAS, parameters: PARAMETERS, headers: HEADERS, responses: RESPONSES },
+  }
+}
+
+function ref(kind: string, name: string): Json {
+  return { $ref: `#/components/${kind}/${name}` }
+}
+
+function json(schema: string): Json {
+  return { 'application/json': { schema: ref('schemas', schema) } }
+}
+
+function pathParameter(name: string, schema: Json, description: string): Json {
+  return { name, in: 'path', required: true, schema, description }
+}
+
+function queryParameter(name: string, schema: Json, description: string, isFlag = false): Json {
+  return { name, in: 'query', schema, description, ...(isFlag ? { allowEmptyValue: true } : {}) }
+}
+
+const PARAMETERS: Json = {
+  namespace: pathParameter('namespace', NAME, 'A group of buckets.'),
+  bucket: pathParameter('bucket', NAME, 'A group of objects with common settings.'),
+  id: pathParameter(
+    'id',
+    { type: 'string', minLength: 1, maxLength: 512 },
+    'Without slashes; encoded as encodeURIComponent does.',
+  ),
+  segments: pathParameter('segments', { type: 'string' }, 'As {from}-{to}, several with commas between.'),
+  code: pathParameter('code', { type: 'string' }, 'An error code.'),
+  file: pathParameter('file', { type: 'string' }, 'A file of the demo page.'),
+  after: queryParameter('after', { type: 'string' }, 'In lists: begin after this id.'),
+  afterPosition: queryParameter('after', POSITION, 'Everything up to this position is known.'),
+  at: queryParameter('at', POSITION, 'Answer only from a state that includes this position.'),
+  embed: queryParameter('embed', { type: 'string' }, 'With the values.', true),
+  from: queryParameter('from', { type: 'string' }, 'Begin with this id.'),
+  to: queryParameter('to', { type: 'string' }, 'End before this id.'),
+  prefix: queryParameter('prefix', { type: 'string' }, 'Only ids that begin with this.'),
+  limit: queryParameter('limit', { type: 'integer', minimum: 1, default: 100 }, 'At most so many.'),
+  ids: {
+    ...queryParameter('ids', { type: 'array', items: { type: 'string' } }, 'Exactly these, in this order.'),
+    style: 'form',
+    explode: false,
+  },
+  settings: queryParameter('settings', { type: 'string' }, 'The settings of the bucket instead of a list.', true),
+  nonce: queryParameter(
+    'nonce',
+    { type: 'string', pattern: '^[A-Za-z0-9_-]{1,64}$' },
+    'Ignored. Makes the URL one that no cache has.',
+  ),
+  ifMatch: {
+    name: 'If-Match',
+    in: 'header',
+    schema: { type: 'string' },
+    description: 'Only if the version is one of these ETags; * for any.',
+  },
+  ifNoneMatch: {
+    name: 'If-None-Match',
+    in: 'header',
+    schema: { type: 'string' },
+    description: 'Only if the version is none of these ETags; * for "only if it is not there".',
+  },
+  lastEventId: { name: 'Last-Event-ID', in: 'header', schema: POSITION, description: 'Where the stream was left.' },
+}
+
+const HEADERS: Json = {
+  ETag: { description: 'The version, in quotes.', schema: { type: 'string' } },
+  'Freshet-Position': {
+    description: 'The state it was read from, or written to, includes this position.',
+    schema: POSITION,
+  },
+  Location: { description: 'The path of what was created.', schema: { type: 'string' } },
+}
+
+const VERSIONED = { ETag: ref('headers', 'ETag'), 'Freshet-Position': ref('headers', 'Freshet-Position') }
+
+const RESPONSES: Json = {
+  Problem: {
+    description: 'Refused; `code` says why. Never cached.',
+    content: { 'application/problem+json': { schema: ref('schemas', 'Problem') } },
+  },
+  Unchanged: { description: 'The version is the one in If-None-Match.', headers: VERSIONED },
+  Written: { description: 'Committed.', headers: VERSIONED, content: json('WriteAnswer') },
+  Created: {
+    description: 'Committed; it was not there before.',
+    headers: { ...VERSIONED, Location: ref('headers', 'Location') },
+    content: json('WriteAnswer'),
+  },
+}
+
+interface OperationText {
+  readonly id: string
+  readonly summary: string
+  readonly parameters?: readonly string[]
+  readonly body?: Json
+  readonly responses: Json
+}
+
+function operation({ id, summary, parameters = [], body, responses }: OperationText): Json {
+  return {
+    operationId: id,
+    summary,
+    ...(parameters.length > 0 ? { parameters: parameters.map(name => ref('parameters', name)) } : {}),
+    ...(body ? { requestBody: { required: true, content: body } } : {}),
+    responses: { ...responses, default: ref('responses', 'Problem') },
+  }
+}
+
+function answers(description: string, content: Json, headers: Json = {}): Json {
+  return { 200: { description, ...(Object.keys(headers).length > 0 ? { headers } : {}), content } }
+}
+
+const ANY_VALUE: Json = {
+  'application/json': { schema: { type: 'object' } },
+  '*/*': { schema: { type: 'string', format: 'binary' } },
+}
+const WRITTEN: Json = { 200: ref('responses', 'Written'), 201: ref('responses', 'Created') }
+const OBJECT_NAMES = ['namespace', 'bucket', 'id']
+const BUCKET_NAMES = ['namespace', 'bucket']
+const CONDITIONS = ['ifMatch', 'ifNoneMatch']
+const LIST_NAMES = ['after', 'at', 'embed', 'from', 'ids', 'limit', 'prefix', 'to', 'settings', 'ifNoneMatch']
+
+const DATA_PATHS: Json = {
+  '/db': {
+    get: operation({
+      id: 'listNamespaces',
+      summary: 'All namespaces',
+      responses: answers('Their names.', json('NamespaceList')),
+    }),
+  },
+  '/db/{namespace}': {
+    get: operation({
+      id: 'listBuckets',
+      summary: 'The buckets of a namespace',
+      parameters: ['namespace'],
+      responses: answers('Their names and settings.', json('BucketList')),
+    }),
+  },
+  '/db/{namespace}/{bucket}': {
+    get: operation({
+      id: 'listObjects',
+      summary: 'A page of a bucket, several of its objects, or its settings',
+      parameters: [...BUCKET_NAMES, ...LIST_NAMES],
+      responses: {
+        ...answers(
+          'A page; or settings.',
+          { 'application/json': { schema: { oneOf: [ref('schemas', 'ListPage'), ref('schemas', 'BucketSettings')] } } },
+          VERSIONED,
+        ),
+        304: ref('responses', 'Unchanged'),
+      },
+    }),
+    put: operation({
+      id: 'putBucket',
+      summary: 'Create a bucket, or change its settings',
+      parameters: [...BUCKET_NAMES, ...CONDITIONS],
+      body: json('BucketSettings'),
+      responses: WRITTEN,
+    }),
+    post: operation({
+      id: 'createObject',
+      summary: 'Create an object under an id that the server makes',
+      parameters: BUCKET_NAMES,
+      body: ANY_VALUE,
+      responses: { 201: ref('responses', 'Created') },
+    }),
+  },
+  '/db/{namespace}/{bucket}/{id}': {
+    get: operation({
+      id: 'getObject',
+      summary: 'Read an object',
+      parameters: [...OBJECT_NAMES, 'at', ...CONDITIONS],
+      responses: { ...answers('As stored.', ANY_VALUE, VERSIONED), 304: ref('responses', 'Unchanged') },
+    }),
+    put: operation({
+      id: 'putObject',
+      summary: 'Create or replace an object',
+      parameters: [...OBJECT_NAMES, ...CONDITIONS],
+      body: ANY_VALUE,
+      responses: WRITTEN,
+    }),
+    patch: operation({
+      id: 'patchObject',
+      summary: 'Change an object by a JSON merge patch (RFC 7396)',
+      parameters: [...OBJECT_NAMES, ...CONDITIONS],
+      body: { 'application/merge-patch+json': { schema: { type: 'object' } } },
+      responses: { 200: ref('responses', 'Written') },
+    }),
+    delete: operation({
+      id: 'deleteObject',
+      summary: 'Delete an object',
+      parameters: [...OBJECT_NAMES, ...CONDITIONS],
+      responses: { 200: ref('responses', 'Written') },
+    }),
+  },
+  '/commit': {
+    post: operation({
+      id: 'commit',
+      summary: 'Several writes, and the versions they rely on: all or nothing',
+      body: json('CommitRequest'),
+      responses: answers('Committed.', json('CommitAnswer'), VERSIONED),
+    }),
+  },
+}
+
+const BINARY: Json = { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } }
+
+const COHERENCE_PATHS: Json = {
+  '/coherence': {
+    get: operation({
+      id: 'getHead',
+      summary: 'What has changed during the window',
+      parameters: ['afterPosition', 'at', 'nonce'],
+      responses: answers('The head of the sketch.', json('CoherenceHead')),
+    }),
+  },
+  '/coherence/segments/{segments}': {
+    get: operation({
+      id: 'getSegments',
+      summary: 'Closed segments, each a Bloom filter',
+      parameters: ['segments'],
+      responses: answers('For each: its length in 4 bytes, little-endian, and the filter.', BINARY),
+    }),
+  },
+  '/coherence/filter': {
+    get: operation({
+      id: 'getFilter',
+      summary: 'The whole window as one Bloom filter',
+      parameters: ['ifNoneMatch'],
+      responses: { ...answers('The filter.', BINARY, VERSIONED), 304: ref('responses', 'Unchanged') },
+    }),
+  },
+  '/coherence/events': {
+    get: operation({
+      id: 'followEvents',
+      summary: 'Changes as they happen, as server-sent events',
+      parameters: ['afterPosition', 'lastEventId'],
+      responses: answers('Events `changes`, `heartbeat` and `gap`.', {
+        'text/event-stream': { schema: { type: 'string' } },
+      }),
+    }),
+  },
+  '/time': {
+    get: operation({
+      id: 'getTime',
+      summary: 'The clock of the log',
+      parameters: ['nonce'],
+      responses: answers('Milliseconds.', json('ServerTime')),
+    }),
+  },
+}
+
+const ANY_JSON: Json = { 'application/json': { schema: { type: 'object' } } }
+
+const OPERATIONS_PATHS: Json = {
+  '/': {
+    get: operation({
+      id: 'discover',
+      summary: 'What there is; a page, for browsers',
+      responses: answers('Links.', { ...ANY_JSON, 'text/html': { schema: { type: 'string' } } }),
+    }),
+  },
+  '/demo': {
+    get: operation({
+      id: 'getDemo',
+      summary: 'The demo page',
+      responses: answers('The page.', { 'text/html': { schema: { type: 'string' } } }),
+    }),
+  },
+  '/demo/{file}': {
+    get: operation({
+      id: 'getDemoFile',
+      summary: 'A file of the demo page',
+      parameters: ['file'],
+      responses: answers('The file.', ANY_VALUE),
+    }),
+  },
+  '/live': {
+    get: operation({ id: 'isLive', summary: 'Whether the process answers', responses: answers('It does.', ANY_JSON) }),
+  },
+  '/ready': {
+    get: operation({
+      id: 'isReady',
+      summary: 'Whether requests should be sent here',
+      responses: answers('They should.', ANY_JSON),
+    }),
+  },
+  '/metrics': {
+    get: operation({
+      id: 'getMetrics',
+      summary: 'Counters, as Prometheus reads them',
+      responses: answers('Text.', { 'text/plain': { schema: { type: 'string' } } }),
+    }),
+  },
+  '/openapi.json': {
+    get: operation({ id: 'getOpenApi', summary: 'This document', responses: answers('OpenAPI 3.1.', ANY_JSON) }),
+  },
+  '/errors/{code}': {
+    get: operation({
+      id: 'explainError',
+      summary: 'What an error code means',
+      parameters: ['code'],
+      responses: answers('Where it is explained.', ANY_JSON),
+    }),
+  },
+}

@@ -1,0 +1,59 @@
+/** What those who run the server ask: is it alive, is it ready, how is it doing, what does this error mean. */
+import type { Store } from '@freshet/core/store'
+import { FreshetError, type FreshetErrorCode, STATUS_OF_CODE, statusOf } from '@freshet/protocol'
+import { type Answer, jsonAnswer, NO_SNIFF, NO_STORE } from '../http/answer.js'
+import type { Call, Route } from '../http/call.js'
+import type { Gauge, Metrics } from './metrics.js'
+import { openApiDocument } from './openapi.js'
+
+export interface OperationsRoutesOptions {
+  readonly store: Store
+  readonly metrics: Metrics
+  readonly gauges: readonly Gauge[]
+  readonly isStopping: () => boolean
+  readonly version: string
+}
+
+const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
+const DOCUMENTATION = 'docs/errors.md'
+
+export class OperationsRoutes {
+  readonly #options: OperationsRoutesOptions
+
+  constructor(options: OperationsRoutesOptions) {
+    this.#options = options
+  }
+
+  routes(): readonly Route[] {
+    const { version } = this.#options
+    return [
+      { pattern: '/live', operations: { GET: { handle: () => jsonAnswer(200, { live: true }) } } },
+      { pattern: '/ready', operations: { GET: { handle: () => this.#ready() } } },
+      { pattern: '/metrics', operations: { GET: { handle: () => this.#metrics() } } },
+      { pattern: '/openapi.json', operations: { GET: { handle: () => jsonAnswer(200, openApiDocument(version)) } } },
+      { pattern: '/errors/{code}', operations: { GET: { handle: call => describeCode(call) } } },
+    ]
+  }
+
+  async #ready(): Promise<Answer> {
+    const { store, isStopping } = this.#options
+    if (isStopping()) throw new FreshetError('SERVER_STOPPING', 'The server is stopping. Send requests to another one.')
+    return jsonAnswer(200, { ready: true, position: await store.position() })
+  }
+
+  #metrics(): Answer {
+    const { metrics, gauges } = this.#options
+    return {
+      status: 200,
+      headers: ['Content-Type', METRICS_TYPE, ...NO_STORE, ...NO_SNIFF],
+      body: metrics.render(gauges),
+    }
+  }
+}
+
+/** The `type` of a problem document leads here. */
+function describeCode({ names: [code = ''] }: Call): Answer {
+  if (!Object.hasOwn(STATUS_OF_CODE, code)) throw new FreshetError('ROUTE_UNKNOWN', 'There is no such error code.')
+  const status = statusOf(code as FreshetErrorCode)
+  return jsonAnswer(200, { code, status, documentation: `${DOCUMENTATION}#${code.toLowerCase()}` })
+}

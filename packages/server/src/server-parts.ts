@@ -1,0 +1,144 @@
+/** The rooms of one server, put together in the order they depend on one another. */
+import type { Store } from '@freshet/core/store'
+import { CoherenceRoutes } from './coherence/coherence-routes.js'
+import { EventStreams } from './coherence/event-streams.js'
+import { LogFollower } from './coherence/log-follower.js'
+import { PositionWaits } from './coherence/position-waits.js'
+import { Upkeep } from './coherence/upkeep.js'
+import { BucketDirectory } from './data/bucket-directory.js'
+import { BucketRoutes } from './data/bucket-routes.js'
+import { CommitRoute } from './data/commit-route.js'
+import { HotObjects } from './data/hot-objects.js'
+import { ListReader } from './data/list-reader.js'
+import { createIdMaker } from './data/new-id.js'
+import { ObjectReader } from './data/object-reader.js'
+import { ObjectRoutes } from './data/object-routes.js'
+import { ObjectWriter } from './data/object-writer.js'
+import type { Route } from './http/call.js'
+import { Cors } from './http/cors.js'
+import { Replies } from './http/replies.js'
+import { ResponseDeadlines } from './http/response-deadlines.js'
+import { Router } from './http/router.js'
+import { DemoPage, type PageFiles } from './operations/demo-page.js'
+import { describeError, type Log } from './operations/log.js'
+import { type Gauge, Metrics } from './operations/metrics.js'
+import { OperationsRoutes } from './operations/operations-routes.js'
+import type { ServerSettings } from './settings.js'
+
+export interface PartsOptions {
+  readonly store: Store
+  readonly settings: ServerSettings
+  readonly log: Log
+  readonly page: PageFiles
+}
+
+export interface ServerParts {
+  readonly settings: ServerSettings
+  readonly log: Log
+  readonly routes: readonly Route[]
+  readonly router: Router
+  readonly replies: Replies
+  readonly reader: ObjectReader
+  start(): Promise<void>
+  /** Ends what would otherwise not end by itself. */
+  endStreams(): void
+  stop(): Promise<void>
+}
+
+const VERSION = '0.1.0'
+
+export function createParts({ store, settings, log, page }: PartsOptions): ServerParts {
+  const base = createBase({ store, settings, log })
+  const writer = new ObjectWriter(base)
+  const reader = new ObjectReader({ ...base, logsRequests: log.level === 'request' })
+  const objects = new ObjectRoutes({ settings, reader, writer, newId: createIdMaker() })
+  const lists = new ListReader(base)
+  const routes: readonly Route[] = [
+    ...new DemoPage(store, page, VERSION).routes(),
+    ...new BucketRoutes({ ...base, lists, objects }).routes(),
+    objects.route(),
+    new CommitRoute({ ...base, writer }).route(),
+    ...new CoherenceRoutes(base).routes(),
+    ...new OperationsRoutes({
+      ...base,
+      gauges: gaugesOf(base),
+      isStopping: () => base.replies.isStopping,
+      version: VERSION,
+    }).routes(),
+  ]
+  return {
+    settings,
+    log,
+    routes,
+    reader,
+    replies: base.replies,
+    router: new Router(routes, base.cors, settings.urlBytesMax),
+    ...lifecycleOf(base),
+  }
+}
+
+function createBase({ store, settings, log }: Omit<PartsOptions, 'page'>) {
+  const metrics = new Metrics()
+  const cors = new Cors(settings.corsOrigins)
+  const deadlines = new ResponseDeadlines(settings.responseMsMax)
+  const replies = new Replies({ cors, deadlines, metrics, log })
+  const buckets = new BucketDirectory(store, settings)
+  const hot = new HotObjects(settings.hotCacheBytesMax)
+  const follower = new LogFollower(store, settings, buckets, hot)
+  const waits = new PositionWaits(store, settings)
+  const events = new EventStreams({ store, follower, settings, log })
+  const upkeep = new Upkeep({ store, follower, settings, log })
+  return { store, settings, log, metrics, cors, deadlines, replies, buckets, hot, follower, waits, events, upkeep }
+}
+
+type Base = ReturnType<typeof createBase>
+
+function lifecycleOf({ store, log, metrics, deadlines, follower, waits, events, upkeep }: Base) {
+  let stopListening: () => void = () => undefined
+  const onCommit = async () => {
+    waits.wake()
+    try {
+      await follower.catchUp()
+    } catch (error) {
+      log.write('error', 'following the log failed', describeError(error))
+    }
+  }
+  return {
+    start: async () => {
+      await follower.start()
+      stopListening = store.onCommit(onCommit)
+      upkeep.start()
+    },
+    endStreams: () => {
+      waits.stop()
+      events.stop()
+    },
+    stop: async () => {
+      stopListening()
+      deadlines.close()
+      metrics.close()
+      await upkeep.stop()
+    },
+  }
+}
+
+function gaugesOf({ follower, buckets, events, waits, deadlines }: Base): readonly Gauge[] {
+  return [
+    { name: 'freshet_log_position', help: 'The last commit known.', value: () => follower.position },
+    {
+      name: 'freshet_sketch_segments',
+      help: 'Closed segments in the window.',
+      value: () => follower.sketch.size().segments,
+    },
+    {
+      name: 'freshet_sketch_changes',
+      help: 'Paths changed in the window.',
+      value: () => follower.sketch.size().changes,
+    },
+    { name: 'freshet_buckets', help: 'Buckets.', value: () => buckets.size },
+    { name: 'freshet_event_clients', help: 'Readers of /coherence/events.', value: () => events.size },
+    { name: 'freshet_event_clients_cut', help: 'Those cut because they did not read.', value: () => events.cut },
+    { name: 'freshet_position_waiters', help: 'Requests waiting for a position.', value: () => waits.size },
+    { name: 'freshet_responses_cut', help: 'Responses that took too long to leave.', value: () => deadlines.cut },
+  ]
+}

@@ -1,0 +1,141 @@
+/**
+ * Everything about a server that can be set, with its default. Servers over the same data must have the same settings:
+ * each of them answers for copies that the others handed out.
+ */
+export interface ServerSettings {
+  /** How long caches may keep an object, where its bucket does not say otherwise. */
+  readonly lifetimeMs: number
+  /** The longest lifetime that a bucket may ask for. The sketch remembers changes for at least as long. */
+  readonly lifetimeMsMax: number
+  /** A response that has not left by then is cut: the window counts on it. */
+  readonly responseMsMax: number
+  /** Added to the window, for caches that serve a little past expiry. */
+  readonly slackMs: number
+  /** How long the open tail of the sketch grows before it becomes a segment. */
+  readonly slotMs: number
+  /** Of the sketch's filters; a false positive costs a reader one more fetch. */
+  readonly falsePositiveRateMax: number
+  /** Whether this server trims the change log: one of all those over the same data. */
+  readonly isKeeper: boolean
+  readonly trimIntervalMs: number
+
+  /** How long `?at=` waits for a position that is not reached yet, and how many may wait at once. */
+  readonly positionWaitMsMax: number
+  readonly positionWaitersMax: number
+
+  readonly eventClientsMax: number
+  /** What may wait for one slow client of /coherence/events before it is cut. */
+  readonly eventBufferBytesMax: number
+  readonly heartbeatMs: number
+  /** Changes are pushed together, at most this often. */
+  readonly eventIntervalMs: number
+
+  readonly bodyBytesMax: number
+  /** Of `POST /commit`; each value in it is still held to `bodyBytesMax`. */
+  readonly commitBodyBytesMax: number
+  readonly jsonDepthMax: number
+  /** Of new ids; 512 at most, since the protocol has no longer ones. */
+  readonly idBytesMax: number
+  readonly commitWritesMax: number
+  readonly commitReadsMax: number
+  readonly listLimitMax: number
+  /** A page of a list is cut when it is longer, and the next one goes on from there. */
+  readonly listBytesMax: number
+  readonly bucketsMax: number
+  readonly urlBytesMax: number
+  readonly headerBytesMax: number
+  /** A request that has not arrived by then is refused. */
+  readonly requestMsMax: number
+  readonly keepAliveMs: number
+
+  /** Bodies from this size on are compressed for those who accept it. */
+  readonly compressBytesMin: number
+  readonly compressedCacheBytesMax: number
+  /** Memory for objects that are read often; 0 for none. */
+  readonly hotCacheBytesMax: number
+  /** Which web pages may use the server: every one, or those of these origins, such as https://shop.example. */
+  readonly corsOrigins: '*' | readonly string[]
+}
+
+const SECOND = 1000
+const KIB = 1024
+const MIB = 1024 * KIB
+
+export const DEFAULT_SETTINGS: ServerSettings = {
+  lifetimeMs: 60 * SECOND,
+  lifetimeMsMax: 24 * 3600 * SECOND,
+  responseMsMax: 30 * SECOND,
+  slackMs: 15 * SECOND,
+  slotMs: SECOND,
+  falsePositiveRateMax: 0.001,
+  isKeeper: true,
+  trimIntervalMs: 10 * SECOND,
+  positionWaitMsMax: SECOND,
+  positionWaitersMax: 1000,
+  eventClientsMax: 10_000,
+  eventBufferBytesMax: 256 * KIB,
+  heartbeatMs: SECOND,
+  eventIntervalMs: 20,
+  bodyBytesMax: MIB,
+  commitBodyBytesMax: 8 * MIB,
+  jsonDepthMax: 64,
+  idBytesMax: 512,
+  commitWritesMax: 1000,
+  commitReadsMax: 10_000,
+  listLimitMax: 1000,
+  listBytesMax: 4 * MIB,
+  bucketsMax: 10_000,
+  urlBytesMax: 8 * KIB,
+  headerBytesMax: 16 * KIB,
+  requestMsMax: 30 * SECOND,
+  keepAliveMs: 65 * SECOND,
+  compressBytesMin: KIB,
+  compressedCacheBytesMax: 16 * MIB,
+  hotCacheBytesMax: 32 * MIB,
+  corsOrigins: '*',
+}
+
+const MAY_BE_ZERO = new Set([
+  'lifetimeMs',
+  'slackMs',
+  'positionWaitMsMax',
+  'compressedCacheBytesMax',
+  'hotCacheBytesMax',
+  'eventIntervalMs',
+])
+
+/** Fills in the defaults. Throws a TypeError that names the setting and what it may be. */
+export function completeSettings(given: Partial<ServerSettings>): ServerSettings {
+  for (const [name, value] of Object.entries(given)) checkSetting(name as keyof ServerSettings, value)
+  const settings = { ...DEFAULT_SETTINGS, ...given }
+  if (settings.lifetimeMs > settings.lifetimeMsMax) {
+    throw new TypeError(
+      `lifetimeMs (${settings.lifetimeMs}) must not be more than lifetimeMsMax (${settings.lifetimeMsMax}).`,
+    )
+  }
+  return settings
+}
+
+function checkSetting(name: keyof ServerSettings, value: unknown): void {
+  if (!(name in DEFAULT_SETTINGS)) {
+    throw new TypeError(`There is no setting ${name}. Settings are: ${Object.keys(DEFAULT_SETTINGS).join(', ')}.`)
+  }
+  const objection = objectionTo(name, value)
+  if (objection) throw new TypeError(`The setting ${name} must be ${objection}, not ${JSON.stringify(value)}.`)
+}
+
+function objectionTo(name: keyof ServerSettings, value: unknown): string | undefined {
+  if (name === 'isKeeper') return typeof value === 'boolean' ? undefined : 'true or false'
+  if (name === 'corsOrigins') {
+    return value === '*' || isOrigins(value) ? undefined : '"*" or a list of origins such as "https://shop.example"'
+  }
+  if (name === 'falsePositiveRateMax') {
+    return typeof value === 'number' && value > 0 && value < 1 ? undefined : 'between 0 and 1'
+  }
+  const least = MAY_BE_ZERO.has(name) ? 0 : 1
+  return Number.isSafeInteger(value) && (value as number) >= least ? undefined : `a whole number, at least ${least}`
+}
+
+function isOrigins(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every(origin => /^[a-z][a-z0-9+.-]*:\/\/[^/\s,]+$/.test(String(origin)))
+}

@@ -1,0 +1,47 @@
+/** For tests: stores that behave in ways that a store may, and the one in memory does not. */
+import type { Store, Write } from '@freshet/core/store'
+
+const MAY_BE_LATE = new Set(['get', 'position', 'changes', 'trimmedTo', 'recall'])
+
+export function answeringLater(store: Store): Store {
+  return new Proxy(store, {
+    get(target, name) {
+      const member = Reflect.get(target, name, target)
+      if (typeof member !== 'function') return member
+      if (!MAY_BE_LATE.has(String(name))) return member.bind(target)
+      return async (...args: unknown[]) => {
+        await new Promise(resolve => setImmediate(resolve))
+        return member.apply(target, args)
+      }
+    },
+  })
+}
+
+/** Some of its methods replaced; what is called on it is called on the store itself. */
+export function withMethods(store: Store, methods: Partial<Store>): Store {
+  return new Proxy(store, {
+    get(target, name) {
+      const member = Reflect.get(Object.hasOwn(methods, name) ? methods : target, name, target)
+      return typeof member === 'function' ? member.bind(target) : member
+    },
+  })
+}
+
+/** One that never tells of a commit, as when another process made it. */
+export function tellingNothing(store: Store): Store {
+  return withMethods(store, { onCommit: () => () => undefined })
+}
+
+/** One in which somebody else commits just before the first commit to `key`. */
+export function interruptedAt(store: Store, key: string, write: Write): Store {
+  let isDone = false
+  return withMethods(store, {
+    commit: async commit => {
+      if (!isDone && commit.writes.some(own => own.key === key)) {
+        isDone = true
+        await store.commit({ writes: [write] })
+      }
+      return store.commit(commit)
+    },
+  })
+}
