@@ -1,0 +1,285 @@
+/** What buckets of both kinds can do. How a value looks to the caller, and on the wire, is the subclass's. */
+import {
+  type BucketSettings,
+  checkId,
+  FreshetError,
+  formatEtag,
+  type ListItem,
+  type ListPage,
+  objectKey,
+  type Path,
+  parseBucketName,
+  pathOfKey,
+  type Version,
+  type WriteAnswer,
+} from '@freshet/protocol'
+import type { ReadOptions } from '../reading/read-options.js'
+import { listRequest, objectRequest, type ReadRequest, spellValue } from '../reading/read-request.js'
+import type { Reader, ReadResult } from '../reading/reader.js'
+import type { Served } from '../reading/served.js'
+import type { WriteOptions, Writer } from '../writing/writer.js'
+import type { Facts } from './stored.js'
+
+/** Ids bound the list: `from` and `prefix` include, `to` and `after` exclude. */
+export interface ListOptions extends ReadOptions {
+  /** How many at most; for `list`, in each request. The server has a limit of its own. */
+  readonly limit?: number
+  readonly after?: string
+  readonly from?: string
+  readonly to?: string
+  readonly prefix?: string
+}
+
+export interface Page<Value> {
+  readonly items: readonly Value[]
+  /** Pass it as `after` to get the next page; undefined on the last. */
+  readonly next: string | undefined
+  readonly served: Served
+}
+
+export interface IdAndVersion {
+  readonly id: string
+  readonly version: Version
+}
+
+export interface BucketParts {
+  readonly reader: Reader
+  readonly writer: Writer
+}
+
+/** `getMany` asks for so many at once: their URL must not get too long for anybody on the way. */
+const IDS_LENGTH_MAX = 1800
+const IDS_MAX = 100
+
+export abstract class Bucket<Value, Input> {
+  readonly #parts: BucketParts
+  /** As `shop/products`. */
+  readonly name: string
+  readonly path: Path
+  readonly #namespace: string
+  readonly #bucket: string
+
+  constructor(name: string, parts: BucketParts) {
+    const { namespace, bucket } = parseBucketName(name)
+    this.name = name
+    this.path = pathOfKey(name)
+    this.#namespace = namespace
+    this.#bucket = bucket
+    this.#parts = parts
+  }
+
+  protected abstract readonly kind: BucketSettings['kind']
+  protected abstract readonly as: ReadRequest['as']
+  protected abstract decode(result: ReadResult, facts: Facts): Value
+  protected abstract decodeItem(item: unknown, facts: Facts): Value
+  protected abstract encode(
+    input: Input,
+    contentType?: string,
+  ): { body: string | Uint8Array<ArrayBuffer>; contentType: string }
+
+  /** The path of an object in it. Throws NAME_INVALID. */
+  pathOf(id: string): Path {
+    checkId(id)
+    return pathOfKey(objectKey({ namespace: this.#namespace, bucket: this.#bucket, id }))
+  }
+
+  /** Undefined if it is not there. */
+  async get(id: string, options: ReadOptions = {}): Promise<Value | undefined> {
+    const request = objectRequest(this.pathOf(id), this.as)
+    const result = this.#parts.reader.fromMemory(request, options) ?? (await this.#parts.reader.read(request, options))
+    return this.#decode(id, result)
+  }
+
+  /** In the order asked for; undefined for what is not there. Each is as fresh as promised; not all from one state. */
+  async getMany(ids: readonly string[], options: ReadOptions = {}): Promise<(Value | undefined)[]> {
+    const found = new Map<string, Value | undefined>()
+    const missing: string[] = []
+    for (const id of new Set(ids)) {
+      const result = this.#parts.reader.fromMemory(objectRequest(this.pathOf(id), this.as), options)
+      if (result) found.set(id, this.#decode(id, result))
+      else missing.push(id)
+    }
+    const parts = partsOf(missing).map(part => this.#getPart(part, options))
+    for (const part of await Promise.all(parts)) for (const [id, value] of part) found.set(id, value)
+    return ids.map(id => found.get(id))
+  }
+
+  /** One page, from one state. */
+  async page(options: ListOptions = {}): Promise<Page<Value>> {
+    const { page, result } = await this.#readPage(options, true)
+    const items = page.items.map(({ id, version, value }) =>
+      this.decodeItem(value, { id, version, served: { ...result.served, version } }),
+    )
+    return { items, next: page.next, served: result.served }
+  }
+
+  /** All of it, page by page. Each page is as fresh as promised when it is read, so together they are not one state. */
+  async *list(options: ListOptions = {}): AsyncGenerator<Value, void, undefined> {
+    for await (const page of this.#pages(after => this.page(after === undefined ? options : { ...options, after }))) {
+      yield* page.items
+    }
+  }
+
+  /** As `list`, without the values. */
+  async *ids(options: ListOptions = {}): AsyncGenerator<IdAndVersion, void, undefined> {
+    const read = async (after: string | undefined) =>
+      (await this.#readPage(after === undefined ? options : { ...options, after }, false)).page
+    for await (const page of this.#pages(read)) for (const { id, version } of page.items) yield { id, version }
+  }
+
+  /** Replaces it, or creates it. */
+  async put(
+    id: string,
+    input: Input,
+    options: WriteOptions & { readonly contentType?: string } = {},
+  ): Promise<WriteAnswer> {
+    const { body, contentType } = this.encode(input, options.contentType)
+    return this.change('PUT', id, options, body, contentType)
+  }
+
+  /** Puts it under an id that the server makes up. */
+  async create(
+    input: Input,
+    options: Omit<WriteOptions, 'ifVersion'> & { readonly contentType?: string } = {},
+  ): Promise<WriteAnswer> {
+    const { body, contentType } = this.encode(input, options.contentType)
+    const request = { method: 'POST', target: this.path, headers: { 'content-type': contentType }, body } as const
+    const write = { request, paths: [this.path], isConditional: false }
+    const answer = await this.#parts.writer.write<WriteAnswer>(write, options)
+    this.#parts.reader.show(this.pathOf(answer.id), answer.version)
+    return answer
+  }
+
+  /** Undefined if there was nothing to delete. */
+  async delete(id: string, options: WriteOptions = {}): Promise<WriteAnswer | undefined> {
+    try {
+      return await this.change('DELETE', id, options)
+    } catch (error) {
+      if (error instanceof FreshetError && error.code === 'OBJECT_NOT_FOUND') return undefined
+      throw error
+    }
+  }
+
+  /** Sets how the bucket is kept; creates it if need be. What is not given goes back to the server's default. */
+  async configure(
+    settings: Partial<BucketSettings>,
+    options: Omit<WriteOptions, 'ifVersion'> = {},
+  ): Promise<WriteAnswer> {
+    const body = JSON.stringify({ kind: this.kind, ...settings })
+    const request = { method: 'PUT', target: this.path, headers: JSON_HEADERS, body } as const
+    // Setting the same twice is setting it once.
+    return this.#parts.writer.write(
+      { request, paths: [this.path], isConditional: false },
+      { mayRepeat: true, ...options },
+    )
+  }
+
+  protected change(
+    method: 'PUT' | 'PATCH' | 'DELETE',
+    id: string,
+    options: WriteOptions,
+    body?: string | Uint8Array<ArrayBuffer>,
+    contentType?: string,
+  ): Promise<WriteAnswer> {
+    const path = this.pathOf(id)
+    const headers = { ...conditionOf(options), ...(contentType === undefined ? {} : { 'content-type': contentType }) }
+    const request = { method, target: path, headers, ...(body === undefined ? {} : { body }) }
+    const isConditional = options.ifVersion !== undefined
+    return this.#parts.writer.write({ request, paths: [path, this.path], isConditional }, options)
+  }
+
+  #decode(id: string, result: ReadResult): Value | undefined {
+    const { version } = result.served
+    return version === undefined ? undefined : this.decode(result, { id, version, served: result.served })
+  }
+
+  async #getPart(ids: readonly string[], options: ReadOptions): Promise<[string, Value | undefined][]> {
+    const [first] = ids
+    if (ids.length === 1 && first !== undefined) return [[first, await this.get(first, options)]]
+    const paths = ids.map(id => this.pathOf(id))
+    const spelled = ids.map(spellValue).join(',')
+    const result = await this.#parts.reader.read(listRequest(this.path, { ids: spelled, embed: '' }, paths), options)
+    const { items } = readPage(result)
+    return ids.map((id, i) => [id, this.#takeItem(id, items[i], result)])
+  }
+
+  #takeItem(id: string, item: ListItem | undefined, { served }: ReadResult): Value | undefined {
+    if (item === undefined || item.version === 0) return undefined
+    const { version } = item
+    this.#parts.reader.show(this.pathOf(id), version)
+    return this.decodeItem(item.value, { id, version, served: { ...served, version } })
+  }
+
+  async #readPage(options: ListOptions, embeds: boolean): Promise<{ page: ListPage; result: ReadResult }> {
+    const { limit, after, from, to, prefix } = options
+    const request = listRequest(this.path, {
+      after: spelled(after),
+      embed: embeds ? '' : undefined,
+      from: spelled(from),
+      limit: limit === undefined ? undefined : `${limit}`,
+      prefix: spelled(prefix),
+      to: spelled(to),
+    })
+    const { reader } = this.#parts
+    const result = reader.fromMemory(request, options) ?? (await reader.read(request, options))
+    const page = readPage(result)
+    for (const { id, version } of page.items) reader.show(this.pathOf(id), version)
+    return { page, result }
+  }
+
+  async *#pages<Found extends { readonly next?: string | undefined }>(
+    read: (after: string | undefined) => Promise<Found>,
+  ): AsyncGenerator<Found, void, undefined> {
+    let after: string | undefined
+    do {
+      const page = await read(after)
+      yield page
+      after = page.next
+    } while (after !== undefined)
+  }
+}
+
+const JSON_HEADERS = { 'content-type': 'application/json' }
+
+function conditionOf({ ifVersion }: WriteOptions): Record<string, string> {
+  if (ifVersion === undefined) return {}
+  if (ifVersion === 'absent') return { 'if-none-match': '*' }
+  if (Number.isSafeInteger(ifVersion)) return { 'if-match': formatEtag(ifVersion) }
+  throw new FreshetError(
+    'OPTIONS_INVALID',
+    `ifVersion must be a version, a whole number, or 'absent', not ${JSON.stringify(ifVersion)}. If the object has a ` +
+      'field of its own called version, use versionOf(object).',
+  )
+}
+
+/** An empty bound is none: the server takes no empty parameter. */
+function spelled(text: string | undefined): string | undefined {
+  return text === undefined || text === '' ? undefined : spellValue(text)
+}
+
+function partsOf(ids: readonly string[]): string[][] {
+  const parts: string[][] = []
+  let length = 0
+  for (const id of ids) {
+    const part = parts.at(-1)
+    length += spellValue(id).length + 1
+    if (part && length <= IDS_LENGTH_MAX && part.length < IDS_MAX) part.push(id)
+    else {
+      parts.push([id])
+      length = spellValue(id).length + 1
+    }
+  }
+  return parts
+}
+
+function readPage({ body, served }: ReadResult): ListPage {
+  // A bucket that is not there is empty.
+  if (served.version === undefined) return { items: [] }
+  try {
+    const page = JSON.parse(String(body)) as ListPage
+    if (Array.isArray(page.items)) return page
+  } catch {
+    // Not JSON: said below.
+  }
+  throw new FreshetError('ANSWER_INVALID', 'A list came back that is none. Check what is between here and the server.')
+}

@@ -1,0 +1,50 @@
+/** A bucket of bytes, each with its content type. */
+import { FreshetError, type Version } from '@freshet/protocol'
+import type { ReadResult } from '../reading/reader.js'
+import type { Served } from '../reading/served.js'
+import { Bucket } from './bucket.js'
+import type { Facts } from './stored.js'
+
+export interface StoredBytes {
+  readonly id: string
+  readonly version: Version
+  readonly contentType: string
+  /** The caller's own, to keep or to change. */
+  readonly bytes: Uint8Array<ArrayBuffer>
+  readonly served: Served
+}
+
+export type BytesInput = Uint8Array | ArrayBuffer | string
+
+export class KvBucket extends Bucket<StoredBytes, BytesInput> {
+  protected readonly kind = 'kv'
+  protected readonly as = 'bytes'
+
+  protected decode({ body, contentType }: ReadResult, facts: Facts): StoredBytes {
+    return { ...facts, contentType, bytes: new Uint8Array(body as Uint8Array<ArrayBuffer>) }
+  }
+
+  protected decodeItem(value: unknown, facts: Facts): StoredBytes {
+    const { contentType, base64 } = (value ?? {}) as { contentType?: unknown; base64?: unknown }
+    if (typeof contentType !== 'string' || typeof base64 !== 'string') throw notBytes(this.pathOf(facts.id))
+    return { ...facts, contentType, bytes: Uint8Array.from(atob(base64), character => character.charCodeAt(0)) }
+  }
+
+  /** Text is stored as UTF-8. */
+  protected encode(input: BytesInput, contentType?: string): { body: Uint8Array<ArrayBuffer>; contentType: string } {
+    if (typeof input === 'string') {
+      return { body: new TextEncoder().encode(input), contentType: contentType ?? 'text/plain; charset=utf-8' }
+    }
+    if (!(input instanceof Uint8Array) && !(input instanceof ArrayBuffer)) {
+      throw new TypeError('A kv bucket holds bytes: pass a Uint8Array, an ArrayBuffer or a string.')
+    }
+    return { body: new Uint8Array(input), contentType: contentType ?? 'application/octet-stream' }
+  }
+}
+
+function notBytes(path: string): FreshetError {
+  return new FreshetError(
+    'ANSWER_INVALID',
+    `${path} came back in a list as something else than bytes. Use db.bucket() for a bucket of objects.`,
+  )
+}

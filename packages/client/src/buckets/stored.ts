@@ -1,0 +1,40 @@
+/**
+ * What a read of an object returns: the stored fields as they are, and what is known about it beside them, as properties
+ * that do not count among its own: `{ ...p }`, `JSON.stringify(p)`, `Object.keys(p)` have the data alone, so writing back
+ * what was read writes no `version` into it.
+ *
+ * A stored field of the same name wins: data is never hidden or changed. `versionOf(p)` has the version in any case.
+ */
+import type { Version } from '@freshet/protocol'
+import type { Served } from '../reading/served.js'
+
+/** What is known about a stored value besides itself. */
+export interface Facts {
+  readonly id: string
+  readonly version: Version
+  /** Where it came from. */
+  readonly served: Served
+}
+
+/** The facts that no field of T hides; all, for a T that does not list its fields. */
+export type Stored<T> = T &
+  (string extends keyof T ? Facts : { readonly [Name in Exclude<keyof Facts, keyof T>]: Facts[Name] })
+
+/** Of values with a field of their own that is called `version`: few have one. */
+const hidden = new WeakMap<object, Version>()
+
+export function attachFacts<T extends object>(value: T, facts: Facts): Stored<T> {
+  if (Object.hasOwn(value, 'version')) hidden.set(value, facts.version)
+  else Object.defineProperty(value, 'version', { value: facts.version, configurable: true })
+  if (!Object.hasOwn(value, 'id')) Object.defineProperty(value, 'id', { value: facts.id, configurable: true })
+  if (!Object.hasOwn(value, 'served'))
+    Object.defineProperty(value, 'served', { value: facts.served, configurable: true })
+  return value as Stored<T>
+}
+
+/** The version of what a read returned, also if it has a field of that name. */
+export function versionOf(stored: object): Version {
+  const version = hidden.get(stored) ?? (stored as Partial<Facts>).version
+  if (version !== undefined) return version
+  throw new TypeError('versionOf takes what a read returned, and not a copy of it.')
+}

@@ -1,0 +1,41 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { ServerClock } from './server-clock.js'
+
+test('an event is never taken for fresher than it is, whatever the delays and the drift', () => {
+  const exchange = fc.record({
+    gapMs: fc.double({ min: 0, max: 50_000, noNaN: true }),
+    requestMs: fc.double({ min: 0, max: 3000, noNaN: true }),
+  })
+  const rates = fc.record({
+    server: fc.double({ min: 0.9998, max: 1, noNaN: true }),
+    client: fc.double({ min: 0.9998, max: 1.5, noNaN: true }),
+  })
+  fc.assert(
+    fc.property(fc.array(exchange, { minLength: 1, maxLength: 20 }), rates, (exchanges, { server, client }) => {
+      const clock = new ServerClock()
+      let realMs = 0
+      const serverMs = () => Math.floor(realMs * server)
+      for (const { gapMs, requestMs } of exchanges) {
+        realMs += gapMs
+        const madeAtMs = realMs * client
+        expect(clock.asOfMs(serverMs())).toBeLessThanOrEqual(madeAtMs + 1e-6)
+        const askedAtMs = realMs * client
+        realMs += requestMs
+        clock.sample(askedAtMs, serverMs())
+      }
+    }),
+  )
+})
+
+test('without delay and drift the bound is within 2 ms after a second', () => {
+  const clock = new ServerClock()
+  clock.sample(5000, 100)
+  expect(clock.asOfMs(1100)).toBeGreaterThan(5998)
+})
+
+test('nothing is known of what was stamped before the exchange: the server may have stood still since', () => {
+  const clock = new ServerClock()
+  clock.sample(5000, 100)
+  expect(clock.asOfMs(99)).toBe(Number.NEGATIVE_INFINITY)
+})

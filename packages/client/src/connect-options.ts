@@ -1,0 +1,99 @@
+/** What can be said to `connect`, and what it means to say nothing. */
+import type { ReadMode } from '@freshet/core/coherence'
+import { FreshetError } from '@freshet/protocol'
+import type { Clock } from './clock/pessimistic-clock.js'
+import { createPessimisticClock } from './clock/pessimistic-clock.js'
+import type { Fetch } from './http/transport.js'
+import { checkMode } from './reading/read-options.js'
+import type { ReadEvent } from './reading/served.js'
+
+export interface ConnectOptions {
+  /** How many milliseconds others' writes may take to be seen by reads of mode 'session'. Own writes take none. */
+  readonly staleness?: number
+  /** `db.session.token` of the session that this one continues. */
+  readonly token?: string
+  /** How reads are done that do not say otherwise. */
+  readonly read?: ReadMode
+  /** How the session learns of changes ahead of reads: not at all, by asking regularly, or by being told. */
+  readonly refresh?: 'on-demand' | 'poll' | 'push'
+  /** For each operation as a whole, with everything it may need. */
+  readonly timeoutMs?: number
+  /** How often something that failed in passing is tried again. */
+  readonly retriesMax?: number
+  /** How much this process keeps of what it has read; 0 for nothing. Browsers have a cache of their own. */
+  readonly memoryBytesMax?: number
+  /** Called after every read: where it was answered, and how fast. It must not throw. */
+  readonly onRead?: (event: ReadEvent) => void
+  /** Instead of the platform's. */
+  readonly fetch?: Fetch
+  /** Milliseconds that never go back, and never slower than real time. */
+  readonly clock?: Clock
+  /** From 0 to 1, for the jitter of back-off. */
+  readonly random?: () => number
+}
+
+export type Settings = Required<Omit<ConnectOptions, 'token' | 'onRead'>> & Pick<ConnectOptions, 'token' | 'onRead'>
+
+/** Node has no cache in its fetch; browsers do. */
+export const HAS_BROWSER_CACHE: boolean =
+  (globalThis as { process?: { versions?: { node?: string } } }).process?.versions?.node === undefined
+
+const REFRESH = ['on-demand', 'poll', 'push']
+
+/** Throws OPTIONS_INVALID. */
+export function completeOptions(given: ConnectOptions): Settings {
+  const defaults: Omit<Settings, 'token' | 'onRead'> = {
+    staleness: 1_000,
+    read: 'session',
+    refresh: 'on-demand',
+    timeoutMs: 10_000,
+    retriesMax: 5,
+    memoryBytesMax: HAS_BROWSER_CACHE ? 0 : 16 * 1024 * 1024,
+    // Browsers want their fetch called as a function of theirs, not as a method of something else.
+    fetch: (url, init) => globalThis.fetch(url, init),
+    clock: createPessimisticClock(),
+    random: Math.random,
+  }
+  checkNames(given, [...Object.keys(defaults), 'token', 'onRead'])
+  const settings = { ...defaults, ...withoutUndefined(given) }
+  checkNumber('staleness', settings.staleness, 0)
+  checkNumber('timeoutMs', settings.timeoutMs, 1)
+  checkNumber('retriesMax', settings.retriesMax, 0)
+  checkNumber('memoryBytesMax', settings.memoryBytesMax, 0)
+  checkMode(settings.read)
+  if (!REFRESH.includes(settings.refresh)) throw invalid('refresh', `one of ${REFRESH.join(', ')}`, settings.refresh)
+  return settings
+}
+
+/** The address without a slash at its end. Relative ones are taken from the page's. Throws OPTIONS_INVALID. */
+export function baseOf(url: string): string {
+  const page = (globalThis as { location?: { href: string } }).location?.href
+  const parsed = URL.canParse(url, page) ? new URL(url, page) : undefined
+  if (!parsed || !/^https?:$/.test(parsed.protocol) || parsed.search || parsed.hash || parsed.username) {
+    throw invalid('The address', 'an http or https URL such as http://localhost:7700', url)
+  }
+  return parsed.href.replace(/\/$/, '')
+}
+
+function withoutUndefined(given: ConnectOptions): ConnectOptions {
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+}
+
+function checkNames(given: object, known: readonly string[]): void {
+  const unknown = Object.keys(given).find(name => !known.includes(name))
+  if (unknown === undefined) return
+  throw new FreshetError('OPTIONS_INVALID', `connect has no option ${unknown}. It has ${known.join(', ')}.`)
+}
+
+function checkNumber(name: string, value: number, min: number): void {
+  if (typeof value !== 'number' || !(value >= min) || value === Number.POSITIVE_INFINITY) {
+    throw invalid(name, `a number, at least ${min}`, value)
+  }
+}
+
+function invalid(name: string, expected: string, value: unknown): FreshetError {
+  return new FreshetError(
+    'OPTIONS_INVALID',
+    `${name} must be ${expected}, not ${JSON.stringify(value) ?? String(value)}.`,
+  )
+}

@@ -1,0 +1,54 @@
+/** Puts the parts together and fetches the first head. */
+import { FreshetError } from '@freshet/protocol'
+import { ServerClock } from './clock/server-clock.js'
+import { baseOf, type ConnectOptions, completeOptions, HAS_BROWSER_CACHE, type Settings } from './connect-options.js'
+import { Database } from './database.js'
+import { Transport } from './http/transport.js'
+import { MemoryCache } from './reading/memory-cache.js'
+import { Reader } from './reading/reader.js'
+import { BackgroundRefresh } from './session/background-refresh.js'
+import { DatabaseSession } from './session/database-session.js'
+import { Refresher } from './session/refresher.js'
+import { TrackedSession } from './session/tracked-session.js'
+import { Writer } from './writing/writer.js'
+
+/**
+ * Connects to a Freshet server. Throws OPTIONS_INVALID, TOKEN_INVALID, and REQUEST_FAILED, REQUEST_TIMEOUT or
+ * ANSWER_INVALID if there is no such server.
+ */
+export async function connect(url: string, options: ConnectOptions = {}): Promise<Database> {
+  const settings = completeOptions(options)
+  const { clock, timeoutMs, read, retriesMax, random, memoryBytesMax } = settings
+  const controller = new AbortController()
+  const closed = controller.signal
+  const transport = new Transport(settings.fetch, baseOf(url))
+  const memory = memoryBytesMax > 0 ? new MemoryCache(memoryBytesMax) : undefined
+  const serverClock = new ServerClock()
+  const policy = { retriesMax, random }
+  const session = createSession(settings, () => {
+    memory?.clear()
+    serverClock.forget()
+  })
+  const shared = { session, transport, clock, serverClock, policy, timeoutMs, closed }
+  const refresher = new Refresher(shared)
+  const writer = new Writer({ ...shared, memory })
+  const { onRead } = settings
+  const reader = new Reader({ ...shared, refresher, memory, read, onRead, hasBrowserCache: HAS_BROWSER_CACHE })
+  await refresher.refresh(closed)
+  const background = new BackgroundRefresh({ ...shared, refresher, lastReadMs: () => reader.lastReadMs })
+  if (settings.refresh === 'poll') void background.poll()
+  if (settings.refresh === 'push') void background.push()
+  const databaseSession = new DatabaseSession({ tracked: session, refresher, read, timeoutMs, closed })
+  return new Database({ reader, writer }, databaseSession, () => controller.abort(closedByCaller()))
+}
+
+function createSession({ staleness, token }: Settings, onAnotherLog: () => void): TrackedSession {
+  const options = { stalenessMs: staleness, ...(token === undefined ? {} : { token }) }
+  return new TrackedSession(options, onAnotherLog)
+}
+
+function closedByCaller(): FreshetError {
+  return new FreshetError('REQUEST_FAILED', 'The connection was closed by db.close(). Connect again to go on.', {
+    details: { closed: true, outcome: 'unknown' },
+  })
+}

@@ -1,0 +1,67 @@
+/**
+ * Which failures are worth another try, and when: exponential back-off with full jitter, so that clients that failed
+ * together do not come back together. A server that says when to come back is not asked earlier.
+ */
+import { FreshetError, type FreshetErrorCode, STATUS_OF_CODE } from '@freshet/protocol'
+import { pause } from './deadline.js'
+
+export interface RetryPolicy {
+  /** So many tries after the first. */
+  readonly retriesMax: number
+  readonly random: () => number
+}
+
+const FIRST_DELAY_MS_MAX = 100
+const DELAY_MS_MAX = 2_000
+
+/** Refused before anything was done; the same request may well succeed in a moment. */
+const REFUSALS: readonly FreshetErrorCode[] = ['SERVER_BUSY', 'SERVER_STOPPING', 'POSITION_NOT_REACHED']
+/** From somebody on the way, who passes on that all is not well behind him. */
+const PASSING_STATUSES = [408, 425, 429, 500, 502, 503, 504]
+
+/** What asks for something to be repeated must know that repeating it does no harm. */
+export type Repeatable = (error: unknown) => boolean
+
+/** For reads. */
+export function isPassing(error: unknown): boolean {
+  if (!(error instanceof FreshetError)) return false
+  const { code, details } = error
+  if (STATUS_OF_CODE[code] === 503) return true
+  if (code !== 'REQUEST_FAILED' || details.closed === true) return false
+  return typeof details.status === 'number' ? PASSING_STATUSES.includes(details.status) : true
+}
+
+/** For writes: it surely was not done. */
+export function isRefused(error: unknown): boolean {
+  if (!(error instanceof FreshetError)) return false
+  return REFUSALS.includes(error.code) || (error.details.outcome === 'not-done' && isPassing(error))
+}
+
+/** For writes: the request left, and nobody knows what became of it. */
+export function isOutcomeUnknown(error: unknown): boolean {
+  return error instanceof FreshetError && error.details.outcome === 'unknown'
+}
+
+/** Tries until it succeeds, fails in a way that repeating does not mend, or has failed too often. */
+export async function retry<Result>(
+  { retriesMax, random }: RetryPolicy,
+  signal: AbortSignal,
+  isRepeatable: Repeatable,
+  attempt: (tried: number) => Promise<Result>,
+): Promise<Result> {
+  for (let tried = 0; ; tried++) {
+    try {
+      return await attempt(tried)
+    } catch (error) {
+      if (signal.aborted) throw signal.reason
+      if (tried >= retriesMax || !isRepeatable(error)) throw error
+      await pause(delayMs(error, tried, random), signal)
+    }
+  }
+}
+
+function delayMs(error: unknown, tried: number, random: () => number): number {
+  const jitterMs = random() * Math.min(DELAY_MS_MAX, FIRST_DELAY_MS_MAX * 2 ** tried)
+  const retryAfterS = error instanceof FreshetError ? error.details.retryAfterS : undefined
+  return typeof retryAfterS === 'number' ? retryAfterS * 1000 + jitterMs : jitterMs
+}

@@ -1,0 +1,24 @@
+export type { ReadMode } from '@freshet/core/coherence'
+export {
+  type BucketSettings,
+  type CommitAnswer,
+  FreshetError,
+  type FreshetErrorCode,
+  type Position,
+  type Version,
+  type WriteAnswer,
+} from '@freshet/protocol'
+export type { Bucket, IdAndVersion, ListOptions, Page } from './buckets/bucket.js'
+export type { BytesInput, KvBucket, StoredBytes } from './buckets/kv-bucket.js'
+export type { JsonPatch, ObjectBucket } from './buckets/object-bucket.js'
+export { type Facts, type Stored, versionOf } from './buckets/stored.js'
+export { type Clock, type ClockSources, createPessimisticClock } from './clock/pessimistic-clock.js'
+export { connect } from './connect.js'
+export type { ConnectOptions } from './connect-options.js'
+export type { CommitOptions, Database } from './database.js'
+export type { Fetch } from './http/transport.js'
+export { type ReadOptions, within } from './reading/read-options.js'
+export type { ReadEvent, Served, ServedFrom } from './reading/served.js'
+export type { DatabaseSession } from './session/database-session.js'
+export type { CommitPart, CommitRead, ObjectRef } from './writing/commit.js'
+export type { WriteOptions } from './writing/writer.js'

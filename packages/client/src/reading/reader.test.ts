@@ -1,0 +1,213 @@
+import { describe, expect, test } from 'vitest'
+import { createScene } from '../testing/scene.js'
+import { within } from './read-options.js'
+
+describe('a read', () => {
+  test('of what has not changed uses the plain URL, with no header and no credentials', async () => {
+    const { origin, db } = await createScene()
+    expect(await db.bucket('shop/products').get('1')).toEqual({ price: 1 })
+    expect(origin.sent.map(({ target, cache }) => [target, cache])).toEqual([['/db/shop/products/1', 'default']])
+    expect([...origin.sent[0]!.headers]).toEqual([])
+  })
+
+  test('of what has changed asks for the position where it did', async () => {
+    const { origin, db } = await createScene()
+    const position = origin.put('shop/products/1', { price: 2 })
+    await db.session.refresh()
+    expect(await db.bucket('shop/products').get('1')).toEqual({ price: 2 })
+    expect(origin.sent.at(-1)!.target).toBe(`/db/shop/products/1?at=${position}`)
+  })
+
+  test('of one id is spelled in the one canonical way', async () => {
+    const { origin, db } = await createScene()
+    origin.put('shop/products/a b&c', { price: 2 })
+    expect(await db.bucket('shop/products').get('a b&c')).toEqual({ price: 2 })
+    expect(origin.count('/db/shop/products/a%20b%26c')).toBe(1)
+    await expect(db.bucket('shop/products').get('a/b')).rejects.toMatchObject({ code: 'NAME_INVALID' })
+  })
+
+  test('of what is not there is undefined', async () => {
+    const { db } = await createScene()
+    expect(await db.bucket('shop/products').get('none')).toBeUndefined()
+  })
+
+  test("that gets somebody else's 404 fails rather than say that it is not there", async () => {
+    const { origin, db } = await createScene()
+    origin.script = () => new Response('<h1>Not found</h1>', { status: 404, headers: { 'content-type': 'text/html' } })
+    await expect(db.bucket('shop/products').get('1')).rejects.toMatchObject({ code: 'REQUEST_FAILED' })
+  })
+
+  test('that gets a page of a captive portal says so', async () => {
+    const { origin, db } = await createScene()
+    origin.script = () => new Response('<h1>Welcome to the hotel</h1>', { headers: { 'content-type': 'text/html' } })
+    const error = await db
+      .bucket('shop/products')
+      .get('1')
+      .catch(reason => reason)
+    expect(error).toMatchObject({ code: 'ANSWER_INVALID' })
+    expect(error.message).toContain('Welcome to the hotel')
+  })
+
+  test('sees its own write at once, through a cache that has the old copy', async () => {
+    const { origin, db } = await createScene()
+    const old = await origin.fetch(`${origin.url}/db/shop/products/1`, {})
+    const products = db.bucket('shop/products')
+    const { position } = await products.put('1', { price: 7 })
+    origin.script = ({ target, method }) => (method === 'GET' && !target.includes('?') ? old.clone() : undefined)
+    expect(await products.get('1')).toEqual({ price: 7 })
+    expect(origin.sent.at(-1)!.target).toBe(`/db/shop/products/1?at=${position}`)
+  })
+
+  test('after a conflict is not older than what the conflict told', async () => {
+    const { origin, db } = await createScene({ staleness: 1_000_000 })
+    const products = db.bucket('shop/products')
+    const old = await origin.fetch(`${origin.url}/db/shop/products/1`, {})
+    const before = await products.get('1')
+    const version = origin.put('shop/products/1', { price: 5 })
+    origin.script = ({ target, method }) =>
+      target === '/db/shop/products/1' && method === 'GET' ? old.clone() : undefined
+    await expect(products.put('1', { price: 6 }, { ifVersion: before!.version as number })).rejects.toMatchObject({
+      code: 'VERSION_CONFLICT',
+    })
+    expect((await products.get('1'))!.version).toBe(version)
+  })
+})
+
+describe('how fresh a read is', () => {
+  test('session: the sketch is asked for again when it is older than the staleness', async () => {
+    const { origin, db } = await createScene({ staleness: 1000 })
+    const products = db.bucket('shop/products')
+    await products.get('1')
+    expect(origin.count('/coherence')).toBe(0)
+    origin.nowMs += 1001
+    await products.get('1')
+    expect(origin.count('/coherence')).toBe(1)
+  })
+
+  test('current: it is asked for by each read, and only for what is new', async () => {
+    const { origin, db } = await createScene()
+    const products = db.bucket('shop/products')
+    const known = db.session.position
+    await products.get('1', { read: 'current' })
+    await products.get('1', { read: 'current' })
+    expect(origin.count(`/coherence?after=${known}`)).toBe(2)
+  })
+
+  test('within(ms): it is asked for when it is older than that', async () => {
+    const { origin, db } = await createScene()
+    const products = db.bucket('shop/products')
+    origin.nowMs += 400
+    await products.get('1', { read: within(500) })
+    expect(origin.count('/coherence')).toBe(0)
+    await products.get('1', { read: within(300) })
+    expect(origin.count('/coherence')).toBe(1)
+  })
+
+  test('any: nothing is asked for, and a changed object is read under its plain URL', async () => {
+    const { origin, db } = await createScene()
+    const products = db.bucket('shop/products')
+    await products.put('1', { price: 2 })
+    origin.nowMs += 100_000
+    origin.sent.length = 0
+    await products.get('1', { read: 'any' })
+    expect(origin.sent.map(({ target }) => target)).toEqual(['/db/shop/products/1'])
+  })
+
+  test('a typing mistake in the mode is refused', async () => {
+    const { db } = await createScene()
+    const read = db.bucket('shop/products').get('1', { read: 'newest' as 'current' })
+    await expect(read).rejects.toMatchObject({ code: 'OPTIONS_INVALID' })
+    expect(() => within(-1)).toThrow('ms at least 0')
+  })
+})
+
+describe('an answer that is too old', () => {
+  test('from a cache that leaves out the query string is fetched past it, if it heeds reload', async () => {
+    const { origin, db } = await createScene()
+    const old = await origin.fetch(`${origin.url}/db/shop/products/1`, {})
+    origin.put('shop/products/1', { price: 2 })
+    await db.session.refresh()
+    origin.script = ({ target, cache }) => (target.startsWith('/db/') && cache === 'default' ? old.clone() : undefined)
+    expect(await db.bucket('shop/products').get('1')).toEqual({ price: 2 })
+    expect(origin.sent.slice(-2).map(({ cache }) => cache)).toEqual(['default', 'reload'])
+  })
+
+  test('from one that heeds nothing is an error, and not a result', async () => {
+    const { origin, db } = await createScene()
+    const old = await origin.fetch(`${origin.url}/db/shop/products/1`, {})
+    origin.put('shop/products/1', { price: 2 })
+    await db.session.refresh()
+    origin.script = ({ target }) => (target.startsWith('/db/') ? old.clone() : undefined)
+    const error = await db
+      .bucket('shop/products')
+      .get('1')
+      .catch(reason => reason)
+    expect(error).toMatchObject({ code: 'CACHE_UNTRUSTWORTHY' })
+    expect(error.message).toContain('/db/shop/products/1')
+  })
+
+  test('because a cache serves it longer than a window past its time is fetched at a position that it cannot have', async () => {
+    const { origin, db } = await createScene()
+    const old = await origin.fetch(`${origin.url}/db/shop/products/1`, {})
+    origin.put('shop/products/1', { price: 2 })
+    origin.nowMs += 2 * origin.windowMs
+    origin.put('shop/products/2', {})
+    await db.session.refresh()
+    origin.script = ({ target }) => (target === '/db/shop/products/1' ? old.clone() : undefined)
+    expect(await db.bucket('shop/products').get('1')).toEqual({ price: 2 })
+    expect(origin.sent.at(-1)!.target).toBe('/db/shop/products/1?at=3')
+  })
+
+  test('is noticed in the head as well', async () => {
+    const { origin, db } = await createScene()
+    const old = await origin.fetch(`${origin.url}/coherence`, {})
+    await db.bucket('shop/products').put('1', { price: 2 })
+    origin.script = ({ target }) => (target.startsWith('/coherence') ? old.clone() : undefined)
+    await expect(db.session.refresh()).rejects.toMatchObject({ code: 'CACHE_UNTRUSTWORTHY' })
+  })
+})
+
+describe('reads at the same time', () => {
+  test('of the same thing share one request', async () => {
+    const { origin, db } = await createScene()
+    const products = db.bucket('shop/products')
+    const all = await Promise.all(Array.from({ length: 20 }, () => products.get('1')))
+    expect(origin.sent).toHaveLength(1)
+    all[0]!.price = 99
+    expect(all[1]).toEqual({ price: 1 })
+  })
+
+  test('share it also when one of them gives up', async () => {
+    const { origin, db } = await createScene()
+    const products = db.bucket('shop/products')
+    const controller = new AbortController()
+    const given = products.get('1', { signal: controller.signal })
+    const kept = products.get('1')
+    controller.abort(new Error('changed my mind'))
+    await expect(given).rejects.toThrow('changed my mind')
+    expect(await kept).toEqual({ price: 1 })
+    expect(origin.sent).toHaveLength(1)
+  })
+
+  test('that end in another order than they began never go back', async () => {
+    const { origin, db } = await createScene()
+    const products = db.bucket('shop/products')
+    let release = () => {}
+    const held = new Promise<void>(resolve => {
+      release = resolve
+    })
+    let isFirst = true
+    origin.onWayBack = async ({ target }) => {
+      if (!isFirst || !target.startsWith('/db/')) return undefined
+      isFirst = false
+      await held
+      return undefined
+    }
+    const slow = products.get('1')
+    await new Promise(resolve => setTimeout(resolve))
+    origin.put('shop/products/1', { price: 2 })
+    expect(await products.get('1', { read: 'current' })).toEqual({ price: 2 })
+    release()
+    expect(await slow).toEqual({ price: 2 })
+  })
+})

@@ -1,0 +1,212 @@
+/**
+ * A read, followed: is the sketch fresh enough for it, and if not, refresh it; is there a copy in this process that the
+ * sketch does not deny; else which URL to ask for; fetch it, from whichever cache is nearest; and will the answer do?
+ *
+ * An answer that will not do comes from a cache that leaves out the query string, or serves copies long past their time.
+ * The same is then asked for past the caches that heed request headers (`reload`), then at the session's own position,
+ * a URL that no such copy can have. If that does not help either, the read fails rather than lie.
+ */
+import type { ReadMode } from '@freshet/core/coherence'
+import { FreshetError, type Path, type Position } from '@freshet/protocol'
+import type { Clock } from '../clock/pessimistic-clock.js'
+import { isPassing, type RetryPolicy, retry } from '../http/back-off.js'
+import { Deadline } from '../http/deadline.js'
+import { SharedFlights } from '../http/shared-flights.js'
+import type { Request, Transport } from '../http/transport.js'
+import type { Refresher } from '../session/refresher.js'
+import type { TrackedSession } from '../session/tracked-session.js'
+import type { Copy, MemoryCache } from './memory-cache.js'
+import { OverlappingReads } from './overlapping-reads.js'
+import { type Body, type ReadAnswer, readAnswer } from './read-answer.js'
+import { checkMode, type ReadOptions } from './read-options.js'
+import { type ReadRequest, targetOf } from './read-request.js'
+import { type ReadEvent, type Served, servedFrom } from './served.js'
+
+export interface ReadResult {
+  readonly body: Body
+  readonly contentType: string
+  /** The state it was read from includes this position. */
+  readonly position: Position
+  readonly served: Served
+}
+
+export interface ReaderOptions {
+  readonly session: TrackedSession
+  readonly refresher: Refresher
+  readonly transport: Transport
+  readonly clock: Clock
+  readonly memory: MemoryCache | undefined
+  readonly policy: RetryPolicy
+  readonly timeoutMs: number
+  readonly read: ReadMode
+  readonly hasBrowserCache: boolean
+  readonly onRead: ((event: ReadEvent) => void) | undefined
+  readonly closed: AbortSignal
+}
+
+/** Ever further past the caches. */
+const WAYS = ['default', 'reload', 'no-store'] as const
+
+export class Reader {
+  readonly #options: ReaderOptions
+  readonly #session: TrackedSession
+  readonly #flights = new SharedFlights<ReadAnswer>()
+  readonly #overlapping = new OverlappingReads()
+  lastReadMs = 0
+
+  constructor(options: ReaderOptions) {
+    this.#options = options
+    this.#session = options.session
+  }
+
+  /** What this process has, if that will do; without waiting for anything. */
+  fromMemory(request: ReadRequest, { read, signal }: ReadOptions): ReadResult | undefined {
+    const { memory, clock, closed } = this.#options
+    if (memory === undefined || closed.aborted || signal?.aborted) return undefined
+    const beganAtMs = clock()
+    const mode = read === undefined ? this.#options.read : checkMode(read)
+    if (this.#session.core.needsRefresh(mode, beganAtMs)) return undefined
+    this.lastReadMs = beganAtMs
+    return this.#keptCopy(request, mode, beganAtMs)
+  }
+
+  async read(request: ReadRequest, options: ReadOptions): Promise<ReadResult> {
+    const beganAtMs = this.#options.clock()
+    this.lastReadMs = beganAtMs
+    const mode = checkMode(options.read ?? this.#options.read)
+    const deadline = new Deadline({
+      timeoutMs: options.timeoutMs ?? this.#options.timeoutMs,
+      what: `Reading ${request.name}`,
+      signals: [this.#options.closed, options.signal],
+    })
+    for (const path of request.sketchPaths) this.#overlapping.begin(path)
+    try {
+      deadline.signal.throwIfAborted()
+      return await this.#fetch(request, mode, beganAtMs, deadline.signal)
+    } finally {
+      for (const path of request.sketchPaths) this.#overlapping.end(path)
+      deadline.end()
+    }
+  }
+
+  /** Takes note that an object was shown in this version, as part of a list. */
+  show(path: Path, version: Position): void {
+    this.#session.accepts(path, undefined, 'any', { version, position: undefined })
+    this.#overlapping.show(path, version)
+  }
+
+  async #fetch(request: ReadRequest, mode: ReadMode, beganAtMs: number, signal: AbortSignal): Promise<ReadResult> {
+    const { refresher, policy, clock } = this.#options
+    await refresher.ensure(mode, beganAtMs, signal)
+    const kept = this.#keptCopy(request, mode, clock())
+    if (kept) return kept
+    return retry(policy, signal, isPassing, async () => {
+      try {
+        return await this.#fetchAcceptable(request, mode, beganAtMs, signal)
+      } catch (error) {
+        // The server may have another store now, to which the positions of the old one mean nothing.
+        if (error instanceof FreshetError && error.code === 'POSITION_NOT_REACHED') await refresher.refresh(signal)
+        throw error
+      }
+    })
+  }
+
+  async #fetchAcceptable(
+    request: ReadRequest,
+    mode: ReadMode,
+    beganAtMs: number,
+    signal: AbortSignal,
+  ): Promise<ReadResult> {
+    for (let way = 0; way < WAYS.length; ) {
+      const { log } = this.#session.core
+      const at = this.#positionFor(request, mode, WAYS[way]!)
+      const target = targetOf(request, at)
+      const answer = await this.#ask(request, target, WAYS[way]!, signal)
+      // The server has got another store meanwhile: who knows which of them this is of.
+      if (log !== this.#session.core.log) continue
+      if (!this.#session.accepts(request.path, at, mode, answer)) way++
+      // Somebody was shown a later state meanwhile: ask again in the same way, for that one.
+      else if (mode === 'any' || this.#includes(answer, at, this.#shown(request))) {
+        return this.#finish(request, mode, beganAtMs, { answer, at, target })
+      }
+    }
+    throw untrustworthy(this.#options.transport.base + request.name)
+  }
+
+  #positionFor(request: ReadRequest, mode: ReadMode, way: (typeof WAYS)[number]): Position | undefined {
+    if (mode === 'any') return undefined
+    const needed = Math.max(this.#session.at(request.sketchPaths, mode) ?? 0, this.#shown(request))
+    const at = way === 'no-store' ? Math.max(needed, this.#session.core.position) : needed
+    return at === 0 ? undefined : at
+  }
+
+  #shown(request: ReadRequest): Position {
+    let latest = 0
+    for (const path of request.sketchPaths) latest = Math.max(latest, this.#overlapping.shown(path))
+    return latest
+  }
+
+  #includes({ version, position }: ReadAnswer, at: Position | undefined, needed: Position): boolean {
+    return Math.max(version ?? 0, position ?? 0, at ?? 0) >= needed
+  }
+
+  #ask(request: ReadRequest, target: string, cache: (typeof WAYS)[number], signal: AbortSignal): Promise<ReadAnswer> {
+    const { transport, clock } = this.#options
+    return this.#flights.join(`${cache} ${request.as} ${target}`, signal, async shared => {
+      const askedAtMs = clock()
+      const sent: Request = { method: 'GET', target, cache }
+      const reply = await (request.as === 'text' ? transport.text(sent, shared) : transport.bytes(sent, shared))
+      return readAnswer(`GET ${transport.base}${target}`, reply, askedAtMs, request.hasVersion)
+    })
+  }
+
+  #finish(
+    request: ReadRequest,
+    mode: ReadMode,
+    beganAtMs: number,
+    { answer, at, target }: { answer: ReadAnswer; at: Position | undefined; target: string },
+  ): ReadResult {
+    const { transport, hasBrowserCache, clock, memory, onRead } = this.#options
+    const { version, ageS } = answer
+    const position = Math.max(version ?? 0, answer.position ?? 0, at ?? 0)
+    const copy = { ...answer, position, isPositionKnown: answer.position !== undefined }
+    if (answer.freshUntilMs > clock()) memory?.set(request.name, copy)
+    const looksUp = onRead !== undefined && hasBrowserCache
+    const from = hasBrowserCache && !looksUp ? fromAge(ageS) : servedFrom(transport.base + target, ageS, looksUp)
+    return this.#tell(request, mode, beganAtMs, copy, { from, ageS, at, version })
+  }
+
+  #keptCopy(request: ReadRequest, mode: ReadMode, nowMs: number): ReadResult | undefined {
+    const copy = this.#options.memory?.get(request.name)
+    if (copy === undefined || copy.freshUntilMs <= nowMs || !this.#isCurrent(request, copy, mode)) return undefined
+    const { version } = copy
+    return this.#tell(request, mode, nowMs, copy, { from: 'memory', ageS: undefined, at: undefined, version })
+  }
+
+  /** Whether the sketch knows of no change after the state that the copy was read from. */
+  #isCurrent({ sketchPaths }: ReadRequest, { position, isPositionKnown }: Copy, mode: ReadMode): boolean {
+    if (mode === 'any') return true
+    if (isPositionKnown && position < this.#session.windowFrom) return false
+    const at = this.#session.at(sketchPaths, mode)
+    return at === undefined || at <= position
+  }
+
+  #tell(request: ReadRequest, mode: ReadMode, beganAtMs: number, copy: Copy, served: Served): ReadResult {
+    const { onRead, clock } = this.#options
+    this.#overlapping.show(request.path, copy.version ?? copy.position)
+    onRead?.({ ...served, path: targetOf(request, undefined), mode, ms: clock() - beganAtMs })
+    return { body: copy.body, contentType: copy.contentType, position: copy.position, served }
+  }
+}
+
+function fromAge(ageS: number | undefined): 'shared cache' | 'unknown' {
+  return ageS === undefined || ageS === 0 ? 'unknown' : 'shared cache'
+}
+
+function untrustworthy(url: string): FreshetError {
+  return new FreshetError(
+    'CACHE_UNTRUSTWORTHY',
+    `${url} was answered three times with a copy that is too old, also past all caches that can be told so. Some cache ` +
+      'on the way leaves out the query string, or serves copies long past their max-age. Make it keep to both.',
+  )
+}

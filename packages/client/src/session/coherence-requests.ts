@@ -1,0 +1,53 @@
+/** The head of the sketch, fetched so that no cache can answer: each request has a random name. */
+import { type CoherenceHead, FreshetError, type Position } from '@freshet/protocol'
+import { glimpse, type Reply, type Transport } from '../http/transport.js'
+
+export async function fetchHead(
+  transport: Transport,
+  after: Position | undefined,
+  at: Position,
+  signal: AbortSignal,
+): Promise<CoherenceHead> {
+  // In the order that is canonical: by name.
+  const query = [
+    ...(after === undefined ? [] : [`after=${after}`]),
+    ...(at === 0 ? [] : [`at=${at}`]),
+    `nonce=${createNonce()}`,
+  ]
+  const target = `/coherence?${query.join('&')}`
+  const reply = await transport.text({ method: 'GET', target, cache: 'no-store' }, signal)
+  if (reply.problem) throw reply.problem
+  const head = parse(reply.body)
+  if (isHead(head)) return head
+  throw notFreshet(`${transport.base}${target}`, reply)
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    // Not JSON: `notFreshet` says what it was.
+    return undefined
+  }
+}
+
+function isHead(value: unknown): value is CoherenceHead {
+  if (typeof value !== 'object' || value === null) return false
+  const { log, position, from, seed, segments, tail, timeMs } = value as Readonly<Record<string, unknown>>
+  const hasNumbers = [position, from, timeMs].every(Number.isFinite)
+  const hasText = typeof log === 'string' && typeof seed === 'string'
+  return hasNumbers && hasText && Array.isArray(segments) && typeof tail === 'object' && tail !== null
+}
+
+function notFreshet(url: string, { status, headers, body }: Reply<string>): FreshetError {
+  return new FreshetError(
+    'ANSWER_INVALID',
+    `${url} was answered ${status}, but not as a Freshet server does: ${glimpse(headers, body)}. ` +
+      'Check the address: is something else listening there?',
+  )
+}
+
+/** 64 random bits. */
+function createNonce(): string {
+  return [...crypto.getRandomValues(new Uint32Array(2))].map(word => word.toString(16).padStart(8, '0')).join('')
+}

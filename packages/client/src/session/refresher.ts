@@ -1,0 +1,179 @@
+/**
+ * Keeps the session's sketch as fresh as reads need it, with as few requests as the argument allows.
+ *
+ * A head reflects everything acknowledged before it was asked for. So a read may wait for one that somebody else asked
+ * for only if that was not longer before the read began than the read's mode allows: for a `current` read, not before it
+ * at all. Two may be under way at once; whoever comes then waits for one of them to end and shares the next with all
+ * others who wait: a thousand concurrent `current` reads cost a few heads.
+ */
+import type { Bloom } from '@freshet/bloom'
+import {
+  decodeSegmentBundle,
+  formatSegmentRefs,
+  parseSeed,
+  type ReadMode,
+  SEGMENTS_PER_BUNDLE_MAX,
+} from '@freshet/core/coherence'
+import { type CoherenceHead, FreshetError, type Position, type SegmentRef } from '@freshet/protocol'
+import type { Clock } from '../clock/pessimistic-clock.js'
+import type { ServerClock } from '../clock/server-clock.js'
+import { isPassing, type RetryPolicy, retry } from '../http/back-off.js'
+import { Deadline, pause, untilAborted } from '../http/deadline.js'
+import type { Transport } from '../http/transport.js'
+import { fetchHead } from './coherence-requests.js'
+import type { TrackedSession } from './tracked-session.js'
+
+export interface RefresherOptions {
+  readonly session: TrackedSession
+  readonly transport: Transport
+  readonly clock: Clock
+  readonly serverClock: ServerClock
+  readonly policy: RetryPolicy
+  readonly timeoutMs: number
+  readonly closed: AbortSignal
+}
+
+interface Refresh {
+  readonly askedAtMs: number
+  readonly promise: Promise<void>
+}
+
+const REFRESHES_MAX = 2
+
+export class Refresher {
+  readonly #options: RefresherOptions
+  readonly #session: TrackedSession
+  #underWay: readonly Refresh[] = []
+
+  constructor(options: RefresherOptions) {
+    this.#options = options
+    this.#session = options.session
+  }
+
+  /** Resolves when the sketch is fresh enough for a read of this mode that began then. */
+  async ensure(mode: ReadMode, beganAtMs: number, signal: AbortSignal): Promise<void> {
+    const earliestMs = beganAtMs - this.#ageMsMax(mode)
+    const { core } = this.#session
+    // Once is nearly always enough. A head that was overtaken by a pushed event says nothing new, and one may come from
+    // a server that is behind: then it is asked for again, and not at once.
+    for (let asked = 0; core.needsRefresh(mode, beganAtMs); asked++) {
+      if (asked > 0) await pause(Math.min(1000, 2 ** asked), signal)
+      await untilAborted(this.#askedSince(earliestMs), signal)
+    }
+  }
+
+  /** Fetches a head that is asked for now or later. */
+  async refresh(signal: AbortSignal): Promise<void> {
+    await untilAborted(this.#askedSince(this.#options.clock()), signal)
+  }
+
+  #ageMsMax(mode: ReadMode): number {
+    if (mode === 'current') return 0
+    return typeof mode === 'object' ? mode.withinMs : this.#session.core.stalenessMs
+  }
+
+  async #askedSince(earliestMs: number): Promise<void> {
+    for (;;) {
+      const found = this.#underWay.find(({ askedAtMs }) => askedAtMs >= earliestMs)
+      if (found) return found.promise
+      if (this.#underWay.length < REFRESHES_MAX) return this.#begin().promise
+      // How it ends is of interest to those who wait for it, and not here.
+      await Promise.race(this.#underWay.map(({ promise }) => promise.catch(() => {})))
+    }
+  }
+
+  #begin(): Refresh {
+    const askedAtMs = this.#options.clock()
+    const promise = this.#load().finally(() => {
+      this.#underWay = this.#underWay.filter(other => other !== refresh)
+    })
+    const refresh: Refresh = { askedAtMs, promise }
+    this.#underWay = [...this.#underWay, refresh]
+    // Everybody who waited for it may have given up by the time it fails.
+    promise.catch(() => {})
+    return refresh
+  }
+
+  async #load(): Promise<void> {
+    const { timeoutMs, closed, policy } = this.#options
+    const deadline = new Deadline({ timeoutMs, what: 'Asking for what has changed', signals: [closed] })
+    try {
+      await retry(policy, deadline.signal, isWorthRepeating, () => this.#loadOnce(deadline.signal))
+    } finally {
+      deadline.end()
+    }
+  }
+
+  async #loadOnce(signal: AbortSignal): Promise<void> {
+    const { after, at } = this.#session.core.headRequest
+    if (!(await this.#take(after, at, signal))) await this.#take(undefined, at, signal)
+  }
+
+  /** False if the head does not join on to what is known. */
+  async #take(after: Position | undefined, at: Position, signal: AbortSignal): Promise<boolean> {
+    const { transport, clock, serverClock } = this.#options
+    const { core, reached } = this.#session
+    const askedAtMs = clock()
+    const head = await fetchHead(transport, after, at, signal)
+    if (this.#session.isOutdated(head, reached)) throw outdated(transport.base, head.position, reached)
+    const plan = core.planHead(head, after)
+    if (plan.kind === 'restart') return false
+    const known = plan.kind === 'install' ? await this.#fetchSegments(plan.missing, head, signal) : new Map()
+    // What was missing when the head came may have come by another way since, so it is looked at again, and this time
+    // nothing comes in between.
+    const planNow = core.planHead(head, after)
+    if (planNow.kind === 'restart') return false
+    const filters = planNow.kind === 'install' ? planNow.missing.map(ref => known.get(formatSegmentRefs([ref]))) : []
+    if (filters.some(filter => filter === undefined)) return false
+    this.#session.installHead(head, after, filters as Bloom[], askedAtMs)
+    serverClock.sample(askedAtMs, head.timeMs)
+    return true
+  }
+
+  async #fetchSegments(
+    missing: readonly SegmentRef[],
+    head: CoherenceHead,
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, Bloom>> {
+    const known = new Map<string, Bloom>()
+    for (let start = 0; start < missing.length; start += SEGMENTS_PER_BUNDLE_MAX) {
+      const refs = missing.slice(start, start + SEGMENTS_PER_BUNDLE_MAX)
+      const filters = await this.#fetchBundle(refs, head, signal)
+      refs.forEach((ref, i) => {
+        known.set(formatSegmentRefs([ref]), filters[i]!)
+      })
+    }
+    return known
+  }
+
+  async #fetchBundle(refs: readonly SegmentRef[], head: CoherenceHead, signal: AbortSignal): Promise<readonly Bloom[]> {
+    const target = `/coherence/segments/${formatSegmentRefs(refs)}`
+    const seed = parseSeed(head.seed) ?? 0n
+    const load = async (cache: 'default' | 'reload') => {
+      const reply = await this.#options.transport.bytes({ method: 'GET', target, cache }, signal)
+      if (reply.problem) throw reply.problem
+      return decodeSegmentBundle(reply.body, refs.length, seed)
+    }
+    try {
+      return await load('default')
+    } catch (error) {
+      // A cache may have it from a store that was here before: the same name, another seed.
+      if (!(error instanceof FreshetError) || error.code !== 'ANSWER_INVALID') throw error
+      return await load('reload')
+    }
+  }
+}
+
+/** A segment that has been merged away since the head was made is no trouble: the next head names others. */
+function isWorthRepeating(error: unknown): boolean {
+  if (isPassing(error)) return true
+  return error instanceof FreshetError && ['SEGMENT_GONE', 'CACHE_UNTRUSTWORTHY'].includes(error.code)
+}
+
+function outdated(base: string, position: Position, reached: Position): FreshetError {
+  return new FreshetError(
+    'CACHE_UNTRUSTWORTHY',
+    `${base}/coherence was answered as of position ${position}, after ${reached} had been seen. Some cache on the way ` +
+      'keeps it in spite of `no-store`, and leaves out the query string. Exempt /coherence from caching there.',
+  )
+}

@@ -1,0 +1,24 @@
+/** A session with an origin whose one object changed longer than a window ago, so that any live copy of it is current. */
+import { connect } from '../connect.js'
+import type { ConnectOptions } from '../connect-options.js'
+import type { Database } from '../database.js'
+import type { ReadEvent } from '../reading/served.js'
+import { FakeOrigin } from './fake-origin.js'
+
+export interface Scene {
+  readonly origin: FakeOrigin
+  readonly db: Database
+  readonly reads: ReadEvent[]
+}
+
+export async function createScene(options: ConnectOptions = {}): Promise<Scene> {
+  const origin = new FakeOrigin()
+  origin.put('shop/products/1', { price: 1 })
+  origin.nowMs += 2 * origin.windowMs
+  const reads: ReadEvent[] = []
+  const { fetch, clock } = origin
+  const onRead = (event: ReadEvent) => reads.push(event)
+  const db = await connect(origin.url, { fetch, clock, onRead, random: () => 0, memoryBytesMax: 0, ...options })
+  origin.sent.length = 0
+  return { origin, db, reads }
+}

@@ -1,0 +1,79 @@
+/** Several writes at once, on what was read, all or nothing: `POST /commit`. */
+import {
+  type CommitRequest,
+  type CommitWrite,
+  checkId,
+  objectKey,
+  type Path,
+  parseBucketName,
+  pathOfKey,
+  type Version,
+} from '@freshet/protocol'
+import type { Write } from './writer.js'
+
+/** An object by its bucket (`shop/products`) and id. */
+export interface ObjectRef {
+  readonly bucket: string
+  readonly id: string
+}
+
+/** What must still hold for the commit to be done; 'absent': there is no such object. */
+export interface CommitRead extends ObjectRef {
+  readonly version: Version | 'absent'
+}
+
+export type CommitPart = ObjectRef & {
+  /** As if it stood among the reads. */
+  readonly ifVersion?: Version | 'absent'
+} & (
+    | { readonly value: object }
+    | { readonly bytes: Uint8Array; readonly contentType?: string }
+    | { readonly delete: true }
+  )
+
+export function commitOf(parts: readonly CommitPart[], reads: readonly CommitRead[]): Write {
+  const conditions = new Map<Path, Version>()
+  for (const read of reads) conditions.set(pathOf(read), versionNumber(read.version))
+  for (const part of parts) {
+    if (part.ifVersion !== undefined) conditions.set(pathOf(part), versionNumber(part.ifVersion))
+  }
+  const body: CommitRequest = {
+    ...(conditions.size === 0 ? {} : { reads: [...conditions].map(([path, version]) => ({ path, version })) }),
+    writes: parts.map(toWrite),
+  }
+  const written = parts.map(pathOf)
+  const buckets = parts.map(({ bucket }) => pathOfKey(bucket))
+  return {
+    request: {
+      method: 'POST',
+      target: '/commit',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    },
+    paths: [...new Set([...written, ...buckets])],
+    // Done twice, the second would find the version changed by the first.
+    isConditional: written.some(path => conditions.has(path)),
+  }
+}
+
+function toWrite(part: CommitPart): CommitWrite {
+  const path = pathOf(part)
+  if ('delete' in part) return { path, delete: true }
+  if ('value' in part) return { path, value: part.value }
+  return { path, contentType: part.contentType ?? 'application/octet-stream', base64: toBase64(part.bytes) }
+}
+
+function pathOf({ bucket, id }: ObjectRef): Path {
+  checkId(id)
+  return pathOfKey(objectKey({ ...parseBucketName(bucket), id }))
+}
+
+function versionNumber(version: Version | 'absent'): Version {
+  return version === 'absent' ? 0 : version
+}
+
+function toBase64(bytes: Uint8Array): string {
+  let binary = ''
+  for (let at = 0; at < bytes.length; at += 8192) binary += String.fromCharCode(...bytes.subarray(at, at + 8192))
+  return btoa(binary)
+}

@@ -1,0 +1,178 @@
+import { describe, expect, test } from 'vitest'
+import { connect } from '../connect.js'
+import type { Database } from '../database.js'
+import { connectionLost, connectionRefused, FakeOrigin } from '../testing/fake-origin.js'
+
+async function scene(): Promise<{ origin: FakeOrigin; db: Database }> {
+  const origin = new FakeOrigin()
+  origin.put('shop/products/1', { price: 1 })
+  const { url, fetch, clock } = origin
+  const db = await connect(url, { fetch, clock, random: () => 0 })
+  origin.sent.length = 0
+  return { origin, db }
+}
+
+/** The next writes are done, and their answers get lost. */
+function loseAnswers(origin: FakeOrigin, count: number): void {
+  let left = count
+  origin.onWayBack = ({ method }) => (method !== 'GET' && left-- > 0 ? connectionLost() : undefined)
+}
+
+function refuse(origin: FakeOrigin, failure: () => Response | Error): void {
+  let left = 2
+  origin.script = ({ method }) => (method !== 'GET' && left-- > 0 ? failure() : undefined)
+}
+
+describe('a write', () => {
+  test('says what it replaces only if it is told to', async () => {
+    const { origin, db } = await scene()
+    const products = db.bucket('shop/products')
+    await products.put('2', { price: 2 })
+    await products.put('2', { price: 3 }, { ifVersion: 2 })
+    await products.put('3', { price: 3 }, { ifVersion: 'absent' })
+    const conditions = origin.sent.map(({ headers }) => [headers.get('if-match'), headers.get('if-none-match')])
+    expect(conditions).toEqual([
+      [null, null],
+      ['"2"', null],
+      [null, '*'],
+    ])
+    expect(origin.sent.every(({ headers }) => headers.get('content-type') === 'application/json')).toBe(true)
+  })
+
+  test('with a version that is none is refused before it is sent', async () => {
+    const { origin, db } = await scene()
+    const put = async () => db.bucket('shop/products').put('1', {}, { ifVersion: 'v3' as 'absent' })
+    await expect(put()).rejects.toMatchObject({ code: 'OPTIONS_INVALID' })
+    expect(origin.sent).toHaveLength(0)
+  })
+
+  test('of something that is no object is a mistake', async () => {
+    const { db } = await scene()
+    const put = db.bucket('shop/products').put('1', undefined as unknown as Record<string, unknown>)
+    await expect(put).rejects.toThrow(TypeError)
+  })
+
+  test('that conflicts throws the code of the server and is not repeated', async () => {
+    const { origin, db } = await scene()
+    const put = db.bucket('shop/products').put('1', {}, { ifVersion: 7 })
+    await expect(put).rejects.toMatchObject({ code: 'VERSION_CONFLICT', details: { version: 1 } })
+    expect(origin.sent).toHaveLength(1)
+  })
+
+  test.each([
+    ['nobody listened', connectionRefused],
+    ['the server is busy', () => new Response(JSON.stringify({ code: 'SERVER_BUSY', detail: '' }), { status: 503 })],
+    ['the server stops', () => new Response(JSON.stringify({ code: 'SERVER_STOPPING', detail: '' }), { status: 503 })],
+    ['somebody limits the rate', () => new Response('slow down', { status: 429 })],
+  ])('is sent again if it surely was not done: %s', async (_, failure) => {
+    const { origin, db } = await scene()
+    refuse(origin, failure)
+    await db.bucket('shop/products').put('1', { price: 2 })
+    expect(origin.sent).toHaveLength(3)
+    expect(origin.position).toBe(2)
+  })
+
+  test.each([
+    ['the connection broke', connectionLost],
+    ['a proxy gave up', () => new Response('<h1>504</h1>', { status: 504 })],
+    ["a proxy's 503", () => new Response('Backend fetch failed', { status: 503 })],
+  ])('whose outcome is unknown is not sent again: %s', async (_, failure) => {
+    const { origin, db } = await scene()
+    refuse(origin, failure)
+    const put = db.bucket('shop/products').put('1', { price: 2 })
+    await expect(put).rejects.toMatchObject({ code: 'REQUEST_FAILED', details: { outcome: 'unknown' } })
+    expect(origin.sent).toHaveLength(1)
+  })
+
+  test('whose answer is lost is sent again if its caller allows for that', async () => {
+    const { origin, db } = await scene()
+    loseAnswers(origin, 1)
+    await db.bucket('shop/products').put('1', { price: 2 }, { mayRepeat: true })
+    expect(origin.position).toBe(3)
+  })
+
+  test('with a version that got lost on its way there is sent again, and done once', async () => {
+    const { origin, db } = await scene()
+    refuse(origin, connectionLost)
+    await db.bucket('shop/products').put('1', { price: 2 }, { ifVersion: 1 })
+    expect(origin.position).toBe(2)
+  })
+
+  test('with a version whose answer got lost is not taken for a conflict with somebody else', async () => {
+    const { origin, db } = await scene()
+    loseAnswers(origin, 1)
+    const put = db.bucket('shop/products').put('1', { price: 2 }, { ifVersion: 1 })
+    await expect(put).rejects.toMatchObject({
+      code: 'REQUEST_FAILED',
+      details: { outcome: 'unknown' },
+      cause: { code: 'VERSION_CONFLICT' },
+    })
+    expect(origin.position).toBe(2)
+  })
+
+  test('that takes too long says that its outcome is unknown', async () => {
+    const { origin, db } = await scene()
+    origin.script = () => new Promise(() => {})
+    const put = db.bucket('shop/products').put('1', {}, { timeoutMs: 20 })
+    await expect(put).rejects.toMatchObject({ code: 'REQUEST_TIMEOUT', details: { outcome: 'unknown' } })
+  })
+
+  test('of nothing to delete is undefined', async () => {
+    const { origin, db } = await scene()
+    origin.script = () => new Response(JSON.stringify({ code: 'OBJECT_NOT_FOUND', detail: '' }), { status: 404 })
+    expect(await db.bucket('shop/products').delete('none')).toBeUndefined()
+  })
+})
+
+describe('a commit', () => {
+  test('sends paths, values, bytes and what it relies on', async () => {
+    const { origin, db } = await scene()
+    origin.script = () => new Response('{"position":9}')
+    await db.commit(
+      [
+        { bucket: 'shop/products', id: 'a b', value: { price: 1 }, ifVersion: 'absent' },
+        { bucket: 'shop/files', id: 'f', bytes: new Uint8Array([1, 2, 3]), contentType: 'image/png' },
+        { bucket: 'shop/products', id: '2', delete: true },
+      ],
+      { reads: [{ bucket: 'shop/stock', id: '1', version: 4 }] },
+    )
+    expect(JSON.parse(origin.sent[0]!.body)).toEqual({
+      reads: [
+        { path: '/db/shop/stock/1', version: 4 },
+        { path: '/db/shop/products/a%20b', version: 0 },
+      ],
+      writes: [
+        { path: '/db/shop/products/a%20b', value: { price: 1 } },
+        { path: '/db/shop/files/f', contentType: 'image/png', base64: 'AQID' },
+        { path: '/db/shop/products/2', delete: true },
+      ],
+    })
+  })
+
+  test('is sent again after a lost answer only if it names the version of something it writes', async () => {
+    const part = { bucket: 'shop/products', id: '1', value: {} }
+    const tries = async (ifVersion?: number) => {
+      const { origin, db } = await scene()
+      origin.script = () => connectionLost()
+      const parts = [ifVersion === undefined ? part : { ...part, ifVersion }]
+      await db.commit(parts, { reads: [{ bucket: 'shop/products', id: '7', version: 'absent' }] }).catch(() => {})
+      return origin.sent.length
+    }
+    expect(await tries()).toBe(1)
+    expect(await tries(1)).toBe(6)
+  })
+
+  test('that conflicts tells the session of the versions that hold', async () => {
+    const { origin, db } = await scene()
+    const products = db.bucket('shop/products')
+    const version = origin.put('shop/products/1', { price: 2 })
+    const conflicts = [{ path: '/db/shop/products/1', version }]
+    origin.script = ({ target }) =>
+      target === '/commit'
+        ? new Response(JSON.stringify({ code: 'COMMIT_CONFLICT', detail: '', conflicts }), { status: 409 })
+        : undefined
+    const commit = db.commit([{ bucket: 'shop/products', id: '1', value: {}, ifVersion: 1 }])
+    await expect(commit).rejects.toMatchObject({ code: 'COMMIT_CONFLICT', details: { conflicts } })
+    expect((await products.get('1'))!.version).toBe(version)
+  })
+})
