@@ -1,6 +1,5 @@
 /**
- * The server: puts the rooms together, and takes requests. The commonest request by far, a read of one object under a
- * plain name, is recognised by one expression and goes straight to the reader; all others take the router.
+ * The server: puts the rooms together, and takes requests. Plain reads go straight to the reader, all others to the router.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -8,6 +7,7 @@ import type { Store } from '@freshet/core/store'
 import { answerBroken, refuseTunnel } from './http/broken-requests.js'
 import { Exchange } from './http/exchange.js'
 import { isPromise } from './http/maybe-promise.js'
+import { recognisePlainRead } from './http/plain-read.js'
 import type { PageFiles } from './operations/demo-page.js'
 import { describeError, type Log, SILENT_LOG } from './operations/log.js'
 import { createParts, type ServerParts } from './server-parts.js'
@@ -53,11 +53,6 @@ export function createFreshetServer({
   return new HttpServer(createParts({ store, settings: completeSettings(settings), log, page }))
 }
 
-/** `/db/shop/products/42` or `/db/shop/products/42?at=105`: nothing in it is encoded, so it is canonical. */
-const PLAIN_READ =
-  /^\/db\/([a-z0-9][a-z0-9_-]{0,62}\/[a-z0-9][a-z0-9_-]{0,62})\/[A-Za-z0-9_~-][A-Za-z0-9._~-]{0,199}(?:\?at=(0|[1-9][0-9]{0,14}))?$/
-const PATH_START = '/db/'.length
-const QUERY_START = '?at='.length
 const GRACE_MS = 10_000
 const IDLE_CHECK_MS = 50
 
@@ -106,14 +101,13 @@ class HttpServer implements FreshetServer {
 
   handle(request: IncomingMessage, response: ServerResponse): void {
     const startedMs = performance.now()
-    if (this.#isReady && request.method === 'GET' && this.#isPlain(request)) {
-      const match = PLAIN_READ.exec(request.url!)
-      if (match !== null) {
-        this.#read(request, response, startedMs, match)
-        return
-      }
+    const plain = this.#isReady ? recognisePlainRead(request) : undefined
+    if (plain === undefined) {
+      this.#route(new Exchange(request, response, startedMs))
+    } else {
+      const { bucket, key, at, ifNoneMatch } = plain
+      this.#parts.reader.read({ request, response, startedMs, bucket, key, at, ifMatch: undefined, ifNoneMatch })
     }
-    this.#route(new Exchange(request, response, startedMs))
   }
 
   close({ graceMs = GRACE_MS }: { readonly graceMs?: number } = {}): Promise<void> {
@@ -126,24 +120,6 @@ class HttpServer implements FreshetServer {
       this.#isReady = true
     })
     return this.#started
-  }
-
-  /** Nothing in its headers that the router would object to. */
-  #isPlain({ headers }: IncomingMessage): boolean {
-    return (
-      headers.host !== undefined &&
-      headers['content-length'] === undefined &&
-      headers['transfer-encoding'] === undefined &&
-      headers.expect === undefined
-    )
-  }
-
-  #read(request: IncomingMessage, response: ServerResponse, startedMs: number, match: RegExpExecArray): void {
-    const url = request.url!
-    const at = match[2]
-    const key = at === undefined ? url.slice(PATH_START) : url.slice(PATH_START, -(at.length + QUERY_START))
-    const bucket = match[1]!
-    this.#parts.reader.read({ request, response, startedMs, bucket, key, at: at === undefined ? 0 : Number(at) })
   }
 
   #route(exchange: Exchange): void {

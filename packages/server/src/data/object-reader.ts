@@ -47,6 +47,8 @@ export interface ObjectRead {
   readonly bucket: Key
   readonly key: Key
   readonly at: Position
+  readonly ifMatch: string | undefined
+  readonly ifNoneMatch: string | undefined
 }
 
 export class ObjectReader {
@@ -124,14 +126,13 @@ export class ObjectReader {
   #answer(read: ObjectRead, position: Position, object: HotObject | undefined): void {
     this.#originReads.value++
     if (object === undefined) throw notFound(read.key, position)
-    const { headers } = read.request
-    if (headers['if-match'] !== undefined) checkMatch(read, object.version)
-    const ifNoneMatch = headers['if-none-match']
-    if (ifNoneMatch !== undefined && hasVersion(ifNoneMatch, object.version)) {
+    const { ifMatch, ifNoneMatch } = read
+    if (ifMatch !== undefined) checkMatch(read, object.version)
+    if (ifNoneMatch !== undefined && (ifNoneMatch === object.etag || hasVersion(ifNoneMatch, object.version))) {
       this.#answerUnchanged(read, position, object, ifNoneMatch)
       return
     }
-    const coding = object.isVarying ? chooseCoding(headers['accept-encoding'] as string | undefined) : undefined
+    const coding = object.isVarying ? chooseCoding(acceptEncoding(read)) : undefined
     if (coding === undefined) this.#answerPlain(read, position, object)
     else this.#answerCompressed(read, position, object, coding).catch(error => this.#fail(read, error))
   }
@@ -204,6 +205,10 @@ function exchangeOf({ request, response, startedMs }: ObjectRead): Exchange {
   const exchange = new Exchange(request, response, startedMs)
   exchange.route = OBJECT_ROUTE
   return exchange
+}
+
+function acceptEncoding({ request }: ObjectRead): string | undefined {
+  return request.headers['accept-encoding'] as string | undefined
 }
 
 function checkMatch({ request, key }: ObjectRead, version: Version): void {

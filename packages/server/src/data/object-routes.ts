@@ -62,7 +62,8 @@ export class ObjectRoutes {
   #get({ exchange: { request, response, startedMs }, names, parameters }: Call): undefined {
     const { bucket, key } = this.#nameOf(names)
     const at = parameters.has('at') ? readPosition('at', parameters.get('at')!) : 0
-    this.#options.reader.read({ request, response, startedMs, bucket, key, at })
+    const { 'if-match': ifMatch, 'if-none-match': ifNoneMatch } = request.headers
+    this.#options.reader.read({ request, response, startedMs, bucket, key, at, ifMatch, ifNoneMatch })
   }
 
   async #put({ exchange, names }: Call): Promise<Answer> {

@@ -1,0 +1,61 @@
+/**
+ * The commonest request by far: a read of one object under a plain name, such as `/db/shop/products/42?at=105`. It is
+ * recognised here, by one expression over the URL and one look at the names of the headers, and spared the router. Nor is
+ * `request.headers` touched: Node makes that object when it is first asked for, and that takes a microsecond.
+ *
+ * Whatever is in the least unusual is left to the router, which has the last word on it.
+ */
+import type { IncomingMessage } from 'node:http'
+import type { Key, Position } from '@freshet/protocol'
+
+export interface PlainRead {
+  readonly bucket: Key
+  readonly key: Key
+  readonly at: Position
+  readonly ifNoneMatch: string | undefined
+}
+
+/** Nothing in it is encoded, so it is canonical. */
+const URL_OF_PLAIN_READ =
+  /^\/db\/([a-z0-9][a-z0-9_-]{0,62}\/[a-z0-9][a-z0-9_-]{0,62})\/[A-Za-z0-9_~-][A-Za-z0-9._~-]{0,199}(?:\?at=(0|[1-9][0-9]{0,14}))?$/
+const PATH_START = '/db/'.length
+const QUERY_START = '?at='.length
+
+export function recognisePlainRead({ method, url = '', rawHeaders }: IncomingMessage): PlainRead | undefined {
+  if (method !== 'GET') return undefined
+  const match = URL_OF_PLAIN_READ.exec(url)
+  if (match === null) return undefined
+  let hosts = 0
+  let ifNoneMatch: string | undefined
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!
+    if (name.length === 4) {
+      if (name.toLowerCase() === 'host') hosts++
+    } else if (name.length === 13 && name.toLowerCase() === 'if-none-match') {
+      if (ifNoneMatch !== undefined) return undefined
+      ifNoneMatch = rawHeaders[i + 1]
+    } else if (isForRouter(name)) {
+      return undefined
+    }
+  }
+  if (hosts !== 1) return undefined
+  const at = match[2]
+  const key = at === undefined ? url.slice(PATH_START) : url.slice(PATH_START, -(at.length + QUERY_START))
+  return { bucket: match[1]!, key, at: at === undefined ? 0 : Number(at), ifNoneMatch }
+}
+
+/** Told apart by their length first, since most names differ in that. */
+function isForRouter(name: string): boolean {
+  switch (name.length) {
+    case 6:
+      return name.toLowerCase() === 'expect'
+    case 8:
+      return name.toLowerCase() === 'if-match'
+    case 14:
+      return name.toLowerCase() === 'content-length'
+    case 17:
+      return name.toLowerCase() === 'transfer-encoding'
+    default:
+      return false
+  }
+}
