@@ -105,8 +105,8 @@ class HttpServer implements FreshetServer {
     if (plain === undefined) {
       this.#route(new Exchange(request, response, startedMs))
     } else {
-      const { bucket, key, at, ifNoneMatch } = plain
-      this.#parts.reader.read({ request, response, startedMs, bucket, key, at, ifMatch: undefined, ifNoneMatch })
+      const { key, at, ifNoneMatch } = plain
+      this.#parts.reader.read({ request, response, startedMs, key, at, ifMatch: undefined, ifNoneMatch })
     }
   }
 

@@ -8,7 +8,7 @@
  * older state than the store's own answer would be.
  */
 import type { LogEntry, StoredValue } from '@freshet/core/store'
-import { formatEtag, type Key, type Version } from '@freshet/protocol'
+import { formatEtag, type Key, type Position, type Version } from '@freshet/protocol'
 import { JSON_TYPE, NO_SNIFF } from '../http/answer.js'
 import { isCompressible } from '../http/content-coding.js'
 import { confinement } from './content-types.js'
@@ -23,12 +23,24 @@ export interface HotObject {
   readonly text: string | undefined
   /** Those headers that only depend on the object, but for its ETag and length. */
   readonly headers: readonly string[]
+  /** All of them, as of some position. */
+  ready: ReadyHeaders | undefined
+}
+
+/** Good for answers at this position, under this revision of the bucket directory. */
+export interface ReadyHeaders {
+  readonly position: Position
+  readonly revision: number
+  /** Of a 200, uncompressed. */
+  readonly ok: readonly string[]
+  /** Of a 304. */
+  readonly unchanged: readonly string[]
 }
 
 /** Up to here a body is put into one string with the headers, and so into one packet. */
 const ONE_WRITE_BYTES_MAX = 16_384
 /** What an entry takes besides its body, roughly. */
-const OVERHEAD_BYTES = 500
+const OVERHEAD_BYTES = 1000
 
 export function toHotObject({ version, contentType, body }: StoredValue, compressBytesMin: number): HotObject {
   const isVarying = body.length >= compressBytesMin && isCompressible(contentType)
@@ -44,6 +56,7 @@ export function toHotObject({ version, contentType, body }: StoredValue, compres
       ...(contentType === JSON_TYPE ? [] : confinement(contentType)),
       ...(isVarying ? ['Vary', 'Accept-Encoding'] : []),
     ],
+    ready: undefined,
   }
 }
 

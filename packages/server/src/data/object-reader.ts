@@ -7,7 +7,15 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { MaybePromise, Store, StoredValue } from '@freshet/core/store'
-import { type Coding, FreshetError, formatEtag, type Key, type Position, type Version } from '@freshet/protocol'
+import {
+  bucketOfKey,
+  type Coding,
+  FreshetError,
+  formatEtag,
+  type Key,
+  type Position,
+  type Version,
+} from '@freshet/protocol'
 import type { LogFollower } from '../coherence/log-follower.js'
 import type { PositionWaits } from '../coherence/position-waits.js'
 import { hasVersion, holds, readConditions } from '../http/conditions.js'
@@ -20,7 +28,7 @@ import type { ResponseDeadlines } from '../http/response-deadlines.js'
 import type { Counter, Histogram, Metrics } from '../operations/metrics.js'
 import type { ServerSettings } from '../settings.js'
 import type { BucketDirectory } from './bucket-directory.js'
-import { type HotObject, type HotObjects, toHotObject } from './hot-objects.js'
+import { type HotObject, type HotObjects, type ReadyHeaders, toHotObject } from './hot-objects.js'
 import { versionConflict } from './refusals.js'
 
 export const OBJECT_ROUTE = '/db/{namespace}/{bucket}/{id}'
@@ -44,7 +52,6 @@ export interface ObjectRead {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly startedMs: number
-  readonly bucket: Key
   readonly key: Key
   readonly at: Position
   readonly ifMatch: string | undefined
@@ -138,18 +145,15 @@ export class ObjectReader {
   }
 
   #answerUnchanged(read: ObjectRead, position: Position, object: HotObject, ifNoneMatch: string): void {
+    const { unchanged } = this.#readyHeaders(read, position, object)
     // The tag that was asked about, since a cache picks the copy to refresh by it.
-    const etag = ifNoneMatch.startsWith('"') && !ifNoneMatch.includes(',') ? ifNoneMatch : object.etag
-    const headers = this.#headers(read, position, etag)
-    if (object.isVarying) headers.push('Vary', 'Accept-Encoding')
-    this.#send(read, 304, headers)
+    const isOther = ifNoneMatch !== object.etag && ifNoneMatch.startsWith('"') && !ifNoneMatch.includes(',')
+    this.#send(read, 304, isOther ? ['ETag', ifNoneMatch, ...unchanged.slice(2)] : unchanged)
   }
 
   #answerPlain(read: ObjectRead, position: Position, object: HotObject): void {
-    const headers = this.#headers(read, position, object.etag)
-    headers.push('Content-Length', `${object.body.length}`)
-    for (let i = 0; i < object.headers.length; i++) headers.push(object.headers[i]!)
-    this.#send(read, 200, headers, object.text ?? object.body)
+    const { ok } = this.#readyHeaders(read, position, object)
+    this.#send(read, 200, ok, object.text ?? object.body)
   }
 
   async #answerCompressed(read: ObjectRead, position: Position, object: HotObject, coding: Coding): Promise<void> {
@@ -159,28 +163,39 @@ export class ObjectReader {
     this.#send(read, 200, headers, body)
   }
 
+  /** The headers of an answer, made once for each position; nobody changes them. */
+  #readyHeaders(read: ObjectRead, position: Position, object: HotObject): ReadyHeaders {
+    const { revision } = this.#buckets
+    const { ready } = object
+    if (ready?.position === position && ready.revision === revision) return ready
+    const headers = this.#headers(read, position, object.etag)
+    const ok = [...headers, 'Content-Length', `${object.body.length}`, ...object.headers]
+    const unchanged = object.isVarying ? [...headers, 'Vary', 'Accept-Encoding'] : headers
+    const made = { position, revision, ok, unchanged }
+    // Those that depend on who asks are not kept.
+    if (this.#cors.constant) object.ready = made
+    return made
+  }
+
   #headers(read: ObjectRead, position: Position, etag: string): string[] {
-    const headers = ['ETag', etag, 'Cache-Control', this.#cacheControl(read.bucket), 'Freshet-Position', `${position}`]
-    const cors = this.#cors.headers(read.request)
-    for (let i = 0; i < cors.length; i++) headers.push(cors[i]!)
-    return headers
+    const cacheControl = this.#buckets.get(bucketOfKey(read.key))?.cacheControl ?? this.#buckets.cacheControlByDefault
+    return [
+      ...['ETag', etag, 'Cache-Control', cacheControl, 'Freshet-Position', `${position}`],
+      ...this.#cors.headers(read.request),
+    ]
   }
 
-  #cacheControl(bucket: Key): string {
-    return this.#buckets.get(bucket)?.cacheControl ?? this.#buckets.cacheControlByDefault
-  }
-
-  #send(read: ObjectRead, status: 200 | 304, headers: string[], body?: string | Uint8Array): void {
+  #send(read: ObjectRead, status: 200 | 304, headers: readonly string[], body?: string | Uint8Array): void {
     const { response, startedMs } = read
     const { deadlines, replies } = this.#options
     if (response.destroyed) return
-    if (replies.isStopping) headers.push('Connection', 'close')
     const tookMs = performance.now() - startedMs
     if (tookMs > this.#options.settings.responseMsMax) {
       response.destroy()
       return
     }
-    response.writeHead(status, headers)
+    // Node only reads the headers, though it does not declare it.
+    response.writeHead(status, (replies.isStopping ? [...headers, 'Connection', 'close'] : headers) as string[])
     if (body === undefined) response.end()
     else if (typeof body === 'string') response.end(body, 'latin1')
     else response.end(body)

@@ -60,10 +60,10 @@ export class ObjectRoutes {
   }
 
   #get({ exchange: { request, response, startedMs }, names, parameters }: Call): undefined {
-    const { bucket, key } = this.#nameOf(names)
+    const { key } = this.#nameOf(names)
     const at = parameters.has('at') ? readPosition('at', parameters.get('at')!) : 0
     const { 'if-match': ifMatch, 'if-none-match': ifNoneMatch } = request.headers
-    this.#options.reader.read({ request, response, startedMs, bucket, key, at, ifMatch, ifNoneMatch })
+    this.#options.reader.read({ request, response, startedMs, key, at, ifMatch, ifNoneMatch })
   }
 
   async #put({ exchange, names }: Call): Promise<Answer> {

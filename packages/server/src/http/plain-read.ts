@@ -9,7 +9,6 @@ import type { IncomingMessage } from 'node:http'
 import type { Key, Position } from '@freshet/protocol'
 
 export interface PlainRead {
-  readonly bucket: Key
   readonly key: Key
   readonly at: Position
   readonly ifNoneMatch: string | undefined
@@ -17,7 +16,7 @@ export interface PlainRead {
 
 /** Nothing in it is encoded, so it is canonical. */
 const URL_OF_PLAIN_READ =
-  /^\/db\/([a-z0-9][a-z0-9_-]{0,62}\/[a-z0-9][a-z0-9_-]{0,62})\/[A-Za-z0-9_~-][A-Za-z0-9._~-]{0,199}(?:\?at=(0|[1-9][0-9]{0,14}))?$/
+  /^\/db\/[a-z0-9][a-z0-9_-]{0,62}\/[a-z0-9][a-z0-9_-]{0,62}\/[A-Za-z0-9_~-][A-Za-z0-9._~-]{0,199}(?:\?at=(0|[1-9][0-9]{0,14}))?$/
 const PATH_START = '/db/'.length
 const QUERY_START = '?at='.length
 
@@ -39,9 +38,9 @@ export function recognisePlainRead({ method, url = '', rawHeaders }: IncomingMes
     }
   }
   if (hosts !== 1) return undefined
-  const at = match[2]
+  const at = match[1]
   const key = at === undefined ? url.slice(PATH_START) : url.slice(PATH_START, -(at.length + QUERY_START))
-  return { bucket: match[1]!, key, at: at === undefined ? 0 : Number(at), ifNoneMatch }
+  return { key, at: at === undefined ? 0 : Number(at), ifNoneMatch }
 }
 
 /** Told apart by their length first, since most names differ in that. */
