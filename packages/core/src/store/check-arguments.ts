@@ -6,9 +6,8 @@ export const CHANGES_LIMIT_DEFAULT = 1000
 
 /** Throws unless the commit writes something, and nothing twice. */
 export function checkCommit({ writes }: Commit): void {
-  const [first, ...others] = writes
-  if (first === undefined) throw new TypeError('A commit must write at least one key.')
-  if (others.length === 0) return
+  if (writes.length === 1) return
+  if (writes.length === 0) throw new TypeError('A commit must write at least one key.')
   const keys = new Set<string>()
   for (const { key } of writes) {
     if (keys.has(key))

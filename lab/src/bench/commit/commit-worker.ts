@@ -1,0 +1,107 @@
+/** What happens in each contender's process: a store filled with entries, and for each round the time of its commits. */
+import { join } from 'node:path'
+import { openEmbeddedStore } from '@freshet/stores/embedded'
+import { ClassicLevel } from 'classic-level'
+import { open } from 'lmdb'
+import type { ContenderWorker } from '../../harness/contender-worker.js'
+import { createRandom, type Random } from '../../harness/random.js'
+import { elapsedMs, stopwatch } from '../../harness/stopwatch.js'
+
+export const OURS = 'freshet'
+export const BARE_ENGINE = 'lmdb'
+export const LEVEL = 'classic-level'
+
+const VALUE_BYTES = 500
+
+export interface CommitSettings {
+  readonly contender: string
+  readonly path: string
+  readonly entries: number
+  readonly commitsPerRound: number
+  readonly inFlight: number
+  readonly seed: number
+}
+
+/** Resolves when the value is on disk. */
+type Put = (key: string, value: Buffer) => Promise<unknown>
+
+const openers: Readonly<Record<string, (path: string) => Promise<Put>>> = {
+  async [OURS](path) {
+    const store = await openEmbeddedStore({ path })
+    return (key, body) => store.commit({ writes: [{ key, contentType: 'application/json', body }] })
+  },
+  async [BARE_ENGINE](path) {
+    const database = open<Buffer, string>({ path: join(path, 'data.mdb'), encoding: 'binary', mapSize: 2 ** 36 })
+    return (key, value) => database.put(key, value)
+  },
+  async [LEVEL](path) {
+    const database = new ClassicLevel<string, Buffer>(path, { valueEncoding: 'buffer' })
+    await database.open()
+    return groupsOf(operations => database.batch(operations, { sync: true }))
+  },
+}
+
+interface Operation {
+  readonly type: 'put'
+  readonly key: string
+  readonly value: Buffer
+}
+
+/** LevelDB flushes once for each batch; so whatever arrives during one goes into the next. */
+function groupsOf(write: (operations: Operation[]) => Promise<void>): Put {
+  let waiting: Operation[] = []
+  let next: Promise<void> | undefined
+  let running: Promise<void> = Promise.resolve()
+  return (key, value) => {
+    waiting.push({ type: 'put', key, value })
+    next ??= running.then(() => {
+      const operations = waiting
+      waiting = []
+      next = undefined
+      running = write(operations)
+      return running
+    })
+    return next
+  }
+}
+
+export function createCommitWorker(): ContenderWorker<CommitSettings, null, 'commit'> {
+  let runRound: (() => Promise<number>) | undefined
+  return {
+    async prepare(settings) {
+      const put = await openers[settings.contender]!(settings.path)
+      const random = createRandom(settings.seed)
+      const keys = Array.from({ length: settings.entries }, (_, i) => `shop/products/${i}-${random.uint32()}`)
+      await putAll(put, keys, settings.inFlight * 16, random)
+      runRound = () => measureRound(put, keys, settings, random)
+      return null
+    },
+    async round() {
+      if (!runRound) throw new TypeError('The worker was not prepared.')
+      return { commit: await runRound() }
+    },
+  }
+}
+
+async function measureRound(
+  put: Put,
+  keys: readonly string[],
+  settings: CommitSettings,
+  random: Random,
+): Promise<number> {
+  const chosen = Array.from({ length: settings.commitsPerRound }, () => random.pick(keys))
+  ;(globalThis as { gc?: () => void }).gc?.()
+  const start = stopwatch.now()
+  await putAll(put, chosen, settings.inFlight, random)
+  return (elapsedMs(start, stopwatch.now()) * 1e6) / chosen.length
+}
+
+/** Keeps so many in flight until all are done. */
+async function putAll(put: Put, keys: readonly string[], inFlight: number, random: Random): Promise<void> {
+  const value = Buffer.from(random.bytes(VALUE_BYTES))
+  let next = 0
+  const work = async () => {
+    while (next < keys.length) await put(keys[next++]!, Buffer.from(value))
+  }
+  await Promise.all(Array.from({ length: inFlight }, work))
+}

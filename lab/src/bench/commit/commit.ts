@@ -1,0 +1,99 @@
+/**
+ * Durable commits, 64 in flight: 500 bytes under random keys that are there already. Ours against its own engine, bare,
+ * with the same durability: what versions, validation, the log and the clock cost on top. LevelDB is there to be seen.
+ */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Bench, BenchContext, BenchResult } from '../../harness/bench.js'
+import { type PreparedContender, startChild } from '../../harness/child-contender.js'
+import type { Progress } from '../../harness/experiment.js'
+import { measureSideBySide, type Standing, speedRatio } from '../../harness/side-by-side.js'
+import { BARE_ENGINE, type CommitSettings, LEVEL, OURS } from './commit-worker.js'
+
+const IN_FLIGHT = 64
+const FULL = { entries: 200_000, commitsPerRound: 30_000, rounds: 15 }
+const QUICK = { entries: 50_000, commitsPerRound: 10_000, rounds: 9 }
+
+type CommitContender = PreparedContender<null, 'commit'>
+
+export const commit: Bench = {
+  name: 'commit',
+  title: 'Durable commits: the embedded store against its engine, bare',
+  async run(context) {
+    const folder = await mkdtemp(join(tmpdir(), 'freshet-bench-commit-'))
+    try {
+      return report(await measure(context, folder))
+    } finally {
+      await rm(folder, { recursive: true, force: true })
+    }
+  },
+}
+
+async function measure(context: BenchContext, folder: string): Promise<Standing<'commit'>[]> {
+  const both = await measureTogether([OURS, BARE_ENGINE], context, folder, part(context.progress, 0, 0.8))
+  // Alone, and last: LevelDB goes on sorting in the background, in the time of whoever comes after it.
+  const level = await measureTogether([LEVEL], context, folder, part(context.progress, 0.8, 1))
+  return [...both, ...level]
+}
+
+async function measureTogether(
+  names: readonly string[],
+  { quick, seed }: BenchContext,
+  folder: string,
+  progress: Progress,
+): Promise<Standing<'commit'>[]> {
+  const { rounds, ...sizes } = quick ? QUICK : FULL
+  const module = new URL('./child.js', import.meta.url)
+  const contenders: CommitContender[] = []
+  try {
+    for (const name of names) {
+      progress(contenders.length, names.length * (rounds + 2), `filling ${name}`)
+      const settings: CommitSettings = {
+        contender: name,
+        path: join(folder, name),
+        inFlight: IN_FLIGHT,
+        seed,
+        ...sizes,
+      }
+      contenders.push(await startChild<null, 'commit'>({ name, module, settings }))
+    }
+    return await measureSideBySide({
+      contenders,
+      measures: ['commit'],
+      rounds,
+      onTurn: (done, total, name) => progress(names.length + done, names.length + total, name),
+    })
+  } finally {
+    await Promise.all(contenders.map(contender => contender.stop()))
+  }
+}
+
+/** Progress from `from` to `to` of the whole. */
+function part(progress: Progress, from: number, to: number): Progress {
+  return (done, total, label) => progress(from + (to - from) * (done / total), 1, label)
+}
+
+function report(standings: readonly Standing<'commit'>[]): BenchResult {
+  const ratio = Number(speedRatio(standings, OURS, BARE_ENGINE, 'commit').toPrecision(4))
+  const perSecond = ({ medians }: Standing<'commit'>) => Math.round(1e9 / medians.commit)
+  return {
+    summary: {
+      ratioToBareEngine: ratio,
+      inFlight: IN_FLIGHT,
+      commitsPerSecond: Object.fromEntries(standings.map(standing => [standing.name, perSecond(standing)])),
+    },
+    tables: [
+      {
+        title: `Durable commits, ${IN_FLIGHT} in flight`,
+        columns: ['store', 'per second'],
+        rows: standings.map(standing => [standing.name, perSecond(standing)]),
+      },
+    ],
+    notes: [
+      `The embedded store makes ${ratio.toFixed(2)} of the commits that its engine, ${BARE_ENGINE}, makes alone.`,
+      `${LEVEL} is here to be seen, measured apart: it serves one process only (docs/decisions/0004-embedded-engine.md).`,
+      `Measured in ${tmpdir()}: on a file system in memory these figures mean nothing.`,
+    ],
+  }
+}

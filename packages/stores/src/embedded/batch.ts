@@ -1,0 +1,126 @@
+/**
+ * What one write transaction will do, decided before it does any of it: every commit of the batch is validated against
+ * the state with the effects of those before it, and what it writes is collected. So a conflict in one touches no other,
+ * and nothing that can go wrong in deciding can leave half a commit behind.
+ *
+ * It is decided outside of the transaction. That is sound because there is one writer with one transaction at a time: the
+ * state cannot change in between, or else the epoch has, and then the transaction does nothing.
+ */
+import type { CommitResult, Key, Position, ReadVersion, Version } from '@freshet/core/store'
+import { bucketOfKey } from '@freshet/protocol'
+import type { Tables } from './engine.js'
+import {
+  type EncodedCommit,
+  encodeHead,
+  encodeLogBatch,
+  encodeNumber,
+  type Head,
+  setVersion,
+  versionOf,
+} from './records.js'
+
+/** So many records of the log are deleted in one transaction: commits that wait behind it hardly notice. */
+const TRIM_RECORDS_MAX = 1000
+
+export class Batch {
+  readonly #tables: Tables
+  readonly #values = new Map<Key, { readonly version: Version; readonly record: Uint8Array | undefined }>()
+  readonly #buckets = new Map<Key, Position>()
+  /** The keys of each commit. */
+  readonly #log: (readonly Key[])[] = []
+  readonly #memory = new Map<string, Uint8Array>()
+  #trimmedTo: Position | undefined
+  #trimmed: readonly Position[] = []
+  #position: Position
+  #timeMs: number
+  #hasChanges = false
+  #endsRelaxed = false
+
+  constructor(tables: Tables, head: Head, nowMs: number) {
+    this.#tables = tables
+    this.#position = head.position
+    // The clock of a log entry never goes back, even if the clock that it was started from did.
+    this.#timeMs = Math.max(head.timeMs, nowMs)
+  }
+
+  /** The position after this batch. */
+  get position(): Position {
+    return this.#position
+  }
+
+  /** If not, there is nothing to apply. */
+  get hasChanges(): boolean {
+    return this.#hasChanges
+  }
+
+  commit({ reads, writes }: EncodedCommit): CommitResult {
+    const conflicts = this.#conflicts(reads)
+    if (conflicts.length > 0) return { committed: false, conflicts }
+    const position = ++this.#position
+    this.#hasChanges = true
+    for (const { key, record } of writes) {
+      if (record) setVersion(record, position)
+      this.#values.set(key, { version: record ? position : 0, record })
+      this.#buckets.set(bucketOfKey(key), position)
+    }
+    this.#log.push(writes.map(({ key }) => key))
+    return { committed: true, position }
+  }
+
+  remember(name: string, value: Uint8Array): void {
+    this.#hasChanges = true
+    this.#memory.set(name, value)
+  }
+
+  /** Keeps the clock even if nothing else is to be written. */
+  checkpoint(): void {
+    this.#hasChanges = true
+  }
+
+  /** What was written without flushes has been flushed. */
+  endRelaxed(): void {
+    this.#hasChanges = true
+    this.#endsRelaxed = true
+  }
+
+  /** One step of a trim. True if nothing is left to delete. */
+  trim(upTo: Position): boolean {
+    const record = this.#tables.meta.get('trimmed')
+    const before = this.#trimmedTo ?? (record ? record.readDoubleLE() : 0)
+    this.#trimmedTo = Math.max(before, Math.min(upTo, this.#position))
+    // Another trim of the same batch has taken its step.
+    if (this.#trimmed.length > 0) return false
+    const range = { start: 0, end: this.#trimmedTo + 1, limit: TRIM_RECORDS_MAX }
+    this.#trimmed = [...this.#tables.log.getKeys(range)]
+    this.#hasChanges ||= this.#trimmed.length > 0 || this.#trimmedTo > before
+    return this.#trimmed.length < TRIM_RECORDS_MAX
+  }
+
+  /** Only here the engine's tables are written to. */
+  apply(epoch: number): void {
+    const { values, buckets, log, memory, meta } = this.#tables
+    for (const [key, { record }] of this.#values) record ? values.put(key, record) : values.remove(key)
+    for (const [bucket, position] of this.#buckets) buckets.put(bucket, encodeNumber(position))
+    if (this.#log.length > 0) log.put(this.#position, encodeLogBatch(this.#timeMs, this.#log))
+    for (const [name, value] of this.#memory) memory.put(name, value)
+    if (this.#trimmedTo !== undefined) meta.put('trimmed', encodeNumber(this.#trimmedTo), epoch)
+    for (const position of this.#trimmed) log.remove(position)
+    if (this.#endsRelaxed) meta.remove('relaxed')
+    meta.put('head', encodeHead({ epoch, position: this.#position, timeMs: this.#timeMs }), epoch)
+  }
+
+  #conflicts(reads: readonly ReadVersion[]): readonly ReadVersion[] {
+    if (reads.length === 0) return reads
+    return reads
+      .map(({ key, version }) => ({ key, version, found: this.#versionOf(key) }))
+      .filter(({ version, found }) => version !== found)
+      .map(({ key, found }) => ({ key, version: found }))
+  }
+
+  #versionOf(key: Key): Version {
+    const written = this.#values.get(key)
+    if (written) return written.version
+    const record = this.#tables.values.getBinaryFast(key)
+    return record ? versionOf(record) : 0
+  }
+}

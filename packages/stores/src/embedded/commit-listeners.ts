@@ -1,0 +1,31 @@
+/** Those who want to hear of commits. Calls are merged: what counts is how far the log has got. */
+import type { Position } from '@freshet/core/store'
+
+export class CommitListeners {
+  readonly #listeners = new Set<(position: Position) => void>()
+  #pending: Position | undefined
+
+  add(listener: (position: Position) => void): () => void {
+    // A function of its own, so that the same listener added twice is called twice and stopped once.
+    const own = (position: Position) => listener(position)
+    this.#listeners.add(own)
+    return () => this.#listeners.delete(own)
+  }
+
+  /** Later in this turn, so that a listener that throws hurts nobody who is in the middle of something. */
+  notifySoon(position: Position): void {
+    const isFirst = this.#pending === undefined
+    this.#pending = position
+    if (isFirst) queueMicrotask(() => this.#notify())
+  }
+
+  clear(): void {
+    this.#listeners.clear()
+  }
+
+  #notify(): void {
+    const position = this.#pending!
+    this.#pending = undefined
+    for (const listener of [...this.#listeners]) listener(position)
+  }
+}

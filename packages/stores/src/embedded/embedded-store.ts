@@ -1,0 +1,319 @@
+/**
+ * A store in a folder of this machine, over LMDB. One process writes; any number may read the same folder beside it
+ * (`embedded-reader.ts`, `serve-readers.ts`).
+ *
+ * What it keeps, beyond the contract of a Store:
+ * - One writer. Opening draws a new epoch; every transaction checks that the epoch is still its own.
+ * - No position twice. Opening skips 2^20 positions, so that none that was ever shown is given again, even if the machine
+ *   lost its last moments with its power (a disk that lies about flushing; `durability: 'relaxed'`).
+ * - A clock that does not go back. Each batch stores it, and an idle store every ten seconds; opening goes on from there.
+ *   After a crash it may so repeat up to ten seconds that are in no log entry.
+ */
+import { randomUUID } from 'node:crypto'
+import {
+  type BucketChange,
+  type Commit,
+  type CommitResult,
+  checkCommit,
+  checkPosition,
+  type Key,
+  type LogEntry,
+  type MaybePromise,
+  type Position,
+  type ScanPage,
+  type ScanRange,
+  type Snapshot,
+  type Store,
+  type StoredValue,
+  type StoreSupports,
+} from '@freshet/core/store'
+import { CommitListeners } from './commit-listeners.js'
+import { checkDataFile } from './data-file.js'
+import { DurableMark } from './durable-mark.js'
+import { type Engine, openEngine } from './engine.js'
+import { storeClosed, storeDamaged } from './engine-errors.js'
+import { GroupCommit } from './group-commit.js'
+import { bootId } from './processes.js'
+import { Reads } from './reads.js'
+import { decodeHead, type EncodedCommit, encodeCommit, encodeHead, FORMAT_VERSION, type Head } from './records.js'
+import { monotonicMs, StoreClock } from './store-clock.js'
+import { checkFormat, flushFolder, openingFailed, prepareFolder } from './store-folder.js'
+import { takeWriterLock, type WriterLock } from './writer-lock.js'
+
+const POSITIONS_SKIPPED = 2 ** 20
+const CHECKPOINT_MS = 10_000
+const RELAXED_FLUSH_MS = 1000
+
+export interface EmbeddedStoreOptions {
+  /** A folder of its own; created if it is not there. */
+  readonly path: string
+  /**
+   * 'disk' unless given: a commit is on disk before it is acknowledged. 'relaxed' flushes once a second: several times
+   * faster, and safe when the process is killed; but if the machine goes down, all of the store may be lost, and it will
+   * refuse to open. For tests, imports, and what you can make again.
+   */
+  readonly durability?: 'disk' | 'relaxed'
+}
+
+/**
+ * Throws STORE_LOCKED if a living process has it open, STORE_UNUSABLE if the folder is none for a store, STORE_DAMAGED
+ * if what is in it cannot be read.
+ */
+export async function openEmbeddedStore({ path, durability = 'disk' }: EmbeddedStoreOptions): Promise<EmbeddedStore> {
+  await prepareFolder(path)
+  const lock = await takeWriterLock(path)
+  let engine: Engine | undefined
+  try {
+    await checkDataFile(path)
+    const mode = durability === 'disk' ? 'flushing' : 'relaxed'
+    engine = await openEngine({ path, mode, inspect: meta => checkFormat(path, meta) })
+    const opening = await beginEpoch(engine, durability)
+    await flushFolder(path)
+    return new EmbeddedStore({ path, durability, lock, engine, ...opening })
+  } catch (error) {
+    await engine?.close()
+    await lock.release()
+    throw openingFailed(path, error)
+  }
+}
+
+interface Opening {
+  readonly head: Head
+  readonly log: string
+}
+
+/** Makes this process the writer, durably. */
+async function beginEpoch(engine: Engine, durability: 'disk' | 'relaxed'): Promise<Opening> {
+  const opening = await engine.transaction(() => {
+    const record = engine.meta.get('head')
+    const before = record && decodeHead(record)
+    const head = before
+      ? { ...before, epoch: before.epoch + 1, position: before.position + POSITIONS_SKIPPED }
+      : { epoch: 1, position: 0, timeMs: 0 }
+    const log = engine.meta.get('log')?.toString() ?? randomUUID()
+    if (!before) {
+      engine.meta.put('format', Buffer.from(Uint32Array.of(FORMAT_VERSION).buffer), head.epoch)
+      engine.meta.put('log', Buffer.from(log), head.epoch)
+    }
+    if (durability === 'relaxed') engine.meta.put('relaxed', Buffer.from(bootId()), head.epoch)
+    else engine.meta.remove('relaxed')
+    engine.meta.put('head', encodeHead(head), head.epoch)
+    return { head, log }
+  })
+  await engine.flush()
+  return opening
+}
+
+interface EmbeddedStoreParts extends Opening {
+  readonly path: string
+  readonly durability: 'disk' | 'relaxed'
+  readonly lock: WriterLock
+  readonly engine: Engine
+}
+
+export class EmbeddedStore implements Store {
+  readonly supports: StoreSupports
+  readonly durability: 'disk' | 'relaxed'
+  readonly log: string
+  /** For readers in other processes. */
+  readonly clock: StoreClock
+  readonly path: string
+  readonly #lock: WriterLock
+  readonly #engine: Engine
+  readonly #mark: DurableMark
+  readonly #reads: Reads
+  readonly #groupCommit: GroupCommit
+  readonly #listeners = new CommitListeners()
+  readonly #trims = new Set<Promise<void>>()
+  readonly #attached = new Set<EmbeddedStoreObserver>()
+  readonly #checkpoints: NodeJS.Timeout
+  readonly #flushes: NodeJS.Timeout | undefined
+  #flushing: Promise<void> | undefined
+  #closing: Promise<void> | undefined
+
+  /** Use `openEmbeddedStore`. */
+  constructor({ path, durability, lock, engine, head, log }: EmbeddedStoreParts) {
+    this.supports = { durability, multiKeyCommits: true }
+    this.durability = durability
+    this.log = log
+    this.path = path
+    this.clock = new StoreClock({ baseMs: head.timeMs, originMs: monotonicMs() })
+    this.#lock = lock
+    this.#engine = engine
+    this.#mark = new DurableMark(head.position)
+    this.#reads = new Reads({ path, engine, mark: this.#mark, isShared: false })
+    this.#groupCommit = new GroupCommit({
+      path,
+      engine,
+      epoch: head.epoch,
+      mark: this.#mark,
+      nowMs: () => this.clock.nowMs(),
+      onDurable: position => this.#onDurable(position),
+      onFailed: error => this.#onFailed(error),
+    })
+    this.#checkpoints = setInterval(() => this.#checkpoint(), CHECKPOINT_MS).unref()
+    if (durability === 'relaxed') this.#flushes = setInterval(() => this.#flush(), RELAXED_FLUSH_MS).unref()
+  }
+
+  get(key: Key): MaybePromise<StoredValue | undefined> {
+    this.#checkOpen()
+    return this.#reads.get(key)
+  }
+
+  async getMany(keys: readonly Key[]): Promise<Snapshot<readonly (StoredValue | undefined)[]>> {
+    this.#checkOpen()
+    return this.#reads.getMany(keys)
+  }
+
+  async scan(bucket: Key, range?: ScanRange): Promise<ScanPage> {
+    this.#checkOpen()
+    return this.#reads.scan(bucket, range)
+  }
+
+  async buckets(): Promise<readonly BucketChange[]> {
+    this.#checkOpen()
+    return this.#reads.buckets()
+  }
+
+  commit(commit: Commit): Promise<CommitResult> {
+    // Not an async function: each costs a turn of promises, and this is the path that all commits take.
+    try {
+      checkCommit(commit)
+      return this.commitEncoded(encodeCommit(commit))
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
+  /** A commit that was checked and encoded elsewhere. Throws if the store is closed. */
+  commitEncoded(commit: EncodedCommit): Promise<CommitResult> {
+    this.#checkOpen()
+    return this.#groupCommit.submit(batch => batch.commit(commit))
+  }
+
+  position(): MaybePromise<Position> {
+    this.#checkOpen()
+    return this.#reads.position()
+  }
+
+  changes(after: Position, limit?: number): MaybePromise<readonly LogEntry[]> {
+    this.#checkOpen()
+    return this.#reads.changes(after, limit)
+  }
+
+  trimmedTo(): Position {
+    this.#checkOpen()
+    return this.#reads.trimmedTo()
+  }
+
+  async trim(upTo: Position): Promise<void> {
+    this.#checkOpen()
+    checkPosition('upTo', upTo)
+    const trimming = this.#trimStepByStep(upTo)
+    this.#trims.add(trimming)
+    return trimming.finally(() => this.#trims.delete(trimming))
+  }
+
+  nowMs(): number {
+    this.#checkOpen()
+    return this.clock.nowMs()
+  }
+
+  onCommit(listener: (position: Position) => void): () => void {
+    this.#checkOpen()
+    return this.#listeners.add(listener)
+  }
+
+  async remember(name: string, value: Uint8Array): Promise<void> {
+    this.#checkOpen()
+    const copy = value.slice()
+    await this.#groupCommit.submit(batch => batch.remember(name, copy))
+  }
+
+  recall(name: string): Uint8Array | undefined {
+    this.#checkOpen()
+    return this.#reads.recall(name)
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  get durablePosition(): Position {
+    return this.#mark.position
+  }
+
+  /** Tells an observer, at once and in order, what becomes durable. Returns the way to stop it. */
+  observe(observer: EmbeddedStoreObserver): () => void {
+    this.#checkOpen()
+    this.#attached.add(observer)
+    return () => this.#attached.delete(observer)
+  }
+
+  /** Frees what readers that were killed had held on to; else the file would grow. Returns how many there were. */
+  forgetDeadReaders(): number {
+    return this.#closing ? 0 : this.#engine.readerCheck()
+  }
+
+  async #trimStepByStep(upTo: Position): Promise<void> {
+    while (!(await this.#groupCommit.submit(batch => batch.trim(upTo))));
+  }
+
+  #onDurable(position: Position): void {
+    for (const observer of this.#attached) observer.onDurable(position)
+    this.#listeners.notifySoon(position)
+  }
+
+  #onFailed(error: unknown): void {
+    clearInterval(this.#checkpoints)
+    for (const observer of this.#attached) observer.onFailed(error)
+  }
+
+  #checkpoint(): void {
+    // A failure reaches everybody who waits or comes later; here is nobody to tell.
+    this.#groupCommit.submit(batch => batch.checkpoint()).catch(() => {})
+  }
+
+  async #close(): Promise<void> {
+    clearInterval(this.#checkpoints)
+    clearInterval(this.#flushes)
+    await Promise.allSettled(this.#trims)
+    this.#checkpoint()
+    await this.#groupCommit.idle()
+    await this.#reads.idle()
+    if (this.durability === 'relaxed') await this.#endRelaxed()
+    this.#listeners.clear()
+    for (const observer of this.#attached) observer.onFailed(storeClosed(this.path))
+    this.#attached.clear()
+    await this.#engine.close()
+    await this.#lock.release()
+  }
+
+  #flush(): void {
+    this.#flushing ??= this.#engine
+      .flush()
+      .catch(error => this.#groupCommit.fail(storeDamaged(this.path, 'the disk refused a flush', error)))
+      .finally(() => {
+        this.#flushing = undefined
+      })
+  }
+
+  /** All is on disk first, and only then is it said so. */
+  async #endRelaxed(): Promise<void> {
+    await this.#flushing
+    await this.#engine.flush()
+    // If the store has failed, its mark stays, and the next to open it will see it.
+    await this.#groupCommit.submit(batch => batch.endRelaxed()).catch(() => {})
+    await this.#engine.flush()
+  }
+
+  #checkOpen(): void {
+    if (this.#closing) throw storeClosed(this.path)
+  }
+}
+
+export interface EmbeddedStoreObserver {
+  onDurable(position: Position): void
+  onFailed(error: unknown): void
+}

@@ -1,0 +1,114 @@
+/** What becomes of commits when the engine fails: tried again, refused, or the end, and nothing by halves. */
+import { tmpdir } from 'node:os'
+import { expect, test } from 'vitest'
+import { DurableMark } from './durable-mark.js'
+import { GroupCommit } from './group-commit.js'
+import { encodeCommit, encodeHead } from './records.js'
+import { createFakeEngine } from './under-test/fake-engine.js'
+
+const MDB_BAD_TXN = -30782
+const ENOSPC = 28
+const EIO = 5
+
+test('commits of one turn share a transaction; each has its own position', async () => {
+  const { engine, commit, mark } = setUp()
+  const results = await Promise.all([commit('a'), commit('b'), commit('c')])
+  expect(results.map(result => result.committed && result.position)).toEqual([1, 2, 3])
+  expect(engine.transactions).toBe(1)
+  expect(mark.position).toBe(3)
+})
+
+test('what the engine refuses without a trace is tried again, and answered once', async () => {
+  const { engine, commit, durable, failures } = setUp()
+  engine.failures.push({ kind: 'refuse', code: MDB_BAD_TXN }, { kind: 'refuse', code: MDB_BAD_TXN })
+  const results = await Promise.all([commit('a'), commit('b')])
+  expect(results.map(result => result.committed && result.position)).toEqual([1, 2])
+  expect(engine.transactions).toBe(3)
+  // Twice in a row is not twice in all: the count begins anew.
+  engine.failures.push({ kind: 'refuse', code: MDB_BAD_TXN }, { kind: 'refuse', code: MDB_BAD_TXN })
+  expect(await commit('c')).toEqual({ committed: true, position: 3 })
+  expect(durable).toEqual([2, 3])
+  expect(failures).toEqual([])
+})
+
+test('what is refused three times in a row is the end, for those who wait as well', async () => {
+  const { engine, commit, mark, failures } = setUp()
+  for (let i = 0; i < 3; i++) engine.failures.push({ kind: 'refuse', code: MDB_BAD_TXN })
+  const waiting = mark.reached(1)
+  const outcomes = await Promise.allSettled([commit('a'), commit('b'), waiting])
+  for (const outcome of outcomes)
+    expect(outcome).toMatchObject({ status: 'rejected', reason: { code: 'STORE_DAMAGED' } })
+  await expect(commit('c')).rejects.toMatchObject({ code: 'STORE_DAMAGED' })
+  expect(failures.length).toBe(1)
+  expect(engine.transactions).toBe(3)
+  expect(mark.position).toBe(0)
+})
+
+test('what is written but could not be flushed is never acknowledged, and never tried again', async () => {
+  const { engine, commit, mark } = setUp()
+  for (const code of [EIO, ENOSPC]) {
+    engine.failures.push({ kind: 'not-flushed', code })
+    await expect(commit('a')).rejects.toMatchObject({ code: 'STORE_DAMAGED' })
+    engine.failures.length = 0
+  }
+  expect(engine.transactions).toBe(1)
+  expect(mark.position).toBe(0)
+})
+
+test('an error in the middle of writing is the end: some of it may have been committed', async () => {
+  const { engine, commit } = setUp()
+  engine.failures.push({ kind: 'throw-half-way' })
+  const outcomes = await Promise.allSettled([commit('a'), commit('b'), commit('c')])
+  for (const outcome of outcomes)
+    expect(outcome).toMatchObject({ status: 'rejected', reason: { code: 'STORE_DAMAGED' } })
+  expect(engine.transactions).toBe(1)
+})
+
+test('for want of space, one by one is tried what was refused together; then it goes on as before', async () => {
+  const { engine, commit } = setUp()
+  engine.failures.push({ kind: 'refuse', code: ENOSPC }, { kind: 'refuse', code: ENOSPC })
+  const outcomes = await Promise.allSettled([commit('a'), commit('b'), commit('c')])
+  expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'fulfilled'])
+  expect(outcomes[0]).toMatchObject({ reason: { code: 'STORE_FULL' } })
+  expect(engine.transactions).toBe(4)
+  await Promise.all([commit('d'), commit('e')])
+  expect(engine.transactions).toBe(5)
+})
+
+test('a transaction of another epoch is not ours to make', async () => {
+  const { engine, commit, failures } = setUp()
+  engine.meta.put('head', encodeHead({ epoch: 2, position: 9, timeMs: 0 }), 2)
+  await expect(commit('a')).rejects.toMatchObject({ code: 'STORE_TAKEN_OVER' })
+  expect(failures).toMatchObject([{ code: 'STORE_TAKEN_OVER' }])
+  expect(engine.values.get('a/b/a')).toBe(undefined)
+})
+
+test('conflicts alone write nothing', async () => {
+  const { engine, group } = setUp()
+  const encoded = encodeCommit({ reads: [{ key: 'a/b/c', version: 5 }], writes: [{ key: 'a/b/c', delete: true }] })
+  const result = await group.submit(batch => batch.commit(encoded))
+  expect(result).toEqual({ committed: false, conflicts: [{ key: 'a/b/c', version: 0 }] })
+  expect(engine.transactions).toBe(0)
+})
+
+function setUp() {
+  const engine = createFakeEngine()
+  engine.meta.put('head', encodeHead({ epoch: 1, position: 0, timeMs: 0 }), 1)
+  const mark = new DurableMark(0)
+  const durable: number[] = []
+  const failures: unknown[] = []
+  const group = new GroupCommit({
+    path: tmpdir(),
+    engine,
+    epoch: 1,
+    mark,
+    nowMs: () => 0,
+    onDurable: position => durable.push(position),
+    onFailed: error => failures.push(error),
+  })
+  const commit = (id: string) => {
+    const encoded = encodeCommit({ writes: [{ key: `a/b/${id}`, contentType: 'x/y', body: Buffer.from(id) }] })
+    return group.submit(batch => batch.commit(encoded))
+  }
+  return { engine, mark, durable, failures, group, commit }
+}

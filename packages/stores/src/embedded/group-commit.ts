@@ -1,0 +1,194 @@
+/**
+ * Group commit: whatever arrives while one transaction is on its way to the disk goes into the next. One transaction at
+ * a time, so that what is on its way is always one known stretch of positions.
+ *
+ * A transaction ends in one of three ways. It is flushed: the mark advances, then the tasks are answered. It is refused
+ * and leaves no trace: if the disk is full its tasks fail, and the next may succeed; else the tasks are tried again, since
+ * it was the engine that stumbled. Or it left a trace and is not durable, or was refused again and again, or another
+ * process has become the writer: then nothing more is written, and whoever waits is told why.
+ */
+import { setImmediate } from 'node:timers/promises'
+import type { Position } from '@freshet/core/store'
+import { FreshetError } from '@freshet/protocol'
+import { Batch } from './batch.js'
+import type { DurableMark } from './durable-mark.js'
+import type { Engine } from './engine.js'
+import { isFull, reasonOf, storeDamaged, storeFull } from './engine-errors.js'
+import { decodeHead, type Head } from './records.js'
+
+const TASKS_PER_BATCH_MAX = 4096
+const TRIES_MAX = 3
+
+export interface GroupCommitOptions {
+  readonly path: string
+  readonly engine: Engine
+  readonly epoch: number
+  readonly mark: DurableMark
+  readonly nowMs: () => number
+  /** Called when the mark has advanced, before those who wait for their commits are answered. */
+  readonly onDurable: (position: Position) => void
+  /** Called once, when nothing more will be written. */
+  readonly onFailed: (error: unknown) => void
+}
+
+interface Task<Result = unknown> {
+  readonly plan: (batch: Batch) => Result
+  readonly resolve: (result: Result) => void
+  readonly reject: (error: unknown) => void
+  result: Result | undefined
+}
+
+export class GroupCommit {
+  readonly #options: GroupCommitOptions
+  #waiting: Task[] = []
+  #running: Promise<void> | undefined
+  #failure: { readonly error: unknown } | undefined
+  /** After a batch was refused its tasks are tried one by one: one that is too large must not take others with it. */
+  #alone = 0
+  /** How often the batch at the head of the queue was refused for no reason of its own. */
+  #refusals = 0
+
+  constructor(options: GroupCommitOptions) {
+    this.#options = options
+  }
+
+  /** Adds to the next batch. Resolves, with what `plan` said, when the batch is durable. */
+  submit<Result>(plan: (batch: Batch) => Result): Promise<Result> {
+    if (this.#failure) return Promise.reject(this.#failure.error)
+    return new Promise<Result>((resolve, reject) => {
+      const task: Task<Result> = { plan, resolve, reject, result: undefined }
+      this.#waiting.push(task as Task)
+      this.#running ??= this.#run()
+    })
+  }
+
+  /** Resolves when nothing is waiting or under way. */
+  async idle(): Promise<void> {
+    while (this.#running) await this.#running
+  }
+
+  /** Writes nothing more, and tells everyone why. */
+  fail(error: unknown, underWay: readonly Task[] = []): void {
+    const { mark, onFailed } = this.#options
+    const isFirst = this.#failure === undefined
+    this.#failure ??= { error }
+    mark.fail(error)
+    for (const task of [...underWay, ...this.#waiting.splice(0)]) task.reject(error)
+    if (isFirst) onFailed(error)
+  }
+
+  async #run(): Promise<void> {
+    // Whatever else arrives in this turn is taken along.
+    await setImmediate()
+    while (this.#waiting.length > 0) {
+      await this.#runBatch(this.#take())
+      // And what those commit next who were just answered.
+      await afterAllPromises()
+    }
+    this.#running = undefined
+  }
+
+  #take(): Task[] {
+    const count = this.#alone > 0 ? 1 : TASKS_PER_BATCH_MAX
+    this.#alone = Math.max(0, this.#alone - 1)
+    return this.#waiting.splice(0, count)
+  }
+
+  async #runBatch(tasks: readonly Task[]): Promise<void> {
+    const { engine, epoch, mark, nowMs } = this.#options
+    const before = mark.position
+    let thrown: unknown
+    try {
+      engine.refresh()
+      const batch = new Batch(engine, this.#head(), nowMs())
+      for (const task of tasks) task.result = task.plan(batch)
+      const isOurs =
+        !batch.hasChanges ||
+        (await engine.write(epoch, () => {
+          thrown = errorOf(() => batch.apply(epoch))
+          if (thrown !== undefined) throw thrown
+        }))
+      if (!isOurs) throw this.#takenOver()
+      this.#answer(tasks, batch.position)
+    } catch (error) {
+      await this.#onRefused(tasks, { error, thrown, before })
+    }
+  }
+
+  /** As far as the engine shows it. */
+  #head(): Head {
+    return decodeHead(this.#options.engine.meta.get('head')!)
+  }
+
+  #takenOver(): FreshetError {
+    const { path } = this.#options
+    return new FreshetError(
+      'STORE_TAKEN_OVER',
+      `Another process has taken over the store at ${path}. This one writes no more; stop it.`,
+    )
+  }
+
+  #answer(tasks: readonly Task[], position: Position): void {
+    const { mark, onDurable } = this.#options
+    this.#refusals = 0
+    if (!mark.has(position)) {
+      mark.advance(position)
+      onDurable(position)
+    }
+    for (const task of tasks) task.resolve(task.result)
+  }
+
+  async #onRefused(tasks: readonly Task[], refusal: Refusal): Promise<void> {
+    const { path } = this.#options
+    const reason = refusal.thrown ?? (await reasonOf(refusal.error))
+    if (reason instanceof FreshetError || this.#leftTrace(refusal)) {
+      return this.fail(toFailure(reason, path), tasks)
+    }
+    if (await isFull(path, reason)) return this.#onFull(tasks, reason)
+    if (++this.#refusals === TRIES_MAX) return this.fail(toFailure(reason, path), tasks)
+    this.#waiting.unshift(...tasks)
+  }
+
+  #leftTrace({ thrown, before }: Refusal): boolean {
+    const { engine } = this.#options
+    engine.refresh()
+    return thrown !== undefined || this.#head().position !== before
+  }
+
+  #onFull(tasks: readonly Task[], reason: unknown): void {
+    if (tasks.length === 1) {
+      tasks[0]!.reject(storeFull(this.#options.path, reason))
+    } else {
+      this.#waiting.unshift(...tasks)
+      this.#alone = tasks.length
+    }
+  }
+}
+
+interface Refusal {
+  /** What the engine rejected with. */
+  readonly error: unknown
+  /** What was thrown while its tables were written to: what came before it may be committed. */
+  readonly thrown: unknown
+  /** The position before. */
+  readonly before: Position
+}
+
+/** Resolves when nothing that was waiting for a promise can go on. */
+function afterAllPromises(): Promise<void> {
+  return new Promise(resolve => process.nextTick(resolve))
+}
+
+function errorOf(action: () => void): unknown {
+  try {
+    action()
+    return undefined
+  } catch (error) {
+    return error
+  }
+}
+
+function toFailure(reason: unknown, path: string): unknown {
+  if (reason instanceof FreshetError) return reason
+  return storeDamaged(path, 'the engine could not finish a commit', reason)
+}

@@ -1,0 +1,12 @@
+export {
+  type Channel,
+  type FromWriter,
+  type IpcEndpoint,
+  ipcChannel,
+  type ReaderChannel,
+  type ToWriter,
+  type WriterChannel,
+} from './channel.js'
+export { type EmbeddedReaderOptions, openEmbeddedReader } from './embedded-reader.js'
+export { type EmbeddedStore, type EmbeddedStoreOptions, openEmbeddedStore } from './embedded-store.js'
+export { type ReadersService, serveReaders } from './serve-readers.js'

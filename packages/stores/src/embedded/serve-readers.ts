@@ -1,0 +1,105 @@
+/**
+ * The writer's end of the channels to readers in other processes: does what they ask, and tells them how far the store is
+ * durable. A reader learns of the mark before anybody learns that the commits below it succeeded.
+ */
+import type { CommitResult } from '@freshet/core/store'
+import {
+  type Answer,
+  type FromWriter,
+  type Question,
+  type ToWriter,
+  toErrorMessage,
+  type WriterChannel,
+} from './channel.js'
+import type { EmbeddedStore } from './embedded-store.js'
+
+export interface ReadersService {
+  /** Serves one reader until the channel closes. Returns the way to stop earlier. */
+  attach(channel: WriterChannel): () => void
+}
+
+export function serveReaders(store: EmbeddedStore): ReadersService {
+  return {
+    attach(channel) {
+      const session = new ReaderSession(store, channel)
+      return () => session.end()
+    },
+  }
+}
+
+class ReaderSession {
+  readonly #store: EmbeddedStore
+  readonly #channel: WriterChannel
+  #stopObserving: (() => void) | undefined
+  #isOver = false
+  #answers: (readonly [id: number, answer: Answer])[] = []
+
+  constructor(store: EmbeddedStore, channel: WriterChannel) {
+    this.#store = store
+    this.#channel = channel
+    channel.onMessage(message => this.#onMessage(message))
+    channel.onClose?.(() => this.end())
+  }
+
+  end(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#stopObserving?.()
+    this.#store.forgetDeadReaders()
+  }
+
+  #onMessage(message: ToWriter): void {
+    if (this.#isOver) return
+    if (message.kind === 'attach') this.#attach(message.bytes)
+    else if (message.kind === 'detach') this.end()
+    else for (const [id, question] of message.questions) this.#answer(id, question)
+  }
+
+  #attach(bytes: unknown): void {
+    try {
+      if (!(bytes instanceof Uint8Array)) {
+        throw new TypeError("The channel to the writer carries no bytes. Start readers with serialization: 'advanced'.")
+      }
+      this.#stopObserving = this.#store.observe({
+        onDurable: position => this.#send({ kind: 'durable', position }),
+        onFailed: error => this.#send({ kind: 'failed', error: toErrorMessage(error) }),
+      })
+      const position = this.#store.durablePosition
+      const { durability } = this.#store
+      this.#send({ kind: 'attached', position, clock: this.#store.clock.base, durability })
+    } catch (error) {
+      this.#send({ kind: 'failed', error: toErrorMessage(error) })
+    }
+  }
+
+  #answer(id: number, question: Question): void {
+    this.#do(question).then(
+      result => this.#answerSoon(id, { result }),
+      error => this.#answerSoon(id, { error: toErrorMessage(error) }),
+    )
+  }
+
+  async #do(question: Question): Promise<CommitResult | undefined> {
+    if ('commit' in question) return this.#store.commitEncoded(question.commit)
+    if ('trim' in question) await this.#store.trim(question.trim)
+    else await this.#store.remember(question.remember, question.value)
+    return undefined
+  }
+
+  #answerSoon(id: number, answer: Answer): void {
+    this.#answers.push([id, answer])
+    if (this.#answers.length > 1) return
+    // Those of one group commit come in one run of microtasks.
+    setImmediate(() => this.#send({ kind: 'answers', answers: this.#answers.splice(0) }))
+  }
+
+  #send(message: FromWriter): void {
+    if (this.#isOver) return
+    try {
+      this.#channel.send(message)
+    } catch {
+      // The reader is gone; whether its commits were made is in the store.
+      this.end()
+    }
+  }
+}

@@ -1,0 +1,104 @@
+import { execFileSync } from 'node:child_process'
+import { chmod, mkdir, readdir, readFile, truncate, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { openEmbeddedStore } from './embedded-store.js'
+import { openEngine } from './engine.js'
+import { temporaryFolder } from './under-test/temporary-folder.js'
+
+test('a folder that is not there is created, with all above it', async () => {
+  const folder = await temporaryFolder()
+  const path = join(folder.path, 'new', 'store.d')
+  await (await openEmbeddedStore({ path })).close()
+  expect(await readdir(path)).toEqual(['data.mdb', 'data.mdb-lock'])
+  await folder.remove()
+})
+
+test('a folder with other files in it, or no folder at all, is refused and left as it was', async () => {
+  const folder = await temporaryFolder()
+  await writeFile(join(folder.path, 'thesis.txt'), 'three years of work')
+  await expect(openEmbeddedStore({ path: folder.path })).rejects.toMatchObject({
+    code: 'STORE_UNUSABLE',
+    message: expect.stringContaining('thesis.txt'),
+  })
+  await expect(openEmbeddedStore({ path: join(folder.path, 'thesis.txt') })).rejects.toMatchObject({
+    code: 'STORE_UNUSABLE',
+    message: expect.stringContaining('choose a folder'),
+  })
+  expect(await readdir(folder.path)).toEqual(['thesis.txt'])
+  await folder.remove()
+})
+
+// Root may write everywhere.
+test.skipIf(process.getuid?.() === 0)('a folder that this user may not write to is refused', async () => {
+  const folder = await temporaryFolder()
+  const path = join(folder.path, 'store')
+  await mkdir(path)
+  await chmod(path, 0o500)
+  await expect(openEmbeddedStore({ path })).rejects.toMatchObject({ code: 'STORE_UNUSABLE' })
+  await folder.remove()
+})
+
+test('a file that is no store, or was cut off, is damaged', async () => {
+  const folder = await temporaryFolder()
+  const file = join(folder.path, 'data.mdb')
+  await writeFile(file, 'this is not a store '.repeat(1000))
+  await expect(openEmbeddedStore({ path: folder.path })).rejects.toMatchObject({ code: 'STORE_DAMAGED' })
+  await truncate(file, 100)
+  await expect(openEmbeddedStore({ path: folder.path })).rejects.toMatchObject({ code: 'STORE_DAMAGED' })
+  expect((await readFile(file, 'utf8')).startsWith('this is not a store')).toBe(true)
+  await truncate(file, 0)
+  const store = await openEmbeddedStore({ path: folder.path })
+  await store.commit({ writes: [{ key: 'a/b/c', contentType: 'text/plain', body: Buffer.alloc(100_000) }] })
+  await store.close()
+  await truncate(file, 50_000)
+  await expect(openEmbeddedStore({ path: folder.path })).rejects.toMatchObject({
+    code: 'STORE_DAMAGED',
+    message: expect.stringContaining('cut off'),
+  })
+  await folder.remove()
+})
+
+test('a store of a newer format is refused, and opens again with a newer Freshet', async () => {
+  const folder = await temporaryFolder()
+  await (await openEmbeddedStore({ path: folder.path })).close()
+  await setFormat(folder.path, 99)
+  await expect(openEmbeddedStore({ path: folder.path })).rejects.toMatchObject({
+    code: 'STORE_UNUSABLE',
+    message: expect.stringContaining('format 99'),
+  })
+  await setFormat(folder.path, 1)
+  await (await openEmbeddedStore({ path: folder.path })).close()
+  await folder.remove()
+})
+
+test('a relaxed store opens after its process was killed, but not after its machine went down', async () => {
+  const folder = await temporaryFolder()
+  const module = new URL('../../dist/embedded/index.js', import.meta.url).href
+  const program = `
+    const { openEmbeddedStore } = await import(${JSON.stringify(module)})
+    const store = await openEmbeddedStore({ path: ${JSON.stringify(folder.path)}, durability: 'relaxed' })
+    await store.commit({ writes: [{ key: 'a/b/c', contentType: 'text/plain', body: Buffer.from('x') }] })
+    process.kill(process.pid, 'SIGKILL')`
+  expect(() => execFileSync(process.execPath, ['--input-type=module', '-e', program])).toThrow('SIGKILL')
+  const engine = await openEngine({ path: folder.path, mode: 'flushing', inspect: () => {} })
+  const boot = engine.meta.get('relaxed')!
+  await engine.transaction(() => engine.meta.put('relaxed', Buffer.from('another boot'), 1))
+  await engine.close()
+  await expect(openEmbeddedStore({ path: folder.path })).rejects.toMatchObject({ code: 'STORE_DAMAGED' })
+  await setMeta(folder.path, 'relaxed', boot)
+  const store = await openEmbeddedStore({ path: folder.path })
+  expect((await store.get('a/b/c'))?.version).toBe(1)
+  await store.close()
+  await folder.remove()
+})
+
+async function setFormat(path: string, version: number): Promise<void> {
+  await setMeta(path, 'format', Buffer.from(Uint32Array.of(version).buffer))
+}
+
+async function setMeta(path: string, name: string, record: Uint8Array): Promise<void> {
+  const engine = await openEngine({ path, mode: 'flushing', inspect: () => {} })
+  await engine.transaction(() => engine.meta.put(name, record, 1))
+  await engine.close()
+}

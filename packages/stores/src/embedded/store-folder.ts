@@ -1,0 +1,63 @@
+/** Makes sure, before anything is written, that a folder is one that a store may live in. */
+import { constants } from 'node:fs'
+import { access, mkdir, open, readdir } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import { DATA_FILE, type MetaTable } from './engine.js'
+import { storeDamaged, storeUnusable } from './engine-errors.js'
+import { bootId } from './processes.js'
+import { FORMAT_VERSION } from './records.js'
+
+/** What file systems put into every folder that is a mount point. */
+const NOT_FOREIGN = ['lost+found']
+
+/** Creates the folder if need be. Throws STORE_UNUSABLE. */
+export async function prepareFolder(path: string): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true })
+    await access(path, constants.R_OK | constants.W_OK | constants.X_OK)
+  } catch (error) {
+    throw storeUnusable(path, reasonInWords(error as NodeJS.ErrnoException), error)
+  }
+  const foreign = (await readdir(path)).filter(name => !name.startsWith('.') && !NOT_FOREIGN.includes(name))
+  if (foreign.length === 0 || foreign.includes(DATA_FILE)) return
+  throw storeUnusable(path, `it is a folder that holds other files (${foreign[0]}) and no store; choose an empty one`)
+}
+
+/** Makes the folder's list of files, and its own place in the one above, as durable as what is in them. */
+export async function flushFolder(path: string): Promise<void> {
+  for (const folder of [path, dirname(resolve(path))]) {
+    const handle = await open(folder)
+    await handle.sync().finally(() => handle.close())
+  }
+}
+
+function reasonInWords({ code, message }: NodeJS.ErrnoException): string {
+  if (code === 'EEXIST' || code === 'ENOTDIR') return 'it is a file, or lies below one; choose a folder'
+  if (code === 'EACCES' || code === 'EPERM') return 'this user may not write there; change its owner or its mode'
+  if (code === 'EROFS') return 'the file system is read-only'
+  return message
+}
+
+/** Throws unless these tables are of a format that this version reads. */
+export function checkFormat(path: string, meta: MetaTable | undefined): void {
+  const record = meta?.get('format')
+  // A new store, or one whose creation was cut short before anything was in it.
+  if (record === undefined) return
+  const version = record.length === 4 ? record.readUInt32LE() : 0
+  if (version > FORMAT_VERSION) {
+    throw storeUnusable(
+      path,
+      `it has format ${version}, and this Freshet reads up to ${FORMAT_VERSION}; update Freshet`,
+    )
+  }
+  if (version < 1) throw storeDamaged(path, 'its format is not a number')
+  // Without flushes, the machine was free to write pages in any order; who knows which it got to.
+  const boot = meta?.get('relaxed')?.toString() ?? bootId()
+  if (boot !== bootId()) throw storeDamaged(path, 'the machine went down while it was open with durability "relaxed"')
+}
+
+/** What opening the engine threw, in words. */
+export function openingFailed(path: string, error: unknown): unknown {
+  const { code, message } = error as { code?: unknown; message: string }
+  return typeof code === 'number' ? storeUnusable(path, message, error) : error
+}

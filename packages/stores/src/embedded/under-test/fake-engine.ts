@@ -1,0 +1,84 @@
+/** An engine in memory, with the engine's ways of failing: for what a real one does once in a million transactions. */
+import type { Engine, RangeOptions, Table } from '../engine.js'
+import { decodeHead } from '../records.js'
+
+export type Failure =
+  /** It refuses, and nothing has changed. */
+  | { readonly kind: 'refuse'; readonly code: number }
+  /** It commits, and then cannot flush. */
+  | { readonly kind: 'not-flushed'; readonly code: number }
+  /** Writing a record throws; what was written before it is committed. */
+  | { readonly kind: 'throw-half-way' }
+
+export interface FakeEngine extends Engine {
+  /** The failures of the transactions to come, one by one. */
+  readonly failures: Failure[]
+  transactions: number
+}
+
+export function createFakeEngine(): FakeEngine {
+  const tables = [0, 1, 2, 3, 4].map(() => new Map<string | number, Buffer>())
+  const [values, buckets, log, memory, meta] = tables as [TextMap, TextMap, NumberMap, TextMap, TextMap]
+  const engine: FakeEngine = {
+    failures: [],
+    transactions: 0,
+    values: tableOf(values, () => engine.failures[0]),
+    buckets: tableOf(buckets),
+    log: tableOf(log),
+    memory: tableOf(memory),
+    meta: tableOf(meta),
+    async write(epoch, action) {
+      engine.transactions++
+      if (decodeHead(engine.meta.get('head')!).epoch !== epoch) return false
+      const before = tables.map(table => [...table])
+      action()
+      await undefined
+      const failure = engine.failures.shift()
+      if (failure === undefined || failure.kind === 'throw-half-way') return true
+      if (failure.kind === 'refuse') for (const [i, table] of tables.entries()) restore(table, before[i]!)
+      throw commitFailed(failure.code)
+    },
+    transaction: async action => action(),
+    refresh: () => {},
+    useReadTransaction: () => ({ done: () => {} }),
+    flush: async () => {},
+    readerCheck: () => 0,
+    close: async () => {},
+  }
+  return engine
+}
+
+type TextMap = Map<string, Buffer>
+type NumberMap = Map<number, Buffer>
+
+function restore<K>(table: Map<K, Buffer>, entries: readonly (readonly [K, Buffer])[]): void {
+  table.clear()
+  for (const [key, record] of entries) table.set(key, record)
+}
+
+/** As lmdb reports it: the reason is at a promise of its own. */
+function commitFailed(code: number): Error {
+  const reason = Promise.reject(Object.assign(new Error('the reason'), { code }))
+  reason.catch(() => {})
+  return Object.assign(new Error('Commit failed (see commitError for details)'), { commitError: reason })
+}
+
+function tableOf<K extends string | number>(records: Map<K, Buffer>, failure?: () => Failure | undefined): Table<K> {
+  const inRange = ({ start, end }: RangeOptions<K>) =>
+    [...records]
+      .filter(([key]) => key >= start && (end === undefined || key < end))
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+  let puts = 0
+  return {
+    lastSize: 0,
+    get: key => records.get(key),
+    getBinaryFast: key => records.get(key),
+    getRange: options => inRange(options).map(([key, value]) => ({ key, value })),
+    getKeys: options => inRange(options).map(([key]) => key),
+    put(key, record) {
+      if (failure?.()?.kind === 'throw-half-way' && ++puts === 2) throw new Error('half way')
+      records.set(key, Buffer.from(record))
+    },
+    remove: key => records.delete(key),
+  }
+}

@@ -1,0 +1,184 @@
+/**
+ * A store in memory, gone with its process: for tests, for the simulator, and as the shortest answer to what a store
+ * has to do. Every method does its work at once, in one turn, so atomicity and order come for free.
+ */
+import { randomUUID } from 'node:crypto'
+import {
+  type BucketChange,
+  CHANGES_LIMIT_DEFAULT,
+  type Commit,
+  type CommitResult,
+  checkCommit,
+  checkLimit,
+  checkPosition,
+  type Key,
+  type LogEntry,
+  type Position,
+  type ReadVersion,
+  type ScanPage,
+  type ScanRange,
+  type Snapshot,
+  type Store,
+  type StoredValue,
+  type StoreSupports,
+  type Version,
+} from '@freshet/core/store'
+import { bucketOfKey, FreshetError } from '@freshet/protocol'
+import { MemoryBucket } from './memory-bucket.js'
+
+export interface MemoryStoreOptions {
+  /** A clock that never goes back; the process's own unless given. */
+  readonly nowMs?: () => number
+}
+
+export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
+  return new MemoryStore(options.nowMs ?? (() => performance.now()))
+}
+
+class MemoryStore implements Store {
+  readonly supports: StoreSupports = { durability: 'none', multiKeyCommits: true }
+  readonly log: string = randomUUID()
+  readonly #clock: () => number
+  readonly #buckets = new Map<Key, MemoryBucket>()
+  readonly #memories = new Map<string, Uint8Array>()
+  readonly #listeners = new Set<(position: Position) => void>()
+  #entries: LogEntry[] = []
+  #position: Position = 0
+  #trimmedTo: Position = 0
+  #timeMs = 0
+  #isClosed = false
+  #willNotify = false
+
+  constructor(clock: () => number) {
+    this.#clock = clock
+  }
+
+  get(key: Key): StoredValue | undefined {
+    this.#checkOpen()
+    const found = this.#find(key)
+    return found && { ...found, body: found.body.slice() }
+  }
+
+  async getMany(keys: readonly Key[]): Promise<Snapshot<readonly (StoredValue | undefined)[]>> {
+    return { value: keys.map(key => this.get(key)), position: this.position() }
+  }
+
+  async scan(bucket: Key, range: ScanRange = {}): Promise<ScanPage> {
+    this.#checkOpen()
+    const found = this.#buckets.get(bucket)
+    const page = (found ?? new MemoryBucket()).scan(range)
+    return { ...page, version: found?.version ?? 0, position: this.#position }
+  }
+
+  async buckets(): Promise<readonly BucketChange[]> {
+    this.#checkOpen()
+    const changes = [...this.#buckets].map(([bucket, { version }]) => ({ bucket, version }))
+    return changes.sort((a, b) => (a.bucket < b.bucket ? -1 : 1))
+  }
+
+  async commit(commit: Commit): Promise<CommitResult> {
+    this.#checkOpen()
+    checkCommit(commit)
+    const conflicts = this.#conflicts(commit.reads ?? [])
+    if (conflicts.length > 0) return { committed: false, conflicts }
+    const position = this.#position + 1
+    for (const write of commit.writes) this.#bucketOf(write.key).apply(write, position)
+    this.#entries.push({ position, timeMs: this.nowMs(), keys: commit.writes.map(({ key }) => key) })
+    this.#position = position
+    this.#notifySoon()
+    return { committed: true, position }
+  }
+
+  position(): Position {
+    this.#checkOpen()
+    return this.#position
+  }
+
+  changes(after: Position, limit: number = CHANGES_LIMIT_DEFAULT): readonly LogEntry[] {
+    this.#checkOpen()
+    checkPosition('after', after)
+    checkLimit(limit)
+    if (after < this.#trimmedTo) {
+      throw new FreshetError(
+        'LOG_TRIMMED',
+        `The log begins after position ${this.#trimmedTo}; what follows ${after} is no longer complete. Start over.`,
+      )
+    }
+    // Positions have no gaps here, so an entry's index follows from its position.
+    return this.#entries.slice(after - this.#trimmedTo).slice(0, limit)
+  }
+
+  trimmedTo(): Position {
+    this.#checkOpen()
+    return this.#trimmedTo
+  }
+
+  async trim(upTo: Position): Promise<void> {
+    this.#checkOpen()
+    checkPosition('upTo', upTo)
+    const target = Math.min(upTo, this.#position)
+    if (target <= this.#trimmedTo) return
+    this.#entries = this.#entries.slice(target - this.#trimmedTo)
+    this.#trimmedTo = target
+  }
+
+  nowMs(): number {
+    this.#checkOpen()
+    this.#timeMs = Math.max(this.#timeMs, this.#clock())
+    return this.#timeMs
+  }
+
+  onCommit(listener: (position: Position) => void): () => void {
+    this.#checkOpen()
+    // A function of its own, so that the same listener added twice is called twice and stopped once.
+    const own = (position: Position) => listener(position)
+    this.#listeners.add(own)
+    return () => this.#listeners.delete(own)
+  }
+
+  async remember(name: string, value: Uint8Array): Promise<void> {
+    this.#checkOpen()
+    this.#memories.set(name, value.slice())
+  }
+
+  recall(name: string): Uint8Array | undefined {
+    this.#checkOpen()
+    return this.#memories.get(name)?.slice()
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#listeners.clear()
+  }
+
+  #find(key: Key): StoredValue | undefined {
+    return this.#buckets.get(bucketOfKey(key))?.get(key)
+  }
+
+  #bucketOf(key: Key): MemoryBucket {
+    const name = bucketOfKey(key)
+    const bucket = this.#buckets.get(name) ?? new MemoryBucket()
+    this.#buckets.set(name, bucket)
+    return bucket
+  }
+
+  #conflicts(reads: readonly ReadVersion[]): ReadVersion[] {
+    const versionOf = (key: Key): Version => this.#find(key)?.version ?? 0
+    return reads
+      .filter(({ key, version }) => versionOf(key) !== version)
+      .map(({ key }) => ({ key, version: versionOf(key) }))
+  }
+
+  #notifySoon(): void {
+    if (this.#willNotify) return
+    this.#willNotify = true
+    queueMicrotask(() => {
+      this.#willNotify = false
+      for (const listener of [...this.#listeners]) listener(this.#position)
+    })
+  }
+
+  #checkOpen(): void {
+    if (this.#isClosed) throw new FreshetError('STORE_CLOSED', 'The store in memory was closed. Create another one.')
+  }
+}
