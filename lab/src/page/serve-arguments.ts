@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util'
 import { UsageError } from '../harness/usage-error.js'
 
 const PORT_DEFAULT = 7700
-const USAGE = 'Usage: npm start -- [--port N]'
+const USAGE = 'Usage: npm run filters -- [--port N]'
 
 export function readPort(argv: readonly string[], environment: Readonly<Record<string, string | undefined>>): number {
   const fromFlag = parsePortFlag(argv)

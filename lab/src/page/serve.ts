@@ -1,5 +1,5 @@
 /**
- * The door of `npm start`: serves the filter page to this machine only.
+ * The door of `npm run filters`: serves the filter page to this machine only.
  *
  * The exit code is 0 after Ctrl-C, 1 if the port cannot be had, 2 if the command line was wrong.
  */
@@ -25,7 +25,7 @@ function serve(port: number): void {
 }
 
 function refusal(error: NodeJS.ErrnoException, port: number): string {
-  const another = `Choose another one: npm start -- --port ${(port % 65_535) + 1}`
+  const another = `Choose another one: npm run filters -- --port ${(port % 65_535) + 1}`
   if (error.code === 'EADDRINUSE') return `Port ${port} is taken by another program. ${another}`
   if (error.code === 'EACCES') return `Port ${port} may not be used by this account. ${another}`
   return `The page cannot be served on port ${port}: ${error.message}. ${another}`

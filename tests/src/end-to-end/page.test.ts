@@ -1,4 +1,4 @@
-/** What `npm start` shows, in a real browser, and what its server answers and refuses. */
+/** What `npm run filters` shows, in a real browser, and what its server answers and refuses. */
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { connect } from 'node:net'
@@ -196,7 +196,7 @@ describe('the server of the page', () => {
   test('a port that is taken is refused in one line that says what to do', async () => {
     const { exitCode, message } = await refusalOf(['--port', String(served.port)])
     expect(exitCode).toBe(1)
-    const another = `npm start -- --port ${served.port + 1}`
+    const another = `npm run filters -- --port ${served.port + 1}`
     expect(message).toBe(`Port ${served.port} is taken by another program. Choose another one: ${another}\n`)
   })
 
@@ -212,7 +212,7 @@ describe('the server of the page', () => {
     const { exitCode, message } = await refusalOf(args)
     expect(exitCode).toBe(2)
     expect(message).toContain(complaint)
-    expect(message.trimEnd().split('\n').at(-1)).toBe('Usage: npm start -- [--port N]')
+    expect(message.trimEnd().split('\n').at(-1)).toBe('Usage: npm run filters -- [--port N]')
   })
 
   test('Ctrl-C ends it at once, also while a browser keeps its connection', async () => {

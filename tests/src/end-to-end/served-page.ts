@@ -1,4 +1,4 @@
-/** `npm start` without the build: the server of the filter page as a process of its own. */
+/** `npm run filters` without the build: the server of the filter page as a process of its own. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'

@@ -1,0 +1,75 @@
+/** `freshet check FILES...`: 0 if every promise was kept, 1 if one was broken, 2 if a recording cannot be read. */
+import { statSync } from 'node:fs'
+import { formatViolation, HistoryChecker, type HistorySummary, type Violation } from '@freshet/core/history'
+import { FreshetError } from '@freshet/protocol'
+import type { CheckLine } from './check-line.js'
+import { followRecording } from './follow-recording.js'
+import { mergeRecordings } from './merged-recordings.js'
+import { readRecording } from './recording-lines.js'
+import { summaryText } from './summary-text.js'
+
+const EXIT_KEPT = 0
+const EXIT_BROKEN = 1
+const EXIT_INVALID = 2
+
+export async function checkRecordings(line: CheckLine): Promise<number> {
+  try {
+    const summary = line.followMs === undefined ? await check(line) : await followRecording(line, line.followMs)
+    return summary.brokenReads === 0 ? EXIT_KEPT : EXIT_BROKEN
+  } catch (error) {
+    if (!(error instanceof FreshetError) || error.code !== 'RECORDING_INVALID') throw error
+    console.error(error.message)
+    return EXIT_INVALID
+  }
+}
+
+async function check({ files, isJson, isComplete, tracesMax }: CheckLine): Promise<HistorySummary> {
+  const first: Violation[] = []
+  const checker = new HistoryChecker({
+    isComplete,
+    onViolation: violation => {
+      if (first.length < tracesMax) first.push(violation)
+    },
+  })
+  const progress = new Progress(files)
+  const recordings = files.map(path => readRecording(path, bytes => progress.add(bytes)))
+  for await (const records of mergeRecordings(recordings)) {
+    for (const record of records) checker.add(record)
+  }
+  progress.end()
+  const summary = checker.finish()
+  if (summary.lines === 0) throw new FreshetError('RECORDING_INVALID', `There is no line in ${files.join(', ')}.`)
+  const traces = first.map(formatViolation)
+  process.stdout.write(isJson ? `${JSON.stringify({ ...summary, first })}\n` : text(summary, traces))
+  return summary
+}
+
+function text(summary: HistorySummary, traces: readonly string[]): string {
+  const head = traces.length === 0 ? '' : `${traces.join('\n\n')}\n\n`
+  return `${head}${summaryText(summary)}`
+}
+
+/** On a terminal, how far it is. */
+class Progress {
+  readonly #isShown = process.stderr.isTTY === true
+  readonly #totalBytes: number | undefined
+  #bytes = 0
+  #shownAtMs = performance.now()
+
+  constructor(files: readonly string[]) {
+    const sizes = files.map(path => (path === '-' ? undefined : statSync(path, { throwIfNoEntry: false })?.size))
+    this.#totalBytes = sizes.includes(undefined) ? undefined : sizes.reduce<number>((sum, size) => sum + size!, 0)
+  }
+
+  add(bytes: number): void {
+    this.#bytes += bytes
+    if (!this.#isShown || performance.now() - this.#shownAtMs < 200) return
+    this.#shownAtMs = performance.now()
+    const share = this.#totalBytes === undefined ? '' : ` ${Math.floor((100 * this.#bytes) / this.#totalBytes)} %`
+    process.stderr.write(`\r${Math.floor(this.#bytes / 1e6)} MB${share} `)
+  }
+
+  end(): void {
+    if (this.#isShown) process.stderr.write('\r\u001b[K')
+  }
+}

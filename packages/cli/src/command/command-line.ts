@@ -1,0 +1,110 @@
+/**
+ * Reads the command line: `freshet COMMAND [flags]`. What is not understood is refused with a guess at what was meant;
+ * nothing is ignored.
+ */
+import { parseArgs } from 'node:util'
+import { FreshetError } from '@freshet/protocol'
+import { type CheckLine, readCheckLine } from '../check/check-line.js'
+import { didYouMean } from '../config/nearest-name.js'
+import { flagOf, type Mode, type Option, type Options } from '../config/options.js'
+
+export type CommandLine =
+  | { readonly command: 'help' | 'version' }
+  | CheckLine
+  | { readonly command: Mode; readonly flags: ReadonlyMap<string, string>; readonly configPath?: string }
+  | {
+      readonly command: 'config'
+      /** Whose defaults. */
+      readonly mode: Mode
+      readonly isDumped: boolean
+      readonly flags: ReadonlyMap<string, string>
+      readonly configPath?: string
+    }
+
+export const COMMANDS = ['dev', 'serve', 'config', 'check', 'help', 'version'] as const
+const MODES: readonly Mode[] = ['serve', 'dev']
+
+/** Throws CONFIG_INVALID. */
+export function readCommandLine(argv: readonly string[], options: Options): CommandLine {
+  // Its words are files, and its options are its own.
+  if (argv[0] === 'check' && !argv.includes('--help') && !argv.includes('-h')) return readCheckLine(argv.slice(1))
+  const { words, given } = scan(argv, options)
+  if (given.has('help') || words[0] === 'help' || argv.length === 0) return { command: 'help' }
+  if (given.has('version') || words[0] === 'version') return { command: 'version' }
+  const [command, ...more] = words
+  if (!isMode(command) && command !== 'config') throw unknownCommand(command)
+  const mode = command === 'config' ? (more.shift() ?? 'serve') : command
+  if (!isMode(mode)) throw invalid(`config shows the configuration of serve or dev, not of ${JSON.stringify(mode)}.`)
+  if (more.length > 0) throw invalid(`${JSON.stringify(more[0])} is one word too many. Options begin with two dashes.`)
+  const { config: configPath, dump, ...rest } = Object.fromEntries(given)
+  const shared = { flags: new Map(Object.entries(rest)), ...(configPath === undefined ? {} : { configPath }) }
+  if (command === 'config') return { command, mode, isDumped: dump !== undefined, ...shared }
+  if (dump !== undefined) throw invalid(`--dump belongs to config: freshet config ${command} --dump`)
+  return { command, ...shared }
+}
+
+function isMode(word: string | undefined): word is Mode {
+  return MODES.includes(word as Mode)
+}
+
+function scan(argv: readonly string[], options: Options): { words: string[]; given: Map<string, string> } {
+  const flags = knownFlags(options)
+  const { tokens } = parseArgs({
+    args: [...argv],
+    options: Object.fromEntries([...flags].map(([flag, type]) => [flag, { type, ...shortOf(flag) }])),
+    strict: false,
+    tokens: true,
+  })
+  const words: string[] = []
+  const given = new Map<string, string>()
+  for (const token of tokens) {
+    if (token.kind === 'positional') words.push(token.value)
+    if (token.kind !== 'option') continue
+    const [name, text] = readFlag(token.rawName, token.name, token.value, flags)
+    if (given.has(name)) throw invalid(`--${name} is given twice. Leave one out.`)
+    given.set(name, text)
+  }
+  return { words, given }
+}
+
+function knownFlags(options: Options): Map<string, 'string' | 'boolean'> {
+  const own = (Object.entries(options) as [string, Option][]).map(
+    ([name, { kind }]) => [flagOf(name), kind.placeholder === undefined ? 'boolean' : 'string'] as const,
+  )
+  return new Map([...own, ['config', 'string'], ['dump', 'boolean'], ['help', 'boolean'], ['version', 'boolean']])
+}
+
+function shortOf(flag: string): { short?: string } {
+  return flag === 'help' || flag === 'version' ? { short: flag[0]! } : {}
+}
+
+function readFlag(
+  rawName: string,
+  name: string,
+  value: string | undefined,
+  flags: ReadonlyMap<string, 'string' | 'boolean'>,
+): [name: string, text: string] {
+  const negated = name.startsWith('no-') ? name.slice(3) : undefined
+  if (negated !== undefined && flags.get(negated) === 'boolean' && value === undefined) return [negated, 'false']
+  const type = flags.get(name)
+  if (type === undefined) throw unknownFlag(rawName, name, flags.keys())
+  if (type === 'boolean') return [name, value ?? 'true']
+  if (value === undefined || value.startsWith('--')) throw invalid(`${rawName} needs a value after it.`)
+  return [name, value]
+}
+
+function unknownFlag(rawName: string, name: string, flags: Iterable<string>): FreshetError {
+  const guess = didYouMean(name, flags, flag => `--${flag}`)
+  return invalid(`${rawName} is no option.${guess || ' freshet --help lists them.'}`)
+}
+
+function unknownCommand(word: string | undefined): FreshetError {
+  if (word === undefined)
+    return invalid('Say what to do first: freshet dev, freshet serve, freshet config or freshet check.')
+  const guess = didYouMean(word, COMMANDS) || ' freshet --help lists them.'
+  return invalid(`${JSON.stringify(word)} is no command.${guess}`)
+}
+
+function invalid(message: string): FreshetError {
+  return new FreshetError('CONFIG_INVALID', message)
+}

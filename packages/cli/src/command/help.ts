@@ -1,0 +1,48 @@
+/** What `freshet --help` prints. */
+import { flagOf, type Option, type Options } from '../config/options.js'
+
+const HEAD = `Freshet keeps JSON objects and serves them so that every web cache may keep them, and no reader sees stale data.
+
+Usage:
+  freshet dev                  try it: one process, the demo page, sample objects
+  freshet serve                production: all cores, JSON logs
+  freshet config [dev|serve]   check the configuration; --dump prints it, and where each value came from
+  freshet check FILES...       did every read keep its promise? FILES are recordings, - is standard input
+
+Options:
+`
+
+const FOOT = `
+Options of check: --json, --traces N (told in full: 5), --complete (the recordings hold every write there was),
+--follow (reads on as FILE grows, and prints JSON lines), --interval TIME (between its summaries: 10s).
+
+Each option can also be a variable (FRESHET_LOG_LEVEL=error; PORT works too) or a key of freshet.json, or of the file
+that --config names: { "logLevel": "error" }. Flags win over variables, variables over the file. There are more options,
+mostly limits: freshet config --dump lists them all.
+
+Exit codes: 0 stopped in order, 1 could not start or go on, 2 the configuration is wrong, 130 forced by a second Ctrl-C.
+Of check: 0 every promise was kept, 1 one was broken, 2 a recording cannot be read.
+`
+
+export function helpText(options: Options): string {
+  const rows: (readonly [flag: string, about: string])[] = [
+    ...(Object.entries(options) as [string, Option][])
+      .filter(([, option]) => option.isCommon)
+      .map(([name, option]) => [usageOf(name, option), aboutWithDefault(option)] as const),
+    ['--config FILE', 'options from this JSON file instead of ./freshet.json'],
+    ['--help, --version', ''],
+  ]
+  const width = Math.max(...rows.map(([flag]) => flag.length))
+  const lines = rows.map(([flag, about]) => `  ${flag.padEnd(width)}  ${about}`.trimEnd())
+  return `${HEAD}${lines.join('\n')}\n${FOOT}`
+}
+
+function usageOf(name: string, { kind }: Option): string {
+  return kind.placeholder === undefined ? `--[no-]${flagOf(name)}` : `--${flagOf(name)} ${kind.placeholder}`
+}
+
+function aboutWithDefault({ about, kind, defaults }: Option): string {
+  const show = (value: Option['defaults']['dev']) => (kind.show ? kind.show(value) : String(value))
+  const [dev, serve] = [show(defaults.dev), show(defaults.serve)]
+  return dev === serve ? `${about} (${dev})` : `${about} (dev ${dev}, serve ${serve})`
+}

@@ -1,0 +1,67 @@
+/** Does what the command line asks for; says with which code to exit. */
+import { readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { resolve } from 'node:path'
+import { FreshetError } from '@freshet/protocol'
+import { readConfigFile } from '../config/config-file.js'
+import { listOptions, type Mode, type Options } from '../config/options.js'
+import { type ConfigRead, readConfig } from '../config/read-config.js'
+import { type CommandLine, readCommandLine } from './command-line.js'
+
+const EXIT_CONFIG_INVALID = 2
+
+export async function runCommand(argv: readonly string[]): Promise<number> {
+  try {
+    const options = listOptions(availableParallelism())
+    return await run(readCommandLine(argv, options), options)
+  } catch (error) {
+    if (!(error instanceof FreshetError) || error.code !== 'CONFIG_INVALID') throw error
+    console.error(error.message)
+    return EXIT_CONFIG_INVALID
+  }
+}
+
+async function run(line: CommandLine, options: Options): Promise<number> {
+  switch (line.command) {
+    case 'help':
+      process.stdout.write((await import('./help.js')).helpText(options))
+      return 0
+    case 'version':
+      console.log(packageVersion())
+      return 0
+    case 'check':
+      return (await import('../check/check-recordings.js')).checkRecordings(line)
+    case 'config':
+      return showConfig(effectiveConfig(line.mode, line, options), line.isDumped, options)
+    default:
+      return serve(line.command, effectiveConfig(line.command, line, options))
+  }
+}
+
+function effectiveConfig(
+  mode: Mode,
+  { flags, configPath }: { flags: ReadonlyMap<string, string>; configPath?: string },
+  options: Options,
+): ConfigRead {
+  const file = readConfigFile(configPath ?? (process.env.FRESHET_CONFIG || undefined))
+  return readConfig(mode, options, { flags, environment: process.env, ...(file ? { file } : {}) })
+}
+
+async function showConfig(read: ConfigRead, isDumped: boolean, options: Options): Promise<number> {
+  if (isDumped) process.stdout.write((await import('../config/dump-config.js')).dumpConfig(read, options))
+  else console.log('The configuration is valid. --dump prints it, and where each value came from.')
+  return 0
+}
+
+async function serve(mode: Mode, { config }: ConfigRead): Promise<number> {
+  const [{ runServer }, { createLog }] = await Promise.all([
+    import('../serve/run-server.js'),
+    import('../serve/create-log.js'),
+  ])
+  return runServer({ mode, config: { ...config, data: resolve(config.data) }, log: createLog(config) })
+}
+
+function packageVersion(): string {
+  const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
+  return (JSON.parse(manifest) as { version: string }).version
+}

@@ -1,0 +1,196 @@
+/**
+ * Every option of the command, once: the flag `--log-level`, the variable `FRESHET_LOG_LEVEL` and the key `logLevel` of a
+ * config file are all made from its one name here. The server's settings are options too, under their own names, so
+ * whatever can be set can be set from outside.
+ */
+import { type CacheConfig, DEFAULT_SETTINGS, type LogLevel, type ServerSettings } from '@freshet/server'
+import { CACHES } from './caches-kind.js'
+import {
+  countFrom,
+  durationFrom,
+  FOLDER,
+  type OptionValue,
+  ORIGINS,
+  oneOf,
+  PORT,
+  RATE,
+  SHARE,
+  SWITCH,
+  sizeFrom,
+  TEXT,
+  type ValueKind,
+} from './value-kinds.js'
+
+/** dev: for trying things out. serve: for production. */
+export type Mode = 'dev' | 'serve'
+
+/** Which of several servers over one store trims its log is no option: the command sees to that. */
+type SettingOptions = Omit<ServerSettings, 'isKeeper'>
+
+export interface Config extends SettingOptions {
+  readonly data: string
+  readonly port: number
+  readonly host: string
+  readonly workers: number
+  readonly durability: 'disk' | 'relaxed'
+  readonly stopMsMax: number
+  readonly logLevel: LogLevel
+  readonly logFormat: 'text' | 'json'
+  readonly page: boolean
+  readonly samples: boolean
+  readonly record: string
+  readonly recordBytesMax: number
+  readonly recordSample: number
+  readonly recordSecret: string
+  readonly caches: readonly CacheConfig[]
+}
+
+export type OptionName = keyof Config
+
+export interface Option<Value extends OptionValue = OptionValue> {
+  /** Completes a sentence that begins with the option's name. */
+  readonly about: string
+  readonly kind: ValueKind<Value>
+  readonly defaults: Readonly<Record<Mode, Value>>
+  /** Listed in the short help. */
+  readonly isCommon?: true
+}
+
+export type Options = { readonly [Name in OptionName]: Option<Config[Name] & OptionValue> }
+
+export function listOptions(coreCount: number): Options {
+  return { ...commandOptions(coreCount), ...SETTING_OPTIONS }
+}
+
+function commandOptions(coreCount: number): Omit<Options, keyof SettingOptions> {
+  return {
+    data: { about: 'where the store lives', kind: FOLDER, defaults: both('.freshet'), isCommon: true },
+    port: { about: 'where to listen; 0 takes any that is free', kind: PORT, defaults: both(7700), isCommon: true },
+    host: {
+      about: 'the address to listen at; 0.0.0.0 for all of them',
+      kind: { ...TEXT, placeholder: 'ADDRESS', wants: 'an address such as 127.0.0.1 or 0.0.0.0' },
+      defaults: both('127.0.0.1'),
+      isCommon: true,
+    },
+    workers: {
+      about: 'how many processes answer requests',
+      kind: countFrom(1, 256),
+      defaults: { dev: 1, serve: coreCount },
+      isCommon: true,
+    },
+    durability: {
+      about: 'disk: acknowledged is on disk; relaxed: lost if the machine crashes',
+      kind: oneOf('disk', 'relaxed'),
+      defaults: both('disk'),
+      isCommon: true,
+    },
+    stopMsMax: {
+      about: 'how long requests under way may take to finish when the server stops',
+      kind: durationFrom(0),
+      defaults: both(10_000),
+    },
+    logLevel: {
+      about: 'what to log; request has a line for every request',
+      kind: oneOf('off', 'error', 'info', 'request'),
+      defaults: { dev: 'error', serve: 'info' },
+      isCommon: true,
+    },
+    logFormat: {
+      about: 'how to log',
+      kind: oneOf('text', 'json'),
+      defaults: { dev: 'text', serve: 'json' },
+      isCommon: true,
+    },
+    page: {
+      about: 'serve the demo page at /',
+      kind: SWITCH,
+      defaults: { dev: true, serve: false },
+      isCommon: true,
+    },
+    samples: {
+      about: 'put a few sample objects into an empty store',
+      kind: SWITCH,
+      defaults: { dev: true, serve: false },
+      isCommon: true,
+    },
+    record: {
+      about: 'record what is acknowledged and answered into this file, for freshet check',
+      kind: { ...TEXT, placeholder: 'FILE', wants: 'a file, or none' },
+      defaults: both('none'),
+      isCommon: true,
+    },
+    recordBytesMax: {
+      about: 'the largest recording; then it becomes FILE.old',
+      kind: sizeFrom(1024),
+      defaults: both(256 * 1024 ** 2),
+    },
+    recordSample: { about: 'the share of objects that is recorded', kind: SHARE, defaults: both(1) },
+    recordSecret: {
+      about: 'record hashes under this secret instead of paths',
+      kind: { ...TEXT, show: secret => (secret === 'none' ? secret : 'set') },
+      defaults: both('none'),
+    },
+    caches: { about: 'caches to be told of every change', kind: CACHES, defaults: both([]) },
+  }
+}
+
+const SETTING_OPTIONS: { readonly [Name in keyof SettingOptions]: Option<SettingOptions[Name] & OptionValue> } = {
+  lifetimeMs: {
+    ...setting('lifetimeMs', durationFrom(0), 'how long caches may keep an object, unless its bucket says otherwise'),
+    isCommon: true,
+  },
+  lifetimeMsMax: setting('lifetimeMsMax', durationFrom(1), 'the longest lifetime a bucket may ask for'),
+  responseMsMax: setting('responseMsMax', durationFrom(1), 'a response that takes longer is cut'),
+  slackMs: setting('slackMs', durationFrom(0), 'for caches that serve a little past expiry'),
+  slotMs: setting('slotMs', durationFrom(1), 'how long the tail of the sketch grows before it becomes a segment'),
+  falsePositiveRateMax: setting('falsePositiveRateMax', RATE, "of the sketch's filters"),
+  trimIntervalMs: setting('trimIntervalMs', durationFrom(1), 'how often the change log is trimmed'),
+  positionWaitMsMax: setting('positionWaitMsMax', durationFrom(0), 'how long ?at= waits for a position'),
+  positionWaitersMax: setting('positionWaitersMax', countFrom(1), 'how many requests may wait for one'),
+  eventClientsMax: setting('eventClientsMax', countFrom(1), 'how many may listen to /coherence/events, per worker'),
+  eventBufferBytesMax: setting('eventBufferBytesMax', sizeFrom(1), 'what may wait for a slow listener'),
+  heartbeatMs: setting('heartbeatMs', durationFrom(1), 'how often a listener hears that there is nothing new'),
+  eventIntervalMs: setting('eventIntervalMs', durationFrom(0), 'changes are pushed together, at most this often'),
+  bodyBytesMax: { ...setting('bodyBytesMax', sizeFrom(1), 'the largest object'), isCommon: true },
+  commitBodyBytesMax: setting('commitBodyBytesMax', sizeFrom(1), 'the largest POST /commit'),
+  jsonDepthMax: setting('jsonDepthMax', countFrom(1), 'how deep JSON may be nested'),
+  idBytesMax: setting('idBytesMax', sizeFrom(1), 'the longest id'),
+  commitWritesMax: setting('commitWritesMax', countFrom(1), 'how many writes one commit may hold'),
+  commitReadsMax: setting('commitReadsMax', countFrom(1), 'how many reads one commit may name'),
+  listLimitMax: setting('listLimitMax', countFrom(1), 'how many objects a page of a list may hold'),
+  listBytesMax: setting('listBytesMax', sizeFrom(1), 'the largest page of a list'),
+  bucketsMax: setting('bucketsMax', countFrom(1), 'how many buckets there may be'),
+  urlBytesMax: setting('urlBytesMax', sizeFrom(1), 'the longest URL'),
+  headerBytesMax: setting('headerBytesMax', sizeFrom(1), 'the largest header of a request'),
+  requestMsMax: setting('requestMsMax', durationFrom(1), 'a request that takes longer to arrive is refused'),
+  keepAliveMs: setting('keepAliveMs', durationFrom(1), 'how long an idle connection is kept'),
+  compressBytesMin: setting('compressBytesMin', sizeFrom(1), 'smaller bodies are not compressed'),
+  compressedCacheBytesMax: setting('compressedCacheBytesMax', sizeFrom(0), 'memory for compressed bodies, per worker'),
+  hotCacheBytesMax: setting('hotCacheBytesMax', sizeFrom(0), 'memory for objects that are read often, per worker'),
+  corsOrigins: {
+    ...setting<'corsOrigins', '*' | readonly string[]>('corsOrigins', ORIGINS, 'which web pages may use the server'),
+    isCommon: true,
+  },
+}
+
+function setting<Name extends keyof SettingOptions, Value extends SettingOptions[Name] & OptionValue>(
+  name: Name,
+  kind: ValueKind<Value>,
+  about: string,
+): Option<Value> {
+  return { about, kind, defaults: both(DEFAULT_SETTINGS[name] as Value) }
+}
+
+function both<Value>(value: Value): Record<Mode, Value> {
+  return { dev: value, serve: value }
+}
+
+/** `log-level` */
+export function flagOf(name: string): string {
+  return name.replaceAll(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)
+}
+
+/** `FRESHET_LOG_LEVEL` */
+export function variableOf(name: string): string {
+  return `FRESHET_${flagOf(name).replaceAll('-', '_').toUpperCase()}`
+}

@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest'
+import { whereFrom } from './where-from.js'
+
+test.each([
+  ['browser', 0, {}],
+  ['browser', 0, { age: '30' }],
+  ['server', 300, {}],
+  ['server', 500, { age: '0' }],
+  ['server', 500, { 'cache-status': 'edge; fwd=miss; stored' }],
+  ['shared', 500, { age: '3' }],
+  ['shared', 500, { age: '0', 'cache-status': 'edge; hit; ttl=30' }],
+  ['shared', 500, { 'x-cache': 'HIT from proxy' }],
+] as const)('%s is where an answer of %i bytes with %o came from', (source, transferSize, headers) => {
+  const header = (name: string) => (headers as Record<string, string>)[name] ?? null
+  expect(whereFrom({ transferSize, header })).toBe(source)
+})

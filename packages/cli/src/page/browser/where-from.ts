@@ -1,0 +1,33 @@
+/**
+ * Where an answer came from. Whether the network was used, the browser's own record of the request says; whether a cache
+ * on the way answered, the headers do that such caches add: `Age` (RFC 9111), `Cache-Status` (RFC 9211), `X-Cache`.
+ */
+import type { Source } from './tally.js'
+
+export interface AnswerTrace {
+  /** Bytes that crossed the network, headers included: 0 means the browser's cache. */
+  readonly transferSize: number
+  readonly header: (name: string) => string | null
+}
+
+export function whereFrom({ transferSize, header }: AnswerTrace): Source {
+  if (transferSize === 0) return 'browser'
+  const wasCached = Number(header('age')) > 0 || /\bhit\b/i.test(`${header('cache-status')} ${header('x-cache')}`)
+  return wasCached ? 'shared' : 'server'
+}
+
+/** How long to wait for the browser's record: it may come a moment after the answer itself. */
+const RECORD_MS_MAX = 100
+
+/** What the browser recorded of the request for `url` that began at or after `startedMs`, by `performance.now()`. */
+export async function transferSizeOf(url: string, startedMs: number): Promise<number | undefined> {
+  const deadlineMs = performance.now() + RECORD_MS_MAX
+  for (;;) {
+    const record = performance.getEntriesByName(url, 'resource').findLast(entry => entry.startTime >= startedMs) as
+      | PerformanceResourceTiming
+      | undefined
+    if (record) return record.transferSize
+    if (performance.now() > deadlineMs) return undefined
+    await new Promise(resolve => setTimeout(resolve, 5))
+  }
+}

@@ -1,0 +1,52 @@
+/**
+ * The files of the demo page, by their path below /demo/. It has no bundle: the browser loads the same modules that Node
+ * does, and the import map in index.html says where the packages are.
+ *
+ *     index.html, page.css   packages/cli/page
+ *     page/...               the page's own modules
+ *     client/... and others  the packages that it imports, as they were compiled
+ *     readme.md              how to use the command
+ *
+ * A file is read when it is asked for first: a server that nobody looks at in a browser reads none.
+ */
+import { readdirSync, readFileSync } from 'node:fs'
+import type { PageFile } from '@freshet/server'
+
+const STATIC = new URL('../../page/', import.meta.url)
+const MODULES = new URL('./browser/demo-page.js', import.meta.url)
+const README = new URL('../../README.md', import.meta.url)
+const HTML = 'text/html; charset=utf-8'
+const CSS = 'text/css; charset=utf-8'
+const SCRIPT = 'text/javascript; charset=utf-8'
+const TEXT = 'text/plain; charset=utf-8'
+
+export function listPageFiles(): Readonly<Record<string, PageFile>> {
+  return Object.fromEntries([
+    ['index.html', lazyFile(new URL('index.html', STATIC), HTML)],
+    ['page.css', lazyFile(new URL('page.css', STATIC), CSS)],
+    ['readme.md', lazyFile(README, TEXT)],
+    ...modulesIn(new URL('.', MODULES), 'page/'),
+    ...modulesIn(new URL('.', import.meta.resolve('@freshet/client')), 'client/'),
+    ...modulesIn(new URL('.', import.meta.resolve('@freshet/bloom')), 'bloom/'),
+    ...modulesIn(new URL('.', import.meta.resolve('@freshet/protocol')), 'protocol/'),
+    ...modulesIn(new URL('..', import.meta.resolve('@freshet/core/coherence')), 'core/'),
+  ])
+}
+
+function modulesIn(folder: URL, prefix: string): (readonly [path: string, file: PageFile])[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .map(name => name.replaceAll('\\', '/'))
+    .filter(name => name.endsWith('.js') && !name.endsWith('.test.js'))
+    .map(name => [`${prefix}${name}`, lazyFile(new URL(name, folder), SCRIPT)])
+}
+
+function lazyFile(file: URL, contentType: string): PageFile {
+  let body: Uint8Array | undefined
+  return {
+    contentType,
+    get body() {
+      body ??= readFileSync(file)
+      return body
+    },
+  }
+}

@@ -1,0 +1,49 @@
+/**
+ * The primary of several processes: it is the one writer of the store and answers no requests itself. Its workers read
+ * the store's files directly and hand their commits to it. When it dies, its workers end too.
+ */
+import { type AddressInfo, createServer } from 'node:net'
+import {
+  type EmbeddedStore,
+  ipcChannel,
+  openEmbeddedStore,
+  type ReadersService,
+  serveReaders,
+} from '@freshet/stores/embedded'
+import type { RunningServer, ServeSetup } from './serve-setup.js'
+import { WorkerPool } from './worker-pool.js'
+
+export async function startPrimary(setup: ServeSetup): Promise<RunningServer> {
+  const { log } = setup
+  const port = setup.config.port === 0 ? await freePort(setup.config.host) : setup.config.port
+  const config = { ...setup.config, port }
+  let readers: ReadersService | undefined
+  let store: EmbeddedStore | undefined
+  const pool = new WorkerPool({ config, log, attach: worker => void readers!.attach(ipcChannel(worker)) })
+  process.once('exit', () => pool.kill())
+  try {
+    const opened = await openEmbeddedStore({ path: config.data, durability: config.durability })
+    store = opened
+    readers = serveReaders(opened)
+    const isEmpty = (await opened.buckets()).length === 0
+    await pool.start()
+    const stop = async () => {
+      await pool.stop()
+      await opened.close()
+    }
+    return { port, isEmpty, failed: pool.failed, stop, force: () => pool.kill() }
+  } catch (error) {
+    pool.kill()
+    await store?.close()
+    throw error
+  }
+}
+
+/** All workers must listen at the same one, also those that come later to replace others. */
+async function freePort(host: string): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(0, host, resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise(resolve => server.close(resolve))
+  return port
+}

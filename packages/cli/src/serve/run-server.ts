@@ -1,0 +1,67 @@
+/** Runs a server from its start to its end, and says with which code to exit. */
+import { type RefusalContext, refusalOf } from './refusal.js'
+import type { RunningServer, ServeSetup } from './serve-setup.js'
+import { watchStopSignals } from './stop-signals.js'
+
+export const EXIT_STOPPED = 0
+export const EXIT_FAILED = 1
+export const EXIT_FORCED = 130
+
+export async function runServer(setup: ServeSetup): Promise<number> {
+  let running: RunningServer | undefined
+  const signals = watchStopSignals(() => {
+    running?.force()
+    process.exit(EXIT_FORCED)
+  })
+  try {
+    // A server that is told to stop while it starts has acknowledged nothing yet.
+    const started = await Promise.race([start(setup), signals.asked])
+    if (typeof started === 'string') process.exit(EXIT_STOPPED)
+    running = started
+    await announce(setup, running)
+    const signal = await Promise.race([signals.asked, running.failed])
+    setup.log.write('info', 'asked to stop', { signal })
+    await running.stop()
+    return EXIT_STOPPED
+  } catch (error) {
+    running?.force()
+    reportFailure(error, setup)
+    return EXIT_FAILED
+  }
+}
+
+async function start(setup: ServeSetup): Promise<RunningServer> {
+  if (setup.config.workers === 1) return (await import('./single-process.js')).startSingleProcess(setup)
+  return (await import('./primary.js')).startPrimary(setup)
+}
+
+async function announce({ config, log }: ServeSetup, { port, isEmpty }: RunningServer): Promise<void> {
+  const { host, data, workers, durability } = config
+  const url = urlFor(host, port)
+  if (config.samples && isEmpty) await (await import('./samples.js')).writeSamples(url, config.lifetimeMsMax)
+  if (config.logFormat === 'json') {
+    log.write('info', 'serving', { url, host, port, data, workers, durability })
+    return
+  }
+  process.stdout.write(
+    [
+      `Freshet: ${url} (Ctrl-C stops it); data in ${data}`,
+      ...(config.page ? ['  Open it in a browser: change a price, and watch two readers behind the same cache.'] : []),
+      ...(config.samples ? [`  Or by hand: curl -i ${url}/db/shop/products/tea`] : []),
+      '',
+    ].join('\n'),
+  )
+}
+
+/** Where somebody on this machine reaches it. */
+function urlFor(host: string, port: number): string {
+  if (['127.0.0.1', '0.0.0.0', '::', '::1', 'localhost'].includes(host)) return `http://localhost:${port}`
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+function reportFailure(error: unknown, { mode, config }: ServeSetup): void {
+  const context: RefusalContext = { mode, config, isNpmStart: process.env.npm_lifecycle_event === 'start' }
+  const line = refusalOf(error, context)
+  if (line !== undefined) console.error(line)
+  else console.error('Freshet failed in a way that nobody foresaw; please report this:', error)
+}

@@ -1,0 +1,44 @@
+/** What every way of serving is told, and what it becomes. */
+import type { Log, ServerSettings } from '@freshet/server'
+import type { Config, Mode } from '../config/options.js'
+
+export interface ServeSetup {
+  readonly mode: Mode
+  readonly config: Config
+  readonly log: Log
+}
+
+export interface RunningServer {
+  readonly port: number
+  /** Whether nothing was ever written to its store. */
+  readonly isEmpty: boolean
+  /** Rejects when the server cannot go on. */
+  readonly failed: Promise<never>
+  /** Lets requests under way finish, then closes the store. */
+  stop(): Promise<void>
+  /** Ends at once whatever a mere exit of this process would leave behind. */
+  force(): void
+}
+
+/** The server's part of the configuration. */
+export function settingsOf(config: Config, isKeeper: boolean): Partial<ServerSettings> {
+  const {
+    data,
+    port,
+    host,
+    workers,
+    durability,
+    stopMsMax,
+    logLevel,
+    logFormat,
+    page,
+    samples,
+    caches,
+    record,
+    recordBytesMax,
+    recordSample,
+    recordSecret,
+    ...settings
+  } = config
+  return { ...settings, isKeeper }
+}

@@ -1,0 +1,32 @@
+/** One process does everything: it opens the store and answers requests. */
+import { createFreshetServer } from '@freshet/server'
+import { openEmbeddedStore } from '@freshet/stores/embedded'
+import { loadPage } from './load-page.js'
+import { openRecording } from './recording-file.js'
+import { type RunningServer, type ServeSetup, settingsOf } from './serve-setup.js'
+
+export async function startSingleProcess({ config, log }: ServeSetup): Promise<RunningServer> {
+  const store = await openEmbeddedStore({ path: config.data, durability: config.durability })
+  try {
+    const page = await loadPage(config)
+    const { caches } = config
+    const { end, ...recorded } = openRecording(config, log, [0, 1])
+    const server = createFreshetServer({ store, settings: settingsOf(config, true), log, caches, ...page, ...recorded })
+    const isEmpty = (await store.buckets()).length === 0
+    const { port } = await server.listen({ port: config.port, host: config.host })
+    return {
+      port,
+      isEmpty,
+      failed: new Promise(() => undefined),
+      stop: async () => {
+        await server.close({ graceMs: config.stopMsMax })
+        end()
+        await store.close()
+      },
+      force: () => undefined,
+    }
+  } catch (error) {
+    await store.close()
+    throw error
+  }
+}

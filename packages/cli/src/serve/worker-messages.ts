@@ -1,0 +1,42 @@
+/** What the primary and its workers say to each other, beside what the store says on the same channel. */
+import { FreshetError, type FreshetErrorCode } from '@freshet/protocol'
+import type { Config } from '../config/options.js'
+
+export type ToWorker =
+  | { readonly freshet: 'start'; readonly config: Config; readonly slot: number; readonly isKeeper: boolean }
+  | { readonly freshet: 'stop' }
+
+export type FromWorker =
+  /** It has its code and hears; what was said to it before is lost. */
+  | { readonly freshet: 'loaded' }
+  | { readonly freshet: 'ready' }
+  | { readonly freshet: 'refused'; readonly error: WorkerError }
+
+/** An error that crosses the channel: a class does not, these do. */
+export interface WorkerError {
+  readonly name: string
+  readonly message: string
+  readonly code?: string
+  readonly syscall?: string
+  readonly stack?: string
+}
+
+export function isFreshetMessage(message: unknown): message is ToWorker | FromWorker {
+  return typeof message === 'object' && message !== null && 'freshet' in message
+}
+
+export function toWorkerError(error: unknown): WorkerError {
+  const { name, message, code, syscall, stack } = error as NodeJS.ErrnoException
+  return {
+    name: String(name),
+    message: message ?? String(error),
+    ...(typeof code === 'string' ? { code } : {}),
+    ...(syscall === undefined ? {} : { syscall }),
+    ...(stack === undefined ? {} : { stack }),
+  }
+}
+
+export function fromWorkerError({ name, message, ...rest }: WorkerError): Error {
+  if (name === 'FreshetError') return new FreshetError(rest.code as FreshetErrorCode, message)
+  return Object.assign(new Error(message), rest)
+}

@@ -1,0 +1,160 @@
+/**
+ * The workers of a primary: as many as asked for, each in a slot of its own; one that dies is replaced
+ * (`worker-restarts.ts`). The worker in slot 0 is the keeper, the one that trims the change log.
+ *
+ * Signals are the primary's business. A terminal sends Ctrl-C to all processes at once; workers ignore it and wait to be
+ * told.
+ */
+import cluster, { type Worker } from 'node:cluster'
+import { fileURLToPath } from 'node:url'
+import type { Log } from '@freshet/server'
+import type { Config } from '../config/options.js'
+import { type FromWorker, fromWorkerError, isFreshetMessage, type ToWorker } from './worker-messages.js'
+import { NO_DEATHS, onWorkerDeath, type RestartState } from './worker-restarts.js'
+
+export interface WorkerPoolOptions {
+  readonly config: Config
+  readonly log: Log
+  /** Connects a new worker to the store. */
+  readonly attach: (worker: Worker) => void
+}
+
+interface Slot {
+  readonly index: number
+  worker: Worker
+  startedAtMs: number
+  isLoaded: boolean
+  readyAtMs: number | undefined
+  restarts: RestartState
+  /** Why its last worker could not start. */
+  refusal: Error | undefined
+}
+
+/** After each connection a worker lets the others have the next; else who wakes first would take them all. */
+const FAIR_ACCEPT = { UV_TCP_SINGLE_ACCEPT: '1' }
+/** Beyond the time that requests get to finish. */
+const EXIT_MS_MAX = 2000
+
+export class WorkerPool {
+  readonly #options: WorkerPoolOptions
+  readonly #slots: Slot[] = []
+  #isStarted = false
+  /** Whether all workers ever listened at once. */
+  #isReady = false
+  #isStopping = false
+  #onAllReady: () => void = () => undefined
+  #onFailed: (error: Error) => void = () => undefined
+  /** Rejects when workers keep dying before they can do anything. */
+  readonly failed: Promise<never>
+  readonly #allReady: Promise<void>
+
+  /** Forks at once, so that the workers load their code while the primary opens the store. */
+  constructor(options: WorkerPoolOptions) {
+    this.#options = options
+    this.failed = new Promise((_, reject) => {
+      this.#onFailed = reject
+    })
+    // Whoever waits for it gets it; until then it is not an unhandled one.
+    this.failed.catch(() => undefined)
+    this.#allReady = new Promise(resolve => {
+      this.#onAllReady = resolve
+    })
+    // Workers accept connections themselves. Handed to them by the primary, one that is under way to a worker that dies
+    // would stay open for ever, and its client would wait for ever.
+    cluster.schedulingPolicy = cluster.SCHED_NONE
+    const exec = fileURLToPath(new URL('./worker.js', import.meta.url))
+    cluster.setupPrimary({ exec, args: [], serialization: 'advanced' })
+    for (let index = 0; index < options.config.workers; index++) this.#slots.push(this.#newSlot(index))
+  }
+
+  /** The store is open: lets the workers begin. Resolves when all of them listen. */
+  async start(): Promise<void> {
+    this.#isStarted = true
+    for (const slot of this.#slots) if (slot.isLoaded) this.#tellToStart(slot)
+    return Promise.race([this.#allReady, this.failed])
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true
+    const alive = this.#slots.filter(slot => !slot.worker.isDead())
+    const deadline = setTimeout(() => this.kill(), this.#options.config.stopMsMax + EXIT_MS_MAX)
+    const gone = alive.map(({ worker }) => new Promise(resolve => worker.once('exit', resolve)))
+    for (const { worker, isLoaded } of alive) {
+      if (isLoaded) say(worker, { freshet: 'stop' })
+      else worker.process.kill('SIGKILL')
+    }
+    await Promise.all(gone)
+    clearTimeout(deadline)
+  }
+
+  kill(): void {
+    this.#isStopping = true
+    for (const { worker } of this.#slots) worker.process.kill('SIGKILL')
+  }
+
+  #newSlot(index: number): Slot {
+    const slot: Slot = { index, restarts: NO_DEATHS, refusal: undefined, ...this.#fork(() => slot) }
+    return slot
+  }
+
+  #fork(slotOf: () => Slot): Pick<Slot, 'worker' | 'startedAtMs' | 'isLoaded' | 'readyAtMs'> {
+    const worker = cluster.fork(FAIR_ACCEPT)
+    worker.on('message', (message: unknown) => {
+      if (isFreshetMessage(message)) this.#hear(slotOf(), message as FromWorker)
+    })
+    worker.on('exit', (code, signal) => this.#onExit(slotOf(), signal ?? `exit code ${code}`))
+    // A worker that dies while something is being said to it; its exit is told as well.
+    worker.on('error', error => this.#options.log.write('error', 'worker channel failed', { error: error.message }))
+    return { worker, startedAtMs: performance.now(), isLoaded: false, readyAtMs: undefined }
+  }
+
+  #tellToStart({ worker, index }: Slot): void {
+    this.#options.attach(worker)
+    say(worker, { freshet: 'start', config: this.#options.config, slot: index, isKeeper: index === 0 })
+  }
+
+  #hear(slot: Slot, message: FromWorker): void {
+    if (message.freshet === 'loaded') {
+      slot.isLoaded = true
+      if (this.#isStarted) this.#tellToStart(slot)
+    } else if (message.freshet === 'refused') slot.refusal = fromWorkerError(message.error)
+    else this.#onReady(slot)
+  }
+
+  #onReady(slot: Slot): void {
+    slot.readyAtMs = performance.now()
+    slot.refusal = undefined
+    if (this.#isReady || this.#slots.some(({ readyAtMs }) => readyAtMs === undefined)) return
+    this.#isReady = true
+    this.#onAllReady()
+  }
+
+  #onExit(slot: Slot, how: string): void {
+    if (this.#isStopping) return
+    const { worker, readyAtMs, startedAtMs } = slot
+    const wasReady = readyAtMs !== undefined
+    const livedMs = performance.now() - (readyAtMs ?? startedAtMs)
+    const decision = onWorkerDeath(slot.restarts, { wasReady, livedMs })
+    this.#options.log.write('error', 'worker died', { worker: slot.index, pid: worker.process.pid, how, livedMs })
+    // What refuses the very first workers will refuse the next ones too.
+    if (decision.kind === 'giveUp' || (slot.refusal && !this.#isReady)) {
+      this.#onFailed(slot.refusal ?? new Error(`Worker ${slot.index} keeps dying at its start (${how}).`))
+      return
+    }
+    slot.restarts = decision.state
+    setTimeout(() => this.#replace(slot), decision.afterMs)
+  }
+
+  #replace(slot: Slot): void {
+    if (this.#isStopping) return
+    Object.assign(
+      slot,
+      this.#fork(() => slot),
+    )
+  }
+}
+
+function say(worker: Worker, message: ToWorker): void {
+  // One that is gone hears nothing; its exit is told as well.
+  if (worker.isConnected()) worker.send(message, () => undefined)
+}

@@ -1,0 +1,56 @@
+/** A worker of `primary.ts`: answers requests, reads the store, hands commits to the primary. */
+import { createFreshetServer } from '@freshet/server'
+import { ipcChannel, openEmbeddedReader } from '@freshet/stores/embedded'
+import { createLog, withFields } from './create-log.js'
+import { loadPage } from './load-page.js'
+import { openRecording } from './recording-file.js'
+import { settingsOf } from './serve-setup.js'
+import { type FromWorker, isFreshetMessage, type ToWorker, toWorkerError } from './worker-messages.js'
+
+type StartMessage = Extract<ToWorker, { freshet: 'start' }>
+
+let stop = async () => undefined as unknown
+
+async function start({ config, slot, isKeeper }: StartMessage): Promise<void> {
+  const log = withFields(createLog(config), { worker: slot })
+  const store = await openEmbeddedReader({ path: config.data, channel: ipcChannel(process) })
+  const { end, ...recorded } = openRecording(config, log, [slot, config.workers])
+  const server = createFreshetServer({
+    store,
+    settings: settingsOf(config, isKeeper),
+    log,
+    caches: config.caches,
+    ...(await loadPage(config)),
+    ...recorded,
+  })
+  stop = async () => {
+    await server.close({ graceMs: config.stopMsMax })
+    end()
+    await store.close()
+  }
+  await server.listen({ port: config.port, host: config.host })
+  await say({ freshet: 'ready' })
+}
+
+function say(message: FromWorker): Promise<void> {
+  return new Promise(resolve => process.send!(message, undefined, undefined, () => resolve()))
+}
+
+async function obey(message: ToWorker): Promise<void> {
+  if (message.freshet === 'start') return start(message)
+  await stop()
+  process.exit(0)
+}
+
+// The primary has been told as well, and says when to stop.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined)
+
+process.on('message', (message: unknown) => {
+  if (!isFreshetMessage(message)) return
+  obey(message as ToWorker).catch(async error => {
+    await say({ freshet: 'refused', error: toWorkerError(error) })
+    process.exit(1)
+  })
+})
+
+await say({ freshet: 'loaded' })
