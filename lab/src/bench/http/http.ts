@@ -1,0 +1,250 @@
+/**
+ * Reads over HTTP: GET of 500-byte objects from Freshet on its embedded store, beside a bare node:http server that
+ * answers a constant with the same headers; the same with If-None-Match, answered 304; and two workers beside one.
+ *
+ * With one worker, server and load have a processor each. With two workers and only two processors, the load competes
+ * with the workers, so that the plain ratio says more about `wrk` than about them; there the ratio that counts is taken
+ * from the processor time the workers used: what two would do with a processor each. Both are reported.
+ */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Bench, BenchContext, BenchResult } from '../../harness/bench.js'
+import {
+  type Contender,
+  measureSideBySide,
+  median,
+  type Readings,
+  type Standing,
+  speedRatio,
+} from '../../harness/side-by-side.js'
+import type { BareSettings } from './bare-server.js'
+import { type ServerProcess, startServer } from './server-process.js'
+import { type Load, requestsPerSecond, requireWrk, scriptFor } from './wrk.js'
+
+/** By the clock, and by the processor time that the server used. */
+const MEASURES = ['get', 'notModified', 'getCpu', 'notModifiedCpu'] as const
+type Measure = (typeof MEASURES)[number]
+
+const OBJECTS = 1000
+const BODY_BYTES = 500
+const FULL = { rounds: 7, seconds: 3 }
+const QUICK = { rounds: 3, seconds: 1 }
+const COMMAND = fileURLToPath(import.meta.resolve('@freshet/cli/dist/freshet.js'))
+
+export const http: Bench = {
+  name: 'http',
+  title: 'Reads over HTTP: Freshet on its embedded store against a bare node:http server',
+  async run(context) {
+    requireWrk()
+    const folder = await mkdtemp(join(tmpdir(), 'freshet-bench-http-'))
+    try {
+      return await measure(context, folder)
+    } finally {
+      await rm(folder, { recursive: true, force: true })
+    }
+  },
+}
+
+async function measure(context: BenchContext, folder: string): Promise<BenchResult> {
+  const servers: ServerProcess[] = []
+  const start = async (...command: Parameters<typeof startServer>) => {
+    const server = await startServer(...command)
+    servers.push(server)
+    return server
+  }
+  try {
+    const one = await start(freshet(folder, 'one', 1, 0))
+    const scripts = await fill(one.url, folder)
+    const bare = await start({
+      name: 'node:http',
+      args: [bareModule(), JSON.stringify(await sameAs(one.url))],
+      core: 0,
+    })
+    const free = await start(freshet(folder, 'free', 1))
+    const two = await start(freshet(folder, 'two', 2))
+    for (const server of [free, two]) await fill(server.url, folder)
+    const against = await sideBySide(context, { bare, one }, scripts)
+    const workers = await compareWorkers(context, { one: free, two }, scripts.get)
+    return report(against, workers)
+  } finally {
+    await Promise.all(servers.map(server => server.stop()))
+  }
+}
+
+function freshet(folder: string, name: string, workers: number, core?: number) {
+  const args = [
+    'serve',
+    '--data',
+    join(folder, name),
+    '--port',
+    '0',
+    '--workers',
+    String(workers),
+    '--log-level',
+    'info',
+  ]
+  return { name: `freshet (${name})`, args: [COMMAND, ...args], core }
+}
+
+function bareModule(): string {
+  return fileURLToPath(new URL('./bare-server.js', import.meta.url))
+}
+
+interface Scripts {
+  readonly get: string
+  readonly notModified: string
+}
+
+/** Writes the objects, and the scripts that ask for them. All have one version, so that one If-None-Match fits all. */
+async function fill(url: string, folder: string): Promise<Scripts> {
+  const paths = Array.from({ length: OBJECTS }, (_, i) => `/db/shop/products/${i}`)
+  const value = { name: 'x'.repeat(BODY_BYTES - JSON.stringify({ name: '' }).length) }
+  const response = await fetch(`${url}/commit`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ writes: paths.map(path => ({ path, value })) }),
+  })
+  if (!response.ok) throw new Error(`The objects were not written: ${await response.text()}`)
+  const { position } = (await response.json()) as { position: number }
+  const scripts = { get: join(folder, 'get.lua'), notModified: join(folder, 'not-modified.lua') }
+  await writeFile(scripts.get, scriptFor(paths))
+  await writeFile(scripts.notModified, scriptFor(paths, { 'If-None-Match': `"${position}"` }))
+  return scripts
+}
+
+/** The headers and body of one of our answers, for the bare server to repeat. Node adds Date and the connection's. */
+async function sameAs(url: string): Promise<BareSettings> {
+  const response = await fetch(`${url}/db/shop/products/0`)
+  const own = ['date', 'connection', 'keep-alive', 'transfer-encoding']
+  const headers = [...response.headers].filter(([name]) => !own.includes(name)).flat()
+  return { headers, body: await response.text() }
+}
+
+async function sideBySide(
+  { quick, progress }: BenchContext,
+  { bare, one }: { bare: ServerProcess; one: ServerProcess },
+  scripts: Scripts,
+): Promise<Standing<Measure>[]> {
+  const { rounds, seconds } = quick ? QUICK : FULL
+  const load = (server: ServerProcess, script: string) => rates(server, { script, seconds, core: 1 })
+  const contenders: Contender<Measure>[] = [
+    {
+      name: 'node:http',
+      // It knows no 304: both measures of ours are held against its plain answer.
+      round: async () => {
+        const get = await load(bare, scripts.get)
+        return readings(get, get)
+      },
+    },
+    {
+      name: 'freshet',
+      round: async () => readings(await load(one, scripts.get), await load(one, scripts.notModified)),
+    },
+  ]
+  const onTurn = (done: number, total: number, name: string) => progress(done, total * 2, name)
+  return measureSideBySide({ contenders, measures: MEASURES, rounds, onTurn })
+}
+
+interface Workers {
+  /** Requests per second, and per second of processor time, of one worker and of two. */
+  readonly plain: number
+  readonly byCpu: number
+}
+
+async function compareWorkers(
+  { quick, progress }: BenchContext,
+  { one, two }: { one: ServerProcess; two: ServerProcess },
+  script: string,
+): Promise<Workers> {
+  const { rounds, seconds } = quick ? QUICK : FULL
+  const plain: number[] = []
+  const byCpu: number[] = []
+  for (let round = 0; round <= rounds; round++) {
+    progress(rounds + round, rounds * 2 + 1, 'workers')
+    const single = await rates(one, { script, seconds })
+    const double = await rates(two, { script, seconds })
+    // The first round warms up.
+    if (round === 0) continue
+    plain.push(double.perSecond / single.perSecond)
+    byCpu.push((2 * double.perCpuSecond) / single.perCpuSecond)
+  }
+  return { plain: median(plain), byCpu: median(byCpu) }
+}
+
+interface Rates {
+  readonly perSecond: number
+  readonly perCpuSecond: number
+}
+
+async function rates(server: ServerProcess, load: Omit<Load, 'url'>): Promise<Rates> {
+  const before = server.cpuSeconds()
+  const perSecond = await requestsPerSecond({ url: server.url, ...load })
+  return { perSecond, perCpuSecond: (perSecond * load.seconds) / (server.cpuSeconds() - before) }
+}
+
+/** Nanoseconds per request. */
+function readings(get: Rates, notModified: Rates): Readings<Measure> {
+  return {
+    get: 1e9 / get.perSecond,
+    notModified: 1e9 / notModified.perSecond,
+    getCpu: 1e9 / get.perCpuSecond,
+    notModifiedCpu: 1e9 / notModified.perCpuSecond,
+  }
+}
+
+function report(standings: readonly Standing<Measure>[], workers: Workers): BenchResult {
+  const hasCoreForLoad = availableParallelism() > 2
+  const ratioToBareNode = speedRatio(standings, 'freshet', 'node:http', 'get')
+  const ratioNotModified = speedRatio(standings, 'freshet', 'node:http', 'notModified')
+  const ratioByCpu = speedRatio(standings, 'freshet', 'node:http', 'getCpu')
+  const ratioNotModifiedByCpu = speedRatio(standings, 'freshet', 'node:http', 'notModifiedCpu')
+  const ratioTwoWorkers = hasCoreForLoad ? workers.plain : workers.byCpu
+  const rounded = (ratio: number) => Math.round(ratio * 1000) / 1000
+  return {
+    summary: {
+      ratioToBareNode: rounded(ratioToBareNode),
+      ratioNotModified: rounded(ratioNotModified),
+      ratioToBareNodeByCpu: rounded(ratioByCpu),
+      ratioNotModifiedByCpu: rounded(ratioNotModifiedByCpu),
+      ratioTwoWorkers: rounded(ratioTwoWorkers),
+      ratioTwoWorkersPlain: rounded(workers.plain),
+      ratioTwoWorkersByCpu: rounded(workers.byCpu),
+      cores: availableParallelism(),
+    },
+    tables: [
+      {
+        title: `GET of ${BODY_BYTES}-byte objects, one worker, 64 connections`,
+        columns: ['server', 'requests/s', 'of bare', 'by processor time', '304s/s', 'of bare', 'by processor time'],
+        rows: [
+          ['node:http', perSecond(standings, 'node:http', 'get'), 1, 1, undefined, undefined, undefined],
+          [
+            'freshet',
+            perSecond(standings, 'freshet', 'get'),
+            rounded(ratioToBareNode),
+            rounded(ratioByCpu),
+            perSecond(standings, 'freshet', 'notModified'),
+            rounded(ratioNotModified),
+            rounded(ratioNotModifiedByCpu),
+          ],
+        ],
+      },
+      {
+        title: 'Two workers against one',
+        columns: ['measured as', 'ratio'],
+        rows: [
+          ['requests per second, the load on the same processors', rounded(workers.plain)],
+          ['requests per second of processor time, times two', rounded(workers.byCpu)],
+        ],
+      },
+    ],
+    notes: hasCoreForLoad
+      ? []
+      : ['There are two processors: with two workers none is left for the load. The ratio by processor time counts.'],
+  }
+}
+
+function perSecond(standings: readonly Standing<Measure>[], name: string, measure: Measure): number {
+  return Math.round(1e9 / standings.find(standing => standing.name === name)!.medians[measure])
+}

@@ -1,0 +1,79 @@
+/** A server under load: a process of its own that says where it listens, and how much processor time it has used. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+
+export interface ServerProcess {
+  readonly url: string
+  /** Seconds of processor time that it and its worker processes have used. */
+  cpuSeconds(): number
+  stop(): Promise<void>
+}
+
+export interface ServerCommand {
+  readonly name: string
+  readonly args: readonly string[]
+  /** The processor it is to stay on; any, if undefined. */
+  readonly core?: number | undefined
+}
+
+const START_MS_MAX = 20_000
+/** `getconf CLK_TCK` on every Linux that Node runs on. */
+const TICKS_PER_SECOND = 100
+
+/** Starts `node ARGS` and waits for the first line with an http:// address in it. */
+export async function startServer({ name, args, core }: ServerCommand): Promise<ServerProcess> {
+  const command = [...(core === undefined ? [] : ['taskset', '-c', String(core)]), process.execPath, ...args]
+  const child = spawn(command[0]!, command.slice(1), { stdio: ['ignore', 'pipe', 'pipe'] })
+  let complaints = ''
+  child.stderr.setEncoding('utf8').on('data', text => {
+    complaints += text
+  })
+  try {
+    const url = await addressOf(child)
+    return { url, cpuSeconds: () => cpuSecondsOf(child.pid!), stop: () => stop(child) }
+  } catch (cause) {
+    await stop(child)
+    throw new Error(`${name} did not start: ${(cause as Error).message}\n${complaints}`, { cause })
+  }
+}
+
+async function addressOf(child: ChildProcess): Promise<string> {
+  const signal = AbortSignal.timeout(START_MS_MAX)
+  const ended = once(child, 'exit', { signal }).then(([code]) => {
+    throw new Error(`it ended with exit code ${code}`)
+  })
+  const address = new Promise<string>(resolve => {
+    for (const input of [child.stdout!, child.stderr!]) {
+      createInterface({ input }).on('line', line => {
+        const found = /http:\/\/[\w.]+:\d+/.exec(line)?.[0]
+        if (found) resolve(found.replace('localhost', '127.0.0.1'))
+      })
+    }
+  })
+  return Promise.race([address, ended])
+}
+
+/** Its own and its children's; those of Node are threads or direct children. */
+function cpuSecondsOf(pid: number): number {
+  const children = readdirSync(`/proc/${pid}/task`).flatMap(task =>
+    readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').split(' ').filter(Boolean),
+  )
+  return [String(pid), ...children].reduce((sum, each) => sum + ticksOf(each), 0) / TICKS_PER_SECOND
+}
+
+function ticksOf(pid: string): number {
+  // The fields after the command's name, which may itself hold blanks: user and system time are the 14th and 15th.
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)!.split(' ')
+  return Number(fields[11]) + Number(fields[12])
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const ended = once(child, 'exit')
+  child.kill('SIGTERM')
+  const impatience = setTimeout(() => child.kill('SIGKILL'), 5000)
+  await ended
+  clearTimeout(impatience)
+}

@@ -1,0 +1,57 @@
+/** Load from `wrk`: written in C, so that it needs a fraction of the processor time of what it measures. */
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { promisify } from 'node:util'
+import { UsageError } from '../../harness/usage-error.js'
+
+const WRK = '/usr/bin/wrk'
+const CONNECTIONS = 64
+
+export interface Load {
+  readonly url: string
+  /** A Lua script that says which requests to make. */
+  readonly script: string
+  readonly seconds: number
+  readonly core?: number | undefined
+}
+
+export function requireWrk(): void {
+  if (!existsSync(WRK))
+    throw new UsageError('This bench needs wrk to make its load. Install it: sudo apt-get install wrk')
+}
+
+/** Requests per second. Throws if any was answered with an error. */
+export async function requestsPerSecond({ url, script, seconds, core }: Load): Promise<number> {
+  const pinned = core === undefined ? [] : ['taskset', '-c', String(core)]
+  const options = ['-t', '1', '-c', String(CONNECTIONS), '-d', `${seconds}s`]
+  const [program, ...args] = [...pinned, WRK, ...options, '-s', script, url]
+  const { stdout } = await promisify(execFile)(program!, args)
+  const failures = /Non-2xx or 3xx responses: (\d+)|Socket errors: (.*)/.exec(stdout)
+  if (failures) throw new Error(`Requests to ${url} failed: ${failures[0]}`)
+  const rate = Number(/Requests\/sec:\s+([\d.]+)/.exec(stdout)?.[1])
+  if (!(rate > 0)) throw new Error(`wrk said nothing that can be read:\n${stdout}`)
+  return rate
+}
+
+/** Asks for the paths in turn. The requests are made once, so that the script costs next to nothing. */
+export function scriptFor(paths: readonly string[], headers: Readonly<Record<string, string>> = {}): string {
+  const table = Object.entries(headers).map(([name, value]) => `[${lua(name)}] = ${lua(value)}`)
+  return [
+    'local requests = {}',
+    'local next = 0',
+    'function init()',
+    `  local headers = { ${table.join(', ')} }`,
+    `  for _, path in ipairs({ ${paths.map(lua).join(', ')} }) do`,
+    '    requests[#requests + 1] = wrk.format("GET", path, headers)',
+    '  end',
+    'end',
+    'function request()',
+    '  next = next % #requests + 1',
+    '  return requests[next]',
+    'end',
+  ].join('\n')
+}
+
+function lua(text: string): string {
+  return JSON.stringify(text)
+}

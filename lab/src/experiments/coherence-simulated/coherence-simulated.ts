@@ -1,0 +1,127 @@
+/**
+ * What readers see through a tree of caches, by three ways of reading, in the simulator:
+ * - plain: as the web does;
+ * - revalidate: the thesis, 3.8. What the set of changes names is asked for with a revalidation;
+ * - freshet: what changed at position b is asked for as `?at=b`.
+ *
+ * Shared caches are of two kinds. Some ignore the wish for a revalidation, as Varnish and nginx do; some honour it, but
+ * join it to an older request under way, as Squid with collapsed forwarding does. Both serve past expiry and go back.
+ */
+import type { Experiment, ExperimentContext, ExperimentResult, Verdict } from '../../harness/experiment.js'
+import { formatPercent } from '../../harness/table.js'
+import { type CacheBehaviour, MIXES, type Mix, type Strategy } from '../../simulator/mix.js'
+import { type SimulationResult, simulate } from '../../simulator/simulate.js'
+
+const STRATEGIES: readonly Strategy[] = ['plain', 'revalidate', 'freshet']
+const KINDS = ['ignoring revalidations', 'honouring them'] as const
+
+interface Point {
+  readonly caches: (typeof KINDS)[number]
+  readonly strategy: Strategy
+  readonly reads: number
+  readonly staleReads: number
+  readonly hitShare: number
+  readonly originReadsPerWrite: number
+  readonly refused: number
+}
+
+export const coherenceSimulated: Experiment = {
+  name: 'coherence-simulated',
+  title: 'Reads through caches that misbehave: plain, with revalidation, and under URLs no stale copy can have',
+  source: 'Gessert and Bücklers 2012, section 3.8, and the measured behaviour of Varnish, nginx and Squid',
+  run: async context => toResult(measureAll(context)),
+}
+
+function measureAll({ quick, seed, progress }: ExperimentContext): Point[] {
+  const points: Point[] = []
+  for (const caches of KINDS) {
+    for (const strategy of STRATEGIES) {
+      progress(points.length, KINDS.length * STRATEGIES.length, `${strategy}, caches ${caches}`)
+      const mix = mixOf(caches, quick ? 60_000 : 600_000)
+      points.push({ caches, strategy, ...figuresOf(simulate({ mix, seed, strategy })) })
+    }
+  }
+  return points
+}
+
+function mixOf(caches: Point['caches'], durationMs: number): Mix {
+  const behaviour: Partial<CacheBehaviour> = { ignoresReload: caches === 'ignoring revalidations' }
+  const withBehaviour = (cache: CacheBehaviour) => ({ ...cache, ...behaviour })
+  const { forward, reverse, ...mix } = MIXES.worst
+  return { ...mix, forward: forward.map(withBehaviour), reverse: reverse.map(withBehaviour), durationMs }
+}
+
+function figuresOf({ reads, originReads, writes, refused, violationsBy }: SimulationResult) {
+  return {
+    reads,
+    staleReads: violationsBy.get('staleness') ?? 0,
+    hitShare: 1 - originReads / reads,
+    originReadsPerWrite: originReads / writes,
+    refused,
+  }
+}
+
+function toResult(points: readonly Point[]): ExperimentResult {
+  const rows = points.map(point => [
+    point.caches,
+    point.strategy,
+    point.reads,
+    point.staleReads,
+    formatPercent(point.staleReads / point.reads),
+    formatPercent(point.hitShare),
+    Number(point.originReadsPerWrite.toFixed(1)),
+    point.refused,
+  ])
+  const columns = ['caches', 'reads are', 'reads', 'stale', 'share', 'from caches', 'origin reads / write', 'refused']
+  return {
+    summary: { reads: points.reduce((sum, point) => sum + point.reads, 0) },
+    points,
+    tables: [{ title: 'Reads through three rows of caches', columns, rows }],
+    plots: [{ name: 'stale-reads', chart: staleChart(points) }],
+    verdicts: verdictsOf(points),
+  }
+}
+
+function staleChart(points: readonly Point[]): ExperimentResult['plots'][number]['chart'] {
+  return {
+    kind: 'bars',
+    title: 'Stale reads by way of reading',
+    subtitle: 'a read is stale if it misses what was committed longer ago than its mode allows',
+    y: { name: 'share of all reads', percent: true, min: 0 },
+    categories: KINDS.map(kind => `caches ${kind}`),
+    series: STRATEGIES.map(strategy => ({
+      name: strategy,
+      values: KINDS.map(kind => {
+        const { staleReads, reads } = pointOf(points, kind, strategy)
+        return staleReads / reads
+      }),
+    })),
+  }
+}
+
+function verdictsOf(points: readonly Point[]): Verdict[] {
+  const freshet = points.filter(({ strategy }) => strategy === 'freshet')
+  const ignored = pointOf(points, 'ignoring revalidations', 'revalidate')
+  const hits = freshet.map(({ hitShare }) => formatPercent(hitShare)).join(' and ')
+  return [
+    {
+      claim: 'no read under freshet is stale, whatever the caches do',
+      holds: freshet.every(({ staleReads }) => staleReads === 0),
+      detail: `0 of ${freshet.reduce((sum, { reads }) => sum + reads, 0)} expected, ${freshet.map(({ staleReads }) => staleReads).join(' and ')} found`,
+    },
+    {
+      claim: 'revalidating what changed does not help through caches that ignore it',
+      holds: ignored.staleReads > 0.01 * ignored.reads,
+      detail: `${formatPercent(ignored.staleReads / ignored.reads)} of the reads are stale`,
+    },
+    {
+      claim: 'caches answer most reads under freshet',
+      holds: freshet.every(({ hitShare }) => hitShare > 0.6),
+      detail: `${hits} of the reads`,
+    },
+  ]
+}
+
+function pointOf(points: readonly Point[], caches: Point['caches'], strategy: Strategy): Point {
+  return points.find(point => point.caches === caches && point.strategy === strategy)!
+}

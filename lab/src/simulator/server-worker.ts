@@ -1,0 +1,159 @@
+/**
+ * A server process: follows the log into a sketch of its own, late and at times of its own, but catches up before it
+ * answers for coherence. It forgets everything in a crash, except what the store remembers.
+ */
+import { createBloom, encodeBloom } from '@freshet/bloom'
+import { createSketch, Lifetimes, type Sketch } from '@freshet/core/coherence'
+import type { LogEntry } from '@freshet/core/store'
+import type { ChangeHash, CoherenceHead, Path, Position, SegmentRef } from '@freshet/protocol'
+import type { Random } from '../harness/random.js'
+import type { Agenda } from './agenda.js'
+import type { Mix, PlantedBug } from './mix.js'
+import type { Commit, TrueHistory } from './true-history.js'
+import type { Content, Reply, Request } from './wire.js'
+
+export const SEED = 0x5eedn
+const LOG = 'simulated'
+const NOTHING = encodeBloom(createBloom({ entriesMax: 1, falsePositiveRateMax: 0.001, seed: SEED }))
+
+export interface ServerWorkerOptions {
+  readonly name: string
+  readonly agenda: Agenda
+  readonly random: Random
+  readonly history: TrueHistory
+  readonly mix: Mix
+  readonly bug: PlantedBug | undefined
+}
+
+export class ServerWorker {
+  isUp = true
+  readonly #options: ServerWorkerOptions
+  #sketch: Sketch
+  #lifetimes: Lifetimes
+  #usedMs = -1
+  /** How many commits of the log it has read. */
+  #read = 0
+
+  constructor(options: ServerWorkerOptions) {
+    this.#options = options
+    this.#lifetimes = this.#createLifetimes()
+    this.#sketch = this.#createSketch()
+  }
+
+  get position(): Position {
+    return this.#sketch.position
+  }
+
+  get from(): Position {
+    return this.#sketch.from
+  }
+
+  /** After a crash. */
+  restart(): void {
+    const { history, bug } = this.#options
+    this.isUp = true
+    this.#usedMs = -1
+    this.#lifetimes = this.#createLifetimes()
+    this.#sketch = this.#createSketch()
+    this.#read = history.log.findIndex(({ position }) => position > this.#sketch.position)
+    if (this.#read === -1 || bug === 'sketch lost in a crash') this.#read = history.log.length
+    this.follow()
+    this.advance()
+  }
+
+  /** Reads the log as far as it is visible. */
+  follow(): void {
+    const { log } = this.#options.history
+    if (this.#read < log.length) this.#sketch.append(log.slice(this.#read).map(commit => this.#asLogged(commit)))
+    this.#read = log.length
+  }
+
+  advance(): void {
+    this.#usePromised()
+    this.#sketch.advance(this.#options.history.nowMs(), this.#windowMs())
+  }
+
+  answer({ target }: Request): Reply | undefined {
+    if (target.kind === 'object') return this.#readObject(target.path, target.at)
+    this.follow()
+    if (target.kind === 'segments') return this.#readSegments(target.refs)
+    if (this.#sketch.position < target.at) return undefined
+    return this.#reply({ kind: 'head', head: this.#head(target.after) }, 0, true)
+  }
+
+  /** The changes since, once it has caught up; undefined if they are not known one by one. */
+  changesAfter(after: Position): readonly ChangeHash[] | undefined {
+    this.follow()
+    return this.#sketch.changesAfter(after)
+  }
+
+  #readObject(path: Path, at: Position | undefined): Reply | undefined {
+    const { history, bug, random } = this.#options
+    this.#usePromised()
+    if (history.position < (at ?? 0)) return undefined
+    const lagMs = bug === 'old state under ?at=' && at !== undefined && random.float() < 0.2 ? 4000 : 0
+    const position = lagMs > 0 ? history.positionAt(this.#options.agenda.nowMs - lagMs) : history.position
+    const { changedAt, isAbsent } = history.stateAt(path, position)
+    // Some objects are given shorter lives than others.
+    const lifetimeMs = history.lifetimeMs * (changedAt % 3 === 0 ? 0.4 : 1)
+    const version = isAbsent ? undefined : changedAt
+    return this.#reply({ kind: 'object', version, position, changedAt }, lifetimeMs, isAbsent)
+  }
+
+  #readSegments(refs: readonly SegmentRef[]): Reply | undefined {
+    const isDropped = ({ to }: SegmentRef) => this.#options.bug === 'segment dropped' && to % 4 === 0
+    const filters = refs.map(ref => (isDropped(ref) ? NOTHING : this.#sketch.segment(ref)))
+    if (!filters.every(filter => filter !== undefined)) return undefined
+    return this.#reply({ kind: 'segments', filters }, this.#options.history.lifetimeMs, false)
+  }
+
+  #head(after: Position | undefined): CoherenceHead {
+    return { ...this.#sketch.head(after), log: LOG, timeMs: this.#options.history.nowMs() }
+  }
+
+  #reply(content: Content, lifetimeMs: number, isNoStore: boolean): Reply {
+    const { agenda, history, name } = this.#options
+    const dateMs = agenda.nowMs + history.wallErrorMs
+    return { lifetimeMs, isNoStore, ageMs: 0, dateMs, content, readMs: agenda.nowMs, servedBy: name }
+  }
+
+  #asLogged({ created, keys, position, timeMs }: Commit): LogEntry {
+    const isForgotten = this.#options.bug === 'creation is no change'
+    return { position, timeMs, keys: isForgotten ? keys.filter(key => !created.includes(key)) : keys }
+  }
+
+  /** What is promised from now on is on disk before it is. */
+  #usePromised(): void {
+    const { history } = this.#options
+    if (this.#usedMs === history.lifetimeMs) return
+    this.#usedMs = history.lifetimeMs
+    history.remembered = this.#lifetimes.use(history.lifetimeMs, history.nowMs()) ?? history.remembered
+  }
+
+  #windowMs(): number {
+    const { history, mix, bug } = this.#options
+    const windowMs = this.#lifetimes.windowMs(history.nowMs())
+    if (bug === 'window too short') return windowMs - history.lifetimeMs
+    if (bug === 'lowering forgets the promise') return history.lifetimeMs + mix.responseMsMax + mix.slackMs
+    if (bug === 'raising forgets the window') {
+      return Math.min(windowMs, mix.lifetimeMs + mix.responseMsMax + mix.slackMs)
+    }
+    return windowMs
+  }
+
+  #createLifetimes(): Lifetimes {
+    const { history, mix } = this.#options
+    return new Lifetimes({
+      ...(history.remembered && { remembered: history.remembered }),
+      nowMs: history.nowMs(),
+      responseMsMax: mix.responseMsMax,
+      slackMs: mix.slackMs,
+    })
+  }
+
+  #createSketch(): Sketch {
+    const { history, bug } = this.#options
+    const from = bug === 'sketch lost in a crash' ? history.position : history.trimmedTo
+    return createSketch({ seed: SEED, from, windowMs: this.#windowMs() })
+  }
+}

@@ -1,0 +1,66 @@
+import { describe, expect, it } from 'vitest'
+import { drawMix, MIXES, type Mix } from './mix.js'
+import { type SimulationResult, simulate } from './simulate.js'
+
+interface Run {
+  readonly mix: Mix
+  readonly seed: number
+}
+
+function run({ name, durationMs, ...mix }: Mix, seed: number, share = 1): Run {
+  return { mix: { ...mix, name, durationMs: durationMs * share }, seed }
+}
+
+const RUNS: readonly Run[] = [
+  run(MIXES.tame, 1, 0.4),
+  run(MIXES.worst, 1),
+  run(MIXES.worst, 2, 0.6),
+  run(MIXES.blind, 3, 0.8),
+  run(MIXES.blind, 4, 0.5),
+  run(MIXES.short, 5, 0.3),
+  run(MIXES.busy, 6, 0.6),
+  run(MIXES['hidden age'], 7, 0.5),
+  run(MIXES['cached heads'], 8, 0.5),
+  run(drawMix(9), 9),
+  run(drawMix(10), 10),
+]
+
+const results = new Map<Run, SimulationResult>()
+
+function resultOf(each: Run): SimulationResult {
+  const result = results.get(each) ?? simulate(each)
+  results.set(each, result)
+  return result
+}
+
+describe('no read is older than promised', () => {
+  it.each(RUNS.map(each => [each.mix.name, each.seed, each] as const))(
+    'in the mix "%s" from seed %i',
+    (_, seed, each) => {
+      const result = resultOf(each)
+      expect(result.violations, result.trace).toBe(0)
+      expect(result.seed).toBe(seed)
+      expect(result.reads).toBeGreaterThan(10_000)
+      // While all servers are down, what no cache has cannot be read.
+      expect(result.failed / result.reads).toBeLessThan(0.05)
+    },
+  )
+
+  it('in a million reads, of which caches answered most', () => {
+    const all = RUNS.map(resultOf)
+    const sum = (count: (result: SimulationResult) => number) => all.reduce((total, each) => total + count(each), 0)
+    const reads = sum(result => result.reads)
+    const hitShare = 1 - sum(result => result.originReads) / reads
+    const figures = { reads, hitShare, refused: sum(result => result.refused), heads: sum(result => result.heads) }
+    process.stdout.write(`simulated: ${JSON.stringify(figures)}\n`)
+    expect(reads).toBeGreaterThan(1_000_000)
+    expect(hitShare).toBeGreaterThan(0.65)
+    expect(1 - resultOf(RUNS[1]!).originReads / resultOf(RUNS[1]!).reads).toBeGreaterThan(0.75)
+  })
+})
+
+it('a run is a function of its seed', () => {
+  const mix = { ...MIXES.worst, durationMs: 30_000 }
+  expect(simulate({ mix, seed: 5 })).toEqual(simulate({ mix, seed: 5 }))
+  expect(simulate({ mix, seed: 5 })).not.toEqual(simulate({ mix, seed: 6 }))
+})

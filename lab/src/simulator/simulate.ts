@@ -1,0 +1,284 @@
+/**
+ * The coherence argument put to the test: a store, servers, a tree of caches that misbehave, writers, and readers with
+ * real sessions, all in simulated time and from one seed. See `mix.ts` for what goes wrong and `checker.ts` for what must
+ * hold all the same.
+ *
+ *     readers -- browser -- forward 0 -- reverse 0 -- any worker -- store
+ *                        \- forward 1 -- reverse 1 -/
+ *                        \-------------- reverse 0, 1 or a worker
+ */
+import type { ReadMode } from '@freshet/core/coherence'
+import { bucketOfKey, type Key, type Path, pathOfKey } from '@freshet/protocol'
+import { createRandom, type Random } from '../harness/random.js'
+import { Agenda } from './agenda.js'
+import { Checker, type Promised } from './checker.js'
+import { startFaults } from './faults.js'
+import type { CacheBehaviour, Mix, PlantedBug, Strategy } from './mix.js'
+import { Network } from './network.js'
+import { Reader } from './reader.js'
+import { ServerWorker } from './server-worker.js'
+import { TrueHistory } from './true-history.js'
+import { WebCache } from './web-cache.js'
+import type { Upstream } from './wire.js'
+
+const BUCKETS = 12
+const OBJECTS_PER_BUCKET = 20
+const HOT_SHARE = 0.5
+const EVENT_INTERVAL_MS = 500
+const SLICE_MS = 5000
+
+export interface SimulationOptions {
+  readonly seed: number
+  readonly mix: Mix
+  readonly bug?: PlantedBug
+  /** Default freshet; with the others, violations are what one pays. */
+  readonly strategy?: Strategy
+  /** Ends at the first violation, or soon after. */
+  readonly stopsEarly?: boolean
+}
+
+export interface SimulationResult {
+  readonly seed: number
+  readonly reads: number
+  /** Reads of objects that a server had to answer; the others came out of caches. */
+  readonly originReads: number
+  readonly heads: number
+  readonly writes: number
+  /** Reads that got no answer in time, and answers that sessions refused. */
+  readonly failed: number
+  readonly refused: number
+  readonly violations: number
+  readonly violationsBy: ReadonlyMap<Promised, number>
+  /** The first violation, with all that is needed to find it again. */
+  readonly trace: string | undefined
+}
+
+export function simulate(options: SimulationOptions): SimulationResult {
+  const world = new World(options)
+  return world.run()
+}
+
+class World {
+  readonly agenda = new Agenda()
+  readonly history: TrueHistory
+  readonly checker: Checker
+  readonly workers: readonly ServerWorker[]
+  readonly readers: readonly Reader[]
+  readonly #options: SimulationOptions
+  readonly #mix: Mix
+  readonly #random: Random
+  readonly #network: Network
+  #originReads = 0
+  #writes = 0
+
+  constructor(options: SimulationOptions) {
+    const { seed, mix, bug } = options
+    this.#options = options
+    this.#mix = mix
+    this.#random = createRandom(seed)
+    this.history = new TrueHistory(this.agenda, mix.lifetimeMs)
+    this.history.clockFollowsWall = bug === 'store clock follows the wall'
+    this.checker = new Checker(this.history, mix.checksStaleness)
+    const { agenda, history } = this
+    this.#network = new Network({ ...mix, agenda, random: this.#random.fork('network') })
+    this.workers = Array.from({ length: mix.workers }, (_, i) => {
+      return new ServerWorker({ name: `worker ${i}`, agenda, random: this.#random.fork(`w${i}`), history, mix, bug })
+    })
+    this.readers = this.#createReaders()
+  }
+
+  run(): SimulationResult {
+    this.#write(Math.ceil(BUCKETS * OBJECTS_PER_BUCKET * 0.8))
+    this.workers.forEach((worker, i) => {
+      this.#every(700 + 900 * i, () => worker.isUp && worker.follow())
+      this.#every(400 + 1700 * i, () => worker.isUp && worker.advance())
+    })
+    this.#every(10_000, () => this.#trim())
+    this.#writeOn()
+    if (this.#mix.hasFaults) startFaults({ ...this, mix: this.#mix, random: this.#random.fork('faults') })
+    this.readers.forEach((reader, i) => {
+      this.#live(reader, this.#random.fork(`life ${i}`))
+      if (i % 3 === 0) this.#live(reader, this.#random.fork(`second life ${i}`))
+      if (i % 2 === 0) this.#pushTo(reader, this.#random.fork(`events ${i}`))
+    })
+    for (let timeMs = 0; timeMs < this.#mix.durationMs; timeMs += SLICE_MS) {
+      this.agenda.runUntil(Math.min(timeMs + SLICE_MS, this.#mix.durationMs))
+      if (this.#options.stopsEarly && this.checker.first) break
+    }
+    return this.#result()
+  }
+
+  #createReaders(): Reader[] {
+    const origin = this.#network.to(this.#origin())
+    const reverse = this.#mix.reverse.map((behaviour, i) => this.#cache(`reverse ${i}`, behaviour, origin))
+    const forward = this.#mix.forward.map((behaviour, i) =>
+      this.#cache(`forward ${i}`, behaviour, this.#network.to(reverse[i % reverse.length]!)),
+    )
+    const doors = [...forward, ...reverse, ...forward, ...reverse, ...forward].map(cache => this.#network.to(cache))
+    doors.push(origin)
+    return Array.from({ length: this.#mix.readers }, (_, i) => {
+      const door = doors[i % doors.length]!
+      const random = this.#random.fork(`reader ${i}`)
+      const upstream = i % 7 === 0 ? door : this.#cache(`browser ${i}`, this.#mix.browser, door)
+      const stalenessMs = random.pick([300, 1000, 5000, 20_000])
+      const clockErrorMs = random.float() * 1e7 - 5e6
+      const { agenda, checker } = this
+      const { bug, strategy = 'freshet' } = this.#options
+      return new Reader({
+        name: `reader ${i}`,
+        stalenessMs,
+        clockErrorMs,
+        agenda,
+        checker,
+        upstream,
+        bug,
+        strategy,
+      })
+    })
+  }
+
+  #cache(name: string, behaviour: CacheBehaviour, upstream: Upstream): WebCache {
+    return new WebCache({ name, behaviour, upstream, agenda: this.agenda, random: this.#random.fork(name) })
+  }
+
+  /** Any worker that is up answers; the time until then is spent before it reads the store. */
+  #origin(): Upstream {
+    return {
+      fetch: (request, done) => {
+        const up = this.workers.filter(worker => worker.isUp)
+        if (up.length === 0) return done(undefined)
+        if (request.target.kind === 'object') this.#originReads++
+        done(this.#random.pick(up).answer(request))
+      },
+      passWrite: () => {},
+    }
+  }
+
+  #every(periodMs: number, action: () => unknown): void {
+    this.agenda.after(periodMs, () => {
+      action()
+      this.#every(periodMs, action)
+    })
+  }
+
+  #trim(): void {
+    const worker = this.workers.find(({ isUp }) => isUp)
+    if (worker) this.history.trimmedTo = Math.max(this.history.trimmedTo, worker.from)
+  }
+
+  /** One thing after the other, for ever: mostly reads. */
+  #live(reader: Reader, random: Random): void {
+    const next = () =>
+      this.agenda.after(random.exponential(1 / this.#mix.thinkMs), () => this.#act(reader, random, next))
+    next()
+  }
+
+  #act(reader: Reader, random: Random, next: () => void): void {
+    const chance = random.float()
+    if (chance < 0.001) reader.continueFrom(random.pick(this.readers))
+    if (chance > 0.9995) this.#sleep(reader, random, next)
+    else if (chance > 0.994) this.#writeAs(reader, random, next)
+    else reader.read(this.#pickPath(reader, random), pickMode(random), next)
+  }
+
+  /** Often the same again: only then can a reader see time go back. */
+  #pickPath(reader: Reader, random: Random): Path {
+    if (reader.lastPath !== undefined && random.float() < 0.3) return reader.lastPath
+    const key = this.#pickKey(random)
+    return pathOfKey(random.float() < 0.1 ? bucketOfKey(key) : key)
+  }
+
+  #sleep(reader: Reader, random: Random, next: () => void): void {
+    reader.isAsleep = true
+    this.agenda.after(random.float() * 2.5 * (this.#mix.lifetimeMs + this.#mix.slackMs), () => {
+      reader.isAsleep = false
+      next()
+    })
+  }
+
+  #pickKey(random: Random): Key {
+    const bucket = random.below(BUCKETS)
+    const isHot = random.float() < HOT_SHARE
+    return `shop/b${bucket}/${isHot ? random.below(2) : random.below(OBJECTS_PER_BUCKET)}`
+  }
+
+  /** A write through the reader's caches; the reply may be lost, and then the reader does not know of his write. */
+  #writeAs(reader: Reader, random: Random, next: () => void): void {
+    const key = this.#pickKey(random)
+    reader.passWrite(pathOfKey(key))
+    this.agenda.after(this.#network.delayMs(), () => {
+      if (!this.workers.some(({ isUp }) => isUp)) return next()
+      this.#commit(key, random, position => {
+        if (this.#network.isLost()) return next()
+        this.agenda.after(this.#network.delayMs(), () => {
+          const paths: Path[] = [pathOfKey(key), pathOfKey(bucketOfKey(key))]
+          for (const path of paths) reader.wrote(path, position)
+          next()
+        })
+      })
+    })
+  }
+
+  #commit(key: Key, random: Random, done: (position: number) => void): void {
+    this.#writes++
+    const { isAbsent } = this.history.state(pathOfKey(key))
+    const isDelete = !isAbsent && random.float() < 0.3
+    this.history.commit(key, isDelete, random.float() * this.#mix.commitMsMax, random.below(3), done)
+  }
+
+  #write(count: number): void {
+    for (let i = 0; i < count; i++) this.#commit(this.#pickKey(this.#random), this.#random, () => {})
+  }
+
+  #writeOn(): void {
+    this.agenda.after(this.#random.exponential(this.#mix.writesPerSecond / 1000), () => {
+      if (this.workers.some(({ isUp }) => isUp)) this.#write(1)
+      this.#writeOn()
+    })
+  }
+
+  /** Server-sent events from one worker, in order, some lost; from another when that one is down. */
+  #pushTo(reader: Reader, random: Random): void {
+    let worker = random.pick(this.workers)
+    let sent = worker.position
+    this.#every(EVENT_INTERVAL_MS, () => {
+      if (!worker.isUp || random.float() < 0.002) {
+        worker = random.pick(this.workers)
+        sent = worker.position
+      }
+      if (!worker.isUp) return
+      const from = sent
+      const changes = worker.changesAfter(from)
+      sent = worker.position
+      if (!changes || random.float() < 0.01) return
+      const event = { from, to: sent, timeMs: 0, changes }
+      const madeMs = this.agenda.nowMs
+      this.agenda.after(1 + 300 * random.float(), () => reader.push(event, madeMs, 50 * random.float()))
+    })
+  }
+
+  #result(): SimulationResult {
+    const { seed, mix, bug } = this.#options
+    const { first, reads, violationCount, violations } = this.checker
+    const sum = (count: (reader: Reader) => number) => this.readers.reduce((total, reader) => total + count(reader), 0)
+    return {
+      seed,
+      reads,
+      originReads: this.#originReads,
+      heads: sum(reader => reader.heads),
+      writes: this.#writes,
+      failed: sum(reader => reader.failed),
+      refused: sum(reader => reader.refused),
+      violations: violationCount,
+      violationsBy: violations,
+      trace: first && `seed ${seed}, mix ${mix.name}${bug ? `, planted: ${bug}` : ''}\n${first.trace}`,
+    }
+  }
+}
+
+function pickMode(random: Random): ReadMode {
+  const chance = random.float()
+  if (chance < 0.1) return 'any'
+  if (chance < 0.17) return 'current'
+  return chance < 0.3 ? { withinMs: random.below(10_000) } : 'session'
+}

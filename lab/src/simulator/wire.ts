@@ -1,0 +1,54 @@
+/** What travels in the simulated network. Fields marked as truth are for the checker; no reader or cache looks at them. */
+import type { CoherenceHead, Path, Position, SegmentRef, Version } from '@freshet/protocol'
+
+export type Target =
+  | { readonly kind: 'object'; readonly path: Path; readonly at: Position | undefined }
+  | { readonly kind: 'head'; readonly after: Position | undefined; readonly at: Position }
+  | { readonly kind: 'segments'; readonly refs: readonly SegmentRef[] }
+
+export interface Request {
+  readonly target: Target
+  /** What caches keep copies by. */
+  readonly url: string
+  /** The client asks caches to stand aside. Some do. */
+  readonly isReload: boolean
+}
+
+export interface Reply {
+  /** What the origin says a copy may live; with `isNoStore`, what a cache that does not care takes. */
+  readonly lifetimeMs: number
+  readonly isNoStore: boolean
+  /** The Age header, in whole seconds as milliseconds. */
+  readonly ageMs: number
+  /** The Date header: the origin's wall clock. */
+  readonly dateMs: number
+  readonly content: Content
+  /** Truth: when it was read from the store, and who served it. */
+  readonly readMs: number
+  readonly servedBy: string
+}
+
+export type Content =
+  | {
+      readonly kind: 'object'
+      readonly version: Version | undefined
+      /** Undefined once a cache has removed the header. */
+      readonly position: Position | undefined
+      /** Truth: the position of the change that this is the result of; 0 for what never was. */
+      readonly changedAt: Position
+    }
+  | { readonly kind: 'head'; readonly head: CoherenceHead }
+  | { readonly kind: 'segments'; readonly filters: readonly Uint8Array[] }
+
+/** Undefined: no answer came, or a refusal. */
+export type Done = (reply: Reply | undefined) => void
+
+export interface Upstream {
+  fetch(request: Request, done: Done): void
+  /** A write passes through on its way. */
+  passWrite(path: Path): void
+}
+
+export function objectRequest(path: Path, at: Position | undefined, isReload: boolean): Request {
+  return { target: { kind: 'object', path, at }, url: at === undefined ? path : `${path}?at=${at}`, isReload }
+}
