@@ -6,6 +6,7 @@ import { createPessimisticClock } from './clock/pessimistic-clock.js'
 import type { Fetch } from './http/transport.js'
 import { checkMode } from './reading/read-options.js'
 import type { ReadEvent } from './reading/served.js'
+import { completeRecord, type RecordOption, type RecordOptions } from './recording/record-options.js'
 
 export interface ConnectOptions {
   /** How many milliseconds others' writes may take to be seen by reads of mode 'session'. Own writes take none. */
@@ -24,6 +25,8 @@ export interface ConnectOptions {
   readonly memoryBytesMax?: number
   /** Called after every read: where it was answered, and how fast. It must not throw. */
   readonly onRead?: (event: ReadEvent) => void
+  /** Takes lines that tell what was read and written, without the values: `freshet check` finds every broken promise. */
+  readonly record?: RecordOption
   /** Instead of the platform's. */
   readonly fetch?: Fetch
   /** Milliseconds that never go back, and never slower than real time. */
@@ -32,7 +35,10 @@ export interface ConnectOptions {
   readonly random?: () => number
 }
 
-export type Settings = Required<Omit<ConnectOptions, 'token' | 'onRead'>> & Pick<ConnectOptions, 'token' | 'onRead'>
+type Optional = 'token' | 'onRead' | 'record'
+
+export type Settings = Required<Omit<ConnectOptions, Optional>> &
+  Pick<ConnectOptions, 'token' | 'onRead'> & { readonly record: RecordOptions | undefined }
 
 /** Node has no cache in its fetch; browsers do. */
 export const HAS_BROWSER_CACHE: boolean =
@@ -42,7 +48,7 @@ const REFRESH = ['on-demand', 'poll', 'push']
 
 /** Throws OPTIONS_INVALID. */
 export function completeOptions(given: ConnectOptions): Settings {
-  const defaults: Omit<Settings, 'token' | 'onRead'> = {
+  const defaults: Omit<Settings, Optional> = {
     staleness: 1_000,
     read: 'session',
     refresh: 'on-demand',
@@ -54,8 +60,9 @@ export function completeOptions(given: ConnectOptions): Settings {
     clock: createPessimisticClock(),
     random: Math.random,
   }
-  checkNames(given, [...Object.keys(defaults), 'token', 'onRead'])
-  const settings = { ...defaults, ...withoutUndefined(given) }
+  checkNames(given, [...Object.keys(defaults), 'token', 'onRead', 'record'])
+  const record = given.record === undefined ? undefined : completeRecord(given.record)
+  const settings = { ...defaults, ...withoutUndefined(given), record }
   checkNumber('staleness', settings.staleness, 0)
   checkNumber('timeoutMs', settings.timeoutMs, 1)
   checkNumber('retriesMax', settings.retriesMax, 0)

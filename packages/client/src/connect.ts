@@ -6,6 +6,8 @@ import { Database } from './database.js'
 import { Transport } from './http/transport.js'
 import { MemoryCache } from './reading/memory-cache.js'
 import { Reader } from './reading/reader.js'
+import { createRecordId, processClock } from './recording/record-clock.js'
+import { SessionRecorder, type SessionRecorderOptions } from './recording/session-recorder.js'
 import { BackgroundRefresh } from './session/background-refresh.js'
 import { DatabaseSession } from './session/database-session.js'
 import { Refresher } from './session/refresher.js'
@@ -31,20 +33,38 @@ export async function connect(url: string, options: ConnectOptions = {}): Promis
   })
   const shared = { session, transport, clock, serverClock, policy, timeoutMs, closed }
   const refresher = new Refresher(shared)
-  const writer = new Writer({ ...shared, memory })
+  const recorder = createRecorder(settings, { session, transport, closed })
+  const writer = new Writer({ ...shared, memory, recorder })
   const { onRead } = settings
-  const reader = new Reader({ ...shared, refresher, memory, read, onRead, hasBrowserCache: HAS_BROWSER_CACHE })
+  const reader = new Reader({
+    ...shared,
+    refresher,
+    memory,
+    read,
+    onRead,
+    recorder,
+    hasBrowserCache: HAS_BROWSER_CACHE,
+  })
   await refresher.refresh(closed)
+  await recorder?.start()
   const background = new BackgroundRefresh({ ...shared, refresher, lastReadMs: () => reader.lastReadMs })
   if (settings.refresh === 'poll') void background.poll()
   if (settings.refresh === 'push') void background.push()
-  const databaseSession = new DatabaseSession({ tracked: session, refresher, read, timeoutMs, closed })
+  const databaseSession = new DatabaseSession({ tracked: session, refresher, read, recorder, timeoutMs, closed })
   return new Database({ reader, writer }, databaseSession, () => controller.abort(closedByCaller()))
 }
 
 function createSession({ staleness, token }: Settings, onAnotherLog: () => void): TrackedSession {
   const options = { stalenessMs: staleness, ...(token === undefined ? {} : { token }) }
   return new TrackedSession(options, onAnotherLog)
+}
+
+function createRecorder(
+  { record, token }: Settings,
+  parts: Pick<SessionRecorderOptions, 'session' | 'transport' | 'closed'>,
+): SessionRecorder | undefined {
+  if (record === undefined) return undefined
+  return new SessionRecorder({ ...parts, record, token, clock: processClock(), id: createRecordId() })
 }
 
 function closedByCaller(): FreshetError {

@@ -144,7 +144,8 @@ export abstract class Bucket<Value, Input> {
   ): Promise<WriteAnswer> {
     const { body, contentType } = this.encode(input, options.contentType)
     const request = { method: 'POST', target: this.path, headers: { 'content-type': contentType }, body } as const
-    const write = { request, paths: [this.path], isConditional: false }
+    const createdPath = (id: string) => this.pathOf(id)
+    const write = { request, paths: [this.path], createdPath, isConditional: false }
     const answer = await this.#parts.writer.write<WriteAnswer>(write, options)
     this.#parts.reader.show(this.pathOf(answer.id), answer.version)
     return answer
@@ -185,7 +186,8 @@ export abstract class Bucket<Value, Input> {
     const headers = { ...conditionOf(options), ...(contentType === undefined ? {} : { 'content-type': contentType }) }
     const request = { method, target: path, headers, ...(body === undefined ? {} : { body }) }
     const isConditional = options.ifVersion !== undefined
-    return this.#parts.writer.write({ request, paths: [path, this.path], isConditional }, options)
+    const deleted = method === 'DELETE' ? [path] : []
+    return this.#parts.writer.write({ request, paths: [path, this.path], deleted, isConditional }, options)
   }
 
   #decode(id: string, result: ReadResult): Value | undefined {
@@ -203,8 +205,13 @@ export abstract class Bucket<Value, Input> {
     return ids.map((id, i) => [id, this.#takeItem(id, items[i], result)])
   }
 
-  #takeItem(id: string, item: ListItem | undefined, { served }: ReadResult): Value | undefined {
-    if (item === undefined || item.version === 0) return undefined
+  #takeItem(id: string, item: ListItem | undefined, result: ReadResult): Value | undefined {
+    const { served, position } = result
+    this.#parts.reader.recordItem(this.pathOf(id), item?.version ?? 0, result)
+    if (item === undefined || item.version === 0) {
+      this.#parts.reader.show(this.pathOf(id), position)
+      return undefined
+    }
     const { version } = item
     this.#parts.reader.show(this.pathOf(id), version)
     return this.decodeItem(item.value, { id, version, served: { ...served, version } })
@@ -223,7 +230,12 @@ export abstract class Bucket<Value, Input> {
     const { reader } = this.#parts
     const result = reader.fromMemory(request, options) ?? (await reader.read(request, options))
     const page = readPage(result)
-    for (const { id, version } of page.items) reader.show(this.pathOf(id), version)
+    for (const { id, version } of page.items) {
+      const path = this.pathOf(id)
+      reader.show(path, version)
+      reader.recordItem(path, version, result)
+    }
+    reader.showList(result.served.version ?? result.position)
     return { page, result }
   }
 

@@ -7,12 +7,13 @@
  * a URL that no such copy can have. If that does not help either, the read fails rather than lie.
  */
 import type { ReadMode } from '@freshet/core/coherence'
-import { FreshetError, type Path, type Position } from '@freshet/protocol'
+import { FreshetError, type Path, type Position, type Version } from '@freshet/protocol'
 import type { Clock } from '../clock/pessimistic-clock.js'
 import { isPassing, type RetryPolicy, retry } from '../http/back-off.js'
 import { Deadline } from '../http/deadline.js'
 import { SharedFlights } from '../http/shared-flights.js'
 import type { Request, Transport } from '../http/transport.js'
+import type { BegunOperation, EndedRead, SessionRecorder } from '../recording/session-recorder.js'
 import type { Refresher } from '../session/refresher.js'
 import type { TrackedSession } from '../session/tracked-session.js'
 import type { Copy, MemoryCache } from './memory-cache.js'
@@ -28,6 +29,8 @@ export interface ReadResult {
   /** The state it was read from includes this position. */
   readonly position: Position
   readonly served: Served
+  /** When it began and ended, if that is being recorded. */
+  readonly recorded?: EndedRead
 }
 
 export interface ReaderOptions {
@@ -41,6 +44,7 @@ export interface ReaderOptions {
   readonly read: ReadMode
   readonly hasBrowserCache: boolean
   readonly onRead: ((event: ReadEvent) => void) | undefined
+  readonly recorder: SessionRecorder | undefined
   readonly closed: AbortSignal
 }
 
@@ -61,16 +65,18 @@ export class Reader {
 
   /** What this process has, if that will do; without waiting for anything. */
   fromMemory(request: ReadRequest, { read, signal }: ReadOptions): ReadResult | undefined {
-    const { memory, clock, closed } = this.#options
+    const { memory, clock, closed, recorder } = this.#options
     if (memory === undefined || closed.aborted || signal?.aborted) return undefined
+    const begun = recorder?.begin()
     const beganAtMs = clock()
     const mode = read === undefined ? this.#options.read : checkMode(read)
     if (this.#session.core.needsRefresh(mode, beganAtMs)) return undefined
     this.lastReadMs = beganAtMs
-    return this.#keptCopy(request, mode, beganAtMs)
+    return this.#record(request, mode, begun, this.#keptCopy(request, mode, beganAtMs))
   }
 
   async read(request: ReadRequest, options: ReadOptions): Promise<ReadResult> {
+    const begun = this.#options.recorder?.begin()
     const beganAtMs = this.#options.clock()
     this.lastReadMs = beganAtMs
     const mode = checkMode(options.read ?? this.#options.read)
@@ -82,17 +88,41 @@ export class Reader {
     for (const path of request.sketchPaths) this.#overlapping.begin(path)
     try {
       deadline.signal.throwIfAborted()
-      return await this.#fetch(request, mode, beganAtMs, deadline.signal)
+      const result = await this.#fetch(request, mode, beganAtMs, deadline.signal)
+      return this.#record(request, mode, begun, result)
     } finally {
       for (const path of request.sketchPaths) this.#overlapping.end(path)
       deadline.end()
     }
   }
 
-  /** Takes note that an object was shown in this version, as part of a list. */
+  /** Takes note that an object was shown in this version, or absent at this position, as part of a list. */
   show(path: Path, version: Position): void {
     this.#session.accepts(path, undefined, 'any', { version, position: undefined })
     this.#overlapping.show(path, version)
+  }
+
+  /** Takes note that a list was shown in this version: also what it does not have was shown not to be there. */
+  showList(version: Version): void {
+    this.#session.core.sawList(version)
+  }
+
+  /** Records an object that was part of what was read; version 0 if it was not there. */
+  recordItem(path: Path, version: Version, { recorded }: ReadResult): void {
+    if (recorded !== undefined) this.#options.recorder?.readItem(path, version, recorded)
+  }
+
+  #record<Result extends ReadResult | undefined>(
+    { path, hasVersion }: ReadRequest,
+    mode: ReadMode,
+    begun: BegunOperation | undefined,
+    result: Result,
+  ): Result {
+    const { recorder } = this.#options
+    if (recorder === undefined || begun === undefined || result === undefined) return result
+    const recorded = recorder.endRead(begun, mode, result)
+    if (hasVersion) recorder.read(path, result.served.version ?? 0, recorded)
+    return { ...result, recorded }
   }
 
   async #fetch(request: ReadRequest, mode: ReadMode, beganAtMs: number, signal: AbortSignal): Promise<ReadResult> {
@@ -124,7 +154,7 @@ export class Reader {
       const answer = await this.#ask(request, target, WAYS[way]!, signal)
       // The server has got another store meanwhile: who knows which of them this is of.
       if (log !== this.#session.core.log) continue
-      if (!this.#session.accepts(request.path, at, mode, answer)) way++
+      if (!this.#accepts(request, at, mode, answer)) way++
       // Somebody was shown a later state meanwhile: ask again in the same way, for that one.
       else if (mode === 'any' || this.#includes(answer, at, this.#shown(request))) {
         return this.#finish(request, mode, beganAtMs, { answer, at, target })
@@ -138,6 +168,13 @@ export class Reader {
     const needed = Math.max(this.#session.at(request.sketchPaths, mode) ?? 0, this.#shown(request))
     const at = way === 'no-store' ? Math.max(needed, this.#session.core.position) : needed
     return at === 0 ? undefined : at
+  }
+
+  #accepts(request: ReadRequest, at: Position | undefined, mode: ReadMode, answer: ReadAnswer): boolean {
+    const { path, sketchPaths, hasVersion } = request
+    if (hasVersion) return this.#session.accepts(path, at, mode, answer)
+    // Some objects of a bucket: what else of the bucket was shown, or written, has nothing to do with them.
+    return this.#session.acceptsAll(sketchPaths, at, mode, answer)
   }
 
   #shown(request: ReadRequest): Position {
@@ -166,12 +203,12 @@ export class Reader {
     beganAtMs: number,
     { answer, at, target }: { answer: ReadAnswer; at: Position | undefined; target: string },
   ): ReadResult {
-    const { transport, hasBrowserCache, clock, memory, onRead } = this.#options
+    const { transport, hasBrowserCache, clock, memory, onRead, recorder } = this.#options
     const { version, ageS } = answer
     const position = Math.max(version ?? 0, answer.position ?? 0, at ?? 0)
     const copy = { ...answer, position, isPositionKnown: answer.position !== undefined }
     if (answer.freshUntilMs > clock()) memory?.set(request.name, copy)
-    const looksUp = onRead !== undefined && hasBrowserCache
+    const looksUp = (onRead !== undefined || recorder !== undefined) && hasBrowserCache
     const from = hasBrowserCache && !looksUp ? fromAge(ageS) : servedFrom(transport.base + target, ageS, looksUp)
     return this.#tell(request, mode, beganAtMs, copy, { from, ageS, at, version })
   }

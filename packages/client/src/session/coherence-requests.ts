@@ -48,6 +48,6 @@ function notFreshet(url: string, { status, headers, body }: Reply<string>): Fres
 }
 
 /** 64 random bits. */
-function createNonce(): string {
+export function createNonce(): string {
   return [...crypto.getRandomValues(new Uint32Array(2))].map(word => word.toString(16).padStart(8, '0')).join('')
 }

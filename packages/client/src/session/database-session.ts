@@ -2,6 +2,7 @@
 import type { ReadMode } from '@freshet/core/coherence'
 import type { Position } from '@freshet/protocol'
 import { Deadline } from '../http/deadline.js'
+import type { SessionRecorder } from '../recording/session-recorder.js'
 import type { Refresher } from './refresher.js'
 import type { TrackedSession } from './tracked-session.js'
 
@@ -9,6 +10,7 @@ export interface DatabaseSessionOptions {
   readonly tracked: TrackedSession
   readonly refresher: Refresher
   readonly read: ReadMode
+  readonly recorder: SessionRecorder | undefined
   readonly timeoutMs: number
   readonly closed: AbortSignal
 }
@@ -30,7 +32,9 @@ export class DatabaseSession {
    * older. It is no secret and gives no rights. Take it when you hand it on, since it changes with every write.
    */
   get token(): string {
-    return this.#options.tracked.core.token
+    const { token } = this.#options.tracked.core
+    this.#options.recorder?.handedOn(token)
+    return token
   }
 
   /** How reads are done that do not say otherwise. */

@@ -49,6 +49,13 @@ export class TrackedSession {
     return true
   }
 
+  /** The same for one answer about several objects. */
+  acceptsAll(paths: readonly Path[], at: Position | undefined, mode: ReadMode, { position }: Answer): boolean {
+    if (!this.core.acceptsAll(paths, at, position, mode)) return false
+    this.saw(position ?? 0)
+    return true
+  }
+
   /** What a read of an object has shown, no later list of its bucket may deny. */
   #showToLists(path: Path, shown: Position): void {
     if (shown <= this.core.position) return

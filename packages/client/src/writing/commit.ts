@@ -51,6 +51,7 @@ export function commitOf(parts: readonly CommitPart[], reads: readonly CommitRea
       body: JSON.stringify(body),
     },
     paths: [...new Set([...written, ...buckets])],
+    deleted: parts.filter(part => 'delete' in part).map(pathOf),
     // Done twice, the second would find the version changed by the first.
     isConditional: written.some(path => conditions.has(path)),
   }

@@ -16,6 +16,7 @@ import { isOutcomeUnknown, isPassing, isRefused, type RetryPolicy, retry } from 
 import { Deadline } from '../http/deadline.js'
 import { glimpse, type Reply, type Request, type Transport } from '../http/transport.js'
 import type { MemoryCache } from '../reading/memory-cache.js'
+import type { BegunOperation, SessionRecorder } from '../recording/session-recorder.js'
 import type { TrackedSession } from '../session/tracked-session.js'
 
 export interface WriteOptions {
@@ -32,6 +33,7 @@ export interface WriterOptions {
   readonly transport: Transport
   readonly memory: MemoryCache | undefined
   readonly policy: RetryPolicy
+  readonly recorder: SessionRecorder | undefined
   readonly timeoutMs: number
   readonly closed: AbortSignal
 }
@@ -40,6 +42,10 @@ export interface Write {
   readonly request: Request
   /** What it changes, including the paths of buckets, whose lists it changes. */
   readonly paths: readonly Path[]
+  /** Those of them that it deletes. */
+  readonly deleted?: readonly Path[]
+  /** What it creates, where the server makes up the id. */
+  readonly createdPath?: (id: string) => Path
   /** Whether it names the version of something it changes: then it cannot be done twice. */
   readonly isConditional: boolean
 }
@@ -53,7 +59,8 @@ export class Writer {
 
   /** Resolves with the parsed answer. Throws the server's error. */
   async write<Answer extends { readonly position: Position }>(write: Write, options: WriteOptions): Promise<Answer> {
-    const { closed, policy } = this.#options
+    const { closed, policy, recorder } = this.#options
+    const begun = recorder?.begin()
     const { method, target } = write.request
     const deadline = new Deadline({
       timeoutMs: options.timeoutMs ?? this.#options.timeoutMs,
@@ -65,7 +72,7 @@ export class Writer {
     let lost: unknown
     try {
       deadline.signal.throwIfAborted()
-      return await retry(policy, deadline.signal, isRepeatable, async () => {
+      const answer = await retry(policy, deadline.signal, isRepeatable, async () => {
         try {
           return await this.#send<Answer>(write, deadline.signal)
         } catch (error) {
@@ -74,6 +81,8 @@ export class Writer {
           throw error
         }
       })
+      if (begun !== undefined) this.#record(begun, write, answer)
+      return answer
     } finally {
       deadline.end()
     }
@@ -90,6 +99,17 @@ export class Writer {
     session.wrote(write.paths, answer.position)
     for (const path of write.paths) memory?.delete(path)
     return answer
+  }
+
+  #record(
+    begun: BegunOperation,
+    { request, paths, deleted = [], createdPath }: Write,
+    { position, id }: { readonly position: Position; readonly id?: string },
+  ): void {
+    const created = createdPath !== undefined && id !== undefined ? [createdPath(id)] : []
+    const written = [...created, ...paths.filter(path => !deleted.includes(path))]
+    const op = request.target === '/commit' ? 'commit' : 'write'
+    this.#options.recorder?.wrote(begun, { op, position, written, deleted })
   }
 
   /** A conflict tells of versions that the session may not know: the next read must not be older, or it never ends. */

@@ -1,0 +1,182 @@
+/**
+ * Records what a session does, for the checker in `core/history`. The begin of an operation is taken before anything is
+ * done and its end after everything is, so that clocks err on the lenient side.
+ *
+ * While something is recorded, the server is asked for its time every few seconds, and once more after the last
+ * operation: only what lies between two such exchanges can be compared exactly with what other processes recorded.
+ */
+import type { ReadMode } from '@freshet/core/coherence'
+import { HistoryRecorder, type TimeExchange } from '@freshet/core/history'
+import type { Path, Position, Version } from '@freshet/protocol'
+import type { Transport } from '../http/transport.js'
+import { createNonce } from '../session/coherence-requests.js'
+import type { TrackedSession } from '../session/tracked-session.js'
+import type { RecordClock } from './record-clock.js'
+import type { RecordOptions } from './record-options.js'
+
+export interface SessionRecorderOptions {
+  readonly record: RecordOptions
+  readonly clock: RecordClock
+  /** Of this session; drawn at random. */
+  readonly id: string
+  readonly session: TrackedSession
+  readonly transport: Transport
+  readonly token: string | undefined
+  readonly closed: AbortSignal
+}
+
+/** An operation under way. */
+export interface BegunOperation {
+  readonly us: number
+  readonly log: string | undefined
+  readonly position: Position
+}
+
+/** A read that ended: what all the objects in it have in common. */
+export interface EndedRead extends BegunOperation {
+  readonly endedUs: number
+  readonly withinMs: number | undefined
+  readonly statePosition: Position
+  readonly servedFrom: string
+}
+
+export interface EndedWrite {
+  readonly op: 'write' | 'commit'
+  readonly position: Position
+  readonly written: readonly Path[]
+  readonly deleted: readonly Path[]
+}
+
+const EXCHANGE_MS = 5000
+
+export class SessionRecorder {
+  readonly #options: SessionRecorderOptions
+  readonly #history: HistoryRecorder
+  #log: string | undefined
+  #logs = 0
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #lastToken: string | undefined
+
+  constructor(options: SessionRecorderOptions) {
+    this.#options = options
+    this.#history = new HistoryRecorder({ ...options.record, clock: options.clock.id })
+    options.closed.addEventListener('abort', () => clearTimeout(this.#timer), { once: true })
+  }
+
+  /** To be awaited before the first operation; the session knows its log by then. */
+  async start(): Promise<void> {
+    await this.#exchange()
+  }
+
+  begin(): BegunOperation {
+    const { log, position } = this.#options.session.core
+    return { us: this.#options.clock.nowUs(), log, position }
+  }
+
+  endRead(
+    begun: BegunOperation,
+    mode: ReadMode,
+    { position, served }: { readonly position: Position; readonly served: { readonly from: string } },
+  ): EndedRead {
+    const withinMs = this.#withinMs(mode)
+    const endedUs = this.#options.clock.nowUs()
+    return { ...begun, endedUs, withinMs, statePosition: position, servedFrom: served.from }
+  }
+
+  /** One object, or the list of a bucket, in what was read. */
+  read(path: Path, version: Version, ended: EndedRead): void {
+    const name = this.#nameFor(ended)
+    if (name === undefined) return
+    this.#lastToken = undefined
+    const { us: beganUs, endedUs, withinMs, statePosition, position: sessionPosition, servedFrom } = ended
+    const position = Math.max(version, statePosition)
+    this.#history.read(name, { path, beganUs, endedUs, withinMs, version, position, sessionPosition, servedFrom })
+  }
+
+  /** One object of a list: it is seen when the list is taken apart, not when that came. */
+  readItem(path: Path, version: Version, ended: EndedRead): void {
+    this.read(path, version, { ...ended, endedUs: this.#options.clock.nowUs() })
+  }
+
+  wrote(begun: BegunOperation, write: EndedWrite): void {
+    const endedUs = this.#options.clock.nowUs()
+    const name = this.#nameFor(begun)
+    if (name === undefined) return
+    this.#lastToken = undefined
+    this.#history.write(name, { ...write, beganUs: begun.us, endedUs })
+  }
+
+  /** Somebody takes the session's token, presumably to hand it on. */
+  handedOn(token: string): void {
+    const { log } = this.#options.session.core
+    const name = this.#nameFor({ log })
+    if (name === undefined || token === this.#lastToken) return
+    this.#lastToken = token
+    this.#history.token(name, this.#options.clock.nowUs(), token)
+  }
+
+  #withinMs(mode: ReadMode): number | undefined {
+    if (mode === 'any') return undefined
+    if (mode === 'current') return 0
+    return mode === 'session' ? this.#options.session.core.stalenessMs : mode.withinMs
+  }
+
+  /**
+   * The session's name in the recording; another one for each log that it meets, since positions of one say nothing in
+   * another. Undefined for what began in another log than it ended in.
+   */
+  #nameFor({ log }: Pick<BegunOperation, 'log'>): string | undefined {
+    const { core } = this.#options.session
+    if (log === undefined || log !== core.log) return undefined
+    if (log !== this.#log) this.#meet(log, undefined)
+    this.#timer ??= this.#startTimer()
+    return this.#name
+  }
+
+  get #name(): string {
+    return this.#logs === 1 ? this.#options.id : `${this.#options.id}.${this.#logs}`
+  }
+
+  #meet(log: string, exchange: TimeExchange | undefined): void {
+    const { clock, token } = this.#options
+    const isFirst = this.#logs === 0
+    const isNew = this.#log !== log
+    if (isNew) this.#logs++
+    this.#log = log
+    const more = isFirst && token !== undefined ? { token } : {}
+    this.#history.session(this.#name, log, clock.nowUs(), exchange, more)
+  }
+
+  #startTimer(): ReturnType<typeof setTimeout> | undefined {
+    if (this.#options.closed.aborted) return undefined
+    const timer = setTimeout(() => {
+      this.#timer = undefined
+      void this.#exchange()
+    }, EXCHANGE_MS)
+    // A process that has nothing else to do need not wait for it. Browsers have numbers here.
+    if (typeof timer === 'object') (timer as { unref?: () => void }).unref?.()
+    return timer
+  }
+
+  async #exchange(): Promise<void> {
+    const exchange = await this.#askTime()
+    const { log } = this.#options.session.core
+    if (log !== undefined) this.#meet(log, exchange)
+  }
+
+  /** Undefined if there is no answer, or one that somebody kept: then the recording is the poorer, and nothing else. */
+  async #askTime(): Promise<TimeExchange | undefined> {
+    const { transport, clock, closed } = this.#options
+    const askedUs = clock.nowUs()
+    try {
+      const target = `/time?nonce=${createNonce()}`
+      const { body, headers, problem } = await transport.text({ method: 'GET', target, cache: 'no-store' }, closed)
+      const answeredUs = clock.nowUs()
+      if (problem !== undefined || headers.get('age') !== null) return undefined
+      const { timeMs } = JSON.parse(body) as { readonly timeMs?: unknown }
+      return Number.isFinite(timeMs) ? { askedUs, answeredUs, serverMs: Number(timeMs) } : undefined
+    } catch {
+      return undefined
+    }
+  }
+}

@@ -1,0 +1,84 @@
+import { FreshetError } from '@freshet/protocol'
+import { describe, expect, test } from 'vitest'
+import { HistoryRecorder } from './history-recorder.js'
+import { formatRecord, parseRecord } from './record.js'
+import { isInSample } from './recorded-name.js'
+
+function record(options: { readonly sample?: number; readonly hashPaths?: string } = {}): string[] {
+  const lines: string[] = []
+  const recorder = new HistoryRecorder({ clock: 'p81k', write: line => lines.push(line), ...options })
+  recorder.session('k3f9', '9c1e', 7, { askedUs: 1000, answeredUs: 3000, serverMs: 55 }, { token: 'a token' })
+  recorder.write('k3f9', {
+    ...{ op: 'commit', beganUs: 4000, endedUs: 5000, position: 22 },
+    ...{ written: ['/db/shop/products/42', '/db/shop/products'], deleted: ['/db/shop/products/43'] },
+  })
+  recorder.read('k3f9', {
+    ...{ path: '/db/shop/products/42', beganUs: 6000, endedUs: 7000, withinMs: 1000, version: 22, position: 23 },
+    ...{ sessionPosition: 20, servedFrom: 'shared cache' },
+  })
+  const any = { withinMs: undefined, version: 0, position: 23, servedFrom: 'server' }
+  recorder.read('k3f9', { path: '/db/shop/products/43', beganUs: 8000, endedUs: 9000, ...any })
+  recorder.token('k3f9', 9500, 'another token')
+  return lines
+}
+
+describe('the format', () => {
+  test('is what it was: golden lines, which read back as they were written', () => {
+    const lines = record()
+    expect(lines).toEqual([
+      '{"f":1,"op":"session","s":"k3f9","c":"p81k","log":"9c1e","t":3000,"lo":52000,"hi":55000,"from":"c3cd45e3ea62e4a2"}',
+      '{"f":1,"op":"commit","s":"k3f9","b":4000,"e":5000,"at":22,"w":["/db/shop/products/42","/db/shop/products"],"d":["/db/shop/products/43"]}',
+      '{"f":1,"op":"read","s":"k3f9","path":"/db/shop/products/42","b":6000,"e":7000,"within":1000,"v":22,"pos":23,"sp":20,"by":"shared cache"}',
+      '{"f":1,"op":"read","s":"k3f9","path":"/db/shop/products/43","b":8000,"e":9000,"v":0,"pos":23,"by":"server"}',
+      '{"f":1,"op":"token","s":"k3f9","t":9500,"token":"3a3cd9ab55c08ab3"}',
+    ])
+    expect(lines.map(line => formatRecord(parseRecord(line)))).toEqual(lines)
+  })
+
+  test('holds no path where there is a secret, and the same name for the same path', () => {
+    const lines = record({ hashPaths: 'a secret' })
+    expect(lines.join()).not.toContain('/db')
+    const [, commit, read] = lines.map(parseRecord)
+    expect(commit).toMatchObject({ w: [(read as { path: string }).path, expect.stringMatching(/^[0-9a-f]{16}$/)] })
+    expect(record({ hashPaths: 'another secret' })).not.toEqual(lines)
+  })
+
+  test.each([
+    ['', 'it is not JSON, or it was cut off (0 characters)'],
+    ['{"f":1,"op":"re', 'it is not JSON, or it was cut off (15 characters)'],
+    ['[]', 'it is JSON, but no object'],
+    ['{"f":2,"op":"read"}', 'its format (f) is 2; this version of Freshet reads 1'],
+    ['{"f":1,"op":"raed"}', 'op is "raed", none of session, read, write, commit, token'],
+    ['{"f":1,"op":"token","s":"a","t":0.5,"token":"x"}', 't must be a whole number, not 0.5'],
+    [
+      '{"f":1,"op":"read","s":"a","path":"/p","b":1,"e":2,"v":-1,"pos":0}',
+      'v must be a whole number from 0 on, not -1',
+    ],
+    ['{"f":1,"op":"write","s":"a","b":1,"e":2,"at":3,"w":"/p"}', 'w must be a list of texts, not "/p"'],
+    ['{"f":1,"op":"session","s":"a","c":"c","t":0}', 'log must be a text, not missing'],
+  ])('refuses %j, and says why', (line, why) => {
+    expect(() => parseRecord(line)).toThrow(
+      new FreshetError('RECORDING_INVALID', `This is no line of a recording: ${why}.`),
+    )
+  })
+})
+
+describe('a sample', () => {
+  const paths = Array.from({ length: 20_000 }, (_, i) => `/db/shop/products/${i}`)
+
+  test('is of paths: about the share asked for, and a smaller one is part of a larger', () => {
+    const small = paths.filter(path => isInSample(path, 0.01))
+    expect(small.length).toBeGreaterThan(150)
+    expect(small.length).toBeLessThan(250)
+    expect(small.every(path => isInSample(path, 0.1))).toBe(true)
+    expect(paths.every(path => isInSample(path, 1) && !isInSample(path, 0))).toBe(true)
+  })
+
+  test('leaves out everything of a path, or nothing; and says so', () => {
+    const lines = record({ sample: 0.5 })
+    expect(lines[0]).toContain('"share":0.5')
+    for (const path of ['/db/shop/products/42', '/db/shop/products/43']) {
+      expect(lines.filter(line => line.includes(`"${path}"`))).toHaveLength(isInSample(path, 0.5) ? 2 : 0)
+    }
+  })
+})

@@ -1,0 +1,108 @@
+/**
+ * Records what this server acknowledged and answered, for the checker in `core/history`: the truth that readers are held
+ * to. Lists are not recorded, but each write names the bucket whose list it changes.
+ */
+import { randomBytes } from 'node:crypto'
+import { HistoryRecorder } from '@freshet/core/history'
+import type { Commit, CommitResult, Store } from '@freshet/core/store'
+import { bucketOfKey, type Key, type Path, type Position, pathOfKey, type Version } from '@freshet/protocol'
+
+export interface ServerRecordOptions {
+  /** Takes one line of the recording, without its end, in order. It must not throw. */
+  readonly write: (line: string) => void
+  /** The share of objects that is recorded, from 0 to 1; decided by their names, so clients record the same ones. */
+  readonly sample?: number
+  /** Records hashes under this secret instead of paths. Clients need the same secret. */
+  readonly hashPaths?: string
+  /** Which of how many servers over the same store, if all of them record; then it is known that no write is missing. */
+  readonly part?: readonly [index: number, count: number]
+}
+
+export interface ServerRecorderParts {
+  readonly store: Store
+  /** Milliseconds that never go back, and the clock's name. */
+  readonly clock: { readonly id: string; readonly nowMs: () => number }
+  /** This recorder's, unique. */
+  readonly id: string
+}
+
+const REPEAT_MS = 5000
+
+export function createServerRecorder(options: ServerRecordOptions, store: Store): ServerRecorder {
+  const name = () => randomBytes(6).toString('hex')
+  return new ServerRecorder(options, { store, id: name(), clock: { id: name(), nowMs: () => performance.now() } })
+}
+
+export class ServerRecorder {
+  readonly #parts: ServerRecorderParts
+  readonly #history: HistoryRecorder
+  readonly #part: ServerRecordOptions['part']
+  #lastUs = Number.NEGATIVE_INFINITY
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #isStopped = false
+
+  constructor(options: ServerRecordOptions, parts: ServerRecorderParts) {
+    this.#parts = parts
+    this.#part = options.part
+    this.#history = new HistoryRecorder({ ...options, clock: parts.clock.id })
+  }
+
+  /** Before the first request. */
+  async start(): Promise<void> {
+    await this.#announce()
+  }
+
+  /** Ends the recording with a last word about the clock. */
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    clearTimeout(this.#timer)
+    await this.#announce()
+  }
+
+  /** Commits, and records it if it was done. */
+  async commit(commit: Commit): Promise<CommitResult> {
+    const beganUs = this.#nowUs()
+    const result = await this.#parts.store.commit(commit)
+    if (!result.committed) return result
+    const deleted = commit.writes.filter(write => 'delete' in write).map(({ key }) => pathOfKey(key))
+    const written = new Set(commit.writes.flatMap(({ key }) => [pathOfKey(key), pathOfKey(bucketOfKey(key))]))
+    for (const path of deleted) written.delete(path)
+    const { position } = result
+    const times = { beganUs, endedUs: this.#nowUs() }
+    this.#history.write(this.#parts.id, { op: 'commit', ...times, position, written: [...written], deleted })
+    this.#repeatSoon()
+    return result
+  }
+
+  /** A read of one object that was begun then, by `performance.now()`; version 0 if there is no such object. */
+  answered(key: Key, version: Version, position: Position, beganMs: number): void {
+    const path: Path = pathOfKey(key)
+    const times = { beganUs: Math.floor(beganMs * 1000), endedUs: this.#nowUs() }
+    this.#history.read(this.#parts.id, { path, ...times, withinMs: 0, version, position, servedFrom: 'origin' })
+    this.#repeatSoon()
+  }
+
+  #nowUs(): number {
+    this.#lastUs = Math.max(this.#lastUs + 1, Math.floor(this.#parts.clock.nowMs() * 1000))
+    return this.#lastUs
+  }
+
+  #repeatSoon(): void {
+    if (this.#timer !== undefined || this.#isStopped) return
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined
+      // A store that is just being closed has nothing more to say.
+      this.#announce().catch(() => undefined)
+    }, REPEAT_MS).unref()
+  }
+
+  async #announce(): Promise<void> {
+    const { store, id } = this.#parts
+    const pos = await store.position()
+    const askedUs = this.#nowUs()
+    const serverMs = store.nowMs()
+    const exchange = { askedUs, serverMs, answeredUs: this.#nowUs() }
+    const part = this.#part === undefined ? {} : { part: this.#part }
+    this.#history.session(id, store.log, exchange.answeredUs, exchange, { role: 'server', pos, ...part })
+  }
+}
