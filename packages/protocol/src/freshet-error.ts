@@ -47,6 +47,7 @@ export type FreshetErrorCode =
   | 'CACHE_UNTRUSTWORTHY'
   // What only the command finds.
   | 'CONFIG_INVALID'
+  | 'RECORDING_INVALID'
 
 export interface FreshetErrorOptions {
   readonly cause?: unknown

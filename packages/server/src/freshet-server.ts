@@ -8,8 +8,10 @@ import { answerBroken, refuseTunnel } from './http/broken-requests.js'
 import { Exchange } from './http/exchange.js'
 import { isPromise } from './http/maybe-promise.js'
 import { recognisePlainRead } from './http/plain-read.js'
+import { type CacheConfig, readCaches } from './invalidation/cache-config.js'
 import type { PageFiles } from './operations/demo-page.js'
 import { describeError, type Log, SILENT_LOG } from './operations/log.js'
+import type { ServerRecordOptions } from './recording/server-recorder.js'
 import { createParts, type ServerParts } from './server-parts.js'
 import { completeSettings, type ServerSettings } from './settings.js'
 
@@ -18,8 +20,12 @@ export interface FreshetServerOptions {
   readonly settings?: Partial<ServerSettings>
   /** Silent unless given; see `createJsonLog`. */
   readonly log?: Log
+  /** Takes lines that tell what was acknowledged and answered, without the values; for `freshet check`. */
+  readonly record?: ServerRecordOptions
   /** Files of the page at `/` and `/demo/...`, by their path below /demo/; `index.html` is the page itself. */
   readonly page?: PageFiles
+  /** Caches to be told of every change; by the keeper alone, but all servers over the same data need the same list. */
+  readonly caches?: readonly CacheConfig[]
 }
 
 export interface ListenOptions {
@@ -49,8 +55,12 @@ export function createFreshetServer({
   settings = {},
   log = SILENT_LOG,
   page = {},
+  caches = [],
+  record,
 }: FreshetServerOptions): FreshetServer {
-  return new HttpServer(createParts({ store, settings: completeSettings(settings), log, page }))
+  const { mistakes } = readCaches(caches)
+  if (mistakes.length > 0) throw new TypeError(`The caches cannot be these. ${mistakes.join(' ')}`)
+  return new HttpServer(createParts({ store, settings: completeSettings(settings), log, page, caches, record }))
 }
 
 const GRACE_MS = 10_000

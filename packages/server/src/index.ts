@@ -5,6 +5,15 @@ export {
   type Listening,
   type ListenOptions,
 } from './freshet-server.js'
+export { type CacheConfig, type CacheKindName, type CachesRead, readCaches } from './invalidation/cache-config.js'
 export type { PageFile } from './operations/demo-page.js'
-export { createJsonLog, type JsonLogOptions, type Log, type LogFields, type LogLevel } from './operations/log.js'
+export {
+  createJsonLog,
+  describeError,
+  type JsonLogOptions,
+  type Log,
+  type LogFields,
+  type LogLevel,
+} from './operations/log.js'
+export type { ServerRecordOptions } from './recording/server-recorder.js'
 export { DEFAULT_SETTINGS, type ServerSettings } from './settings.js'

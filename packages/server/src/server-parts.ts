@@ -19,10 +19,13 @@ import { Cors } from './http/cors.js'
 import { Replies } from './http/replies.js'
 import { ResponseDeadlines } from './http/response-deadlines.js'
 import { Router } from './http/router.js'
+import { type CacheConfig, tagHeadersOf } from './invalidation/cache-config.js'
+import { Invalidation } from './invalidation/invalidation.js'
 import { DemoPage, type PageFiles } from './operations/demo-page.js'
 import { describeError, type Log } from './operations/log.js'
 import { type Gauge, Metrics } from './operations/metrics.js'
 import { OperationsRoutes } from './operations/operations-routes.js'
+import { createServerRecorder, type ServerRecordOptions } from './recording/server-recorder.js'
 import type { ServerSettings } from './settings.js'
 
 export interface PartsOptions {
@@ -30,6 +33,8 @@ export interface PartsOptions {
   readonly settings: ServerSettings
   readonly log: Log
   readonly page: PageFiles
+  readonly caches?: readonly CacheConfig[]
+  readonly record?: ServerRecordOptions | undefined
 }
 
 export interface ServerParts {
@@ -47,8 +52,8 @@ export interface ServerParts {
 
 const VERSION = '0.1.0'
 
-export function createParts({ store, settings, log, page }: PartsOptions): ServerParts {
-  const base = createBase({ store, settings, log })
+export function createParts({ store, settings, log, page, caches = [], record }: PartsOptions): ServerParts {
+  const base = createBase({ store, settings, log, caches, record })
   const writer = new ObjectWriter(base)
   const reader = new ObjectReader({ ...base, logsRequests: log.level === 'request' })
   const objects = new ObjectRoutes({ settings, reader, writer, newId: createIdMaker() })
@@ -77,7 +82,7 @@ export function createParts({ store, settings, log, page }: PartsOptions): Serve
   }
 }
 
-function createBase({ store, settings, log }: Omit<PartsOptions, 'page'>) {
+function createBase({ store, settings, log, caches = [], record }: Omit<PartsOptions, 'page'>) {
   const metrics = new Metrics()
   const cors = new Cors(settings.corsOrigins)
   const deadlines = new ResponseDeadlines(settings.responseMsMax)
@@ -88,15 +93,32 @@ function createBase({ store, settings, log }: Omit<PartsOptions, 'page'>) {
   const waits = new PositionWaits(store, settings)
   const events = new EventStreams({ store, follower, settings, log })
   const upkeep = new Upkeep({ store, follower, settings, log })
-  return { store, settings, log, metrics, cors, deadlines, replies, buckets, hot, follower, waits, events, upkeep }
+  const invalidation = new Invalidation({ caches, store, settings, log })
+  const tagHeaders = tagHeadersOf(caches)
+  return {
+    ...{ store, settings, log, metrics, cors, deadlines, replies, buckets, hot, follower, waits, events, upkeep },
+    ...{ invalidation, tagHeaders, recorder: record && createServerRecorder(record, store) },
+  }
 }
 
 type Base = ReturnType<typeof createBase>
 
-function lifecycleOf({ store, log, metrics, deadlines, follower, waits, events, upkeep }: Base) {
+function lifecycleOf({
+  store,
+  log,
+  metrics,
+  deadlines,
+  follower,
+  waits,
+  events,
+  upkeep,
+  invalidation,
+  recorder,
+}: Base) {
   let stopListening: () => void = () => undefined
   const onCommit = async () => {
     waits.wake()
+    invalidation.wake()
     try {
       await follower.catchUp()
     } catch (error) {
@@ -105,9 +127,11 @@ function lifecycleOf({ store, log, metrics, deadlines, follower, waits, events, 
   }
   return {
     start: async () => {
+      await recorder?.start()
       await follower.start()
       stopListening = store.onCommit(onCommit)
       upkeep.start()
+      await invalidation.start()
     },
     endStreams: () => {
       waits.stop()
@@ -115,14 +139,16 @@ function lifecycleOf({ store, log, metrics, deadlines, follower, waits, events, 
     },
     stop: async () => {
       stopListening()
+      await recorder?.stop()
       deadlines.close()
       metrics.close()
       await upkeep.stop()
+      await invalidation.stop()
     },
   }
 }
 
-function gaugesOf({ follower, buckets, events, waits, deadlines }: Base): readonly Gauge[] {
+function gaugesOf({ follower, buckets, events, waits, deadlines, invalidation }: Base): readonly Gauge[] {
   return [
     { name: 'freshet_log_position', help: 'The last commit known.', value: () => follower.position },
     {
@@ -140,5 +166,6 @@ function gaugesOf({ follower, buckets, events, waits, deadlines }: Base): readon
     { name: 'freshet_event_clients_cut', help: 'Those cut because they did not read.', value: () => events.cut },
     { name: 'freshet_position_waiters', help: 'Requests waiting for a position.', value: () => waits.size },
     { name: 'freshet_responses_cut', help: 'Responses that took too long to leave.', value: () => deadlines.cut },
+    ...invalidation.gauges(),
   ]
 }

@@ -135,6 +135,38 @@ describe('an answer', () => {
   })
 })
 
+describe('an answer about several paths', () => {
+  const OTHER = '/db/shop/products/2'
+
+  it('must be new enough for each of them, and raises the floor of none', () => {
+    const session = sessionAt(3)
+    session.wrote(OTHER, 5)
+    expect(session.acceptsAll([PATH, OTHER], 4, 4, 'session')).toBe(false)
+    expect(session.acceptsAll([PATH, OTHER], 5, 5, 'session')).toBe(true)
+    expect(session.acceptsAll([PATH, OTHER], undefined, undefined, 'session')).toBe(true)
+    expect(session.acceptsAll([PATH, OTHER], undefined, 1, 'any')).toBe(true)
+    expect([session.at(PATH, 'session'), session.at(OTHER, 'session')]).toEqual([undefined, 5])
+  })
+
+  it('that was read before the window began makes all of them be asked for elsewhere', () => {
+    const session = sessionAt(9, [], { from: 4 })
+    expect(session.acceptsAll([PATH, OTHER], undefined, 3, 'session')).toBe(false)
+    expect([session.at(PATH, 'session'), session.at(OTHER, 'session')]).toEqual([9, 9])
+  })
+})
+
+it('a list that was shown must be known to the sketch before anything else is read', () => {
+  const session = sessionAt(3)
+  session.sawList(3)
+  expect(session.needsRefresh('session', 0)).toBe(false)
+  session.sawList(5)
+  expect(session.needsRefresh('session', 0)).toBe(true)
+  expect(session.headRequest).toEqual({ after: 3, at: 5 })
+  session.installHead(head(5, [5]), undefined, [], 0)
+  expect(session.needsRefresh('session', 0)).toBe(false)
+  expect(session.at(PATH, 'session')).toBe(5)
+})
+
 describe('a token', () => {
   it('hands on what was seen and written', () => {
     const first = sessionAt(3)

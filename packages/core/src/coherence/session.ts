@@ -56,7 +56,7 @@ export class Session {
   readonly #sketch = new SketchView()
   /** The position that a path must be asked for at, where the sketch does not know of it yet. */
   #floors = new Map<Path, Position>()
-  /** Everything committed up to this position must be reflected; from the token. */
+  /** Everything committed up to this position must be reflected: from the token, or since a list showed it. */
   #positionMin: Position = 0
   #logExpected: string | undefined
   /** The sketch reflects everything acknowledged before this time, by the owner's monotonic clock. */
@@ -113,13 +113,33 @@ export class Session {
    * the body), or the next answer may be older than this one.
    */
   accepts(path: Path, at: Position | undefined, { version, position }: Answer, mode: ReadMode = 'session'): boolean {
-    if (mode !== 'any' && position !== undefined && Math.max(version ?? 0, position) < this.#least(path, at)) {
-      if (at === undefined) this.#floors.set(path, Math.max(this.#sketch.position, this.#floors.get(path) ?? 0))
-      return false
-    }
+    if (mode !== 'any' && this.#refuses(path, at, { version, position })) return false
     // What is not there may have been there before: then only a state that includes its absence will do from now on.
     this.#raiseFloor(path, version ?? position ?? 0)
     return true
+  }
+
+  /**
+   * As `accepts`, for one answer about several paths, read from a state that includes `position`. What it shows of each
+   * is for the owner to note, one by one.
+   */
+  acceptsAll(
+    paths: readonly Path[],
+    at: Position | undefined,
+    position: Position | undefined,
+    mode: ReadMode,
+  ): boolean {
+    if (mode === 'any') return true
+    // Each is looked at, also after the first that will not do: the next URL must be new enough for all of them.
+    return paths.filter(path => this.#refuses(path, at, { version: undefined, position })).length === 0
+  }
+
+  /**
+   * Takes note that a list was shown in this version. It also showed what is not there, which has no name that a floor
+   * could be kept for: so the sketch must reach that far before anything else is read.
+   */
+  sawList(version: Version): void {
+    this.#positionMin = Math.max(this.#positionMin, version)
   }
 
   /** Takes note of an own write. Also call it for the path of the bucket, whose lists it changed. */
@@ -174,6 +194,12 @@ export class Session {
       'TOKEN_INVALID',
       'The session token is of another store than this server has. Start a new session, without the token.',
     )
+  }
+
+  #refuses(path: Path, at: Position | undefined, { version, position }: Answer): boolean {
+    if (position === undefined || Math.max(version ?? 0, position) >= this.#least(path, at)) return false
+    if (at === undefined) this.#floors.set(path, Math.max(this.#sketch.position, this.#floors.get(path) ?? 0))
+    return true
   }
 
   /** The oldest state that will do for an answer. Every live copy under a plain URL was read after `from`: see above. */

@@ -18,6 +18,7 @@ import { holds, isConditional, readConditions } from '../http/conditions.js'
 import { readBody } from '../http/request-body.js'
 import { parameterInvalid } from '../http/request-target.js'
 import type { Metrics } from '../operations/metrics.js'
+import type { ServerRecorder } from '../recording/server-recorder.js'
 import type { ServerSettings } from '../settings.js'
 import type { Bucket, BucketDirectory } from './bucket-directory.js'
 import { type BucketRecord, changeRecord, encodeRecord, readBucketSettings } from './bucket-record.js'
@@ -34,6 +35,7 @@ export interface BucketRoutesOptions {
   readonly follower: LogFollower
   readonly buckets: BucketDirectory
   readonly metrics: Metrics
+  readonly recorder: ServerRecorder | undefined
   readonly lists: ListReader
   readonly objects: ObjectRoutes
 }
@@ -109,13 +111,13 @@ export class BucketRoutes {
   }
 
   async #change(key: Key, before: Bucket | undefined, settings: BucketSettings): Promise<Answer | undefined> {
-    const { store, buckets, metrics, settings: server } = this.#options
+    const { store, buckets, metrics, settings: server, recorder } = this.#options
     if (before === undefined && buckets.size >= server.bucketsMax) throw tooManyBuckets(server.bucketsMax)
     const changesKind = before !== undefined && before.settings.kind !== settings.kind
     if (changesKind) await this.#checkEmpty(key, before.settings.kind)
     const record = changeRecord(before?.record, settings, store.nowMs(), server)
     const reads = [{ key, version: before?.version ?? 0 }]
-    const result = await store.commit({ reads, writes: [recordWrite(key, record)] })
+    const result = await (recorder ?? store).commit({ reads, writes: [recordWrite(key, record)] })
     if (!result.committed) {
       metrics.conflicts.value++
       return undefined
@@ -139,12 +141,12 @@ export class BucketRoutes {
 
   /** A write may have come in between the look and the commit; none can after it, since writes check the bucket. */
   async #undoUnlessEmpty({ key, settings }: Bucket, changed: BucketRecord, version: Version): Promise<void> {
-    const { store, settings: server } = this.#options
+    const { store, settings: server, recorder } = this.#options
     try {
       await this.#checkEmpty(key, settings.kind)
     } catch (error) {
       const record = changeRecord(changed, settings, store.nowMs(), server)
-      await store.commit({ reads: [{ key, version }], writes: [recordWrite(key, record)] })
+      await (recorder ?? store).commit({ reads: [{ key, version }], writes: [recordWrite(key, record)] })
       throw error
     }
   }

@@ -19,6 +19,7 @@ import type { Call } from '../http/call.js'
 import { hasVersion } from '../http/conditions.js'
 import { chooseCoding, compress } from '../http/content-coding.js'
 import { type Parameters, parameterInvalid } from '../http/request-target.js'
+import { tagsOf } from '../invalidation/tags.js'
 import type { ServerSettings } from '../settings.js'
 import type { Bucket, BucketDirectory } from './bucket-directory.js'
 import { bucketNotFound } from './refusals.js'
@@ -29,6 +30,7 @@ export interface ListReaderOptions {
   readonly follower: LogFollower
   readonly waits: PositionWaits
   readonly buckets: BucketDirectory
+  readonly tagHeaders: readonly string[]
 }
 
 export const LIST_PARAMETERS: readonly string[] = ['after', 'at', 'embed', 'from', 'ids', 'limit', 'prefix', 'to']
@@ -66,7 +68,8 @@ export class ListReader {
       return { status: 304, headers: headersOf(bucket, page), isCacheable: true }
     }
     const body = render(page, bucket, parameters.has('embed'))
-    return this.#encoded(bucket, page, body, headers['accept-encoding'] as string | undefined)
+    const answer = await this.#encoded(bucket, page, body, headers['accept-encoding'] as string | undefined)
+    return { ...answer, headers: [...answer.headers, ...tagsOf(this.#options.tagHeaders, key)] }
   }
 
   async #encoded(bucket: Bucket, page: Page, body: Buffer, acceptEncoding: string | undefined): Promise<Answer> {

@@ -25,7 +25,9 @@ import { Exchange } from '../http/exchange.js'
 import { isPromise } from '../http/maybe-promise.js'
 import type { Replies } from '../http/replies.js'
 import type { ResponseDeadlines } from '../http/response-deadlines.js'
+import { tagsOf } from '../invalidation/tags.js'
 import type { Counter, Histogram, Metrics } from '../operations/metrics.js'
+import type { ServerRecorder } from '../recording/server-recorder.js'
 import type { ServerSettings } from '../settings.js'
 import type { BucketDirectory } from './bucket-directory.js'
 import { type HotObject, type HotObjects, type ReadyHeaders, toHotObject } from './hot-objects.js'
@@ -45,6 +47,9 @@ export interface ObjectReaderOptions {
   readonly metrics: Metrics
   readonly replies: Replies
   readonly logsRequests: boolean
+  readonly recorder: ServerRecorder | undefined
+  /** Usually none. */
+  readonly tagHeaders: readonly string[]
 }
 
 /** One read. */
@@ -65,6 +70,8 @@ export class ObjectReader {
   readonly #buckets: BucketDirectory
   readonly #hot: HotObjects
   readonly #cors: Cors
+  readonly #recorder: ServerRecorder | undefined
+  readonly #tagHeaders: readonly string[]
   readonly #compressBytesMin: number
   readonly #compressed: CompressedForms
   readonly #originReads: Counter
@@ -80,6 +87,8 @@ export class ObjectReader {
     this.#buckets = options.buckets
     this.#hot = options.hot
     this.#cors = options.cors
+    this.#recorder = options.recorder
+    this.#tagHeaders = options.tagHeaders
     this.#compressBytesMin = options.settings.compressBytesMin
     this.#compressed = new CompressedForms(options.settings.compressedCacheBytesMax)
     this.#originReads = options.metrics.originReads
@@ -132,6 +141,7 @@ export class ObjectReader {
 
   #answer(read: ObjectRead, position: Position, object: HotObject | undefined): void {
     this.#originReads.value++
+    this.#recorder?.answered(read.key, object?.version ?? 0, position, read.startedMs)
     if (object === undefined) throw notFound(read.key, position)
     const { ifMatch, ifNoneMatch } = read
     if (ifMatch !== undefined) checkMatch(read, object.version)
@@ -182,6 +192,7 @@ export class ObjectReader {
     return [
       ...['ETag', etag, 'Cache-Control', cacheControl, 'Freshet-Position', `${position}`],
       ...this.#cors.headers(read.request),
+      ...tagsOf(this.#tagHeaders, read.key),
     ]
   }
 

@@ -9,6 +9,7 @@ import type { LogFollower } from '../coherence/log-follower.js'
 import { JSON_TYPE } from '../http/answer.js'
 import { type Conditions, holds, isConditional } from '../http/conditions.js'
 import type { Metrics } from '../operations/metrics.js'
+import type { ServerRecorder } from '../recording/server-recorder.js'
 import type { ServerSettings } from '../settings.js'
 import type { Bucket, BucketDirectory } from './bucket-directory.js'
 import { encodeRecord } from './bucket-record.js'
@@ -20,6 +21,7 @@ export interface WriterOptions {
   readonly follower: LogFollower
   readonly buckets: BucketDirectory
   readonly metrics: Metrics
+  readonly recorder: ServerRecorder | undefined
 }
 
 export interface Intent {
@@ -92,11 +94,14 @@ export class ObjectWriter {
     reads: readonly ReadVersion[],
     buckets: ReadonlyMap<Key, Bucket | undefined>,
   ): ReturnType<Store['commit']> {
-    const { store, metrics } = this.#options
+    const { store, metrics, recorder } = this.#options
     const created = [...buckets].filter(([, bucket]) => bucket === undefined).map(([key]) => createBucket(key))
     this.#checkRoom(created.length)
     const bucketReads = [...buckets].map(([key, bucket]) => ({ key, version: bucket?.version ?? 0 }))
-    const result = await store.commit({ reads: [...reads, ...bucketReads], writes: [...writes, ...created] })
+    const result = await (recorder ?? store).commit({
+      reads: [...reads, ...bucketReads],
+      writes: [...writes, ...created],
+    })
     if (result.committed) metrics.commits.value++
     else metrics.conflicts.value++
     return result

@@ -29,7 +29,15 @@ export class Histogram {
 export interface Gauge {
   readonly name: string
   readonly help: string
-  readonly value: () => number
+  /** Default gauge. */
+  readonly type?: 'gauge' | 'counter'
+  /** Several, where labels tell them apart: `cache="edge"`. */
+  readonly value: () => number | readonly LabelledValue[]
+}
+
+export interface LabelledValue {
+  readonly labels: string
+  readonly value: number
 }
 
 const NANOSECONDS = 1e9
@@ -75,7 +83,7 @@ export class Metrics {
       ...counterLines('freshet_not_modified_total', 'Answers 304: the reader had it already.', this.notModified),
       ...counterLines('freshet_commits_total', 'Commits made.', this.commits),
       ...counterLines('freshet_conflicts_total', 'Commits refused because something had changed.', this.conflicts),
-      ...gauges.flatMap(({ name, help, value }) => [...family(name, 'gauge', help), `${name} ${value()}`]),
+      ...gauges.flatMap(gaugeLines),
       ...this.#delayLines(),
     ]
     return `${lines.join('\n')}\n`
@@ -104,6 +112,13 @@ function family(name: string, type: string, help: string): string[] {
 
 function counterLines(name: string, help: string, { value }: Counter): string[] {
   return [...family(name, 'counter', help), `${name} ${value}`]
+}
+
+function gaugeLines({ name, help, type = 'gauge', value }: Gauge): string[] {
+  const now = value()
+  const lines =
+    typeof now === 'number' ? [`${name} ${now}`] : now.map(({ labels, value }) => `${name}{${labels}} ${value}`)
+  return [...family(name, type, help), ...lines]
 }
 
 function histogramLines(labels: string, { counts, sumMs }: Histogram): string[] {

@@ -1,0 +1,9 @@
+export {
+  type Pass,
+  type PurgeBatch,
+  PurgeQueue,
+  type PurgeQueueOptions,
+  type PurgeStep,
+  type StateChange,
+} from './purge-queue.js'
+export { EVERYTHING, isBucketPath, type PurgeTarget, tagOfPath } from './purge-targets.js'

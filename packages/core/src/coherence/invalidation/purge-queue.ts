@@ -1,0 +1,217 @@
+/**
+ * Decides what one cache is told, and when. The log is the queue: it is durable, ordered and already there. What is here
+ * is only where two passes over it are, and the targets that they read and have not purged yet, each once.
+ *
+ *     the log   ....|.............|....................|......   head
+ *                   settled       repeats read to      first pass read to
+ *                   = the cursor
+ *
+ * - The **first pass** purges every change as soon as it is read.
+ * - The **second pass** purges it again when no older answer can be on its way any more (`repeat-schedule.ts`). Its
+ *   settled position is the cursor: after a restart both passes go on from there. So a restart repeats purges and loses
+ *   none. A cache that was down for so long that both passes wait for the same target is told once, late enough for both.
+ *
+ * Memory is bounded: who has `targetsMax` targets waiting reads no further. A cache that can purge everything is then
+ * told to, once, instead of what waits and the rest of the log. Another is told bit by bit, as fast as it goes. If the
+ * log is trimmed meanwhile, nothing is lost: it is trimmed only of changes older than any living copy, so what a purge
+ * would have removed has expired.
+ *
+ * One batch is under way at a time. It is sent again as it is, under the same reference, until it succeeds: a service
+ * that knows the reference need not do it twice. Changes that came since are in later batches, never in it.
+ *
+ * Times are of any clock that does not jump, but those of changes, which are the store's.
+ */
+
+import type { Position } from '@freshet/protocol'
+import type { LogEntry } from '../../store/index.js'
+import { PurgeLane } from './purge-lane.js'
+import { EVERYTHING, type PurgeTarget } from './purge-targets.js'
+import { RepeatSchedule } from './repeat-schedule.js'
+
+export interface PurgeQueueOptions {
+  /** Where the log is read from: what was remembered last, or its beginning. */
+  readonly cursor: Position
+  readonly nowMs: number
+  /** The longest time from a change to the arrival of an answer that was read before it. */
+  readonly repeatAfterMs: number
+  /** How many targets may wait in either pass; one commit may go beyond. */
+  readonly targetsMax: number
+  /** How many targets are sent at once. */
+  readonly batchMax: number
+  /** Between the beginnings of two batches, at least. */
+  readonly intervalMs: number
+  /** How often the cursor is remembered, at most. */
+  readonly cursorIntervalMs: number
+  readonly canPurgeEverything: boolean
+  readonly backOff: { readonly firstMs: number; readonly mostMs: number }
+  /** Begins every reference; of this run alone. */
+  readonly referencePrefix: string
+}
+
+export interface PurgeBatch {
+  /** Either EVERYTHING alone, or paths. */
+  readonly targets: readonly PurgeTarget[]
+  /** The same when the same batch is sent again, and no other's. */
+  readonly reference: string
+  /** How many of the targets are purged for the second time. */
+  readonly repeats: number
+  /** How far the log had been read: whoever asks the server now gets an answer from no earlier state. */
+  readonly readTo: Position
+}
+
+export type Pass = 'first' | 'second'
+
+export type PurgeStep =
+  | { readonly kind: 'read'; readonly pass: Pass; readonly after: Position; readonly upTo: Position }
+  | { readonly kind: 'send'; readonly batch: PurgeBatch }
+  | { readonly kind: 'remember'; readonly position: Position }
+  /** Until then, or until there is more in the log; without a time, only that. */
+  | { readonly kind: 'wait'; readonly untilMs?: number }
+
+/** Whether a state begins or ends that people should know of. */
+export type StateChange = 'down' | 'up' | undefined
+
+/** A connection may break for once; a cache that fails twice in a row is down. */
+const FAILURES_WHEN_DOWN = 2
+
+export class PurgeQueue {
+  readonly #options: PurgeQueueOptions
+  readonly #lanes: Readonly<Record<Pass, PurgeLane>>
+  readonly #schedule: RepeatSchedule
+  #batch: PurgeBatch | undefined
+  #batches = 0
+  #failures = 0
+  #retryAtMs = 0
+  #sentMs = Number.NEGATIVE_INFINITY
+  #remembered: { readonly position: Position; readonly nowMs: number }
+
+  constructor(options: PurgeQueueOptions) {
+    this.#options = options
+    const { cursor, nowMs, repeatAfterMs } = options
+    this.#lanes = { first: new PurgeLane(cursor), second: new PurgeLane(cursor) }
+    this.#schedule = new RepeatSchedule(repeatAfterMs, cursor)
+    this.#remembered = { position: cursor, nowMs }
+  }
+
+  /** How many targets wait or are under way. */
+  get size(): number {
+    return this.#lanes.first.size + this.#lanes.second.size + (this.#batch?.targets.length ?? 0)
+  }
+
+  get isDown(): boolean {
+    return this.#failures >= FAILURES_WHEN_DOWN
+  }
+
+  /** Everything up to here was purged twice: a restart may begin here. */
+  get cursor(): Position {
+    return this.#lanes.second.settled
+  }
+
+  /** How far the first pass is behind, and when the oldest change was made that it has not purged. */
+  lag(head: Position): { readonly positions: number; readonly sinceMs: number | undefined } {
+    const { settled, oldest } = this.#lanes.first
+    return { positions: Math.max(0, head - settled), sinceMs: oldest?.timeMs }
+  }
+
+  /** What to do now; `head` is the log's last position. Whatever it is must be done, and told, before the next. */
+  next(nowMs: number, head: Position): PurgeStep {
+    const { cursor } = this
+    const isCursorDue = nowMs >= this.#remembered.nowMs + this.#options.cursorIntervalMs
+    if (cursor > this.#remembered.position && isCursorDue) return { kind: 'remember', position: cursor }
+    if (this.#batch !== undefined) {
+      return nowMs >= this.#retryAtMs ? this.#send(nowMs) : this.#wait(this.#retryAtMs)
+    }
+    const read = this.#read('first', head) ?? this.#read('second', this.#schedule.dueTo(nowMs))
+    if (read !== undefined) return read
+    if (this.#lanes.first.size + this.#lanes.second.size === 0) return this.#wait(this.#schedule.nextMs)
+    const mayMs = this.#sentMs + this.#options.intervalMs
+    if (nowMs < mayMs) return this.#wait(Math.min(mayMs, this.#schedule.nextMs ?? mayMs))
+    this.#batch = this.#load()
+    return this.#send(nowMs)
+  }
+
+  /** The log, as a `read` asked for it. Says whether everything will be purged, since it was more than fits. */
+  took(step: PurgeStep & { kind: 'read' }, entries: readonly LogEntry[], nowMs: number): boolean {
+    const { targetsMax, canPurgeEverything } = this.#options
+    const lane = this.#lanes[step.pass]
+    lane.add(entries, step.upTo, targetsMax)
+    const widens = canPurgeEverything && lane.size >= targetsMax && lane.position < step.upTo
+    if (widens) lane.widen(step.upTo, entries[0]?.timeMs ?? 0)
+    if (step.pass === 'first') this.#schedule.add(lane.position, nowMs)
+    return widens
+  }
+
+  /** What a `read` asked for begins only after `trimmedTo`. Says whether everything will be purged. */
+  trimmed(step: PurgeStep & { kind: 'read' }, trimmedTo: Position, storeMs: number, nowMs: number): boolean {
+    const lane = this.#lanes[step.pass]
+    if (this.#options.canPurgeEverything) lane.widen(Math.max(trimmedTo, step.upTo), storeMs)
+    else lane.position = Math.max(trimmedTo, lane.position)
+    if (step.pass === 'first') this.#schedule.add(lane.position, nowMs)
+    return this.#options.canPurgeEverything
+  }
+
+  /** The batch was purged. */
+  sent(): StateChange {
+    const wasDown = this.isDown
+    this.#batch = undefined
+    this.#failures = 0
+    this.#lanes.first.arrive()
+    this.#lanes.second.arrive()
+    return wasDown ? 'up' : undefined
+  }
+
+  /** The batch may not have been purged. `random` is from 0 to 1; `retryAfterMs` is what the cache asked for. */
+  failed(nowMs: number, random: number, retryAfterMs = 0): StateChange {
+    const { firstMs, mostMs } = this.#options.backOff
+    const backOffMs = Math.min(mostMs, firstMs * 2 ** Math.min(this.#failures, 30))
+    // At least half of it, so that it does grow; the rest by chance, so that caches do not come back all at once.
+    this.#retryAtMs = nowMs + Math.max(retryAfterMs, backOffMs * (0.5 + random / 2))
+    this.#failures++
+    return this.#failures === FAILURES_WHEN_DOWN ? 'down' : undefined
+  }
+
+  /** The cursor is on disk. */
+  remembered(position: Position, nowMs: number): void {
+    this.#remembered = { position, nowMs }
+  }
+
+  #read(pass: Pass, upTo: Position): PurgeStep | undefined {
+    const { position: after, size } = this.#lanes[pass]
+    return after < upTo && size < this.#options.targetsMax ? { kind: 'read', pass, after, upTo } : undefined
+  }
+
+  #send(nowMs: number): PurgeStep {
+    this.#sentMs = nowMs
+    return { kind: 'send', batch: this.#batch! }
+  }
+
+  #wait(untilMs: number | undefined): PurgeStep {
+    const { position, nowMs } = this.#remembered
+    const cursorMs = this.cursor > position ? nowMs + this.#options.cursorIntervalMs : undefined
+    const times = [untilMs, cursorMs].filter(time => time !== undefined)
+    return times.length === 0 ? { kind: 'wait' } : { kind: 'wait', untilMs: Math.min(...times) }
+  }
+
+  /** Repeats get up to half of a batch before first purges get the rest, so that neither waits for ever. */
+  #load(): PurgeBatch {
+    const { first, second } = this.#lanes
+    const targets = new Set<PurgeTarget>()
+    fill(targets, second, Math.ceil(this.#options.batchMax / 2))
+    fill(targets, first, this.#options.batchMax)
+    fill(targets, second, this.#options.batchMax)
+    const isWide = [first, second].some(lane => lane.targets().next().value === EVERYTHING)
+    const loaded = isWide ? [EVERYTHING] : [...targets]
+    const waiting = second.size
+    first.depart(loaded)
+    second.depart(loaded)
+    const reference = `${this.#options.referencePrefix}-${++this.#batches}`
+    return { targets: loaded, reference, repeats: waiting - second.size, readTo: first.position }
+  }
+}
+
+function fill(targets: Set<PurgeTarget>, lane: PurgeLane, sizeMax: number): void {
+  for (const target of lane.targets()) {
+    if (targets.size >= sizeMax) return
+    targets.add(target)
+  }
+}

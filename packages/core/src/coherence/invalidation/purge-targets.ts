@@ -1,0 +1,32 @@
+/**
+ * What a commit makes a cache purge: the paths of the objects it wrote, and of the buckets they are in. A bucket's path
+ * stands for all its lists, whatever their query. Copies under `?at=` are never wrong, so nobody purges them.
+ */
+import { bucketOfKey, type Key, type Path, pathOfKey } from '@freshet/protocol'
+
+/** Purges all there is. */
+export const EVERYTHING = '*'
+
+export type PurgeTarget = Path | typeof EVERYTHING
+
+/** The longest tag that the caches we know take. */
+const TAG_LENGTH_MAX = 1024
+
+export function targetsOf(keys: readonly Key[]): Set<PurgeTarget> {
+  const targets = new Set<PurgeTarget>()
+  for (const key of keys) targets.add(pathOfKey(key)).add(pathOfKey(bucketOfKey(key)))
+  return targets
+}
+
+/** `/db/shop/products`, not `/db/shop/products/42`. */
+export function isBucketPath(path: Path): boolean {
+  return path.split('/').length === 4
+}
+
+/**
+ * The tag that answers under a path carry, and that they are purged by. An object whose path is too long for a tag has
+ * that of its bucket: it is purged too often, never too seldom.
+ */
+export function tagOfPath(path: Path): string {
+  return path.length <= TAG_LENGTH_MAX ? path : path.split('/', 4).join('/')
+}

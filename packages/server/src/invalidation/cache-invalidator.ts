@@ -1,0 +1,198 @@
+/** Tells one cache of every change: does what its queue decides, with the store, the network and the clock. */
+import { randomUUID } from 'node:crypto'
+import { type PurgeBatch, PurgeQueue, type PurgeStep } from '@freshet/core/coherence/invalidation'
+import type { Store } from '@freshet/core/store'
+import { FreshetError, type Position, parsePosition } from '@freshet/protocol'
+import { describeError, type Log } from '../operations/log.js'
+import { Counter } from '../operations/metrics.js'
+import type { ServerSettings } from '../settings.js'
+import { type CacheConfig, secretsOf } from './cache-config.js'
+import { type CacheKind, PurgeFailure } from './cache-kind.js'
+
+export interface CacheInvalidatorOptions {
+  readonly config: CacheConfig
+  readonly kind: CacheKind
+  readonly store: Store
+  readonly settings: ServerSettings
+  readonly log: Log
+}
+
+type ReadStep = PurgeStep & { readonly kind: 'read' }
+
+const TARGETS_MAX = 10_000
+const ENTRIES_PER_READ = 1000
+const CURSOR_INTERVAL_MS = 5000
+const BACK_OFF = { firstMs: 200, mostMs: 60_000 } as const
+/** From the server, which cuts a response that takes longer, to the cache. */
+const TRANSIT_MS = 1000
+/** When the store itself fails. */
+const STORE_RETRY_MS = 1000
+
+export class CacheInvalidator {
+  readonly #options: CacheInvalidatorOptions
+  #queue: PurgeQueue | undefined
+  #running: Promise<void> = Promise.resolve()
+  #isStopping = false
+  #wakes = 0
+  #endSleep: () => void = () => undefined
+  /** The last position that the store was seen at. */
+  #head: Position = 0
+  readonly purges: Counter = new Counter()
+  readonly repeats: Counter = new Counter()
+  readonly failures: Counter = new Counter()
+  readonly wide: Counter = new Counter()
+
+  constructor(options: CacheInvalidatorOptions) {
+    this.#options = options
+  }
+
+  get name(): string {
+    return this.#options.config.name
+  }
+
+  get isDown(): boolean {
+    return this.#queue?.isDown ?? false
+  }
+
+  get queueLength(): number {
+    return this.#queue?.size ?? 0
+  }
+
+  get lag(): { readonly positions: number; readonly ms: number } {
+    const { positions = 0, sinceMs } = this.#queue?.lag(this.#head) ?? {}
+    return { positions, ms: sinceMs === undefined ? 0 : Math.max(0, this.#options.store.nowMs() - sinceMs) }
+  }
+
+  async start(): Promise<void> {
+    const { store, config, kind, settings } = this.#options
+    const remembered = await store.recall(this.#cursorName)
+    const cursor = remembered && parsePosition(new TextDecoder().decode(remembered))
+    this.#queue = new PurgeQueue({
+      // A new cache may have copies as old as the log.
+      cursor: cursor ?? (await store.trimmedTo()),
+      nowMs: performance.now(),
+      repeatAfterMs: Math.max(settings.responseMsMax + TRANSIT_MS, config.repeatAfterMs ?? 0),
+      targetsMax: TARGETS_MAX,
+      batchMax: kind.batchMax,
+      intervalMs: config.intervalMs ?? kind.intervalMs,
+      cursorIntervalMs: CURSOR_INTERVAL_MS,
+      canPurgeEverything: kind.canPurgeEverything,
+      backOff: BACK_OFF,
+      referencePrefix: `freshet-${randomUUID()}`,
+    })
+    this.#running = this.#run(this.#queue)
+  }
+
+  /** There is more in the log. */
+  wake(): void {
+    this.#wakes++
+    this.#endSleep()
+  }
+
+  /** Cuts what is under way: it is done again after the next start. */
+  async stop(): Promise<void> {
+    this.#isStopping = true
+    this.wake()
+    this.#options.kind.close()
+    await this.#running
+    if (this.#queue) await this.#remember(this.#queue.cursor)
+  }
+
+  get #cursorName(): string {
+    return `invalidation/${this.name}`
+  }
+
+  async #run(queue: PurgeQueue): Promise<void> {
+    while (!this.#isStopping) {
+      try {
+        const wakes = this.#wakes
+        this.#head = await this.#options.store.position()
+        const step = queue.next(performance.now(), this.#head)
+        if (step.kind === 'wait') await this.#sleep(wakes, step.untilMs)
+        else await this.#do(queue, step)
+      } catch (error) {
+        if (this.#isStopping) return
+        this.#say('error', 'invalidation failed', describeError(error))
+        await this.#sleep(this.#wakes, performance.now() + STORE_RETRY_MS)
+      }
+    }
+  }
+
+  async #do(queue: PurgeQueue, step: Exclude<PurgeStep, { kind: 'wait' }>): Promise<void> {
+    if (step.kind === 'read') await this.#read(queue, step)
+    else if (step.kind === 'send') await this.#send(queue, step.batch)
+    else {
+      await this.#remember(step.position)
+      queue.remembered(step.position, performance.now())
+    }
+  }
+
+  async #read(queue: PurgeQueue, step: ReadStep): Promise<void> {
+    const { store } = this.#options
+    try {
+      const entries = await store.changes(step.after, ENTRIES_PER_READ)
+      const isWide = queue.took(step, entries, performance.now())
+      if (isWide) this.#say('info', 'cache has too many changes to purge one by one: all of it is purged')
+    } catch (error) {
+      if (!(error instanceof FreshetError) || error.code !== 'LOG_TRIMMED') throw error
+      const trimmedTo = await store.trimmedTo()
+      const isWide = queue.trimmed(step, trimmedTo, store.nowMs(), performance.now())
+      const outcome = isWide ? 'all of it is purged' : 'what it missed has expired'
+      this.#say('info', `cache was not told of changes for longer than copies live: ${outcome}`, { trimmedTo })
+    }
+  }
+
+  async #send(queue: PurgeQueue, batch: PurgeBatch): Promise<void> {
+    try {
+      await this.#options.kind.purge(batch)
+    } catch (error) {
+      this.#fail(queue, error)
+      return
+    }
+    this.purges.value += batch.targets.length
+    this.repeats.value += batch.repeats
+    if (batch.targets[0] === '*') this.wide.value++
+    if (queue.sent() === 'up') this.#say('info', 'cache is up again')
+  }
+
+  #fail(queue: PurgeQueue, error: unknown): void {
+    if (this.#isStopping) return
+    this.failures.value++
+    const { retryAfterMs, status } = error instanceof PurgeFailure ? error : { retryAfterMs: 0, status: undefined }
+    const change = queue.failed(performance.now(), Math.random(), retryAfterMs)
+    if (change === 'down') {
+      this.#say('error', 'cache is down', { status, error: this.#withoutSecrets(messageOf(error)) })
+    }
+  }
+
+  async #remember(position: Position): Promise<void> {
+    await this.#options.store.remember(this.#cursorName, new TextEncoder().encode(`${position}`))
+  }
+
+  /** Until then, or until somebody has called `wake` since there were so many calls. */
+  #sleep(wakes: number, untilMs: number | undefined): Promise<void> {
+    if (this.#wakes !== wakes) return Promise.resolve()
+    return new Promise(resolve => {
+      const timer = untilMs === undefined ? undefined : setTimeout(resolve, untilMs - performance.now()).unref()
+      this.#endSleep = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+  }
+
+  #say(level: 'info' | 'error', message: string, fields: Readonly<Record<string, unknown>> = {}): void {
+    const { name, kind } = this.#options.config
+    this.#options.log.write(level, message, { cache: name, kind, ...fields })
+  }
+
+  #withoutSecrets(text: string): string {
+    return secretsOf(this.#options.config).reduce((shown, secret) => shown.replaceAll(secret, '(secret)'), text)
+  }
+}
+
+/** Node's error for an address with several ways to it has its reasons inside. */
+function messageOf(error: unknown): string {
+  if (error instanceof AggregateError) return error.errors.map(messageOf).join('; ')
+  return error instanceof Error ? error.message : String(error)
+}
