@@ -7,4 +7,14 @@ export const benches: readonly BenchEntry[] = [
     title: 'Bloom filters: ours against those on npm, in Node and in Chromium',
     load: async () => (await import('./bench/bloom/bloom.js')).bloom,
   },
+  {
+    name: 'http',
+    title: 'Reads over HTTP: Freshet on its embedded store against a bare node:http server',
+    load: async () => (await import('./bench/http/http.js')).http,
+  },
+  {
+    name: 'commit',
+    title: 'Durable commits: the embedded store against its engine, bare',
+    load: async () => (await import('./bench/commit/commit.js')).commit,
+  },
 ]

@@ -52,4 +52,14 @@ export const experiments: readonly ExperimentEntry[] = [
     title: 'Windowed filters: bits for each remembered key at equal error, speed, and behaviour at overload',
     load: async () => (await import('./experiments/windowed/windowed.js')).windowed,
   },
+  {
+    name: 'coherence-simulated',
+    title: 'Reads through caches that misbehave: plain, with revalidation, and under URLs no stale copy can have',
+    load: async () => (await import('./experiments/coherence-simulated/coherence-simulated.js')).coherenceSimulated,
+  },
+  {
+    name: 'coherence',
+    title: 'Reads through real caches while everything goes wrong: what sessions see, and what plain reads see',
+    load: async () => (await import('./experiments/coherence/coherence.js')).coherence,
+  },
 ]

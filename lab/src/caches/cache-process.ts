@@ -1,0 +1,204 @@
+/**
+ * A real cache as a process of its own: started from a configuration in a folder of its own, ready when it answers, and
+ * gone with everything it started, also when whoever started it ends without saying so.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { freePort } from './free-port.js'
+
+export type CacheKind = 'varnish' | 'squid' | 'nginx'
+
+export interface RunningCache {
+  readonly kind: CacheKind
+  readonly url: string
+  /** For a purge. */
+  readonly secret: string
+  /** `kill -9`, and started again at the same address, with nothing in it. */
+  restart(): Promise<void>
+  stop(): Promise<void>
+}
+
+export interface CacheCommand {
+  readonly kind: CacheKind
+  readonly secret: string
+  /** Writes the configuration into the folder, and says what to run. */
+  prepare(folder: string, port: number): { readonly program: string; readonly args: readonly string[] }
+  /** Default SIGTERM. */
+  readonly stopSignal?: NodeJS.Signals
+  /** What it leaves outside of its folder. */
+  cleanUp?(folder: string): void
+}
+
+interface Instance {
+  readonly child: ChildProcess
+  readonly folder: string
+  readonly command: CacheCommand
+  output: string
+}
+
+const START_MS_MAX = 20_000
+const STOP_MS_MAX = 5_000
+const ASK_MS_MAX = 2_000
+const POLL_MS = 20
+const ATTEMPTS_MAX = 3
+
+const running = new Set<Instance>()
+process.once('exit', () => {
+  for (const instance of running) end(instance)
+})
+
+export async function startCache(command: CacheCommand): Promise<RunningCache> {
+  for (let attempt = 1; ; attempt++) {
+    const port = await freePort()
+    try {
+      return toRunningCache(command, port, await start(command, port))
+    } catch (error) {
+      // The port may have been taken by somebody else in between.
+      if (attempt === ATTEMPTS_MAX || !/address.*in use|cannot bind|could not (?:bind|get)/i.test(String(error)))
+        throw error
+    }
+  }
+}
+
+/** For `afterAll`: ends whatever a test that failed has left behind. */
+export async function endCaches(): Promise<void> {
+  await Promise.all([...running].map(stop))
+}
+
+function toRunningCache(command: CacheCommand, port: number, first: Instance): RunningCache {
+  let instance = first
+  return {
+    kind: command.kind,
+    url: addressOf(port),
+    secret: command.secret,
+    restart: async () => {
+      await kill(instance)
+      instance = await start(command, port)
+    },
+    stop: () => stop(instance),
+  }
+}
+
+async function start(command: CacheCommand, port: number): Promise<Instance> {
+  const folder = mkdtempSync(join(tmpdir(), `freshet-${command.kind}-`))
+  // Squid and nginx, started by root, go on as somebody else.
+  chmodSync(folder, 0o755)
+  const { program, args } = command.prepare(folder, port)
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+  const instance: Instance = { child, folder, command, output: '' }
+  running.add(instance)
+  child.once('error', error => {
+    instance.output += `${error.message}. Install it: sudo apt-get install ${command.kind}`
+  })
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      instance.output = (instance.output + text).slice(-4000)
+    })
+  }
+  try {
+    await untilReady(instance, port)
+    return instance
+  } catch (error) {
+    await kill(instance)
+    throw error
+  }
+}
+
+async function untilReady(instance: Instance, port: number): Promise<void> {
+  const { command, child } = instance
+  const deadlineMs = performance.now() + START_MS_MAX
+  while (!(await answers(port))) {
+    const what = hasEnded(child) ? 'ended at its start' : 'does not answer'
+    if (hasEnded(child) || performance.now() > deadlineMs)
+      throw new Error(`${command.kind} ${what}: ${instance.output}`)
+    await delay(POLL_MS)
+  }
+  // Somebody else could be answering there.
+  await delay(POLL_MS)
+  if (hasEnded(child)) throw new Error(`${command.kind} ended at its start: ${instance.output}`)
+}
+
+async function answers(port: number): Promise<boolean> {
+  try {
+    const response = await fetch(`${addressOf(port)}/live`, { signal: AbortSignal.timeout(ASK_MS_MAX) })
+    await response.arrayBuffer()
+    return true
+  } catch {
+    // Not yet: `untilReady` asks again, and knows when to give up.
+    return false
+  }
+}
+
+async function stop(instance: Instance): Promise<void> {
+  const { child } = instance
+  if (!hasEnded(child)) {
+    const ended = once(child, 'exit')
+    child.kill(instance.command.stopSignal ?? 'SIGTERM')
+    await Promise.race([ended, delay(STOP_MS_MAX, undefined, { ref: false })])
+  }
+  await kill(instance)
+}
+
+async function kill(instance: Instance): Promise<void> {
+  const { child } = instance
+  const ended = hasEnded(child) ? undefined : once(child, 'exit')
+  const killed = end(instance)
+  await ended
+  const deadlineMs = performance.now() + STOP_MS_MAX
+  while (killed.some(isAlive) && performance.now() < deadlineMs) await delay(POLL_MS)
+}
+
+/** At once, for there may be no later. Says whom it has killed: the process, and those that it started. */
+function end(instance: Instance): readonly number[] {
+  const { child, folder, command } = instance
+  // It first: nginx would put a new process in the place of one that has died.
+  const killed = child.pid === undefined || hasEnded(child) ? [] : [child.pid, ...descendantsOf(child.pid)]
+  for (const pid of killed) signal(pid, 'SIGKILL')
+  running.delete(instance)
+  rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+  command.cleanUp?.(folder)
+  return killed
+}
+
+function hasEnded({ exitCode, signalCode, pid }: ChildProcess): boolean {
+  return exitCode !== null || signalCode !== null || pid === undefined
+}
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name)
+  } catch {
+    // It has ended by itself.
+  }
+}
+
+function descendantsOf(pid: number): number[] {
+  const children = childrenOf(pid)
+  return [...children, ...children.flatMap(descendantsOf)]
+}
+
+function childrenOf(pid: number): number[] {
+  try {
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
+  } catch {
+    // It has ended by itself.
+    return []
+  }
+}
+
+/** One that has ended and was not waited for is a zombie, Z. */
+function isAlive(pid: number): boolean {
+  try {
+    return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return false
+  }
+}
+
+function addressOf(port: number): string {
+  return `http://127.0.0.1:${port}`
+}

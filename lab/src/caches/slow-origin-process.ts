@@ -1,0 +1,61 @@
+/**
+ * A Freshet server over an embedded store, some of whose answers leave late: after they were read from the store, so
+ * that by the time they reach a cache they may be outdated. The settings come as JSON in the only argument.
+ *
+ * Whoever started it is told, over IPC, when it listens, and how many objects and lists it has been asked for so far.
+ */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createFreshetServer, type ServerSettings } from '@freshet/server'
+import { openEmbeddedStore } from '@freshet/stores/embedded'
+
+export interface SlowOriginSettings {
+  readonly path: string
+  readonly port: number
+  readonly settings: Partial<ServerSettings>
+  /** Which share of the answers is late, and by how much. */
+  readonly lateShare: number
+  readonly lateMs: number
+}
+
+export type SlowOriginMessage = 'listening' | { readonly dataReads: number }
+
+const TELL_INTERVAL_MS = 20
+
+const { path, port, settings, lateShare, lateMs } = JSON.parse(process.argv[2]!) as SlowOriginSettings
+// Relaxed: it survives kill -9, and does not make the test wait for the disk.
+const store = await openEmbeddedStore({ path, durability: 'relaxed' })
+const freshet = createFreshetServer({ store, settings })
+let dataReads = 0
+
+const server = createServer((request, response) => {
+  if (isDataRead(request)) dataReads++
+  if (request.method === 'GET' && !request.url!.startsWith('/coherence/events') && Math.random() < lateShare) {
+    makeLate(response)
+  }
+  freshet.handle(request, response)
+})
+server.keepAliveTimeout = 60_000
+server.listen(port, '127.0.0.1', () => tell('listening'))
+
+let toldReads = 0
+setInterval(() => {
+  if (dataReads !== toldReads) tell({ dataReads })
+  toldReads = dataReads
+}, TELL_INTERVAL_MS)
+process.once('disconnect', () => process.exit())
+
+function isDataRead({ method, url }: IncomingMessage): boolean {
+  return method === 'GET' && url!.startsWith('/db/')
+}
+
+function makeLate(response: ServerResponse): void {
+  const end = response.end.bind(response) as (...args: unknown[]) => ServerResponse
+  response.end = ((...args: unknown[]) => {
+    setTimeout(() => end(...args), lateMs)
+    return response
+  }) as ServerResponse['end']
+}
+
+function tell(message: SlowOriginMessage): void {
+  process.send?.(message)
+}

@@ -1,0 +1,89 @@
+/** A real server in a process of its own, that answers late now and then, and can be killed. */
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { freePort } from './free-port.js'
+import type { SlowOriginMessage, SlowOriginSettings } from './slow-origin-process.js'
+
+const PROCESS = fileURLToPath(new URL('../../dist/caches/slow-origin-process.js', import.meta.url))
+const START_MS_MAX = 20_000
+
+export interface SlowOrigin {
+  readonly url: string
+  /** How many objects and lists it has been asked for, over all restarts. */
+  readonly dataReads: number
+  /** `kill -9`, and started again over the same data, at the same address. */
+  restart(): Promise<void>
+  stop(): Promise<void>
+}
+
+export type SlowOriginOptions = Omit<SlowOriginSettings, 'path' | 'port'>
+
+const running = new Set<ChildProcess>()
+
+export async function startSlowOrigin(options: SlowOriginOptions): Promise<SlowOrigin> {
+  const path = mkdtempSync(join(tmpdir(), 'freshet-slow-origin-'))
+  let pastReads = 0
+  let reads = 0
+  const port = await freePort()
+  const start = () =>
+    startProcess({ ...options, path, port }, dataReads => {
+      reads = dataReads
+    })
+  let child = await start()
+  return {
+    url: `http://127.0.0.1:${port}`,
+    get dataReads() {
+      return pastReads + reads
+    },
+    restart: async () => {
+      await kill(child)
+      pastReads += reads
+      reads = 0
+      child = await start()
+    },
+    stop: async () => {
+      await kill(child)
+      rmSync(path, { recursive: true, force: true, maxRetries: 5 })
+    },
+  }
+}
+
+/** For `afterAll`: ends whatever a test that failed has left behind. */
+export async function endSlowOrigins(): Promise<void> {
+  await Promise.all([...running].map(kill))
+}
+
+/** It ends by itself when this process does. */
+async function startProcess(
+  settings: SlowOriginSettings,
+  onReads: (dataReads: number) => void,
+): Promise<ChildProcess> {
+  const child = fork(PROCESS, [JSON.stringify(settings)], {
+    execArgv: [],
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  })
+  running.add(child)
+  child.once('exit', () => running.delete(child))
+  const listening = new Promise<boolean>(resolve => {
+    child.on('message', (message: SlowOriginMessage) => {
+      if (message === 'listening') resolve(true)
+      else onReads(message.dataReads)
+    })
+  })
+  const ended = once(child, 'exit').then(() => false)
+  if (await Promise.race([listening, ended, delay(START_MS_MAX, false, { ref: false })])) return child
+  await kill(child)
+  throw new Error(`The server over ${settings.path} did not listen.`)
+}
+
+async function kill(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const ended = once(child, 'exit')
+  child.kill('SIGKILL')
+  await ended
+}

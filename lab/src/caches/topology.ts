@@ -1,0 +1,89 @@
+/** How caches stand between readers and a server: each alone, one behind another, side by side. */
+import type { Fetch } from '@freshet/client'
+import type { CacheKind, RunningCache } from './cache-process.js'
+import { startNginx } from './nginx.js'
+import { createProxyFetch } from './proxy-fetch.js'
+import { startSquid } from './squid.js'
+import { startVarnish } from './varnish.js'
+
+export interface Topology {
+  readonly name: string
+  readonly kinds: readonly CacheKind[]
+  start(origin: string): Promise<RunningTopology>
+}
+
+export interface RunningTopology {
+  /** As readers are to connect. */
+  readonly url: string
+  readonly fetch: Fetch
+  readonly caches: readonly RunningCache[]
+  stop(): Promise<void>
+}
+
+const direct: Fetch = (url, init) => fetch(url, init)
+
+export const TOPOLOGIES: readonly Topology[] = [
+  {
+    name: 'Varnish',
+    kinds: ['varnish'],
+    start: async origin => inARow([await startVarnish({ origin })]),
+  },
+  {
+    name: 'Squid',
+    kinds: ['squid'],
+    start: async origin => inARow([await startSquid({ origin })]),
+  },
+  {
+    name: 'Squid, collapsed forwarding',
+    kinds: ['squid'],
+    start: async origin => inARow([await startSquid({ origin, isCollapsing: true })]),
+  },
+  {
+    name: 'nginx',
+    kinds: ['nginx'],
+    start: async origin => inARow([await startNginx({ origin })]),
+  },
+  {
+    name: 'Squid before Varnish',
+    kinds: ['squid', 'varnish'],
+    start: async origin => {
+      const varnish = await startVarnish({ origin })
+      return inARow([await startSquid({ origin: varnish.url, isCollapsing: true }), varnish])
+    },
+  },
+  {
+    name: 'forward Squid before nginx',
+    kinds: ['squid', 'nginx'],
+    start: async origin => {
+      const nginx = await startNginx({ origin })
+      const squid = await startSquid({ origin: undefined })
+      return { ...inARow([nginx, squid]), fetch: createProxyFetch(squid.url) }
+    },
+  },
+  {
+    name: 'Varnish beside nginx',
+    kinds: ['varnish', 'nginx'],
+    start: async origin => sideBySide([await startVarnish({ origin }), await startNginx({ origin })]),
+  },
+]
+
+/** Readers ask the first. */
+function inARow(caches: readonly RunningCache[]): RunningTopology {
+  return { url: caches[0]!.url, fetch: direct, caches, stop: () => stopAll(caches) }
+}
+
+/** Each request goes to any of them, as behind a balancer that pays no heed to who asks. */
+function sideBySide(caches: readonly RunningCache[]): RunningTopology {
+  const { url } = caches[0]!
+  const pick = () => caches[Math.floor(Math.random() * caches.length)]!
+  return {
+    url,
+    fetch: (target, init) => fetch(pick().url + target.slice(url.length), init),
+    caches,
+    stop: () => stopAll(caches),
+  }
+}
+
+async function stopAll(caches: readonly RunningCache[]): Promise<void> {
+  await Promise.all(caches.map(cache => cache.stop()))
+}

@@ -1,0 +1,45 @@
+/** Varnish, with the shipped VCL or another. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type RunningCache, startCache } from './cache-process.js'
+import { originOf, SECRET, SECRET_SHIPPED, shippedConfiguration } from './shipped-configuration.js'
+
+export interface VarnishOptions {
+  /** The server, or the cache behind this one. */
+  readonly origin: string
+  /** What a VCL would say beside its backend; the shipped one if undefined. */
+  readonly rules?: string
+}
+
+export function startVarnish({ origin, rules }: VarnishOptions): Promise<RunningCache> {
+  const vcl = rules === undefined ? shippedVcl(origin) : bareVcl(origin, rules)
+  return startCache({
+    kind: 'varnish',
+    secret: SECRET,
+    prepare: (folder, port) => {
+      writeFileSync(join(folder, 'freshet.vcl'), vcl)
+      const parameters = ['thread_pools=1', 'thread_pool_min=20', 'thread_pool_max=500']
+      return {
+        program: 'varnishd',
+        args: [
+          ...['-F', '-j', 'none', '-f', join(folder, 'freshet.vcl'), '-a', `127.0.0.1:${port}`, '-T', 'none'],
+          ...['-n', join(folder, 'work'), '-s', 'malloc,64m', ...parameters.flatMap(each => ['-p', each])],
+        ],
+      }
+    },
+  })
+}
+
+function shippedVcl(origin: string): string {
+  const { host, port } = originOf(origin)
+  return shippedConfiguration('varnish/freshet.vcl', {
+    '.host = "127.0.0.1"': `.host = "${host}"`,
+    '.port = "7700"': `.port = "${port}"`,
+    [SECRET_SHIPPED]: SECRET,
+  })
+}
+
+function bareVcl(origin: string, rules: string): string {
+  const { host, port } = originOf(origin)
+  return `vcl 4.1;\nbackend default { .host = "${host}"; .port = "${port}"; }\n${rules}\n`
+}

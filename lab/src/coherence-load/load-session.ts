@@ -1,0 +1,170 @@
+/**
+ * One reader with several requests under way at once: it reads objects and lists in every mode, writes now and then
+ * through the cache, and hands its session on to a new connection. Every read is checked.
+ */
+import { connect, type Database, FreshetError, type ReadMode, type Stored, versionOf, within } from '@freshet/client'
+import type { Random } from '../harness/random.js'
+import { type Found, type OpenRead, type ReadChecker, SessionRecord } from './read-checker.js'
+import type { RecordedHistory } from './recorded-history.js'
+import { BUCKET, GROUPS, type Item, itemOf, OBJECT_IDS } from './stored-items.js'
+
+export const STALENESS_MS = 300
+const WITHIN_MS = 100
+const LANES = 3
+const READ_MS_MAX = 20_000
+
+const MODES: readonly { readonly mode: ReadMode; readonly ageMs: number }[] = [
+  ...Array.from({ length: 6 }, () => ({ mode: 'session', ageMs: STALENESS_MS }) as const),
+  { mode: within(WITHIN_MS), ageMs: WITHIN_MS },
+  { mode: 'current', ageMs: 0 },
+]
+
+export interface LoadSessionOptions {
+  readonly url: string
+  readonly fetch: (url: string, init: RequestInit) => Promise<Response>
+  readonly refresh: 'on-demand' | 'poll' | 'push'
+  readonly history: RecordedHistory
+  readonly checker: ReadChecker
+  readonly random: Random
+  /** Called with the URLs, without the host, that were asked for. */
+  readonly onUrl: (url: string) => void
+}
+
+/** A connection, and what was seen and written through it and those before it. */
+interface Incarnation {
+  readonly db: Database
+  readonly record: SessionRecord
+  underWay: number
+  isOver: boolean
+}
+
+export class LoadSession {
+  /** Reads and writes that got no answer, as while a server is down. */
+  failed = 0
+  /** Requests for objects and lists. */
+  requests = 0
+  handedOn = 0
+  readonly #options: LoadSessionOptions
+  #now: Incarnation | undefined
+
+  constructor(options: LoadSessionOptions) {
+    this.#options = options
+  }
+
+  async run(isOver: () => boolean): Promise<void> {
+    this.#now = await this.#incarnate()
+    await Promise.all(Array.from({ length: LANES }, () => this.#lane(isOver)))
+    this.#now.db.close()
+  }
+
+  async #lane(isOver: () => boolean): Promise<void> {
+    const { random } = this.#options
+    while (!isOver()) {
+      const chance = random.float()
+      if (chance < 0.002) await this.#handOn()
+      else if (chance < 0.012) await this.#attempt(now => this.#write(now))
+      else if (chance < 0.022) await this.#attempt(now => this.#list(now))
+      else if (chance < 0.062) await this.#attempt(now => this.#getGroup(now))
+      else await this.#attempt(now => this.#get(now))
+    }
+  }
+
+  async #incarnate(before?: Incarnation): Promise<Incarnation> {
+    const { url, fetch, refresh, onUrl } = this.#options
+    // Both at once: what is read under the old name after this is not known to the new one.
+    const token = before?.db.session.token
+    const record = new SessionRecord(before?.record)
+    const db = await connect(url, {
+      fetch,
+      refresh,
+      staleness: STALENESS_MS,
+      // Else the caches would not be asked at all.
+      memoryBytesMax: 0,
+      timeoutMs: READ_MS_MAX,
+      retriesMax: 12,
+      onRead: ({ path, at }) => onUrl(at === undefined ? path : `${path}${path.includes('?') ? '&' : '?'}at=${at}`),
+      ...(token === undefined ? {} : { token }),
+    })
+    return { db, record, underWay: 0, isOver: false }
+  }
+
+  async #handOn(): Promise<void> {
+    const before = this.#now!
+    try {
+      this.#now = await this.#incarnate(before)
+      this.handedOn++
+    } catch (error) {
+      this.#expect(error)
+      return
+    }
+    before.isOver = true
+    if (before.underWay === 0) before.db.close()
+  }
+
+  async #attempt(act: (now: Incarnation) => Promise<void>): Promise<void> {
+    const now = this.#now!
+    now.underWay++
+    try {
+      await act(now)
+    } catch (error) {
+      this.#expect(error)
+    } finally {
+      now.underWay--
+      if (now.isOver && now.underWay === 0) now.db.close()
+    }
+  }
+
+  /** Only what a server that is down explains. */
+  #expect(error: unknown): void {
+    if (!(error instanceof FreshetError) || error.code === 'CACHE_UNTRUSTWORTHY') throw error
+    this.failed++
+  }
+
+  async #write({ db, record }: Incarnation): Promise<void> {
+    const { random, history } = this.#options
+    const id = random.pick(OBJECT_IDS)
+    const item = itemOf(random)
+    const { position } = await db.bucket<Item>(BUCKET).put(id, item)
+    history.acknowledgePut(id, position, item.number, performance.now())
+    record.wrote.set(id, Math.max(position, record.wrote.get(id) ?? 0))
+  }
+
+  async #get({ db, record }: Incarnation): Promise<void> {
+    const { random, checker } = this.#options
+    const id = random.pick(OBJECT_IDS)
+    const { mode, ageMs } = random.pick(MODES)
+    const read = checker.begin(id, record, `a read (${JSON.stringify(mode)})`, ageMs, performance.now())
+    this.requests++
+    const item = await db.bucket<Item>(BUCKET).get(id, { read: mode })
+    checker.end(read, foundIn(item), item?.served, performance.now())
+  }
+
+  /** Counts as so many reads as there are objects in it. */
+  async #getGroup({ db, record }: Incarnation): Promise<void> {
+    const { random, checker } = this.#options
+    const ids = random.pick(GROUPS)
+    const beganMs = performance.now()
+    const reads = ids.map(id => checker.begin(id, record, 'a read of several', STALENESS_MS, beganMs))
+    this.requests++
+    const items = await db.bucket<Item>(BUCKET).getMany(ids)
+    const endedMs = performance.now()
+    for (const [i, read] of reads.entries()) checker.end(read, foundIn(items[i]), items[i]?.served, endedMs)
+  }
+
+  /** Counts as one read; everything in it is judged. */
+  async #list({ db, record }: Incarnation): Promise<void> {
+    const { checker } = this.#options
+    const beganMs = performance.now()
+    const reads: OpenRead[] = OBJECT_IDS.map(id => checker.begin(id, record, 'a list', STALENESS_MS, beganMs))
+    this.requests++
+    const page = await db.bucket<Item>(BUCKET).page({ limit: 1000 })
+    const items = new Map(page.items.map(item => [item.id, item]))
+    const endedMs = performance.now()
+    for (const read of reads) checker.end(read, foundIn(items.get(read.id)), page.served, endedMs)
+    checker.reads -= reads.length - 1
+  }
+}
+
+function foundIn(item: Stored<Item> | undefined): Found | undefined {
+  return item && { version: versionOf(item), number: item.number }
+}

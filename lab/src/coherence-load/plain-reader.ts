@@ -1,0 +1,38 @@
+/** Reads as the web does: whatever the nearest cache has. Held to the same staleness, to see what the caches do alone. */
+import { parseEtag } from '@freshet/protocol'
+import type { Random } from '../harness/random.js'
+import { type Found, type ReadChecker, SessionRecord } from './read-checker.js'
+import { BUCKET, type Item, OBJECT_IDS } from './stored-items.js'
+
+export interface PlainReaderOptions {
+  readonly url: string
+  readonly fetch: (url: string, init: RequestInit) => Promise<Response>
+  readonly stalenessMs: number
+  readonly checker: ReadChecker
+  readonly random: Random
+}
+
+export async function readPlainly(options: PlainReaderOptions, isOver: () => boolean): Promise<void> {
+  const { url, fetch, stalenessMs, checker, random } = options
+  const record = new SessionRecord()
+  while (!isOver()) {
+    const id = random.pick(OBJECT_IDS)
+    const read = checker.begin(id, record, 'a plain read', stalenessMs, performance.now())
+    const answer = await ask(fetch, `${url}/db/${BUCKET}/${id}`)
+    if (answer !== undefined) checker.end(read, answer.found, undefined, performance.now())
+  }
+}
+
+/** Undefined if there was no answer, as after a cache was killed: its connections are found out to be dead one by one. */
+async function ask(fetch: PlainReaderOptions['fetch'], url: string): Promise<{ found: Found | undefined } | undefined> {
+  try {
+    const response = await fetch(url, { method: 'GET' })
+    const text = await response.text()
+    if (response.status === 404) return { found: undefined }
+    const version = parseEtag(response.headers.get('etag') ?? '')
+    return version === undefined ? undefined : { found: { version, number: (JSON.parse(text) as Item).number } }
+  } catch (error) {
+    if (error instanceof TypeError) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,161 @@
+/**
+ * What readers see through real caches, while everything goes wrong that may: writers past the caches and through them,
+ * answers that come late, purges that race with fills, caches that are killed, a server that is killed. Sessions of the
+ * real client are held to what they promise, and plain reads under the same load to the same staleness.
+ *
+ * Half of the reads are made with a lifetime longer than the run, so that nothing is ever fetched anew by itself; half
+ * with one so short that copies die and changes leave the window all the time.
+ */
+import { existsSync } from 'node:fs'
+import { TOPOLOGIES } from '../../caches/topology.js'
+import { type LoadResult, runLoad } from '../../coherence-load/run-load.js'
+import type { Experiment, ExperimentContext, ExperimentResult, Verdict } from '../../harness/experiment.js'
+import { formatPercent } from '../../harness/table.js'
+import { UsageError } from '../../harness/usage-error.js'
+
+const LIFETIMES_MS = [20_000, 1_000]
+const FULL = { readsInAll: 1_000_000, plainReads: 5_000, faultIntervalMs: 5_000, hitShareMin: 0.5 }
+/** Each cache with one of the lifetimes, in turn. So few reads that filling the caches is a good part of the work. */
+const QUICK = { readsInAll: 14_000, plainReads: 500, faultIntervalMs: 1_000, hitShareMin: 0.1 }
+
+const PROGRAMS = { varnish: '/usr/sbin/varnishd', squid: '/usr/sbin/squid', nginx: '/usr/sbin/nginx' }
+
+export const coherence: Experiment = {
+  name: 'coherence',
+  title: 'Reads through real caches while everything goes wrong: what sessions see, and what plain reads see',
+  source: 'Gessert and Bücklers 2012, section 3.8, through Varnish, Squid and nginx themselves',
+  run: async context => {
+    requireCaches()
+    return toResult(await measureAll(context), context.quick ? QUICK : FULL)
+  },
+}
+
+function requireCaches(): void {
+  const missing = Object.entries(PROGRAMS).filter(([, path]) => !existsSync(path))
+  if (missing.length === 0) return
+  const names = missing.map(([name]) => name).join(' ')
+  throw new UsageError(`This experiment needs ${names}. Install what is missing: sudo apt-get install ${names}`)
+}
+
+async function measureAll({ quick, random, progress }: ExperimentContext): Promise<LoadResult[]> {
+  const { readsInAll, plainReads, faultIntervalMs } = quick ? QUICK : FULL
+  const results: LoadResult[] = []
+  const reads = Math.ceil(readsInAll / (TOPOLOGIES.length * (quick ? 1 : LIFETIMES_MS.length)))
+  for (const [i, topology] of TOPOLOGIES.entries()) {
+    for (const lifetimeMs of quick ? [LIFETIMES_MS[i % LIFETIMES_MS.length]!] : LIFETIMES_MS) {
+      const label = `${topology.name}, ${lifetimeMs / 1000} s`
+      const before = results.length * reads
+      const onProgress = (done: number) => progress(before + Math.min(done, reads), readsInAll, label)
+      const part = random.fork(label)
+      const load = { topology, random: part, reads, plainReads, lifetimeMs, faultIntervalMs, onProgress }
+      results.push(await runLoad(load))
+    }
+  }
+  return results
+}
+
+function toResult(results: readonly LoadResult[], { hitShareMin }: { readonly hitShareMin: number }): ExperimentResult {
+  const columns = [
+    ...['through', 'lifetime / s', 'checked reads', 'violations', 'plain reads', 'stale', 'share', 'from caches'],
+    ...['writes', 'purges', 'caches killed', 'server killed', 'no answer', 's'],
+  ]
+  const rows = results.map(result => [
+    result.topology,
+    result.lifetimeMs / 1000,
+    result.checkedReads,
+    result.violations,
+    result.naiveReads,
+    result.naiveViolations,
+    formatPercent(result.naiveViolations / result.naiveReads),
+    formatPercent(result.hitShare),
+    result.writes,
+    result.purges,
+    result.cacheRestarts,
+    result.serverRestarts,
+    result.failed,
+    Math.round(result.seconds),
+  ])
+  return {
+    summary: {
+      checkedReads: sumOf(results, result => result.checkedReads),
+      violations: sumOf(results, result => result.violations),
+      naiveViolations: sumOf(results, result => result.naiveViolations),
+      byTopology: byTopology(results),
+    },
+    points: results,
+    tables: [{ title: 'Reads through real caches', columns, rows }],
+    plots: [{ name: 'stale-reads', chart: staleChart(results) }],
+    verdicts: verdictsOf(results, hitShareMin),
+  }
+}
+
+function byTopology(results: readonly LoadResult[]): Record<string, unknown> {
+  return Object.fromEntries(
+    TOPOLOGIES.map(({ name }) => {
+      const own = results.filter(({ topology }) => topology === name)
+      const figures = {
+        checkedReads: sumOf(own, result => result.checkedReads),
+        violations: sumOf(own, result => result.violations),
+        naiveReads: sumOf(own, result => result.naiveReads),
+        naiveViolations: sumOf(own, result => result.naiveViolations),
+        hitShare: sumOf(own, result => result.hitShare) / own.length,
+      }
+      return [name, figures]
+    }),
+  )
+}
+
+function staleChart(results: readonly LoadResult[]): ExperimentResult['plots'][number]['chart'] {
+  const shares = (share: (result: LoadResult) => number) =>
+    TOPOLOGIES.map(({ name }) => {
+      const own = results.filter(({ topology }) => topology === name)
+      return sumOf(own, share) / own.length
+    })
+  return {
+    kind: 'bars',
+    title: 'Stale reads through real caches',
+    subtitle: 'a read is stale if it misses what was acknowledged longer ago than its mode allows, or goes back',
+    y: { name: 'share of the reads', percent: true, min: 0 },
+    categories: TOPOLOGIES.map(({ name }) => name),
+    series: [
+      { name: 'plain reads', values: shares(({ naiveViolations, naiveReads }) => naiveViolations / naiveReads) },
+      { name: 'sessions', values: shares(({ violations, checkedReads }) => violations / checkedReads) },
+    ],
+  }
+}
+
+function verdictsOf(results: readonly LoadResult[], hitShareMin: number): Verdict[] {
+  const violations = sumOf(results, result => result.violations)
+  const failed = sumOf(results, result => result.failed)
+  const reads = sumOf(results, result => result.checkedReads)
+  const plain = results.map(({ naiveViolations, naiveReads }) => naiveViolations / naiveReads)
+  const hits = results.map(({ hitShare }) => hitShare)
+  const range = (shares: readonly number[]) =>
+    `${formatPercent(Math.min(...shares))} to ${formatPercent(Math.max(...shares))}`
+  return [
+    {
+      claim: 'no read of a session is older than promised, whatever stands between',
+      holds: violations === 0,
+      detail: [`${violations} of ${reads} reads`, ...results.flatMap(({ traces }) => traces)].join('\n'),
+    },
+    {
+      claim: 'through every one of these caches plain reads are stale',
+      holds: plain.every(share => share > 0),
+      detail: `${range(plain)} of them`,
+    },
+    {
+      claim: 'caches answer a good part of the reads',
+      holds: hits.every(share => share > hitShareMin),
+      detail: `${range(hits)} of the requests`,
+    },
+    {
+      claim: 'hardly a read goes unanswered, though servers and caches are killed',
+      holds: failed < 0.01 * reads,
+      detail: `${failed} of ${reads}`,
+    },
+  ]
+}
+
+function sumOf(results: readonly LoadResult[], figure: (result: LoadResult) => number): number {
+  return results.reduce((sum, result) => sum + figure(result), 0)
+}
