@@ -21,6 +21,24 @@ export const services: readonly Service[] = [
     debianPackages: ['chromium'],
     suites: ['end-to-end'],
   },
+  {
+    name: 'varnish',
+    probe: () => isExecutable('/usr/sbin/varnishd'),
+    debianPackages: ['varnish'],
+    suites: ['caches', 'end-to-end'],
+  },
+  {
+    name: 'squid',
+    probe: () => isExecutable('/usr/sbin/squid'),
+    debianPackages: ['squid'],
+    suites: ['caches', 'end-to-end'],
+  },
+  {
+    name: 'nginx',
+    probe: () => isExecutable('/usr/sbin/nginx'),
+    debianPackages: ['nginx'],
+    suites: ['caches', 'end-to-end'],
+  },
 ]
 
 /** The names of the services whose tests are left out, with commas between them. */

@@ -32,6 +32,7 @@ const samples: Readonly<Record<string, Samples>> = {
       'packages/core/src/index.ts': "export { a } from './counters/a.js'",
       'packages/cli/src/a.ts': "import { createServer } from '@freshet/server'",
       'packages/stores/src/a.ts': "import { open } from 'lmdb'",
+      'packages/server/src/a.test.ts': "import { createMemoryStore } from '@freshet/stores/memory'",
       'lab/src/a.ts': "import { createBloom } from '@freshet/bloom'\nimport { readFileSync } from 'node:fs'",
       'vitest.config.ts': "import { defineConfig } from 'vitest/config'",
     },
@@ -47,6 +48,12 @@ const samples: Readonly<Record<string, Samples>> = {
         tree: { 'packages/client/src/a.ts': "import { x } from '@freshet/core/counters'" },
         at: 'packages/client/src/a.ts:1',
         fix: 'move this code to a room that may',
+      },
+      {
+        what: 'a room that imports what only its tests may',
+        tree: { 'packages/server/src/a.ts': "import { createMemoryStore } from '@freshet/stores/memory'" },
+        at: 'packages/server/src/a.ts:1',
+        fix: 'Take the value as an argument',
       },
       {
         what: 'a package that imports the lab, lazily',

@@ -11,7 +11,7 @@ import { scanSource } from '../scan/scan-source.js'
 const DOCUMENT = 'docs/errors.md'
 const THROWN = /\bnew\s+(?:Filter|Freshet)Error\s*\(\s*(?=['"])/g
 const UNION = /\btype\s+(?:Filter|Freshet)ErrorCode\s*=(?:\s*\|?\s*(?:'[^']*'|"[^"]*"))+/g
-const HEADING = /^#{2,4}\s+`?([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)`?\s*$/gm
+const HEADING = /^#{2,4}\s+`?([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*)`?\s*$/gm
 
 interface CodeFound {
   readonly code: string

@@ -1,0 +1,48 @@
+/** An origin that answers as a test says, and takes note of what reached it. */
+import { createServer, type IncomingHttpHeaders } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+
+export interface Asked {
+  readonly method: string
+  readonly url: string
+  readonly headers: IncomingHttpHeaders
+}
+
+export interface ScriptedOrigin {
+  readonly url: string
+  readonly asked: Asked[]
+  /** What it has now: the body of every answer, and its ETag. */
+  version: number
+  /** How long the next answers take to leave, in turn, after the version in them was read; then none. */
+  readonly delaysMs: number[]
+  /** Of every answer. */
+  headers: Readonly<Record<string, string>>
+  stop(): Promise<void>
+}
+
+export async function startScriptedOrigin(headers: Readonly<Record<string, string>>): Promise<ScriptedOrigin> {
+  const server = createServer(async (request, response) => {
+    if (request.url === '/live') return void response.end()
+    origin.asked.push({ method: request.method!, url: request.url!, headers: request.headers })
+    const { version } = origin
+    await delay(origin.delaysMs.shift() ?? 0)
+    const etag = `"${version}"`
+    const isKnown = request.headers['if-none-match'] === etag
+    response.writeHead(isKnown ? 304 : 200, { ...origin.headers, ETag: etag })
+    response.end(isKnown ? undefined : `${version}`)
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const origin: ScriptedOrigin = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    asked: [],
+    version: 1,
+    delaysMs: [],
+    headers,
+    stop: () => {
+      server.closeAllConnections()
+      return new Promise(resolve => server.close(() => resolve()))
+    },
+  }
+  return origin
+}

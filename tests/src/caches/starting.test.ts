@@ -1,0 +1,69 @@
+/** The starters themselves: they say what is wrong, and leave nothing behind. */
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { endCaches } from '@freshet/lab/dist/caches/cache-process.js'
+import { startNginx } from '@freshet/lab/dist/caches/nginx.js'
+import { startSquid } from '@freshet/lab/dist/caches/squid.js'
+import { startVarnish } from '@freshet/lab/dist/caches/varnish.js'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { reasonToSkip } from '../runner/services.js'
+import { startScriptedOrigin } from './scripted-origin.js'
+
+const NOWHERE = 'http://127.0.0.1:9'
+const usualTemporary = process.env.TMPDIR
+let temporary: string
+
+// A folder for temporary files of this file's own, since other tests start caches at the same time.
+beforeEach(() => {
+  temporary = mkdtempSync(join(tmpdir(), 'freshet-starting-'))
+  process.env.TMPDIR = temporary
+})
+
+afterEach(async () => {
+  await endCaches()
+  if (usualTemporary === undefined) delete process.env.TMPDIR
+  else process.env.TMPDIR = usualTemporary
+  rmSync(temporary, { recursive: true, force: true })
+})
+
+/** Living processes that this one has started, and files. */
+function remains(): string[] {
+  const children = readFileSync(`/proc/${process.pid}/task/${process.pid}/children`, 'utf8').split(' ').filter(Boolean)
+  const names = children.filter(isAlive).map(pid => readFileSync(`/proc/${pid}/comm`, 'utf8').trim())
+  return [...names.filter(name => /varnish|squid|nginx/.test(name)), ...readdirSync(temporary)]
+}
+
+function isAlive(pid: string): boolean {
+  return existsSync(`/proc/${pid}/stat`) && !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+}
+
+/** Squid's, in shared memory, are named for its folder. */
+function sharedMemoryOf(folder: string): string[] {
+  return readdirSync('/dev/shm').filter(name => name.startsWith(folder.replace(/[^A-Za-z0-9]/g, '')))
+}
+
+test.skipIf(reasonToSkip('varnish') !== undefined)('a mistake in the rules of Varnish is told', async () => {
+  await expect(startVarnish({ origin: NOWHERE, rules: 'sub vcl_recv { nonsense; }' })).rejects.toThrow(/nonsense/)
+  expect(remains()).toEqual([])
+})
+
+test.skipIf(reasonToSkip('nginx') !== undefined)('a mistake in the rules of nginx is told', async () => {
+  await expect(startNginx({ origin: NOWHERE, rules: 'nonsense;' })).rejects.toThrow(/unknown directive "nonsense"/)
+  expect(remains()).toEqual([])
+})
+
+test.skipIf(reasonToSkip('squid') !== undefined)('a cache that was killed is there again, empty', async () => {
+  const origin = await startScriptedOrigin({ 'Cache-Control': 'public, max-age=60' })
+  const squid = await startSquid({ origin: origin.url })
+  const read = async () => (await fetch(`${squid.url}/a`)).text()
+  await read()
+  origin.version = 2
+  expect(await read()).toBe('1')
+  await squid.restart()
+  expect(await read()).toBe('2')
+  const [folder] = readdirSync(temporary)
+  await squid.stop()
+  await origin.stop()
+  expect([remains(), sharedMemoryOf(folder!)]).toEqual([[], []])
+})

@@ -1,0 +1,114 @@
+/** All that the client does to data, against a real server. */
+import { connect, type Database, FreshetError, versionOf } from '@freshet/client'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type MemoryServer, startMemoryServer } from './memory-server.js'
+
+interface Counter {
+  readonly count: number
+}
+
+let server: MemoryServer
+let db: Database
+
+beforeAll(async () => {
+  server = await startMemoryServer()
+  db = await connect(server.url)
+})
+
+afterAll(async () => {
+  db?.close()
+  await server?.stop()
+})
+
+test('an object is created, read, patched, deleted, and each step is seen by the next', async () => {
+  const products = db.bucket<{ name?: string; price: number }>('shop/products')
+  const { id, version } = await products.create({ name: 'Tea', price: 4 })
+  expect(await products.get(id)).toEqual({ name: 'Tea', price: 4 })
+  await products.patch(id, { name: null, price: 5 }, { ifVersion: version })
+  expect(await products.get(id)).toEqual({ price: 5 })
+  await expect(products.patch(id, { price: 6 }, { ifVersion: version })).rejects.toMatchObject({
+    code: 'VERSION_CONFLICT',
+  })
+  expect(await products.delete(id)).toBeDefined()
+  expect(await products.get(id)).toBeUndefined()
+  expect(await products.delete(id)).toBeUndefined()
+  await expect(products.put(id, { price: 1 }, { ifVersion: 'absent' })).resolves.toMatchObject({ id })
+})
+
+test('ids of every kind go there and back', async () => {
+  const odd = db.bucket('shop/odd')
+  const ids = ['a b', 'ü&=?#', '100%', '鍵', '.hidden', 'a,b', '+', '🗝', "it's"]
+  for (const id of ids) await odd.put(id, { id })
+  for (const id of ids) expect(await odd.get(id)).toEqual({ id })
+  expect(await odd.getMany(ids)).toEqual(ids.map(id => ({ id })))
+  const listed: unknown[] = []
+  for await (const each of odd.list({ limit: 2 })) listed.push(each.id)
+  expect(new Set(listed)).toEqual(new Set(ids))
+})
+
+test('bytes are kept with their type', async () => {
+  const files = db.kv('shop/files')
+  await files.configure({ lifetimeMs: 5000 })
+  const bytes = Uint8Array.from({ length: 256 }, (_, i) => i)
+  await files.put('all.bin', bytes, { contentType: 'image/png' })
+  await files.put('note', 'grüße')
+  expect(await files.get('all.bin')).toMatchObject({ bytes, contentType: 'image/png', id: 'all.bin' })
+  expect(new TextDecoder().decode((await files.get('note'))!.bytes)).toBe('grüße')
+  expect((await files.page()).items.map(({ id, bytes: { length } }) => [id, length])).toEqual([
+    ['all.bin', 256],
+    ['note', 7],
+  ])
+  expect((await files.getMany(['note', 'none'])).map(file => file?.contentType)).toEqual([
+    'text/plain; charset=utf-8',
+    undefined,
+  ])
+})
+
+test('a commit does everything or nothing', async () => {
+  const accounts = db.bucket<{ sum: number }>('bank/accounts')
+  await accounts.put('a', { sum: 10 })
+  await accounts.put('b', { sum: 0 })
+  const [a, b] = await accounts.getMany(['a', 'b'])
+  const move = [
+    { bucket: 'bank/accounts', id: 'a', value: { sum: 3 }, ifVersion: a!.version },
+    { bucket: 'bank/accounts', id: 'b', value: { sum: 7 }, ifVersion: b!.version },
+  ]
+  await db.commit(move)
+  expect(await accounts.getMany(['a', 'b'])).toEqual([{ sum: 3 }, { sum: 7 }])
+  await expect(db.commit(move)).rejects.toMatchObject({ code: 'COMMIT_CONFLICT' })
+  expect(await accounts.getMany(['a', 'b'])).toEqual([{ sum: 3 }, { sum: 7 }])
+})
+
+test('a bucket may insist that writes say what they replace', async () => {
+  const strict = db.bucket<Counter>('shop/strict')
+  await strict.configure({ requireMatch: true })
+  await expect(strict.put('1', { count: 1 })).rejects.toMatchObject({ code: 'PRECONDITION_REQUIRED' })
+  await strict.put('1', { count: 1 }, { ifVersion: 'absent' })
+})
+
+test('increments by many sessions at once all count, since a conflict is never read again in an old version', async () => {
+  const sessions = await Promise.all(Array.from({ length: 6 }, () => connect(server.url, { staleness: 60_000 })))
+  await db.bucket<Counter>('shop/counters').put('hits', { count: 0 })
+  let conflicts = 0
+  const increment = async (session: Database) => {
+    const counters = session.bucket<Counter>('shop/counters')
+    for (;;) {
+      const counter = (await counters.get('hits', { read: 'session' }))!
+      try {
+        return await counters.put('hits', { count: counter.count + 1 }, { ifVersion: versionOf(counter) })
+      } catch (error) {
+        if (!(error instanceof FreshetError) || error.code !== 'VERSION_CONFLICT') throw error
+        conflicts++
+      }
+    }
+  }
+  await Promise.all(
+    sessions.map(async session => {
+      for (let i = 0; i < 10; i++) await increment(session)
+    }),
+  )
+  expect(await db.bucket<Counter>('shop/counters').get('hits', { read: 'current' })).toEqual({ count: 60 })
+  expect(conflicts).toBeGreaterThan(0)
+  expect(conflicts).toBeLessThan(1000)
+  for (const session of sessions) session.close()
+})

@@ -1,0 +1,86 @@
+/** Sessions that are told of changes by a real server, over real connections that break. */
+import { type ConnectOptions, connect, type Database } from '@freshet/client'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { type MemoryServer, startMemoryServer } from './memory-server.js'
+
+let server: MemoryServer
+let open: Database[] = []
+
+beforeEach(async () => {
+  server = await startMemoryServer({ heartbeatMs: 50 })
+})
+
+afterEach(async () => {
+  for (const db of open) db.close()
+  open = []
+  await server.stop()
+})
+
+interface Watched {
+  readonly db: Database
+  readonly asked: string[]
+}
+
+/** A session with push, and all that it asks for. */
+async function connectWatched(options: ConnectOptions = {}): Promise<Watched> {
+  const asked: string[] = []
+  const watched: ConnectOptions['fetch'] = (url, init) => {
+    asked.push(url.slice(server.url.length))
+    return fetch(url, init)
+  }
+  const db = await connect(server.url, { refresh: 'push', staleness: 2000, fetch: watched!, ...options })
+  open.push(db)
+  await vi.waitUntil(() => asked.some(target => target.startsWith('/coherence/events')))
+  return { db, asked }
+}
+
+async function write(count = 1): Promise<number> {
+  const db = await connect(server.url)
+  open.push(db)
+  let position = 0
+  for (let i = 0; i < count; i++) ({ position } = await db.bucket('shop/items').put(`${i}`, { i }))
+  return position
+}
+
+function headsIn(asked: readonly string[]): number {
+  return asked.filter(target => target.startsWith('/coherence?')).length
+}
+
+test("others' writes are known without asking, and reads stay fresh longer than the staleness without a head", async () => {
+  const { db, asked } = await connectWatched({ staleness: 1000 })
+  const position = await write(3)
+  await vi.waitUntil(() => db.session.position >= position, { timeout: 5000 })
+  const untilMs = performance.now() + 4000
+  while (performance.now() < untilMs) {
+    expect(await db.bucket('shop/items').get('1')).toEqual({ i: 1 })
+    await new Promise(resolve => setTimeout(resolve, 20))
+  }
+  // One to begin with; without push it would be one a second. A machine that stalls may need one more.
+  expect(headsIn(asked)).toBeLessThanOrEqual(2)
+})
+
+test('a session survives a restart of the server, and hears of what was written after it', async () => {
+  const { db } = await connectWatched()
+  await write()
+  await server.restart()
+  const position = await write(5)
+  await vi.waitUntil(() => db.session.position >= position, { timeout: 10_000 })
+  expect(await db.bucket('shop/items').get('4')).toEqual({ i: 4 })
+})
+
+test('where the stream cannot be had, it is polled', async () => {
+  const refusing: ConnectOptions['fetch'] = async (url, init) =>
+    url.includes('/coherence/events') ? new Response('no streams here', { status: 501 }) : fetch(url, init)
+  const db = await connect(server.url, { refresh: 'push', staleness: 200, fetch: refusing! })
+  open.push(db)
+  const position = await write()
+  await vi.waitUntil(() => db.session.position >= position, { timeout: 5000 })
+})
+
+test('a closed connection leaves nothing behind that keeps the server waiting', async () => {
+  const { db } = await connectWatched()
+  db.close()
+  const beganAtMs = performance.now()
+  await server.restart()
+  expect(performance.now() - beganAtMs).toBeLessThan(5000)
+})

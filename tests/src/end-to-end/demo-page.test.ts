@@ -1,0 +1,176 @@
+/** What `npm start` shows, in a real browser: one writer, and two readers behind the browser's own cache. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { describeInChromium, startChromium } from './chromium.js'
+import { endFreshetProcesses, type FreshetProcess, startFreshet } from './freshet-process.js'
+
+/** The reader's staleness and one round of reading, and as much again for a busy machine. */
+const SEEN_MS_MAX = 6000
+
+describeInChromium('the demo page', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'freshet-demo-'))
+  let server: FreshetProcess
+  let browser: Browser
+  let context: BrowserContext
+  let complaints: string[]
+  let hosts: Set<string>
+
+  beforeAll(async () => {
+    server = await startFreshet(['dev', '--data', join(folder, 'data')])
+    browser = await startChromium()
+  })
+
+  afterAll(async () => {
+    await browser?.close()
+    await endFreshetProcesses()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  beforeEach(async () => {
+    complaints = []
+    hosts = new Set()
+    context = await browser.newContext()
+  })
+
+  afterEach(async () => {
+    await context.close()
+    expect(complaints).toEqual([])
+    // The icon is part of the page, a data: URL without a host.
+    expect([...hosts].filter(host => host !== '')).toEqual([`localhost:${server.port}`])
+  })
+
+  /** Opens the page, and waits until both readers have read. */
+  async function open(in_: BrowserContext = context, path = '/'): Promise<Page> {
+    const page = await in_.newPage()
+    page.on('pageerror', error => complaints.push(String(error)))
+    page.on('console', message => ['error', 'warning'].includes(message.type()) && complaints.push(message.text()))
+    page.on('request', sent => hosts.add(new URL(sent.url()).host))
+    await page.goto(`http://localhost:${server.port}${path}`)
+    for (const reader of ['plain', 'fresh'])
+      await expect.poll(() => shown(page, 'tea', reader), { timeout: 20_000 }).toContain('€')
+    return page
+  }
+
+  function cell(page: Page, id: string, reader: string) {
+    return page.locator(`[data-product=${id}] .${reader}-cell`)
+  }
+
+  function shown(page: Page, id: string, reader: string): Promise<string | null> {
+    return cell(page, id, reader).textContent()
+  }
+
+  async function count(page: Page, reader: string, column: string): Promise<number> {
+    const text = await page.locator(`#${reader}-tally [data-count=${column}]`).textContent()
+    return Number(text!.replaceAll(',', ''))
+  }
+
+  /** Raises the price by one; resolves with how the page then shows it. */
+  async function raise(page: Page, id: 'tea' | 'mug' | 'kettle'): Promise<string> {
+    const price = page.locator(`[data-product=${id}] output`)
+    const before = await price.textContent()
+    await page.click(`[data-product=${id}] button[aria-label^=Raise]`)
+    await expect.poll(() => price.textContent(), { timeout: SEEN_MS_MAX }).not.toBe(before)
+    return (await price.textContent())!
+  }
+
+  test('a write in one tab: the Freshet reader of another sees it, while plain fetch is shown stale', async () => {
+    const writer = await open()
+    const reader = await open()
+    const price = await raise(writer, 'tea')
+    await expect.poll(() => shown(reader, 'tea', 'fresh'), { timeout: SEEN_MS_MAX }).toContain(price)
+    expect(await shown(reader, 'tea', 'fresh')).toContain('current')
+    expect(await shown(reader, 'tea', 'fresh')).toMatch(/\?at=\d+$/)
+    await expect.poll(() => shown(reader, 'tea', 'plain'), { timeout: SEEN_MS_MAX }).toContain('stale for')
+    expect(await shown(reader, 'tea', 'plain')).not.toContain(price)
+    await expect.poll(() => count(reader, 'plain', 'stale'), { timeout: SEEN_MS_MAX }).toBeGreaterThan(0)
+    expect(await count(reader, 'fresh', 'stale')).toBe(0)
+  })
+
+  test('a write is seen in another browser too, which shares no cache and no tab', async () => {
+    const [writer, elsewhere] = [await open(), await browser.newContext()]
+    const reader = await open(elsewhere)
+    const price = await raise(writer, 'mug')
+    await expect.poll(() => shown(reader, 'mug', 'fresh'), { timeout: SEEN_MS_MAX }).toContain(price)
+    await elsewhere.close()
+  })
+
+  test('both readers are mostly served by the cache, and the server is asked after a change', async () => {
+    const page = await open()
+    await expect.poll(() => count(page, 'fresh', 'reads'), { timeout: 20_000 }).toBeGreaterThan(12)
+    for (const reader of ['plain', 'fresh']) {
+      const [all, cached, served] = await Promise.all(
+        ['reads', 'browser', 'server'].map(column => count(page, reader, column)),
+      )
+      expect(cached! / all!).toBeGreaterThan(0.5)
+      expect(cached! + served!).toBe(all)
+    }
+    expect(Number(await page.locator('#sketch-requests').textContent())).toBeGreaterThan(2)
+  })
+
+  test('the session link lets another browser go on from where this one is', async () => {
+    const page = await open()
+    const price = await raise(page, 'kettle')
+    await expect.poll(() => shown(page, 'kettle', 'fresh'), { timeout: SEEN_MS_MAX }).toContain(price)
+    const link = new URL(await page.locator('#session-link').inputValue())
+    const elsewhere = await browser.newContext()
+    const other = await open(elsewhere, `/${link.hash}`)
+    expect(await shown(other, 'kettle', 'fresh')).toContain(price)
+    expect(await other.locator('#continued').textContent()).toContain('continues a session')
+    await elsewhere.close()
+  })
+
+  test('the strip shows the log position and the sketch, and grows with a write', async () => {
+    const page = await open()
+    const position = async () => Number(await page.locator('#sketch-position').textContent())
+    await expect.poll(position, { timeout: SEEN_MS_MAX }).toBeGreaterThan(0)
+    const before = await position()
+    await raise(page, 'tea')
+    await expect.poll(position, { timeout: SEEN_MS_MAX }).toBeGreaterThan(before)
+    expect(await page.locator('#sketch-strip i').count()).toBeGreaterThan(0)
+    expect(await page.locator('#sketch-size').textContent()).toMatch(/^[\d,]+ bytes$/)
+  })
+
+  test('it can be used with the keyboard alone: a name is edited, the readers are paused', async () => {
+    const page = await open()
+    await page.focus('[data-product=mug] input')
+    await page.keyboard.press('Control+A')
+    await page.keyboard.type('Red mug')
+    await page.keyboard.press('Enter')
+    await expect.poll(() => shown(page, 'mug', 'fresh'), { timeout: SEEN_MS_MAX }).toContain('Red mug')
+    await page.focus('#pause')
+    await page.keyboard.press('Space')
+    expect(await page.locator('#pause').getAttribute('aria-pressed')).toBe('true')
+  })
+
+  test('every control has a name, and the page fits a phone', async () => {
+    const page = await open()
+    await page.setViewportSize({ width: 360, height: 740 })
+    const nameless = await page.evaluate(() =>
+      [...document.querySelectorAll('input, button, a, output, [role=img]')]
+        .filter(control => !control.ariaLabel && !(control as HTMLInputElement).labels?.length)
+        .filter(control => !control.textContent?.trim())
+        .map(control => control.outerHTML),
+    )
+    expect(nameless).toEqual([])
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(360)
+  })
+
+  test('what it links to is there', async () => {
+    const page = await open()
+    const links = await page.locator('footer a').evaluateAll(all => all.map(link => (link as HTMLAnchorElement).href))
+    expect(links).toHaveLength(3)
+    for (const link of links) expect((await fetch(link)).status, link).toBe(200)
+  })
+})
+
+test('without the page, / still says in JSON what there is', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'freshet-no-page-'))
+  const server = await startFreshet(['dev', '--no-page', '--data', join(folder, 'data')])
+  const root = await fetch(server.url, { headers: { accept: 'text/html' } })
+  expect(await root.json()).toMatchObject({ name: 'freshet' })
+  await server.stop()
+  rmSync(folder, { recursive: true, force: true })
+})

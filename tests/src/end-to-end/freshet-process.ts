@@ -1,0 +1,153 @@
+/** The `freshet` command as users run it: a process of its own, told apart only by its arguments. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { text } from 'node:stream/consumers'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+
+const FRESHET = fileURLToPath(import.meta.resolve('@freshet/cli/dist/freshet.js'))
+const START_MS_MAX = 20_000
+const STOP_MS_MAX = 20_000
+
+export interface FreshetProcess {
+  readonly pid: number
+  readonly port: number
+  readonly url: string
+  /** From spawning it to the line that says it listens. */
+  readonly startMs: number
+  /** Everything it has written to standard output so far. */
+  output(): string
+  /** The processes that answer requests, if those are others. */
+  workers(): readonly number[]
+  signal(signal: NodeJS.Signals): void
+  /** Resolves with the exit code, or the signal that ended it, and what it wrote to standard error. */
+  readonly ended: Promise<{ readonly exitCode: number | null; readonly errors: string }>
+  /** `kill -9`; resolves when it and its workers are gone. */
+  kill(): Promise<void>
+  /** As Ctrl-C does. */
+  stop(): Promise<number | null>
+}
+
+export interface FreshetOptions {
+  readonly environment?: Readonly<Record<string, string>>
+  readonly cwd?: string
+  readonly uid?: number
+}
+
+const running = new Set<ChildProcess>()
+
+function spawnFreshet(args: readonly string[], { environment = {}, cwd, uid }: FreshetOptions): ChildProcess {
+  // Not detached: whoever stops the test run's group of processes stops these with it.
+  const child = spawn(process.execPath, [FRESHET, ...args], {
+    env: { PATH: process.env.PATH, ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    ...(cwd === undefined ? {} : { cwd }),
+    ...(uid === undefined ? {} : { uid, gid: uid }),
+  })
+  running.add(child)
+  child.once('exit', () => running.delete(child))
+  return child
+}
+
+/** Starts a server on a port that is free unless the arguments say otherwise; resolves when it listens. */
+export async function startFreshet(args: readonly string[], options: FreshetOptions = {}): Promise<FreshetProcess> {
+  const spawnedMs = performance.now()
+  const child = spawnFreshet(args.includes('--port') ? args : [...args, '--port', '0'], options)
+  const errors = text(child.stderr!)
+  const ended = once(child, 'exit').then(async ([exitCode]) => ({ exitCode, errors: await errors }))
+  let output = ''
+  child.stdout!.setEncoding('utf8')
+  const listening = new Promise<number>(resolve => {
+    child.stdout!.on('data', (chunk: string) => {
+      output += chunk
+      const port = /"port":(\d+)|http:\/\/localhost:(\d+) \(Ctrl-C/.exec(output)
+      if (port) resolve(Number(port[1] ?? port[2]))
+    })
+  })
+  const port = await Promise.race([listening, ended, delay(START_MS_MAX, undefined, { ref: false })])
+  if (typeof port !== 'number') {
+    child.kill('SIGKILL')
+    throw new Error(`freshet ${args.join(' ')} did not listen: ${JSON.stringify(port)} ${output} ${await errors}`)
+  }
+  return {
+    pid: child.pid!,
+    port,
+    url: `http://127.0.0.1:${port}`,
+    startMs: performance.now() - spawnedMs,
+    output: () => output,
+    workers: () => childrenOf(child.pid!),
+    signal: signal => void child.kill(signal),
+    ended,
+    kill: () => killAll(child, ended),
+    stop: () => stop(child, ended),
+  }
+}
+
+/** Runs a command that is expected to end by itself. */
+export async function runFreshet(
+  args: readonly string[],
+  options: FreshetOptions = {},
+): Promise<{ readonly exitCode: number | null; readonly output: string; readonly errors: string }> {
+  const child = spawnFreshet(args, options)
+  const deadline = setTimeout(() => child.kill('SIGKILL'), START_MS_MAX)
+  const [output, errors, [exitCode]] = await Promise.all([
+    text(child.stdout!),
+    text(child.stderr!),
+    once(child, 'exit') as Promise<[number | null]>,
+  ])
+  clearTimeout(deadline)
+  return { exitCode, output, errors }
+}
+
+/** For `afterAll`: ends whatever a test that failed has left behind. */
+export async function endFreshetProcesses(): Promise<void> {
+  await Promise.all([...running].map(child => killAll(child, once(child, 'exit'))))
+}
+
+async function killAll(child: ChildProcess, ended: Promise<unknown>): Promise<void> {
+  const workers = childrenOf(child.pid!)
+  child.kill('SIGKILL')
+  await ended
+  if (!(await areGone(workers))) {
+    for (const pid of workers) if (isRunning(pid)) process.kill(pid, 'SIGKILL')
+    throw new Error(`Workers ${workers.join(', ')} outlived the server that they belong to.`)
+  }
+}
+
+async function stop(child: ChildProcess, ended: FreshetProcess['ended']): Promise<number | null> {
+  const deadline = setTimeout(() => child.kill('SIGKILL'), STOP_MS_MAX)
+  child.kill('SIGINT')
+  const { exitCode } = await ended
+  clearTimeout(deadline)
+  return exitCode
+}
+
+const GONE_MS_MAX = 5000
+
+async function areGone(pids: readonly number[]): Promise<boolean> {
+  const deadlineMs = performance.now() + GONE_MS_MAX
+  while (pids.some(isRunning)) {
+    if (performance.now() > deadlineMs) return false
+    await delay(2)
+  }
+  return true
+}
+
+export function isRunning(pid: number): boolean {
+  try {
+    // One that has ended and was not waited for is a zombie, Z.
+    return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return false
+  }
+}
+
+function childrenOf(pid: number): readonly number[] {
+  try {
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
+    return children.trim().split(' ').filter(Boolean).map(Number)
+  } catch {
+    return []
+  }
+}
