@@ -67,3 +67,12 @@ sub vcl_backend_response {
 sub vcl_deliver {
     unset resp.http.Freshet-Url;
 }
+
+sub vcl_backend_error {
+    # Left alone, Varnish would tell readers to stay away for five seconds (Retry-After). A server that is restarted is
+    # back earlier, and Freshet's clients back off by themselves.
+    set beresp.http.Content-Type = "text/plain; charset=utf-8";
+    set beresp.http.Cache-Control = "no-store";
+    set beresp.body = "The server behind this cache does not answer.";
+    return (deliver);
+}

@@ -59,10 +59,7 @@ export async function endSlowOrigins(): Promise<void> {
 }
 
 /** It ends by itself when this process does. */
-async function startProcess(
-  settings: SlowOriginSettings,
-  onReads: (dataReads: number) => void,
-): Promise<ChildProcess> {
+async function startProcess(settings: SlowOriginSettings, onReads: (dataReads: number) => void): Promise<ChildProcess> {
   const child = fork(PROCESS, [JSON.stringify(settings)], {
     execArgv: [],
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],

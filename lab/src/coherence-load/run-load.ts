@@ -20,8 +20,8 @@ export interface LoadOptions {
   readonly reads: number
   readonly plainReads: number
   readonly lifetimeMs: number
-  /** How often a cache or the server is killed; never if undefined. */
-  readonly faultIntervalMs?: number
+  /** How often the server and a cache, in turn, are killed, and how often at most; never if undefined. */
+  readonly faults?: { readonly intervalMs: number; readonly countMax: number }
   readonly onProgress?: (reads: number) => void
 }
 
@@ -51,6 +51,8 @@ const READERS = 16
 const DIRECT_WRITERS = 2
 const WRITE_PAUSE_MS = 40
 const PURGE_PAUSE_MS = 10
+/** It takes a while until something is stale. */
+const PLAIN_MS_MIN = 1500
 const LATE = { lateShare: 0.1, lateMs: 300 }
 /** Short, so that the window is little longer than the lifetime: changes do leave it during a run. */
 const SETTINGS = { responseMsMax: 2000, slackMs: 1500, slotMs: 200, heartbeatMs: 100 }
@@ -104,7 +106,7 @@ class Load {
   }
 
   async #runSessions(): Promise<void> {
-    const { reads, faultIntervalMs, onProgress } = this.#options
+    const { reads, faults, onProgress } = this.#options
     const deadlineMs = performance.now() + reads * READ_MS_MAX
     let hasFailed = false
     const isOver = () => {
@@ -115,7 +117,7 @@ class Load {
       ...this.#sessions.map(session => session.run(isOver)),
       ...this.#writers(isOver),
       this.#purger.run(PURGE_PAUSE_MS, isOver),
-      ...(faultIntervalMs === undefined ? [] : [this.#causeFaults(faultIntervalMs, isOver)]),
+      ...(faults === undefined ? [] : [this.#causeFaults(faults, isOver)]),
     ]
     // Whoever fails first ends the others.
     await Promise.all(
@@ -133,7 +135,8 @@ class Load {
     const { plainReads, random } = this.#options
     const { url, fetch } = this.#running
     const checker = new ReadChecker(this.#history)
-    const isOver = () => checker.reads >= plainReads
+    const leastMs = performance.now() + PLAIN_MS_MIN
+    const isOver = () => checker.reads >= plainReads && performance.now() > leastMs
     const reader = { url, fetch, stalenessMs: STALENESS_MS, checker }
     await Promise.all([
       ...Array.from({ length: READERS }, (_, i) =>
@@ -167,11 +170,16 @@ class Load {
     })
   }
 
-  async #causeFaults(intervalMs: number, isOver: () => boolean): Promise<void> {
+  async #causeFaults(
+    { intervalMs, countMax }: NonNullable<LoadOptions['faults']>,
+    isOver: () => boolean,
+  ): Promise<void> {
     const random = this.#options.random.fork('faults')
+    const first = random.below(2)
     for (let nextMs = performance.now() + intervalMs; !isOver(); await delay(20)) {
-      if (performance.now() < nextMs) continue
-      if (random.below(2) === 0) {
+      const count = this.#serverRestarts + this.#cacheRestarts
+      if (performance.now() < nextMs || count >= countMax) continue
+      if (count % 2 === first) {
         await this.#origin.restart()
         this.#serverRestarts++
       } else {

@@ -6,8 +6,7 @@ import { Database } from './database.js'
 import { Transport } from './http/transport.js'
 import { MemoryCache } from './reading/memory-cache.js'
 import { Reader } from './reading/reader.js'
-import { createRecordId, processClock } from './recording/record-clock.js'
-import { SessionRecorder, type SessionRecorderOptions } from './recording/session-recorder.js'
+import type { SessionRecorder, SessionRecorderOptions } from './recording/session-recorder.js'
 import { BackgroundRefresh } from './session/background-refresh.js'
 import { DatabaseSession } from './session/database-session.js'
 import { Refresher } from './session/refresher.js'
@@ -33,7 +32,7 @@ export async function connect(url: string, options: ConnectOptions = {}): Promis
   })
   const shared = { session, transport, clock, serverClock, policy, timeoutMs, closed }
   const refresher = new Refresher(shared)
-  const recorder = createRecorder(settings, { session, transport, closed })
+  const recorder = await createRecorder(settings, { session, transport, closed })
   const writer = new Writer({ ...shared, memory, recorder })
   const { onRead } = settings
   const reader = new Reader({
@@ -59,11 +58,14 @@ function createSession({ staleness, token }: Settings, onAnotherLog: () => void)
   return new TrackedSession(options, onAnotherLog)
 }
 
-function createRecorder(
+/** Loaded only when asked for: most programs never record, and should not carry what it takes. */
+async function createRecorder(
   { record, token }: Settings,
   parts: Pick<SessionRecorderOptions, 'session' | 'transport' | 'closed'>,
-): SessionRecorder | undefined {
+): Promise<SessionRecorder | undefined> {
   if (record === undefined) return undefined
+  const { SessionRecorder } = await import('./recording/session-recorder.js')
+  const { createRecordId, processClock } = await import('./recording/record-clock.js')
   return new SessionRecorder({ ...parts, record, token, clock: processClock(), id: createRecordId() })
 }
 

@@ -19,6 +19,8 @@ export interface ScriptedOrigin {
   /** Of every answer. */
   headers: Readonly<Record<string, string>>
   stop(): Promise<void>
+  /** At the same address. */
+  restart(): Promise<void>
 }
 
 export async function startScriptedOrigin(headers: Readonly<Record<string, string>>): Promise<ScriptedOrigin> {
@@ -32,9 +34,12 @@ export async function startScriptedOrigin(headers: Readonly<Record<string, strin
     response.writeHead(isKnown ? 304 : 200, { ...origin.headers, ETag: etag })
     response.end(isKnown ? undefined : `${version}`)
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const listen = (port: number) => new Promise<void>(resolve => server.listen(port, '127.0.0.1', resolve))
+  await listen(0)
+  const { port } = server.address() as AddressInfo
   const origin: ScriptedOrigin = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${port}`,
+    restart: () => listen(port),
     asked: [],
     version: 1,
     delaysMs: [],

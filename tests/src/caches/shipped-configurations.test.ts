@@ -5,7 +5,7 @@ import { endCaches, type RunningCache } from '@freshet/lab/dist/caches/cache-pro
 import { startNginx } from '@freshet/lab/dist/caches/nginx.js'
 import { startSquid } from '@freshet/lab/dist/caches/squid.js'
 import { startVarnish } from '@freshet/lab/dist/caches/varnish.js'
-import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type MemoryServer, startMemoryServer } from '../end-to-end/memory-server.js'
 import { reasonToSkip } from '../runner/services.js'
 import { type ScriptedOrigin, startScriptedOrigin } from './scripted-origin.js'
@@ -120,6 +120,17 @@ describe.each(KINDS)('$kind', ({ kind, start, discards }) => {
     const { headers } = await fetch(cache.url + TEA)
     const apparentS = (Date.now() - Date.parse(headers.get('date')!)) / 1000
     expect(Math.max(Number(headers.get('age') ?? 0), apparentS)).toBeGreaterThanOrEqual(2)
+  })
+
+  test.skipIf(skips)('tells nobody to stay away while the server is restarted, and keeps no error', async () => {
+    const { url } = await start(origin.url)
+    await origin.stop()
+    const { status, headers } = await fetch(`${url}/a`)
+    expect(status).toBeGreaterThanOrEqual(500)
+    expect(headers.get('retry-after')).toBeNull()
+    await origin.restart()
+    // Varnish leaves a server that refused a connection alone for a quarter of a second.
+    await vi.waitUntil(async () => (await text(`${url}/a`)) === '1', { timeout: 3000, interval: 50 })
   })
 
   test.skipIf(skips)('lets events through as they come', async () => {

@@ -108,11 +108,11 @@ describeInChromium('the packed client in a Vite app', () => {
     expect(JSON.parse(await page.title())).toEqual(EXPECTED)
   })
 
-  test('is no more than 18 KiB, gzipped', async () => {
+  test('is no more than 19 KiB, gzipped', async () => {
     const code = await readFile(join(packed.folder, 'dist/app.js'))
     const gzipped = gzipSync(code).length
     console.log(`The client in a bundle: ${code.length} bytes, ${gzipped} gzipped`)
-    expect(gzipped).toBeLessThan(18 * 1024)
+    expect(gzipped).toBeLessThan(19 * 1024)
   })
 })
 

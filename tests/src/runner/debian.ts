@@ -1,6 +1,12 @@
-/** Installs packages on Debian as root. The output of apt-get is long, so it is only shown when it fails. */
+/**
+ * Installs packages on Debian as root. The output of apt-get is long, so it is only shown when it fails. Servers among the
+ * packages are not started: tests start their own.
+ */
 import { spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
+
+/** What it says, Debian asks before it starts or stops a service; 101 is "not allowed". */
+const POLICY = '/usr/sbin/policy-rc.d'
 
 export function canInstall(): boolean {
   return process.getuid?.() === 0 && existsSync('/usr/bin/apt-get')
@@ -9,10 +15,16 @@ export function canInstall(): boolean {
 /** Ends also when a step fails: whoever calls looks for what was to be installed. */
 export async function installPackages(packages: readonly string[], say: (line: string) => void): Promise<void> {
   const steps = [['update'], ['install', '-y', '--no-install-recommends', ...packages]]
-  for (const step of steps) {
-    say(`  apt-get ${step.join(' ')}`)
-    const { exitCode, output } = await aptGet(step)
-    if (exitCode !== 0) say(`  apt-get ${step[0]} failed (${exitCode}):\n${output.trimEnd().replace(/^/gm, '    ')}`)
+  const hasPolicy = existsSync(POLICY)
+  if (!hasPolicy) writeFileSync(POLICY, '#!/bin/sh\nexit 101\n', { mode: 0o755 })
+  try {
+    for (const step of steps) {
+      say(`  apt-get ${step.join(' ')}`)
+      const { exitCode, output } = await aptGet(step)
+      if (exitCode !== 0) say(`  apt-get ${step[0]} failed (${exitCode}):\n${output.trimEnd().replace(/^/gm, '    ')}`)
+    }
+  } finally {
+    if (!hasPolicy) rmSync(POLICY)
   }
 }
 

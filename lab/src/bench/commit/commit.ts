@@ -13,7 +13,7 @@ import { BARE_ENGINE, type CommitSettings, LEVEL, OURS } from './commit-worker.j
 
 const IN_FLIGHT = 64
 const FULL = { entries: 200_000, commitsPerRound: 30_000, rounds: 15 }
-const QUICK = { entries: 50_000, commitsPerRound: 10_000, rounds: 9 }
+const QUICK = { entries: 100_000, commitsPerRound: 25_000, rounds: 7 }
 
 type CommitContender = PreparedContender<null, 'commit'>
 

@@ -14,9 +14,14 @@ import { formatPercent } from '../../harness/table.js'
 import { UsageError } from '../../harness/usage-error.js'
 
 const LIFETIMES_MS = [20_000, 1_000]
-const FULL = { readsInAll: 1_000_000, plainReads: 5_000, faultIntervalMs: 5_000, hitShareMin: 0.5 }
+const FULL = {
+  readsInAll: 1_000_000,
+  plainReads: 5_000,
+  faults: { intervalMs: 5_000, countMax: 1_000 },
+  hitShareMin: 0.5,
+}
 /** Each cache with one of the lifetimes, in turn. So few reads that filling the caches is a good part of the work. */
-const QUICK = { readsInAll: 14_000, plainReads: 500, faultIntervalMs: 1_000, hitShareMin: 0.1 }
+const QUICK = { readsInAll: 10_000, plainReads: 500, faults: { intervalMs: 300, countMax: 1 }, hitShareMin: 0.1 }
 
 const PROGRAMS = { varnish: '/usr/sbin/varnishd', squid: '/usr/sbin/squid', nginx: '/usr/sbin/nginx' }
 
@@ -38,7 +43,7 @@ function requireCaches(): void {
 }
 
 async function measureAll({ quick, random, progress }: ExperimentContext): Promise<LoadResult[]> {
-  const { readsInAll, plainReads, faultIntervalMs } = quick ? QUICK : FULL
+  const { readsInAll, plainReads, faults } = quick ? QUICK : FULL
   const results: LoadResult[] = []
   const reads = Math.ceil(readsInAll / (TOPOLOGIES.length * (quick ? 1 : LIFETIMES_MS.length)))
   for (const [i, topology] of TOPOLOGIES.entries()) {
@@ -47,7 +52,7 @@ async function measureAll({ quick, random, progress }: ExperimentContext): Promi
       const before = results.length * reads
       const onProgress = (done: number) => progress(before + Math.min(done, reads), readsInAll, label)
       const part = random.fork(label)
-      const load = { topology, random: part, reads, plainReads, lifetimeMs, faultIntervalMs, onProgress }
+      const load = { topology, random: part, reads, plainReads, lifetimeMs, faults, onProgress }
       results.push(await runLoad(load))
     }
   }

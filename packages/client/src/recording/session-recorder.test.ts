@@ -134,8 +134,10 @@ describe('a recorded session', () => {
   })
 })
 
-test.each([[{ write: 1 }], [{ write: () => undefined, sample: 2 }], [{ write: () => undefined, hashPaths: '' }]])(
-  '%j cannot be recorded with',
+const write = () => {}
+
+test.each([[{ write: 1 }], [{ write, sample: 2 }], [{ write, hashPaths: '' }]])(
+  '%j is no way to record',
   async record => {
     await expect(createScene({ record } as never)).rejects.toMatchObject({ code: 'OPTIONS_INVALID' })
   },

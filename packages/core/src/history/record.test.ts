@@ -26,11 +26,11 @@ describe('the format', () => {
   test('is what it was: golden lines, which read back as they were written', () => {
     const lines = record()
     expect(lines).toEqual([
-      '{"f":1,"op":"session","s":"k3f9","c":"p81k","log":"9c1e","t":3000,"lo":52000,"hi":55000,"from":"c3cd45e3ea62e4a2"}',
+      '{"f":1,"op":"session","s":"k3f9","c":"p81k","log":"9c1e","t":3000,"lo":52000,"hi":55000,"from":"f0b89a1b28e247f0"}',
       '{"f":1,"op":"commit","s":"k3f9","b":4000,"e":5000,"at":22,"w":["/db/shop/products/42","/db/shop/products"],"d":["/db/shop/products/43"]}',
       '{"f":1,"op":"read","s":"k3f9","path":"/db/shop/products/42","b":6000,"e":7000,"within":1000,"v":22,"pos":23,"sp":20,"by":"shared cache"}',
       '{"f":1,"op":"read","s":"k3f9","path":"/db/shop/products/43","b":8000,"e":9000,"v":0,"pos":23,"by":"server"}',
-      '{"f":1,"op":"token","s":"k3f9","t":9500,"token":"3a3cd9ab55c08ab3"}',
+      '{"f":1,"op":"token","s":"k3f9","t":9500,"token":"384ac0200f6884c0"}',
     ])
     expect(lines.map(line => formatRecord(parseRecord(line)))).toEqual(lines)
   })
