@@ -73,9 +73,9 @@ describe('freshet check', () => {
     const half = readFileSync(client, 'utf8').split('\n').length / 2
     let isPlanted = false
     const path = plant('stale.ndjson', (record, i) => {
-      if (isPlanted || record.op !== 'read' || i < half || record.v <= 30 || record.within !== 0) return record
+      if (isPlanted || record.op !== 'read' || i < half || record.v <= 12 || record.within !== 0) return record
       isPlanted = true
-      return { ...record, v: record.v - 30, pos: record.v - 30, sp: 0 }
+      return { ...record, v: record.v - 12, pos: record.v - 12, sp: 0 }
     })
     const withoutWrites = join(folder, 'reads.ndjson')
     const reads = readFileSync(path, 'utf8')
@@ -92,9 +92,7 @@ describe('freshet check', () => {
     let last = 0
     const path = plant('lost.ndjson', record => {
       if (record.op === 'write') last = record.at
-      return record.op === 'read' && record.v === last && last > 100
-        ? { ...record, v: last - 3, pos: last - 3 }
-        : record
+      return record.op === 'read' && record.v === last && last > 3 ? { ...record, v: last - 3, pos: last - 3 } : record
     })
     const { exitCode, output } = await check('--json', '--traces', '1', path)
     const { violations, first } = JSON.parse(output) as HistorySummary & { first: unknown[] }
