@@ -5,6 +5,8 @@
  *
  * Half of the reads are made with a lifetime longer than the run, so that nothing is ever fetched anew by itself; half
  * with one so short that copies die and changes leave the window all the time.
+ *
+ * Processes and time are real: the seed repeats what is asked for, written and killed, but not how the races end.
  */
 import { existsSync } from 'node:fs'
 import { TOPOLOGIES } from '../../caches/topology.js'
