@@ -44,7 +44,7 @@ export interface Listening {
 export interface FreshetServer {
   /** Reads the change log, then accepts connections. Also in the workers of node:cluster. */
   listen(options: ListenOptions): Promise<Listening>
-  /** For a server of your own: a listener of its `request` event. */
+  /** For a server of your own: a listener of its `request` event. Its `keepAliveTimeout` must be `settings.keepAliveMs`. */
   handle(request: IncomingMessage, response: ServerResponse): void
   /** Stops accepting, lets requests under way finish for `graceMs`, ends event streams. The store stays open. */
   close(options?: { readonly graceMs?: number }): Promise<void>

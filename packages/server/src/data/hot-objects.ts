@@ -23,18 +23,18 @@ export interface HotObject {
   readonly text: string | undefined
   /** Those headers that only depend on the object, but for its ETag and length. */
   readonly headers: readonly string[]
-  /** All of them, as of some position. */
-  ready: ReadyHeaders | undefined
+  /** Made when it is read, since they say the position. */
+  ready: ReadyHeads | undefined
 }
 
-/** Good for answers at this position, under this revision of the bucket directory. */
-export interface ReadyHeaders {
+/** The heads of answers at this position, under this revision of the bucket directory. */
+export interface ReadyHeads {
   readonly position: Position
   readonly revision: number
   /** Of a 200, uncompressed. */
-  readonly ok: readonly string[]
+  readonly ok: string
   /** Of a 304. */
-  readonly unchanged: readonly string[]
+  readonly unchanged: string
 }
 
 /** Up to here a body is put into one string with the headers, and so into one packet. */

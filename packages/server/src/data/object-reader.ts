@@ -25,12 +25,13 @@ import { Exchange } from '../http/exchange.js'
 import { isPromise } from '../http/maybe-promise.js'
 import type { Replies } from '../http/replies.js'
 import type { ResponseDeadlines } from '../http/response-deadlines.js'
+import { formatHead, WholeAnswers } from '../http/whole-answers.js'
 import { tagsOf } from '../invalidation/tags.js'
 import type { Counter, Histogram, Metrics } from '../operations/metrics.js'
 import type { ServerRecorder } from '../recording/server-recorder.js'
 import type { ServerSettings } from '../settings.js'
 import type { BucketDirectory } from './bucket-directory.js'
-import { type HotObject, type HotObjects, type ReadyHeaders, toHotObject } from './hot-objects.js'
+import { type HotObject, type HotObjects, type ReadyHeads, toHotObject } from './hot-objects.js'
 import { versionConflict } from './refusals.js'
 
 export const OBJECT_ROUTE = '/db/{namespace}/{bucket}/{id}'
@@ -69,7 +70,7 @@ export class ObjectReader {
   readonly #follower: LogFollower
   readonly #buckets: BucketDirectory
   readonly #hot: HotObjects
-  readonly #cors: Cors
+  readonly #whole: WholeAnswers
   readonly #recorder: ServerRecorder | undefined
   readonly #tagHeaders: readonly string[]
   readonly #compressBytesMin: number
@@ -86,7 +87,7 @@ export class ObjectReader {
     this.#follower = options.follower
     this.#buckets = options.buckets
     this.#hot = options.hot
-    this.#cors = options.cors
+    this.#whole = new WholeAnswers(options.settings.keepAliveMs)
     this.#recorder = options.recorder
     this.#tagHeaders = options.tagHeaders
     this.#compressBytesMin = options.settings.compressBytesMin
@@ -155,15 +156,21 @@ export class ObjectReader {
   }
 
   #answerUnchanged(read: ObjectRead, position: Position, object: HotObject, ifNoneMatch: string): void {
-    const { unchanged } = this.#readyHeaders(read, position, object)
     // The tag that was asked about, since a cache picks the copy to refresh by it.
     const isOther = ifNoneMatch !== object.etag && ifNoneMatch.startsWith('"') && !ifNoneMatch.includes(',')
-    this.#send(read, 304, isOther ? ['ETag', ifNoneMatch, ...unchanged.slice(2)] : unchanged)
+    if (!isOther && this.#canSendWhole(read)) {
+      this.#sendWhole(read, 304, this.#readyHeads(read, position, object).unchanged, '')
+    } else {
+      this.#send(read, 304, this.#headersOfUnchanged(read, position, object, isOther ? ifNoneMatch : object.etag))
+    }
   }
 
   #answerPlain(read: ObjectRead, position: Position, object: HotObject): void {
-    const { ok } = this.#readyHeaders(read, position, object)
-    this.#send(read, 200, ok, object.text ?? object.body)
+    if (object.text !== undefined && this.#canSendWhole(read)) {
+      this.#sendWhole(read, 200, this.#readyHeads(read, position, object).ok, object.text)
+    } else {
+      this.#send(read, 200, this.#headersOfPlain(read, position, object), object.body)
+    }
   }
 
   async #answerCompressed(read: ObjectRead, position: Position, object: HotObject, coding: Coding): Promise<void> {
@@ -173,44 +180,66 @@ export class ObjectReader {
     this.#send(read, 200, headers, body)
   }
 
-  /** The headers of an answer, made once for each position; nobody changes them. */
-  #readyHeaders(read: ObjectRead, position: Position, object: HotObject): ReadyHeaders {
+  /** Made once for each position. */
+  #readyHeads(read: ObjectRead, position: Position, object: HotObject): ReadyHeads {
     const { revision } = this.#buckets
     const { ready } = object
     if (ready?.position === position && ready.revision === revision) return ready
+    object.ready = {
+      position,
+      revision,
+      ok: formatHead(200, this.#headersOfPlain(read, position, object)),
+      unchanged: formatHead(304, this.#headersOfUnchanged(read, position, object, object.etag)),
+    }
+    return object.ready
+  }
+
+  #headersOfPlain(read: ObjectRead, position: Position, object: HotObject): string[] {
     const headers = this.#headers(read, position, object.etag)
-    const ok = [...headers, 'Content-Length', `${object.body.length}`, ...object.headers]
-    const unchanged = object.isVarying ? [...headers, 'Vary', 'Accept-Encoding'] : headers
-    const made = { position, revision, ok, unchanged }
-    // Those that depend on who asks are not kept.
-    if (this.#cors.constant) object.ready = made
-    return made
+    headers.push('Content-Length', `${object.body.length}`, ...object.headers)
+    return headers
+  }
+
+  #headersOfUnchanged(read: ObjectRead, position: Position, object: HotObject, etag: string): string[] {
+    const headers = this.#headers(read, position, etag)
+    if (object.isVarying) headers.push('Vary', 'Accept-Encoding')
+    return headers
   }
 
   #headers(read: ObjectRead, position: Position, etag: string): string[] {
     const cacheControl = this.#buckets.get(bucketOfKey(read.key))?.cacheControl ?? this.#buckets.cacheControlByDefault
     return [
       ...['ETag', etag, 'Cache-Control', cacheControl, 'Freshet-Position', `${position}`],
-      ...this.#cors.headers(read.request),
+      ...this.#options.cors.headers(read.request),
       ...tagsOf(this.#tagHeaders, read.key),
     ]
   }
 
-  #send(read: ObjectRead, status: 200 | 304, headers: readonly string[], body?: string | Uint8Array): void {
+  /** Heads that depend on who asks are not kept; and a server that stops says so in its own. */
+  #canSendWhole({ request, response }: ObjectRead): boolean {
+    const { cors, replies } = this.#options
+    return cors.constant !== undefined && !replies.isStopping && this.#whole.canSend(request, response)
+  }
+
+  #sendWhole(read: ObjectRead, status: 200 | 304, head: string, body: string): void {
+    this.#deliver(read, status, response => this.#whole.send(response, status, head, body))
+  }
+
+  #send(read: ObjectRead, status: 200 | 304, headers: string[], body?: Uint8Array): void {
+    if (this.#options.replies.isStopping) headers.push('Connection', 'close')
+    this.#deliver(read, status, response => response.writeHead(status, headers).end(body))
+  }
+
+  #deliver(read: ObjectRead, status: 200 | 304, send: (response: ServerResponse) => void): void {
     const { response, startedMs } = read
-    const { deadlines, replies } = this.#options
     if (response.destroyed) return
     const tookMs = performance.now() - startedMs
     if (tookMs > this.#options.settings.responseMsMax) {
       response.destroy()
       return
     }
-    // Node only reads the headers, though it does not declare it.
-    response.writeHead(status, (replies.isStopping ? [...headers, 'Connection', 'close'] : headers) as string[])
-    if (body === undefined) response.end()
-    else if (typeof body === 'string') response.end(body, 'latin1')
-    else response.end(body)
-    if (!response.writableFinished) deadlines.watch(response, startedMs)
+    send(response)
+    if (!response.writableFinished) this.#options.deadlines.watch(response, startedMs)
     this.#record(read, status, tookMs)
   }
 
