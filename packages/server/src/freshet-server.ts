@@ -8,6 +8,7 @@ import { answerBroken, refuseTunnel } from './http/broken-requests.js'
 import { Exchange } from './http/exchange.js'
 import { isPromise } from './http/maybe-promise.js'
 import { recognisePlainRead } from './http/plain-read.js'
+import { keepTicksQuick } from './http/quick-ticks.js'
 import { type CacheConfig, readCaches } from './invalidation/cache-config.js'
 import type { PageFiles } from './operations/demo-page.js'
 import { describeError, type Log, SILENT_LOG } from './operations/log.js'
@@ -126,6 +127,7 @@ class HttpServer implements FreshetServer {
   }
 
   #start(): Promise<void> {
+    keepTicksQuick()
     this.#started ??= this.#parts.start().then(() => {
       this.#isReady = true
     })
