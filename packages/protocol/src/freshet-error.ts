@@ -45,6 +45,8 @@ export type FreshetErrorCode =
   | 'REQUEST_TIMEOUT'
   | 'ANSWER_INVALID'
   | 'CACHE_UNTRUSTWORTHY'
+  | 'TRANSACTION_ENDED'
+  | 'TRANSACTION_EXPIRED'
   // What only the command finds.
   | 'CONFIG_INVALID'
   | 'RECORDING_INVALID'

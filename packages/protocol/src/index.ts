@@ -1,18 +1,22 @@
 export { FreshetError, type FreshetErrorCode, type FreshetErrorOptions } from './freshet-error.js'
+export { type IdRange, isBeyond, isWithin } from './id-range.js'
 export type {
   BucketList,
   BucketSettings,
-  ChangeHash,
   ChangesEvent,
   CoherenceHead,
+  CoherenceNews,
   CommitAnswer,
   CommitRequest,
   CommitWrite,
   ListItem,
   ListPage,
+  ListRead,
   NamespaceList,
+  PackedChanges,
   SegmentRef,
   ServerTime,
+  StreamStart,
   Tail,
   WriteAnswer,
 } from './messages.js'
@@ -42,3 +46,4 @@ export {
   type Version,
 } from './positions.js'
 export { fromProblem, PROBLEM_TYPE, type Problem, STATUS_OF_CODE, statusOf, toProblem } from './problem.js'
+export { compareUtf8 } from './utf8-order.js'

@@ -1,7 +1,8 @@
 /** The JSON that travels between client and server. Every field is documented here and in /openapi.json. */
+import type { IdRange } from './id-range.js'
 import type { Position, Version } from './positions.js'
 
-/** `GET /coherence?after=P`: what changed, as far as the reader does not know it. */
+/** `GET /coherence`: what changed during the window; with `?after=P`, as far as the reader does not know it. */
 export interface CoherenceHead {
   /** The id of the change log. When it differs from the one known, everything known is void. */
   readonly log: string
@@ -21,6 +22,12 @@ export interface CoherenceHead {
   readonly tail: Tail
 }
 
+/** What `GET /coherence?after=P` answers instead, where all that changed since can be listed. */
+export interface CoherenceNews {
+  /** A head without what its reader knows already; drawn in @freshet/core, src/coherence/news.ts. */
+  readonly news: string
+}
+
 export interface SegmentRef {
   /** Covers the changes with from < position <= to. */
   readonly from: Position
@@ -29,18 +36,25 @@ export interface SegmentRef {
 
 /** Few changes are listed one by one; many are a filter. `from` may be later than the last segment's end: see `after`. */
 export type Tail =
-  | { readonly from: Position; readonly to: Position; readonly changes: readonly ChangeHash[] }
+  | { readonly from: Position; readonly to: Position; readonly changes: PackedChanges }
   | { readonly from: Position; readonly to: Position; readonly filter: string }
 
-/** A position, and the hash of a path that changed there: 16 hex digits, the second word of the hash first. */
-export type ChangeHash = readonly [position: Position, hash: string]
+/** Positions, and at each the hashes of the paths that changed; drawn in @freshet/core, src/coherence/packed-changes.ts. */
+export type PackedChanges = string
 
-/** One `changes` event of `GET /coherence/events`; its id is `to`. */
+/** All that changed in a stretch of the log, as the event streams of `GET /coherence/events` have it. */
 export interface ChangesEvent {
   readonly from: Position
   readonly to: Position
+  /** The server's clock when `to` included every commit acknowledged. */
   readonly timeMs: number
-  readonly changes: readonly ChangeHash[]
+  readonly changes: PackedChanges
+}
+
+/** The event `start` of `GET /coherence/events`: where a stream begins, or goes on after a gap. */
+export interface StreamStart extends ChangesEvent {
+  /** The log that all events of the stream are of. */
+  readonly log: string
 }
 
 /** `GET /time` */
@@ -52,8 +66,10 @@ export interface ServerTime {
 /** `PUT /db/{ns}/{bucket}` and `GET` of it with `?settings`. */
 export interface BucketSettings {
   readonly kind: 'object' | 'kv'
-  /** How long caches may keep its objects. */
+  /** How long caches may keep its objects. Not together with `learn`. */
   readonly lifetimeMs?: number
+  /** How long caches may keep each object is learnt from how often it is written, within these bounds. */
+  readonly learn?: { readonly minMs: number; readonly maxMs: number }
   /** Writes must say which version they replace (If-Match, or If-None-Match: *), else 428. */
   readonly requireMatch?: boolean
 }
@@ -86,7 +102,19 @@ export interface ListItem<Value = unknown> {
 export interface CommitRequest {
   /** Versions that must still hold; 0 for "not there". Keys are paths. */
   readonly reads?: readonly { readonly path: string; readonly version: Version }[]
+  /** Ranges of buckets in which nothing may have been written, created or deleted since. */
+  readonly lists?: readonly ListRead[]
+  /** None: it is only asked whether the reads and lists hold, all at one position. */
   readonly writes: readonly CommitWrite[]
+}
+
+/** What a list of a bucket has shown: no object in the range has changed after this version of the bucket. */
+export interface ListRead extends IdRange {
+  /** Of the bucket. */
+  readonly path: string
+  readonly version: Version
+  /** Inclusive: the last id of a page that others follow. */
+  readonly through?: string
 }
 
 export type CommitWrite =

@@ -4,10 +4,10 @@ import type { Commit, ScanRange } from './store.js'
 export const SCAN_LIMIT_DEFAULT = 100
 export const CHANGES_LIMIT_DEFAULT = 1000
 
-/** Throws unless the commit writes something, and nothing twice. */
-export function checkCommit({ writes }: Commit): void {
+/** Throws unless there is something in the commit, and nothing is written twice. */
+export function checkCommit({ reads = [], lists = [], writes }: Commit): void {
   if (writes.length === 1) return
-  if (writes.length === 0) throw new TypeError('A commit must write at least one key.')
+  if (writes.length + reads.length + lists.length === 0) throw new TypeError('A commit must read or write something.')
   const keys = new Set<string>()
   for (const { key } of writes) {
     if (keys.has(key))

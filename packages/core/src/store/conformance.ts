@@ -12,6 +12,7 @@ import { testCommits } from './conformance/commits.js'
 import { testConcurrency } from './conformance/concurrency.js'
 import type { ConformanceOptions } from './conformance/kit.js'
 import { testLifecycle } from './conformance/lifecycle.js'
+import { testLists } from './conformance/lists.js'
 import { testLog } from './conformance/log.js'
 import { testRandomWalk } from './conformance/random-walk.js'
 import { testScans } from './conformance/scans.js'
@@ -22,6 +23,7 @@ export function testStore(options: ConformanceOptions): void {
   const { describe } = options.kit
   describe('commits', () => testCommits(options))
   describe('commits at the same time', () => testConcurrency(options))
+  describe('commits that rely on lists', () => testLists(options))
   describe('scans', () => testScans(options))
   describe('the log', () => testLog(options))
   describe('the clock, and what is remembered', () => testClockAndMemory(options))

@@ -1,5 +1,7 @@
+export { compareUtf8, isBeyond, isWithin } from '@freshet/protocol'
+export { type ChangedKeys, changedLists } from './changed-lists.js'
 export { CHANGES_LIMIT_DEFAULT, checkCommit, checkLimit, checkPosition, scanLimit } from './check-arguments.js'
-export { isBeyond, isWithin } from './scan-range.js'
+export { positionAtTime } from './first-position.js'
 export type {
   BucketChange,
   Commit,
@@ -10,6 +12,7 @@ export type {
   MaybePromise,
   Position,
   PutWrite,
+  ReadList,
   ReadVersion,
   ScanPage,
   ScanRange,
@@ -21,4 +24,3 @@ export type {
   Version,
   Write,
 } from './store.js'
-export { compareUtf8 } from './utf8-order.js'

@@ -9,7 +9,8 @@
  * - A commit is atomic: its reads are validated, its writes applied and its log entry appended in one step, or none is.
  * - When `commit` resolves, the commit is durable, as far as the store's `durability` says.
  * - Commits are strictly ordered. Who sees the state at position p sees every commit up to p, and none after it in part.
- * - A position is never given twice, not after a crash either. Positions may have gaps.
+ * - A position is never given twice, not after a crash either, nor by a new store in the place of an old one: positions go on
+ *   from the time of day (`first-position.ts`). They may have gaps.
  * - `position()` is at least the position of every commit acknowledged, by any process, before it was called.
  * - Nothing is visible to `get`, `scan`, `changes` or `position` before it is durable.
  *
@@ -17,7 +18,7 @@
  * the disk is; STORE_DAMAGED when what is read cannot be right; STORE_TAKEN_OVER when another process has become the
  * writer. A commit that fails leaves no trace.
  */
-import type { Key, Position, Version } from '@freshet/protocol'
+import type { IdRange, Key, Position, Version } from '@freshet/protocol'
 
 export type { Key, Position, Version } from '@freshet/protocol'
 
@@ -66,7 +67,7 @@ export interface Store {
    */
   changes(after: Position, limit?: number): MaybePromise<readonly LogEntry[]>
 
-  /** The position that the log begins after: `changes` of anything before it throws. */
+  /** The position that the log begins after: `changes` of anything before it throws. In a new store, its position. */
   trimmedTo(): MaybePromise<Position>
 
   /**
@@ -111,12 +112,7 @@ export interface Snapshot<Value> {
   readonly position: Position
 }
 
-/** Bounds are ids. `from` is inclusive, `to` and `after` are exclusive; together they are intersected. */
-export interface ScanRange {
-  readonly from?: string
-  readonly to?: string
-  readonly after?: string
-  readonly prefix?: string
+export interface ScanRange extends IdRange {
   /** Default 100. */
   readonly limit?: number
   /** Entries it says false to are left out and do not count towards the limit. */
@@ -140,13 +136,23 @@ export interface BucketChange {
 export interface Commit {
   /** What must still hold: the version of a key, or 0 for "not there". */
   readonly reads?: readonly ReadVersion[]
-  /** At least one; no key twice. */
+  /** Ranges of buckets that must be as they were. */
+  readonly lists?: readonly ReadList[]
+  /** No key twice. None: no position is taken; the answer is one at which all reads and lists hold, or what does not. */
   readonly writes: readonly Write[]
 }
 
 export interface ReadVersion {
   readonly key: Key
   readonly version: Version
+}
+
+/** Nothing in this range of a bucket was written after this version of it. */
+export interface ReadList extends IdRange {
+  readonly bucket: Key
+  readonly version: Version
+  /** The last id it is about, inclusive. */
+  readonly through?: string
 }
 
 export type Write = PutWrite | DeleteWrite
@@ -167,11 +173,19 @@ export interface DeleteWrite {
 export type CommitResult =
   | { readonly committed: true; readonly position: Position }
   /** The reads that no longer hold, with the versions that do. */
-  | { readonly committed: false; readonly conflicts: readonly ReadVersion[] }
+  | {
+      readonly committed: false
+      readonly conflicts: readonly ReadVersion[]
+      /** The buckets whose lists no longer hold, with their versions; absent if there are none. */
+      readonly changedLists?: readonly ReadVersion[]
+    }
 
 export interface LogEntry {
   readonly position: Position
-  /** The store's clock at the commit. Does not go back from one entry to the next. */
+  /**
+   * The store's clock at the commit. Does not go back from one entry to the next. If it took longer than a second from then
+   * until the commit was visible, the same keys are in a second entry, soon after, with a time at which it was.
+   */
   readonly timeMs: number
   /** The keys that were written or deleted. */
   readonly keys: readonly Key[]

@@ -6,10 +6,19 @@
  * It is decided outside of the transaction. That is sound because there is one writer with one transaction at a time: the
  * state cannot change in between, or else the epoch has, and then the transaction does nothing.
  */
-import type { CommitResult, Key, Position, ReadVersion, Version } from '@freshet/core/store'
+import {
+  type CommitResult,
+  changedLists,
+  type Key,
+  type Position,
+  type ReadVersion,
+  type Version,
+} from '@freshet/core/store'
 import { bucketOfKey } from '@freshet/protocol'
 import type { Tables } from './engine.js'
 import {
+  decodeLogBatch,
+  decodeNumber,
   type EncodedCommit,
   encodeHead,
   encodeLogBatch,
@@ -48,14 +57,27 @@ export class Batch {
     return this.#position
   }
 
+  /** The time that its log entries have. */
+  get timeMs(): number {
+    return this.#timeMs
+  }
+
+  /** What its commits write and delete. */
+  get keys(): Iterable<Key> {
+    return this.#values.keys()
+  }
+
   /** If not, there is nothing to apply. */
   get hasChanges(): boolean {
     return this.#hasChanges
   }
 
-  commit({ reads, writes }: EncodedCommit): CommitResult {
+  commit({ reads, lists, writes }: EncodedCommit): CommitResult {
     const conflicts = this.#conflicts(reads)
+    const changed = changedLists(lists, this)
+    if (changed.length > 0) return { committed: false, conflicts, changedLists: changed }
     if (conflicts.length > 0) return { committed: false, conflicts }
+    if (writes.length === 0) return { committed: true, position: this.#position }
     const position = ++this.#position
     this.#hasChanges = true
     for (const { key, record } of writes) {
@@ -65,6 +87,13 @@ export class Batch {
     }
     this.#log.push(writes.map(({ key }) => key))
     return { committed: true, position }
+  }
+
+  /** A second entry for changes that are in the log already, under a later time. */
+  logAgain(keys: Iterable<Key>): void {
+    this.#position++
+    this.#hasChanges = true
+    this.#log.push([...keys])
   }
 
   remember(name: string, value: Uint8Array): void {
@@ -85,8 +114,7 @@ export class Batch {
 
   /** One step of a trim. True if nothing is left to delete. */
   trim(upTo: Position): boolean {
-    const record = this.#tables.meta.get('trimmed')
-    const before = this.#trimmedTo ?? (record ? record.readDoubleLE() : 0)
+    const before = this.#readTrimmedTo()
     this.#trimmedTo = Math.max(before, Math.min(upTo, this.#position))
     // Another trim of the same batch has taken its step.
     if (this.#trimmed.length > 0) return false
@@ -107,6 +135,28 @@ export class Batch {
     for (const position of this.#trimmed) log.remove(position)
     if (this.#endsRelaxed) meta.remove('relaxed')
     meta.put('head', encodeHead({ epoch, position: this.#position, timeMs: this.#timeMs }), epoch)
+  }
+
+  bucketVersion(bucket: Key): Position {
+    const written = this.#buckets.get(bucket)
+    if (written !== undefined) return written
+    const record = this.#tables.buckets.get(bucket)
+    return record ? decodeNumber(record) : 0
+  }
+
+  /** Those of this batch first, since they are at hand. Undefined if some have been trimmed. */
+  *changesAfter(position: Position): Generator<readonly Key[] | undefined> {
+    const before = this.#position - this.#log.length
+    yield* this.#log.slice(Math.max(0, position - before))
+    if (position < this.#readTrimmedTo()) yield undefined
+    for (const { key, value } of this.#tables.log.getRange({ start: position + 1 })) {
+      for (const entry of decodeLogBatch(key, value)) if (entry.position > position) yield entry.keys
+    }
+  }
+
+  #readTrimmedTo(): Position {
+    const record = this.#tables.meta.get('trimmed')
+    return this.#trimmedTo ?? (record ? decodeNumber(record) : 0)
   }
 
   #conflicts(reads: readonly ReadVersion[]): readonly ReadVersion[] {

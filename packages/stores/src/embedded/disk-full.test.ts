@@ -34,7 +34,7 @@ test.skipIf(!mayMount)('a full disk refuses commits, keeps the rest, and is forg
     const check = async () => {
       const { entries } = await store.scan('a/b', { limit: 10_000 })
       expect(entries.map(({ id }) => id)).toEqual(kept.flatMap(id => [`${id}-1`, `${id}-2`]).sort())
-      expect((await store.changes(0, 10_000)).length).toBe(kept.length)
+      expect((await store.changes(store.trimmedTo(), 10_000)).length).toBe(kept.length)
     }
     await check()
     execFileSync('mount', ['-o', 'remount,size=64m', folder.path])

@@ -4,8 +4,9 @@
  *
  * What it keeps, beyond the contract of a Store:
  * - One writer. Opening draws a new epoch; every transaction checks that the epoch is still its own.
- * - No position twice. Opening skips 2^20 positions, so that none that was ever shown is given again, even if the machine
- *   lost its last moments with its power (a disk that lies about flushing; `durability: 'relaxed'`).
+ * - No position twice. Opening goes on from the time of day (`positionAtTime`), so that none that was ever shown is given
+ *   again: not if the machine lost its last moments with its power (a disk that lies about flushing), nor if this is a new
+ *   store where another one was, or an old one put back from a backup. If that clock is behind, it skips two batches.
  * - A clock that does not go back. Each batch stores it, and an idle store every ten seconds; opening goes on from there.
  *   After a crash it may so repeat up to ten seconds that are in no log entry.
  */
@@ -20,6 +21,7 @@ import {
   type LogEntry,
   type MaybePromise,
   type Position,
+  positionAtTime,
   type ScanPage,
   type ScanRange,
   type Snapshot,
@@ -32,15 +34,23 @@ import { checkDataFile } from './data-file.js'
 import { DurableMark } from './durable-mark.js'
 import { type Engine, openEngine } from './engine.js'
 import { storeClosed, storeDamaged } from './engine-errors.js'
-import { GroupCommit } from './group-commit.js'
+import { GroupCommit, TASKS_PER_BATCH_MAX } from './group-commit.js'
 import { bootId } from './processes.js'
 import { Reads } from './reads.js'
-import { decodeHead, type EncodedCommit, encodeCommit, encodeHead, FORMAT_VERSION, type Head } from './records.js'
+import {
+  decodeHead,
+  type EncodedCommit,
+  encodeCommit,
+  encodeHead,
+  encodeNumber,
+  FORMAT_VERSION,
+  type Head,
+} from './records.js'
 import { monotonicMs, StoreClock } from './store-clock.js'
 import { checkFormat, flushFolder, openingFailed, prepareFolder } from './store-folder.js'
 import { takeWriterLock, type WriterLock } from './writer-lock.js'
 
-const POSITIONS_SKIPPED = 2 ** 20
+const POSITIONS_SKIPPED = 2 * TASKS_PER_BATCH_MAX
 const CHECKPOINT_MS = 10_000
 const RELAXED_FLUSH_MS = 1000
 
@@ -53,13 +63,17 @@ export interface EmbeddedStoreOptions {
    * refuse to open. For tests, imports, and what you can make again.
    */
   readonly durability?: 'disk' | 'relaxed'
+  /** The positions it gives from now on are beyond this one; that of the time of day unless given. */
+  readonly positionsAfter?: Position
 }
 
 /**
  * Throws STORE_LOCKED if a living process has it open, STORE_UNUSABLE if the folder is none for a store, STORE_DAMAGED
  * if what is in it cannot be read.
  */
-export async function openEmbeddedStore({ path, durability = 'disk' }: EmbeddedStoreOptions): Promise<EmbeddedStore> {
+export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<EmbeddedStore> {
+  const { path, durability = 'disk', positionsAfter = positionAtTime(Date.now()) } = options
+  checkPosition('positionsAfter', positionsAfter)
   await prepareFolder(path)
   const lock = await takeWriterLock(path)
   let engine: Engine | undefined
@@ -67,7 +81,7 @@ export async function openEmbeddedStore({ path, durability = 'disk' }: EmbeddedS
     await checkDataFile(path)
     const mode = durability === 'disk' ? 'flushing' : 'relaxed'
     engine = await openEngine({ path, mode, inspect: meta => checkFormat(path, meta) })
-    const opening = await beginEpoch(engine, durability)
+    const opening = await beginEpoch(engine, durability, positionsAfter)
     await flushFolder(path)
     return new EmbeddedStore({ path, durability, lock, engine, ...opening })
   } catch (error) {
@@ -83,17 +97,18 @@ interface Opening {
 }
 
 /** Makes this process the writer, durably. */
-async function beginEpoch(engine: Engine, durability: 'disk' | 'relaxed'): Promise<Opening> {
+async function beginEpoch(engine: Engine, durability: 'disk' | 'relaxed', positionsAfter: Position): Promise<Opening> {
   const opening = await engine.transaction(() => {
     const record = engine.meta.get('head')
     const before = record && decodeHead(record)
     const head = before
-      ? { ...before, epoch: before.epoch + 1, position: before.position + POSITIONS_SKIPPED }
-      : { epoch: 1, position: 0, timeMs: 0 }
+      ? { ...before, epoch: before.epoch + 1, position: Math.max(before.position + POSITIONS_SKIPPED, positionsAfter) }
+      : { epoch: 1, position: positionsAfter, timeMs: 0 }
     const log = engine.meta.get('log')?.toString() ?? randomUUID()
     if (!before) {
       engine.meta.put('format', Buffer.from(Uint32Array.of(FORMAT_VERSION).buffer), head.epoch)
       engine.meta.put('log', Buffer.from(log), head.epoch)
+      engine.meta.put('trimmed', encodeNumber(positionsAfter), head.epoch)
     }
     if (durability === 'relaxed') engine.meta.put('relaxed', Buffer.from(bootId()), head.epoch)
     else engine.meta.remove('relaxed')

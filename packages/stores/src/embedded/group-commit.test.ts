@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { expect, test } from 'vitest'
 import { DurableMark } from './durable-mark.js'
 import { GroupCommit } from './group-commit.js'
-import { encodeCommit, encodeHead } from './records.js'
-import { createFakeEngine } from './under-test/fake-engine.js'
+import { decodeLogBatch, encodeCommit, encodeHead, versionOf } from './records.js'
+import { createFakeEngine, type FakeEngine } from './under-test/fake-engine.js'
 
 const MDB_BAD_TXN = -30782
 const ENOSPC = 28
@@ -83,6 +83,49 @@ test('a transaction of another epoch is not ours to make', async () => {
   expect(engine.values.get('a/b/a')).toBe(undefined)
 })
 
+test('what was slow to become visible is logged once more, with a time at which it was', async () => {
+  const { engine, group, commit, clock, entries } = setUp()
+  takeLong(engine, clock, 20_000)
+  const results = await Promise.all([commit('a'), commit('b')])
+  expect(results.map(result => result.committed && result.position)).toEqual([1, 2])
+  await group.idle()
+  // A copy of what was there before may have been read until 20,000, and lives from then on.
+  expect(entries()).toEqual([
+    { position: 1, timeMs: 0, keys: ['a/b/a'] },
+    { position: 2, timeMs: 0, keys: ['a/b/b'] },
+    { position: 3, timeMs: 20_000, keys: ['a/b/a', 'a/b/b'] },
+  ])
+  expect(['a', 'b'].map(id => versionOf(engine.values.get(`a/b/${id}`)!))).toEqual([1, 2])
+  expect(await commit('c')).toEqual({ committed: true, position: 4 })
+})
+
+test('to log it again takes as long as it may: what it says is true from its own time on', async () => {
+  const { engine, group, commit, clock, entries } = setUp()
+  takeLong(engine, clock, 20_000)
+  await commit('a')
+  takeLong(engine, clock, 30_000)
+  const second = commit('b')
+  await group.idle()
+  expect(await second).toEqual({ committed: true, position: 3 })
+  expect(entries()).toEqual([
+    { position: 1, timeMs: 0, keys: ['a/b/a'] },
+    { position: 2, timeMs: 20_000, keys: ['a/b/a'] },
+    { position: 3, timeMs: 20_000, keys: ['a/b/b'] },
+    { position: 4, timeMs: 50_000, keys: ['a/b/b'] },
+  ])
+})
+
+test('what could not be logged again goes along with what is written next', async () => {
+  const { engine, group, commit, clock, entries } = setUp()
+  takeLong(engine, clock, 20_000)
+  await commit('a')
+  engine.failures.push({ kind: 'refuse', code: ENOSPC })
+  await group.idle()
+  expect(entries().length).toBe(1)
+  await group.submit(batch => batch.checkpoint())
+  expect(entries().at(-1)).toEqual({ position: 2, timeMs: 20_000, keys: ['a/b/a'] })
+})
+
 test('conflicts alone write nothing', async () => {
   const { engine, group } = setUp()
   const encoded = encodeCommit({ reads: [{ key: 'a/b/c', version: 5 }], writes: [{ key: 'a/b/c', delete: true }] })
@@ -95,6 +138,7 @@ function setUp() {
   const engine = createFakeEngine()
   engine.meta.put('head', encodeHead({ epoch: 1, position: 0, timeMs: 0 }), 1)
   const mark = new DurableMark(0)
+  const clock = { nowMs: 0 }
   const durable: number[] = []
   const failures: unknown[] = []
   const group = new GroupCommit({
@@ -102,7 +146,7 @@ function setUp() {
     engine,
     epoch: 1,
     mark,
-    nowMs: () => 0,
+    nowMs: () => clock.nowMs,
     onDurable: position => durable.push(position),
     onFailed: error => failures.push(error),
   })
@@ -110,5 +154,14 @@ function setUp() {
     const encoded = encodeCommit({ writes: [{ key: `a/b/${id}`, contentType: 'x/y', body: Buffer.from(id) }] })
     return group.submit(batch => batch.commit(encoded))
   }
-  return { engine, mark, durable, failures, group, commit }
+  const entries = () => [...engine.log.getRange({ start: 0 })].flatMap(({ key, value }) => decodeLogBatch(key, value))
+  return { engine, mark, durable, failures, group, commit, clock, entries }
+}
+
+/** The next transaction does. */
+function takeLong(engine: FakeEngine, clock: { nowMs: number }, durationMs: number): void {
+  engine.onFlush = () => {
+    clock.nowMs += durationMs
+    engine.onFlush = () => {}
+  }
 }

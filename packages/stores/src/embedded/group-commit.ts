@@ -6,9 +6,14 @@
  * and leaves no trace: if the disk is full its tasks fail, and the next may succeed; else the tasks are tried again, since
  * it was the engine that stumbled. Or it left a trace and is not durable, or was refused again and again, or another
  * process has become the writer: then nothing more is written, and whoever waits is told why.
+ *
+ * The time in the log is that of the decision. Until the flush is over readers get what was there before, and caches keep it
+ * for a lifetime from then on; so the window of the sketch allows for a little delay, not for a disk that hangs. What took
+ * longer is logged once more in the next batch, with a time at which it was visible. If the process ends before that, the
+ * store's clock goes on from the first entry's time, and no copy is older by it than it would have been without the delay.
  */
 import { setImmediate } from 'node:timers/promises'
-import type { Position } from '@freshet/core/store'
+import type { Key, Position } from '@freshet/core/store'
 import { FreshetError } from '@freshet/protocol'
 import { Batch } from './batch.js'
 import type { DurableMark } from './durable-mark.js'
@@ -16,8 +21,10 @@ import type { Engine } from './engine.js'
 import { isFull, reasonOf, storeDamaged, storeFull } from './engine-errors.js'
 import { decodeHead, type Head } from './records.js'
 
-const TASKS_PER_BATCH_MAX = 4096
+export const TASKS_PER_BATCH_MAX = 4096
 const TRIES_MAX = 3
+/** A small part of the slack that the window has, most of which is for caches. */
+const VISIBLE_AFTER_MS_MAX = 1000
 
 export interface GroupCommitOptions {
   readonly path: string
@@ -47,6 +54,8 @@ export class GroupCommit {
   #alone = 0
   /** How often the batch at the head of the queue was refused for no reason of its own. */
   #refusals = 0
+  /** Keys whose log entries are too old for when they became visible. */
+  #late = new Set<Key>()
 
   constructor(options: GroupCommitOptions) {
     this.#options = options
@@ -101,6 +110,7 @@ export class GroupCommit {
     try {
       engine.refresh()
       const batch = new Batch(engine, this.#head(), nowMs())
+      if (this.#late.size > 0) batch.logAgain(this.#late)
       for (const task of tasks) task.result = task.plan(batch)
       const isOurs =
         !batch.hasChanges ||
@@ -110,6 +120,7 @@ export class GroupCommit {
         }))
       if (!isOurs) throw this.#takenOver()
       this.#answer(tasks, batch.position)
+      this.#noteDelay(batch, nowMs())
     } catch (error) {
       await this.#onRefused(tasks, { error, thrown, before })
     }
@@ -136,6 +147,14 @@ export class GroupCommit {
       onDurable(position)
     }
     for (const task of tasks) task.resolve(task.result)
+  }
+
+  #noteDelay(batch: Batch, visibleMs: number): void {
+    this.#late.clear()
+    if (!batch.hasChanges || visibleMs - batch.timeMs <= VISIBLE_AFTER_MS_MAX) return
+    this.#late = new Set(batch.keys)
+    // A batch for this alone, if nothing else is waiting. Should it be refused, the next will do.
+    if (this.#late.size > 0) this.submit(() => {}).catch(() => {})
   }
 
   async #onRefused(tasks: readonly Task[], refusal: Refusal): Promise<void> {

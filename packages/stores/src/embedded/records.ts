@@ -25,7 +25,7 @@
  * The head goes with every write transaction: the epoch names the process that may write, the position is that of the
  * last commit, and the time is the store's clock when it was written.
  */
-import type { Commit, Key, LogEntry, Position, ReadVersion, StoredValue, Version } from '@freshet/core/store'
+import type { Commit, Key, LogEntry, Position, ReadList, ReadVersion, StoredValue, Version } from '@freshet/core/store'
 
 export const FORMAT_VERSION = 1
 /** LMDB's own limit is 1978. The longest key that the protocol allows has 640. */
@@ -56,15 +56,18 @@ const TWO_TO_32 = 2 ** 32
 /** A commit whose bytes are ready: what remains to be done in the transaction cannot fail half way. */
 export interface EncodedCommit {
   readonly reads: readonly ReadVersion[]
+  readonly lists: readonly ReadList[]
   /** Without a record it deletes. The version in the record is yet to be set. */
   readonly writes: readonly { readonly key: Key; readonly record: Uint8Array | undefined }[]
 }
 
 /** Throws TypeError for what cannot be stored. */
-export function encodeCommit({ reads = [], writes }: Commit): EncodedCommit {
+export function encodeCommit({ reads = [], lists = [], writes }: Commit): EncodedCommit {
   for (const { key } of reads) checkKey(key)
+  for (const { bucket } of lists) checkKey(bucket)
   return {
     reads,
+    lists,
     writes: writes.map(write => {
       checkKey(write.key)
       return { key: write.key, record: 'delete' in write ? undefined : encodeValue(write.contentType, write.body) }

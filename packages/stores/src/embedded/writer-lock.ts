@@ -2,14 +2,14 @@
  * The friendly half of having one writer: a file that names the process, so that a second server is told what to do. It
  * is not what keeps the data safe; that is the epoch, which every transaction checks (`group-commit.ts`).
  *
- * A lock is stale when its process is gone: killed, or of an earlier boot, or its number now belongs to another process,
- * which started at another time. Stale locks are taken over without a word.
+ * A lock is stale when its process is gone: ended, or of an earlier boot, or its number now belongs to another process, which
+ * started at another time. Stale locks are taken over without a word.
  */
 import { randomUUID } from 'node:crypto'
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { FreshetError } from '@freshet/protocol'
-import { bootId, startOf } from './processes.js'
+import { bootId, isRunning, startOf } from './processes.js'
 
 export const LOCK_FILE = 'writer.lock'
 
@@ -59,11 +59,5 @@ async function readHolder(file: string): Promise<Holder | undefined> {
 }
 
 function isAlive({ pid, startedAt, boot }: Holder): boolean {
-  if (boot !== bootId()) return false
-  try {
-    process.kill(pid, 0)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false
-  }
-  return startOf(pid) === startedAt
+  return boot === bootId() && isRunning(pid, startedAt)
 }

@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
+import { positionAtTime } from '@freshet/core/store'
 import { testStore } from '@freshet/core/store/conformance'
 import { describe, expect, test } from 'vitest'
 import { createMemoryStore } from './memory-store.js'
@@ -21,5 +22,17 @@ test('the clock can be passed in, and does not follow it back', async () => {
   timeMs = 150
   expect(store.nowMs()).toBe(150)
   await store.commit({ writes: [{ key: 'a/b/c', delete: true }] })
-  expect(store.changes(0)).toMatchObject([{ timeMs: 150 }])
+  expect(store.changes(await store.trimmedTo())).toMatchObject([{ timeMs: 150 }])
+})
+
+test('a store begins at the position of the time of day, or where it is told to', async () => {
+  const before = positionAtTime(Date.now())
+  const store = createMemoryStore()
+  const begin = await store.position()
+  expect(begin).toBeGreaterThanOrEqual(before)
+  expect(begin).toBeLessThanOrEqual(positionAtTime(Date.now()))
+  expect(await store.trimmedTo()).toBe(begin)
+  const small = createMemoryStore({ positionsAfter: 7 })
+  expect(await small.trimmedTo()).toBe(7)
+  expect(await small.commit({ writes: [{ key: 'a/b/c', delete: true }] })).toEqual({ committed: true, position: 8 })
 })

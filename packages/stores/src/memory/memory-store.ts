@@ -8,12 +8,14 @@ import {
   CHANGES_LIMIT_DEFAULT,
   type Commit,
   type CommitResult,
+  changedLists,
   checkCommit,
   checkLimit,
   checkPosition,
   type Key,
   type LogEntry,
   type Position,
+  positionAtTime,
   type ReadVersion,
   type ScanPage,
   type ScanRange,
@@ -29,10 +31,14 @@ import { MemoryBucket } from './memory-bucket.js'
 export interface MemoryStoreOptions {
   /** A clock that never goes back; the process's own unless given. */
   readonly nowMs?: () => number
+  /** Its positions are beyond this one; that of the time of day unless given. */
+  readonly positionsAfter?: Position
 }
 
 export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
-  return new MemoryStore(options.nowMs ?? (() => performance.now()))
+  const { nowMs = () => performance.now(), positionsAfter = positionAtTime(Date.now()) } = options
+  checkPosition('positionsAfter', positionsAfter)
+  return new MemoryStore(nowMs, positionsAfter)
 }
 
 class MemoryStore implements Store {
@@ -43,14 +49,16 @@ class MemoryStore implements Store {
   readonly #memories = new Map<string, Uint8Array>()
   readonly #listeners = new Set<(position: Position) => void>()
   #entries: LogEntry[] = []
-  #position: Position = 0
-  #trimmedTo: Position = 0
+  #position: Position
+  #trimmedTo: Position
   #timeMs = 0
   #isClosed = false
   #willNotify = false
 
-  constructor(clock: () => number) {
+  constructor(clock: () => number, start: Position) {
     this.#clock = clock
+    this.#position = start
+    this.#trimmedTo = start
   }
 
   get(key: Key): StoredValue | undefined {
@@ -80,7 +88,10 @@ class MemoryStore implements Store {
     this.#checkOpen()
     checkCommit(commit)
     const conflicts = this.#conflicts(commit.reads ?? [])
+    const changed = changedLists(commit.lists ?? [], this)
+    if (changed.length > 0) return { committed: false, conflicts, changedLists: changed }
     if (conflicts.length > 0) return { committed: false, conflicts }
+    if (commit.writes.length === 0) return { committed: true, position: this.#position }
     const position = this.#position + 1
     for (const write of commit.writes) this.#bucketOf(write.key).apply(write, position)
     this.#entries.push({ position, timeMs: this.nowMs(), keys: commit.writes.map(({ key }) => key) })
@@ -149,6 +160,15 @@ class MemoryStore implements Store {
   async close(): Promise<void> {
     this.#isClosed = true
     this.#listeners.clear()
+  }
+
+  bucketVersion(bucket: Key): Version {
+    return this.#buckets.get(bucket)?.version ?? 0
+  }
+
+  *changesAfter(position: Position): Generator<readonly Key[] | undefined> {
+    if (position < this.#trimmedTo) yield undefined
+    for (const entry of this.#entries) if (entry.position > position) yield entry.keys
   }
 
   #find(key: Key): StoredValue | undefined {

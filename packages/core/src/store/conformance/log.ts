@@ -29,12 +29,13 @@ function testEntries(options: ConformanceOptions): void {
   })
 
   testWith(options, 'it is read in pieces of the size asked for, 1000 unless asked', async ({ store }) => {
+    const start = await store.position()
     const positions = await writeMany(store, 1300)
-    expect((await store.changes(0)).length).toBe(1000)
+    expect((await store.changes(start)).length).toBe(1000)
     expect((await store.changes(positions[9]!, 5)).map(({ position }) => position)).toEqual(positions.slice(10, 15))
     expect((await store.changes(positions[1297]!, 5)).length).toBe(2)
     for (const limit of [0, -1, 0.5]) {
-      expect((await errorOf(() => store.changes(0, limit))) instanceof TypeError).toBe(true)
+      expect((await errorOf(() => store.changes(start, limit))) instanceof TypeError).toBe(true)
     }
     for (const after of [-1, 0.5, Number.NaN]) {
       expect((await errorOf(() => store.changes(after))) instanceof TypeError).toBe(true)
@@ -42,10 +43,11 @@ function testEntries(options: ConformanceOptions): void {
   })
 
   testWith(options, 'its times never go back, and lie between before and after', async ({ store }) => {
+    const start = await store.position()
     const before = store.nowMs()
     await writeMany(store, 100)
     const after = store.nowMs()
-    const times = (await store.changes(0)).map(({ timeMs }) => timeMs)
+    const times = (await store.changes(start)).map(({ timeMs }) => timeMs)
     expect(times).toEqual([...times].sort((a, b) => a - b))
     expect(times[0]).toBeGreaterThanOrEqual(before)
     expect(after).toBeGreaterThanOrEqual(times.at(-1)!)
@@ -82,13 +84,27 @@ async function hears(listening: Store, committing: Store, position: number): Pro
 function testTrimming(options: ConformanceOptions): void {
   const { expect } = options.kit
 
+  testWith(
+    options,
+    'the log of a new store begins where the store does; what was there before it is unknown',
+    async under => {
+      for (const store of [under.store, under.peer ?? under.store]) {
+        const start = await store.position()
+        expect(await store.trimmedTo()).toBe(start)
+        expect(await store.changes(start)).toEqual([])
+        if (start > 0) expect(await codeOf(() => store.changes(start - 1))).toBe('LOG_TRIMMED')
+      }
+    },
+  )
+
   testWith(options, 'a trimmed log begins where it was cut; who needs more is told so', async under => {
+    const start = await under.store.position()
     const positions = await writeMany(under.store, 20)
-    expect(await under.store.trimmedTo()).toBe(0)
+    expect(await under.store.trimmedTo()).toBe(start)
     await under.store.trim(positions[9]!)
     for (const store of [under.store, under.peer ?? under.store]) {
       expect(await store.trimmedTo()).toBe(positions[9])
-      expect(await codeOf(() => store.changes(0))).toBe('LOG_TRIMMED')
+      expect(await codeOf(() => store.changes(start))).toBe('LOG_TRIMMED')
       expect(await codeOf(() => store.changes(positions[8]!))).toBe('LOG_TRIMMED')
       expect((await store.changes(positions[9]!)).map(({ position }) => position)).toEqual(positions.slice(10))
     }

@@ -17,7 +17,8 @@ const BOUNDS = [...IDS, '', '0', 'z', '🀀']
 export function testRandomWalk(options: ConformanceOptions): void {
   const { seed = 1, steps = STEPS_DEFAULT } = options
   testWith(options, `a store does as its model does, ${steps} steps from seed ${seed}`, async under => {
-    const walk = new RandomWalk(options, under, createRandom(seed))
+    const model = new StoreModel(await under.store.position())
+    const walk = new RandomWalk(options, under, model, createRandom(seed))
     for (let done = 0; done < steps; ) done += await walk.step()
     await walk.end()
   })
@@ -28,14 +29,16 @@ class RandomWalk {
   readonly #nextTurn: TestKit['nextTurn']
   readonly #ways: readonly Store[]
   readonly #random: Random
-  readonly #model = new StoreModel()
+  readonly #model: StoreModel
   /** The model's position when the present step began. */
-  #before: Position = 0
+  #before: Position
 
-  constructor({ kit }: ConformanceOptions, { store, peer }: StoreUnderTest, random: Random) {
+  constructor({ kit }: ConformanceOptions, { store, peer }: StoreUnderTest, model: StoreModel, random: Random) {
     this.#expect = kit.expect
     this.#nextTurn = kit.nextTurn
     this.#ways = peer ? [store, peer] : [store]
+    this.#model = model
+    this.#before = model.position
     this.#random = random
   }
 
@@ -80,7 +83,7 @@ class RandomWalk {
   /** Mostly what holds now; it may no longer hold when the commit gets its turn. */
   #drawRead(key: Key): ReadVersion {
     const version = this.#model.at(key, this.#before)?.version ?? 0
-    return { key, version: this.#random.chance(0.85) ? version : this.#random.below(this.#before + 2) }
+    return { key, version: this.#random.chance(0.85) ? version : this.#drawPosition() }
   }
 
   /** Puts what was committed into the model, in order, and checks every answer. */
@@ -165,8 +168,14 @@ class RandomWalk {
     return range
   }
 
+  /** Any since the store began, and one that is not there yet. */
+  #drawPosition(): Position {
+    const { start, position } = this.#model
+    return start + this.#random.below(position - start + 2)
+  }
+
   async #trim(): Promise<void> {
-    const upTo = this.#random.below(this.#model.position + 3)
+    const upTo = this.#drawPosition()
     await this.#way().trim(upTo)
     this.#model.trimmedTo = Math.max(this.#model.trimmedTo, Math.min(upTo, this.#model.position))
     this.#expect(await this.#way().trimmedTo()).toBe(this.#model.trimmedTo)
@@ -174,10 +183,12 @@ class RandomWalk {
 
   async #checkLog(): Promise<void> {
     const store = this.#way()
-    const { position, trimmedTo } = this.#model
+    const { start, position, trimmedTo } = this.#model
     this.#expect(await store.position()).toBeGreaterThanOrEqual(position)
-    if (trimmedTo > 0)
-      this.#expect(await codeOf(() => store.changes(this.#random.below(trimmedTo)))).toBe('LOG_TRIMMED')
+    if (trimmedTo > start) {
+      const gone = start + this.#random.below(trimmedTo - start)
+      this.#expect(await codeOf(() => store.changes(gone))).toBe('LOG_TRIMMED')
+    }
     const after = trimmedTo + this.#random.below(position - trimmedTo + 1)
     const limit = 1 + this.#random.below(30)
     const entries = (await store.changes(after, limit)).map(entry => ({ position: entry.position, keys: entry.keys }))

@@ -19,10 +19,17 @@ export interface ModelEntry {
 export class StoreModel {
   readonly #changes = new Map<Key, Change[]>()
   readonly #log: { readonly position: Position; readonly keys: readonly Key[] }[] = []
-  trimmedTo: Position = 0
+  /** Where the store began. */
+  readonly start: Position
+  trimmedTo: Position
+
+  constructor(start: Position) {
+    this.start = start
+    this.trimmedTo = start
+  }
 
   get position(): Position {
-    return this.#log.at(-1)?.position ?? 0
+    return this.#log.at(-1)?.position ?? this.start
   }
 
   /** Bodies are one byte here. */

@@ -14,6 +14,8 @@ export interface FakeEngine extends Engine {
   /** The failures of the transactions to come, one by one. */
   readonly failures: Failure[]
   transactions: number
+  /** Called while a transaction is on its way to the disk. */
+  onFlush: () => void
 }
 
 export function createFakeEngine(): FakeEngine {
@@ -22,6 +24,7 @@ export function createFakeEngine(): FakeEngine {
   const engine: FakeEngine = {
     failures: [],
     transactions: 0,
+    onFlush: () => {},
     values: tableOf(values, () => engine.failures[0]),
     buckets: tableOf(buckets),
     log: tableOf(log),
@@ -33,6 +36,7 @@ export function createFakeEngine(): FakeEngine {
       const before = tables.map(table => [...table])
       action()
       await undefined
+      engine.onFlush()
       const failure = engine.failures.shift()
       if (failure === undefined || failure.kind === 'throw-half-way') return true
       if (failure.kind === 'refuse') for (const [i, table] of tables.entries()) restore(table, before[i]!)

@@ -1,8 +1,17 @@
-/** What the bounds of a scan mean, for stores that cannot leave all of it to their engine. */
-import type { ScanRange } from './store.js'
+/** Which ids a list, a scan or a transaction's look at a bucket is about. Bounds are intersected. */
 import { compareUtf8 } from './utf8-order.js'
 
-export function isWithin(id: string, { from, to, after, prefix }: ScanRange): boolean {
+export interface IdRange {
+  /** Inclusive. */
+  readonly from?: string
+  /** Exclusive. */
+  readonly to?: string
+  /** Exclusive. */
+  readonly after?: string
+  readonly prefix?: string
+}
+
+export function isWithin(id: string, { from, to, after, prefix }: IdRange): boolean {
   if (prefix !== undefined && !id.startsWith(prefix)) return false
   if (from !== undefined && compareUtf8(id, from) < 0) return false
   if (to !== undefined && compareUtf8(id, to) >= 0) return false
@@ -10,7 +19,7 @@ export function isWithin(id: string, { from, to, after, prefix }: ScanRange): bo
 }
 
 /** Neither this id nor any that follows it is within the range. */
-export function isBeyond(id: string, { to, prefix }: ScanRange): boolean {
+export function isBeyond(id: string, { to, prefix }: IdRange): boolean {
   if (to !== undefined && compareUtf8(id, to) >= 0) return true
   return prefix !== undefined && !id.startsWith(prefix) && compareUtf8(id, prefix) > 0
 }

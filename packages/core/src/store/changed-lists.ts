@@ -1,0 +1,40 @@
+/**
+ * Whether what lists have shown still holds. A bucket that has not changed at all is the common case; else the change log
+ * says whether any change since was within the range. So lists of one part of a bucket do not mind writes to another.
+ */
+import { bucketOfKey, compareUtf8, idOfKey, isWithin, type Key, type Position, type Version } from '@freshet/protocol'
+import type { ReadList, ReadVersion } from './store.js'
+
+export interface ChangedKeys {
+  /** The position of the last change in a bucket; 0 if there was none. */
+  bucketVersion(bucket: Key): Version
+  /** The keys of each commit after a position, in any order; undefined among them: some are not known any more. */
+  changesAfter(position: Position): Iterable<readonly Key[] | undefined>
+}
+
+/** Beyond so many commits it is not looked any further: reading the list again is as quick. */
+const COMMITS_MAX = 10_000
+
+/** The buckets whose lists no longer hold, or may not hold, with their versions. */
+export function changedLists(lists: readonly ReadList[], changed: ChangedKeys): readonly ReadVersion[] {
+  if (lists.length === 0) return []
+  const found = new Map<Key, Version>()
+  for (const list of lists) if (hasChanged(list, changed)) found.set(list.bucket, changed.bucketVersion(list.bucket))
+  return [...found].map(([key, version]) => ({ key, version }))
+}
+
+function hasChanged(list: ReadList, changed: ChangedKeys): boolean {
+  if (changed.bucketVersion(list.bucket) <= list.version) return false
+  let commits = 0
+  for (const keys of changed.changesAfter(list.version)) {
+    if (keys === undefined || ++commits > COMMITS_MAX) return true
+    if (keys.some(key => isAbout(list, key))) return true
+  }
+  return false
+}
+
+function isAbout(list: ReadList, key: Key): boolean {
+  const id = idOfKey(key)
+  if (id === undefined || bucketOfKey(key) !== list.bucket || !isWithin(id, list)) return false
+  return list.through === undefined || compareUtf8(id, list.through) <= 0
+}
