@@ -60,6 +60,7 @@ export type Strategy = 'freshet' | 'revalidate' | 'plain'
 export type PlantedBug =
   | 'window too short'
   | 'segment dropped'
+  | 'listed change dropped'
   | 'sketch lost in a crash'
   | 'store clock follows the wall'
   | 'old state under ?at='

@@ -7,6 +7,7 @@ import { simulate } from './simulate.js'
 const PLANTED: readonly (readonly [PlantedBug, Mix, Promised])[] = [
   ['window too short', MIXES.worst, 'staleness'],
   ['segment dropped', MIXES.worst, 'position'],
+  ['listed change dropped', MIXES.worst, 'position'],
   ['sketch lost in a crash', MIXES.worst, 'position'],
   ['store clock follows the wall', MIXES.worst, 'position'],
   ['old state under ?at=', MIXES.worst, 'position'],

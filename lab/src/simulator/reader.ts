@@ -1,10 +1,14 @@
 /** A reader: a real Session, a browser cache, and an owner who fetches what the session decides. */
 import {
   decodeFilter,
+  formatNews,
   formatSegmentRefs,
+  packChanges,
+  type ReaderHead,
   type ReadMode,
   SEGMENTS_PER_BUNDLE_MAX,
   Session,
+  unpackChanges,
 } from '@freshet/core/coherence'
 import type { ChangesEvent, CoherenceHead, Path, Position, SegmentRef } from '@freshet/protocol'
 import { FreshetError } from '@freshet/protocol'
@@ -74,8 +78,8 @@ export class Reader {
   push(event: ChangesEvent, madeMs: number, errorMs: number): void {
     if (this.isAsleep) return
     const ignoresGaps = this.#options.bug === 'gaps in events ignored'
-    const from = ignoresGaps ? Math.min(event.from, this.session.position) : event.from
-    const isTaken = this.session.push({ ...event, from }, madeMs + this.#options.clockErrorMs - errorMs)
+    const taken = ignoresGaps ? beginningAt(Math.min(event.from, this.session.position), event) : event
+    const isTaken = this.session.push(taken, madeMs + this.#options.clockErrorMs - errorMs)
     if (!isTaken) this.#refresh(this.session, () => {})
   }
 
@@ -140,7 +144,8 @@ export class Reader {
     }
     this.#options.upstream.fetch(request, reply => {
       if (reply?.content.kind !== 'head') return this.#options.agenda.after(200, done)
-      const { head } = reply.content
+      const head = asRead(session, reply.content.head, after)
+      if (head === undefined) return this.#askHead(session, undefined, at, done)
       const plan = session.planHead(head, after)
       if (plan.kind === 'restart') return this.#askHead(session, undefined, at, done)
       const missing = plan.kind === 'install' ? plan.missing : []
@@ -174,7 +179,7 @@ export class Reader {
 
   #install(
     session: Session,
-    head: CoherenceHead,
+    head: ReaderHead,
     after: Position | undefined,
     filters: readonly Uint8Array[],
     askedMs: number,
@@ -188,4 +193,16 @@ export class Reader {
       if (!(error instanceof FreshetError && error.code === 'ANSWER_INVALID')) throw error
     }
   }
+}
+
+/** As servers send heads, and clients read them; undefined if a whole one must be asked for. */
+function asRead(session: Session, head: CoherenceHead, after: Position | undefined): ReaderHead | undefined {
+  const news = formatNews(head, after)
+  return news === undefined ? (JSON.parse(JSON.stringify(head)) as CoherenceHead) : session.readNews(news)
+}
+
+/** The same changes, as if nothing else had happened since an earlier position. */
+function beginningAt(from: Position, event: ChangesEvent): ChangesEvent {
+  const { to, changes } = unpackChanges(event.from, event.changes)
+  return { ...event, from, changes: packChanges(from, to, changes) }
 }

@@ -3,9 +3,9 @@
  * answers for coherence. It forgets everything in a crash, except what the store remembers.
  */
 import { createBloom, encodeBloom } from '@freshet/bloom'
-import { createSketch, Lifetimes, type Sketch } from '@freshet/core/coherence'
+import { createSketch, Lifetimes, packChanges, type Sketch, unpackChanges } from '@freshet/core/coherence'
 import type { LogEntry } from '@freshet/core/store'
-import type { ChangeHash, CoherenceHead, Path, Position, SegmentRef } from '@freshet/protocol'
+import type { CoherenceHead, PackedChanges, Path, Position, SegmentRef } from '@freshet/protocol'
 import type { Random } from '../harness/random.js'
 import type { Agenda } from './agenda.js'
 import type { Mix, PlantedBug } from './mix.js'
@@ -82,9 +82,10 @@ export class ServerWorker {
   }
 
   /** The changes since, once it has caught up; undefined if they are not known one by one. */
-  changesAfter(after: Position): readonly ChangeHash[] | undefined {
+  changesAfter(after: Position): PackedChanges | undefined {
     this.follow()
-    return this.#sketch.changesAfter(after)
+    const changes = this.#sketch.changesAfter(after)
+    return changes === undefined ? undefined : this.#asListed(after, changes)
   }
 
   #readObject(path: Path, at: Position | undefined): Reply | undefined {
@@ -108,7 +109,15 @@ export class ServerWorker {
   }
 
   #head(after: Position | undefined): CoherenceHead {
-    return { ...this.#sketch.head(after), log: LOG, timeMs: this.#options.history.nowMs() }
+    const head = { ...this.#sketch.head(after), log: LOG, timeMs: Math.floor(this.#options.history.nowMs()) }
+    const { tail } = head
+    return 'filter' in tail ? head : { ...head, tail: { ...tail, changes: this.#asListed(tail.from, tail.changes) } }
+  }
+
+  #asListed(from: Position, packed: PackedChanges): PackedChanges {
+    if (this.#options.bug !== 'listed change dropped') return packed
+    const { to, changes } = unpackChanges(from, packed)
+    return packChanges(from, to, changes.slice(1))
   }
 
   #reply(content: Content, lifetimeMs: number, isNoStore: boolean): Reply {

@@ -1,3 +1,5 @@
+import { EVENT_TIME_MS, formatEvent, packChanges } from '@freshet/core/coherence'
+import type { ChangesEvent } from '@freshet/protocol'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { connect } from '../connect.js'
 import type { Database } from '../database.js'
@@ -7,7 +9,10 @@ interface Scene {
   readonly origin: FakeOrigin
   readonly db: Database
   readonly streams: ReadableStreamDefaultController<Uint8Array>[]
-  say(event: string, data: unknown): void
+  /** The event that a stream starts with, or starts anew with. */
+  start(event: ChangesEvent, log?: string): void
+  /** The next one. */
+  say(event: ChangesEvent): void
   heads(): number
 }
 
@@ -23,20 +28,33 @@ async function scene(): Promise<Scene> {
   const db = await connect(url, { fetch, clock, refresh: 'push', staleness: 1000, random: () => 0 })
   await vi.waitUntil(() => streams.length === 1)
   origin.sent.length = 0
-  const say = (event: string, data: unknown) =>
-    streams.at(-1)!.enqueue(new TextEncoder().encode(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`))
-  return { origin, db, streams, say, heads: () => origin.count('/coherence?') }
+  let saidMs = 0
+  const send = (text: string, { timeMs }: ChangesEvent) => {
+    saidMs = timeMs
+    streams.at(-1)!.enqueue(new TextEncoder().encode(text))
+  }
+  return {
+    origin,
+    db,
+    streams,
+    start: (event, log = origin.log) => send(`event:start\ndata:${JSON.stringify({ log, ...event })}\n\n`, event),
+    say: event => send(`data:${formatEvent(event, saidMs)}\n\n`, event),
+    heads: () => origin.count('/coherence?'),
+  }
 }
 
-/** What the server would push of a write by somebody else. */
-async function changesSince(origin: FakeOrigin, after: number): Promise<Record<string, unknown>> {
-  const head = await (await origin.fetch(`${origin.url}/coherence?after=${after}`, {})).json()
-  origin.sent.pop()
-  return { from: after, to: head.position, timeMs: origin.nowMs, changes: head.tail.changes }
+/** As servers round it. */
+function wholeMs(timeMs: number): number {
+  return Math.floor(timeMs / EVENT_TIME_MS) * EVENT_TIME_MS
 }
 
-function beat({ origin: { log, position, nowMs: timeMs }, say }: Scene): void {
-  say('heartbeat', { log, position, timeMs })
+/** Nothing happened up to a position. */
+function nothing(position: number, timeMs: number): ChangesEvent {
+  return { from: position, to: position, timeMs: wholeMs(timeMs), changes: packChanges(position, position, []) }
+}
+
+function startAtOnce({ origin: { position, nowMs }, start }: Scene): void {
+  start(nothing(position, nowMs))
 }
 
 let current: Scene | undefined
@@ -48,58 +66,87 @@ afterEach(() => current?.db.close())
 describe('pushed', () => {
   test('changes are known at once, and no head is asked for', async () => {
     const { origin, db, say, heads } = current!
-    beat(current!)
-    const position = origin.put('shop/products/1', { price: 2 })
-    say('changes', await changesSince(origin, position - 1))
-    await vi.waitUntil(() => db.session.position === position)
-    expect(await db.bucket('shop/products').get('1')).toEqual({ price: 2 })
+    startAtOnce(current!)
+    for (let price = 2; price < 5; price++) {
+      const position = origin.put('shop/products/1', { price })
+      say(origin.changesAfter(position - 1))
+      await vi.waitUntil(() => db.session.position === position)
+      expect(await db.bucket('shop/products').get('1')).toEqual({ price })
+    }
     expect(heads()).toBe(0)
   })
 
-  test('changes wait for the heartbeat that says of which log they are', async () => {
-    const { origin, db, say } = current!
+  test('changes that were missed come with the start', async () => {
+    const { origin, db, start, heads } = current!
     const before = db.session.position
     const position = origin.put('shop/products/1', { price: 2 })
-    say('changes', await changesSince(origin, before))
-    await new Promise(resolve => setTimeout(resolve, 5))
-    expect(db.session.position).toBe(before)
-    beat(current!)
+    start(origin.changesAfter(before))
     await vi.waitUntil(() => db.session.position === position)
+    expect(heads()).toBe(0)
   })
 
-  test('heartbeats keep the sketch fresh', async () => {
-    const { origin, db, heads } = current!
+  test('that nothing happened keeps the sketch fresh', async () => {
+    const { origin, db, say, heads } = current!
+    startAtOnce(current!)
     for (let i = 0; i < 5; i++) {
       origin.nowMs += 900
-      beat(current!)
+      say(nothing(origin.position, origin.nowMs))
       await new Promise(resolve => setTimeout(resolve, 2))
       await db.bucket('shop/products').get('1')
     }
     expect(heads()).toBe(0)
   })
 
-  test('a heartbeat that was long on its way makes nothing fresh', async () => {
+  test('events that come too seldom for the staleness allowed are made up for by heads, ahead of reads', async () => {
+    const { origin, streams } = current!
+    const { url, fetch, clock } = origin
+    const db = await connect(url, { fetch, clock, refresh: 'push', staleness: 40, random: () => 0 })
+    await vi.waitUntil(() => streams.length === 2)
+    await db.bucket('shop/products').get('1', { read: 'any' })
+    const position = origin.put('shop/products/1', { price: 2 })
+    origin.nowMs += 39
+    await vi.waitUntil(() => db.session.position === position)
+    db.close()
+  })
+
+  test('an event that was long on its way makes nothing fresh', async () => {
     const { origin, db, say, heads } = current!
+    startAtOnce(current!)
     const madeAtMs = origin.nowMs
     origin.nowMs += 5000
-    say('heartbeat', { log: origin.log, position: origin.position, timeMs: madeAtMs })
+    say(nothing(origin.position, madeAtMs))
     await new Promise(resolve => setTimeout(resolve, 2))
     await db.bucket('shop/products').get('1')
     expect(heads()).toBe(1)
   })
 
-  test.each([
-    ['a gap', 'gap', (origin: FakeOrigin) => ({ position: origin.position, timeMs: origin.nowMs })],
-    ['changes that do not join on', 'changes', () => ({ from: 7, to: 8, timeMs: 0, changes: [] })],
-    ['a heartbeat further on', 'heartbeat', ({ log }: FakeOrigin) => ({ log, position: 9, timeMs: 0 })],
-    ['a heartbeat of another log', 'heartbeat', () => ({ log: 'other', position: 0, timeMs: 0 })],
-  ])('%s is made up for by a head', async (_, event, data) => {
-    const { origin, db, say, heads } = current!
-    beat(current!)
+  test.each<[string, (scene: Scene) => void]>([
+    ['a start further on', ({ start, origin }) => start(nothing(origin.position, origin.nowMs))],
+    ['a start of another log', ({ start }) => start(nothing(0, 0), 'other')],
+  ])('%s is made up for by a head', async (_, tell) => {
+    const { origin, db, heads } = current!
+    startAtOnce(current!)
     const position = origin.put('shop/products/2', {})
-    say(event, data(origin))
+    tell(current!)
     await vi.waitUntil(() => db.session.position === position)
     expect(heads()).toBe(1)
+  })
+
+  test.each([
+    ['an event before any start', 'data:AAA\n\n'],
+    [
+      'an event that is cut short',
+      'event:start\ndata:{"log":"log-1","from":1,"to":1,"timeMs":0,"changes":"AA"}\n\ndata:AB\n\n',
+    ],
+    ['a start that is none', 'event:start\ndata:{"log":"log-1"}\n\n'],
+    ['what is no JSON', 'event:start\ndata:{\n\n'],
+  ])('%s ends the stream, and heads are asked for until there is another', async (_, text) => {
+    const { origin, db, streams, heads } = current!
+    const position = origin.put('shop/products/2', {})
+    streams[0]!.enqueue(new TextEncoder().encode(text))
+    await vi.waitUntil(() => streams.length === 2, { timeout: 5000 })
+    expect(heads()).toBeGreaterThan(0)
+    expect(db.session.position).toBe(position)
   })
 })
 
@@ -130,7 +177,10 @@ describe('polled', () => {
     const db = await connect(url, { fetch, clock, refresh: 'poll', staleness: 50 })
     await db.bucket('shop/products').get('1', { read: 'any' })
     const position = origin.put('shop/products/1', {})
-    await vi.waitUntil(() => db.session.position === position)
+    await vi.waitUntil(() => {
+      origin.nowMs += 10
+      return db.session.position === position
+    })
     origin.nowMs += 60_000
     await new Promise(resolve => setTimeout(resolve, 50))
     origin.sent.length = 0

@@ -2,10 +2,15 @@
  * Keeps the sketch fresh ahead of need, so that reads find it so and do not wait. It is never needed for what a read
  * promises: a read that finds the sketch too old fetches a head itself, and reports what went wrong.
  *
- * poll: a head every half of the staleness allowed, while somebody reads. push: the server's events; while the stream is
- * down it is polled. A stream resumes after the position the session has reached.
+ * poll: a head shortly before what is known is too old, while somebody reads. push: the server's events, and a head where
+ * they come too seldom: while the stream is down; or where nothing is written, which an event says twice a second, for who
+ * allows less staleness than that and the way take. A stream resumes after the position the session has reached.
+ *
+ * What was read lately is fetched anew when an event says that it has changed, and the event is installed when that is there,
+ * as far as the staleness allowed has room for it: so reads of what changes all the time do not wait either.
  */
-import type { ChangesEvent, Position } from '@freshet/protocol'
+import { parseEvent } from '@freshet/core/coherence'
+import type { ChangesEvent, Path, Position, StreamStart } from '@freshet/protocol'
 import type { Clock } from '../clock/pessimistic-clock.js'
 import type { ServerClock } from '../clock/server-clock.js'
 import { onAbort } from '../http/on-abort.js'
@@ -23,33 +28,39 @@ export interface BackgroundOptions {
   readonly closed: AbortSignal
   /** When somebody last read, by the clock. */
   readonly lastReadMs: () => number
+  /** Fetches what was read lately and has changed; never fails. */
+  readonly readAhead: (changedAt: (path: Path) => Position | undefined) => Promise<void>
 }
 
-interface Heartbeat {
-  readonly log: string
-  readonly position: Position
-  readonly timeMs: number
-}
-
-/** Changes do not say which log they are of. Until the first heartbeat of a stream does, they are held back. */
-interface Opening {
-  held: ChangesEvent[] | undefined
+/** A stream, and the event that came last on it, where the next one goes on. */
+interface Stream {
+  log: string | undefined
+  last: ChangesEvent | undefined
 }
 
 /** After so long without a read nobody is polled for. */
 const IDLE_MS_MAX = 30_000
 const POLL_MS_MIN = 20
-/** A stream on which nothing has come for so long is dead: the server's heart beats every second. */
+/** Of the staleness allowed: a sketch that is older is refreshed, so that the next is there before a read needs it. */
+const AGE_SHARE_MAX = 0.9
+const AGE_SHARE_MIN = 0.5
+/** A stream on which nothing has come for so long is dead: the server's heart beats twice a second. */
 const SILENCE_MS_MAX = 15_000
 /** How old the comparison of clocks may get; the drift allowed for in this time is 30 ms. */
 const CLOCK_MS_MAX = 60_000
 const RECONNECT_MS_MAX = 30_000
+/** So long changes are held back while what they make outdated is fetched; and of the staleness allowed. */
+const HOLD_MS_MAX = 300
+const HOLD_SHARE_MAX = 0.3
+const HOLD_MS_MIN = 50
 
 export class BackgroundRefresh {
   readonly #options: BackgroundOptions
   #comparedAtMs: number
   /** Since the last event: how often the stream could not be had. */
   #failures = 0
+  /** How long the last head took to come. */
+  #headMs = 0
 
   constructor(options: BackgroundOptions) {
     this.#options = options
@@ -58,30 +69,46 @@ export class BackgroundRefresh {
 
   /** Goes on until the connection is closed. */
   async poll(): Promise<void> {
-    const { session, clock, lastReadMs, closed } = this.#options
-    while (await isOpenAfter(Math.max(POLL_MS_MIN, session.core.stalenessMs / 2), closed)) {
-      if (clock() - lastReadMs() < IDLE_MS_MAX) await this.#refreshQuietly()
+    const { clock, lastReadMs, closed } = this.#options
+    let waitMs = this.#freshMs()
+    while (await isOpenAfter(Math.max(POLL_MS_MIN, waitMs), closed)) {
+      const isRead = clock() - lastReadMs() < IDLE_MS_MAX
+      if (isRead && this.#freshMs() <= 0) await this.#refreshQuietly()
+      // A head that could not be had is not asked for again at once.
+      waitMs = isRead && this.#freshMs() > 0 ? this.#freshMs() : this.#ageMsMax()
     }
   }
 
   /** Goes on until the connection is closed. */
   async push(): Promise<void> {
-    const { session, closed } = this.#options
+    const { closed } = this.#options
+    void this.poll()
     while (!closed.aborted) {
       await this.#listen().catch(() => {})
       this.#failures++
-      const reconnectMs = Math.min(RECONNECT_MS_MAX, 100 * 2 ** this.#failures)
-      const pollMs = Math.max(POLL_MS_MIN, session.core.stalenessMs / 2)
-      for (let waitedMs = 0; waitedMs < reconnectMs; waitedMs += pollMs) {
-        if (!(await isOpenAfter(Math.min(pollMs, reconnectMs), closed))) return
-        await this.#refreshQuietly()
-      }
+      if (!(await isOpenAfter(Math.min(RECONNECT_MS_MAX, 100 * 2 ** this.#failures), closed))) return
+      await this.#refreshQuietly()
     }
+  }
+
+  /** The next head must be there before the one known, which counts from when it was asked for, is too old. */
+  #ageMsMax(): number {
+    const { stalenessMs } = this.#options.session.core
+    return Math.max(stalenessMs * AGE_SHARE_MIN, stalenessMs * AGE_SHARE_MAX - 2 * this.#headMs)
+  }
+
+  /** For so long nothing need be done. */
+  #freshMs(): number {
+    const { session, clock } = this.#options
+    return session.core.knownAsOfMs + this.#ageMsMax() - clock()
   }
 
   /** The next read will find the sketch too old, try again, and say what is wrong. */
   async #refreshQuietly(): Promise<void> {
-    await this.#options.refresher.refresh(this.#options.closed).catch(() => {})
+    const { refresher, clock, closed } = this.#options
+    const askedAtMs = clock()
+    await refresher.refresh(closed).catch(() => {})
+    this.#headMs = clock() - askedAtMs
   }
 
   /** Follows one stream to its end. */
@@ -99,8 +126,16 @@ export class BackgroundRefresh {
         clearTimeout(timer)
         timer = setTimeout(giveUp, SILENCE_MS_MAX)
       })
-      const opening: Opening = { held: [] }
-      for await (const event of events) await this.#take(event, opening)
+      const stream: Stream = { log: undefined, last: undefined }
+      let installed = Promise.resolve()
+      for await (const event of events) {
+        const changes = this.#parse(event, stream)
+        const { log } = stream
+        const ahead = this.#readAhead(session.core.preview(changes))
+        installed = Promise.all([installed, ahead]).then(() => this.#install(changes, log))
+        installed.catch(error => controller.abort(error))
+      }
+      await installed
     } finally {
       clearTimeout(timer)
       stop()
@@ -108,32 +143,26 @@ export class BackgroundRefresh {
     }
   }
 
-  async #take({ event, data }: ServerEvent, opening: Opening): Promise<void> {
-    const { refresher, closed } = this.#options
-    const isKnown =
-      (event === 'changes' && this.#takeChanges(JSON.parse(data) as ChangesEvent, opening)) ||
-      (event === 'heartbeat' && this.#takeHeartbeat(JSON.parse(data) as Heartbeat, opening))
+  #parse({ event, data }: ServerEvent, stream: Stream): ChangesEvent {
+    if (event === 'start') stream.last = startOf(stream, data)
+    else if (stream.last === undefined) throw new Error('The stream does not begin with its start.')
+    else stream.last = parseEvent(data, stream.last)
     this.#failures = 0
-    if (!isKnown) await refresher.refresh(closed)
+    return stream.last
   }
 
-  #takeChanges(event: ChangesEvent, { held }: Opening): boolean {
-    if (held) held.push(event)
-    return held !== undefined || this.#push(event)
+  /** Resolves when what was read lately and has changed is there, or when it cannot be waited for any longer. */
+  async #readAhead(changedAt: (path: Path) => Position | undefined): Promise<void> {
+    const { session, readAhead, closed } = this.#options
+    const holdMs = Math.min(HOLD_MS_MAX, session.core.stalenessMs * HOLD_SHARE_MAX)
+    if (holdMs >= HOLD_MS_MIN) await Promise.race([readAhead(changedAt), isOpenAfter(holdMs, closed)])
   }
 
-  /** Nothing changed between the session's position and this one, as of then: an event without changes. */
-  #takeHeartbeat({ log, position, timeMs }: Heartbeat, opening: Opening): boolean {
-    const held = opening.held ?? []
-    opening.held = undefined
-    if (log !== this.#options.session.core.log) return false
-    this.#compareClocks()
-    return [...held, { from: position, to: position, timeMs, changes: [] }].every(event => this.#push(event))
-  }
-
-  #push(event: ChangesEvent): boolean {
-    const { session, serverClock } = this.#options
-    return session.core.push(event, serverClock.asOfMs(event.timeMs))
+  async #install(changes: ChangesEvent, log: string | undefined): Promise<void> {
+    const { refresher, session, serverClock, closed } = this.#options
+    const asOfMs = serverClock.asOfMs(changes.timeMs)
+    if (log === session.core.log && session.core.push(changes, asOfMs)) this.#compareClocks()
+    else await refresher.refresh(closed)
   }
 
   /** Every head says what the server's clock was; and, unlike /time, comes under a name that no cache has. */
@@ -143,6 +172,12 @@ export class BackgroundRefresh {
     this.#comparedAtMs = nowMs
     void this.#refreshQuietly()
   }
+}
+
+function startOf(stream: Stream, data: string): ChangesEvent {
+  const start = JSON.parse(data) as StreamStart
+  stream.log = start.log
+  return start
 }
 
 /** Waits without keeping a Node process alive; false if the connection was closed meanwhile. */

@@ -1,5 +1,5 @@
 /** The head of the sketch, fetched so that no cache can answer: each request has a random name. */
-import { type CoherenceHead, FreshetError, type Position } from '@freshet/protocol'
+import { type CoherenceHead, type CoherenceNews, FreshetError, type Position } from '@freshet/protocol'
 import { glimpse, type Reply, type Transport } from '../http/transport.js'
 
 export async function fetchHead(
@@ -7,7 +7,7 @@ export async function fetchHead(
   after: Position | undefined,
   at: Position,
   signal: AbortSignal,
-): Promise<CoherenceHead> {
+): Promise<CoherenceHead | CoherenceNews> {
   // In the order that is canonical: by name.
   const query = [
     ...(after === undefined ? [] : [`after=${after}`]),
@@ -17,8 +17,8 @@ export async function fetchHead(
   const target = `/coherence?${query.join('&')}`
   const reply = await transport.text({ method: 'GET', target, cache: 'no-store' }, signal)
   if (reply.problem) throw reply.problem
-  const head = parse(reply.body)
-  if (isHead(head)) return head
+  const answer = parse(reply.body)
+  if (isNews(answer) || isHead(answer)) return answer
   throw notFreshet(`${transport.base}${target}`, reply)
 }
 
@@ -29,6 +29,10 @@ function parse(text: string): unknown {
     // Not JSON: `notFreshet` says what it was.
     return undefined
   }
+}
+
+function isNews(value: unknown): value is CoherenceNews {
+  return typeof (value as Partial<CoherenceNews> | null)?.news === 'string'
 }
 
 function isHead(value: unknown): value is CoherenceHead {

@@ -23,10 +23,10 @@ async function collect(stream: ReadableStream<Uint8Array>): Promise<ServerEvent[
 
 test('events are the same wherever the network cuts them', async () => {
   const text =
-    'retry: 1000\n\nid: 3\nevent: changes\ndata: {"to":3,"é":"鍵"}\n\n: a comment\n\nevent: heartbeat\ndata: 1\ndata: 2\n\ndata:bare\n\nevent: cut'
+    'retry: 1000\n\nid: 3\nevent: changes\ndata: {"to":3,"é":"鍵"}\n\n: a comment\n\nevent: start\ndata: 1\ndata: 2\n\ndata:bare\n\nevent: cut'
   const expected = [
     { event: 'changes', data: '{"to":3,"é":"鍵"}' },
-    { event: 'heartbeat', data: '1\n2' },
+    { event: 'start', data: '1\n2' },
     { event: 'message', data: 'bare' },
   ]
   await fc.assert(

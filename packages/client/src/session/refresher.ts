@@ -11,10 +11,11 @@ import {
   decodeSegmentBundle,
   formatSegmentRefs,
   parseSeed,
+  type ReaderHead,
   type ReadMode,
   SEGMENTS_PER_BUNDLE_MAX,
 } from '@freshet/core/coherence'
-import { type CoherenceHead, FreshetError, type Position, type SegmentRef } from '@freshet/protocol'
+import { FreshetError, type Position, type SegmentRef } from '@freshet/protocol'
 import type { Clock } from '../clock/pessimistic-clock.js'
 import type { ServerClock } from '../clock/server-clock.js'
 import { isPassing, type RetryPolicy, retry } from '../http/back-off.js'
@@ -114,7 +115,9 @@ export class Refresher {
     const { transport, clock, serverClock } = this.#options
     const { core, reached } = this.#session
     const askedAtMs = clock()
-    const head = await fetchHead(transport, after, at, signal)
+    const answer = await fetchHead(transport, after, at, signal)
+    const head = 'news' in answer ? core.readNews(answer.news) : answer
+    if (head === undefined) return false
     if (this.#session.isOutdated(head, reached)) throw outdated(transport.base, head.position, reached)
     const plan = core.planHead(head, after)
     if (plan.kind === 'restart') return false
@@ -132,7 +135,7 @@ export class Refresher {
 
   async #fetchSegments(
     missing: readonly SegmentRef[],
-    head: CoherenceHead,
+    head: ReaderHead,
     signal: AbortSignal,
   ): Promise<ReadonlyMap<string, Bloom>> {
     const known = new Map<string, Bloom>()
@@ -146,7 +149,7 @@ export class Refresher {
     return known
   }
 
-  async #fetchBundle(refs: readonly SegmentRef[], head: CoherenceHead, signal: AbortSignal): Promise<readonly Bloom[]> {
+  async #fetchBundle(refs: readonly SegmentRef[], head: ReaderHead, signal: AbortSignal): Promise<readonly Bloom[]> {
     const target = `/coherence/segments/${formatSegmentRefs(refs)}`
     const seed = parseSeed(head.seed) ?? 0n
     const load = async (cache: 'default' | 'reload') => {

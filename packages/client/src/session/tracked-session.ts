@@ -4,8 +4,8 @@
  * seen before it was asked for was kept by somebody, in spite of `no-store` and its random name.
  */
 import type { Bloom } from '@freshet/bloom'
-import { type Answer, type ReadMode, Session, type SessionOptions } from '@freshet/core/coherence'
-import { bucketOfKey, type CoherenceHead, keyOfPath, type Path, type Position, pathOfKey } from '@freshet/protocol'
+import { type Answer, type ReaderHead, type ReadMode, Session, type SessionOptions } from '@freshet/core/coherence'
+import { bucketOfKey, keyOfPath, type Path, type Position, pathOfKey } from '@freshet/protocol'
 
 export class TrackedSession {
   readonly core: Session
@@ -72,11 +72,11 @@ export class TrackedSession {
     if (position > this.#reached) this.#reached = position
   }
 
-  isOutdated(head: CoherenceHead, reachedWhenAsked: Position): boolean {
+  isOutdated(head: ReaderHead, reachedWhenAsked: Position): boolean {
     return head.log === this.#log && head.position < reachedWhenAsked
   }
 
-  installHead(head: CoherenceHead, after: Position | undefined, filters: readonly Bloom[], askedAtMs: number): void {
+  installHead(head: ReaderHead, after: Position | undefined, filters: readonly Bloom[], askedAtMs: number): void {
     this.core.installHead(head, after, filters, askedAtMs)
     if (this.#log !== head.log) this.#startOver(head.log)
     this.#windowFrom = Math.max(this.#windowFrom, head.from)

@@ -2,8 +2,23 @@
  * A server in miniature, behind a `fetch` of its own: the platform's seam, so that every decision of the client can be
  * provoked. Its sketch is the real one; its caches are whatever a test puts between.
  */
-import { createSketch, encodeSegmentBundle, parseSegmentRefs, type Sketch } from '@freshet/core/coherence'
-import { bucketOfKey, FreshetError, formatEtag, keyOfPath, pathOfKey, toProblem } from '@freshet/protocol'
+import {
+  createSketch,
+  EVENT_TIME_MS,
+  encodeSegmentBundle,
+  formatNews,
+  parseSegmentRefs,
+  type Sketch,
+} from '@freshet/core/coherence'
+import {
+  bucketOfKey,
+  type ChangesEvent,
+  FreshetError,
+  formatEtag,
+  keyOfPath,
+  pathOfKey,
+  toProblem,
+} from '@freshet/protocol'
 import type { Fetch } from '../http/transport.js'
 
 export interface Sent {
@@ -108,9 +123,18 @@ export class FakeOrigin {
     return sent.method === 'GET' ? this.#get(pathname) : this.#write(sent, key)
   }
 
-  #head(after: string | null): Response {
-    const head = this.#sketch.head(after === null ? undefined : Number(after))
-    return json({ log: this.log, timeMs: this.nowMs, ...head }, {})
+  #head(given: string | null): Response {
+    const after = given === null ? undefined : Number(given)
+    const head = { log: this.log, timeMs: Math.floor(this.nowMs), ...this.#sketch.head(after) }
+    const news = formatNews(head, after)
+    return json(news === undefined ? head : { news }, {})
+  }
+
+  /** What the server would push of the changes after a position. */
+  changesAfter(from: number): ChangesEvent {
+    const changes = this.#sketch.changesAfter(from)!
+    const timeMs = Math.floor(this.nowMs / EVENT_TIME_MS) * EVENT_TIME_MS
+    return { from, to: this.#sketch.position, timeMs, changes }
   }
 
   #segments(text: string): Response {

@@ -1,17 +1,15 @@
-/** A path's hash as the wire has it: 16 hex digits, the high word first. */
+/**
+ * A path's hash where changes are listed one by one: 20 bits of it, which is what their place on the wire has (see
+ * `packed-changes.ts`). Paths that fall together get the later position of the two, so a reader asks for one of them under
+ * another name than he need, and so does every other reader. Of the thousand changes that 10 writes a second make in a
+ * window of 100 seconds, that meets one path in a thousand, as often as in a segment's filter.
+ */
 import type { KeyHash } from '@freshet/bloom'
 
-export function formatHash({ low, high }: KeyHash): string {
-  return hexWord(high) + hexWord(low)
-}
+export const CHANGE_HASH_BITS = 20
 
-export function parseHash(text: string): KeyHash | undefined {
-  if (!/^[0-9a-f]{16}$/.test(text)) return undefined
-  return { low: Number.parseInt(text.slice(8), 16) | 0, high: Number.parseInt(text.slice(0, 8), 16) | 0 }
-}
-
-function hexWord(word: number): string {
-  return (word >>> 0).toString(16).padStart(8, '0')
+export function changeHashOf({ low }: KeyHash): number {
+  return low >>> (32 - CHANGE_HASH_BITS)
 }
 
 export function formatSeed(seed: bigint): string {

@@ -3,15 +3,15 @@
  * either, are pushed to, sleep, and get answers late and out of order. The naive model is a map: path -> last change.
  */
 import type { Bloom } from '@freshet/bloom'
-import { type CoherenceHead, type Path, type Position, pathOfKey } from '@freshet/protocol'
+import { type Path, type Position, pathOfKey } from '@freshet/protocol'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { LogEntry } from '../store/index.js'
+import { formatNews, parseNews } from './news.js'
 import { decodeFilter, decodeSegmentBundle, encodeSegmentBundle } from './segment-bundle.js'
 import { createSketch, type Sketch } from './sketch.js'
-import { SketchView } from './sketch-view.js'
+import { type ReaderHead, SketchView } from './sketch-view.js'
 
-const SEED = 0xfeedn
 const SLOT_MS = 1000
 
 type Step =
@@ -26,7 +26,7 @@ type Step =
 
 interface Flight {
   readonly reader: number
-  readonly head: CoherenceHead
+  readonly head: ReaderHead
   readonly after: Position | undefined
   filters?: readonly Bloom[]
 }
@@ -35,6 +35,7 @@ class Schedule {
   readonly windowMs: number
   nowMs = 0
   log = 'log 0'
+  seed = 0xfeedn
   entries: LogEntry[] = []
   /** Every change of each path, in order. */
   changes = new Map<Path, Position[]>()
@@ -52,7 +53,9 @@ class Schedule {
   #start(): void {
     this.entries = []
     this.changes = new Map()
-    this.servers = [0, 1].map(() => createSketch({ seed: SEED, from: 0, windowMs: this.windowMs, slotMs: SLOT_MS }))
+    this.servers = [0, 1].map(() =>
+      createSketch({ seed: this.seed, from: 0, windowMs: this.windowMs, slotMs: SLOT_MS }),
+    )
     this.streams = this.servers.map(() => this.views.map(() => 0))
   }
 
@@ -71,6 +74,7 @@ class Schedule {
 
   renew(): void {
     this.log = `${this.log}+`
+    this.seed++
     this.#start()
   }
 
@@ -90,9 +94,13 @@ class Schedule {
 
   ask(reader: number, server: number): void {
     this.follow(server)
-    const { after } = this.views[reader]!
-    const head = { ...this.servers[server]!.head(after), log: this.log, timeMs: this.nowMs }
-    this.flights.push({ reader, head: JSON.parse(JSON.stringify(head)), after })
+    const { after, log = '', seed } = this.views[reader]!
+    const made = { ...this.servers[server]!.head(after), log: this.log, timeMs: this.nowMs }
+    const news = formatNews(made, after)
+    const head = news === undefined ? JSON.parse(JSON.stringify(made)) : parseNews(news, { log, seed })
+    // News of another log: the reader would ask for a whole head.
+    if (head === undefined) expect(log).not.toBe(this.log)
+    else this.flights.push({ reader, head, after })
   }
 
   /** The segments may come from the other server, which has cut otherwise, and at any time after the head. */
@@ -104,7 +112,7 @@ class Schedule {
     this.follow(server)
     const encoded = plan.missing.map(ref => this.servers[server]!.segment(ref))
     if (!encoded.every(bytes => bytes !== undefined)) return
-    flight.filters = decodeSegmentBundle(encodeSegmentBundle(encoded), encoded.length, SEED)
+    flight.filters = decodeSegmentBundle(encodeSegmentBundle(encoded), encoded.length, this.seed)
   }
 
   install(index: number): void {
@@ -160,7 +168,7 @@ class Schedule {
   }
 
   #checkSegment(sketch: Sketch, from: Position, to: Position): void {
-    const filter = decodeFilter(sketch.segment({ from, to })!, SEED)
+    const filter = decodeFilter(sketch.segment({ from, to })!, this.seed)
     for (const [path, positions] of this.changes) {
       const isChanged = positions.some(position => position > from && position <= to)
       ensure(!isChanged || filter.has(path), `${path} is missing in ${from}-${to}`)

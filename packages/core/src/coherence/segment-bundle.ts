@@ -8,7 +8,8 @@
  * The URL names them: /coherence/segments/40-80,80-104
  */
 import { type Bloom, decodeBloom } from '@freshet/bloom'
-import { FreshetError, parsePosition, type SegmentRef } from '@freshet/protocol'
+import { parsePosition, type SegmentRef } from '@freshet/protocol'
+import { sketchInvalid } from './sketch-invalid.js'
 
 export const SEGMENTS_PER_BUNDLE_MAX = 64
 
@@ -46,11 +47,11 @@ export function decodeSegmentBundle(bundle: Uint8Array, count: number, seed: big
   let at = 0
   while (at < bundle.length) {
     const end = at + 4 > bundle.length ? Number.POSITIVE_INFINITY : at + 4 + view.getUint32(at, true)
-    if (end > bundle.length) throw invalid('it ends in the middle of a filter')
+    if (end > bundle.length) throw sketchInvalid('it ends in the middle of a filter')
     filters.push(decodeFilter(bundle.subarray(at + 4, end), seed))
     at = end
   }
-  if (filters.length !== count) throw invalid(`it holds ${filters.length} filters instead of ${count}`)
+  if (filters.length !== count) throw sketchInvalid(`it holds ${filters.length} filters instead of ${count}`)
   return filters
 }
 
@@ -60,11 +61,7 @@ export function decodeFilter(bytes: Uint8Array, seed: bigint): Bloom {
     const filter = decodeBloom(bytes)
     if (filter.seed === seed) return filter
   } catch (cause) {
-    throw invalid('one of its filters cannot be read', cause)
+    throw sketchInvalid('one of its filters cannot be read', cause)
   }
-  throw invalid('one of its filters has another seed than the sketch')
-}
-
-function invalid(reason: string, cause?: unknown): FreshetError {
-  return new FreshetError('ANSWER_INVALID', `The server's sketch cannot be used: ${reason}.`, { cause })
+  throw sketchInvalid('one of its filters has another seed than the sketch')
 }

@@ -1,5 +1,7 @@
-import type { CoherenceHead } from '@freshet/protocol'
+import type { ChangesEvent, CoherenceHead } from '@freshet/protocol'
 import { describe, expect, it } from 'vitest'
+import { formatNews } from './news.js'
+import { type ListedChange, packChanges } from './packed-changes.js'
 import { type Answer, Session } from './session.js'
 import { createSketch } from './sketch.js'
 
@@ -13,6 +15,10 @@ function head(position: number, changed: readonly number[] = [], options: { from
     sketch.append([{ position: at, timeMs: 0, keys: [changed.includes(at) ? 'shop/products/1' : 'shop/other/2'] }])
   }
   return { ...sketch.head(), log: options.log ?? 'log', timeMs: 0 } satisfies CoherenceHead
+}
+
+function event(from: number, to: number, changes: readonly ListedChange[] = []): ChangesEvent {
+  return { from, to, timeMs: 0, changes: packChanges(from, to, changes) }
 }
 
 function sessionAt(...given: Parameters<typeof head>): Session {
@@ -45,14 +51,34 @@ describe('which sketch a read needs', () => {
 
   it('is as new as an event that joins on, and not as one that does not', () => {
     const session = sessionAt(5)
-    expect(session.push({ from: 6, to: 7, timeMs: 0, changes: [] }, 500)).toBe(false)
+    expect(session.push(event(6, 7), 500)).toBe(false)
     expect(session.knownAsOfMs).toBe(0)
-    expect(session.push({ from: 5, to: 5, timeMs: 0, changes: [] }, 500)).toBe(true)
+    expect(session.push(event(5, 5), 500)).toBe(true)
     expect(session.knownAsOfMs).toBe(500)
-    expect(session.push({ from: 2, to: 4, timeMs: 0, changes: [] }, 700)).toBe(true)
+    expect(session.push(event(2, 4), 700)).toBe(true)
     expect(session.knownAsOfMs).toBe(500)
-    expect(session.push({ from: 5, to: 6, timeMs: 0, changes: [] }, Number.NEGATIVE_INFINITY)).toBe(true)
+    expect(session.push(event(5, 6), Number.NEGATIVE_INFINITY)).toBe(true)
     expect([session.position, session.knownAsOfMs]).toEqual([6, 500])
+  })
+})
+
+describe('news', () => {
+  it('are a head to who knows the rest, and nothing to others', () => {
+    const session = sessionAt(3)
+    const sketch = createSketch({ seed: 7n, from: 0, windowMs: 1000 })
+    for (let at = 1; at <= 5; at++) sketch.append([{ position: at, timeMs: 0, keys: ['shop/products/1'] }])
+    const news = formatNews({ ...sketch.head(3), log: 'log', timeMs: 9 }, 3)!
+    const read = session.readNews(news)!
+    expect(read).toMatchObject({ log: 'log', position: 5, from: 0, timeMs: 9 })
+    session.installHead(read, 3, [], 8000)
+    expect([session.position, session.knownAsOfMs, session.at(PATH, 'session')]).toEqual([5, 8000, 5])
+    expect(new Session({ stalenessMs: 1000 }).readNews(news)).toBeUndefined()
+  })
+
+  it('of another log make a whole head needed', () => {
+    const sketch = createSketch({ seed: 8n, from: 0, windowMs: 1000 })
+    const news = formatNews({ ...sketch.head(0), log: 'other', timeMs: 9 }, 0)!
+    expect(sessionAt(3).readNews(news)).toBeUndefined()
   })
 })
 
@@ -90,7 +116,7 @@ describe('where a path is asked for', () => {
     const session = sessionAt(3, [2])
     session.wrote(PATH, 7)
     expect(session.at(PATH, 'session')).toBe(7)
-    session.push({ from: 3, to: 6, timeMs: 0, changes: [[6, '0'.repeat(16)]] }, 0)
+    session.push(event(3, 6, [{ position: 6, hash: 0 }]), 0)
     expect(session.at(PATH, 'session')).toBe(7)
   })
 })

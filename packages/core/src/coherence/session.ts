@@ -20,16 +20,10 @@
  * "Before" is between reads that do not overlap: a read says nothing about one that began before it ended.
  */
 import type { Bloom } from '@freshet/bloom'
-import {
-  type ChangesEvent,
-  type CoherenceHead,
-  FreshetError,
-  type Path,
-  type Position,
-  type Version,
-} from '@freshet/protocol'
+import { type ChangesEvent, FreshetError, type Path, type Position, type Version } from '@freshet/protocol'
+import { parseNews } from './news.js'
 import { formatToken, parseToken, type SessionToken } from './session-token.js'
-import { type HeadPlan, SketchView } from './sketch-view.js'
+import { type HeadPlan, type ReaderHead, SketchView } from './sketch-view.js'
 
 /**
  * any: the nearest copy, however old, for what does not matter. session: as the session promises. current: reflects
@@ -152,7 +146,13 @@ export class Session {
     return { after: this.#sketch.after, at: this.#positionMin }
   }
 
-  planHead(head: CoherenceHead, after: Position | undefined): HeadPlan {
+  /** The head that news stand for; undefined if a whole one must be asked for. Throws ANSWER_INVALID. */
+  readNews(news: string): ReaderHead | undefined {
+    const { log, seed } = this.#sketch
+    return log === undefined ? undefined : parseNews(news, { log, seed })
+  }
+
+  planHead(head: ReaderHead, after: Position | undefined): HeadPlan {
     return this.#sketch.plan(head, after)
   }
 
@@ -160,7 +160,7 @@ export class Session {
    * Takes a head that was asked for at `askedAtMs`, with the filters of the segments that were missing. Throws
    * TOKEN_INVALID if the session's token is of another log, ANSWER_INVALID if the head makes no sense.
    */
-  installHead(head: CoherenceHead, after: Position | undefined, filters: readonly Bloom[], askedAtMs: number): void {
+  installHead(head: ReaderHead, after: Position | undefined, filters: readonly Bloom[], askedAtMs: number): void {
     this.#checkLog(head)
     const isAnotherLog = this.#sketch.log !== undefined && this.#sketch.log !== head.log
     this.#sketch.install(head, after, filters)
@@ -182,13 +182,18 @@ export class Session {
     return true
   }
 
+  /** Where an event that was not pushed yet says that a path has changed. */
+  preview(event: ChangesEvent): (path: Path) => Position | undefined {
+    return this.#sketch.preview(event)
+  }
+
   #take({ log, position, floors }: SessionToken): void {
     this.#logExpected = log
     this.#positionMin = position
     this.#floors = new Map(floors)
   }
 
-  #checkLog(head: CoherenceHead): void {
+  #checkLog(head: ReaderHead): void {
     if (this.#sketch.log !== undefined || this.#logExpected === undefined || this.#logExpected === head.log) return
     throw new FreshetError(
       'TOKEN_INVALID',

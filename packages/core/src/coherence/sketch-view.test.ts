@@ -1,5 +1,6 @@
 import { type CoherenceHead, FreshetError } from '@freshet/protocol'
 import { describe, expect, it } from 'vitest'
+import { packChanges } from './packed-changes.js'
 import { decodeFilter } from './segment-bundle.js'
 import { createSketch, type Sketch } from './sketch.js'
 import { SketchView } from './sketch-view.js'
@@ -18,6 +19,11 @@ function headOf(sketch: Sketch, after?: number, log = 'log'): CoherenceHead {
   return { ...sketch.head(after), log, timeMs: 0 }
 }
 
+/** Without the last change. */
+function cut(tail: CoherenceHead['tail']): CoherenceHead['tail'] {
+  return 'changes' in tail ? { ...tail, changes: tail.changes.slice(0, -4) } : tail
+}
+
 function install(view: SketchView, sketch: Sketch, log = 'log'): void {
   const after = log === view.log ? view.after : undefined
   const head = headOf(sketch, after, log)
@@ -34,7 +40,7 @@ describe('before the first head', () => {
   it('nothing is known, and no event is taken', () => {
     const view = new SketchView()
     expect([view.log, view.after, view.at(path(1))]).toEqual([undefined, undefined, undefined])
-    expect(view.push({ from: 0, to: 1, timeMs: 0, changes: [] })).toBe(false)
+    expect(view.push({ from: 0, to: 1, timeMs: 0, changes: packChanges(0, 1, []) })).toBe(false)
   })
 })
 
@@ -131,15 +137,19 @@ describe('a head', () => {
   })
 
   it.each<[string, (head: CoherenceHead) => CoherenceHead]>([
-    ['a hole before its tail', head => ({ ...head, tail: { from: 2, to: 3, changes: [] } })],
-    ['a tail that ends early', head => ({ ...head, tail: { from: 0, to: 2, changes: [] } })],
-    ['a tail that reaches beyond it', head => ({ ...head, tail: { from: 0, to: 9, changes: [] } })],
-    ['a change after its end', head => ({ ...head, tail: { from: 0, to: 3, changes: [[9, '0'.repeat(16)]] } })],
+    ['a hole before its tail', head => ({ ...head, tail: { from: 2, to: 3, changes: packChanges(2, 3, []) } })],
+    ['a tail that ends early', head => ({ ...head, tail: { from: 0, to: 2, changes: packChanges(0, 2, []) } })],
+    ['a tail that reaches beyond it', head => ({ ...head, tail: { from: 0, to: 9, changes: packChanges(0, 9, []) } })],
     [
-      'a change at no position',
-      head => ({ ...head, tail: { from: 0, to: 3, changes: [['1' as never, '0'.repeat(16)]] } }),
+      'a tail that lists less than it says',
+      head => ({ ...head, tail: { from: 0, to: 3, changes: packChanges(0, 2, []) } }),
     ],
-    ['a hash that is none', head => ({ ...head, tail: { from: 0, to: 3, changes: [[1, 'xyz']] } })],
+    [
+      'a change after its end',
+      head => ({ ...head, tail: { from: 0, to: 3, changes: packChanges(0, 3, [{ position: 9, hash: 1 }]) } }),
+    ],
+    ['a list that is cut short', head => ({ ...head, tail: cut(head.tail) })],
+    ['a list that is none', head => ({ ...head, tail: { from: 0, to: 3, changes: 'DB%' } })],
     ['a tail that is no filter', head => ({ ...head, tail: { from: 0, to: 3, filter: 'AAAA' } })],
     ['a tail that is not base64', head => ({ ...head, tail: { from: 0, to: 3, filter: '%' } })],
     ['a seed that is none', head => ({ ...head, seed: 'x' })],
@@ -155,8 +165,8 @@ describe('an event', () => {
   it('that leaves a gap is refused; one that is known already changes nothing', () => {
     const view = new SketchView()
     install(view, sketchOf([0]))
-    expect(view.push({ from: 2, to: 3, timeMs: 0, changes: [] })).toBe(false)
-    expect(view.push({ from: 0, to: 1, timeMs: 0, changes: [] })).toBe(true)
+    expect(view.push({ from: 2, to: 3, timeMs: 0, changes: packChanges(2, 3, []) })).toBe(false)
+    expect(view.push({ from: 0, to: 1, timeMs: 0, changes: packChanges(0, 1, []) })).toBe(true)
     expect(view.position).toBe(1)
   })
 
@@ -177,7 +187,7 @@ describe('memory', () => {
       from: position - 1,
       to: position,
       timeMs: 0,
-      changes: [[position, position.toString(16).padStart(16, '0')] as const],
+      changes: packChanges(position - 1, position, [{ position, hash: position }]),
     })
     let taken = 0
     while (taken < 100_000 && view.push(event(taken + 1))) taken++

@@ -9,18 +9,15 @@
  * URL, `?at=` its version, and shares the copy.
  */
 import { type Bloom, hashUnder, type KeyHash } from '@freshet/bloom'
-import {
-  type ChangeHash,
-  type ChangesEvent,
-  type CoherenceHead,
-  FreshetError,
-  type Path,
-  type Position,
-  type SegmentRef,
-} from '@freshet/protocol'
+import type { ChangesEvent, CoherenceHead, PackedChanges, Path, Position, SegmentRef } from '@freshet/protocol'
 import { fromBase64 } from './base64.js'
-import { parseHash, parseSeed } from './change-hash.js'
+import { changeHashOf, formatSeed, parseSeed } from './change-hash.js'
+import { type ListedChange, unpackChanges } from './packed-changes.js'
 import { decodeFilter } from './segment-bundle.js'
+import { sketchInvalid } from './sketch-invalid.js'
+
+/** What a reader uses of a head. */
+export type ReaderHead = Omit<CoherenceHead, 'windowMs'>
 
 interface KnownSegment extends SegmentRef {
   readonly filter: Bloom
@@ -46,12 +43,17 @@ export class SketchView {
   #position: Position = 0
   /** By ascending `to`. */
   #segments: readonly KnownSegment[] = []
-  /** Latest position by hash, both words folded into 53 bits: who falls together gets the later position. */
+  /** Latest position by hash, of which few bits are known: who falls together gets the later position. */
   #listed = new Map<number, Position>()
 
   /** Undefined until the first head is installed. */
   get log(): string | undefined {
     return this.#log
+  }
+
+  /** As heads have it. Of nothing, if no head is installed. */
+  get seed(): string {
+    return formatSeed(this.#seed)
   }
 
   get position(): Position {
@@ -75,7 +77,7 @@ export class SketchView {
   at(path: Path): Position | undefined {
     if (this.#log === undefined) return undefined
     const hash = this.#hash(path)
-    const listed = this.#listed.get(foldHash(hash)) ?? 0
+    const listed = this.#listed.get(changeHashOf(hash)) ?? 0
     for (let i = this.#segments.length - 1; i >= 0; i--) {
       const { to, filter } = this.#segments[i]!
       if (to <= listed) break
@@ -85,7 +87,7 @@ export class SketchView {
   }
 
   /** What to do with a head that was asked for with this `after`. */
-  plan(head: CoherenceHead, after: Position | undefined): HeadPlan {
+  plan(head: ReaderHead, after: Position | undefined): HeadPlan {
     const isSameLog = head.log === this.#log
     if (isSameLog && head.position < this.#position) return { kind: 'ignore' }
     // Under another seed the hashes known would not be found again, although the log is the same.
@@ -102,22 +104,22 @@ export class SketchView {
    * Events and other heads may have come since `plan`. Then less is missing than was fetched: what is still missing are
    * the last ones, since what is known only grows.
    */
-  install(head: CoherenceHead, after: Position | undefined, filters: readonly Bloom[]): void {
+  install(head: ReaderHead, after: Position | undefined, filters: readonly Bloom[]): void {
     const plan = this.plan(head, after)
     if (plan.kind === 'ignore') return
-    if (plan.kind === 'restart') throw invalid('it does not join on to what is known')
+    if (plan.kind === 'restart') throw sketchInvalid('it does not join on to what is known')
     const seed = parseSeed(head.seed)
-    if (seed === undefined) throw invalid('its seed is not 16 hex digits')
+    if (seed === undefined) throw sketchInvalid('its seed is not 16 hex digits')
     const surplus = filters.length - plan.missing.length
-    if (surplus < 0) throw invalid(`${-surplus} of its segments were not passed`)
+    if (surplus < 0) throw sketchInvalid(`${-surplus} of its segments were not passed`)
     const isWhole = after === undefined || after < head.from
     const added = plan.missing.map((ref, i) => ({ ...refOf(ref), filter: filters[surplus + i]! }))
     if ('filter' in head.tail) added.push({ ...refOf(head.tail), filter: decodeTail(head.tail.filter, seed) })
-    const listed = 'changes' in head.tail ? head.tail.changes.map(change => parseChange(change, head.position)) : []
+    const listed = 'changes' in head.tail ? listIn(head.tail) : []
     checkJoined(isWhole ? head.from : this.#position, [...plan.missing, refOf(head.tail)], head.position)
     if (isWhole) this.#startOver(head.log, seed, head.from)
     this.#segments = [...this.#segments, ...added].filter(segment => segment.to > head.from)
-    for (const { hash, position } of listed) this.#list(hash, position)
+    this.#list(listed)
     this.#moveTo(head.from, head.position)
   }
 
@@ -129,10 +131,16 @@ export class SketchView {
     if (this.#log === undefined || event.from > this.#position) return false
     if (event.to <= this.#position) return true
     if (this.#isTooLong) return false
-    const listed = event.changes.map(change => parseChange(change, event.to))
-    for (const { hash, position } of listed) this.#list(hash, position)
+    this.#list(listIn(event))
     this.#position = event.to
     return true
+  }
+
+  /** Where an event that was not pushed yet says that a path has changed. */
+  preview(event: ChangesEvent): (path: Path) => Position | undefined {
+    const positions = new Map<number, Position>()
+    for (const { hash, position } of listIn(event)) positions.set(hash, position)
+    return path => positions.get(changeHashOf(this.#hash(path)))
   }
 
   #startOver(log: string, seed: bigint, from: Position): void {
@@ -144,9 +152,10 @@ export class SketchView {
     this.#listed = new Map()
   }
 
-  #list(hash: KeyHash, position: Position): void {
-    const folded = foldHash(hash)
-    if ((this.#listed.get(folded) ?? 0) < position) this.#listed.set(folded, position)
+  #list(changes: readonly ListedChange[]): void {
+    for (const { hash, position } of changes) {
+      if ((this.#listed.get(hash) ?? 0) < position) this.#listed.set(hash, position)
+    }
   }
 
   /** Another server's window may begin earlier; what was dropped here on account of a later one is not known any more. */
@@ -154,28 +163,23 @@ export class SketchView {
     this.#position = position
     if (from <= this.#from) return
     this.#from = from
-    for (const [folded, at] of this.#listed) if (at <= from) this.#listed.delete(folded)
+    for (const [hash, at] of this.#listed) if (at <= from) this.#listed.delete(hash)
   }
-}
-
-function foldHash({ low, high }: KeyHash): number {
-  return (high & 0x1f_ffff) * 0x1_0000_0000 + (low >>> 0)
 }
 
 function refOf({ from, to }: SegmentRef): SegmentRef {
   return { from, to }
 }
 
-function parseChange([position, text]: ChangeHash, last: Position): { hash: KeyHash; position: Position } {
-  const hash = parseHash(text)
-  if (hash === undefined || !Number.isSafeInteger(position) || position > last)
-    throw invalid('one of its changes cannot be read')
-  return { hash, position }
+function listIn({ from, to, changes }: SegmentRef & { readonly changes: PackedChanges }): readonly ListedChange[] {
+  const listed = unpackChanges(from, changes)
+  if (listed.to !== to) throw sketchInvalid(`it reaches to ${to}, but lists changes up to ${listed.to}`)
+  return listed.changes
 }
 
 function decodeTail(base64: string, seed: bigint): Bloom {
   const bytes = fromBase64(base64)
-  if (bytes === undefined) throw invalid('its tail is not base64')
+  if (bytes === undefined) throw sketchInvalid('its tail is not base64')
   return decodeFilter(bytes, seed)
 }
 
@@ -183,13 +187,9 @@ function decodeTail(base64: string, seed: bigint): Bloom {
 function checkJoined(known: Position, refs: readonly SegmentRef[], end: Position): void {
   let reached = known
   for (const { from, to } of refs) {
-    if (!(from <= to && to <= end)) throw invalid(`it reaches to ${end}, but holds changes from ${from} to ${to}`)
-    if (from > reached) throw invalid(`the changes from ${reached} to ${from} are missing`)
+    if (!(from <= to && to <= end)) throw sketchInvalid(`it reaches to ${end}, but holds changes from ${from} to ${to}`)
+    if (from > reached) throw sketchInvalid(`the changes from ${reached} to ${from} are missing`)
     reached = Math.max(reached, to)
   }
-  if (reached < end) throw invalid(`the changes from ${reached} to ${end} are missing`)
-}
-
-function invalid(reason: string): FreshetError {
-  return new FreshetError('ANSWER_INVALID', `The server's sketch cannot be used: ${reason}.`)
+  if (reached < end) throw sketchInvalid(`the changes from ${reached} to ${end} are missing`)
 }

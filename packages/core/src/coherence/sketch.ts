@@ -11,8 +11,8 @@
 import { type Key as HashableKey, hashUnder, type KeyHash } from '@freshet/bloom'
 import {
   bucketOfKey,
-  type ChangeHash,
   type CoherenceHead,
+  type PackedChanges,
   type Path,
   pathOfKey,
   type SegmentRef,
@@ -20,11 +20,13 @@ import {
 } from '@freshet/protocol'
 import type { LogEntry, Position } from '../store/index.js'
 import { toBase64 } from './base64.js'
-import { formatHash, formatSeed } from './change-hash.js'
+import { changeHashOf, formatSeed } from './change-hash.js'
 import { toHashSet, uniteHashSets } from './hash-set.js'
+import { lastOfEach, packChanges } from './packed-changes.js'
 import { type FilterShape, filterOf, mergeSegments, type Segment } from './segment.js'
 
 export interface SketchOptions {
+  /** The same for every server over the same log, and another for another log: see `news.ts`. */
   readonly seed: bigint
   /** Where the log begins: everything up to here is older than the window. */
   readonly from: Position
@@ -35,8 +37,8 @@ export interface SketchOptions {
   readonly slotMs?: number
 }
 
-/** So many changes are sent one by one; more are sent as segments and a filter. */
-export const LISTED_CHANGES_MAX = 64
+/** So many changed paths are sent one by one; more are sent as segments and a filter. */
+export const LISTED_CHANGES_MAX = 256
 /** As many recent changes are kept one by one. */
 const RECENT_CHANGES_MAX = 1024
 const TAIL_CHANGES_MAX = 4096
@@ -147,11 +149,10 @@ export class Sketch {
   }
 
   /** The changes after a position, one by one; undefined if there are too many, or they are not known one by one. */
-  changesAfter(after: Position, countMax: number = RECENT_CHANGES_MAX): readonly ChangeHash[] | undefined {
+  changesAfter(after: Position, countMax: number = RECENT_CHANGES_MAX): PackedChanges | undefined {
     if (after < this.#listedFrom) return undefined
-    const changes = [...newerThan(this.#recent, after, countMax), ...newerThan(this.#tail, after, countMax)]
-    if (changes.length > countMax) return undefined
-    return changes.map(({ position, hash }) => [position, formatHash(hash)])
+    const newer = [this.#recent, this.#tail].flatMap(changes => newerThan(changes, after, RECENT_CHANGES_MAX))
+    return newer.length > RECENT_CHANGES_MAX ? undefined : pack(after, Math.max(after, this.#position), newer, countMax)
   }
 
   /** Sizes, for metrics. */
@@ -162,15 +163,14 @@ export class Sketch {
 
   #listedAfter(known: Position): Tail | undefined {
     const changes = this.changesAfter(known, LISTED_CHANGES_MAX)
-    return changes && { from: known, to: Math.max(known, this.#position), changes }
+    return changes === undefined ? undefined : { from: known, to: Math.max(known, this.#position), changes }
   }
 
   #openTail(): Tail {
     const from = this.#segments.at(-1)?.to ?? this.#from
     const to = this.#position
-    if (this.#tail.length <= LISTED_CHANGES_MAX) {
-      return { from, to, changes: this.#tail.map(({ position, hash }) => [position, formatHash(hash)]) }
-    }
+    const changes = pack(from, to, this.#tail, LISTED_CHANGES_MAX)
+    if (changes !== undefined) return { from, to, changes }
     const bytes = filterOf(toHashSet(this.#tail.map(change => change.hash)), this.#shape)
     return { from, to, filter: toBase64(bytes) }
   }
@@ -226,4 +226,10 @@ function newerThan(changes: readonly Change[], after: Position, countMax: number
   let start = changes.length
   while (start > 0 && changes[start - 1]!.position > after && changes.length - start <= countMax) start--
   return changes.slice(start)
+}
+
+/** Undefined if more than `countMax` paths changed. */
+function pack(from: Position, to: Position, changes: readonly Change[], countMax: number): PackedChanges | undefined {
+  const listed = lastOfEach(changes.map(({ position, hash }) => ({ position, hash: changeHashOf(hash) })))
+  return listed.length > countMax ? undefined : packChanges(from, to, listed)
 }

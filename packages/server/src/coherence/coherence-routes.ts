@@ -1,8 +1,9 @@
 /** `/coherence`: what has changed, for those who hold copies. See core/coherence for what it means. */
-import { encodeSegmentBundle, parseSegmentRefs } from '@freshet/core/coherence'
+import { encodeSegmentBundle, formatNews, parseSegmentRefs } from '@freshet/core/coherence'
 import type { Store } from '@freshet/core/store'
 import {
   type CoherenceHead,
+  type CoherenceNews,
   FreshetError,
   formatEtag,
   type Position,
@@ -15,6 +16,7 @@ import { hasVersion } from '../http/conditions.js'
 import type { Cors } from '../http/cors.js'
 import type { Replies } from '../http/replies.js'
 import { type Parameters, parameterInvalid } from '../http/request-target.js'
+import { BriefAnswers, briefCors } from './brief-answers.js'
 import { type EventStreams, resumePosition } from './event-streams.js'
 import type { LogFollower } from './log-follower.js'
 import type { PositionWaits } from './position-waits.js'
@@ -33,9 +35,11 @@ const BINARY: readonly string[] = ['Content-Type', 'application/octet-stream', .
 
 export class CoherenceRoutes {
   readonly #options: CoherenceRoutesOptions
+  readonly #briefly: BriefAnswers
 
   constructor(options: CoherenceRoutesOptions) {
     this.#options = options
+    this.#briefly = new BriefAnswers(options.cors, options.replies)
   }
 
   routes(): readonly Route[] {
@@ -55,7 +59,7 @@ export class CoherenceRoutes {
   }
 
   /** Never from a cache: `no-store`, and the nonce gives each request a URL of its own, for caches that do not care. */
-  async #head({ parameters }: Call): Promise<Answer> {
+  async #head({ exchange, parameters }: Call): Promise<undefined> {
     checkNonce(parameters)
     const { store, follower, waits } = this.#options
     const after = positionOf(parameters, 'after')
@@ -63,7 +67,9 @@ export class CoherenceRoutes {
     if (at !== undefined) await waits.reach(at)
     await follower.catchUp()
     const head: CoherenceHead = { log: store.log, timeMs: follower.asOfMs, ...follower.sketch.head(after) }
-    return jsonAnswer(200, head, ['Freshet-Position', `${head.position}`])
+    const news = formatNews(head, after)
+    this.#briefly.send(exchange, news === undefined ? head : ({ news } satisfies CoherenceNews))
+    return undefined
   }
 
   async #segments({ names: [text = ''] }: Call): Promise<Answer> {
@@ -99,7 +105,7 @@ export class CoherenceRoutes {
     const after = resumePosition(exchange.request, positionOf(parameters, 'after'))
     if (exchange.method === 'HEAD') return { status: 200, headers: ['Content-Type', 'text/event-stream', ...NO_STORE] }
     await follower.catchUp()
-    const headers = [...cors.headers(exchange.request), ...NO_SNIFF, 'X-Request-Id', exchange.requestId]
+    const headers = [...briefCors(cors, exchange.request), 'X-Request-Id', exchange.requestId]
     events.open(exchange.response, after, headers)
     replies.record(exchange, 200)
     return undefined

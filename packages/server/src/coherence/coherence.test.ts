@@ -1,6 +1,6 @@
-import { decodeSegmentBundle, parseSeed } from '@freshet/core/coherence'
+import { decodeSegmentBundle, parseSeed, Session, unpackChanges } from '@freshet/core/coherence'
 import type { Store } from '@freshet/core/store'
-import type { CoherenceHead } from '@freshet/protocol'
+import type { CoherenceHead, CoherenceNews } from '@freshet/protocol'
 import { createMemoryStore } from '@freshet/stores/memory'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { ServerSettings } from '../settings.js'
@@ -40,7 +40,7 @@ describe.each([
   { name: 'later', wrap: answeringLater },
 ])('the head, over a store that answers $name', ({ wrap }) => {
   test('includes every commit acknowledged before it was asked for, also those of another server', async () => {
-    const store = wrap(tellingNothing(createMemoryStore()))
+    const store = wrap(tellingNothing(createMemoryStore({ positionsAfter: 0 })))
     const [one, other] = [await start(store), await start(store)]
     for (let i = 0; i < 30; i++) {
       const { position } = await one.put(`/db/shop/products/${i % 7}`, { i })
@@ -49,25 +49,34 @@ describe.each([
   })
 
   test('lists what the reader does not know yet', async () => {
-    const running = await start(wrap(createMemoryStore()))
+    const running = await start(wrap(createMemoryStore({ positionsAfter: 0 })))
     const first = await running.put('/db/shop/products/1', {})
     const second = await running.put('/db/shop/products/2', {})
-    const head = await headOf(running, `?after=${first.position}&nonce=abc`)
-    expect(head.segments).toEqual([])
-    expect(head.tail).toMatchObject({ from: first.position, to: second.position })
+    const session = new Session({ stalenessMs: 0 })
+    session.installHead(await headOf(running), undefined, [], 0)
+    const third = await running.put('/db/shop/products/3', {})
+    const answer = await running.fetch(`/coherence?after=${second.position}&nonce=abc`)
+    expect([answer.status, answer.headers.get('cache-control')]).toEqual([200, 'no-store'])
+    const { news } = (await answer.json()) as CoherenceNews
+    const head = session.readNews(news)!
+    expect(head).toMatchObject({ position: third.position, from: 0, tail: { from: second.position } })
     // The object, and the lists of its bucket.
-    expect('changes' in head.tail && head.tail.changes.map(([position]) => position)).toEqual([
-      second.position,
-      second.position,
+    expect('changes' in head.tail && unpackChanges(second.position, head.tail.changes).changes).toMatchObject([
+      { position: third.position },
+      { position: third.position },
     ])
+    session.installHead(head, second.position, [], 0)
+    const paths = [1, 2, 3, 4].map(id => `/db/shop/products/${id}`)
+    const at = [first.position, second.position, third.position, undefined]
+    expect(paths.map(path => session.at(path, 'session'))).toEqual(at)
   })
 
   test('waits for the position asked for, and refuses one that does not come', async () => {
-    const running = await start(wrap(createMemoryStore()), { positionWaitMsMax: 2000 })
+    const running = await start(wrap(createMemoryStore({ positionsAfter: 0 })), { positionWaitMsMax: 2000 })
     const waiting = headOf(running, '?at=1')
     await running.put('/db/shop/products/1', {})
     expect((await waiting).position).toBe(1)
-    const impatient = await start(wrap(createMemoryStore()), { positionWaitMsMax: 10 })
+    const impatient = await start(wrap(createMemoryStore({ positionsAfter: 0 })), { positionWaitMsMax: 10 })
     expect(await problemOf(await impatient.fetch('/coherence?at=1'))).toMatchObject({ code: 'POSITION_NOT_REACHED' })
   })
 })
@@ -75,7 +84,7 @@ describe.each([
 describe('the sketch', () => {
   test('is kept in segments that never change, and whose filters hold every changed path', async () => {
     const clock = handClock()
-    const running = await start(createMemoryStore(clock), { slotMs: 20 })
+    const running = await start(createMemoryStore({ ...clock, positionsAfter: 0 }), { slotMs: 20 })
     for (let i = 0; i < 10; i++) {
       await running.put(`/db/shop/products/${i}`, {})
       clock.passMs(25)
@@ -92,7 +101,7 @@ describe('the sketch', () => {
   })
 
   test('is there as one filter, which is not sent again while nothing changes', async () => {
-    const running = await start(createMemoryStore())
+    const running = await start(createMemoryStore({ positionsAfter: 0 }))
     await running.put('/db/shop/products/1', {})
     const answer = await running.fetch('/coherence/filter')
     expect(answer.headers.get('cache-control')).toBe('no-store')
@@ -109,7 +118,7 @@ describe('the sketch', () => {
 
   test('forgets what is older than the window, and the keeper trims the log with it', async () => {
     const clock = handClock()
-    const store = createMemoryStore(clock)
+    const store = createMemoryStore({ ...clock, positionsAfter: 0 })
     const settings = { lifetimeMs: 100, responseMsMax: 50, slackMs: 0, slotMs: 10, trimIntervalMs: 10 }
     const running = await start(store, settings)
     await running.put('/db/shop/products/1', {})
@@ -130,7 +139,7 @@ describe('the sketch', () => {
 
   test('of a server that is not the keeper leaves the log alone', async () => {
     const clock = handClock()
-    const store = createMemoryStore(clock)
+    const store = createMemoryStore({ ...clock, positionsAfter: 0 })
     const settings = { lifetimeMs: 10, responseMsMax: 10, slackMs: 0, slotMs: 5, trimIntervalMs: 5, isKeeper: false }
     const running = await start(store, settings)
     await running.put('/db/shop/products/1', {})
@@ -142,7 +151,7 @@ describe('the sketch', () => {
   })
 
   test('starts over when the log was trimmed behind its back', async () => {
-    const store = createMemoryStore()
+    const store = createMemoryStore({ positionsAfter: 0 })
     const running = await start(store, { slotMs: 60_000 })
     await running.put('/db/shop/products/1', {})
     await running.stop()
@@ -162,7 +171,7 @@ describe('the window', () => {
   const settings = { lifetimeMs: 1000, lifetimeMsMax: 100_000, responseMsMax: 100, slackMs: 10 }
 
   test('is as long as the longest lifetime of any bucket, on every server, at once', async () => {
-    const store = createMemoryStore()
+    const store = createMemoryStore({ positionsAfter: 0 })
     const [one, other] = [await start(store, settings), await start(store, settings)]
     expect((await headOf(other)).windowMs).toBe(1110)
     await one.put('/db/shop/products', { kind: 'object', lifetimeMs: 60_000 })
@@ -172,7 +181,7 @@ describe('the window', () => {
 
   test('stays long after a lifetime was lowered, until the last copy with the old one has died; also across a restart', async () => {
     const clock = handClock()
-    const store = createMemoryStore(clock)
+    const store = createMemoryStore({ ...clock, positionsAfter: 0 })
     const one = await start(store, settings)
     await one.put('/db/shop/products', { kind: 'object', lifetimeMs: 60_000 })
     await one.put('/db/shop/products', { kind: 'object', lifetimeMs: 2000 })
@@ -187,7 +196,7 @@ describe('the window', () => {
 
   test('remembers the default lifetime of an earlier run, since its copies may still be alive', async () => {
     const clock = handClock()
-    const store = createMemoryStore(clock)
+    const store = createMemoryStore({ ...clock, positionsAfter: 0 })
     await (await start(store, { ...settings, lifetimeMs: 30_000 })).stop()
     const restarted = await start(store, { ...settings, slotMs: 5 })
     expect((await headOf(restarted)).windowMs).toBe(30_110)
@@ -196,7 +205,7 @@ describe('the window', () => {
   })
 
   test('is extended on disk before a longer default lifetime is sent', async () => {
-    const store = createMemoryStore()
+    const store = createMemoryStore({ positionsAfter: 0 })
     const remembered: string[] = []
     const slow = new Proxy(store, {
       get(target, name) {
@@ -217,7 +226,7 @@ describe('the window', () => {
 
 describe('waiting for a position', () => {
   test('ends when the commit comes', async () => {
-    const running = await start(createMemoryStore(), { positionWaitMsMax: 5000 })
+    const running = await start(createMemoryStore({ positionsAfter: 0 }), { positionWaitMsMax: 5000 })
     await running.put('/db/shop/products/1', { n: 1 })
     const waiting = running.fetch('/db/shop/products/1?at=2')
     await new Promise(resolve => setTimeout(resolve, 20))
@@ -226,7 +235,10 @@ describe('waiting for a position', () => {
   })
 
   test('is refused when too many wait', async () => {
-    const running = await start(createMemoryStore(), { positionWaitMsMax: 500, positionWaitersMax: 3 })
+    const running = await start(createMemoryStore({ positionsAfter: 0 }), {
+      positionWaitMsMax: 500,
+      positionWaitersMax: 3,
+    })
     const answers = await Promise.all(Array.from({ length: 6 }, () => running.fetch('/db/shop/products/1?at=9')))
     const codes = await Promise.all(answers.map(async answer => (await problemOf(answer)).code))
     expect(codes.filter(code => code === 'SERVER_BUSY')).toHaveLength(3)
@@ -236,7 +248,7 @@ describe('waiting for a position', () => {
 })
 
 test('a position that holds nothing is reached all the same', async () => {
-  const store = createMemoryStore()
+  const store = createMemoryStore({ positionsAfter: 0 })
   // As after a crash: some positions were skipped.
   const skipping = withMethods(store, {
     position: () => Promise.resolve(store.position()).then(position => position + 7),
@@ -247,7 +259,7 @@ test('a position that holds nothing is reached all the same', async () => {
 })
 
 test('a bucket changed by another server is followed before the next read', async () => {
-  const store = tellingNothing(createMemoryStore())
+  const store = tellingNothing(createMemoryStore({ positionsAfter: 0 }))
   const [one, other] = [await start(store), await start(store)]
   await one.put('/db/shop/products/1', {})
   for (const seconds of [5, 50, 7]) {

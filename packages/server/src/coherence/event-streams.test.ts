@@ -1,3 +1,5 @@
+import { unpackChanges } from '@freshet/core/coherence'
+import type { ChangesEvent } from '@freshet/protocol'
 import { createMemoryStore } from '@freshet/stores/memory'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type EventReader, readEvents } from '../testing/event-reader.js'
@@ -8,7 +10,7 @@ const readers: EventReader[] = []
 
 beforeEach(async () => {
   const settings = { heartbeatMs: 30, eventIntervalMs: 5, eventClientsMax: 3, eventBufferBytesMax: 50_000 }
-  running = await startServer({ store: createMemoryStore(), settings })
+  running = await startServer({ store: createMemoryStore({ positionsAfter: 0 }), settings })
 })
 afterEach(async () => {
   for (const reader of readers.splice(0)) reader.close()
@@ -25,12 +27,22 @@ async function follow(query = '', headers: Record<string, string> = {}): Promise
 function keepReading(reader: EventReader): () => number {
   let position = 0
   const read = async (): Promise<void> => {
-    const { value } = await reader.next('heartbeat')
-    position = value.position as number
+    position = (await reader.next()).event.to
     return read()
   }
   read().catch(() => undefined)
   return () => position
+}
+
+function positionsIn({ from, changes }: ChangesEvent): number[] {
+  return unpackChanges(from, changes).changes.map(({ position }) => position)
+}
+
+/** Straight into the store, in one go. */
+async function commit(batch: number, count: number): Promise<void> {
+  const body = new TextEncoder().encode('{}')
+  const keys = Array.from({ length: count }, (_, i) => `shop/products/${batch}-${i}`)
+  await running.store.commit({ writes: keys.map(key => ({ key, contentType: 'application/json', body })) })
 }
 
 async function metric(name: string): Promise<number> {
@@ -41,27 +53,50 @@ async function metric(name: string): Promise<number> {
 describe('event streams', () => {
   test('push every change, without a hole', async () => {
     const reader = await follow('?after=0')
-    await reader.next('heartbeat')
-    let known = 0
+    let known = (await reader.next('start')).event.to
+    const listed: number[] = []
     for (let i = 1; i <= 20; i++) {
       const { position } = await running.put(`/db/shop/products/${i}`, {})
       while (known < position) {
-        const { id, value } = await reader.next('changes')
-        expect(value.from).toBe(known)
-        known = value.to as number
-        expect(id).toBe(`${known}`)
+        const { event } = await reader.next('message')
+        expect(event.from).toBe(known)
+        known = event.to
+        listed.push(...positionsIn(event))
       }
     }
     expect(known).toBe(20)
+    expect([...new Set(listed)]).toEqual(Array.from({ length: 20 }, (_, i) => i + 1))
   })
 
-  test('send what was missed to who comes back, by the URL or by Last-Event-ID', async () => {
+  test('begin with what was missed by who comes back, by the URL or by Last-Event-ID', async () => {
     for (let i = 1; i <= 5; i++) await running.put(`/db/shop/products/${i}`, {})
-    const byUrl = await (await follow('?after=2')).next()
-    expect([byUrl.event, byUrl.value.from, byUrl.value.to]).toEqual(['changes', 2, 5])
-    const byHeader = await (await follow('?after=2', { 'last-event-id': '4' })).next()
-    expect([byHeader.event, byHeader.value.from, byHeader.value.to]).toEqual(['changes', 4, 5])
-    expect((byHeader.value.changes as unknown[]).length).toBe(2)
+    const byUrl = await (await follow('?after=2')).next('start')
+    expect(byUrl.event).toMatchObject({ log: running.store.log, from: 2, to: 5 })
+    expect(byUrl.id).toBe('5')
+    const byHeader = await (await follow('?after=2', { 'last-event-id': '4' })).next('start')
+    expect([byHeader.event.from, byHeader.event.to]).toEqual([4, 5])
+    // The object, and the lists of its bucket.
+    expect(positionsIn(byHeader.event)).toEqual([5, 5])
+  })
+
+  test('that began at different times go on alike', async () => {
+    const first = await follow()
+    await running.put('/db/shop/products/1', {})
+    const [start, second] = [await first.next('start'), await follow('?after=1')]
+    const { position } = await running.put('/db/shop/products/2', {})
+    let [one, other] = [start.event, (await second.next('start')).event]
+    while (one.to < position) one = (await first.next('message')).event
+    while (other.to < position) other = (await second.next('message')).event
+    expect(other.timeMs).toBe(one.timeMs)
+  })
+
+  test('gather what comes in quick succession', async () => {
+    const reader = await follow()
+    await reader.next('start')
+    for (let batch = 1; batch <= 50; batch++) await commit(batch, 1)
+    let events = 0
+    for (let known = 0; known < 50; events++) known = (await reader.next('message')).event.to
+    expect(events).toBeLessThan(10)
   })
 
   test('tell of a gap rather than stay silent: too long ago, or a position that never was', async () => {
@@ -75,20 +110,28 @@ describe('event streams', () => {
       })
       expect(answer.status).toBe(200)
     }
-    const old = await (await follow('?after=0')).next()
-    expect([old.event, old.id, old.value.position]).toEqual(['gap', undefined, 6])
-    const future = await (await follow('?after=99')).next()
-    expect(future.event).toBe('gap')
+    for (const after of [0, 99]) {
+      const { event, id } = await (await follow(`?after=${after}`)).next('start')
+      expect([event.from, event.to, positionsIn(event), id]).toEqual([6, 6, [], undefined])
+    }
+  })
+
+  test('start anew for all where too much happened to list it', async () => {
+    const reader = await follow()
+    await reader.next('start')
+    await Promise.all([1, 2, 3].map(batch => commit(batch, 900)))
+    const { event, id } = await reader.next('start')
+    expect([event.from, id]).toEqual([event.to, undefined])
   })
 
   test('beat, with the time and the position up to which all is known', async () => {
     const reader = await follow()
-    const first = await reader.next('heartbeat')
+    const { event: start } = await reader.next('start')
     const { position } = await running.put('/db/shop/products/1', {})
-    let beat = await reader.next('heartbeat')
-    while ((beat.value.position as number) < position) beat = await reader.next('heartbeat')
-    expect(beat.value.timeMs).toBeGreaterThanOrEqual(first.value.timeMs as number)
-    expect(beat.value.log).toBe(running.store.log)
+    let { event } = await reader.next('message')
+    while (event.from < position) ({ event } = await reader.next('message'))
+    expect([event.from, event.to, positionsIn(event)]).toEqual([position, position, []])
+    expect(event.timeMs).toBeGreaterThan(start.timeMs)
   })
 
   test('are not for more readers than allowed', async () => {
@@ -108,14 +151,12 @@ describe('event streams', () => {
     const other = await follow()
     const lastSeen = keepReading(other)
     await until(async () => (await metric('freshet_event_clients')) === 2)
-    let i = 0
+    let batch = 0
     await until(async () => {
-      const writes = Array.from({ length: 500 }, () => ({ path: `/db/shop/products/${i++}`, value: {} }))
-      await running.fetch('/commit', {
-        method: 'POST',
-        body: JSON.stringify({ writes }),
-        headers: { 'content-type': 'application/json' },
-      })
+      for (const last = batch + 50; batch < last; batch++) {
+        await commit(batch, 1000)
+        await new Promise(resolve => setTimeout(resolve, 6))
+      }
       return (await metric('freshet_event_clients_cut')) === 1
     }, 60_000)
     const { position } = await running.put('/db/shop/products/last', {})

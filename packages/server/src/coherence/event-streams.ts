@@ -1,21 +1,24 @@
 /**
  * `GET /coherence/events`: the change log pushed, as hashes of paths, by server-sent events.
  *
- *     id: 105                                       id: the position up to which the reader now knows everything
- *     event: changes
- *     data: {"from":104,"to":105,"timeMs":...,"changes":[[105,"0123456789abcdef"]]}
+ *     event:start                                   once, and again where changes are missing that cannot be listed: then
+ *     data:{"log":"...","from":104,"to":105,        `from` is later than what the reader knows, and he fetches a head.
+ *     data: "timeMs":...,"changes":"BBE..."}        (On one line.)
  *
- *     event: heartbeat                              nothing else happened up to this position, at this time
- *     data: {"log":"...","timeMs":...,"position":105}
+ *     data:oGCDE...                                 all that changed since the event before; nothing, if nothing did.
+ *                                                   core/coherence/news.ts draws it
  *
- *     event: gap                                    changes are missing here: fetch the head. It has no id, so a
- *     data: {"position":105,"timeMs":...}           reader who comes back before he did is told again
+ * Changes are gathered for a moment, so that ten writes a second make five events; but what follows a quiet second is sent
+ * at once. All readers are sent the same bytes, made once: so they are all told the same, and where a reader begins is the
+ * event that was sent last. Who does not read is cut when too much waits for him, and resumes with `?after=`, or, as
+ * EventSource does, with the position of the last `start`.
  *
- * All readers are sent the same bytes, made once. Who does not read is cut when too much waits for him, and resumes.
+ * The body ends with the connection, instead of going in chunks: their lengths would be a fifth of all that is sent.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { EVENT_TIME_MS, formatEvent, packChanges } from '@freshet/core/coherence'
 import type { Store } from '@freshet/core/store'
-import { type ChangesEvent, FreshetError, type Position } from '@freshet/protocol'
+import { FreshetError, type Position, type StreamStart } from '@freshet/protocol'
 import { describeError, type Log } from '../operations/log.js'
 import type { ServerSettings } from '../settings.js'
 import type { LogFollower } from './log-follower.js'
@@ -27,6 +30,9 @@ export interface EventStreamsOptions {
   readonly log: Log
 }
 
+/** After so long without a change the next one is not kept waiting for others. */
+const QUIET_MS = 1000
+
 export class EventStreams {
   readonly #store: Store
   readonly #follower: LogFollower
@@ -34,7 +40,10 @@ export class EventStreams {
   readonly #log: Log
   readonly #clients = new Set<ServerResponse>()
   readonly #stopFollowing: () => void
-  #sent: Position = 0
+  /** Where all streams are. */
+  #sent = { position: 0, timeMs: 0 }
+  /** By `performance.now()`. */
+  #changedAtMs = Number.NEGATIVE_INFINITY
   #heartbeat: NodeJS.Timeout | undefined
   #push: NodeJS.Timeout | undefined
   #isStopping = false
@@ -55,12 +64,14 @@ export class EventStreams {
   /** The follower must have caught up. Throws SERVER_BUSY, SERVER_STOPPING. */
   open(response: ServerResponse, after: Position | undefined, headers: readonly string[]): void {
     this.#checkRoom()
+    response.removeHeader('Transfer-Encoding')
     response.writeHead(200, [
       ...['Content-Type', 'text/event-stream', 'Cache-Control', 'no-store', 'X-Accel-Buffering', 'no'],
-      ...headers,
+      ...['Connection', 'close', ...headers],
     ])
-    this.#pushNow()
-    response.write(`retry: 1000\n\n${this.#missedAfter(after)}${this.#heartbeatText()}`)
+    if (this.#clients.size === 0) this.#send()
+    else this.#pushNow()
+    response.write(this.#startText(after ?? this.#sent.position))
     this.#clients.add(response)
     response.once('close', () => this.#remove(response))
     this.#heartbeat ??= setInterval(() => this.#beat(), this.#settings.heartbeatMs).unref()
@@ -86,57 +97,56 @@ export class EventStreams {
     )
   }
 
-  #missedAfter(after: Position | undefined): string {
-    const { position } = this.#follower
-    if (after === undefined || after === position) return ''
-    if (after > position) return this.#gapText()
-    return this.#changesText(after)
-  }
-
-  #changesText(from: Position): string {
-    const { sketch } = this.#follower
-    const changes = sketch.changesAfter(from)
-    if (changes === undefined) return this.#gapText()
-    const event: ChangesEvent = { from, to: sketch.position, timeMs: this.#follower.asOfMs, changes }
-    return `id: ${event.to}\nevent: changes\ndata: ${JSON.stringify(event)}\n\n`
-  }
-
-  #gapText(): string {
-    const { asOfMs: timeMs, position } = this.#follower
-    return `event: gap\ndata: ${JSON.stringify({ position, timeMs })}\n\n`
-  }
-
-  #heartbeatText(): string {
-    const { asOfMs: timeMs, position } = this.#follower
-    const beat = { log: this.#store.log, timeMs, position }
-    return `event: heartbeat\ndata: ${JSON.stringify(beat)}\n\n`
+  /** With what was missed after a position, if that can be listed; else only with where the stream is. */
+  #startText(after: Position): string {
+    const { position: to, timeMs } = this.#sent
+    const missed = after > to ? undefined : this.#follower.sketch.changesAfter(after)
+    const [from, changes] = missed === undefined ? [to, packChanges(to, to, [])] : [after, missed]
+    const start: StreamStart = { log: this.#store.log, from, to, timeMs, changes }
+    // Not where something is missing: who comes back before he has fetched the head is told so again.
+    const id = missed === undefined ? '' : `id:${to}\n`
+    return `retry:1000\n${id}event:start\ndata:${JSON.stringify(start)}\n\n`
   }
 
   #pushSoon(): void {
     if (this.#push || this.#clients.size === 0) return
-    this.#push = setTimeout(() => this.#pushNow(), this.#settings.eventIntervalMs)
+    const isQuiet = performance.now() - this.#changedAtMs > QUIET_MS
+    this.#push = setTimeout(() => this.#pushNow(), isQuiet ? 0 : this.#settings.eventIntervalMs)
   }
 
   /** Brings all clients to the follower's position. */
   #pushNow(): void {
     clearTimeout(this.#push)
     this.#push = undefined
-    const from = this.#sent
-    this.#sent = this.#follower.position
-    if (this.#clients.size > 0 && from !== this.#sent) this.#broadcast(this.#changesText(from))
+    if (this.#follower.position <= this.#sent.position) return
+    this.#changedAtMs = performance.now()
+    this.#send()
   }
 
+  #send(): void {
+    const { position: from, timeMs: before } = this.#sent
+    const { position: to, asOfMs, sketch } = this.#follower
+    // Not rounded up: what is committed after it is not claimed to be known.
+    const timeMs = asOfMs - (asOfMs % EVENT_TIME_MS)
+    this.#sent = { position: to, timeMs }
+    if (this.#clients.size === 0) return
+    const changes = sketch.changesAfter(from)
+    const isListed = changes !== undefined
+    this.#broadcast(isListed ? `data:${formatEvent({ from, to, timeMs, changes }, before)}\n\n` : this.#startText(from))
+  }
+
+  /** Comes only when nothing was sent for so long. */
   async #beat(): Promise<void> {
     try {
       await this.#follower.catchUp()
-      this.#pushNow()
-      this.#broadcast(this.#heartbeatText())
+      this.#send()
     } catch (error) {
       this.#log.write('error', 'heartbeat failed', describeError(error))
     }
   }
 
   #broadcast(text: string): void {
+    this.#heartbeat?.refresh()
     for (const response of this.#clients) {
       response.write(text)
       if (response.writableLength <= this.#settings.eventBufferBytesMax) continue

@@ -1,0 +1,6 @@
+/** What a reader says of a sketch that it cannot use: better an error than a change that nobody knows of. */
+import { FreshetError } from '@freshet/protocol'
+
+export function sketchInvalid(reason: string, cause?: unknown): FreshetError {
+  return new FreshetError('ANSWER_INVALID', `The server's sketch cannot be used: ${reason}.`, { cause })
+}

@@ -1,0 +1,149 @@
+/**
+ * What a reader receives so as to know of every write, at ten writes a second, counted on the wire: what the sketch costs
+ * him. SECONDS=60 measures a whole minute.
+ */
+import { createServer, connect as openSocket, type Server, type Socket } from 'node:net'
+import { type ConnectOptions, connect, type Database } from '@freshet/client'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { type MemoryServer, startMemoryServer } from './memory-server.js'
+
+const SECONDS = Number(process.env.SECONDS ?? 6)
+const WRITES_PER_SECOND = 10
+const EVENT = /data:[\w-]+\n\n/g
+const HEAD = /HTTP\/1\.1 200 OK\r\n[\s\S]*?\r\n\r\n/g
+
+let server: MemoryServer
+let wire: CountingWire
+const open: Database[] = []
+
+beforeEach(async () => {
+  server = await startMemoryServer({})
+  wire = await CountingWire.start(Number(new URL(server.url).port))
+})
+
+afterEach(async () => {
+  for (const db of open.splice(0)) db.close()
+  wire.stop()
+  await server.stop()
+})
+
+/** Passes bytes on, and counts those that come back. */
+class CountingWire {
+  received = ''
+  readonly #server: Server
+  readonly #sockets = new Set<Socket>()
+
+  constructor(port: number) {
+    this.#server = createServer(near => {
+      const far = openSocket({ port, host: '127.0.0.1' })
+      far.on('data', bytes => {
+        this.received += bytes.toString('latin1')
+      })
+      near.pipe(far).pipe(near)
+      for (const socket of [near, far]) {
+        this.#sockets.add(socket)
+        socket.on('error', () => this.stop())
+      }
+    })
+  }
+
+  static async start(port: number): Promise<CountingWire> {
+    const wire = new CountingWire(port)
+    await new Promise<void>(resolve => wire.#server.listen(0, '127.0.0.1', resolve))
+    return wire
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as { port: number }).port}`
+  }
+
+  stop(): void {
+    this.#server.close()
+    for (const socket of this.#sockets) socket.destroy()
+  }
+}
+
+async function connectOver(url: string, options: ConnectOptions): Promise<Database> {
+  const db = await connect(url, options)
+  open.push(db)
+  return db
+}
+
+interface Cost {
+  /** Once, to begin with. */
+  readonly openingBytes: number
+  readonly bodyBytesPerMinute: number
+  readonly headerBytesPerMinute: number
+  /** Of the bodies: what was pushed. */
+  readonly eventBytesPerMinute: number
+  /** How long after it was acknowledged a write was known. */
+  readonly medianMs: number
+  readonly mostMs: number
+}
+
+/** While others write. `each` is done after every write. */
+async function measure(
+  options: ConnectOptions,
+  each: (db: Database, write: number) => Promise<void> = async () => {},
+): Promise<Cost> {
+  const db = await connectOver(wire.url, options)
+  const writer = await connectOver(server.url, {})
+  await db.bucket('shop/items').get('1', { read: 'any' })
+  if (options.refresh === 'push') await vi.waitUntil(() => wire.received.includes('event:start'))
+  const openingBytes = wire.received.length
+  const waits: Promise<number>[] = []
+  const startedMs = performance.now()
+  for (let write = 1; write <= SECONDS * WRITES_PER_SECOND; write++) {
+    const { position } = await writer.bucket('shop/items').put(`${write}`, { write })
+    waits.push(knownAfterMs(db, position))
+    await each(db, write)
+    await new Promise(resolve =>
+      setTimeout(resolve, startedMs + (write * 1000) / WRITES_PER_SECOND - performance.now()),
+    )
+  }
+  const lateMs = (await Promise.all(waits)).sort((a, b) => a - b)
+  const text = wire.received.slice(openingBytes)
+  const bytesOf = (pattern: RegExp) => (text.match(pattern) ?? []).join('').length
+  const headerBytes = bytesOf(HEAD)
+  return {
+    openingBytes,
+    bodyBytesPerMinute: Math.round(((text.length - headerBytes) * 60) / SECONDS),
+    headerBytesPerMinute: Math.round((headerBytes * 60) / SECONDS),
+    eventBytesPerMinute: Math.round((bytesOf(EVENT) * 60) / SECONDS),
+    medianMs: Math.round(lateMs[lateMs.length >> 1]!),
+    mostMs: Math.round(lateMs.at(-1)!),
+  }
+}
+
+async function knownAfterMs(db: Database, position: number): Promise<number> {
+  const startedMs = performance.now()
+  await vi.waitUntil(() => db.session.position >= position, { timeout: 10_000, interval: 2 })
+  return performance.now() - startedMs
+}
+
+test('pushed, every write is known for less than 8 KB a minute, headers and all', async () => {
+  const cost = await measure({ refresh: 'push' })
+  console.log('push:', cost)
+  // A head a minute comes with it, of 220 bytes; on a machine that stalls for a second, one for each time it does.
+  expect(cost.eventBytesPerMinute + 220).toBeLessThan(8000)
+  expect(cost.eventBytesPerMinute).toBeGreaterThan(3000)
+  expect(cost.medianMs).toBeLessThan(150)
+})
+
+test('asked for every second, the bodies are less than 5 KB a minute, and the headers small', async () => {
+  const cost = await measure({}, async (db, write) => {
+    if (write % WRITES_PER_SECOND === 0) await db.session.refresh()
+  })
+  console.log('asked for every second:', cost)
+  expect(cost.bodyBytesPerMinute).toBeLessThan(5000)
+  expect(cost.headerBytesPerMinute).toBeLessThan(60 * 180)
+})
+
+test('polled by a reader who allows a second of staleness, they are hardly more', async () => {
+  // From memory: it is polled only while somebody reads.
+  const cost = await measure({ refresh: 'poll' }, async db => {
+    await db.bucket('shop/items').get('1', { read: 'any' })
+  })
+  console.log('polled:', cost)
+  expect(cost.bodyBytesPerMinute).toBeLessThan(6000)
+})
