@@ -46,11 +46,12 @@ export async function connect(url: string, options: ConnectOptions = {}): Promis
   })
   await refresher.refresh(closed)
   await recorder?.start()
-  const background = new BackgroundRefresh({ ...shared, refresher, lastReadMs: () => reader.lastReadMs })
+  const readAhead: Reader['readAhead'] = changedAt => reader.readAhead(changedAt)
+  const background = new BackgroundRefresh({ ...shared, refresher, lastReadMs: () => reader.lastReadMs, readAhead })
   if (settings.refresh === 'poll') void background.poll()
   if (settings.refresh === 'push') void background.push()
   const databaseSession = new DatabaseSession({ tracked: session, refresher, read, recorder, timeoutMs, closed })
-  return new Database({ reader, writer }, databaseSession, () => controller.abort(closedByCaller()))
+  return new Database({ ...shared, reader, writer }, databaseSession, () => controller.abort(closedByCaller()))
 }
 
 function createSession({ staleness, token }: Settings, onAnotherLog: () => void): TrackedSession {

@@ -1,9 +1,10 @@
 /** What `connect` gives: buckets, commits, the session. */
 import type { CommitAnswer } from '@freshet/protocol'
-import type { BucketParts } from './buckets/bucket.js'
 import { KvBucket } from './buckets/kv-bucket.js'
 import { ObjectBucket } from './buckets/object-bucket.js'
+import type { RetryPolicy } from './http/back-off.js'
 import type { DatabaseSession } from './session/database-session.js'
+import type { Transaction, TransactionOptions, TransactionParts } from './transactions/transaction.js'
 import { type CommitPart, type CommitRead, commitOf } from './writing/commit.js'
 import type { WriteOptions } from './writing/writer.js'
 
@@ -11,13 +12,25 @@ export interface CommitOptions extends Omit<WriteOptions, 'ifVersion'> {
   readonly reads?: readonly CommitRead[]
 }
 
+export interface TransactOptions extends TransactionOptions {
+  /** So many tries after the first, if what was read has changed meanwhile; default 20. */
+  readonly retriesMax?: number
+}
+
+export interface DatabaseParts extends TransactionParts {
+  readonly policy: RetryPolicy
+  readonly closed: AbortSignal
+}
+
+const CONFLICT_RETRIES_MAX = 20
+
 export class Database {
-  readonly #parts: BucketParts
+  readonly #parts: DatabaseParts
   readonly #close: () => void
   /** How far this reader has got. */
   readonly session: DatabaseSession
 
-  constructor(parts: BucketParts, session: DatabaseSession, close: () => void) {
+  constructor(parts: DatabaseParts, session: DatabaseSession, close: () => void) {
     this.#parts = parts
     this.#close = close
     this.session = session
@@ -39,6 +52,28 @@ export class Database {
    */
   async commit(parts: readonly CommitPart[], { reads = [], ...options }: CommitOptions = {}): Promise<CommitAnswer> {
     return this.#parts.writer.write<CommitAnswer>(commitOf(parts, reads), options)
+  }
+
+  /**
+   * Runs `work` and commits what it wrote, if everything it read still holds; else runs it again, at most `retriesMax`
+   * times, with what was outdated read anew. So `work` must have no other effects than on `tx`. What it returns is
+   * returned. Serialisable: it is as if each transaction had run alone.
+   *
+   * If `work` throws, nothing is written. What it read is checked then too: an error that comes from outdated reads is no
+   * reason to give up, but to try again.
+   */
+  async transaction<Result>(
+    work: (tx: Transaction) => Promise<Result>,
+    { retriesMax = CONFLICT_RETRIES_MAX, ...options }: TransactOptions = {},
+  ): Promise<Result> {
+    const { runTransaction } = await import('./transactions/run-transaction.js')
+    return runTransaction(this.#parts, { ...this.#parts.policy, retriesMax }, options, work)
+  }
+
+  /** A transaction to be committed or rolled back by hand; where `transaction` fits, it is simpler. */
+  async begin(options: TransactionOptions = {}): Promise<Transaction> {
+    const { Transaction } = await import('./transactions/transaction.js')
+    return new Transaction(this.#parts, options)
   }
 
   /** Ends all that is under way, with REQUEST_FAILED, and everything in the background. */

@@ -108,11 +108,11 @@ describeInChromium('the packed client in a Vite app', () => {
     expect(JSON.parse(await page.title())).toEqual(EXPECTED)
   })
 
-  test('is no more than 19 KiB, gzipped', async () => {
-    const code = await readFile(join(packed.folder, 'dist/app.js'))
+  test('is no more than 20 KiB, gzipped', async () => {
+    const code = await loadedAtOnce(join(packed.folder, 'dist'), 'app.js')
     const gzipped = gzipSync(code).length
     console.log(`The client in a bundle: ${code.length} bytes, ${gzipped} gzipped`)
-    expect(gzipped).toBeLessThan(19 * 1024)
+    expect(gzipped).toBeLessThan(20 * 1024)
   })
 })
 
@@ -137,9 +137,16 @@ async function buildApp(folder: string): Promise<void> {
   })
 }
 
+/** A module and all that it imports; not what it may load later (recordings, transactions). */
+async function loadedAtOnce(folder: string, name: string): Promise<string> {
+  const code = await readFile(join(folder, name), 'utf8')
+  const imported = [...code.matchAll(/(?:from|import)\s*"\.\/([\w./-]+\.js)"/g)].map(([, path]) => path!)
+  return code + (await Promise.all(imported.map(path => loadedAtOnce(folder, path)))).join('')
+}
+
 async function serve(folder: string): Promise<Server> {
   const site = createServer((request, response) => {
-    const name = request.url === '/app.js' ? 'app.js' : 'index.html'
+    const name = request.url?.endsWith('.js') ? request.url.slice(1) : 'index.html'
     readFile(join(folder, name)).then(
       body =>
         response.writeHead(200, { 'content-type': name.endsWith('js') ? 'text/javascript' : 'text/html' }).end(body),

@@ -20,12 +20,13 @@ export interface Facts {
 export type Stored<T> = T &
   (string extends keyof T ? Facts : { readonly [Name in Exclude<keyof Facts, keyof T>]: Facts[Name] })
 
-/** Of values with a field of their own that is called `version`: few have one. */
-const hidden = new WeakMap<object, Version>()
+/** Of values with a field of their own that is called `version` or `id`. */
+const hidden = new WeakMap<object, Facts>()
 
 export function attachFacts<T extends object>(value: T, facts: Facts): Stored<T> {
-  if (Object.hasOwn(value, 'version')) hidden.set(value, facts.version)
-  else Object.defineProperty(value, 'version', { value: facts.version, configurable: true })
+  if (Object.hasOwn(value, 'version') || Object.hasOwn(value, 'id')) hidden.set(value, facts)
+  if (!Object.hasOwn(value, 'version'))
+    Object.defineProperty(value, 'version', { value: facts.version, configurable: true })
   if (!Object.hasOwn(value, 'id')) Object.defineProperty(value, 'id', { value: facts.id, configurable: true })
   if (!Object.hasOwn(value, 'served'))
     Object.defineProperty(value, 'served', { value: facts.served, configurable: true })
@@ -34,7 +35,14 @@ export function attachFacts<T extends object>(value: T, facts: Facts): Stored<T>
 
 /** The version of what a read returned, also if it has a field of that name. */
 export function versionOf(stored: object): Version {
-  const version = hidden.get(stored) ?? (stored as Partial<Facts>).version
+  const version = hidden.get(stored)?.version ?? (stored as Partial<Facts>).version
   if (version !== undefined) return version
   throw new TypeError('versionOf takes what a read returned, and not a copy of it.')
+}
+
+/** Its id, also if it has a field of that name. */
+export function idOf(stored: object): string {
+  const id = hidden.get(stored)?.id ?? (stored as Partial<Facts>).id
+  if (id !== undefined) return id
+  throw new TypeError('idOf takes what a read returned, and not a copy of it.')
 }

@@ -41,6 +41,14 @@ test('it is aborted when the last who waits gives up, and not before; the next s
   expect(started).toHaveLength(2)
 })
 
+test('it is not aborted once it has ended', async () => {
+  const { flights, started, start, finish } = scene()
+  const read = flights.join('a', new AbortController().signal, start)
+  finish('done')
+  await read
+  expect(started[0]!.aborted).toBe(false)
+})
+
 test('a failure is for all who wait', async () => {
   const flights = new SharedFlights<string>()
   const { signal } = new AbortController()

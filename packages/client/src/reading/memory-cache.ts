@@ -41,6 +41,11 @@ export class MemoryCache {
     return this.#copies.size
   }
 
+  /** Without using it. */
+  positionOf(name: string): Position | undefined {
+    return this.#copies.get(name)?.position
+  }
+
   get(name: string): Copy | undefined {
     const copy = this.#copies.get(name)
     if (copy === undefined) return undefined

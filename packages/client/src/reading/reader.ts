@@ -21,6 +21,7 @@ import { OverlappingReads } from './overlapping-reads.js'
 import { type Body, type ReadAnswer, readAnswer } from './read-answer.js'
 import { checkMode, type ReadOptions } from './read-options.js'
 import { type ReadRequest, targetOf } from './read-request.js'
+import { RecentReads } from './recent-reads.js'
 import { type ReadEvent, type Served, servedFrom } from './served.js'
 
 export interface ReadResult {
@@ -56,6 +57,7 @@ export class Reader {
   readonly #session: TrackedSession
   readonly #flights = new SharedFlights<ReadAnswer>()
   readonly #overlapping = new OverlappingReads()
+  readonly #recent = new RecentReads()
   lastReadMs = 0
 
   constructor(options: ReaderOptions) {
@@ -94,6 +96,15 @@ export class Reader {
       for (const path of request.sketchPaths) this.#overlapping.end(path)
       deadline.end()
     }
+  }
+
+  /**
+   * Fetches what was read lately and has changed, before anybody asks for it, and before the session learns that it has:
+   * until then, the copy that is known goes on serving. Never fails.
+   */
+  async readAhead(changedAt: (path: Path) => Position | undefined): Promise<void> {
+    const changed = this.#recent.changed(changedAt, this.#options.clock())
+    await Promise.all(changed.map(({ request, at }) => this.#fetchAhead(request, at).catch(() => {})))
   }
 
   /** Takes note that an object was shown in this version, or absent at this position, as part of a list. */
@@ -197,6 +208,17 @@ export class Reader {
     })
   }
 
+  async #fetchAhead(request: ReadRequest, at: Position): Promise<void> {
+    const { memory, clock, closed } = this.#options
+    if ((memory?.positionOf(request.name) ?? 0) >= at) return
+    const { log } = this.#session.core
+    const answer = await this.#ask(request, targetOf(request, at), 'default', closed)
+    const position = Math.max(answer.version ?? 0, answer.position ?? 0)
+    // Else it is of another store, or of a cache that leaves out the query: the next read will find out.
+    if (log !== this.#session.core.log || position < at || answer.freshUntilMs <= clock()) return
+    memory?.set(request.name, { ...answer, position, isPositionKnown: answer.position !== undefined })
+  }
+
   #finish(
     request: ReadRequest,
     mode: ReadMode,
@@ -231,6 +253,7 @@ export class Reader {
   #tell(request: ReadRequest, mode: ReadMode, beganAtMs: number, copy: Copy, served: Served): ReadResult {
     const { onRead, clock } = this.#options
     this.#overlapping.show(request.path, copy.version ?? copy.position)
+    this.#recent.note(request, clock())
     onRead?.({ ...served, path: targetOf(request, undefined), mode, ms: clock() - beganAtMs })
     return { body: copy.body, contentType: copy.contentType, position: copy.position, served }
   }

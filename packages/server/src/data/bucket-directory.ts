@@ -1,11 +1,13 @@
 /**
  * All buckets, in memory, as of a position: loaded at the start, and kept up by the log follower. So a read finds its
- * lifetime without asking the store, and is never behind another server's change of it.
+ * lifetime without asking the store, and is never behind another server's change of it. Where a bucket learns lifetimes,
+ * what is learnt of its keys is kept here too.
  */
-
+import { randomBytes } from 'node:crypto'
+import { LearntLifetimes } from '@freshet/core/coherence'
 import type { LogEntry, MaybePromise, Store, StoredValue } from '@freshet/core/store'
 import type { BucketSettings, Key, Version } from '@freshet/protocol'
-import { idOfKey } from '@freshet/protocol'
+import { bucketOfKey, idOfKey } from '@freshet/protocol'
 import { isPromise } from '../http/maybe-promise.js'
 import type { ServerSettings } from '../settings.js'
 import { type BucketRecord, decodeRecord, longestLifetimeMs } from './bucket-record.js'
@@ -15,23 +17,35 @@ export interface Bucket {
   readonly version: Version
   readonly record: BucketRecord
   readonly settings: BucketSettings
-  /** The header of everything read from it. */
+  /** The header of everything read from it; where lifetimes are learnt, of the longest-lived. */
   readonly cacheControl: string
+}
+
+/** What is about to be answered: an object, or a list under the key of its bucket. */
+export interface Asked {
+  readonly key: Key
+  /** Undefined where there is none; then nothing can be learnt. */
+  readonly version: Version | undefined
+  /** Whether under `?at=`. */
+  readonly isAt: boolean
 }
 
 export class BucketDirectory {
   readonly #store: Store
   readonly #settings: ServerSettings
   readonly #buckets = new Map<Key, Bucket>()
+  readonly #learnt = new LearntLifetimes({ seed: randomBytes(8).readBigUInt64BE() })
+  /** How many buckets learn; where none does, only the time is taken from the log. */
+  #learning = 0
   /** For what was put into the store by other means than this server. */
-  readonly cacheControlByDefault: string
+  readonly #cacheControlByDefault: string
   /** Grows whenever a bucket has changed. */
   revision = 0
 
   constructor(store: Store, settings: ServerSettings) {
     this.#store = store
     this.#settings = settings
-    this.cacheControlByDefault = cacheControl(settings.lifetimeMs)
+    this.#cacheControlByDefault = cacheControl(settings.lifetimeMs)
   }
 
   get size(): number {
@@ -48,10 +62,14 @@ export class BucketDirectory {
 
   async load(): Promise<void> {
     for (const { bucket } of await this.#store.buckets()) await this.refresh(bucket)
+    // What the log does not have any more is older than a window.
+    const nowMs = this.#store.nowMs()
+    this.#learnt.begin(await this.#store.trimmedTo(), nowMs - this.longestLifetimeMs(nowMs))
   }
 
-  /** Reads again what these commits changed of buckets themselves. */
+  /** Reads again what these commits changed of buckets themselves, and learns from what they changed in them. */
   follow(entries: readonly LogEntry[]): MaybePromise<void> {
+    this.#learn(entries)
     const changed = new Set<Key>()
     for (const { keys } of entries) for (const key of keys) if (idOfKey(key) === undefined) changed.add(key)
     if (changed.size === 0) return undefined
@@ -64,6 +82,21 @@ export class BucketDirectory {
     return isPromise(value) ? value.then(found => this.#take(key, found)) : this.#take(key, value)
   }
 
+  /** The header of an answer. */
+  cacheControl(asked: Asked): string {
+    const bucket = this.#buckets.get(bucketOfKey(asked.key))
+    if (bucket === undefined) return this.#cacheControlByDefault
+    const { learn } = bucket.settings
+    if (learn === undefined || asked.isAt) return bucket.cacheControl
+    if (asked.version === undefined) return cacheControl(learn.minMs)
+    return cacheControl(this.#learnt.lifetimeMs(asked.key, asked.version, this.#store.nowMs(), learn))
+  }
+
+  /** Whether the header of an answer depends on when it is made. */
+  isLearning(key: Key): boolean {
+    return this.#learning > 0 && this.#buckets.get(bucketOfKey(key))?.settings.learn !== undefined
+  }
+
   longestLifetimeMs(nowMs: number): number {
     let longest = this.#settings.lifetimeMs
     for (const { record } of this.#buckets.values()) {
@@ -72,9 +105,14 @@ export class BucketDirectory {
     return longest
   }
 
+  #learn(entries: readonly LogEntry[]): void {
+    const learns = (key: Key) => this.isLearning(key)
+    for (const entry of entries) this.#learnt.follow(this.#learning > 0 ? withBuckets(entry) : entry, learns)
+  }
+
   #take(key: Key, value: StoredValue | undefined): void {
     if (value === undefined) {
-      this.#buckets.delete(key)
+      this.#set(key, undefined)
       return
     }
     const known = this.#buckets.get(key)
@@ -82,9 +120,21 @@ export class BucketDirectory {
     if (known && known.version >= value.version) return
     const record = decodeRecord(value.body)
     const { past: _, ...settings } = record
-    const lifetimeMs = settings.lifetimeMs ?? this.#settings.lifetimeMs
-    this.#buckets.set(key, { key, version: value.version, record, settings, cacheControl: cacheControl(lifetimeMs) })
+    const lifetimeMs = settings.learn?.maxMs ?? settings.lifetimeMs ?? this.#settings.lifetimeMs
+    this.#set(key, { key, version: value.version, record, settings, cacheControl: cacheControl(lifetimeMs) })
   }
+
+  #set(key: Key, bucket: Bucket | undefined): void {
+    if (this.#buckets.get(key)?.settings.learn) this.#learning--
+    if (bucket === undefined) this.#buckets.delete(key)
+    else this.#buckets.set(key, bucket)
+    if (bucket?.settings.learn) this.#learning++
+  }
+}
+
+/** A change of an object is one of its bucket's lists, too. */
+function withBuckets(entry: LogEntry): LogEntry {
+  return { ...entry, keys: [...entry.keys, ...new Set(entry.keys.map(bucketOfKey))] }
 }
 
 /** `stale-while-revalidate=0` because Varnish adds a grace of its own unless told; see the caches' tests. */

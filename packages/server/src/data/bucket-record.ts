@@ -3,6 +3,7 @@
  * caches may still have. Both are changed in one commit, so every server over the same data knows how long copies may
  * live as soon as it has read the log that far, and a restart finds it again.
  */
+import type { LifetimeBounds } from '@freshet/core/coherence'
 import { type BucketSettings, FreshetError } from '@freshet/protocol'
 import type { ServerSettings } from '../settings.js'
 
@@ -16,25 +17,41 @@ export interface PastLifetime {
   readonly loweredMs: number
 }
 
-const FIELDS = ['kind', 'lifetimeMs', 'requireMatch']
+const FIELDS = ['kind', 'lifetimeMs', 'learn', 'requireMatch']
+const BOUNDS = ['minMs', 'maxMs']
 
 /** Settings as a client sends them. Throws BODY_INVALID. */
 export function readBucketSettings(text: string, lifetimeMsMax: number): BucketSettings {
   const value = JSON.parse(text) as Record<string, unknown>
   const unknown = Object.keys(value).find(name => !FIELDS.includes(name))
   if (unknown !== undefined) throw invalid(`there is no setting ${JSON.stringify(unknown)}, only ${FIELDS.join(', ')}`)
-  const { kind, lifetimeMs, requireMatch } = value
+  const { kind, lifetimeMs, learn, requireMatch } = value
   if (kind !== 'object' && kind !== 'kv') throw invalid('kind must be "object" or "kv"')
   if (lifetimeMs !== undefined && !isWithin(lifetimeMs, lifetimeMsMax)) {
     throw invalid(`lifetimeMs must be a whole number of milliseconds, at most ${lifetimeMsMax}`)
+  }
+  if (learn !== undefined && lifetimeMs !== undefined) throw invalid('lifetimeMs and learn do not go together')
+  if (learn !== undefined && !areBounds(learn, lifetimeMsMax)) {
+    throw invalid(
+      'learn must be { "minMs", "maxMs" }, whole numbers of milliseconds, ' +
+        `the first not more than the second, and that at most ${lifetimeMsMax}`,
+    )
   }
   if (requireMatch !== undefined && typeof requireMatch !== 'boolean')
     throw invalid('requireMatch must be true or false')
   return {
     kind,
     ...(lifetimeMs === undefined ? {} : { lifetimeMs }),
+    ...(learn === undefined ? {} : { learn }),
     ...(requireMatch === undefined ? {} : { requireMatch }),
   }
+}
+
+function areBounds(value: unknown, max: number): value is LifetimeBounds {
+  if (typeof value !== 'object' || value === null || !Object.keys(value).every(name => BOUNDS.includes(name)))
+    return false
+  const { minMs, maxMs } = value as Record<string, unknown>
+  return isWithin(maxMs, max) && isWithin(minMs, maxMs)
 }
 
 function isWithin(value: unknown, max: number): value is number {
@@ -60,10 +77,8 @@ export function changeRecord(
   nowMs: number,
   server: ServerSettings,
 ): BucketRecord {
-  const lifetimeMs = settings.lifetimeMs ?? server.lifetimeMs
-  const promised = before
-    ? [...(before.past ?? []), { lifetimeMs: before.lifetimeMs ?? server.lifetimeMs, loweredMs: nowMs }]
-    : []
+  const lifetimeMs = longestOf(settings, server)
+  const promised = before ? [...(before.past ?? []), { lifetimeMs: longestOf(before, server), loweredMs: nowMs }] : []
   const past = promised.filter(old => old.lifetimeMs > lifetimeMs && isAlive(old, nowMs, server))
   return past.length === 0 ? settings : { ...settings, past }
 }
@@ -71,7 +86,12 @@ export function changeRecord(
 /** The longest lifetime that a copy of something in the bucket may still have. */
 export function longestLifetimeMs(record: BucketRecord, nowMs: number, server: ServerSettings): number {
   const past = (record.past ?? []).filter(old => isAlive(old, nowMs, server)).map(old => old.lifetimeMs)
-  return Math.max(record.lifetimeMs ?? server.lifetimeMs, ...past)
+  return Math.max(longestOf(record, server), ...past)
+}
+
+/** The longest lifetime that copies get under these settings, whatever is learnt of single keys. */
+function longestOf({ learn, lifetimeMs }: BucketSettings, server: ServerSettings): number {
+  return learn?.maxMs ?? lifetimeMs ?? server.lifetimeMs
 }
 
 function isAlive(

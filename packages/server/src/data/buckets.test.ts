@@ -18,7 +18,10 @@ async function page(query = ''): Promise<Page> {
 }
 
 beforeAll(async () => {
-  running = await startServer({ store: createMemoryStore(), settings: { bucketsMax: 4, listBytesMax: 20_000 } })
+  running = await startServer({
+    store: createMemoryStore({ positionsAfter: 0 }),
+    settings: { bucketsMax: 4, listBytesMax: 20_000 },
+  })
   for (const id of ids) await running.put(`/db/shop/products/${id}`, { id })
 })
 afterAll(() => running.stop())
@@ -130,14 +133,16 @@ describe('settings that change at the wrong moment', () => {
 
   test('hold for a write that was decided under the old ones', async () => {
     const change = { key: 'shop/race', ...encode({ kind: 'object', requireMatch: true }) }
-    const other = await startServer({ store: interruptedAt(createMemoryStore(), 'shop/race/a', change) })
+    const other = await startServer({
+      store: interruptedAt(createMemoryStore({ positionsAfter: 0 }), 'shop/race/a', change),
+    })
     const answer = await other.fetch('/db/shop/race/a', jsonRequest('PUT', {}))
     expect(await problemOf(answer)).toMatchObject({ status: 428 })
     await other.stop()
   })
 
   test('are taken back if the bucket turns out not to be empty', async () => {
-    const store = createMemoryStore()
+    const store = createMemoryStore({ positionsAfter: 0 })
     const first = await startServer({ store })
     await first.put('/db/shop/race', { kind: 'kv', lifetimeMs: 5000 })
     await first.stop()

@@ -1,12 +1,13 @@
 /** The body of `POST /commit`, checked. Throws BODY_INVALID, LIMIT_EXCEEDED, NAME_INVALID, URL_INVALID. */
-import type { ReadVersion } from '@freshet/core/store'
-import { FreshetError, idOfKey, type Key, keyOfPath } from '@freshet/protocol'
+import type { ReadList, ReadVersion } from '@freshet/core/store'
+import { FreshetError, idOfKey, type Key, keyOfPath, type Path, type Version } from '@freshet/protocol'
 import { tooLarge } from '../http/request-body.js'
 import type { ServerSettings } from '../settings.js'
 import { type JsonNode, parseJsonTree, readJsonObject } from './json-text.js'
 
 export interface ReadCommit {
   readonly reads: readonly ReadVersion[]
+  readonly lists: readonly ReadList[]
   readonly writes: readonly RequestedWrite[]
 }
 
@@ -17,24 +18,26 @@ export type RequestedWrite =
 
 /** `{ writes: [ { value: ... } ] }`: so many levels are ours. */
 const ENVELOPE_DEPTH = 3
+const BOUNDS = ['from', 'to', 'after', 'prefix', 'through'] as const
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 
 export function readCommit(body: Uint8Array, settings: ServerSettings): ReadCommit {
   const root = parseJsonTree(readJsonObject(body, settings.jsonDepthMax + ENVELOPE_DEPTH), ENVELOPE_DEPTH)
-  checkMembers(root, ['reads', 'writes'])
+  checkMembers(root, ['reads', 'lists', 'writes'])
   const reads = listOf(root, 'reads', settings.commitReadsMax).map((node, i) => readRead(node, `reads[${i}]`))
+  const lists = listOf(root, 'lists', settings.commitReadsMax).map((node, i) => readList(node, `lists[${i}]`))
   const writes = listOf(root, 'writes', settings.commitWritesMax).map((node, i) => {
     return readWrite(node, `writes[${i}]`, settings.bodyBytesMax)
   })
-  if (reads.length === 0 && writes.length === 0) throw invalid('there is nothing in it')
+  if (reads.length + lists.length + writes.length === 0) throw invalid('there is nothing in it')
   checkDistinct('reads', reads)
   checkDistinct('writes', writes)
-  return { reads, writes }
+  return { reads, lists, writes }
 }
 
 function listOf(root: JsonNode, name: string, countMax: number): readonly JsonNode[] {
   const node = root.members?.get(name)
-  if (node === undefined && name === 'reads') return []
+  if (node === undefined && name !== 'writes') return []
   if (node?.elements === undefined) throw invalid(`${name} must be a list`)
   if (node.elements.length <= countMax) return node.elements
   throw new FreshetError('LIMIT_EXCEEDED', `A commit has at most ${countMax} ${name} on this server. Split it.`, {
@@ -44,9 +47,26 @@ function listOf(root: JsonNode, name: string, countMax: number): readonly JsonNo
 
 function readRead(node: JsonNode, where: string): ReadVersion {
   checkMembers(node, ['path', 'version'], where)
+  return { key: keyOf(node, where), version: versionOf(node, where) }
+}
+
+function readList(node: JsonNode, where: string): ReadList {
+  checkMembers(node, ['path', 'version', ...BOUNDS], where)
+  const bounds = BOUNDS.flatMap(name => {
+    const bound = memberOf(node, name)
+    if (bound === undefined) return []
+    if (typeof bound !== 'string') throw invalid(`${where}.${name} must be text, as in the query of a list`)
+    return [[name, bound]]
+  })
+  const bucket = keyOfPath(pathOf(node, where))
+  if (idOfKey(bucket) !== undefined) throw invalid(`${where}.path names an object, not a bucket`)
+  return { bucket, version: versionOf(node, where), ...Object.fromEntries(bounds) }
+}
+
+function versionOf(node: JsonNode, where: string): Version {
   const version = memberOf(node, 'version')
-  if (!Number.isSafeInteger(version) || (version as number) < 0) throw invalid(`${where}.version must be a version`)
-  return { key: keyOf(node, where), version: version as number }
+  if (Number.isSafeInteger(version) && (version as number) >= 0) return version as number
+  throw invalid(`${where}.version must be a version`)
 }
 
 function readWrite(node: JsonNode, where: string, bytesMax: number): RequestedWrite {
@@ -75,11 +95,15 @@ function withinLimit(body: Uint8Array, bytesMax: number): Uint8Array {
 }
 
 function keyOf(node: JsonNode, where: string): Key {
-  const path = memberOf(node, 'path')
-  if (typeof path !== 'string') throw invalid(`${where}.path must be the path of an object`)
-  const key = keyOfPath(path)
+  const key = keyOfPath(pathOf(node, where))
   if (idOfKey(key) === undefined) throw invalid(`${where}.path names a bucket, not an object`)
   return key
+}
+
+function pathOf(node: JsonNode, where: string): Path {
+  const path = memberOf(node, 'path')
+  if (typeof path === 'string') return path
+  throw invalid(`${where}.path must be the path of an object, or of a bucket in lists`)
 }
 
 function memberOf(node: JsonNode, name: string): unknown {

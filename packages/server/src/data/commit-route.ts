@@ -43,7 +43,6 @@ export class CommitRoute {
     const { settings } = this.#options
     checkType(exchange.request.headers['content-type'])
     const commit = readCommit(await readBody(exchange, settings.commitBodyBytesMax), settings)
-    if (commit.writes.length === 0) return committed(await this.#validate(commit.reads))
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
       const position = await this.#attempt(commit)
       if (position !== undefined) return committed(position)
@@ -52,27 +51,18 @@ export class CommitRoute {
   }
 
   /** Undefined if a bucket has changed meanwhile: that is no conflict of the client's, only a reason to look again. */
-  async #attempt({ reads, writes }: ReadCommit): Promise<Position | undefined> {
+  async #attempt({ reads, lists, writes }: ReadCommit): Promise<Position | undefined> {
     const { follower, buckets, writer } = this.#options
     await follower.catchUp()
     const touched = new Map(writes.map(({ key }) => [bucketOfKey(key), buckets.get(bucketOfKey(key))]))
     const known = new Set(reads.map(read => read.key))
     const stored = writes.map(write => toWrite(write, touched, known))
     const created = withoutNeedless(touched, writes)
-    const result = await writer.tryCommit(stored, reads, created)
+    const result = await writer.tryCommit(stored, { reads, lists }, created)
     if (result.committed) return result.position
-    const conflicts = result.conflicts.filter(({ key }) => known.has(key))
+    const conflicts = [...result.conflicts.filter(({ key }) => known.has(key)), ...(result.changedLists ?? [])]
     if (conflicts.length > 0) throw conflict(conflicts)
     return undefined
-  }
-
-  /** A commit that only reads: were these the versions, all at one position? */
-  async #validate(reads: readonly ReadVersion[]): Promise<Position> {
-    const { value, position } = await this.#options.store.getMany(reads.map(read => read.key))
-    const found = reads.map(({ key }, i) => ({ key, version: value[i]?.version ?? 0 }))
-    const conflicts = found.filter(({ version }, i) => version !== reads[i]!.version)
-    if (conflicts.length > 0) throw conflict(conflicts)
-    return position
   }
 }
 

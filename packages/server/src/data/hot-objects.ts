@@ -25,12 +25,16 @@ export interface HotObject {
   readonly headers: readonly string[]
   /** Made when it is read, since they say the position. */
   ready: ReadyHeads | undefined
+  /** The same, of answers under `?at=`, whose lifetime may be another. */
+  readyAt: ReadyHeads | undefined
 }
 
 /** The heads of answers at this position, under this revision of the bucket directory. */
 export interface ReadyHeads {
   readonly position: Position
   readonly revision: number
+  /** By the clock of the process; infinity where the lifetime in them does not change with time. */
+  readonly goodUntilMs: number
   /** Of a 200, uncompressed. */
   readonly ok: string
   /** Of a 304. */
@@ -40,7 +44,7 @@ export interface ReadyHeads {
 /** Up to here a body is put into one string with the headers, and so into one packet. */
 const ONE_WRITE_BYTES_MAX = 16_384
 /** What an entry takes besides its body, roughly. */
-const OVERHEAD_BYTES = 1000
+const OVERHEAD_BYTES = 1600
 
 export function toHotObject({ version, contentType, body }: StoredValue, compressBytesMin: number): HotObject {
   const isVarying = body.length >= compressBytesMin && isCompressible(contentType)
@@ -57,6 +61,7 @@ export function toHotObject({ version, contentType, body }: StoredValue, compres
       ...(isVarying ? ['Vary', 'Accept-Encoding'] : []),
     ],
     ready: undefined,
+    readyAt: undefined,
   }
 }
 

@@ -62,23 +62,31 @@ export class ListReader {
     const bucket = buckets.get(key)
     if (bucket === undefined) throw bucketNotFound(key)
     const page = parameters.has('ids') ? await this.#many(key, parameters) : await this.#page(key, parameters)
+    const cacheControl = buckets.cacheControl({ key, version: page.version, isAt: at !== 0 })
     const { headers } = exchange.request
     const ifNoneMatch = headers['if-none-match']
     if (page.version !== undefined && ifNoneMatch !== undefined && hasVersion(ifNoneMatch, page.version)) {
-      return { status: 304, headers: headersOf(bucket, page), isCacheable: true }
+      return { status: 304, headers: headersOf(cacheControl, page), isCacheable: true }
     }
     const body = render(page, bucket, parameters.has('embed'))
-    const answer = await this.#encoded(bucket, page, body, headers['accept-encoding'] as string | undefined)
+    const answer = await this.#encoded(cacheControl, page, body, headers['accept-encoding'] as string | undefined)
     return { ...answer, headers: [...answer.headers, ...tagsOf(this.#options.tagHeaders, key)] }
   }
 
-  async #encoded(bucket: Bucket, page: Page, body: Buffer, acceptEncoding: string | undefined): Promise<Answer> {
+  async #encoded(cacheControl: string, page: Page, body: Buffer, acceptEncoding: string | undefined): Promise<Answer> {
     const type = ['Content-Type', JSON_TYPE, ...NO_SNIFF]
-    const plain = { status: 200, headers: [...type, ...headersOf(bucket, page)], body, isCacheable: true }
+    const plain = { status: 200, headers: [...type, ...headersOf(cacheControl, page)], body, isCacheable: true }
     if (body.length < this.#options.settings.compressBytesMin) return plain
     const coding = chooseCoding(acceptEncoding)
     if (coding === undefined) return { ...plain, headers: [...plain.headers, 'Vary', 'Accept-Encoding'] }
-    const headers = [...type, ...headersOf(bucket, page, coding), 'Vary', 'Accept-Encoding', 'Content-Encoding', coding]
+    const headers = [
+      ...type,
+      ...headersOf(cacheControl, page, coding),
+      'Vary',
+      'Accept-Encoding',
+      'Content-Encoding',
+      coding,
+    ]
     return { ...plain, headers, body: await compress(body, coding) }
   }
 
@@ -146,10 +154,10 @@ function rangeOf(parameters: Parameters): ScanRange {
   return Object.fromEntries(names.map(name => [name, parameters.get(name)!]))
 }
 
-function headersOf(bucket: Bucket, { version, position }: Page, coding?: 'br' | 'gzip'): readonly string[] {
+function headersOf(cacheControl: string, { version, position }: Page, coding?: 'br' | 'gzip'): readonly string[] {
   return [
     ...(version === undefined ? [] : ['ETag', formatEtag(version, coding)]),
-    ...['Cache-Control', bucket.cacheControl, 'Freshet-Position', `${position}`],
+    ...['Cache-Control', cacheControl, 'Freshet-Position', `${position}`],
   ]
 }
 

@@ -7,15 +7,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { MaybePromise, Store, StoredValue } from '@freshet/core/store'
-import {
-  bucketOfKey,
-  type Coding,
-  FreshetError,
-  formatEtag,
-  type Key,
-  type Position,
-  type Version,
-} from '@freshet/protocol'
+import { type Coding, FreshetError, formatEtag, type Key, type Position, type Version } from '@freshet/protocol'
 import type { LogFollower } from '../coherence/log-follower.js'
 import type { PositionWaits } from '../coherence/position-waits.js'
 import { hasVersion, holds, readConditions } from '../http/conditions.js'
@@ -35,6 +27,8 @@ import { type HotObject, type HotObjects, type ReadyHeads, toHotObject } from '.
 import { versionConflict } from './refusals.js'
 
 export const OBJECT_ROUTE = '/db/{namespace}/{bucket}/{id}'
+/** A learnt lifetime grows while nothing happens, in steps of a second. */
+const LEARNT_HEADS_MS = 1000
 
 export interface ObjectReaderOptions {
   readonly store: Store
@@ -175,43 +169,50 @@ export class ObjectReader {
 
   async #answerCompressed(read: ObjectRead, position: Position, object: HotObject, coding: Coding): Promise<void> {
     const body = await this.#compressed.get(`${object.version} ${read.key}`, object.body, coding)
-    const headers = this.#headers(read, position, formatEtag(object.version, coding))
+    const headers = this.#headers(read, position, object, formatEtag(object.version, coding))
     headers.push('Content-Length', `${body.length}`, 'Content-Encoding', coding, ...object.headers)
     this.#send(read, 200, headers, body)
   }
 
-  /** Made once for each position. */
+  /** Made once for each position, and where lifetimes are learnt once a second. */
   #readyHeads(read: ObjectRead, position: Position, object: HotObject): ReadyHeads {
     const { revision } = this.#buckets
-    const { ready } = object
-    if (ready?.position === position && ready.revision === revision) return ready
-    object.ready = {
+    const ready = read.at === 0 ? object.ready : object.readyAt
+    if (ready?.position === position && ready.revision === revision && read.startedMs < ready.goodUntilMs) return ready
+    const made = this.#makeHeads(read, position, object)
+    if (read.at === 0) object.ready = made
+    else object.readyAt = made
+    return made
+  }
+
+  #makeHeads(read: ObjectRead, position: Position, object: HotObject): ReadyHeads {
+    return {
       position,
-      revision,
+      revision: this.#buckets.revision,
+      goodUntilMs: this.#buckets.isLearning(read.key) ? read.startedMs + LEARNT_HEADS_MS : Number.POSITIVE_INFINITY,
       ok: formatHead(200, this.#headersOfPlain(read, position, object)),
       unchanged: formatHead(304, this.#headersOfUnchanged(read, position, object, object.etag)),
     }
-    return object.ready
   }
 
   #headersOfPlain(read: ObjectRead, position: Position, object: HotObject): string[] {
-    const headers = this.#headers(read, position, object.etag)
+    const headers = this.#headers(read, position, object, object.etag)
     headers.push('Content-Length', `${object.body.length}`, ...object.headers)
     return headers
   }
 
   #headersOfUnchanged(read: ObjectRead, position: Position, object: HotObject, etag: string): string[] {
-    const headers = this.#headers(read, position, etag)
+    const headers = this.#headers(read, position, object, etag)
     if (object.isVarying) headers.push('Vary', 'Accept-Encoding')
     return headers
   }
 
-  #headers(read: ObjectRead, position: Position, etag: string): string[] {
-    const cacheControl = this.#buckets.get(bucketOfKey(read.key))?.cacheControl ?? this.#buckets.cacheControlByDefault
+  #headers({ key, at, request }: ObjectRead, position: Position, { version }: HotObject, etag: string): string[] {
+    const cacheControl = this.#buckets.cacheControl({ key, version, isAt: at !== 0 })
     return [
       ...['ETag', etag, 'Cache-Control', cacheControl, 'Freshet-Position', `${position}`],
-      ...this.#options.cors.headers(read.request),
-      ...tagsOf(this.#tagHeaders, read.key),
+      ...this.#options.cors.headers(request),
+      ...tagsOf(this.#tagHeaders, key),
     ]
   }
 

@@ -3,7 +3,7 @@
  * not. The bucket's own version is among the conditions of every write, so what its settings say holds at the commit,
  * and two first writes cannot create one bucket in two ways.
  */
-import type { ReadVersion, Store, StoredValue, Write } from '@freshet/core/store'
+import type { Commit, Store, StoredValue, Write } from '@freshet/core/store'
 import { type BucketSettings, FreshetError, type Key, type Position } from '@freshet/protocol'
 import type { LogFollower } from '../coherence/log-follower.js'
 import { JSON_TYPE } from '../http/answer.js'
@@ -33,6 +33,8 @@ export interface Intent {
   /** Called again after each conflict. Throws a refusal. `isNewBucket`: this write would create it. */
   decide(settings: BucketSettings, current: StoredValue | undefined, isNewBucket: boolean): Write
 }
+
+export type CommitConditions = Pick<Commit, 'reads' | 'lists'>
 
 export interface Outcome {
   readonly position: Position
@@ -75,23 +77,27 @@ export class ObjectWriter {
     if (!holds(conditions, version)) throw versionConflict(key, version)
     const write = decide(bucket?.settings ?? SETTINGS_BY_DEFAULT, current, bucket === undefined)
     const isBound = dependsOnCurrent || isConditional(conditions)
-    const position = await this.commit([write], isBound ? [{ key, version }] : [], new Map([[bucketKey, bucket]]))
+    const position = await this.commit(
+      [write],
+      isBound ? { reads: [{ key, version }] } : {},
+      new Map([[bucketKey, bucket]]),
+    )
     return position === undefined ? undefined : { position, existed: current !== undefined }
   }
 
   /** Commits writes to these buckets, creating those that are not there; undefined if a read does not hold any more. */
   async commit(
     writes: readonly Write[],
-    reads: readonly ReadVersion[],
+    conditions: CommitConditions,
     buckets: ReadonlyMap<Key, Bucket | undefined>,
   ): Promise<Position | undefined> {
-    const result = await this.tryCommit(writes, reads, buckets)
+    const result = await this.tryCommit(writes, conditions, buckets)
     return result.committed ? result.position : undefined
   }
 
   async tryCommit(
     writes: readonly Write[],
-    reads: readonly ReadVersion[],
+    { reads = [], lists = [] }: CommitConditions,
     buckets: ReadonlyMap<Key, Bucket | undefined>,
   ): ReturnType<Store['commit']> {
     const { store, metrics, recorder } = this.#options
@@ -100,9 +106,10 @@ export class ObjectWriter {
     const bucketReads = [...buckets].map(([key, bucket]) => ({ key, version: bucket?.version ?? 0 }))
     const result = await (recorder ?? store).commit({
       reads: [...reads, ...bucketReads],
+      ...(lists.length === 0 ? {} : { lists }),
       writes: [...writes, ...created],
     })
-    if (result.committed) metrics.commits.value++
+    if (result.committed) metrics.commits.value += writes.length === 0 ? 0 : 1
     else metrics.conflicts.value++
     return result
   }

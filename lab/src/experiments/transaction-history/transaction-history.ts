@@ -1,0 +1,156 @@
+/**
+ * Transactions of concurrent clients who read through a real cache, while the server is killed: every history is checked for
+ * what serialisability rules out (Adya's G0, G1, G2). In the coherent mode the sketch keeps outdated copies away; in the
+ * classic one reads come as they come, and more commits are refused, but no anomaly is let through either.
+ */
+import { requireCaches } from '../../caches/require-caches.js'
+import { startSlowOrigin } from '../../caches/slow-origin.js'
+import { TOPOLOGIES, type Topology } from '../../caches/topology.js'
+import type { Experiment, ExperimentContext, ExperimentResult } from '../../harness/experiment.js'
+import { formatPercent } from '../../harness/table.js'
+import { runTransactions, type TransactionResult } from '../../transaction-load/run-transactions.js'
+
+const FULL = { commits: 100_000, faultMs: 5_000, topologies: ['Varnish', 'Squid before Varnish', 'nginx'] }
+const QUICK = { commits: 2_000, faultMs: 2_000, topologies: ['Varnish'] }
+/** How many lists the clients work on: the fewer, the more they meet. */
+const CONTENTIONS = [
+  { name: 'high', lists: 10 },
+  { name: 'low', lists: 200 },
+] as const
+const MODES = [
+  { name: 'classic', read: 'any' },
+  { name: 'coherent', read: 'session' },
+] as const
+const CLIENTS = 16
+const SETTINGS = { lifetimeMs: 20_000, responseMsMax: 2_000, slackMs: 1_500, slotMs: 200, heartbeatMs: 100 }
+
+interface Run extends TransactionResult {
+  readonly topology: string
+  readonly contention: string
+  readonly mode: string
+}
+
+export const transactionHistory: Experiment = {
+  name: 'transaction-history',
+  title: 'Transactions over cached reads while the server is killed: are they serialisable, and how many are refused',
+  source: 'Gessert and Bücklers 2012, section 3.1.4; the check is that of Elle (Kingsbury and Alvaro 2020)',
+  run: async context => {
+    requireCaches(['varnish', 'squid', 'nginx'])
+    return toResult(await measureAll(context))
+  },
+}
+
+async function measureAll({ quick, random, progress }: ExperimentContext): Promise<Run[]> {
+  const { commits: commitsInAll, faultMs, topologies } = quick ? QUICK : FULL
+  const chosen = TOPOLOGIES.filter(({ name }) => topologies.includes(name))
+  const commits = Math.ceil(commitsInAll / (chosen.length * CONTENTIONS.length * MODES.length))
+  const runs: Run[] = []
+  for (const topology of chosen) {
+    for (const { name: contention, lists } of CONTENTIONS) {
+      for (const { name: mode, read } of MODES) {
+        const label = `${topology.name}, ${contention} contention, ${mode}`
+        const before = runs.length * commits
+        const onProgress = (done: number) => progress(before + Math.min(done, commits), commitsInAll, label)
+        const load = { random: random.fork(label), clients: CLIENTS, commits, lists, read, onProgress }
+        runs.push({ topology: topology.name, contention, mode, ...(await runThrough(topology, load, faultMs)) })
+      }
+    }
+  }
+  return runs
+}
+
+async function runThrough(
+  topology: Topology,
+  load: Omit<Parameters<typeof runTransactions>[0], 'url' | 'fetch' | 'faults'>,
+  faultMs: number,
+): Promise<TransactionResult> {
+  const origin = await startSlowOrigin({ settings: SETTINGS, lateShare: 0.02, lateMs: 200 })
+  try {
+    const { url, fetch, stop } = await topology.start(origin.url)
+    try {
+      const faults = { intervalMs: faultMs, restart: () => origin.restart() }
+      return await runTransactions({ ...load, url, fetch, faults })
+    } finally {
+      await stop()
+    }
+  } finally {
+    await origin.stop()
+  }
+}
+
+function toResult(runs: readonly Run[]): ExperimentResult {
+  const committed = sumOf(runs, run => run.committed)
+  const anomalies = runs.flatMap(run => run.anomalies)
+  const refusedShare = ({ conflicts, committed }: Run) => conflicts / (conflicts + committed)
+  const columns = [
+    'through',
+    'contention',
+    'mode',
+    'committed',
+    'refused',
+    'share',
+    'no answer',
+    'kills',
+    'anomalies',
+    's',
+  ]
+  return {
+    summary: { committed, anomalies: anomalies.length, kills: sumOf(runs, run => run.restarts) },
+    points: runs,
+    tables: [
+      {
+        title: 'Transactions over cached reads',
+        columns,
+        rows: runs.map(run => [
+          ...[run.topology, run.contention, run.mode, run.committed, run.conflicts, formatPercent(refusedShare(run))],
+          ...[run.unknown, run.restarts, run.anomalies.length, Math.round(run.seconds)],
+        ]),
+      },
+    ],
+    plots: [
+      {
+        name: 'refused',
+        chart: {
+          kind: 'bars',
+          title: 'Commits refused, since something read was outdated',
+          subtitle: 'a tenth of a second is long where everybody works on the same ten objects',
+          y: { name: 'share of the commits', percent: true, min: 0 },
+          categories: [...new Set(runs.map(placeOf))],
+          series: MODES.map(({ name }) => ({
+            name,
+            values: runs.filter(({ mode }) => mode === name).map(refusedShare),
+          })),
+        },
+      },
+    ],
+    verdicts: [
+      {
+        claim: 'no history has an anomaly that serialisability rules out',
+        holds: anomalies.length === 0,
+        detail: [
+          `${anomalies.length} in ${committed} transactions`,
+          ...anomalies.slice(0, 5).map(({ name, trace }) => `${name}: ${trace}`),
+        ].join('\n'),
+      },
+      {
+        claim: 'the sketch spares commits that outdated reads would have failed',
+        holds: sumOf(of(runs, 'coherent'), refusedShare) < sumOf(of(runs, 'classic'), refusedShare),
+        detail: MODES.map(({ name }) => `${name}: ${of(runs, name).map(run => formatPercent(refusedShare(run)))}`).join(
+          '; ',
+        ),
+      },
+    ],
+  }
+}
+
+function placeOf({ topology, contention }: Run): string {
+  return `${topology}, ${contention}`
+}
+
+function of(runs: readonly Run[], mode: string): readonly Run[] {
+  return runs.filter(run => run.mode === mode)
+}
+
+function sumOf(runs: readonly Run[], figure: (run: Run) => number): number {
+  return runs.reduce((sum, run) => sum + figure(run), 0)
+}

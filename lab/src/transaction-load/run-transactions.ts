@@ -1,0 +1,194 @@
+/**
+ * Clients run transactions over a few lists, reading through a real cache, while the server is killed now and then; then the
+ * history is checked for every anomaly that serialisability rules out. Each attempt is a transaction of its own, with
+ * numbers of its own, so that nothing of an attempt that failed can be taken for another's.
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import { connect, type Database, type Fetch, FreshetError, type ReadMode, type Transaction } from '@freshet/client'
+import type { Random } from '../harness/random.js'
+import { type Anomaly, checkListAppends, type Operation, type RecordedTransaction } from './list-append-checker.js'
+
+export interface TransactionLoad {
+  readonly url: string
+  readonly fetch: Fetch
+  readonly random: Random
+  readonly clients: number
+  /** It goes on until so many have committed. */
+  readonly commits: number
+  readonly lists: number
+  readonly read: ReadMode
+  /** `kill -9` of the server, and its new start; every so often, if at all. */
+  readonly faults?: { readonly intervalMs: number; readonly restart: () => Promise<void> }
+  readonly onProgress?: (commits: number) => void
+}
+
+export interface TransactionResult {
+  readonly committed: number
+  readonly conflicts: number
+  /** Answers lost: nobody was told what became of them. */
+  readonly unknown: number
+  readonly restarts: number
+  readonly anomalies: readonly Anomaly[]
+  readonly seconds: number
+}
+
+interface Numbers {
+  readonly values: readonly number[]
+}
+
+const BUCKET = 'load/lists'
+const OPERATIONS_MAX = 4
+/** A list is started anew when it is so long, so that they do not grow without end. */
+const LENGTH_MAX = 60
+
+export async function runTransactions(load: TransactionLoad): Promise<TransactionResult> {
+  const beganMs = performance.now()
+  const recorder = new Recorder(load)
+  let isOver = false
+  const clients = Array.from({ length: load.clients }, (_, i) => runClient(load, recorder, load.random.fork(`${i}`)))
+  const killing = load.faults === undefined ? Promise.resolve(0) : cause(load.faults, () => isOver)
+  try {
+    await Promise.all(clients)
+  } finally {
+    isOver = true
+  }
+  const restarts = await killing
+  const finalLists = await readAll(load, recorder.names)
+  const { transactions } = recorder
+  const count = (outcome: RecordedTransaction['outcome']) =>
+    transactions.filter(each => each.outcome === outcome).length
+  return {
+    committed: count('committed'),
+    conflicts: count('aborted'),
+    unknown: count('unknown'),
+    restarts,
+    anomalies: checkListAppends(transactions, finalLists),
+    seconds: (performance.now() - beganMs) / 1000,
+  }
+}
+
+class Recorder {
+  readonly #load: TransactionLoad
+  readonly transactions: RecordedTransaction[] = []
+  readonly names = new Set<string>()
+  /** The list that goes by this name now. */
+  readonly #generations = new Map<number, number>()
+  #nextId = 1
+  #nextValue = 1
+  #committed = 0
+
+  constructor(load: TransactionLoad) {
+    this.#load = load
+  }
+
+  get isOver(): boolean {
+    return this.#committed >= this.#load.commits
+  }
+
+  nextValue(): number {
+    return this.#nextValue++
+  }
+
+  pickList(random: Random): string {
+    const list = random.below(this.#load.lists)
+    const name = `${list}-${this.#generations.get(list) ?? 0}`
+    this.names.add(name)
+    return name
+  }
+
+  retire(name: string): void {
+    const [list = 0, generation = 0] = name.split('-').map(Number)
+    if (generation === (this.#generations.get(list) ?? 0)) this.#generations.set(list, generation + 1)
+  }
+
+  add(outcome: RecordedTransaction['outcome'], operations: readonly Operation[]): void {
+    this.transactions.push({ id: this.#nextId++, outcome, operations })
+    if (outcome === 'committed') this.#committed++
+    this.#load.onProgress?.(this.#committed)
+  }
+}
+
+async function runClient(load: TransactionLoad, recorder: Recorder, random: Random): Promise<void> {
+  let db = await connectPatiently(load)
+  while (!recorder.isOver) {
+    const operations: Operation[] = []
+    try {
+      const tx = await db.begin({ read: load.read, timeoutMs: 20_000 })
+      await work(tx, operations, recorder, random)
+      await commit(tx, operations, recorder)
+    } catch (error) {
+      if (!(error instanceof FreshetError)) throw error
+      // A read that got no answer: nothing was written.
+      await delay(random.below(50))
+    }
+    // New sessions now and then, and those that were handed on.
+    if (random.float() < 0.002) {
+      const { token } = db.session
+      db.close()
+      db = await connectPatiently(load, token)
+    }
+  }
+  db.close()
+}
+
+async function work(tx: Transaction, operations: Operation[], recorder: Recorder, random: Random): Promise<void> {
+  const lists = tx.bucket<Numbers>(BUCKET)
+  for (let left = 1 + random.below(OPERATIONS_MAX); left > 0; left--) {
+    const key = recorder.pickList(random)
+    const values = (await lists.get(key))?.values ?? []
+    operations.push({ kind: 'read', key, values })
+    if (random.float() < 0.5) continue
+    if (values.length >= LENGTH_MAX) {
+      recorder.retire(key)
+      continue
+    }
+    const value = recorder.nextValue()
+    lists.put(key, { values: [...values, value] })
+    operations.push({ kind: 'append', key, value })
+  }
+}
+
+async function commit(tx: Transaction, operations: readonly Operation[], recorder: Recorder): Promise<void> {
+  try {
+    await tx.commit()
+    recorder.add('committed', operations)
+  } catch (error) {
+    const isConflict = error instanceof FreshetError && error.code === 'COMMIT_CONFLICT'
+    recorder.add(isConflict ? 'aborted' : 'unknown', operations)
+    if (!isConflict) throw error
+  }
+}
+
+async function cause(
+  { intervalMs, restart }: NonNullable<TransactionLoad['faults']>,
+  isOver: () => boolean,
+): Promise<number> {
+  let restarts = 0
+  for (;;) {
+    await delay(intervalMs)
+    if (isOver()) return restarts
+    await restart()
+    restarts++
+  }
+}
+
+async function readAll(load: TransactionLoad, names: ReadonlySet<string>): Promise<Map<string, readonly number[]>> {
+  const db = await connectPatiently(load)
+  const ids = [...names]
+  const found = await db.bucket<{ values: number[] }>(BUCKET).getMany(ids, { read: 'current' })
+  db.close()
+  return new Map(ids.map((id, i) => [id, found[i]?.values ?? []]))
+}
+
+/** The server may be down at the moment. */
+async function connectPatiently({ url, fetch }: TransactionLoad, token?: string): Promise<Database> {
+  const deadlineMs = performance.now() + 60_000
+  for (;;) {
+    try {
+      return await connect(url, { fetch, staleness: 200, ...(token === undefined ? {} : { token }) })
+    } catch (error) {
+      if (performance.now() > deadlineMs) throw error
+      await delay(50)
+    }
+  }
+}

@@ -1,0 +1,87 @@
+/** What a transaction has read, and what it is to write. */
+import type { CommitRequest, CommitWrite, IdRange, ListRead, Path, Version } from '@freshet/protocol'
+
+interface Item {
+  readonly bucket: Path
+  readonly id: string
+  /** As read by itself; 0: it was not there. Undefined if it was only listed or written. */
+  version: Version | undefined
+  isListed: boolean
+  /** What the transaction sees: as read, or as it wrote it; undefined: not there. */
+  value: object | undefined
+  write: CommitWrite | undefined
+}
+
+export class TransactionState {
+  readonly #items = new Map<Path, Item>()
+  readonly #lists: ListRead[] = []
+
+  /** Whether later reads of it are answered from here. */
+  knows(path: Path): boolean {
+    return this.#items.has(path)
+  }
+
+  valueOf(path: Path): object | undefined {
+    return this.#items.get(path)?.value
+  }
+
+  /** The objects of a bucket that are there, as the transaction sees it. */
+  *objectsOf(bucket: Path): Generator<{ readonly id: string; readonly value: object }> {
+    for (const item of this.#items.values()) {
+      if (item.bucket === bucket && item.value !== undefined) yield { id: item.id, value: item.value }
+    }
+  }
+
+  /** The first look counts: if a later one shows something else, one of them is outdated, and the commit will tell. */
+  read(bucket: Path, id: string, path: Path, version: Version, value: object | undefined): void {
+    if (!this.#items.has(path)) this.#add(path, { bucket, id, version, isListed: false, value })
+  }
+
+  /** What it held is covered by the list as a whole. */
+  listed(bucket: Path, id: string, path: Path, value: object): void {
+    const known = this.#items.get(path)
+    if (known) known.isListed = true
+    else this.#add(path, { bucket, id, version: undefined, isListed: true, value })
+  }
+
+  list(read: ListRead): void {
+    this.#lists.push(read)
+  }
+
+  write(bucket: Path, id: string, write: CommitWrite, value: object | undefined): void {
+    const known = this.#items.get(write.path)
+    if (known) Object.assign(known, { write, value })
+    else this.#items.set(write.path, { bucket, id, version: undefined, isListed: false, value, write })
+  }
+
+  /** Whether the commit is only done if this has not changed. */
+  dependsOn(path: Path): boolean {
+    const item = this.#items.get(path)
+    return item !== undefined && (item.version !== undefined || item.isListed)
+  }
+
+  request(): CommitRequest {
+    const items = [...this.#items]
+    const reads = items.flatMap(([path, { version }]) => (version === undefined ? [] : [{ path, version }]))
+    return {
+      ...(reads.length === 0 ? {} : { reads }),
+      ...(this.#lists.length === 0 ? {} : { lists: this.#lists }),
+      writes: items.flatMap(([, { write }]) => (write === undefined ? [] : [write])),
+    }
+  }
+
+  #add(path: Path, item: Omit<Item, 'write'>): void {
+    this.#items.set(path, { ...item, write: undefined })
+  }
+}
+
+/** The part of a range that one page of it has shown. */
+export function listRead(path: Path, version: Version, range: IdRange, after?: string, through?: string): ListRead {
+  return {
+    path,
+    version,
+    ...range,
+    ...(after === undefined ? {} : { after }),
+    ...(through === undefined ? {} : { through }),
+  }
+}

@@ -1,0 +1,135 @@
+/**
+ * An optimistic transaction. It reads through whatever caches there are, remembers the version of everything it read, and
+ * keeps its writes to itself; `commit` sends both in one request, and the server does all of it or nothing. What was read
+ * may have been outdated, or not from one state: that shows at the commit, never in what is committed.
+ *
+ * Nothing is held on the server meanwhile, so one that is forgotten costs nothing and stands in nobody's way.
+ */
+import type { ReadMode } from '@freshet/core/coherence'
+import {
+  bucketOfKey,
+  type CommitAnswer,
+  type CommitRequest,
+  FreshetError,
+  keyOfPath,
+  type Path,
+  pathOfKey,
+} from '@freshet/protocol'
+import type { BucketParts } from '../buckets/bucket.js'
+import { ObjectBucket } from '../buckets/object-bucket.js'
+import type { Clock } from '../clock/pessimistic-clock.js'
+import type { ReadOptions } from '../reading/read-options.js'
+import type { TrackedSession } from '../session/tracked-session.js'
+import type { Write } from '../writing/writer.js'
+import { TransactionBucket } from './transaction-bucket.js'
+import { TransactionState } from './transaction-state.js'
+
+export interface TransactionOptions {
+  /**
+   * How its reads are done. 'session', the default: what the sketch calls changed is not read from an older copy, so few
+   * commits fail. 'any': from the nearest cache, whatever it has; the commit tells.
+   */
+  readonly read?: ReadMode
+  readonly signal?: AbortSignal
+  /** From its beginning to the end of its commit, for each attempt; default a minute. */
+  readonly timeoutMs?: number
+}
+
+export interface TransactionParts extends BucketParts {
+  readonly session: TrackedSession
+  readonly clock: Clock
+}
+
+const TIMEOUT_MS = 60_000
+
+export class Transaction {
+  readonly #parts: TransactionParts
+  readonly #options: TransactionOptions
+  readonly #endsAtMs: number
+  readonly #state = new TransactionState()
+  #isEnded = false
+
+  constructor(parts: TransactionParts, options: TransactionOptions) {
+    this.#parts = parts
+    this.#options = options
+    this.#endsAtMs = parts.clock() + (options.timeoutMs ?? TIMEOUT_MS)
+  }
+
+  /** A bucket of JSON objects, as this transaction sees it. */
+  bucket<T extends object = Record<string, unknown>>(name: string): TransactionBucket<T> {
+    return new TransactionBucket<T>(new ObjectBucket<T>(name, this.#parts), this.#state, () => this.#operationOptions())
+  }
+
+  /**
+   * Writes everything, if all that was read still holds. Throws COMMIT_CONFLICT if not, with what has changed in
+   * `details.conflicts`; then nothing was written. One that only read is told whether all of it was true at one time.
+   */
+  async commit(): Promise<CommitAnswer> {
+    return this.#end(this.#state.request())
+  }
+
+  /** Forgets everything. Harmless after a commit. */
+  rollback(): void {
+    this.#isEnded = true
+  }
+
+  /** Ends it without writing. Throws COMMIT_CONFLICT if the reads that led to this error do not hold. */
+  async certify(error: unknown): Promise<void> {
+    if (this.#isEnded || error instanceof FreshetError) return
+    await this.#end({ ...this.#state.request(), writes: [] })
+  }
+
+  async #end(request: CommitRequest): Promise<CommitAnswer> {
+    const options = this.#operationOptions()
+    this.#isEnded = true
+    if (isEmpty(request)) return { position: this.#parts.session.core.position }
+    return this.#parts.writer.write<CommitAnswer>(this.#toWrite(request), options)
+  }
+
+  #toWrite(request: CommitRequest): Write {
+    const written = request.writes.map(({ path }) => path)
+    return {
+      request: {
+        method: 'POST',
+        target: '/commit',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(request),
+      },
+      paths: [...new Set([...written, ...written.map(bucketPathOf)])],
+      deleted: request.writes.filter(write => 'delete' in write).map(({ path }) => path),
+      // Without writes there is nothing to do twice; with one that depends on what it replaces, the second is refused.
+      isConditional: written.length === 0 || written.some(path => this.#state.dependsOn(path)),
+    }
+  }
+
+  #operationOptions(): ReadOptions & { readonly timeoutMs: number } {
+    if (this.#isEnded) throw ended()
+    const { read = 'session', signal } = this.#options
+    const timeoutMs = this.#endsAtMs - this.#parts.clock()
+    if (timeoutMs <= 0) throw expired()
+    return { read, timeoutMs, ...(signal ? { signal } : {}) }
+  }
+}
+
+/** One object alone was true at some time anyway. */
+function isEmpty({ reads = [], lists = [], writes }: CommitRequest): boolean {
+  return writes.length === 0 && lists.length === 0 && reads.length <= 1
+}
+
+function bucketPathOf(path: Path): Path {
+  return pathOfKey(bucketOfKey(keyOfPath(path)))
+}
+
+function ended(): FreshetError {
+  return new FreshetError(
+    'TRANSACTION_ENDED',
+    'This transaction was committed or rolled back. Await everything it does before that, or begin another one.',
+  )
+}
+
+function expired(): FreshetError {
+  return new FreshetError(
+    'TRANSACTION_EXPIRED',
+    'This transaction took longer than it may, and nothing of it was written. Do less in it, or give it a longer timeoutMs.',
+  )
+}

@@ -1,0 +1,93 @@
+/**
+ * Histories of concurrent transactions, checked for anomalies; and with a store that skips a part of the validation, the
+ * same check must find some, or it proves nothing.
+ */
+import { connect } from '@freshet/client'
+import type { Commit, Store } from '@freshet/core/store'
+import { createRandom } from '@freshet/lab/dist/harness/random.js'
+import { runTransactions } from '@freshet/lab/dist/transaction-load/run-transactions.js'
+import { createFreshetServer } from '@freshet/server'
+import { createMemoryStore } from '@freshet/stores/memory'
+import { expect, test } from 'vitest'
+
+const seed = Math.floor(Math.random() * 2 ** 32)
+
+async function withServer<Result>(
+  careless: (commit: Commit) => Commit,
+  use: (url: string) => Promise<Result>,
+): Promise<Result> {
+  const store = createMemoryStore()
+  const planted = new Proxy<Store>(store, {
+    get: (target, name) => {
+      if (name === 'commit') return (commit: Commit) => target.commit(careless(commit))
+      const value = Reflect.get(target, name, target) as unknown
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+  const server = createFreshetServer({ store: planted })
+  try {
+    return await use((await server.listen({ port: 0 })).url)
+  } finally {
+    await server.close({ graceMs: 100 })
+    await store.close()
+  }
+}
+
+function runHistory(careless: (commit: Commit) => Commit) {
+  return withServer(careless, url =>
+    runTransactions({ url, fetch, random: createRandom(seed), clients: 8, commits: 600, lists: 5, read: 'session' }),
+  )
+}
+
+const isObject = (key: string) => key.split('/').length === 3
+
+test(`transactions are serialisable (seed ${seed})`, async () => {
+  const { committed, conflicts, anomalies } = await runHistory(commit => commit)
+  expect(anomalies).toEqual([])
+  expect(committed).toBeGreaterThanOrEqual(600)
+  expect(conflicts).toBeGreaterThan(0)
+})
+
+test('a store that does not validate reads is found out', async () => {
+  const { anomalies } = await runHistory(({ reads = [], ...commit }) => ({
+    ...commit,
+    reads: reads.filter(({ key }) => !isObject(key)),
+  }))
+  expect(anomalies.length).toBeGreaterThan(0)
+})
+
+test('a store that validates only what is written is found out', async () => {
+  const { anomalies } = await runHistory(({ reads = [], ...commit }) => ({
+    ...commit,
+    reads: reads.filter(({ key }) => !isObject(key) || commit.writes.some(write => write.key === key)),
+  }))
+  expect(anomalies.map(({ name }) => name)).toContain('G2')
+})
+
+test('a store that does not validate lists is found out: a table is booked twice', async () => {
+  expect(await bookTables(commit => commit)).toBe(0)
+  expect(await bookTables(({ lists: _, ...commit }) => commit)).toBeGreaterThan(0)
+})
+
+/** How many tables were booked more than once. */
+function bookTables(careless: (commit: Commit) => Commit): Promise<number> {
+  return withServer(careless, async url => {
+    const clients = await Promise.all([1, 2, 3, 4].map(() => connect(url)))
+    let twice = 0
+    for (let round = 0; round < 15; round++) {
+      const prefix = `table-${round}-`
+      await Promise.all(
+        clients.map((db, i) =>
+          db.transaction(async tx => {
+            const bookings = tx.bucket('inn/bookings')
+            if ((await bookings.list({ prefix })).length === 0) bookings.put(prefix + i, { guest: i })
+          }),
+        ),
+      )
+      const { items } = await clients[0]!.bucket('inn/bookings').page({ prefix, read: 'current' })
+      if (items.length > 1) twice++
+    }
+    for (const db of clients) db.close()
+    return twice
+  })
+}

@@ -1,0 +1,203 @@
+/** Transactions of concurrent clients against a real server: what each must prevent, tried a few hundred times. */
+import { connect, type Database, type Transaction } from '@freshet/client'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type MemoryServer, startMemoryServer } from './memory-server.js'
+
+interface Account {
+  readonly balance: number
+}
+
+let server: MemoryServer
+let clients: Database[]
+
+beforeAll(async () => {
+  server = await startMemoryServer()
+  clients = await Promise.all(Array.from({ length: 6 }, () => connect(server.url)))
+})
+
+afterAll(async () => {
+  for (const db of clients) db.close()
+  await server.stop()
+})
+
+/** All clients at once, each so many times. */
+async function everyone(times: number, work: (db: Database, i: number) => Promise<unknown>): Promise<void> {
+  await Promise.all(
+    clients.map(async (db, client) => {
+      for (let i = 0; i < times; i++) await work(db, client * times + i)
+    }),
+  )
+}
+
+test('money is moved, never made or lost, and every look at all accounts adds up', async () => {
+  const [db] = clients
+  const ids = ['a', 'b', 'c', 'd']
+  await db!.commit(ids.map(id => ({ bucket: 'bank/accounts', id, value: { balance: 100 } })))
+  await everyone(20, async (client, i) => {
+    const [from, to] = [ids[i % 4]!, ids[(i * 7 + 1) % 4]!]
+    if (i % 5 === 0) {
+      const total = await client.transaction(tx => totalOf(tx, ids))
+      expect(total).toBe(400)
+    } else if (from !== to) {
+      await client.transaction(tx => transfer(tx, from, to, 1 + (i % 30)), { retriesMax: 200 })
+    }
+  })
+  expect(await db!.transaction(tx => totalOf(tx, ids))).toBe(400)
+})
+
+async function totalOf(tx: Transaction, ids: readonly string[]): Promise<number> {
+  const accounts = await tx.bucket<Account>('bank/accounts').getMany(ids)
+  return accounts.reduce((sum, account) => sum + account!.balance, 0)
+}
+
+async function transfer(tx: Transaction, from: string, to: string, amount: number): Promise<void> {
+  const accounts = tx.bucket<Account>('bank/accounts')
+  const [giver, taker] = await accounts.getMany([from, to])
+  if (giver!.balance < amount) return
+  accounts.put(from, { balance: giver!.balance - amount })
+  accounts.put(to, { balance: taker!.balance + amount })
+}
+
+test('no update is lost', async () => {
+  await everyone(15, db =>
+    db.transaction(
+      async tx => {
+        const counters = tx.bucket<{ n: number }>('bank/counters')
+        counters.put('hits', { n: ((await counters.get('hits'))?.n ?? 0) + 1 })
+      },
+      { retriesMax: 500 },
+    ),
+  )
+  expect(await clients[0]!.bucket('bank/counters').get('hits', { read: 'current' })).toEqual({ n: 90 })
+})
+
+test('no write skew: of two doctors on call, one stays', async () => {
+  for (let round = 0; round < 20; round++) {
+    const shift = `hospital/shift-${round}`
+    await clients[0]!.commit(['alice', 'bob'].map(id => ({ bucket: shift, id, value: { onCall: true } })))
+    await Promise.all(
+      ['alice', 'bob'].map((me, i) =>
+        clients[i]!.transaction(async tx => {
+          const doctors = tx.bucket<{ onCall: boolean }>(shift)
+          const both = await doctors.getMany(['alice', 'bob'])
+          if (both.filter(doctor => doctor?.onCall).length > 1) doctors.put(me, { onCall: false })
+        }),
+      ),
+    )
+    const left = await clients[2]!.bucket<{ onCall: boolean }>(shift).getMany(['alice', 'bob'], { read: 'current' })
+    expect(left.filter(doctor => doctor?.onCall)).toHaveLength(1)
+  }
+})
+
+test('no phantom: a table is booked once, though nobody reads what does not exist yet', async () => {
+  for (let round = 0; round < 20; round++) {
+    const bookings = `inn/bookings-${round}`
+    await Promise.all(
+      clients.map((db, i) =>
+        db.transaction(async tx => {
+          const table = tx.bucket<{ guest: number }>(bookings)
+          if ((await table.list({ prefix: 'table-1-' })).length === 0) table.put(`table-1-${i}`, { guest: i })
+        }),
+      ),
+    )
+    expect((await clients[0]!.bucket(bookings).page({ read: 'current' })).items).toHaveLength(1)
+  }
+})
+
+test('who works on another part of the bucket is no conflict', async () => {
+  const [db, other] = clients
+  await db!.bucket('inn/rooms').put('1-a', { free: true })
+  const tx = await db!.begin()
+  const rooms = tx.bucket('inn/rooms')
+  expect(await rooms.list({ prefix: '1-' })).toHaveLength(1)
+  await other!.bucket('inn/rooms').put('2-a', { free: true })
+  rooms.put('1-b', { free: true })
+  await tx.commit()
+  const again = await db!.begin()
+  await again.bucket('inn/rooms').list({ prefix: '1-' })
+  await other!.bucket('inn/rooms').put('1-c', { free: true })
+  again.bucket('inn/rooms').put('1-d', { free: true })
+  await expect(again.commit()).rejects.toMatchObject({
+    code: 'COMMIT_CONFLICT',
+    details: { conflicts: [{ path: '/db/inn/rooms' }] },
+  })
+})
+
+test('a transaction sees its own writes, and nobody else does before it commits', async () => {
+  const [db, other] = clients
+  const notes = db!.bucket('inn/notes')
+  await db!.commit(['a', 'b', 'id'].map(id => ({ bucket: 'inn/notes', id, value: { id: `own ${id}`, n: 1 } })))
+  const tx = await db!.begin()
+  const mine = tx.bucket<Record<string, unknown>>('inn/notes')
+  mine.put('c', { n: 2 })
+  mine.delete('a')
+  const changed = { n: 3 }
+  mine.put('b', changed)
+  changed.n = 4
+  expect(await mine.getMany(['a', 'b', 'c'])).toEqual([undefined, { n: 3 }, { n: 2 }])
+  expect((await mine.list()).map(({ id, value }) => [id, value.n])).toEqual([
+    ['b', 3],
+    ['c', 2],
+    ['id', 1],
+  ])
+  expect(await other!.bucket('inn/notes').get('c', { read: 'current' })).toBeUndefined()
+  const { position } = await tx.commit()
+  expect(await other!.bucket('inn/notes').getMany(['a', 'b', 'c'], { read: 'current' })).toEqual([
+    undefined,
+    { n: 3 },
+    { n: 2 },
+  ])
+  expect((await notes.get('c'))!.version).toBe(position)
+})
+
+test('one that only reads is certified as a whole, or told what has changed', async () => {
+  const [db, other] = clients
+  await db!.commit(['x', 'y'].map(id => ({ bucket: 'inn/pairs', id, value: { n: 1 } })))
+  const before = await other!.bucket('inn/pairs').put('z', { n: 1 })
+  const tx = await db!.begin()
+  await tx.bucket('inn/pairs').getMany(['x', 'y'])
+  expect((await tx.commit()).position).toBeGreaterThanOrEqual(before.position)
+  const torn = await db!.begin()
+  await torn.bucket('inn/pairs').get('x')
+  await other!.commit(['x', 'y'].map(id => ({ bucket: 'inn/pairs', id, value: { n: 2 } })))
+  await torn.bucket('inn/pairs').get('y')
+  await expect(torn.commit()).rejects.toMatchObject({ code: 'COMMIT_CONFLICT' })
+})
+
+test('an error on outdated reads is not believed; one on true reads is', async () => {
+  const [db, other] = clients
+  await db!.commit(['x', 'y'].map(id => ({ bucket: 'inn/sums', id, value: { n: 1 } })))
+  let runs = 0
+  const sum = await db!.transaction(async tx => {
+    runs++
+    const x = (await tx.bucket<{ n: number }>('inn/sums').get('x'))!.n
+    if (runs === 1) await other!.commit(['x', 'y'].map(id => ({ bucket: 'inn/sums', id, value: { n: 2 } })))
+    const y = (await tx.bucket<{ n: number }>('inn/sums').get('y'))!.n
+    if (x !== y) throw new Error('torn')
+    return x + y
+  })
+  expect([sum, runs]).toEqual([4, 2])
+  await expect(
+    db!.transaction(async tx => {
+      await tx.bucket('inn/sums').getMany(['x', 'y'])
+      throw new Error('no')
+    }),
+  ).rejects.toThrow('no')
+})
+
+test('one that has ended, or takes too long, cannot be used', async () => {
+  const [db] = clients
+  const tx = await db!.begin()
+  tx.bucket('inn/ends').put('a', { n: 1 })
+  tx.rollback()
+  await expect(tx.commit()).rejects.toMatchObject({ code: 'TRANSACTION_ENDED' })
+  expect(await db!.bucket('inn/ends').get('a', { read: 'current' })).toBeUndefined()
+  const slow = await db!.begin({ timeoutMs: 1 })
+  await new Promise(resolve => setTimeout(resolve, 20))
+  expect(() => slow.bucket('inn/ends').put('a', { n: 1 })).toThrow(/took longer/)
+  let late: Transaction | undefined
+  await db!.transaction(async tx => {
+    late = tx
+  })
+  await expect(late!.bucket('inn/ends').get('a')).rejects.toMatchObject({ code: 'TRANSACTION_ENDED' })
+})
