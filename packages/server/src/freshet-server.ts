@@ -12,6 +12,8 @@ import { keepTicksQuick } from './http/quick-ticks.js'
 import { type CacheConfig, readCaches } from './invalidation/cache-config.js'
 import type { PageFiles } from './operations/demo-page.js'
 import { describeError, type Log, SILENT_LOG } from './operations/log.js'
+import type { MetricFamily } from './operations/metrics.js'
+import type { AllMetrics } from './operations/operations-routes.js'
 import type { ServerRecordOptions } from './recording/server-recorder.js'
 import { createParts, type ServerParts } from './server-parts.js'
 import { completeSettings, type ServerSettings } from './settings.js'
@@ -27,6 +29,8 @@ export interface FreshetServerOptions {
   readonly page?: PageFiles
   /** Caches to be told of every change; by the keeper alone, but all servers over the same data need the same list. */
   readonly caches?: readonly CacheConfig[]
+  /** What `/metrics` answers where several processes serve the same data, given what this one has counted; see `addUpMetrics`. */
+  readonly allMetrics?: AllMetrics
 }
 
 export interface ListenOptions {
@@ -47,6 +51,8 @@ export interface FreshetServer {
   listen(options: ListenOptions): Promise<Listening>
   /** For a server of your own: a listener of its `request` event. Its `keepAliveTimeout` must be `settings.keepAliveMs`. */
   handle(request: IncomingMessage, response: ServerResponse): void
+  /** What this process has counted, to be added up with others. */
+  readMetrics(): readonly MetricFamily[]
   /** Stops accepting, lets requests under way finish for `graceMs`, ends event streams. The store stays open. */
   close(options?: { readonly graceMs?: number }): Promise<void>
 }
@@ -58,10 +64,12 @@ export function createFreshetServer({
   page = {},
   caches = [],
   record,
+  allMetrics,
 }: FreshetServerOptions): FreshetServer {
   const { mistakes } = readCaches(caches)
   if (mistakes.length > 0) throw new TypeError(`The caches cannot be these. ${mistakes.join(' ')}`)
-  return new HttpServer(createParts({ store, settings: completeSettings(settings), log, page, caches, record }))
+  const complete = completeSettings(settings)
+  return new HttpServer(createParts({ store, settings: complete, log, page, caches, record, allMetrics }))
 }
 
 const GRACE_MS = 10_000
@@ -119,6 +127,10 @@ class HttpServer implements FreshetServer {
       const { key, at, ifNoneMatch } = plain
       this.#parts.reader.read({ request, response, startedMs, key, at, ifMatch: undefined, ifNoneMatch })
     }
+  }
+
+  readMetrics(): readonly MetricFamily[] {
+    return this.#parts.readMetrics()
   }
 
   close({ graceMs = GRACE_MS }: { readonly graceMs?: number } = {}): Promise<void> {

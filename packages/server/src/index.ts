@@ -15,5 +15,7 @@ export {
   type LogFields,
   type LogLevel,
 } from './operations/log.js'
+export { addUpMetrics, type MetricFamily } from './operations/metrics.js'
+export type { AllMetrics } from './operations/operations-routes.js'
 export type { ServerRecordOptions } from './recording/server-recorder.js'
 export { DEFAULT_SETTINGS, type ServerSettings } from './settings.js'

@@ -23,8 +23,8 @@ import { type CacheConfig, tagHeadersOf } from './invalidation/cache-config.js'
 import { Invalidation } from './invalidation/invalidation.js'
 import { DemoPage, type PageFiles } from './operations/demo-page.js'
 import { describeError, type Log } from './operations/log.js'
-import { type Gauge, Metrics } from './operations/metrics.js'
-import { OperationsRoutes } from './operations/operations-routes.js'
+import { type Gauge, type MetricFamily, Metrics } from './operations/metrics.js'
+import { type AllMetrics, OperationsRoutes } from './operations/operations-routes.js'
 import { createServerRecorder, type ServerRecordOptions } from './recording/server-recorder.js'
 import type { ServerSettings } from './settings.js'
 
@@ -35,6 +35,7 @@ export interface PartsOptions {
   readonly page: PageFiles
   readonly caches?: readonly CacheConfig[]
   readonly record?: ServerRecordOptions | undefined
+  readonly allMetrics?: AllMetrics | undefined
 }
 
 export interface ServerParts {
@@ -44,6 +45,7 @@ export interface ServerParts {
   readonly router: Router
   readonly replies: Replies
   readonly reader: ObjectReader
+  readMetrics(): readonly MetricFamily[]
   start(): Promise<void>
   /** Ends what would otherwise not end by itself. */
   endStreams(): void
@@ -52,12 +54,14 @@ export interface ServerParts {
 
 const VERSION = '0.1.0'
 
-export function createParts({ store, settings, log, page, caches = [], record }: PartsOptions): ServerParts {
-  const base = createBase({ store, settings, log, caches, record })
+export function createParts({ page, allMetrics, ...rest }: PartsOptions): ServerParts {
+  const { store, settings, log } = rest
+  const base = createBase(rest)
   const writer = new ObjectWriter(base)
   const reader = new ObjectReader({ ...base, logsRequests: log.level === 'request' })
   const objects = new ObjectRoutes({ settings, reader, writer, newId: createIdMaker() })
   const lists = new ListReader(base)
+  const gauges = gaugesOf(base)
   const routes: readonly Route[] = [
     ...new DemoPage(store, page, VERSION).routes(),
     ...new BucketRoutes({ ...base, lists, objects }).routes(),
@@ -66,7 +70,8 @@ export function createParts({ store, settings, log, page, caches = [], record }:
     ...new CoherenceRoutes(base).routes(),
     ...new OperationsRoutes({
       ...base,
-      gauges: gaugesOf(base),
+      gauges,
+      allMetrics,
       isStopping: () => base.replies.isStopping,
       version: VERSION,
     }).routes(),
@@ -77,12 +82,13 @@ export function createParts({ store, settings, log, page, caches = [], record }:
     routes,
     reader,
     replies: base.replies,
+    readMetrics: () => base.metrics.read(gauges),
     router: new Router(routes, base.cors, settings.urlBytesMax),
     ...lifecycleOf(base),
   }
 }
 
-function createBase({ store, settings, log, caches = [], record }: Omit<PartsOptions, 'page'>) {
+function createBase({ store, settings, log, caches = [], record }: Omit<PartsOptions, 'page' | 'allMetrics'>) {
   const metrics = new Metrics()
   const cors = new Cors(settings.corsOrigins)
   const deadlines = new ResponseDeadlines(settings.responseMsMax)
@@ -162,10 +168,25 @@ function gaugesOf({ follower, buckets, events, waits, deadlines, invalidation }:
       value: () => follower.sketch.size().changes,
     },
     { name: 'freshet_buckets', help: 'Buckets.', value: () => buckets.size },
-    { name: 'freshet_event_clients', help: 'Readers of /coherence/events.', value: () => events.size },
-    { name: 'freshet_event_clients_cut', help: 'Those cut because they did not read.', value: () => events.cut },
-    { name: 'freshet_position_waiters', help: 'Requests waiting for a position.', value: () => waits.size },
-    { name: 'freshet_responses_cut', help: 'Responses that took too long to leave.', value: () => deadlines.cut },
+    { name: 'freshet_event_clients', help: 'Readers of /coherence/events.', together: 'sum', value: () => events.size },
+    {
+      name: 'freshet_event_clients_cut',
+      type: 'counter',
+      help: 'Those cut because they did not read.',
+      value: () => events.cut,
+    },
+    {
+      name: 'freshet_position_waiters',
+      help: 'Requests waiting for a position.',
+      together: 'sum',
+      value: () => waits.size,
+    },
+    {
+      name: 'freshet_responses_cut',
+      type: 'counter',
+      help: 'Responses that took too long to leave.',
+      value: () => deadlines.cut,
+    },
     ...invalidation.gauges(),
   ]
 }

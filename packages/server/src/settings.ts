@@ -26,8 +26,9 @@ export interface ServerSettings {
   readonly eventClientsMax: number
   /** What may wait for one slow client of /coherence/events before it is cut. */
   readonly eventBufferBytesMax: number
+  /** Who listens hears of nothing new this often. Must be less than the staleness that readers allow. */
   readonly heartbeatMs: number
-  /** Changes are pushed together, at most this often. */
+  /** Changes are gathered for so long and pushed together. */
   readonly eventIntervalMs: number
 
   readonly bodyBytesMax: number
@@ -74,8 +75,8 @@ export const DEFAULT_SETTINGS: ServerSettings = {
   positionWaitersMax: 1000,
   eventClientsMax: 10_000,
   eventBufferBytesMax: 256 * KIB,
-  heartbeatMs: SECOND,
-  eventIntervalMs: 20,
+  heartbeatMs: SECOND / 2,
+  eventIntervalMs: 120,
   bodyBytesMax: MIB,
   commitBodyBytesMax: 8 * MIB,
   jsonDepthMax: 64,

@@ -7,10 +7,12 @@ import { FreshetError } from '@freshet/protocol'
 import { type CheckLine, readCheckLine } from '../check/check-line.js'
 import { didYouMean } from '../config/nearest-name.js'
 import { flagOf, type Mode, type Option, type Options } from '../config/options.js'
+import { type DoctorLine, readDoctorLine } from '../doctor/doctor-line.js'
 
 export type CommandLine =
   | { readonly command: 'help' | 'version' }
   | CheckLine
+  | DoctorLine
   | { readonly command: Mode; readonly flags: ReadonlyMap<string, string>; readonly configPath?: string }
   | {
       readonly command: 'config'
@@ -21,13 +23,15 @@ export type CommandLine =
       readonly configPath?: string
     }
 
-export const COMMANDS = ['dev', 'serve', 'config', 'check', 'help', 'version'] as const
+export const COMMANDS = ['dev', 'serve', 'config', 'check', 'doctor', 'help', 'version'] as const
 const MODES: readonly Mode[] = ['serve', 'dev']
 
 /** Throws CONFIG_INVALID. */
 export function readCommandLine(argv: readonly string[], options: Options): CommandLine {
+  const isHelpAsked = argv.includes('--help') || argv.includes('-h')
   // Its words are files, and its options are its own.
-  if (argv[0] === 'check' && !argv.includes('--help') && !argv.includes('-h')) return readCheckLine(argv.slice(1))
+  if (argv[0] === 'check' && !isHelpAsked) return readCheckLine(argv.slice(1))
+  if (argv[0] === 'doctor' && !isHelpAsked) return readDoctorLine(argv.slice(1))
   const { words, given } = scan(argv, options)
   if (given.has('help') || words[0] === 'help' || argv.length === 0) return { command: 'help' }
   if (given.has('version') || words[0] === 'version') return { command: 'version' }
@@ -99,8 +103,7 @@ function unknownFlag(rawName: string, name: string, flags: Iterable<string>): Fr
 }
 
 function unknownCommand(word: string | undefined): FreshetError {
-  if (word === undefined)
-    return invalid('Say what to do first: freshet dev, freshet serve, freshet config or freshet check.')
+  if (word === undefined) return invalid('Say what to do first: freshet dev, serve, config, check or doctor.')
   const guess = didYouMean(word, COMMANDS) || ' freshet --help lists them.'
   return invalid(`${JSON.stringify(word)} is no command.${guess}`)
 }

@@ -8,6 +8,7 @@ Usage:
   freshet serve                production: all cores, JSON logs
   freshet config [dev|serve]   check the configuration; --dump prints it, and where each value came from
   freshet check FILES...       did every read keep its promise? FILES are recordings, - is standard input
+  freshet doctor --through URL what do the caches between here and a server do, and is it safe? docs/doctor.md
 
 Options:
 `
@@ -15,6 +16,7 @@ Options:
 const FOOT = `
 Options of check: --json, --traces N (told in full: 5), --complete (the recordings hold every write there was),
 --follow (reads on as FILE grows, and prints JSON lines), --interval TIME (between its summaries: 10s).
+Options of doctor: --server URL (past the caches), --purge-secret TEXT, --bucket NAME (freshet/doctor), --json.
 
 Each option can also be a variable (FRESHET_LOG_LEVEL=error; PORT works too) or a key of freshet.json, or of the file
 that --config names: { "logLevel": "error" }. Flags win over variables, variables over the file. There are more options,
@@ -22,6 +24,7 @@ mostly limits: freshet config --dump lists them all.
 
 Exit codes: 0 stopped in order, 1 could not start or go on, 2 the configuration is wrong, 130 forced by a second Ctrl-C.
 Of check: 0 every promise was kept, 1 one was broken, 2 a recording cannot be read.
+Of doctor: 0 readers are safe, 1 something is fatal or unsafe, 2 it could not be examined, 130 stopped.
 `
 
 export function helpText(options: Options): string {

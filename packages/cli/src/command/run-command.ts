@@ -31,6 +31,8 @@ async function run(line: CommandLine, options: Options): Promise<number> {
       return 0
     case 'check':
       return (await import('../check/check-recordings.js')).checkRecordings(line)
+    case 'doctor':
+      return (await import('../doctor/run-doctor.js')).runDoctor(line)
     case 'config':
       return showConfig(effectiveConfig(line.mode, line, options), line.isDumped, options)
     default:

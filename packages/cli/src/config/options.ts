@@ -150,7 +150,7 @@ const SETTING_OPTIONS: { readonly [Name in keyof SettingOptions]: Option<Setting
   eventClientsMax: setting('eventClientsMax', countFrom(1), 'how many may listen to /coherence/events, per worker'),
   eventBufferBytesMax: setting('eventBufferBytesMax', sizeFrom(1), 'what may wait for a slow listener'),
   heartbeatMs: setting('heartbeatMs', durationFrom(1), 'how often a listener hears that there is nothing new'),
-  eventIntervalMs: setting('eventIntervalMs', durationFrom(0), 'changes are pushed together, at most this often'),
+  eventIntervalMs: setting('eventIntervalMs', durationFrom(0), 'changes are gathered for so long and pushed together'),
   bodyBytesMax: { ...setting('bodyBytesMax', sizeFrom(1), 'the largest object'), isCommon: true },
   commitBodyBytesMax: setting('commitBodyBytesMax', sizeFrom(1), 'the largest POST /commit'),
   jsonDepthMax: setting('jsonDepthMax', countFrom(1), 'how deep JSON may be nested'),

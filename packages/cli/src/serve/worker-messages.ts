@@ -1,16 +1,24 @@
 /** What the primary and its workers say to each other, beside what the store says on the same channel. */
 import { FreshetError, type FreshetErrorCode } from '@freshet/protocol'
+import type { MetricFamily } from '@freshet/server'
 import type { Config } from '../config/options.js'
 
 export type ToWorker =
   | { readonly freshet: 'start'; readonly config: Config; readonly slot: number; readonly isKeeper: boolean }
   | { readonly freshet: 'stop' }
+  /** What have you counted? */
+  | { readonly freshet: 'countMetrics'; readonly question: number }
+  /** What all of you have counted, as you asked. */
+  | { readonly freshet: 'allMetrics'; readonly question: number; readonly figures: readonly MetricFamily[] }
 
 export type FromWorker =
   /** It has its code and hears; what was said to it before is lost. */
   | { readonly freshet: 'loaded' }
   | { readonly freshet: 'ready' }
   | { readonly freshet: 'refused'; readonly error: WorkerError }
+  | { readonly freshet: 'metrics'; readonly question: number; readonly figures: readonly MetricFamily[] }
+  /** What have all of us counted? These are mine. */
+  | { readonly freshet: 'askMetrics'; readonly question: number; readonly figures: readonly MetricFamily[] }
 
 /** An error that crosses the channel: a class does not, these do. */
 export interface WorkerError {

@@ -9,6 +9,7 @@ import cluster, { type Worker } from 'node:cluster'
 import { fileURLToPath } from 'node:url'
 import type { Log } from '@freshet/server'
 import type { Config } from '../config/options.js'
+import { PoolMetrics } from './pool-metrics.js'
 import { type FromWorker, fromWorkerError, isFreshetMessage, type ToWorker } from './worker-messages.js'
 import { NO_DEATHS, onWorkerDeath, type RestartState } from './worker-restarts.js'
 
@@ -18,6 +19,8 @@ export interface WorkerPoolOptions {
   /** Connects a new worker to the store. */
   readonly attach: (worker: Worker) => void
 }
+
+type MetricsQuestion = Extract<FromWorker, { freshet: 'askMetrics' }>
 
 interface Slot {
   readonly index: number
@@ -34,10 +37,20 @@ interface Slot {
 const FAIR_ACCEPT = { UV_TCP_SINGLE_ACCEPT: '1' }
 /** Beyond the time that requests get to finish. */
 const EXIT_MS_MAX = 2000
+/** So long a scrape of the metrics waits for a worker. */
+const METRICS_MS_MAX = 1000
 
 export class WorkerPool {
   readonly #options: WorkerPoolOptions
   readonly #slots: Slot[] = []
+  readonly #metrics = new PoolMetrics({
+    workers: () => this.#serving().map(({ id }) => id),
+    ask: (id, question) => {
+      const worker = this.#serving().find(worker => worker.id === id)
+      if (worker) say(worker, { freshet: 'countMetrics', question })
+    },
+    waitMsMax: METRICS_MS_MAX,
+  })
   #isStarted = false
   /** Whether all workers ever listened at once. */
   #isReady = false
@@ -118,7 +131,19 @@ export class WorkerPool {
       slot.isLoaded = true
       if (this.#isStarted) this.#tellToStart(slot)
     } else if (message.freshet === 'refused') slot.refusal = fromWorkerError(message.error)
-    else this.#onReady(slot)
+    else if (message.freshet === 'ready') this.#onReady(slot)
+    else if (message.freshet === 'metrics') this.#metrics.answered(message.question, message.figures)
+    else void this.#tellMetrics(slot.worker, message)
+  }
+
+  async #tellMetrics(worker: Worker, { question, figures }: MetricsQuestion): Promise<void> {
+    say(worker, { freshet: 'allMetrics', question, figures: await this.#metrics.collect(worker.id, figures) })
+  }
+
+  #serving(): Worker[] {
+    return this.#slots
+      .filter(({ worker, readyAtMs }) => readyAtMs !== undefined && !worker.isDead())
+      .map(slot => slot.worker)
   }
 
   #onReady(slot: Slot): void {
@@ -130,6 +155,7 @@ export class WorkerPool {
   }
 
   #onExit(slot: Slot, how: string): void {
+    this.#metrics.ended(slot.worker.id)
     if (this.#isStopping) return
     const { worker, readyAtMs, startedAtMs } = slot
     const wasReady = readyAtMs !== undefined

@@ -1,5 +1,5 @@
 /** A worker of `primary.ts`: answers requests, reads the store, hands commits to the primary. */
-import { createFreshetServer } from '@freshet/server'
+import { createFreshetServer, type MetricFamily } from '@freshet/server'
 import { ipcChannel, openEmbeddedReader } from '@freshet/stores/embedded'
 import { createLog, withFields } from './create-log.js'
 import { loadPage } from './load-page.js'
@@ -10,6 +10,9 @@ import { type FromWorker, isFreshetMessage, type ToWorker, toWorkerError } from 
 type StartMessage = Extract<ToWorker, { freshet: 'start' }>
 
 let stop = async () => undefined as unknown
+let countMetrics: () => readonly MetricFamily[] = () => []
+const questions = new Map<number, (figures: readonly MetricFamily[]) => void>()
+let lastQuestion = 0
 
 async function start({ config, slot, isKeeper }: StartMessage): Promise<void> {
   const log = withFields(createLog(config), { worker: slot })
@@ -20,9 +23,11 @@ async function start({ config, slot, isKeeper }: StartMessage): Promise<void> {
     settings: settingsOf(config, isKeeper),
     log,
     caches: config.caches,
+    allMetrics,
     ...(await loadPage(config)),
     ...recorded,
   })
+  countMetrics = () => server.readMetrics()
   stop = async () => {
     await server.close({ graceMs: config.stopMsMax })
     end()
@@ -32,12 +37,30 @@ async function start({ config, slot, isKeeper }: StartMessage): Promise<void> {
   await say({ freshet: 'ready' })
 }
 
+/** The primary asks the others. */
+function allMetrics(own: readonly MetricFamily[]): Promise<readonly MetricFamily[]> {
+  const question = ++lastQuestion
+  return new Promise(resolve => {
+    questions.set(question, resolve)
+    void say({ freshet: 'askMetrics', question, figures: own })
+  })
+}
+
+function hearMetrics({ question, figures }: Extract<ToWorker, { freshet: 'allMetrics' }>): void {
+  questions.get(question)?.(figures)
+  questions.delete(question)
+}
+
 function say(message: FromWorker): Promise<void> {
   return new Promise(resolve => process.send!(message, undefined, undefined, () => resolve()))
 }
 
 async function obey(message: ToWorker): Promise<void> {
   if (message.freshet === 'start') return start(message)
+  if (message.freshet === 'allMetrics') return hearMetrics(message)
+  if (message.freshet === 'countMetrics') {
+    return say({ freshet: 'metrics', question: message.question, figures: countMetrics() })
+  }
   await stop()
   process.exit(0)
 }

@@ -9,7 +9,7 @@ let running: RunningServer
 
 beforeAll(async () => {
   running = await startServer({
-    store: createMemoryStore(),
+    store: createMemoryStore({ positionsAfter: 0 }),
     settings: { bodyBytesMax: 2000, positionWaitMsMax: 1, requestMsMax: 200, eventClientsMax: 20, bucketsMax: 20 },
   })
   await running.put('/db/shop/products/1', { a: 1 })

@@ -7,7 +7,7 @@ let running: RunningServer
 
 beforeAll(async () => {
   running = await startServer({
-    store: createMemoryStore(),
+    store: createMemoryStore({ positionsAfter: 0 }),
     settings: { bodyBytesMax: 1000, requestMsMax: 300, positionWaitMsMax: 20 },
   })
   await running.put('/db/shop/products/a', { a: 1 })

@@ -1,6 +1,8 @@
 /**
  * Counters, in the text format that Prometheus reads. Plain fields that are added to, since the read path cannot afford
  * a lookup by labels for each request; the labels are put on when somebody asks.
+ *
+ * What several processes have counted can be made one (`addUpMetrics`): a scrape reaches any of them.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 
@@ -31,6 +33,8 @@ export interface Gauge {
   readonly help: string
   /** Default gauge. */
   readonly type?: 'gauge' | 'counter'
+  /** Of a gauge, over several processes; default max, since most are about the store that they share. */
+  readonly together?: Together
   /** Several, where labels tell them apart: `cache="edge"`. */
   readonly value: () => number | readonly LabelledValue[]
 }
@@ -38,6 +42,41 @@ export interface Gauge {
 export interface LabelledValue {
   readonly labels: string
   readonly value: number
+}
+
+export type Together = 'sum' | 'max'
+
+/** All lines of one name, as they can be sent to another process. */
+export interface MetricFamily {
+  readonly name: string
+  readonly type: 'counter' | 'histogram' | 'gauge'
+  readonly help: string
+  /** How those of several processes become one. */
+  readonly together: Together
+  /** Each line: the name with its labels, and the value. */
+  readonly lines: readonly (readonly [name: string, value: number])[]
+}
+
+/** Of several processes; lines that only some of them have are taken as they are. */
+export function addUpMetrics(processes: readonly (readonly MetricFamily[])[]): readonly MetricFamily[] {
+  const families = new Map<string, { readonly family: MetricFamily; readonly lines: Map<string, number> }>()
+  for (const family of processes.flat()) {
+    const { lines } = cell(families, family.name, () => ({ family, lines: new Map<string, number>() }))
+    for (const [name, value] of family.lines) {
+      const before = lines.get(name) ?? 0
+      lines.set(name, family.together === 'sum' ? before + value : Math.max(before, value))
+    }
+  }
+  return [...families.values()].map(({ family, lines }) => ({ ...family, lines: [...lines] }))
+}
+
+export function renderMetrics(families: readonly MetricFamily[]): string {
+  const lines = families.flatMap(({ name, type, help, lines }) => [
+    `# HELP ${name} ${help}`,
+    `# TYPE ${name} ${type}`,
+    ...lines.map(([name, value]) => `${name} ${value}`),
+  ])
+  return `${lines.join('\n')}\n`
 }
 
 const NANOSECONDS = 1e9
@@ -73,28 +112,31 @@ export class Metrics {
     this.#delay.disable()
   }
 
-  render(gauges: readonly Gauge[]): string {
-    const lines = [
-      ...family('freshet_requests_total', 'counter', 'Requests answered.'),
-      ...[...this.#requests].map(([labels, { value }]) => `freshet_requests_total{${labels}} ${value}`),
-      ...family('freshet_request_seconds', 'histogram', 'From the request to the end of its answer.'),
-      ...[...this.#latencies].flatMap(([labels, histogram]) => histogramLines(labels, histogram)),
-      ...counterLines('freshet_origin_reads_total', 'Objects read from the store for a GET.', this.originReads),
-      ...counterLines('freshet_not_modified_total', 'Answers 304: the reader had it already.', this.notModified),
-      ...counterLines('freshet_commits_total', 'Commits made.', this.commits),
-      ...counterLines('freshet_conflicts_total', 'Commits refused because something had changed.', this.conflicts),
-      ...gauges.flatMap(gaugeLines),
-      ...this.#delayLines(),
+  read(gauges: readonly Gauge[]): readonly MetricFamily[] {
+    const requests = [...this.#requests].map(
+      ([labels, { value }]) => [`freshet_requests_total{${labels}}`, value] as const,
+    )
+    const latencies = [...this.#latencies].flatMap(([labels, histogram]) => histogramLines(labels, histogram))
+    return [
+      summed('freshet_requests_total', 'counter', 'Requests answered.', requests),
+      summed('freshet_request_seconds', 'histogram', 'From the request to the end of its answer.', latencies),
+      counted('freshet_origin_reads_total', 'Objects read from the store for a GET.', this.originReads),
+      counted('freshet_not_modified_total', 'Answers 304: the reader had it already.', this.notModified),
+      counted('freshet_commits_total', 'Commits made.', this.commits),
+      counted('freshet_conflicts_total', 'Commits refused because something had changed.', this.conflicts),
+      ...gauges.map(readGauge),
+      this.#readDelay(),
     ]
-    return `${lines.join('\n')}\n`
   }
 
-  #delayLines(): string[] {
+  #readDelay(): MetricFamily {
     const name = 'freshet_event_loop_lag_seconds'
     const lagOf = (nanoseconds: number) => (Number.isFinite(nanoseconds) ? nanoseconds / NANOSECONDS : 0)
-    const lines = [50, 99].map(p => `${name}{quantile="${p / 100}"} ${lagOf(this.#delay.percentile(p))}`)
+    const value = () =>
+      [50, 99].map(p => ({ labels: `quantile="${p / 100}"`, value: lagOf(this.#delay.percentile(p)) }))
+    const read = readGauge({ name, help: 'How late timers were since the last scrape.', value })
     this.#delay.reset()
-    return [...family(name, 'gauge', 'How late timers were since the last scrape.'), ...lines]
+    return read
   }
 }
 
@@ -106,27 +148,30 @@ function cell<T>(cells: Map<string, T>, labels: string, create: () => T): T {
   return created
 }
 
-function family(name: string, type: string, help: string): string[] {
-  return [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`]
+function summed(name: string, type: 'counter' | 'histogram', help: string, lines: MetricFamily['lines']): MetricFamily {
+  return { name, type, help, together: 'sum', lines }
 }
 
-function counterLines(name: string, help: string, { value }: Counter): string[] {
-  return [...family(name, 'counter', help), `${name} ${value}`]
+function counted(name: string, help: string, { value }: Counter): MetricFamily {
+  return summed(name, 'counter', help, [[name, value]])
 }
 
-function gaugeLines({ name, help, type = 'gauge', value }: Gauge): string[] {
+const IN_WORDS: Readonly<Record<Together, string>> = { sum: 'their sum', max: 'the largest' }
+
+function readGauge({ name, help, type = 'gauge', together = 'max', value }: Gauge): MetricFamily {
   const now = value()
-  const lines =
-    typeof now === 'number' ? [`${name} ${now}`] : now.map(({ labels, value }) => `${name}{${labels}} ${value}`)
-  return [...family(name, type, help), ...lines]
+  const lines: MetricFamily['lines'] =
+    typeof now === 'number' ? [[name, now]] : now.map(({ labels, value }) => [`${name}{${labels}}`, value])
+  if (type === 'counter') return summed(name, type, help, lines)
+  return { name, type, help: `${help} Of several workers, ${IN_WORDS[together]}.`, together, lines }
 }
 
-function histogramLines(labels: string, { counts, sumMs }: Histogram): string[] {
+function histogramLines(labels: string, { counts, sumMs }: Histogram): MetricFamily['lines'] {
   const name = 'freshet_request_seconds'
   let total = 0
   const lines = counts.map((count, i) => {
     total += count
-    return `${name}_bucket{${labels},le="${BOUNDS_S[i] ?? '+Inf'}"} ${total}`
+    return [`${name}_bucket{${labels},le="${BOUNDS_S[i] ?? '+Inf'}"}`, total] as const
   })
-  return [...lines, `${name}_sum{${labels}} ${sumMs / 1000}`, `${name}_count{${labels}} ${total}`]
+  return [...lines, [`${name}_sum{${labels}}`, sumMs / 1000], [`${name}_count{${labels}}`, total]]
 }

@@ -16,16 +16,21 @@ function list(items: Json): Json {
 }
 
 const SEGMENT_REF = object({ from: POSITION, to: POSITION })
-const CHANGE_HASH = {
-  type: 'array',
-  prefixItems: [POSITION, { type: 'string', pattern: '^[0-9a-f]{16}$' }],
-  minItems: 2,
-  maxItems: 2,
+const PACKED = {
+  type: 'string',
+  pattern: '^[A-Za-z0-9_-]+$',
+  description:
+    'Positions and 20 bits of the hash of each path that changed. Drawn in @freshet/core, packed-changes.ts.',
 }
 
 const SETTINGS = {
   kind: { enum: ['object', 'kv'] },
-  lifetimeMs: { ...COUNT_OF_MS, description: 'How long caches may keep its objects.' },
+  lifetimeMs: { ...COUNT_OF_MS, description: 'How long caches may keep its objects. Not together with `learn`.' },
+  learn: {
+    ...object({ minMs: COUNT_OF_MS, maxMs: COUNT_OF_MS }),
+    additionalProperties: false,
+    description: 'How long caches may keep each object is learnt from how often it is written, within these bounds.',
+  },
   requireMatch: { type: 'boolean', description: 'Writes must say which version they replace.' },
 }
 
@@ -57,6 +62,12 @@ export const SCHEMAS: Json = {
   CommitRequest: object(
     {
       reads: list(object({ path: PATH, version: VERSION })),
+      lists: list(
+        object({ path: PATH, version: VERSION, from: TEXT, to: TEXT, after: TEXT, prefix: TEXT, through: TEXT }, [
+          'path',
+          'version',
+        ]),
+      ),
       writes: list({
         oneOf: [
           object({ path: PATH, value: {} }),
@@ -76,7 +87,10 @@ export const SCHEMAS: Json = {
     timeMs: COUNT_OF_MS,
     seed: { type: 'string', pattern: '^[0-9a-f]{16}$' },
     segments: list(SEGMENT_REF),
-    tail: object({ from: POSITION, to: POSITION, changes: list(CHANGE_HASH), filter: TEXT }, ['from', 'to']),
+    tail: object({ from: POSITION, to: POSITION, changes: PACKED, filter: TEXT }, ['from', 'to']),
+  }),
+  CoherenceNews: object({
+    news: { ...PACKED, description: 'A head without what its reader knows already. Drawn in @freshet/core, news.ts.' },
   }),
   ServerTime: object({ timeMs: COUNT_OF_MS }),
 }

@@ -231,7 +231,11 @@ const COHERENCE_PATHS: Json = {
       id: 'getHead',
       summary: 'What has changed during the window',
       parameters: ['afterPosition', 'at', 'nonce'],
-      responses: answers('The head of the sketch.', json('CoherenceHead')),
+      responses: answers('The head of the sketch; with `after`, the news where all of them can be listed.', {
+        'application/json': {
+          schema: { oneOf: ['CoherenceHead', 'CoherenceNews'].map(name => ref('schemas', name)) },
+        },
+      }),
     }),
   },
   '/coherence/segments/{segments}': {
@@ -255,7 +259,7 @@ const COHERENCE_PATHS: Json = {
       id: 'followEvents',
       summary: 'Changes as they happen, as server-sent events',
       parameters: ['afterPosition', 'lastEventId'],
-      responses: answers('Events `changes`, `heartbeat` and `gap`.', {
+      responses: answers('An event `start` (JSON), then one for all that changed since the one before.', {
         'text/event-stream': { schema: { type: 'string' } },
       }),
     }),

@@ -3,16 +3,20 @@ import type { Store } from '@freshet/core/store'
 import { FreshetError, type FreshetErrorCode, STATUS_OF_CODE, statusOf } from '@freshet/protocol'
 import { type Answer, jsonAnswer, NO_SNIFF, NO_STORE } from '../http/answer.js'
 import type { Call, Route } from '../http/call.js'
-import type { Gauge, Metrics } from './metrics.js'
+import { type Gauge, type MetricFamily, type Metrics, renderMetrics } from './metrics.js'
 import { openApiDocument } from './openapi.js'
 
 export interface OperationsRoutesOptions {
   readonly store: Store
   readonly metrics: Metrics
   readonly gauges: readonly Gauge[]
+  readonly allMetrics: AllMetrics | undefined
   readonly isStopping: () => boolean
   readonly version: string
 }
+
+/** Those of all processes that serve the same data, given those of this one. */
+export type AllMetrics = (own: readonly MetricFamily[]) => Promise<readonly MetricFamily[]>
 
 const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 const DOCUMENTATION = 'docs/errors.md'
@@ -41,12 +45,13 @@ export class OperationsRoutes {
     return jsonAnswer(200, { ready: true, position: await store.position() })
   }
 
-  #metrics(): Answer {
-    const { metrics, gauges } = this.#options
+  async #metrics(): Promise<Answer> {
+    const { metrics, gauges, allMetrics } = this.#options
+    const own = metrics.read(gauges)
     return {
       status: 200,
       headers: ['Content-Type', METRICS_TYPE, ...NO_STORE, ...NO_SNIFF],
-      body: metrics.render(gauges),
+      body: renderMetrics(allMetrics ? await allMetrics(own) : own),
     }
   }
 }

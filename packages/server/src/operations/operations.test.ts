@@ -16,7 +16,7 @@ afterEach(async () => {
 })
 
 async function start(options: Partial<FreshetServerOptions> = {}): Promise<RunningServer> {
-  const running = await startServer({ store: createMemoryStore(), ...options })
+  const running = await startServer({ store: createMemoryStore({ positionsAfter: 0 }), ...options })
   started.push(running)
   return running
 }
@@ -32,7 +32,7 @@ describe('openapi', () => {
 
   test('has exactly the routes, methods and parameters that the server has', () => {
     const { routes, stop } = createParts({
-      store: createMemoryStore(),
+      store: createMemoryStore({ positionsAfter: 0 }),
       settings: completeSettings({}),
       log: SILENT_LOG,
       page: {},
@@ -143,7 +143,7 @@ describe('cross-origin use', () => {
 describe('what goes wrong inside', () => {
   test('is logged with its cause, and hidden from the client', async () => {
     const lines: string[] = []
-    const broken = withMethods(createMemoryStore(), {
+    const broken = withMethods(createMemoryStore({ positionsAfter: 0 }), {
       get: () => {
         throw new Error('secret path /var/lib', { cause: new Error('deeper') })
       },
@@ -166,7 +166,7 @@ describe('what goes wrong inside', () => {
   })
 
   test('keeps its code when the store says so, but not its text', async () => {
-    const full = withMethods(createMemoryStore(), {
+    const full = withMethods(createMemoryStore({ positionsAfter: 0 }), {
       commit: async () => {
         throw new FreshetError('STORE_FULL', 'No space left at /var/lib/freshet.')
       },
@@ -232,7 +232,7 @@ test('metrics count what happened', async () => {
 
 describe('stopping', () => {
   test('lets a write under way finish, and nothing acknowledged is lost', async () => {
-    const store = createMemoryStore()
+    const store = createMemoryStore({ positionsAfter: 0 })
     const slow = withMethods(store, {
       commit: async commit => {
         await new Promise(resolve => setTimeout(resolve, 100))
@@ -250,7 +250,7 @@ describe('stopping', () => {
   })
 
   test('says so to who asks whether it is ready, ends kept connections, and answers what comes over them last', async () => {
-    const store = createMemoryStore()
+    const store = createMemoryStore({ positionsAfter: 0 })
     const running = await start({
       store: withMethods(store, {
         position: async () => {
@@ -276,7 +276,7 @@ describe('stopping', () => {
   })
 
   test('cuts what does not finish in time', async () => {
-    const store = createMemoryStore()
+    const store = createMemoryStore({ positionsAfter: 0 })
     const stuck = withMethods(store, { getMany: () => new Promise(() => undefined) })
     const running = await start({ store: stuck })
     await running.put('/db/a/b/c', {})
@@ -289,7 +289,7 @@ describe('stopping', () => {
 
 describe('a response that takes too long', () => {
   test('to be made is cut rather than sent', async () => {
-    const store = createMemoryStore()
+    const store = createMemoryStore({ positionsAfter: 0 })
     const slow = withMethods(store, {
       getMany: async keys => {
         await new Promise(resolve => setTimeout(resolve, 120))
@@ -302,7 +302,7 @@ describe('a response that takes too long', () => {
   })
 
   test('to be taken is cut before the reader has all of it', async () => {
-    const store = createMemoryStore()
+    const store = createMemoryStore({ positionsAfter: 0 })
     const running = await start({ store, settings: { responseMsMax: 200, bodyBytesMax: 50_000_000 } })
     await running.put('/db/a/files', { kind: 'kv' })
     const bytes = Buffer.alloc(40_000_000)

@@ -6,7 +6,7 @@ import { jsonRequest, startServer } from '../testing/running-server.js'
 async function record(act: (server: Awaited<ReturnType<typeof startServer>>) => Promise<unknown>) {
   const lines: string[] = []
   const write = (line: string) => void lines.push(line)
-  const store = createMemoryStore()
+  const store = createMemoryStore({ positionsAfter: 0 })
   const server = await startServer({ store, record: { write, part: [0, 1] } })
   await act(server)
   await server.stop()

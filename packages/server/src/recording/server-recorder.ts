@@ -63,7 +63,7 @@ export class ServerRecorder {
   async commit(commit: Commit): Promise<CommitResult> {
     const beganUs = this.#nowUs()
     const result = await this.#parts.store.commit(commit)
-    if (!result.committed) return result
+    if (!result.committed || commit.writes.length === 0) return result
     const deleted = commit.writes.filter(write => 'delete' in write).map(({ key }) => pathOfKey(key))
     const written = new Set(commit.writes.flatMap(({ key }) => [pathOfKey(key), pathOfKey(bucketOfKey(key))]))
     for (const path of deleted) written.delete(path)

@@ -54,7 +54,10 @@ async function showLatest(id: string): Promise<void> {
 function take(name: ReaderName, reading: Reading): void {
   const isStale = writes.isStale(reading.id, reading.version, reading.beganMs, STALENESS_MS)
   // What any reader has seen was written, by whomever.
-  if (reading.version > 0) writes.add({ id: reading.id, version: reading.version, timeMs: reading.beganMs })
+  if (reading.product) {
+    writes.add({ id: reading.id, version: reading.version, timeMs: reading.beganMs })
+    if (name === 'fresh') rows.get(reading.id)!.showLatest(reading.product, reading.version)
+  }
   setText('lifetime', `${reading.lifetimeMs / 1000} s`)
   tallies[name] = counted(tallies[name], reading.source, isStale)
   rows.get(reading.id)!.showReading(name, reading, writes, Date.now())

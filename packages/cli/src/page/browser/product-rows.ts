@@ -8,13 +8,16 @@ import type { Source } from './tally.js'
 export type ReaderName = 'plain' | 'fresh'
 
 export interface ProductRow {
-  /** The latest that the writer knows. */
+  /** The latest that this page knows; what is older than what is shown already is left out. */
   showLatest(product: Product | undefined, version: number): void
   showReading(reader: ReaderName, reading: Reading, writes: AcknowledgedWrites, nowMs: number): void
 }
 
 /** Writes a product; shows its own failure. */
 export type Write = (id: string, change: (product: Product) => Product) => Promise<void>
+
+const DIGITS_MAX = 7
+const DIGITS_SHOWN = 4
 
 const SOURCE_TEXT: Readonly<Record<Source, string>> = {
   browser: 'browser cache',
@@ -55,12 +58,15 @@ function makeWriterCell(id: string, write: Write) {
   const version = make('small')
   const prices = make('div', { class: 'price' }, step(-1), price, step(1))
   const cell = make('td', {}, make('div', { class: 'product' }, name, prices, version))
+  let shownVersion = 0
   const show = (product: Product | undefined, latest: number) => {
+    if (product && latest < shownVersion) return
+    shownVersion = latest
     const shown = product ?? newProduct(id)
     // Nobody's typing is overwritten.
     if (document.activeElement !== name) name.value = shown.name
     setText(price, priceText(shown))
-    setText(version, latest === 0 ? 'not written yet: press +' : `version ${latest}`)
+    setText(version, latest === 0 ? 'not written yet: press +' : versionText(latest))
   }
   return { cell, show }
 }
@@ -78,10 +84,17 @@ function makeReaderCell(reader: ReaderName, label: string) {
     const missed = writes.firstMissed(reading.id, version)
     badge.dataset.tone = missed ? 'stale' : 'current'
     setText(badge, missed ? `stale for ${secondsText(nowMs - missed.timeMs)}` : 'current')
-    setText(trace, `version ${version} · ${secondsText(ageMs)} old · ${SOURCE_TEXT[source]}`)
+    setText(trace, `${versionText(version)} · ${secondsText(ageMs)} old · ${SOURCE_TEXT[source]}`)
+    trace.title = `version ${version}`
     showUrl(url, reading.url)
   }
   return { cell, show }
+}
+
+/** A log may begin at a very high position; what tells two versions of an object apart is at the end. */
+function versionText(version: number): string {
+  const digits = String(version)
+  return digits.length > DIGITS_MAX ? `version …${digits.slice(-DIGITS_SHOWN)}` : `version ${digits}`
 }
 
 function secondsText(ms: number): string {

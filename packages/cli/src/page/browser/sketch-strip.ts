@@ -6,12 +6,14 @@ interface Head {
   readonly position: number
   readonly windowMs: number
   readonly segments: readonly { readonly from: number; readonly to: number }[]
-  readonly tail: { readonly changes?: readonly unknown[]; readonly filter?: string }
+  readonly tail: { readonly changes?: string; readonly filter?: string }
 }
 
 /** A segment never changes, so its size is asked for once. */
 const sizes = new Map<string, number>()
 const KEPT_MAX = 500
+/** So many characters tell of one change; hardly more. */
+const CHANGE_LENGTH = 4
 
 export async function refreshSketchStrip(): Promise<void> {
   const text = await (await fetch('/coherence', { credentials: 'omit' })).text()
@@ -33,7 +35,7 @@ async function sizeOfSegment(name: string): Promise<number> {
 }
 
 function draw({ position, windowMs, segments, tail }: Head, sizeBytes: number): void {
-  const changes = tail.changes?.length
+  const changes = tail.changes === undefined ? undefined : Math.floor(tail.changes.length / CHANGE_LENGTH)
   const marks = Array.from({ length: changes ?? 1 }, () => make('i', { class: 'change' }))
   const strip = find('sketch-strip', HTMLElement)
   strip.replaceChildren(

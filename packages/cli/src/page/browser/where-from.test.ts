@@ -7,9 +7,13 @@ test.each([
   ['server', 300, {}],
   ['server', 500, { age: '0' }],
   ['server', 500, { 'cache-status': 'edge; fwd=miss; stored' }],
+  ['server', 500, { age: '0', 'x-varnish': '32770', 'x-cache': 'MISS from proxy' }],
   ['shared', 500, { age: '3' }],
   ['shared', 500, { age: '0', 'cache-status': 'edge; hit; ttl=30' }],
   ['shared', 500, { 'x-cache': 'HIT from proxy' }],
+  ['shared', 500, { 'x-cache-status': 'HIT' }],
+  ['shared', 500, { age: '0', 'x-varnish': '32772 32771' }],
+  ['shared', 500, { age: '0', 'x-varnish': '32772 32771', 'x-cache': 'MISS from proxy' }],
 ] as const)('%s is where an answer of %i bytes with %o came from', (source, transferSize, headers) => {
   const header = (name: string) => (headers as Record<string, string>)[name] ?? null
   expect(whereFrom({ transferSize, header })).toBe(source)

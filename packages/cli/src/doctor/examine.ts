@@ -1,0 +1,114 @@
+/** Runs every probe, and puts together what they found. */
+import type { IncomingHttpHeaders } from 'node:http'
+import { type Advice, adviceFor } from './advice.js'
+import { type AdvisedCache, type CacheSeen, cachesSeenIn } from './cache-names.js'
+import { EFFECTS, type Effect, type Finding, type Probe } from './finding.js'
+import { passesEvents, passesSegments, servesClients } from './probes/coherence.js'
+import { leavesEtags, leavesPositions } from './probes/headers.js'
+import {
+  doesNotGoBack,
+  keepsCopies,
+  keepsFormsApart,
+  keepsPermissionsApart,
+  sharesCopiesAt,
+  tellsQueriesApart,
+} from './probes/keys.js'
+import { endsLifetimes, keepsNoErrors, keepsNoHead, leavesLifetimes, tellsAges } from './probes/lifetimes.js'
+import { purgesOnRequest, purgesWhatIsOnItsWay, refusesStrangers } from './probes/purges.js'
+import { doesNotJoin, dropsWhatIsWritten, honoursWishes, leavesConditions } from './probes/requests.js'
+import type { Scene } from './scene.js'
+
+export const PROBES: readonly Probe[] = [
+  keepsCopies,
+  tellsQueriesApart,
+  sharesCopiesAt,
+  keepsFormsApart,
+  keepsPermissionsApart,
+  endsLifetimes,
+  leavesLifetimes,
+  tellsAges,
+  keepsNoErrors,
+  keepsNoHead,
+  leavesEtags,
+  leavesPositions,
+  leavesConditions,
+  honoursWishes,
+  doesNotJoin,
+  dropsWhatIsWritten,
+  doesNotGoBack,
+  refusesStrangers,
+  purgesOnRequest,
+  purgesWhatIsOnItsWay,
+  passesSegments,
+  passesEvents,
+  servesClients,
+]
+
+export interface Advised extends Finding {
+  readonly advice: readonly Advice[]
+}
+
+export interface Examination {
+  readonly caches: readonly CacheSeen[]
+  /** The worst first. */
+  readonly findings: readonly Advised[]
+}
+
+const ALL_ADVISED: readonly AdvisedCache[] = ['varnish', 'squid', 'nginx']
+
+export async function examine(scene: Scene, onFound: (finding: Finding) => void): Promise<Examination> {
+  const headers = await headersOfCopy(scene)
+  const run = async (probe: Probe) => {
+    const finding = await examineOne(probe, scene)
+    onFound(finding)
+    return finding
+  }
+  const at = (time: Probe['when']) => PROBES.filter(({ when }) => when === time)
+  const findings: Finding[] = []
+  const meanwhile = at('meanwhile').map(run)
+  // From the start, so that one that is stopped does not go unheard.
+  const settled = Promise.allSettled(meanwhile)
+  try {
+    for (const probe of at(undefined)) findings.push(await run(probe))
+  } finally {
+    // Also when it is stopped: nobody may write any more when the objects are removed.
+    await settled
+  }
+  findings.push(...(await Promise.all(meanwhile)))
+  for (const probe of at('at the end')) findings.push(await run(probe))
+  const caches = cachesSeenIn(headers)
+  const known = caches.map(({ kind }) => kind).filter(kind => kind !== undefined)
+  return { caches, findings: inOrder(findings).map(found => withAdvice(found, known.length > 0 ? known : ALL_ADVISED)) }
+}
+
+/** Caches say more of themselves on what they answer from a copy. */
+async function headersOfCopy({ objects }: Scene): Promise<IncomingHttpHeaders> {
+  const object = await objects.create('headers')
+  await objects.read(object)
+  return (await objects.read(object)).headers
+}
+
+async function examineOne({ fact, claim, examine }: Probe, scene: Scene): Promise<Finding> {
+  try {
+    return { fact, claim, ...(await examine(scene)) }
+  } catch (error) {
+    scene.throwIfStopped()
+    return { fact, claim, effect: 'undecided', saw: `It could not be tried: ${(error as Error).message}` }
+  }
+}
+
+function inOrder(findings: readonly Finding[]): readonly Finding[] {
+  const place = ({ fact }: Finding) => PROBES.findIndex(probe => probe.fact === fact)
+  return [...findings].sort((a, b) => EFFECTS.indexOf(a.effect) - EFFECTS.indexOf(b.effect) || place(a) - place(b))
+}
+
+function withAdvice(finding: Finding, caches: readonly AdvisedCache[]): Advised {
+  const isWell = finding.effect === 'good' || finding.effect === 'undecided'
+  return { ...finding, advice: isWell ? [] : adviceFor(finding.adviceOf ?? finding.fact, caches) }
+}
+
+export function countOf(findings: readonly Finding[]): Readonly<Record<Effect, number>> {
+  const counts = { fatal: 0, unsafe: 0, slower: 0, harmless: 0, undecided: 0, good: 0 }
+  for (const { effect } of findings) counts[effect]++
+  return counts
+}

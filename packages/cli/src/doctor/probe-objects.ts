@@ -1,0 +1,223 @@
+/**
+ * The objects that the doctor asks for, in buckets of its own. Each has a number that grows with every write, so that an
+ * answer tells by its body alone which state it was read from.
+ *
+ * Writes go by `POST /commit`, also where there is no other way than through the caches: they do not learn from it which
+ * object has changed, as they would from a PUT. Ids are new in each run, so no cache has copies from the one before.
+ */
+import { randomBytes } from 'node:crypto'
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
+import {
+  type BucketSettings,
+  type CommitAnswer,
+  type CommitWrite,
+  FreshetError,
+  POSITION_HEADER,
+  type Position,
+  parsePosition,
+} from '@freshet/protocol'
+import { type Endpoint, headerOf, type ProbeAnswer, type ProbeRequest } from './http-probe.js'
+
+export interface ProbeObject {
+  readonly path: string
+  /** Its number now. */
+  number: number
+  /** Of its last write. */
+  position: Position
+  readonly padding: string
+}
+
+/** What came back for an object. */
+export interface Reading extends ProbeAnswer {
+  /** Undefined if the answer is no object of ours. */
+  readonly number: number | undefined
+  /** As the header says; undefined if it got lost. */
+  readonly position: Position | undefined
+}
+
+export interface ReadOptions extends Pick<ProbeRequest, 'method' | 'headers' | 'isFromElsewhere'> {
+  readonly at?: Position
+}
+
+/** Long enough for every probe. */
+export const LIFETIME_S = 20
+/** Of the second bucket: to see what happens when it ends. */
+export const BRIEF_LIFETIME_S = 1
+
+const JSON_TYPE = { 'Content-Type': 'application/json' }
+const ID_PREFIX = 'probe-'
+const FILLS_MAX = 3
+
+export class ProbeObjects {
+  readonly #through: Endpoint
+  readonly #writer: Endpoint
+  readonly #bucket: string
+  readonly #run = randomBytes(6).toString('hex')
+  readonly #paths = new Set<string>()
+
+  /** `writer` is the server itself, if it can be reached. */
+  constructor({ through, writer, bucket }: { through: Endpoint; writer: Endpoint; bucket: string }) {
+    this.#through = through
+    this.#writer = writer
+    this.#bucket = bucket
+  }
+
+  get bucketPath(): string {
+    return `/db/${this.#bucket}`
+  }
+
+  /** Throws CONFIG_INVALID if a bucket is in use for something else, and what the server refuses. */
+  async prepare(): Promise<void> {
+    await this.#prepare(this.bucketPath, LIFETIME_S)
+    await this.#prepare(`${this.bucketPath}-brief`, BRIEF_LIFETIME_S)
+  }
+
+  async #prepare(path: string, lifetimeS: number): Promise<void> {
+    const settings: BucketSettings = { kind: 'object', lifetimeMs: lifetimeS * 1000 }
+    const found = await this.#writer.send({ target: `${path}?settings` })
+    if (found.status === 200) {
+      await this.#checkOwn(path)
+      const known = jsonOf<BucketSettings>(found)
+      if (known?.kind === settings.kind && known.lifetimeMs === settings.lifetimeMs && !known.requireMatch) return
+    }
+    const body = JSON.stringify(settings)
+    expectSuccess(await this.#writer.send({ method: 'PUT', target: path, headers: JSON_TYPE, body }), `PUT ${path}`)
+  }
+
+  async #checkOwn(path: string): Promise<void> {
+    // The position makes it a URL of which no cache has a copy.
+    const position = await this.position()
+    const list = await this.#writer.send({ target: `${path}?at=${position}` })
+    const items = jsonOf<{ items?: readonly { id: string }[] }>(list)?.items ?? []
+    if (items.every(({ id }) => id.startsWith(ID_PREFIX))) return
+    const bucket = path.slice('/db/'.length)
+    throw new FreshetError(
+      'CONFIG_INVALID',
+      `The bucket ${bucket} holds objects that are not the doctor's, and it would change their lifetime. ` +
+        'Choose one that nobody uses with --bucket.',
+    )
+  }
+
+  /** Of the log, now. */
+  async position(): Promise<Position> {
+    const nonce = randomBytes(12).toString('hex')
+    const answer = expectSuccess(await this.#writer.send({ target: `/coherence?nonce=${nonce}` }), 'GET /coherence')
+    return (jsonOf<{ position: Position }>(answer) ?? { position: 0 }).position
+  }
+
+  /** The path of an object that is not there yet. */
+  name(name: string, suffix = ''): string {
+    return `${this.bucketPath}${suffix}/${ID_PREFIX}${this.#run}-${name}`
+  }
+
+  async create(name: string, options: { isBrief?: boolean; sizeBytes?: number } = {}): Promise<ProbeObject> {
+    const path = this.name(name, options.isBrief ? '-brief' : '')
+    const object = { path, number: 0, position: 0, padding: 'x'.repeat(options.sizeBytes ?? 0) }
+    await this.write(object)
+    return object
+  }
+
+  async write(object: ProbeObject): Promise<void> {
+    const number = object.number + 1
+    const { padding, path } = object
+    object.position = await this.#commit([{ path, value: { number, ...(padding === '' ? {} : { padding }) } }])
+    object.number = number
+  }
+
+  /** By PUT through the caches, so that they see which object is written. */
+  async put(object: ProbeObject, headers: Readonly<Record<string, string>> = {}): Promise<ProbeAnswer> {
+    const body = JSON.stringify({ number: object.number + 1 })
+    this.#paths.add(object.path)
+    const options = { method: 'PUT', target: object.path, headers: { ...JSON_TYPE, ...headers }, body, isWrite: true }
+    const answer = await this.#through.send(options)
+    if (answer.status === 200 || answer.status === 201) object.number++
+    return answer
+  }
+
+  async read(object: Pick<ProbeObject, 'path'>, { at, ...options }: ReadOptions = {}): Promise<Reading> {
+    const target = at === undefined ? object.path : `${object.path}?at=${at}`
+    return toReading(await this.#through.send({ target, ...options }))
+  }
+
+  /**
+   * An object of which the caches hold an outdated copy; undefined if they keep none. Some keep a copy only of what was
+   * asked for more than once.
+   */
+  async createOutdated(
+    name: string,
+    options: ReadOptions & { sizeBytes?: number } = {},
+  ): Promise<ProbeObject | undefined> {
+    const { sizeBytes = 0, ...readOptions } = options
+    const object = await this.create(name, { sizeBytes })
+    for (let i = 0; i < FILLS_MAX; i++) {
+      await this.read(object, readOptions)
+      await this.write(object)
+      if (isOutdated(object, await this.read(object, readOptions))) return object
+    }
+    return undefined
+  }
+
+  /** Moves the log on, up to a position at least. */
+  async advanceTo(position: Position): Promise<void> {
+    const object = { path: this.name('advance'), number: 0, position: 0, padding: '' }
+    while (object.position < position) await this.write(object)
+  }
+
+  /** To be called when no probe is running any more. Says how many could not be removed. */
+  async remove(): Promise<number> {
+    const removed = [...this.#paths].map(path => this.#writer.send({ method: 'DELETE', target: path, isWrite: true }))
+    const settled = await Promise.allSettled(removed)
+    // 404: it was to be written, and has not been.
+    return settled.filter(each => each.status === 'rejected' || ![200, 404].includes(each.value.status)).length
+  }
+
+  async #commit(writes: readonly CommitWrite[]): Promise<Position> {
+    for (const { path } of writes) this.#paths.add(path)
+    const body = JSON.stringify({ writes })
+    const sent = await this.#writer.send({ method: 'POST', target: '/commit', headers: JSON_TYPE, body, isWrite: true })
+    const answer = expectSuccess(sent, 'POST /commit')
+    const position = jsonOf<CommitAnswer>(answer)?.position
+    if (typeof position === 'number') return position
+    throw new FreshetError('ANSWER_INVALID', `POST ${this.#writer.url}/commit was not answered by a Freshet server.`)
+  }
+}
+
+/** Whether an answer is older than the object. Throws ANSWER_INVALID if it is none of the object at all. */
+export function isOutdated(object: ProbeObject, { number, status }: Reading): boolean {
+  if (number !== undefined) return number < object.number
+  throw new FreshetError(
+    'ANSWER_INVALID',
+    `GET ${object.path} was answered with status ${status}, and without the object.`,
+  )
+}
+
+export function jsonOf<Value>(answer: Pick<ProbeAnswer, 'body' | 'headers'>): Value | undefined {
+  try {
+    return JSON.parse(decoded(answer).toString('utf8')) as Value
+  } catch {
+    // A page of some proxy, or not compressed as it says: whoever asked says what is missing.
+    return undefined
+  }
+}
+
+function decoded({ body, headers }: Pick<ProbeAnswer, 'body' | 'headers'>): Buffer {
+  const coding = headers['content-encoding']
+  if (coding === 'gzip') return gunzipSync(body)
+  return coding === 'br' ? brotliDecompressSync(body) : body
+}
+
+/** Errors tell which request they answered. */
+export function requestIdOf(answer: ProbeAnswer): string | undefined {
+  return jsonOf<{ requestId?: string }>(answer)?.requestId
+}
+
+function toReading(answer: ProbeAnswer): Reading {
+  const number = answer.status === 200 ? jsonOf<{ number?: number }>(answer)?.number : undefined
+  return { ...answer, number, position: parsePosition(headerOf(answer, POSITION_HEADER) ?? '') }
+}
+
+function expectSuccess(answer: ProbeAnswer, what: string): ProbeAnswer {
+  if (answer.status >= 200 && answer.status < 300) return answer
+  const said = answer.body.toString('utf8').slice(0, 200).replaceAll(/\s+/g, ' ')
+  throw new FreshetError('REQUEST_FAILED', `${what} was answered with ${answer.status}: ${said}`)
+}

@@ -1,0 +1,167 @@
+/** What clients need beside the objects: segments, events; and in the end a client itself. */
+import { randomBytes } from 'node:crypto'
+import { connect, type Database } from '@freshet/client'
+import { decodeSegmentBundle, formatSegmentRefs, parseSeed } from '@freshet/core/coherence'
+import type { CoherenceHead } from '@freshet/protocol'
+import { good, type Outcome, type Probe, undecided } from '../finding.js'
+import type { Endpoint } from '../http-probe.js'
+import { jsonOf } from '../probe-objects.js'
+import type { Scene } from '../scene.js'
+
+const SEGMENT_MS_MAX = 8000
+const POLL_MS = 200
+/** The server pushes within milliseconds, and its heart beats every second. */
+const EVENT_MS_MAX = 2500
+const ROUNDS = 12
+
+export const passesSegments: Probe = {
+  fact: 'segments',
+  claim: 'the segments of the sketch arrive whole',
+  when: 'meanwhile',
+  examine: async scene => {
+    const head = await headWithSegments(scene)
+    if (!head) return undecided('The server had no closed segment yet.')
+    const refs = head.segments.slice(-3)
+    const target = `/coherence/segments/${formatSegmentRefs(refs)}`
+    for (let i = 0; i < 2; i++) {
+      const { status, body } = await scene.through.send({ target })
+      // An old one may just have left the window, or been merged into a larger one.
+      if (status === 404) return undecided('The segment was merged while it was asked for.')
+      if (status === 200 && isBundle(body, refs.length, head.seed)) continue
+      return {
+        effect: 'fatal',
+        saw: `${target} was answered with status ${status} and something else than its filters.`,
+        means: 'Fatal: clients cannot learn what has changed.',
+      }
+    }
+    return good(`${refs.length === 1 ? 'One' : refs.length} came, twice, and could be read.`)
+  },
+}
+
+/** One is closed a second after the first write in it. */
+async function headWithSegments(scene: Scene): Promise<CoherenceHead | undefined> {
+  const object = await scene.objects.create('segment')
+  const deadlineMs = performance.now() + SEGMENT_MS_MAX
+  while (performance.now() < deadlineMs) {
+    const nonce = randomBytes(12).toString('hex')
+    const head = jsonOf<CoherenceHead>(await scene.through.send({ target: `/coherence?nonce=${nonce}` }))
+    if (head?.segments?.length) return head
+    await scene.pause(POLL_MS)
+    await scene.objects.write(object)
+  }
+  return undefined
+}
+
+function isBundle(body: Buffer, count: number, seed: string): boolean {
+  try {
+    return decodeSegmentBundle(body, count, parseSeed(seed)!).length === count
+  } catch {
+    // It says why, but for the reader of the report all reasons are one.
+    return false
+  }
+}
+
+/** What the events say is for clients to understand. Here it matters when they come: a buffer holds back all that is small. */
+export const passesEvents: Probe = {
+  fact: 'events',
+  claim: '/coherence/events passes at once',
+  when: 'meanwhile',
+  examine: async scene => {
+    const object = await scene.objects.create('events')
+    const stream = new ArrivingBytes()
+    stream.open(scene.through, `/coherence/events?after=${object.position}`)
+    try {
+      const openedMs = await stream.more(scene)
+      if (openedMs === undefined) return late('The stream was opened, and nothing came')
+      await scene.objects.write(object)
+      const toldMs = await stream.more(scene)
+      if (toldMs === undefined) return late('A write was made, and nothing came')
+      return good(
+        `The first event came after ${Math.round(openedMs)} ms, the next ${Math.round(toldMs)} ms after a write.`,
+      )
+    } finally {
+      stream.close()
+    }
+  },
+}
+
+function late(what: string): Outcome {
+  return {
+    effect: 'slower',
+    saw: `${what} within ${EVENT_MS_MAX} ms: events wait in a buffer, or are refused.`,
+    means:
+      'Nothing is stale: a read that knows too little asks /coherence. But who is to be told of changes is told late.',
+  }
+}
+
+class ArrivingBytes {
+  readonly #closed = new AbortController()
+  #bytes = 0
+  #seen = 0
+
+  open(through: Endpoint, target: string): void {
+    through
+      .open({ target, headers: { Accept: 'text/event-stream' }, isFromElsewhere: true })
+      .then(answer => {
+        this.#closed.signal.addEventListener('abort', () => answer.destroy())
+        if (this.#closed.signal.aborted || answer.statusCode !== 200) answer.destroy()
+        answer.on('data', (chunk: Buffer) => {
+          this.#bytes += chunk.length
+        })
+        answer.on('error', () => {})
+      })
+      // Then nothing comes, which is what is reported.
+      .catch(() => {})
+  }
+
+  /** How long it took until more came; undefined if nothing did. */
+  async more(scene: Scene): Promise<number | undefined> {
+    const beganMs = performance.now()
+    while (this.#bytes === this.#seen) {
+      if (performance.now() - beganMs > EVENT_MS_MAX) return undefined
+      await scene.pause(5)
+    }
+    this.#seen = this.#bytes
+    return performance.now() - beganMs
+  }
+
+  close(): void {
+    this.#closed.abort()
+  }
+}
+
+export const servesClients: Probe = {
+  fact: 'client',
+  claim: 'a client of Freshet reads what was written last, each time, and time does not go back',
+  when: 'at the end',
+  examine: async scene => {
+    const object = await scene.objects.create('client')
+    const [bucket, id] = [scene.objects.bucketPath.slice('/db/'.length), object.path.split('/').at(-1)!]
+    let db: Database | undefined
+    try {
+      db = await connect(scene.through.url, { timeoutMs: 5000, memoryBytesMax: 0 })
+      for (let i = 0; i < ROUNDS; i++) {
+        scene.throwIfStopped()
+        await scene.objects.write(object)
+        const value = await db.bucket<{ number: number }>(bucket).get(id, { read: 'current' })
+        if (value?.number === object.number) continue
+        return {
+          effect: 'fatal',
+          saw: `It read ${value?.number} where ${object.number} had been acknowledged.`,
+          means: 'Fatal: this is stale data.',
+        }
+      }
+      return good(`${ROUNDS} writes, each read at once through the caches.`)
+    } catch (error) {
+      scene.throwIfStopped()
+      const { code = 'an error', message } = error as { code?: string; message: string }
+      return {
+        effect: 'fatal',
+        saw: `A read failed with ${code}: ${message}`,
+        means: 'Fatal: reads fail rather than lie.',
+      }
+    } finally {
+      db?.close()
+    }
+  },
+}

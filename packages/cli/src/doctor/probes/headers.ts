@@ -1,0 +1,49 @@
+/** Whether what the server says about an object arrives. */
+import { parseEtag } from '@freshet/protocol'
+import { good, type Probe } from '../finding.js'
+import { headerOf } from '../http-probe.js'
+
+export const leavesEtags: Probe = {
+  fact: 'etag',
+  claim: 'ETag arrives as the server sent it',
+  examine: async ({ objects }) => {
+    const object = await objects.create('etag', { sizeBytes: 4096 })
+    const etags = []
+    for (const coding of ['identity', 'gzip', 'identity']) {
+      etags.push(headerOf(await objects.read(object, { headers: { 'Accept-Encoding': coding } }), 'etag') ?? '')
+    }
+    const wrong = etags.find(etag => parseEtag(etag) !== object.position)
+    if (wrong !== undefined) {
+      return {
+        effect: 'fatal',
+        saw: wrong === '' ? 'ETag is missing.' : `ETag is ${wrong}, where the version is ${object.position}.`,
+        means: 'Fatal: clients cannot tell versions, and reads fail with ANSWER_INVALID.',
+      }
+    }
+    const weak = etags.find(etag => etag.startsWith('W/'))
+    if (weak === undefined) return good(`It is ${etags[0]}.`)
+    return {
+      effect: 'harmless',
+      adviceOf: 'etag-weak',
+      saw: `ETag is ${weak}: this cache compresses or decompresses by itself.`,
+      means: 'Harmless: clients of Freshet understand it.',
+    }
+  },
+}
+
+export const leavesPositions: Probe = {
+  fact: 'position',
+  claim: 'Freshet-Position arrives as the server sent it',
+  examine: async scene => {
+    const object = await scene.objects.create('position-kept')
+    const { position } = await scene.objects.read(object)
+    if (position !== undefined && position >= object.position) return good(`It is ${position}.`)
+    return {
+      effect: 'harmless',
+      saw: position === undefined ? 'Freshet-Position is missing.' : `It is ${position}, which is too old.`,
+      means:
+        'Harmless as long as all else here is well: clients then rely on URLs and lifetimes alone, and cannot find out copies ' +
+        'that live too long.',
+    }
+  },
+}

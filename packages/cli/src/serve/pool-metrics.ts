@@ -1,0 +1,89 @@
+/**
+ * One answer to `/metrics` for all workers, whichever of them is asked: it asks the primary, which asks the others.
+ *
+ * Invariant: what is counted never goes back, since a monitor would take that for a restart and count it all again. So the
+ * last figures of each worker are kept: they stand in for one that does not answer in time, and the counters among them
+ * are kept when it dies.
+ */
+import { addUpMetrics, type MetricFamily } from '@freshet/server'
+
+type Figures = readonly MetricFamily[]
+
+export interface PoolMetricsOptions {
+  /** The workers that answer requests, by an id that no other ever has. */
+  readonly workers: () => readonly number[]
+  /** Asks a worker, which answers with `answered`, if it does. */
+  readonly ask: (worker: number, question: number) => void
+  readonly waitMsMax: number
+}
+
+export class PoolMetrics {
+  readonly #options: PoolMetricsOptions
+  readonly #latest = new Map<number, Figures>()
+  readonly #waiting = new Map<number, (figures: Figures | undefined) => void>()
+  #ofTheDead: Figures = []
+  #lastQuestion = 0
+
+  constructor(options: PoolMetricsOptions) {
+    this.#options = options
+  }
+
+  /** Those of all workers together, one of which has been asked and has passed its own. */
+  async collect(asked: number, own: Figures): Promise<Figures> {
+    this.#note(asked, own)
+    const others = this.#options.workers().filter(worker => worker !== asked)
+    const answered = await Promise.all(others.map(worker => this.#ask(worker)))
+    const silent = answered.filter(hasAnswered => !hasAnswered).length
+    return addUpMetrics([
+      ...this.#latest.values(),
+      this.#ofTheDead,
+      [workersFamily(1 + others.length - silent, silent)],
+    ])
+  }
+
+  answered(question: number, figures: Figures): void {
+    this.#waiting.get(question)?.(figures)
+  }
+
+  /** The worker has ended. */
+  ended(worker: number): void {
+    const counters = this.#latest.get(worker)?.filter(({ type }) => type !== 'gauge') ?? []
+    this.#latest.delete(worker)
+    this.#ofTheDead = addUpMetrics([this.#ofTheDead, counters])
+  }
+
+  #note(worker: number, figures: Figures): void {
+    // One that has died since is counted among the dead.
+    if (this.#options.workers().includes(worker)) this.#latest.set(worker, figures)
+  }
+
+  /** Whether it answered in time. */
+  #ask(worker: number): Promise<boolean> {
+    const question = ++this.#lastQuestion
+    return new Promise(resolve => {
+      const settle = (figures: Figures | undefined) => {
+        clearTimeout(timer)
+        this.#waiting.delete(question)
+        if (figures) this.#note(worker, figures)
+        resolve(figures !== undefined)
+      }
+      const timer = setTimeout(() => settle(undefined), this.#options.waitMsMax)
+      this.#waiting.set(question, settle)
+      this.#options.ask(worker, question)
+    })
+  }
+}
+
+function workersFamily(answering: number, silent: number): MetricFamily {
+  const name = 'freshet_workers'
+  return {
+    name,
+    type: 'gauge',
+    help: 'Workers, and whether they answered for this scrape; if not, all else has what they said last.',
+    together: 'sum',
+    lines: [
+      [`${name}{answered="yes"}`, answering],
+      [`${name}{answered="no"}`, silent],
+    ],
+  }
+}

@@ -1,0 +1,125 @@
+/** `freshet doctor` as a command: what it says, how it ends, what it leaves behind. */
+
+import type { AddressInfo } from 'node:net'
+import { connect as connectSocket, createServer } from 'node:net'
+import { endCaches } from '@freshet/lab/dist/caches/cache-process.js'
+import { startVarnish } from '@freshet/lab/dist/caches/varnish.js'
+import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { type MemoryServer, startMemoryServer } from '../end-to-end/memory-server.js'
+import { reasonToSkip } from '../runner/services.js'
+import { doctor, effects, endDoctors, examine, objectsLeft, startDoctor } from './doctor-process.js'
+import { startScriptedOrigin } from './scripted-origin.js'
+
+let server: MemoryServer
+
+beforeEach(async () => {
+  server = await startMemoryServer()
+})
+
+afterEach(async () => {
+  await endDoctors()
+  await endCaches()
+  await server.stop()
+})
+afterAll(endCaches)
+
+test('without a cache nothing is stale, and it says that nothing is gained', async () => {
+  const { exitCode, output, errors } = await doctor('--through', server.url)
+  expect({ exitCode, errors }).toEqual({ exitCode: 0, errors: '' })
+  expect(output).toContain('no cache that gives its name')
+  expect(output).toMatch(/^slower +not so: copies are kept/m)
+  expect(output).toMatch(/Readers of Freshet are served nothing stale through this\.\n$/)
+})
+
+test.skipIf(reasonToSkip('varnish') !== undefined)('says in words what is wrong, and which lines help', async () => {
+  const rules = 'sub vcl_hash { hash_data(regsub(req.url, "\\?.*$", "")); return (lookup); }'
+  const { url } = await startVarnish({ origin: server.url, rules })
+  const { exitCode, output } = await doctor('--through', url)
+  expect(exitCode).toBe(1)
+  expect(output).toContain('Varnish (x-varnish: ')
+  expect(output).toMatch(
+    /^FATAL +not so: URLs that differ in their query are told apart.*\n +\?at=\d+ was answered with/m,
+  )
+  expect(output).toMatch(/^ +varnish: in sub vcl_hash.*\n(?:.*\n)? +hash_data\(req\.url\);$/m)
+  expect(output).toMatch(/FATAL: do not serve readers through this\.\n$/)
+  expect(Math.max(...output.split('\n').map(line => line.length))).toBeLessThanOrEqual(120)
+})
+
+test.skipIf(reasonToSkip('varnish') !== undefined)(
+  'finds that two caches answer in turn, and accuses none of them',
+  async () => {
+    const caches = await Promise.all([startVarnish({ origin: server.url }), startVarnish({ origin: server.url })])
+    const balancer = await startBalancer(caches.map(({ url }) => Number(new URL(url).port)))
+    const report = await examine(balancer, '--server', server.url)
+    balancer.stop()
+    expect(report).toMatchObject({ exitCode: 0, isSafe: true })
+    expect(effects(report, 'backwards', 'purge-closed', 'client')).toEqual({
+      ...{ backwards: 'harmless', 'purge-closed': 'undecided', client: 'good' },
+    })
+  },
+)
+
+describe('it removes what it wrote', () => {
+  test.each(['SIGINT', 'SIGTERM'] as const)('also when it is stopped by %s', async signal => {
+    const child = startDoctor('--through', server.url)
+    await vi.waitUntil(async () => (await objectsLeft(server)) > 3, { timeout: 20_000, interval: 20 })
+    child.process.kill(signal)
+    expect(await child.ended).toEqual({ exitCode: 130, output: '', errors: '' })
+    expect(await objectsLeft(server)).toBe(0)
+  })
+})
+
+describe('it does not begin', () => {
+  test('where nobody answers', async () => {
+    const nowhere = await startScriptedOrigin({})
+    await nowhere.stop()
+    const { exitCode, errors } = await doctor('--through', nowhere.url)
+    expect(exitCode).toBe(2)
+    expect(errors).toContain(`${nowhere.url}/coherence`)
+    expect(errors).toContain('was not answered')
+  })
+
+  test('where something else than Freshet answers', async () => {
+    const other = await startScriptedOrigin({})
+    const { exitCode, errors } = await doctor('--through', other.url)
+    await other.stop()
+    expect(exitCode).toBe(2)
+    expect(errors).toContain('not by a Freshet server. Is the address right?')
+  })
+
+  test('where --server is another store', async () => {
+    const other = await startMemoryServer()
+    const { exitCode, errors } = await doctor('--through', server.url, '--server', other.url)
+    await other.stop()
+    expect(exitCode).toBe(2)
+    expect(errors).toContain('leads to another store')
+  })
+
+  test('in a bucket that somebody uses', async () => {
+    const path = `${server.url}/db/shop/products/tea`
+    await fetch(path, { method: 'PUT', headers: { 'Content-Type': 'application/json' }, body: '{"price":1}' })
+    const { exitCode, errors } = await doctor('--through', server.url, '--bucket', 'shop/products')
+    expect(exitCode).toBe(2)
+    expect(errors).toContain('The bucket shop/products holds objects that are not the doctor')
+    expect((await fetch(path)).headers.get('cache-control')).toContain('max-age=60')
+  })
+})
+
+/** Hands connections to one after the other. */
+async function startBalancer(ports: readonly number[]) {
+  let next = 0
+  const balancer = createServer(client => {
+    const cache = connectSocket(ports[next++ % ports.length]!, '127.0.0.1')
+    client.pipe(cache).pipe(client)
+    for (const [one, other] of [
+      [client, cache],
+      [cache, client],
+    ] as const) {
+      one.on('error', () => other.destroy())
+      one.on('close', () => other.destroy())
+    }
+  })
+  await new Promise<void>(resolve => balancer.listen(0, '127.0.0.1', resolve))
+  const { port } = balancer.address() as AddressInfo
+  return { url: `http://127.0.0.1:${port}`, stop: () => void balancer.close() }
+}
