@@ -17,4 +17,9 @@ export const benches: readonly BenchEntry[] = [
     title: 'Durable commits: the embedded store against its engine, bare',
     load: async () => (await import('./bench/commit/commit.js')).commit,
   },
+  {
+    name: 'coherence',
+    title: 'Reads through a shared cache, never stale, against reads from a server 165 ms away',
+    load: async () => (await import('./bench/coherence/coherence.js')).coherence,
+  },
 ]

@@ -1,0 +1,59 @@
+/**
+ * A Freshet server with its default settings over an embedded store, filled with the objects of a social network. The
+ * settings come as JSON in the only argument. Whoever started it is told, over IPC, where it listens, and, when asked, how
+ * many objects it has been asked for.
+ *
+ * The objects are written long before, as it were: before anybody asks for them the log is trimmed, as a server does with
+ * what is older than its window. Nothing has been handed out by then that a trimmed change could have made outdated.
+ */
+import { createServer } from 'node:http'
+import { createFreshetServer } from '@freshet/server'
+import { openEmbeddedStore } from '@freshet/stores/embedded'
+import { BUCKET, idOf, socialObject } from './social-network.js'
+
+export interface OriginSettings {
+  readonly path: string
+  readonly objects: number
+}
+
+export type OriginMessage = { readonly url: string } | { readonly dataReads: number }
+
+const WRITES_PER_COMMIT = 1000
+
+const { path, objects } = JSON.parse(process.argv[2]!) as OriginSettings
+const store = await openEmbeddedStore({ path, durability: 'relaxed' })
+await fill()
+const freshet = createFreshetServer({ store })
+let dataReads = 0
+const server = createServer({ noDelay: true }, (request, response) => {
+  if (request.method === 'GET' && request.url!.startsWith('/db/')) dataReads++
+  freshet.handle(request, response)
+})
+server.keepAliveTimeout = 65_000
+server.listen(0, '127.0.0.1', () => {
+  tell({ url: `http://127.0.0.1:${(server.address() as { port: number }).port}` })
+})
+process.on('message', () => tell({ dataReads }))
+process.once('disconnect', () => process.exit())
+
+async function fill(): Promise<void> {
+  const filler = createFreshetServer({ store })
+  const { url } = await filler.listen({ port: 0 })
+  for (let first = 0; first < objects; first += WRITES_PER_COMMIT) {
+    const count = Math.min(WRITES_PER_COMMIT, objects - first)
+    const writes = Array.from({ length: count }, (_, i) => ({
+      path: `/db/${BUCKET}/${idOf(first + i)}`,
+      value: socialObject(first + i, 0),
+    }))
+    const headers = { 'Content-Type': 'application/json' }
+    const response = await fetch(`${url}/commit`, { method: 'POST', headers, body: JSON.stringify({ writes }) })
+    if (!response.ok) throw new Error(`The objects were not written: ${await response.text()}`)
+    await response.arrayBuffer()
+  }
+  await filler.close({ graceMs: 0 })
+  await store.trim(await store.position())
+}
+
+function tell(message: OriginMessage): void {
+  process.send?.(message)
+}
