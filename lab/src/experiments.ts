@@ -58,8 +58,43 @@ export const experiments: readonly ExperimentEntry[] = [
     load: async () => (await import('./experiments/coherence-simulated/coherence-simulated.js')).coherenceSimulated,
   },
   {
+    name: 'lifetimes',
+    title: 'Lifetimes learnt per key against the best fixed one: hits, requests in vain, outdated copies, the sketch',
+    load: async () => (await import('./experiments/lifetimes/lifetimes.js')).lifetimes,
+  },
+  {
     name: 'coherence',
     title: 'Reads through real caches while everything goes wrong: what sessions see, and what plain reads see',
     load: async () => (await import('./experiments/coherence/coherence.js')).coherence,
+  },
+  {
+    name: 'coherence-in-browser',
+    title: 'Reads of pages in Chromium, through its cache, Squid and Varnish: what sessions see, and what fetch sees',
+    load: async () => (await import('./experiments/coherence-in-browser/coherence-in-browser.js')).coherenceInBrowser,
+  },
+  {
+    name: 'orestes-24',
+    title: 'Fifty clients far from the server: how much faster they are through caches, with every read checked',
+    load: async () => (await import('./experiments/orestes/orestes-24.js')).orestes24,
+  },
+  {
+    name: 'orestes-39',
+    title: 'Transactions that read through a cache: how many abort without the filter, and with it',
+    load: async () => (await import('./experiments/orestes/orestes-39.js')).orestes39,
+  },
+  {
+    name: 'orestes-table12',
+    title: 'Posts that travel along a chain of clients: how fast, and how many transactions are rolled back',
+    load: async () => (await import('./experiments/orestes/orestes-table12.js')).orestesTable12,
+  },
+  {
+    name: 'http-cache-tests',
+    title: 'What caches do with our configurations: the public suite of tests for HTTP caches',
+    load: async () => (await import('./experiments/http-cache-tests/http-cache-tests.js')).httpCacheTests,
+  },
+  {
+    name: 'transaction-history',
+    title: 'Transactions over cached reads while the server is killed: are they serialisable, and how many are refused',
+    load: async () => (await import('./experiments/transaction-history/transaction-history.js')).transactionHistory,
   },
 ]

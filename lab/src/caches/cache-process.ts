@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -40,11 +40,13 @@ interface Instance {
   output: string
 }
 
-const START_MS_MAX = 20_000
+/** A process takes its time to start where dozens of others want the same processor. */
+const START_MS_MAX = 60_000
 const STOP_MS_MAX = 5_000
 const ASK_MS_MAX = 2_000
 const POLL_MS = 20
-const ATTEMPTS_MAX = 3
+const ATTEMPTS_MAX = 5
+const TAKEN_MS = 100
 
 const running = new Set<Instance>()
 process.once('exit', () => {
@@ -52,14 +54,23 @@ process.once('exit', () => {
 })
 
 export async function startCache(command: CacheCommand): Promise<RunningCache> {
-  for (let attempt = 1; ; attempt++) {
-    const port = await freePort()
+  let port = 0
+  const instance = await unlessPortIsTaken(async () => {
+    port = await freePort()
+    return start(command, port)
+  })
+  return toRunningCache(command, port, instance)
+}
+
+/** Tries again if somebody else has the port, be it only for the moment that it takes to see whether it is free. */
+async function unlessPortIsTaken(attempt: () => Promise<Instance>): Promise<Instance> {
+  for (let attempts = 1; ; attempts++) {
     try {
-      return toRunningCache(command, port, await start(command, port))
+      return await attempt()
     } catch (error) {
-      // The port may have been taken by somebody else in between.
-      if (attempt === ATTEMPTS_MAX || !/address.*in use|cannot bind|could not (?:bind|get)/i.test(String(error)))
-        throw error
+      const isTaken = /address.*in use|cannot bind|could not (?:bind|get)/i.test(String(error))
+      if (attempts === ATTEMPTS_MAX || !isTaken) throw error
+      await delay(TAKEN_MS)
     }
   }
 }
@@ -77,7 +88,7 @@ function toRunningCache(command: CacheCommand, port: number, first: Instance): R
     secret: command.secret,
     restart: async () => {
       await kill(instance)
-      instance = await start(command, port)
+      instance = await unlessPortIsTaken(() => start(command, port))
     },
     stop: () => stop(instance),
   }
@@ -112,7 +123,7 @@ async function untilReady(instance: Instance, port: number): Promise<void> {
   const { command, child } = instance
   const deadlineMs = performance.now() + START_MS_MAX
   while (!(await answers(port))) {
-    const what = hasEnded(child) ? 'ended at its start' : 'does not answer'
+    const what = hasEnded(child) ? 'ended at its start' : `did not answer within ${START_MS_MAX} ms`
     if (hasEnded(child) || performance.now() > deadlineMs)
       throw new Error(`${command.kind} ${what}: ${instance.output}`)
     await delay(POLL_MS)
@@ -190,11 +201,23 @@ function childrenOf(pid: number): number[] {
   }
 }
 
-/** One that has ended and was not waited for is a zombie, Z. */
+/**
+ * One that has ended and was not waited for is a zombie, Z. Of a process with many threads, such as Varnish, the first may
+ * be one while others still end: until the last of them has, its ports are taken.
+ */
 function isAlive(pid: number): boolean {
   try {
-    return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+    return readdirSync(`/proc/${pid}/task`).some(thread => isRunning(`/proc/${pid}/task/${thread}/stat`))
   } catch {
+    return false
+  }
+}
+
+function isRunning(stat: string): boolean {
+  try {
+    return !/\) [ZX] /.test(readFileSync(stat, 'utf8'))
+  } catch {
+    // It has ended since its folder was listed.
     return false
   }
 }

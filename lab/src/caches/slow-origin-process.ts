@@ -4,8 +4,10 @@
  *
  * Whoever started it is told, over IPC, when it listens, and how many objects and lists it has been asked for so far.
  */
+import { readdirSync, readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { createFreshetServer, type ServerSettings } from '@freshet/server'
+import { extname, join } from 'node:path'
+import { createFreshetServer, type PageFile, type ServerSettings } from '@freshet/server'
 import { openEmbeddedStore } from '@freshet/stores/embedded'
 
 export interface SlowOriginSettings {
@@ -15,17 +17,23 @@ export interface SlowOriginSettings {
   /** Which share of the answers is late, and by how much. */
   readonly lateShare: number
   readonly lateMs: number
+  /** Whose files it has at /demo/ and, for browsers, at /. */
+  readonly pageFolder?: string
 }
 
 export type SlowOriginMessage = 'listening' | { readonly dataReads: number }
 
 const TELL_INTERVAL_MS = 20
+const ATTEMPTS_MAX = 5
+const TAKEN_MS = 100
+const CONTENT_TYPES: Readonly<Record<string, string>> = { '.html': 'text/html', '.js': 'text/javascript' }
 
-const { path, port, settings, lateShare, lateMs } = JSON.parse(process.argv[2]!) as SlowOriginSettings
+const { path, port, settings, lateShare, lateMs, pageFolder } = JSON.parse(process.argv[2]!) as SlowOriginSettings
 // Relaxed: it survives kill -9, and does not make the test wait for the disk.
 const store = await openEmbeddedStore({ path, durability: 'relaxed' })
-const freshet = createFreshetServer({ store, settings })
+const freshet = createFreshetServer({ store, settings, page: filesIn(pageFolder) })
 let dataReads = 0
+let attemptsLeft = ATTEMPTS_MAX
 
 const server = createServer((request, response) => {
   if (isDataRead(request)) dataReads++
@@ -35,7 +43,13 @@ const server = createServer((request, response) => {
   freshet.handle(request, response)
 })
 server.keepAliveTimeout = 60_000
-server.listen(port, '127.0.0.1', () => tell('listening'))
+server.on('error', (error: NodeJS.ErrnoException) => {
+  // Somebody may have the port for the moment that it takes to see whether it is free.
+  if (error.code !== 'EADDRINUSE' || --attemptsLeft === 0) throw error
+  setTimeout(listen, TAKEN_MS)
+})
+server.once('listening', () => tell('listening'))
+listen()
 
 let toldReads = 0
 setInterval(() => {
@@ -43,6 +57,19 @@ setInterval(() => {
   toldReads = dataReads
 }, TELL_INTERVAL_MS)
 process.once('disconnect', () => process.exit())
+
+function filesIn(folder: string | undefined): Record<string, PageFile> {
+  if (folder === undefined) return {}
+  const files = readdirSync(folder).map(name => [
+    name,
+    { contentType: `${CONTENT_TYPES[extname(name)]}; charset=utf-8`, body: readFileSync(join(folder, name)) },
+  ])
+  return Object.fromEntries(files)
+}
+
+function listen(): void {
+  server.listen(port, '127.0.0.1')
+}
 
 function isDataRead({ method, url }: IncomingMessage): boolean {
   return method === 'GET' && url!.startsWith('/db/')

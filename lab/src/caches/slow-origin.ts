@@ -10,7 +10,8 @@ import { freePort } from './free-port.js'
 import type { SlowOriginMessage, SlowOriginSettings } from './slow-origin-process.js'
 
 const PROCESS = fileURLToPath(new URL('../../dist/caches/slow-origin-process.js', import.meta.url))
-const START_MS_MAX = 20_000
+/** A process takes its time to start where dozens of others want the same processor. */
+const START_MS_MAX = 60_000
 
 export interface SlowOrigin {
   readonly url: string
@@ -66,16 +67,18 @@ async function startProcess(settings: SlowOriginSettings, onReads: (dataReads: n
   })
   running.add(child)
   child.once('exit', () => running.delete(child))
-  const listening = new Promise<boolean>(resolve => {
+  const listening = new Promise<string>(resolve => {
     child.on('message', (message: SlowOriginMessage) => {
-      if (message === 'listening') resolve(true)
+      if (message === 'listening') resolve(message)
       else onReads(message.dataReads)
     })
   })
-  const ended = once(child, 'exit').then(() => false)
-  if (await Promise.race([listening, ended, delay(START_MS_MAX, false, { ref: false })])) return child
+  const ended = once(child, 'exit').then(() => 'ended at its start')
+  const late = delay(START_MS_MAX, `did not listen within ${START_MS_MAX} ms`, { ref: false })
+  const outcome = await Promise.race([listening, ended, late])
+  if (outcome === 'listening') return child
   await kill(child)
-  throw new Error(`The server over ${settings.path} did not listen.`)
+  throw new Error(`The server over ${settings.path} ${outcome}.`)
 }
 
 async function kill(child: ChildProcess): Promise<void> {

@@ -9,13 +9,15 @@ export interface SquidOptions {
   readonly origin: string | undefined
   /** Whether those who wait for the same URL share one fetch. */
   readonly isCollapsing?: boolean
+  /** Lines before the others: where several fit, Squid takes the first. */
+  readonly rules?: string
 }
 
 /** Squid gives up root, if it has it, for this one. */
 const USER = 'proxy'
 const SHARED_MEMORY = '/dev/shm'
 
-export function startSquid({ origin, isCollapsing = false }: SquidOptions): Promise<RunningCache> {
+export function startSquid({ origin, isCollapsing = false, rules: first = '' }: SquidOptions): Promise<RunningCache> {
   return startCache({
     kind: 'squid',
     secret: SECRET,
@@ -28,7 +30,7 @@ export function startSquid({ origin, isCollapsing = false }: SquidOptions): Prom
       if (user) chownSync(work, user.uid, user.gid)
       const rules = origin === undefined ? forward(port) : accelerator(origin, port)
       const collapsed = rules.replace('collapsed_forwarding off', `collapsed_forwarding ${isCollapsing ? 'on' : 'off'}`)
-      writeFileSync(join(folder, 'squid.conf'), `${collapsed}\n${surroundings(work)}`)
+      writeFileSync(join(folder, 'squid.conf'), `${first}\n${collapsed}\n${surroundings(work)}`)
       return { program: 'squid', args: ['-N', '-n', serviceName(folder), '-f', join(folder, 'squid.conf')] }
     },
     cleanUp: removeSharedMemory,

@@ -13,10 +13,12 @@ export interface DirectWriterOptions {
 }
 
 const DELETE_SHARE = 0.05
+/** Long, so that only what hangs fails, and not what has to wait for a busy processor. */
+const WRITE_MS_MAX = 60_000
 
 /** So that there is something to read. */
 export async function fill({ url, history, random }: DirectWriterOptions): Promise<void> {
-  const db = await connect(url)
+  const db = await connect(url, { timeoutMs: WRITE_MS_MAX })
   for (const id of OBJECT_IDS) {
     const item = itemOf(random)
     const { position } = await db.bucket<Item>(BUCKET).put(id, item)
@@ -27,7 +29,7 @@ export async function fill({ url, history, random }: DirectWriterOptions): Promi
 
 export async function writeDirectly(options: DirectWriterOptions, isOver: () => boolean): Promise<void> {
   const { url, random, pauseMs } = options
-  const db = await connect(url, { retriesMax: 12 })
+  const db = await connect(url, { retriesMax: 12, timeoutMs: WRITE_MS_MAX })
   const items = db.bucket<Item>(BUCKET)
   while (!isOver()) {
     try {

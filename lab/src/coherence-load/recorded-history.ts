@@ -78,9 +78,14 @@ export class RecordedHistory {
     return this.#numbers.get(position)
   }
 
-  #acknowledge(id: string, position: Position, nowMs: number): void {
+  /** Nearly always the latest. Who writes from a browser tells a moment later. */
+  #acknowledge(id: string, position: Position, acknowledgedMs: number): void {
     const { known } = this.#of(id)
-    known.push({ acknowledgedMs: nowMs, position: Math.max(position, known.at(-1)?.position ?? 0) })
+    const later: Known[] = []
+    while (known.length > 0 && known.at(-1)!.acknowledgedMs > acknowledgedMs) later.unshift(known.pop()!)
+    for (const each of [{ acknowledgedMs, position }, ...later]) {
+      known.push({ ...each, position: Math.max(each.position, known.at(-1)?.position ?? 0) })
+    }
     this.writes++
   }
 

@@ -67,3 +67,17 @@ test.skipIf(reasonToSkip('squid') !== undefined)('a cache that was killed is the
   await origin.stop()
   expect([remains(), sharedMemoryOf(folder!)]).toEqual([[], []])
 })
+
+test.skipIf(reasonToSkip('varnish') !== undefined)('one that is killed in the middle of its work is too', async () => {
+  const origin = await startScriptedOrigin({ 'Cache-Control': 'public, max-age=60' })
+  const varnish = await startVarnish({ origin: origin.url, rules: '' })
+  for (let i = 0; i < 3; i++) {
+    // Each with a thread of its own, which has to end before the port is free.
+    await Promise.all(Array.from({ length: 100 }, async () => (await fetch(`${varnish.url}/a`)).text()))
+    await varnish.restart()
+  }
+  expect((await fetch(`${varnish.url}/a`)).status).toBe(200)
+  await varnish.stop()
+  await origin.stop()
+  expect(remains()).toEqual([])
+})

@@ -39,7 +39,7 @@ async function createScene(
   config: Pick<CacheConfig, 'kind'> & Partial<CacheConfig>,
   more: Partial<ServerSettings> = {},
 ): Promise<Scene> {
-  const store = createMemoryStore()
+  const store = createMemoryStore({ positionsAfter: 0 })
   const settings = { ...SETTINGS, ...more }
   const first = createFreshetServer({ store, settings })
   const { url, port } = await first.listen({ port: 0 })

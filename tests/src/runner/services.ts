@@ -19,7 +19,7 @@ export const services: readonly Service[] = [
     name: 'chromium',
     probe: () => isExecutable('/usr/bin/chromium'),
     debianPackages: ['chromium'],
-    suites: ['end-to-end'],
+    suites: ['caches', 'end-to-end'],
   },
   {
     name: 'varnish',

@@ -8,12 +8,11 @@
  *
  * Processes and time are real: the seed repeats what is asked for, written and killed, but not how the races end.
  */
-import { existsSync } from 'node:fs'
+import { requireCaches } from '../../caches/require-caches.js'
 import { TOPOLOGIES } from '../../caches/topology.js'
 import { type LoadResult, runLoad } from '../../coherence-load/run-load.js'
 import type { Experiment, ExperimentContext, ExperimentResult, Verdict } from '../../harness/experiment.js'
 import { formatPercent } from '../../harness/table.js'
-import { UsageError } from '../../harness/usage-error.js'
 
 const LIFETIMES_MS = [20_000, 1_000]
 const FULL = {
@@ -25,23 +24,14 @@ const FULL = {
 /** Each cache with one of the lifetimes, in turn. So few reads that filling the caches is a good part of the work. */
 const QUICK = { readsInAll: 10_000, plainReads: 500, faults: { intervalMs: 300, countMax: 1 }, hitShareMin: 0.1 }
 
-const PROGRAMS = { varnish: '/usr/sbin/varnishd', squid: '/usr/sbin/squid', nginx: '/usr/sbin/nginx' }
-
 export const coherence: Experiment = {
   name: 'coherence',
   title: 'Reads through real caches while everything goes wrong: what sessions see, and what plain reads see',
   source: 'Gessert and Bücklers 2012, section 3.8, through Varnish, Squid and nginx themselves',
   run: async context => {
-    requireCaches()
+    requireCaches(['varnish', 'squid', 'nginx'])
     return toResult(await measureAll(context), context.quick ? QUICK : FULL)
   },
-}
-
-function requireCaches(): void {
-  const missing = Object.entries(PROGRAMS).filter(([, path]) => !existsSync(path))
-  if (missing.length === 0) return
-  const names = missing.map(([name]) => name).join(' ')
-  throw new UsageError(`This experiment needs ${names}. Install what is missing: sudo apt-get install ${names}`)
 }
 
 async function measureAll({ quick, random, progress }: ExperimentContext): Promise<LoadResult[]> {

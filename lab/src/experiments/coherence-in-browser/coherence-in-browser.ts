@@ -1,0 +1,162 @@
+/**
+ * What pages in a real browser see, through its own cache alone and through Squid and Varnish behind it, while others write
+ * all the time. Sessions of the real client are held to what they promise, and plain `fetch` beside them in the same pages
+ * to the same staleness. Reads are made in the browser and judged outside of it.
+ *
+ * Processes and time are real: the seed repeats what is asked for and written, but not how the races end.
+ */
+import { existsSync } from 'node:fs'
+import { type Browser, chromium } from 'playwright-core'
+import type { Experiment, ExperimentContext, ExperimentResult, Verdict } from '../../harness/experiment.js'
+import { formatPercent } from '../../harness/table.js'
+import { UsageError } from '../../harness/usage-error.js'
+import { BROWSER_TOPOLOGIES } from './browser-topologies.js'
+import type { SourceCounts } from './page-protocol.js'
+import { type BrowserLoadResult, runBrowserLoad } from './run-browser-load.js'
+
+const CHROMIUM_PATH = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium'
+const FLAGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+]
+const PROGRAMS = { chromium: CHROMIUM_PATH, varnish: '/usr/sbin/varnishd', squid: '/usr/sbin/squid' }
+/** One longer than a run, so that nothing is fetched anew by itself; and one so short that copies die all the time. */
+const LIFETIMES_MS = [60_000, 2_000]
+const READS_FULL = 30_000
+const READS_QUICK = 6_000
+/** Requests that two reads of one browser share are counted twice by the browser, and once by the server. */
+const DEVIATION_MAX = 0.05
+
+export const coherenceInBrowser: Experiment = {
+  name: 'coherence-in-browser',
+  title: 'Reads of pages in Chromium, through its cache, Squid and Varnish: what sessions see, and what fetch sees',
+  source: 'Gessert and Bücklers 2012, section 3.8, in a real browser',
+  run: async context => {
+    requirePrograms()
+    const browser = await chromium.launch({ executablePath: CHROMIUM_PATH, args: FLAGS, handleSIGINT: false })
+    try {
+      return toResult(await measureAll(context, browser))
+    } finally {
+      await browser.close()
+    }
+  },
+}
+
+function requirePrograms(): void {
+  const missing = Object.entries(PROGRAMS).filter(([, path]) => !existsSync(path))
+  if (missing.length === 0) return
+  const names = missing.map(([name]) => name).join(' ')
+  throw new UsageError(`This experiment needs ${names}. Install what is missing: sudo apt-get install ${names}`)
+}
+
+async function measureAll(
+  { quick, random, progress }: ExperimentContext,
+  browser: Browser,
+): Promise<BrowserLoadResult[]> {
+  const readsInAll = quick ? READS_QUICK : READS_FULL
+  const lifetimesMs = quick ? LIFETIMES_MS.slice(0, 1) : LIFETIMES_MS
+  const reads = Math.ceil(readsInAll / (BROWSER_TOPOLOGIES.length * lifetimesMs.length))
+  const results: BrowserLoadResult[] = []
+  for (const topology of BROWSER_TOPOLOGIES) {
+    for (const lifetimeMs of lifetimesMs) {
+      const label = `${topology.name}, ${lifetimeMs / 1000} s`
+      const before = results.length * reads
+      const onProgress = (done: number) => progress(before + Math.min(done, reads), readsInAll, label)
+      results.push(
+        await runBrowserLoad({ browser, topology, random: random.fork(label), reads, lifetimeMs, onProgress }),
+      )
+    }
+  }
+  return results
+}
+
+function toResult(results: readonly BrowserLoadResult[]): ExperimentResult {
+  const columns = [
+    ...['through', 'lifetime / s', 'checked reads', 'violations', 'plain reads', 'stale', 'share'],
+    ...['browser cache', 'Squid or Varnish', 'server', 'writes', 'purges', 'no answer', 's'],
+  ]
+  const rows = results.map(result => [
+    result.topology,
+    result.lifetimeMs / 1000,
+    result.checkedReads,
+    result.violations,
+    result.naiveReads,
+    result.naiveViolations,
+    formatPercent(result.naiveViolations / result.naiveReads),
+    ...sharesOf(result.servedFrom),
+    result.writes,
+    result.purges,
+    result.failures.length,
+    Math.round(result.seconds),
+  ])
+  return {
+    summary: {
+      checkedReads: sumOf(results, ({ checkedReads }) => checkedReads),
+      violations: sumOf(results, ({ violations }) => violations),
+      naiveReads: sumOf(results, ({ naiveReads }) => naiveReads),
+      naiveViolations: sumOf(results, ({ naiveViolations }) => naiveViolations),
+      servedFrom: {
+        browserCache: sumOf(results, ({ servedFrom }) => servedFrom.browser),
+        squidOrVarnish: sumOf(results, ({ servedFrom }) => servedFrom.shared),
+        origin: sumOf(results, ({ servedFrom }) => servedFrom.server),
+      },
+    },
+    points: results,
+    tables: [{ title: 'Reads of pages in Chromium', columns, rows }],
+    plots: [],
+    verdicts: verdictsOf(results),
+  }
+}
+
+function sharesOf({ browser, shared, server }: SourceCounts): string[] {
+  const all = browser + shared + server
+  return [browser, shared, server].map(count => formatPercent(count / all))
+}
+
+function verdictsOf(results: readonly BrowserLoadResult[]): Verdict[] {
+  const violations = sumOf(results, result => result.violations)
+  const reads = sumOf(results, result => result.checkedReads)
+  const failures = results.flatMap(result => result.failures)
+  const plain = results.map(({ naiveViolations, naiveReads }) => naiveViolations / naiveReads)
+  // Copies that die are revalidated: Squid then says that it had them, and the server was asked all the same.
+  const lasting = results.filter(({ lifetimeMs }) => lifetimeMs === Math.max(...LIFETIMES_MS))
+  const server = sumOf(lasting, ({ serverRequests }) => serverRequests)
+  const counted = sumOf(lasting, ({ serverRequestsCounted }) => serverRequestsCounted)
+  return [
+    {
+      claim: 'no read of a session in a browser is older than promised',
+      holds: violations === 0,
+      detail: [`${violations} of ${reads} reads`, ...results.flatMap(({ traces }) => traces)].join('\n'),
+    },
+    {
+      claim: 'plain fetch in the same pages reads stale data',
+      holds: plain.every(share => share > 0),
+      detail: `${formatPercent(Math.min(...plain))} to ${formatPercent(Math.max(...plain))} of its reads`,
+    },
+    {
+      claim: 'every cache there is answers reads of sessions',
+      holds: results.every(({ servedFrom, hasSharedCaches }) => {
+        return servedFrom.browser > 0 && servedFrom.shared > 0 === hasSharedCaches
+      }),
+      detail: results.map(({ topology, servedFrom }) => `${topology} ${sharesOf(servedFrom).join(', ')}`).join('; '),
+    },
+    {
+      claim: 'where an answer came from is told rightly, as long as no copy dies',
+      holds: Math.abs(server - counted) <= DEVIATION_MAX * counted,
+      detail: `${server} requests reached the server as the browser tells, ${counted} as the server does`,
+    },
+    {
+      claim: 'every read is answered',
+      holds: failures.length === 0,
+      detail: [`${failures.length} were not`, ...failures.slice(0, 3)].join('\n'),
+    },
+  ]
+}
+
+function sumOf(results: readonly BrowserLoadResult[], figure: (result: BrowserLoadResult) => number): number {
+  return results.reduce((sum, result) => sum + figure(result), 0)
+}

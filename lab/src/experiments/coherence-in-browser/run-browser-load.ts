@@ -1,0 +1,236 @@
+/**
+ * Two browsers, one with two tabs, read through caches of their own and those behind them, while others write past the
+ * caches, the tabs write through them, answers come late, and copies are purged at random. Every read is checked.
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Browser, BrowserContext, JSHandle, Page } from 'playwright-core'
+import { type SlowOrigin, startSlowOrigin } from '../../caches/slow-origin.js'
+import { CarelessPurger } from '../../coherence-load/careless-purger.js'
+import { fill, writeDirectly } from '../../coherence-load/direct-writer.js'
+import { RecordedHistory } from '../../coherence-load/recorded-history.js'
+import type { Random } from '../../harness/random.js'
+import type { BrowserTopology, RunningWay } from './browser-topologies.js'
+import { bundlePage } from './bundle-page.js'
+import { compareClocks } from './page-clock.js'
+import { PageJudge } from './page-judge.js'
+import { LOAD_PAGE, type LoadPage, type PageCounts, type PageSettings, type SourceCounts } from './page-protocol.js'
+
+export interface BrowserLoadOptions {
+  /** Nobody else uses it. */
+  readonly browser: Browser
+  readonly topology: BrowserTopology
+  readonly random: Random
+  /** It goes on until so many reads of sessions have been checked. */
+  readonly reads: number
+  readonly lifetimeMs: number
+  readonly onProgress?: (reads: number) => void
+  /** Called with a tab that is still open, when all is over. */
+  readonly onEnd?: (page: Page) => Promise<void>
+}
+
+export interface BrowserLoadResult {
+  readonly topology: string
+  readonly hasSharedCaches: boolean
+  readonly lifetimeMs: number
+  readonly checkedReads: number
+  readonly violations: number
+  /** The first, for whoever has to find out. */
+  readonly traces: readonly string[]
+  readonly naiveReads: number
+  readonly naiveViolations: number
+  /** The reads of sessions. */
+  readonly servedFrom: SourceCounts
+  readonly naiveServedFrom: SourceCounts
+  /** Requests for data of which the browser says that the server answered them; and what the server says. */
+  readonly serverRequests: number
+  readonly serverRequestsCounted: number
+  readonly writes: number
+  readonly purges: number
+  /** The messages of reads that got no answer. */
+  readonly failures: readonly string[]
+  readonly seconds: number
+}
+
+interface Tab {
+  readonly page: Page
+  readonly load: JSHandle<LoadPage>
+  readonly judge: PageJudge
+}
+
+/** How the sessions of each tab of each browser learn of changes. A stream holds one of a browser's six connections. */
+const BROWSERS: readonly (readonly PageSettings['refreshes'][])[] = [
+  [['push', 'on-demand'], ['poll']],
+  [['push', 'on-demand']],
+]
+const VIEWPORT = { width: 960, height: 570 }
+const WRITERS = 2
+const WRITE_PAUSE_MS = 60
+const PURGE_PAUSE_MS = 20
+const ROUND_MS = 100
+/** A run that takes longer than this for a read has got stuck. */
+const READ_MS_MAX = 50
+const LATE = { lateShare: 0.1, lateMs: 300 }
+/** Short, so that the window is little longer than the lifetime. */
+const SETTINGS = { responseMsMax: 2000, slackMs: 1500, slotMs: 200, heartbeatMs: 100 }
+
+export async function runBrowserLoad(options: BrowserLoadOptions): Promise<BrowserLoadResult> {
+  const { topology, lifetimeMs, browser } = options
+  const bundled = await bundlePage()
+  const settings = { ...SETTINGS, lifetimeMs }
+  const origin = await startSlowOrigin({ settings, ...LATE, pageFolder: bundled.folder })
+  let way: RunningWay | undefined
+  try {
+    way = await topology.start(origin.url)
+    return await new BrowserLoad(options, origin, way).run()
+  } finally {
+    await Promise.all(browser.contexts().map(context => context.close()))
+    await Promise.all(way?.caches.map(cache => cache.stop()) ?? [])
+    await origin.stop()
+    bundled.remove()
+  }
+}
+
+class BrowserLoad {
+  readonly #options: BrowserLoadOptions
+  readonly #origin: SlowOrigin
+  readonly #way: RunningWay
+  readonly #history = new RecordedHistory()
+  readonly #purger: CarelessPurger
+  #isOver = false
+
+  constructor(options: BrowserLoadOptions, origin: SlowOrigin, way: RunningWay) {
+    this.#options = options
+    this.#origin = origin
+    this.#way = way
+    this.#purger = new CarelessPurger(way.caches, options.random.fork('purges'))
+  }
+
+  async run(): Promise<BrowserLoadResult> {
+    const beganMs = performance.now()
+    await fill(this.#writer('fill'))
+    const readsBefore = this.#origin.dataReads
+    const tabs = await this.#openAll()
+    const isOver = () => this.#isOver
+    const others = Promise.all([
+      ...Array.from({ length: WRITERS }, (_, i) => writeDirectly(this.#writer(`writer ${i}`), isOver)),
+      ...(this.#way.caches.length === 0 ? [] : [this.#purger.run(PURGE_PAUSE_MS, isOver)]),
+    ])
+    try {
+      await this.#follow(tabs)
+    } finally {
+      this.#isOver = true
+      await others
+    }
+    await this.#options.onEnd?.(tabs[0]!.page)
+    const counts = await Promise.all(tabs.map(({ load }) => load.evaluate(page => page.counts())))
+    // It tells every few milliseconds.
+    await delay(ROUND_MS)
+    return this.#result(tabs, counts, this.#origin.dataReads - readsBefore, performance.now() - beganMs)
+  }
+
+  async #openAll(): Promise<readonly Tab[]> {
+    const { proxy } = this.#way
+    const tabs: Tab[] = []
+    for (const tabsOfBrowser of BROWSERS) {
+      const context = await this.#options.browser.newContext({
+        viewport: VIEWPORT,
+        // Left alone, Chromium asks no proxy for what this machine has itself.
+        ...(proxy === undefined ? {} : { proxy: { server: proxy, bypass: '<-loopback>' } }),
+      })
+      for (const refreshes of tabsOfBrowser) tabs.push(await this.#open(context, tabs.length, refreshes))
+    }
+    return tabs
+  }
+
+  async #open(context: BrowserContext, i: number, refreshes: PageSettings['refreshes']): Promise<Tab> {
+    const { topology, random } = this.#options
+    const page = await context.newPage()
+    await page.goto(this.#way.url)
+    await page.waitForFunction(name => name in globalThis, LOAD_PAGE)
+    const load = await page.evaluateHandle(
+      name => (globalThis as unknown as Record<string, LoadPage>)[name]!,
+      LOAD_PAGE,
+    )
+    const clock = await compareClocks(() => load.evaluate(own => own.now()))
+    const settings: PageSettings = {
+      seed: random.fork(`tab ${i}`).uint32(),
+      refreshes,
+      way: topology.way,
+      firstNumber: (i + 1) * 1_000_000,
+    }
+    const kinds = await load.evaluate((own, given) => own.start(given), settings)
+    const onUrl = (url: string) => this.#purger.note(url)
+    const judge = new PageJudge({ history: this.#history, clock, kinds, onUrl })
+    return { page, load, judge }
+  }
+
+  /** Until enough has been read; then until nothing is under way. */
+  async #follow(tabs: readonly Tab[]): Promise<void> {
+    const { reads, onProgress } = this.#options
+    const deadlineMs = performance.now() + reads * READ_MS_MAX
+    const checked = () => total(tabs, ({ judge }) => judge.checkers.session.reads)
+    while (checked() < reads && performance.now() < deadlineMs) {
+      await this.#judge(tabs)
+      onProgress?.(checked())
+      await delay(ROUND_MS)
+    }
+    await Promise.all(tabs.map(({ load }) => load.evaluate(page => page.stop())))
+    await this.#judge(tabs)
+  }
+
+  async #judge(tabs: readonly Tab[]): Promise<void> {
+    const untilMs = performance.now()
+    await Promise.all(tabs.map(async ({ load, judge }) => judge.add(await load.evaluate(page => page.take()))))
+    await Promise.all(
+      tabs.map(({ load, judge }) => {
+        judge.judge(untilMs)
+        return load.evaluate((page, verdicts) => page.showVerdicts(verdicts), judge.verdicts)
+      }),
+    )
+  }
+
+  #writer(name: string) {
+    const { random } = this.#options
+    return { url: this.#origin.url, history: this.#history, random: random.fork(name), pauseMs: WRITE_PAUSE_MS }
+  }
+
+  #result(
+    tabs: readonly Tab[],
+    counts: readonly PageCounts[],
+    serverRequestsCounted: number,
+    durationMs: number,
+  ): BrowserLoadResult {
+    const sessions = tabs.map(({ judge }) => judge.checkers.session)
+    const plain = tabs.map(({ judge }) => judge.checkers.plain)
+    return {
+      topology: this.#options.topology.name,
+      hasSharedCaches: this.#way.caches.length > 0,
+      lifetimeMs: this.#options.lifetimeMs,
+      checkedReads: total(sessions, ({ reads }) => reads),
+      violations: total(sessions, ({ violationCount }) => violationCount),
+      traces: sessions.flatMap(({ traces }) => traces),
+      naiveReads: total(plain, ({ reads }) => reads),
+      naiveViolations: total(plain, ({ violationCount }) => violationCount),
+      servedFrom: sumOf(counts.map(({ reads }) => reads.session)),
+      naiveServedFrom: sumOf(counts.map(({ reads }) => reads.plain)),
+      serverRequests: sumOf(counts.map(({ requests }) => requests)).server,
+      serverRequestsCounted,
+      writes: this.#history.writes,
+      purges: this.#purger.purges,
+      failures: tabs.flatMap(({ judge }) => judge.failures),
+      seconds: durationMs / 1000,
+    }
+  }
+}
+
+function sumOf(all: readonly SourceCounts[]): SourceCounts {
+  return {
+    browser: total(all, ({ browser }) => browser),
+    shared: total(all, ({ shared }) => shared),
+    server: total(all, ({ server }) => server),
+  }
+}
+
+function total<Each>(all: readonly Each[], figure: (each: Each) => number): number {
+  return all.reduce((sum, each) => sum + figure(each), 0)
+}

@@ -1,0 +1,44 @@
+import { describe, expect, it } from 'vitest'
+import { createRandom } from '../../harness/random.js'
+import { type Policy, runPolicy } from './run-policy.js'
+import { createWorkload, DAY } from './workload.js'
+
+const workload = createWorkload({ keys: 200, readsPerSecond: 0.2 }, createRandom(7))
+const fixed = (lifetimeMs: number): Policy => ({ kind: 'fixed', lifetimeMs })
+const learnt: Policy = { kind: 'learnt', minMs: 1000, maxMs: DAY }
+
+describe('a policy of lifetimes, run over the workload', () => {
+  it.each([fixed(60_000), fixed(DAY), learnt])(
+    'sorts every read into one kind, and none in a session is stale: %j',
+    policy => {
+      const { reads, hits, stale, inVain, needed, staleForSessions } = runPolicy(workload, policy)
+      const counted = workload.events.filter(({ kind, timeMs }) => kind !== 'write' && timeMs >= workload.countedFromMs)
+      expect(reads).toBe(counted.length)
+      expect(hits + stale + inVain + needed).toBe(reads)
+      expect(staleForSessions).toBe(0)
+    },
+  )
+
+  it('is caught by the sessions if the window does not cover its lifetimes', () => {
+    expect(() => runPolicy(workload, learnt, 60_000)).toThrow(/The session refuses/)
+  })
+
+  it('has fewer outdated copies if it learns, and the same sketch as the longest lifetime for all', () => {
+    const [long, learning] = [runPolicy(workload, fixed(DAY)), runPolicy(workload, learnt)]
+    expect(learning.stale).toBeLessThan(long.stale / 3)
+    expect(learning.sketchBytes).toBe(long.sketchBytes)
+  })
+
+  it('gives the same result twice', () => {
+    expect(runPolicy(workload, learnt)).toEqual(runPolicy(workload, learnt))
+  })
+})
+
+describe('the workload', () => {
+  it('has keys written every few seconds, and most not at all', () => {
+    const writes = new Map<number, number>()
+    for (const { kind, key } of workload.events) if (kind === 'write') writes.set(key, (writes.get(key) ?? 0) + 1)
+    expect(Math.max(...writes.values())).toBeGreaterThan((2 * DAY) / 120_000 / 2)
+    expect(writes.size).toBeLessThan(workload.keys.length / 3)
+  })
+})

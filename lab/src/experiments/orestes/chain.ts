@@ -1,0 +1,233 @@
+/**
+ * The chain of section 4.7: each of 25 clients watches the wall of the one before it, and posts on its own what is new
+ * there. The first posts something every minute. Each looks half an interval later than the one before it, so that a post
+ * that is seen at the first opportunity takes 2.5 s for a hop.
+ *
+ * A hop is counted from acknowledgement to acknowledgement: who is pushed may know of a post before its writer does.
+ *
+ * All times are the thesis's, and pass `speed` times as fast as real ones. What a request really takes is therefore
+ * multiplied as well: 4 ms here stand for 20 ms at speed 5, about the distance from Hamburg to Ireland.
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Fetch, FreshetError, type Version } from '@freshet/client'
+import { RecordedHistory } from '../../coherence-load/recorded-history.js'
+import {
+  BUCKET,
+  type ChainClient,
+  type SeenWall,
+  type Strategy,
+  startChainSite,
+  type Wall,
+} from './chain-strategies.js'
+import { sumOf } from './figures.js'
+
+export const CLIENTS = 25
+const POST_INTERVAL_S = 60
+const LOOK_OFFSET_S = 2.5
+const LIFETIME_S = 120
+/** By then all have looked, and the cache has a copy of every wall. */
+const FIRST_POST_S = 10
+/** If a post has not reached the end by then, it is not going to. */
+const PATIENCE_S = 300
+/** The server's own 20 ms, and beats often enough for who may be a second behind. */
+const EVENT_INTERVAL_S = 0.02
+const HEARTBEAT_S = 0.25
+
+export interface ChainOptions {
+  readonly strategy: Strategy
+  readonly posts: number
+  readonly speed: number
+  readonly onHop: () => void
+}
+
+export interface ChainResult {
+  readonly strategy: Strategy
+  /** In the thesis's seconds. */
+  readonly hopsS: readonly number[]
+  readonly totalsS: readonly number[]
+  readonly transactions: number
+  readonly rollbacks: number
+  /** First reads of a transaction that miss what was acknowledged before it began, or as long before as is allowed. */
+  readonly staleReads: number
+  readonly requestsPerMinute: number
+  /** What a request took in the mean, in the thesis's milliseconds. */
+  readonly requestMs: number
+  /** Posts that have not reached the end. */
+  readonly lost: number
+}
+
+export async function runChain(options: ChainOptions): Promise<ChainResult> {
+  const { strategy, speed } = options
+  const scaled = (seconds: number) => Math.max(1, Math.round((seconds * 1000) / speed))
+  const site = await startChainSite(strategy, {
+    lifetimeMs: scaled(LIFETIME_S),
+    heartbeatMs: scaled(HEARTBEAT_S),
+    eventIntervalMs: scaled(EVENT_INTERVAL_S),
+  })
+  try {
+    return await new Chain(options, site.url, scaled(strategy.stalenessS)).run()
+  } finally {
+    await site.stop()
+  }
+}
+
+class Chain {
+  readonly #options: ChainOptions
+  readonly #url: string
+  readonly #stalenessMs: number
+  readonly #history = new RecordedHistory()
+  /** Of each client: when it was told that it had published a post. */
+  readonly #published: readonly Map<number, number>[] = Array.from({ length: CLIENTS }, () => new Map())
+  readonly #requestMs: number[] = []
+  readonly #found = { transactions: 0, rollbacks: 0, staleReads: 0 }
+  #writes = 0
+  #beganMs = 0
+
+  constructor(options: ChainOptions, url: string, stalenessMs: number) {
+    this.#options = options
+    this.#url = url
+    this.#stalenessMs = stalenessMs
+  }
+
+  async run(): Promise<ChainResult> {
+    const { strategy, posts, speed } = this.#options
+    const connecting = Array.from({ length: CLIENTS }, () => {
+      return strategy.connect(this.#url, this.#timedFetch, this.#stalenessMs)
+    })
+    const clients = await Promise.all(connecting)
+    for (const [i, client] of clients.entries()) await this.#publish(client, i, [])
+    this.#requestMs.length = 0
+    this.#beganMs = performance.now()
+    await Promise.all(clients.map((client, i) => (i === 0 ? this.#post(client) : this.#watch(client, i))))
+    const minutes = ((performance.now() - this.#beganMs) * speed) / 60_000
+    for (const { db } of clients) db.close()
+    const numbers = Array.from({ length: posts }, (_, i) => i)
+    return {
+      strategy,
+      ...this.#found,
+      hopsS: numbers.flatMap(post => this.#hopsS(post)),
+      totalsS: numbers.flatMap(post => this.#betweenS(post, 0, CLIENTS - 1)),
+      requestsPerMinute: this.#requestMs.length / minutes / CLIENTS,
+      requestMs: (sumOf(this.#requestMs) / this.#requestMs.length) * speed,
+      lost: posts - this.#published.at(-1)!.size,
+    }
+  }
+
+  async #post(client: ChainClient): Promise<void> {
+    const posts: number[] = []
+    for (let post = 0; post < this.#options.posts; post++) {
+      await this.#until(FIRST_POST_S + post * POST_INTERVAL_S)
+      posts.push(post)
+      await this.#publish(client, 0, posts)
+    }
+  }
+
+  async #watch(client: ChainClient, i: number): Promise<void> {
+    let known: readonly number[] = []
+    const firstS = (i * LOOK_OFFSET_S) % this.#options.strategy.pollIntervalS
+    for (let lookS = firstS; !this.#isOver(); lookS = this.#nextLookS(lookS)) {
+      await this.#until(lookS)
+      known = await this.#transact(client, i, known)
+    }
+  }
+
+  /** Whoever is late leaves out the looks that it has missed. */
+  #nextLookS(lookS: number): number {
+    const { pollIntervalS } = this.#options.strategy
+    const missed = Math.max(0, Math.floor((this.#nowS() - lookS) / pollIntervalS))
+    return lookS + (missed + 1) * pollIntervalS
+  }
+
+  /** Says what this client has posted by then. */
+  async #transact(client: ChainClient, i: number, known: readonly number[]): Promise<readonly number[]> {
+    const beganMs = performance.now()
+    for (let attempt = 0; ; attempt++) {
+      this.#found.transactions++
+      await client.begin()
+      const seen = await client.read(idOf(i - 1), attempt > 0)
+      if (attempt === 0 && seen.version < this.#dueAt(idOf(i - 1), beganMs)) this.#found.staleReads++
+      const posts = [...known, ...seen.posts.filter(post => !known.includes(post))]
+      const isNew = posts.length > known.length
+      if (!isNew && !this.#options.strategy.validatesAll) return known
+      if (await this.#commit(client, i, isNew ? posts : undefined, seen)) return posts
+      this.#found.rollbacks++
+    }
+  }
+
+  #dueAt(id: string, beganMs: number): Version {
+    return this.#history.dueAt(id, this.#options.strategy.stalenessS === 0 ? beganMs : beganMs - this.#stalenessMs)
+  }
+
+  /** False if what was seen no longer holds. */
+  async #commit(
+    client: ChainClient,
+    i: number,
+    posts: readonly number[] | undefined,
+    seen: SeenWall,
+  ): Promise<boolean> {
+    const reads = [{ bucket: BUCKET, id: idOf(i - 1), version: seen.version }]
+    try {
+      if (posts === undefined) await client.db.commit([], { reads })
+      else await this.#publish(client, i, posts, reads)
+      return true
+    } catch (error) {
+      if (error instanceof FreshetError && error.code === 'COMMIT_CONFLICT') return false
+      throw error
+    }
+  }
+
+  async #publish(
+    { db }: ChainClient,
+    i: number,
+    posts: readonly number[],
+    reads: readonly { bucket: string; id: string; version: number }[] = [],
+  ): Promise<void> {
+    const value: Wall = { number: ++this.#writes, posts }
+    const { position } = await db.commit([{ bucket: BUCKET, id: idOf(i), value }], { reads })
+    const nowMs = performance.now()
+    this.#history.acknowledgePut(idOf(i), position, value.number, nowMs)
+    const published = this.#published[i]!
+    for (const post of posts) {
+      if (published.has(post)) continue
+      published.set(post, nowMs)
+      this.#options.onHop()
+    }
+  }
+
+  #hopsS(post: number): number[] {
+    return Array.from({ length: CLIENTS - 1 }, (_, i) => this.#betweenS(post, i, i + 1)).flat()
+  }
+
+  /** Nothing if it has not got there. */
+  #betweenS(post: number, from: number, to: number): number[] {
+    const [beganMs, endedMs] = [this.#published[from]!.get(post), this.#published[to]!.get(post)]
+    if (beganMs === undefined || endedMs === undefined) return []
+    return [((endedMs - beganMs) * this.#options.speed) / 1000]
+  }
+
+  #isOver(): boolean {
+    const { posts } = this.#options
+    return this.#published.at(-1)!.size === posts || this.#nowS() > posts * POST_INTERVAL_S + PATIENCE_S
+  }
+
+  async #until(timeS: number): Promise<void> {
+    const waitMs = ((timeS - this.#nowS()) * 1000) / this.#options.speed
+    if (waitMs > 0) await delay(waitMs)
+  }
+
+  #nowS(): number {
+    return ((performance.now() - this.#beganMs) * this.#options.speed) / 1000
+  }
+
+  readonly #timedFetch: Fetch = async (url, init) => {
+    const beganMs = performance.now()
+    const response = await fetch(url, init)
+    // A stream of events is no request that anybody waits for.
+    if (!url.includes('/coherence/events')) this.#requestMs.push(performance.now() - beganMs)
+    return response
+  }
+}
+
+function idOf(i: number): string {
+  return `person${i}`
+}

@@ -1,0 +1,83 @@
+/**
+ * A server far away and caches on both sides of the long line: Squid near the clients, Varnish near the server, with the
+ * configurations of `deploy/`. Beside them, the same line straight to the server, for clients that use no cache.
+ *
+ *     clients ── Squid ──── 165 ms there and back ──── Varnish ── server
+ *     clients ───────────── 165 ms there and back ─────────────── server
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import { connect } from '@freshet/client'
+import { type SlowOrigin, startSlowOrigin } from '../../caches/slow-origin.js'
+import { startSquid } from '../../caches/squid.js'
+import { startVarnish } from '../../caches/varnish.js'
+import { RecordedHistory } from '../../coherence-load/recorded-history.js'
+import type { Random } from '../../harness/random.js'
+import { startLink } from '../../network/link.js'
+import { profileIds, profileOf } from './social-network.js'
+
+export const ROUND_TRIP_MS = 165
+export const BUCKET = 'orestes/people'
+
+export interface FarSite {
+  readonly ids: readonly string[]
+  readonly history: RecordedHistory
+  readonly origin: SlowOrigin
+  /** Where clients ask the cache near them. */
+  readonly nearUrl: string
+  /** Where clients ask the server itself, over the long line. */
+  readonly farUrl: string
+  stop(): Promise<void>
+}
+
+/** Nothing expires during the experiment; what was changed in it stays in the window. */
+const LIFETIME_MS = 1_800_000
+/** While the objects are put in, copies would live so short that their creation has soon left the window. */
+const FILL = { lifetimeMs: 0, responseMsMax: 1000, slackMs: 500, slotMs: 200 }
+const FILL_AGED_MS = 4000
+const PARTS_MAX = 500
+/** A pushed sketch stays fresh enough over the long line. */
+const HEARTBEAT_MS = 200
+
+export async function startFarSite(objects: number, random: Random): Promise<FarSite> {
+  const stops: (() => Promise<void>)[] = []
+  const stop = async () => {
+    for (const each of stops.splice(0).reverse()) await each()
+  }
+  try {
+    const settings = { ...FILL, heartbeatMs: HEARTBEAT_MS }
+    const origin = await startSlowOrigin({ settings, lateShare: 0, lateMs: 0 })
+    stops.push(() => origin.stop())
+    const varnish = await startVarnish({ origin: origin.url })
+    stops.push(() => varnish.stop())
+    const line = { delayMs: ROUND_TRIP_MS / 2 }
+    const toCache = await startLink({ target: varnish.url, ...line })
+    stops.push(() => toCache.stop())
+    const toServer = await startLink({ target: origin.url, ...line })
+    stops.push(() => toServer.stop())
+    const squid = await startSquid({ origin: toCache.url })
+    stops.push(() => squid.stop())
+    const ids = profileIds(objects)
+    const history = new RecordedHistory()
+    await fill(origin.url, ids, history, random)
+    return { ids, history, origin, nearUrl: squid.url, farUrl: toServer.url, stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+/** The objects are old when the experiment begins: nobody's sketch knows of their creation. */
+async function fill(url: string, ids: readonly string[], history: RecordedHistory, random: Random): Promise<void> {
+  const db = await connect(url)
+  for (let at = 0; at < ids.length; at += PARTS_MAX) {
+    const part = ids.slice(at, at + PARTS_MAX)
+    const number = -1 - at
+    const { position } = await db.commit(
+      part.map(id => ({ bucket: BUCKET, id, value: profileOf(id, number, ids, random) })),
+    )
+    for (const id of part) history.acknowledgePut(id, position, number, performance.now())
+  }
+  await delay(FILL_AGED_MS)
+  await db.bucket(BUCKET).configure({ lifetimeMs: LIFETIME_MS })
+  db.close()
+}

@@ -1,0 +1,102 @@
+import { connect, type Database, type Fetch } from '@freshet/client'
+import { createFreshetServer, type FreshetServer } from '@freshet/server'
+import { createMemoryStore } from '@freshet/stores/memory'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { RecordedHistory } from '../../coherence-load/recorded-history.js'
+import { OptimisticTransaction } from './optimistic-transaction.js'
+
+const BUCKET = 'orestes/games'
+
+interface Game {
+  readonly number: number
+}
+
+let server: FreshetServer
+let db: Database
+let cached: Database
+let history: RecordedHistory
+
+/** A cache that keeps whatever it has seen for ever. */
+function createHoarder(): Fetch {
+  const kept = new Map<string, { readonly text: string; readonly status: number; readonly headers: Headers }>()
+  return async (url, init) => {
+    if ((init.method ?? 'GET') !== 'GET' || !url.includes('/db/')) return fetch(url, init)
+    const copy = kept.get(url)
+    if (copy) return new Response(copy.text, copy)
+    const answer = await fetch(url, init)
+    const { status, headers } = answer
+    const text = await answer.text()
+    kept.set(url, { text, status, headers })
+    return new Response(text, { status, headers })
+  }
+}
+
+beforeEach(async () => {
+  server = createFreshetServer({ store: createMemoryStore() })
+  const { url } = await server.listen({ port: 0 })
+  db = await connect(url, { memoryBytesMax: 0 })
+  cached = await connect(url, { memoryBytesMax: 0, fetch: createHoarder() })
+  history = new RecordedHistory()
+})
+
+afterEach(async () => {
+  db.close()
+  cached.close()
+  await server.close({ graceMs: 0 })
+})
+
+function begin(through: Database): OptimisticTransaction<Game> {
+  return new OptimisticTransaction<Game>({
+    db: through,
+    bucket: BUCKET,
+    read: 'any',
+    history,
+    beganMs: performance.now(),
+  })
+}
+
+/** Reads it, writes it. */
+async function write(number: number, id: string): Promise<void> {
+  const transaction = begin(db)
+  await transaction.read(id)
+  transaction.write(id, { number })
+  expect(await transaction.commit()).toBe('committed')
+}
+
+describe('a transaction', () => {
+  test('commits what was read as it still is, also if it was not there', async () => {
+    await write(1, 'chess')
+    await write(2, 'chess')
+    expect((await db.bucket<Game>(BUCKET).get('chess'))!.number).toBe(2)
+  })
+
+  test('that only reads is checked as well', async () => {
+    await write(1, 'chess')
+    const reader = begin(db)
+    await reader.read('chess')
+    await write(2, 'chess')
+    expect(await reader.commit()).toBe('conflict')
+  })
+
+  test('that a cache has served something outdated aborts from staleness, and changes nothing', async () => {
+    await write(1, 'chess')
+    await begin(cached).read('chess')
+    await write(2, 'chess')
+    const late = begin(cached)
+    await late.read('chess')
+    late.write('go', { number: 3 })
+    expect(await late.commit()).toBe('stale')
+    expect(late.staleReads).toBe(1)
+    expect(await db.bucket<Game>(BUCKET).get('go')).toBeUndefined()
+  })
+
+  test('that was overtaken aborts from a true conflict, also if the cache is in the way', async () => {
+    await write(1, 'chess')
+    const overtaken = begin(cached)
+    await overtaken.read('chess')
+    await write(2, 'chess')
+    overtaken.write('chess', { number: 3 })
+    expect(await overtaken.commit()).toBe('conflict')
+    expect(overtaken.staleReads).toBe(0)
+  })
+})
