@@ -9,16 +9,23 @@ export interface VarnishOptions {
   readonly origin: string
   /** What a VCL would say beside its backend; the shipped one if undefined. */
   readonly rules?: string
+  /** At its start; default 20. Each stream of events takes one. */
+  readonly threads?: number
 }
 
-export function startVarnish({ origin, rules }: VarnishOptions): Promise<RunningCache> {
+export function startVarnish({ origin, rules, threads = 20 }: VarnishOptions): Promise<RunningCache> {
   const vcl = rules === undefined ? shippedVcl(origin) : bareVcl(origin, rules)
   return startCache({
     kind: 'varnish',
     secret: SECRET,
     prepare: (folder, port) => {
       writeFileSync(join(folder, 'freshet.vcl'), vcl)
-      const parameters = ['thread_pools=1', 'thread_pool_min=20', 'thread_pool_max=500']
+      const parameters = [
+        'thread_pools=1',
+        `thread_pool_min=${threads}`,
+        'thread_pool_max=2000',
+        'thread_queue_limit=1000',
+      ]
       return {
         program: 'varnishd',
         args: [

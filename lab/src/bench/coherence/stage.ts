@@ -48,7 +48,7 @@ export async function startStage({ objects, seed }: { objects: number; seed: num
     const far = { target: origin.url, delayMs: FAR_MS / 2, seed }
     const toCache = ending(await startRemoteLink(far))
     const direct = ending(await startRemoteLink(far))
-    const varnish = ending(await startVarnish({ origin: toCache.url }))
+    const varnish = ending(await startVarnish({ origin: toCache.url, threads: 300 }))
     const startNearLink = async () =>
       ending(await startRemoteLink({ target: varnish.url, delayMs: NEAR_MS / 2, seed: seed + 1 }))
     const near = await startNearLink()

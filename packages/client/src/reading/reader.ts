@@ -52,6 +52,9 @@ export interface ReaderOptions {
 /** Ever further past the caches. */
 const WAYS = ['default', 'reload', 'no-store'] as const
 
+/** So many are fetched ahead at once, for each event: all readers of a cache do so when the same object changes. */
+const AHEAD_AT_ONCE_MAX = 2
+
 export class Reader {
   readonly #options: ReaderOptions
   readonly #session: TrackedSession
@@ -103,8 +106,13 @@ export class Reader {
    * until then, the copy that is known goes on serving. Never fails.
    */
   async readAhead(changedAt: (path: Path) => Position | undefined): Promise<void> {
-    const changed = this.#recent.changed(changedAt, this.#options.clock())
-    await Promise.all(changed.map(({ request, at }) => this.#fetchAhead(request, at).catch(() => {})))
+    const waiting = [...this.#recent.changed(changedAt, this.#options.clock())]
+    const work = async () => {
+      for (let next = waiting.shift(); next; next = waiting.shift()) {
+        await this.#fetchAhead(next.request, next.at).catch(() => {})
+      }
+    }
+    await Promise.all(Array.from({ length: AHEAD_AT_ONCE_MAX }, work))
   }
 
   /** Takes note that an object was shown in this version, or absent at this position, as part of a list. */
