@@ -81,6 +81,27 @@ test('what is read all the time and changes is fetched before a read asks for it
   expect(fromMemory).toBeGreaterThanOrEqual(5)
 })
 
+test('what was fetched ahead and shown is not denied by a list that was not', async () => {
+  const writer = await connect(server.url)
+  open.push(writer)
+  await writer.bucket<{ n: number }>('shop/items').put('hot', { n: 0 })
+  const slowLists: ConnectOptions['fetch'] = async (url, init) => {
+    // Those that are fetched ahead come later than the change is held back for.
+    if (url.includes('shop/items?') && url.includes('at=')) await new Promise(resolve => setTimeout(resolve, 600))
+    return fetch(url, init)
+  }
+  const db = await connect(server.url, { refresh: 'push', staleness: 2000, fetch: slowLists! })
+  open.push(db)
+  const hot = db.bucket<{ n: number }>('shop/items')
+  await hot.get('hot', { read: 'current' })
+  await hot.page()
+  for (let n = 1; n <= 5; n++) {
+    await writer.bucket<{ n: number }>('shop/items').put('hot', { n })
+    await vi.waitUntil(async () => (await hot.get('hot'))!.n === n, { timeout: 5000, interval: 2 })
+    expect((await hot.page()).items).toEqual([{ n }])
+  }
+})
+
 test('a session survives a restart of the server, and hears of what was written after it', async () => {
   const { db } = await connectWatched()
   await write()

@@ -12,7 +12,7 @@ import { startSquid } from '../../caches/squid.js'
 import { startVarnish } from '../../caches/varnish.js'
 import { RecordedHistory } from '../../coherence-load/recorded-history.js'
 import type { Random } from '../../harness/random.js'
-import { startLink } from '../../network/link.js'
+import { startRemoteLink } from '../../network/remote-link.js'
 import { profileIds, profileOf } from './social-network.js'
 
 export const ROUND_TRIP_MS = 165
@@ -32,11 +32,9 @@ export interface FarSite {
 /** Nothing expires during the experiment; what was changed in it stays in the window. */
 const LIFETIME_MS = 1_800_000
 /** While the objects are put in, copies would live so short that their creation has soon left the window. */
-const FILL = { lifetimeMs: 0, responseMsMax: 1000, slackMs: 500, slotMs: 200 }
-const FILL_AGED_MS = 4000
+const FILL = { lifetimeMs: 0, responseMsMax: 1000, slackMs: 500 }
+const FILL_AGED_MS = 6000
 const PARTS_MAX = 500
-/** A pushed sketch stays fresh enough over the long line. */
-const HEARTBEAT_MS = 200
 
 export async function startFarSite(objects: number, random: Random): Promise<FarSite> {
   const stops: (() => Promise<void>)[] = []
@@ -44,15 +42,14 @@ export async function startFarSite(objects: number, random: Random): Promise<Far
     for (const each of stops.splice(0).reverse()) await each()
   }
   try {
-    const settings = { ...FILL, heartbeatMs: HEARTBEAT_MS }
-    const origin = await startSlowOrigin({ settings, lateShare: 0, lateMs: 0 })
+    const origin = await startSlowOrigin({ settings: FILL, lateShare: 0, lateMs: 0 })
     stops.push(() => origin.stop())
     const varnish = await startVarnish({ origin: origin.url })
     stops.push(() => varnish.stop())
     const line = { delayMs: ROUND_TRIP_MS / 2 }
-    const toCache = await startLink({ target: varnish.url, ...line })
+    const toCache = await startRemoteLink({ target: varnish.url, ...line })
     stops.push(() => toCache.stop())
-    const toServer = await startLink({ target: origin.url, ...line })
+    const toServer = await startRemoteLink({ target: origin.url, ...line })
     stops.push(() => toServer.stop())
     const squid = await startSquid({ origin: toCache.url })
     stops.push(() => squid.stop())

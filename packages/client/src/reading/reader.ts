@@ -173,9 +173,13 @@ export class Reader {
       const answer = await this.#ask(request, target, WAYS[way]!, signal)
       // The server has got another store meanwhile: who knows which of them this is of.
       if (log !== this.#session.core.log) continue
-      if (!this.#accepts(request, at, mode, answer)) way++
+      if (!this.#accepts(request, at, mode, answer)) {
+        // Unless more is asked for by now than when this left, some cache is to blame: ask further past them.
+        if ((this.#positionFor(request, mode, WAYS[way]!) ?? 0) <= (at ?? 0)) way++
+        continue
+      }
       // Somebody was shown a later state meanwhile: ask again in the same way, for that one.
-      else if (mode === 'any' || this.#includes(answer, at, this.#shown(request))) {
+      if (mode === 'any' || this.#includes(answer, at, this.#shown(request))) {
         return this.#finish(request, mode, beganAtMs, { answer, at, target })
       }
     }
@@ -246,7 +250,11 @@ export class Reader {
   #keptCopy(request: ReadRequest, mode: ReadMode, nowMs: number): ReadResult | undefined {
     const copy = this.#options.memory?.get(request.name)
     if (copy === undefined || copy.freshUntilMs <= nowMs || !this.#isCurrent(request, copy, mode)) return undefined
-    const { version } = copy
+    const { version, position } = copy
+    // It was fetched ahead of the session, and is shown for the first time.
+    if (request.hasVersion && (version ?? position) > this.#session.core.position) {
+      this.#session.accepts(request.path, undefined, 'any', { version, position })
+    }
     return this.#tell(request, mode, nowMs, copy, { from: 'memory', ageS: undefined, at: undefined, version })
   }
 
