@@ -129,21 +129,23 @@ for (const { kind, start } of KINDS) {
     })
 
     // nginx is not purged but filled by us, one after another, so there is no such race with it.
-    test.skipIf(kind === 'nginx')('serves a change although an older answer was on its way at its purge', async () => {
-      const scene = await createScene(start, { kind })
-      await put(scene, 1)
-      scene.proxy.holds = true
-      const older = read(scene, GREEN)
-      await expect.poll(() => scene.proxy.held, { timeout: SOON_MS, interval: 5 }).toBe(1)
-      scene.proxy.holds = false
-      await put(scene, 2)
-      await expect.poll(() => lagOf(scene), { timeout: SOON_MS, interval: 5 }).toBe(0)
-      scene.proxy.release()
-      expect(await older).toBe('200 {"price":1}')
-      // The first purge came before the older answer did, which was kept.
-      if (kind === 'varnish') expect(await read(scene, GREEN)).toBe('200 {"price":1}')
-      await readSoon(scene, GREEN, '200 {"price":2}')
-    })
+    if (kind !== 'nginx') {
+      test('serves a change although an older answer was on its way at its purge', async () => {
+        const scene = await createScene(start, { kind })
+        await put(scene, 1)
+        scene.proxy.holds = true
+        const older = read(scene, GREEN)
+        await expect.poll(() => scene.proxy.held, { timeout: SOON_MS, interval: 5 }).toBe(1)
+        scene.proxy.holds = false
+        await put(scene, 2)
+        await expect.poll(() => lagOf(scene), { timeout: SOON_MS, interval: 5 }).toBe(0)
+        scene.proxy.release()
+        expect(await older).toBe('200 {"price":1}')
+        // The first purge came before the older answer did, which was kept.
+        if (kind === 'varnish') expect(await read(scene, GREEN)).toBe('200 {"price":1}')
+        await readSoon(scene, GREEN, '200 {"price":2}')
+      })
+    }
 
     test(kind === 'nginx' ? 'keeps a deleted object until it expires' : 'drops a deleted object', async () => {
       const scene = await createScene(start, { kind })
