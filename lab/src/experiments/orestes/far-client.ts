@@ -86,8 +86,7 @@ async function writeSome(
 ): Promise<void> {
   const number = nextNumber++
   const parts = [...ids].map(id => ({ bucket: BUCKET, id, value: profileOf(id, number, site.ids, random) }))
-  // Varnish drops idle connections after 5 s, and over the long line Squid may learn of it too late: it then sends a GET
-  // again by itself, but answers a POST with 502.
+  // Once in a long run a cache has answered 502. Nothing is lost if this is written twice.
   const { position } = await db.commit(parts, { mayRepeat: true })
   for (const id of ids) {
     site.history.acknowledgePut(id, position, number, performance.now())

