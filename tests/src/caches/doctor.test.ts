@@ -73,15 +73,14 @@ const SHIPPED: readonly Shipped[] = [
     name: 'Squid',
     kind: 'squid',
     start: (origin: string) => startSquid({ origin }),
-    // It drops the copy of what is asked for with a method that it does not know.
-    otherwise: { 'purge-closed': 'harmless' },
+    otherwise: {},
     races: ['harmless', undefined],
   },
   {
     name: 'Squid, collapsed forwarding',
     kind: 'squid',
     start: (origin: string) => startSquid({ origin, isCollapsing: true }),
-    otherwise: { collapsing: 'harmless', 'purge-closed': 'harmless' },
+    otherwise: { collapsing: 'harmless' },
     races: ['harmless', undefined],
   },
   {
