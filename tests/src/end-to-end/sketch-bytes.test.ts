@@ -127,7 +127,6 @@ test('pushed, every write is known for less than 8 KB a minute, headers and all'
   // A head a minute comes with it, of 220 bytes; on a machine that stalls for a second, one for each time it does.
   expect(cost.eventBytesPerMinute + 220).toBeLessThan(8000)
   expect(cost.eventBytesPerMinute).toBeGreaterThan(3000)
-  expect(cost.medianMs).toBeLessThan(150)
 })
 
 test('asked for every second, the bodies are less than 5 KB a minute, and the headers small', async () => {
