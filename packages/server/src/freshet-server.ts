@@ -7,7 +7,7 @@ import type { Store } from '@freshet/core/store'
 import { answerBroken, refuseTunnel } from './http/broken-requests.js'
 import { Exchange } from './http/exchange.js'
 import { isPromise } from './http/maybe-promise.js'
-import { recognisePlainRead } from './http/plain-read.js'
+import { leaveBodyAlone, recognisePlainRead } from './http/plain-read.js'
 import { keepTicksQuick } from './http/quick-ticks.js'
 import { type CacheConfig, readCaches } from './invalidation/cache-config.js'
 import type { PageFiles } from './operations/demo-page.js'
@@ -124,6 +124,7 @@ class HttpServer implements FreshetServer {
     if (plain === undefined) {
       this.#route(new Exchange(request, response, startedMs))
     } else {
+      leaveBodyAlone(request)
       const { key, at, ifNoneMatch } = plain
       this.#parts.reader.read({ request, response, startedMs, key, at, ifMatch: undefined, ifNoneMatch })
     }

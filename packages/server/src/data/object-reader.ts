@@ -223,24 +223,30 @@ export class ObjectReader {
   }
 
   #sendWhole(read: ObjectRead, status: 200 | 304, head: string, body: string): void {
-    this.#deliver(read, status, response => this.#whole.send(response, status, head, body))
+    const tookMs = performance.now() - read.startedMs
+    if (!this.#canStillSend(read, tookMs)) return
+    this.#whole.send(read.response, status, head, body)
+    this.#sent(read, status, tookMs)
   }
 
   #send(read: ObjectRead, status: 200 | 304, headers: string[], body?: Uint8Array): void {
+    const tookMs = performance.now() - read.startedMs
+    if (!this.#canStillSend(read, tookMs)) return
     if (this.#options.replies.isStopping) headers.push('Connection', 'close')
-    this.#deliver(read, status, response => response.writeHead(status, headers).end(body))
+    read.response.writeHead(status, headers).end(body)
+    this.#sent(read, status, tookMs)
   }
 
-  #deliver(read: ObjectRead, status: 200 | 304, send: (response: ServerResponse) => void): void {
-    const { response, startedMs } = read
-    if (response.destroyed) return
-    const tookMs = performance.now() - startedMs
-    if (tookMs > this.#options.settings.responseMsMax) {
-      response.destroy()
-      return
-    }
-    send(response)
-    if (!response.writableFinished) this.#options.deadlines.watch(response, startedMs)
+  /** An answer that comes too late is not sent at all. */
+  #canStillSend({ response }: ObjectRead, tookMs: number): boolean {
+    if (response.destroyed) return false
+    if (tookMs <= this.#options.settings.responseMsMax) return true
+    response.destroy()
+    return false
+  }
+
+  #sent(read: ObjectRead, status: 200 | 304, tookMs: number): void {
+    this.#options.deadlines.watch(read.response, read.startedMs)
     this.#record(read, status, tookMs)
   }
 

@@ -16,14 +16,13 @@ export interface PlainRead {
 
 /** Nothing in it is encoded, so it is canonical. */
 const URL_OF_PLAIN_READ =
-  /^\/db\/[a-z0-9][a-z0-9_-]{0,62}\/[a-z0-9][a-z0-9_-]{0,62}\/[A-Za-z0-9_~-][A-Za-z0-9._~-]{0,199}(?:\?at=(0|[1-9][0-9]{0,14}))?$/
+  /^\/db\/[a-z0-9][a-z0-9_-]{0,62}\/[a-z0-9][a-z0-9_-]{0,62}\/[A-Za-z0-9_~-][A-Za-z0-9._~-]{0,199}(?:\?at=(?:0|[1-9][0-9]{0,14}))?$/
 const PATH_START = '/db/'.length
 const QUERY_START = '?at='.length
 
 export function recognisePlainRead({ method, url = '', rawHeaders }: IncomingMessage): PlainRead | undefined {
   if (method !== 'GET') return undefined
-  const match = URL_OF_PLAIN_READ.exec(url)
-  if (match === null) return undefined
+  if (!URL_OF_PLAIN_READ.test(url)) return undefined
   let hosts = 0
   let ifNoneMatch: string | undefined
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -38,9 +37,21 @@ export function recognisePlainRead({ method, url = '', rawHeaders }: IncomingMes
     }
   }
   if (hosts !== 1) return undefined
-  const at = match[1]
-  const key = at === undefined ? url.slice(PATH_START) : url.slice(PATH_START, -(at.length + QUERY_START))
-  return { key, at: at === undefined ? 0 : Number(at), ifNoneMatch }
+  const query = url.indexOf('?', PATH_START)
+  return {
+    key: query < 0 ? url.slice(PATH_START) : url.slice(PATH_START, query),
+    at: query < 0 ? 0 : Number(url.slice(query + QUERY_START)),
+    ifNoneMatch,
+  }
+}
+
+/**
+ * Node opens, drains and closes a stream even for the body that a plain read does not have: three turns of its queue, a
+ * tenth of the request. This says that it is drained. The field is not documented; where it is missing, Node drains.
+ */
+export function leaveBodyAlone(request: IncomingMessage): void {
+  const stream = request as unknown as { _dumped?: boolean }
+  if (stream._dumped === false) stream._dumped = true
 }
 
 /** Told apart by their length first, since most names differ in that. */

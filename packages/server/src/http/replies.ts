@@ -45,7 +45,7 @@ export class Replies {
     if (exchange.hasBody && !exchange.request.complete) linger(exchange, answer.body)
     else if (answer.body === undefined) response.end()
     else response.end(answer.body)
-    if (answer.isCacheable && !response.writableFinished) this.#deadlines.watch(response, startedMs)
+    if (answer.isCacheable) this.#deadlines.watch(response, startedMs)
     this.record(exchange, answer.status)
   }
 

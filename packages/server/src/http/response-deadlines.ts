@@ -22,7 +22,7 @@ export class ResponseDeadlines {
 
   /** `startedMs`: when it was asked for, by `performance.now()`. */
   watch(response: ServerResponse, startedMs: number): void {
-    if (this.#startedMs.has(response)) return
+    if (hasLeft(response) || this.#startedMs.has(response)) return
     this.#startedMs.set(response, startedMs)
     response.once('close', () => this.#startedMs.delete(response))
     this.#timer ??= setInterval(() => this.#sweep(), Math.min(1000, Math.ceil(this.#limitMs / 4))).unref()
@@ -44,4 +44,9 @@ export class ResponseDeadlines {
     clearInterval(this.#timer)
     this.#timer = undefined
   }
+}
+
+/** Whether the system has taken all of it, as it nearly always does at once. */
+function hasLeft({ writableEnded, socket }: ServerResponse): boolean {
+  return writableEnded && socket !== null && socket.writableLength === 0
 }
