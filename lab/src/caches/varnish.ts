@@ -30,7 +30,7 @@ export function startVarnish({ origin, rules, threads = 20 }: VarnishOptions): P
         program: 'varnishd',
         args: [
           ...['-F', '-j', 'none', '-f', join(folder, 'freshet.vcl'), '-a', `127.0.0.1:${port}`, '-T', 'none'],
-          ...['-n', join(folder, 'work'), '-s', 'malloc,64m', ...parameters.flatMap(each => ['-p', each])],
+          ...['-n', join(folder, 'work'), '-s', 'malloc,256m', ...parameters.flatMap(each => ['-p', each])],
         ],
       }
     },

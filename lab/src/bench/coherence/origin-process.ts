@@ -19,6 +19,8 @@ export interface OriginSettings {
 export type OriginMessage = { readonly url: string } | { readonly dataReads: number }
 
 const WRITES_PER_COMMIT = 1000
+/** People who are told of every change need not fear old copies. */
+const LIFETIME_MS = 3_600_000
 
 const { path, objects } = JSON.parse(process.argv[2]!) as OriginSettings
 const store = await openEmbeddedStore({ path, durability: 'relaxed' })
@@ -39,19 +41,24 @@ process.once('disconnect', () => process.exit())
 async function fill(): Promise<void> {
   const filler = createFreshetServer({ store })
   const { url } = await filler.listen({ port: 0 })
+  await send(`${url}/db/${BUCKET}`, 'PUT', { kind: 'object', lifetimeMs: LIFETIME_MS })
   for (let first = 0; first < objects; first += WRITES_PER_COMMIT) {
     const count = Math.min(WRITES_PER_COMMIT, objects - first)
     const writes = Array.from({ length: count }, (_, i) => ({
       path: `/db/${BUCKET}/${idOf(first + i)}`,
       value: socialObject(first + i, 0),
     }))
-    const headers = { 'Content-Type': 'application/json' }
-    const response = await fetch(`${url}/commit`, { method: 'POST', headers, body: JSON.stringify({ writes }) })
-    if (!response.ok) throw new Error(`The objects were not written: ${await response.text()}`)
-    await response.arrayBuffer()
+    await send(`${url}/commit`, 'POST', { writes })
   }
   await filler.close({ graceMs: 0 })
   await store.trim(await store.position())
+}
+
+async function send(url: string, method: string, body: object): Promise<void> {
+  const headers = { 'Content-Type': 'application/json' }
+  const response = await fetch(url, { method, headers, body: JSON.stringify(body) })
+  if (!response.ok) throw new Error(`The objects were not written: ${await response.text()}`)
+  await response.arrayBuffer()
 }
 
 function tell(message: OriginMessage): void {

@@ -8,7 +8,14 @@ function run(readMs: number, writeMs: number, more: Partial<MeasuredRun> = {}): 
   const times = { readMs: visits * 10 * readMs, writeMs: visits * writeMs }
   return {
     ...{ clients: 10, reads: 10 * visits * 10, writes: 10 * visits, ...times },
-    ...{ totalMs: times.readMs + times.writeMs, waited: 100, remembered: 200, originReads: 210, ...more },
+    ...{
+      totalMs: times.readMs + times.writeMs,
+      waited: 100,
+      remembered: 200,
+      originReads: 210,
+      processorShare: 0.2,
+      ...more,
+    },
   }
 }
 

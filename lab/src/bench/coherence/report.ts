@@ -98,6 +98,7 @@ function caseSummary(each: Measured) {
       waitedShare: rounded(run.waited / run.reads),
       rememberedShare: rounded(run.remembered / run.reads),
       originFetchesPerWrite: rounded(run.originReads / run.writes),
+      processorShare: rounded(run.processorShare),
     })),
   }
 }
@@ -114,12 +115,13 @@ function runsTable(measured: readonly Measured[]): Table {
           formatPercent(cached.remembered / cached.reads),
         ],
         ...[formatPercent(cached.waited / cached.reads), rounded(cached.originReads / cached.writes)],
+        formatPercent(cached.processorShare),
       ]
     }),
   )
   const columns = [
     ...['objects', 'asked for', 'run', 'reads, times as fast', 'all, times as fast', 'read / ms', 'write / ms'],
-    ...['direct read / ms', 'from memory', 'waited for the server', 'fetches per write'],
+    ...['direct read / ms', 'from memory', 'waited for the server', 'fetches per write', "clients' processor"],
   ]
   return { title: `Server ${FAR_MS} ms away, shared cache ${NEAR_MS} ms`, columns, rows }
 }

@@ -27,6 +27,8 @@ export interface Stage {
   readonly originUrl: string
   readonly directUrl: string
   readonly cachedUrl: string
+  /** The cache itself, no distance away. */
+  readonly cacheUrl: string
   /** How many objects the server has been asked for so far. */
   originReads(): Promise<number>
   /** Another line to the cache, as long as the first, for somebody whose bytes are to be counted. */
@@ -56,6 +58,7 @@ export async function startStage({ objects, seed }: { objects: number; seed: num
       originUrl: origin.url,
       directUrl: direct.url,
       cachedUrl: near.url,
+      cacheUrl: varnish.url,
       originReads: origin.dataReads,
       startNearLink,
       stop,

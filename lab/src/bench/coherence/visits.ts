@@ -1,7 +1,12 @@
 /**
  * Clients that navigate: each reads one object after the other, as the thesis's do, changes one of those it has read, and
- * waits until the server has acknowledged that. Every read is checked against all that was acknowledged by then.
+ * waits until the server has acknowledged that; then it looks at what it has got for about a second. Every read is checked
+ * against all that was acknowledged by then.
+ *
+ * Without the pause all clients, which are machines of their own in the world, would wait for the one processor that they
+ * share here, and not for the distance.
  */
+import { setTimeout as delay } from 'node:timers/promises'
 import { connect, type Database, type Stored, versionOf } from '@freshet/client'
 import { ReadChecker, SessionRecord } from '../../coherence-load/read-checker.js'
 import { RecordedHistory } from '../../coherence-load/recorded-history.js'
@@ -11,6 +16,8 @@ import { FAR_MS } from './stage.js'
 
 export const READS_PER_WRITE = 10
 const STALENESS_MS = 1000
+/** Between this and three times this. */
+const PAUSE_MS_MIN = 500
 
 export interface ClientsOptions {
   readonly url: string
@@ -45,6 +52,8 @@ export interface RunTimes {
   readonly waited: number
   /** Reads that the client's own memory answered. */
   readonly remembered: number
+  /** How much of a processor all clients took together; near 1, they waited for that rather than for the distance. */
+  readonly processorShare: number
 }
 
 interface Client {
@@ -78,7 +87,9 @@ export class Clients {
   async run(visits: number): Promise<RunTimes> {
     this.#waited = 0
     this.#remembered = 0
+    const [beganMs, before] = [performance.now(), process.cpuUsage()]
     const times = await Promise.all(this.#clients.map(client => this.#visit(client, visits)))
+    const used = process.cpuUsage(before)
     const count = times.length
     const mean = (of: (time: { readMs: number; writeMs: number }) => number) =>
       times.reduce((sum, time) => sum + of(time), 0) / count
@@ -91,6 +102,7 @@ export class Clients {
       totalMs: mean(({ readMs, writeMs }) => readMs + writeMs),
       waited: this.#waited,
       remembered: this.#remembered,
+      processorShare: (used.user + used.system) / 1000 / (performance.now() - beganMs),
     }
   }
 
@@ -116,6 +128,7 @@ export class Clients {
     let readMs = 0
     let writeMs = 0
     for (let visit = 0; visit < visits; visit++) {
+      await delay(PAUSE_MS_MIN * (1 + 2 * random.float()))
       const beganMs = performance.now()
       const chosen = Array.from({ length: READS_PER_WRITE }, () => this.#options.choose(random))
       for (const index of chosen) await this.#read(client, index)

@@ -10,7 +10,7 @@ import type { ReadMode } from '@freshet/core/coherence'
 import { FreshetError, type Path, type Position, type Version } from '@freshet/protocol'
 import type { Clock } from '../clock/pessimistic-clock.js'
 import { isPassing, type RetryPolicy, retry } from '../http/back-off.js'
-import { Deadline } from '../http/deadline.js'
+import { Deadline, pause } from '../http/deadline.js'
 import { SharedFlights } from '../http/shared-flights.js'
 import type { Request, Transport } from '../http/transport.js'
 import type { BegunOperation, EndedRead, SessionRecorder } from '../recording/session-recorder.js'
@@ -54,6 +54,8 @@ const WAYS = ['default', 'reload', 'no-store'] as const
 
 /** So many are fetched ahead at once, for each event: all readers of a cache do so when the same object changes. */
 const AHEAD_AT_ONCE_MAX = 2
+/** Over so many the time that a fetch ahead takes is averaged. */
+const AHEAD_SMOOTHING = 8
 
 export class Reader {
   readonly #options: ReaderOptions
@@ -61,6 +63,7 @@ export class Reader {
   readonly #flights = new SharedFlights<ReadAnswer>()
   readonly #overlapping = new OverlappingReads()
   readonly #recent = new RecentReads()
+  #aheadMs = 0
   lastReadMs = 0
 
   constructor(options: ReaderOptions) {
@@ -103,16 +106,22 @@ export class Reader {
 
   /**
    * Fetches what was read lately and has changed, before anybody asks for it, and before the session learns that it has:
-   * until then, the copy that is known goes on serving. Never fails.
+   * until then, the copy that is known goes on serving. What is not worth a fetch is given the time of one: others may be
+   * fetching it, and then the cache that they share has it. Never fails.
    */
   async readAhead(changedAt: (path: Path) => Position | undefined): Promise<void> {
-    const waiting = [...this.#recent.changed(changedAt, this.#options.clock())]
+    const { clock, closed } = this.#options
+    const { toFetch, hasOthers } = this.#recent.changed(changedAt, clock())
+    const waiting = [...toFetch]
     const work = async () => {
       for (let next = waiting.shift(); next; next = waiting.shift()) {
         await this.#fetchAhead(next.request, next.at).catch(() => {})
       }
     }
-    await Promise.all(Array.from({ length: AHEAD_AT_ONCE_MAX }, work))
+    await Promise.all([
+      ...Array.from({ length: AHEAD_AT_ONCE_MAX }, work),
+      hasOthers ? pause(this.#aheadMs, closed).catch(() => {}) : undefined,
+    ])
   }
 
   /** Takes note that an object was shown in this version, or absent at this position, as part of a list. */
@@ -224,7 +233,9 @@ export class Reader {
     const { memory, clock, closed } = this.#options
     if ((memory?.positionOf(request.name) ?? 0) >= at) return
     const { log } = this.#session.core
+    const askedAtMs = clock()
     const answer = await this.#ask(request, targetOf(request, at), 'default', closed)
+    this.#aheadMs += (clock() - askedAtMs - this.#aheadMs) / AHEAD_SMOOTHING
     const position = Math.max(answer.version ?? 0, answer.position ?? 0)
     // Else it is of another store, or of a cache that leaves out the query: the next read will find out.
     if (log !== this.#session.core.log || position < at || answer.freshUntilMs <= clock()) return

@@ -5,11 +5,20 @@ import type { ReadRequest } from './read-request.js'
 interface Recent {
   readonly request: ReadRequest
   readonly readAtMs: number
+  /** Whether nobody has read it since it was last fetched ahead. */
+  isAhead: boolean
 }
 
-interface ChangedRead {
+export interface ChangedRead {
   readonly request: ReadRequest
   readonly at: Position
+}
+
+export interface ChangedReads {
+  /** The latest first. */
+  readonly toFetch: readonly ChangedRead[]
+  /** Some have changed that were fetched ahead before, and not read since. */
+  readonly hasOthers: boolean
 }
 
 const COUNT_MAX = 500
@@ -23,7 +32,7 @@ export class RecentReads {
 
   note(request: ReadRequest, readAtMs: number): void {
     this.#reads.delete(request.name)
-    this.#reads.set(request.name, { request, readAtMs })
+    this.#reads.set(request.name, { request, readAtMs, isAhead: false })
     if (this.#reads.size <= COUNT_MAX) return
     for (const oldest of this.#reads.keys()) {
       this.#reads.delete(oldest)
@@ -31,14 +40,25 @@ export class RecentReads {
     }
   }
 
-  /** Those that something in them has changed of, the latest first, with the position of the last change. */
-  changed(changedAt: (path: Path) => Position | undefined, nowMs: number): readonly ChangedRead[] {
-    const found: ChangedRead[] = []
-    for (const { request, readAtMs } of [...this.#reads.values()].reverse()) {
-      if (nowMs - readAtMs > AGE_MS_MAX || found.length >= CHANGED_MAX) break
+  /**
+   * Those that something in them has changed of, with the position of the last change. Each is to be fetched ahead once
+   * until it is read again: what changes more often than it is read would else be fetched more often than without.
+   */
+  changed(changedAt: (path: Path) => Position | undefined, nowMs: number): ChangedReads {
+    const toFetch: ChangedRead[] = []
+    let hasOthers = false
+    for (const recent of [...this.#reads.values()].reverse()) {
+      const { request, readAtMs, isAhead } = recent
+      if (nowMs - readAtMs > AGE_MS_MAX || toFetch.length >= CHANGED_MAX) break
       const at = Math.max(...request.sketchPaths.map(path => changedAt(path) ?? 0))
-      if (at > 0) found.push({ request, at })
+      if (at === 0) continue
+      if (isAhead) {
+        hasOthers = true
+      } else {
+        recent.isAhead = true
+        toFetch.push({ request, at })
+      }
     }
-    return found
+    return { toFetch, hasOthers }
   }
 }
