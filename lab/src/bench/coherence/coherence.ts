@@ -11,6 +11,7 @@
  * and so do all who ask while it is on its way. With one write to ten reads, and clients that never pause, that is one read
  * in ten or more, however good the cache.
  */
+import { readAll } from '../../caches/read-all.js'
 import { requireCaches } from '../../caches/require-caches.js'
 import type { Bench, BenchContext } from '../../harness/bench.js'
 import { createRandom, type Random } from '../../harness/random.js'
@@ -30,8 +31,6 @@ const FULL = {
   directVisits: 2,
   followSeconds: 60,
 } as const
-/** So many objects are asked for at a time by those who were there before. */
-const VISITORS_BEFORE = 200
 const QUICK = { sizes: [300], spreads: ['zipf'], clients: 20, visits: 6, directVisits: 1, followSeconds: 5 } as const
 const MEMORY_BYTES = 16 * 1024 * 1024
 
@@ -70,7 +69,10 @@ async function measureCase(
   const choose = createChoice(spread, objects, random)
   const steps = 2 * RUNS
   let step = 0
-  await visitAll(stage.cacheUrl, objects)
+  await readAll(
+    stage.cacheUrl,
+    Array.from({ length: objects }, (_, i) => `/db/${BUCKET}/${idOf(i)}`),
+  )
   const measureRuns = async (name: string, url: string, memoryBytesMax: number, visits: number) => {
     const journal = new Journal()
     const clients = new Clients({
@@ -94,15 +96,6 @@ async function measureCase(
   } finally {
     await stage.stop()
   }
-}
-
-/** The cache has been there for a while: everything was read once before. */
-async function visitAll(url: string, objects: number): Promise<void> {
-  let next = 0
-  const visit = async () => {
-    while (next < objects) await fetch(`${url}/db/${BUCKET}/${idOf(next++)}`).then(response => response.arrayBuffer())
-  }
-  await Promise.all(Array.from({ length: VISITORS_BEFORE }, visit))
 }
 
 async function follow(

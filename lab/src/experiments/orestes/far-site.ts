@@ -44,7 +44,7 @@ export async function startFarSite(objects: number, random: Random): Promise<Far
   try {
     const origin = await startSlowOrigin({ settings: FILL, lateShare: 0, lateMs: 0 })
     stops.push(() => origin.stop())
-    const varnish = await startVarnish({ origin: origin.url })
+    const varnish = await startVarnish({ origin: origin.url, threads: 300 })
     stops.push(() => varnish.stop())
     const line = { delayMs: ROUND_TRIP_MS / 2 }
     const toCache = await startRemoteLink({ target: varnish.url, ...line })
