@@ -1,8 +1,10 @@
 /** The door of `npm run lab`. */
 import { fileURLToPath } from 'node:url'
 import { experiments } from './experiments.js'
+import { endOnSignals } from './harness/end-on-signals.js'
 import { runLab } from './harness/lab-command.js'
 
+endOnSignals()
 process.exitCode = await runLab(process.argv.slice(2), {
   experiments,
   stdout: process.stdout,
