@@ -35,6 +35,7 @@ export {
   parseBucketName,
   pathOfKey,
 } from './names.js'
+export { createIdMaker, type IdSources } from './new-id.js'
 export {
   type Coding,
   formatEtag,

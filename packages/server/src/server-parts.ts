@@ -1,5 +1,7 @@
 /** The rooms of one server, put together in the order they depend on one another. */
+import { randomBytes } from 'node:crypto'
 import type { Store } from '@freshet/core/store'
+import { createIdMaker } from '@freshet/protocol'
 import { CoherenceRoutes } from './coherence/coherence-routes.js'
 import { EventStreams } from './coherence/event-streams.js'
 import { LogFollower } from './coherence/log-follower.js'
@@ -10,7 +12,6 @@ import { BucketRoutes } from './data/bucket-routes.js'
 import { CommitRoute } from './data/commit-route.js'
 import { HotObjects } from './data/hot-objects.js'
 import { ListReader } from './data/list-reader.js'
-import { createIdMaker } from './data/new-id.js'
 import { ObjectReader } from './data/object-reader.js'
 import { ObjectRoutes } from './data/object-routes.js'
 import { ObjectWriter } from './data/object-writer.js'
@@ -59,7 +60,8 @@ export function createParts({ page, allMetrics, ...rest }: PartsOptions): Server
   const base = createBase(rest)
   const writer = new ObjectWriter(base)
   const reader = new ObjectReader({ ...base, logsRequests: log.level === 'request' })
-  const objects = new ObjectRoutes({ settings, reader, writer, newId: createIdMaker() })
+  const newId = createIdMaker({ nowMs: Date.now, randomBytes })
+  const objects = new ObjectRoutes({ settings, reader, writer, newId })
   const lists = new ListReader(base)
   const gauges = gaugesOf(base)
   const routes: readonly Route[] = [

@@ -13,6 +13,7 @@ import {
   FreshetError,
   keyOfPath,
   type Path,
+  type Position,
   pathOfKey,
 } from '@freshet/protocol'
 import type { BucketParts } from '../buckets/bucket.js'
@@ -48,6 +49,8 @@ export class Transaction {
   readonly #endsAtMs: number
   readonly #state = new TransactionState()
   #isEnded = false
+  /** Where it was committed, once it is: the version of everything it wrote. */
+  position: Position | undefined
 
   constructor(parts: TransactionParts, options: TransactionOptions) {
     this.#parts = parts
@@ -65,7 +68,9 @@ export class Transaction {
    * `details.conflicts`; then nothing was written. One that only read is told whether all of it was true at one time.
    */
   async commit(): Promise<CommitAnswer> {
-    return this.#end(this.#state.request())
+    const answer = await this.#end(this.#state.request())
+    this.position = answer.position
+    return answer
   }
 
   /** Forgets everything. Harmless after a commit. */

@@ -1,18 +1,23 @@
 /**
- * Ids made by the server: 26 characters that sort by the time they were made, as ULIDs do, in lower case.
+ * Ids of new objects, made by the server on POST or by a client that must know them before it writes: 26 characters that
+ * sort by the time they were made, as ULIDs do, in lower case.
  *
  *     01jd3v8q2x  7kq2m4z9c1f5t8wr
  *     48 bits     80 random bits, counted up within one millisecond
  *     of time
  */
-import { randomBytes } from 'node:crypto'
-
 const DIGITS = '0123456789abcdefghjkmnpqrstvwxyz'
-const RANDOM_BITS = 80n
-const RANDOM_MAX = (1n << RANDOM_BITS) - 1n
+const RANDOM_BYTES = 10
+const RANDOM_MAX = (1n << 80n) - 1n
+
+export interface IdSources {
+  readonly nowMs: () => number
+  /** So many bytes that nobody can guess. */
+  readonly randomBytes: (count: number) => Uint8Array
+}
 
 /** Makes ids, each greater than the one before it. */
-export function createIdMaker(nowMs: () => number = Date.now): () => string {
+export function createIdMaker({ nowMs, randomBytes }: IdSources): () => string {
   let lastMs = 0
   let random = 0n
   return () => {
@@ -22,10 +27,14 @@ export function createIdMaker(nowMs: () => number = Date.now): () => string {
     else {
       lastMs = timeMs === lastMs ? timeMs + 1 : timeMs
       // The top bit is left free, so that counting up has room.
-      random = BigInt(`0x${randomBytes(10).toString('hex')}`) >> 1n
+      random = numberOf(randomBytes(RANDOM_BYTES)) >> 1n
     }
     return base32(BigInt(lastMs), 10) + base32(random, 16)
   }
+}
+
+function numberOf(bytes: Uint8Array): bigint {
+  return bytes.reduce((number, byte) => (number << 8n) | BigInt(byte), 0n)
 }
 
 function base32(value: bigint, length: number): string {

@@ -1,0 +1,122 @@
+/** Where a manager's entities come from and go to: a database, or one transaction of it. The plain client does the work. */
+import { FreshetError, type Position, pathOfKey, type Version } from '@freshet/protocol'
+import type { ListOptions } from '../buckets/bucket.js'
+import { idOf, type Stored, versionOf } from '../buckets/stored.js'
+import type { Database } from '../database.js'
+import type { ReadOptions } from '../reading/read-options.js'
+import type { Transaction } from '../transactions/transaction.js'
+import type { CommitPart, CommitRead } from '../writing/commit.js'
+import type { WriteOptions } from '../writing/writer.js'
+
+/** A stored object, the manager's own to change. */
+export interface Loaded {
+  readonly id: string
+  readonly value: object
+  /** 0: it is not stored yet, but what this transaction is to write. */
+  readonly version: Version
+}
+
+export interface EntityWrite {
+  readonly bucket: string
+  readonly id: string
+  /** What it replaces; 0: nothing. */
+  readonly version: Version
+  readonly isIdMade: boolean
+  /** Undefined: to be deleted. */
+  readonly value: object | undefined
+}
+
+export type FlushOptions = Pick<WriteOptions, 'signal' | 'timeoutMs'>
+
+export interface EntitySource {
+  /** In the order asked for. */
+  getMany(bucket: string, ids: readonly string[], options: ReadOptions): Promise<(Loaded | undefined)[]>
+  list(bucket: string, options: ListOptions): Promise<Loaded[]>
+  /**
+   * All of it or nothing, if `reads` and the versions to be replaced still hold. Resolves with the version of everything
+   * written; undefined: that is decided at the end of the transaction.
+   */
+  write(
+    writes: readonly EntityWrite[],
+    reads: readonly CommitRead[],
+    options: FlushOptions,
+  ): Promise<Position | undefined>
+}
+
+export function databaseSource(db: Database): EntitySource {
+  return {
+    getMany: async (bucket, ids, options) => {
+      const found = await db.bucket(bucket).getMany(ids, options)
+      return found.map(stored => stored && loaded(stored))
+    },
+    list: async (bucket, options) => {
+      const found: Loaded[] = []
+      const { limit = Number.POSITIVE_INFINITY } = options
+      if (limit <= 0) return found
+      for await (const stored of db.bucket(bucket).list(options)) {
+        found.push(loaded(stored))
+        if (found.length >= limit) break
+      }
+      return found
+    },
+    write: async (writes, reads, options) => {
+      if (writes.length === 0 && reads.length === 0) return db.session.position
+      return (await db.commit(writes.map(commitPart), { reads, ...options })).position
+    },
+  }
+}
+
+export function transactionSource(tx: Transaction): EntitySource {
+  const written = new Set<string>()
+  // It shows the same object each time, so that gets out as a copy only. What it wrote itself has no version yet.
+  const loadedIn = (bucket: string, id: string, value: object | undefined): Loaded | undefined => {
+    if (value === undefined) return undefined
+    const version = written.has(`${bucket}/${id}`) ? 0 : versionOf(value)
+    return { id, version, value: JSON.parse(JSON.stringify(value)) as object }
+  }
+  return {
+    getMany: async (bucket, ids) => {
+      const found = await tx.bucket(bucket).getMany(ids)
+      return ids.map((id, i) => loadedIn(bucket, id, found[i]))
+    },
+    list: async (bucket, { limit = Number.POSITIVE_INFINITY, after, from, to, prefix }) => {
+      const range = Object.entries({ after, from, to, prefix }).filter(([, bound]) => bound !== undefined)
+      const found = await tx.bucket(bucket).list(Object.fromEntries(range))
+      return found.slice(0, Math.max(0, limit)).map(({ id, value }) => loadedIn(bucket, id, value)!)
+    },
+    // What was locked was read, and what a transaction has read is checked anyway.
+    write: async writes => {
+      for (const write of writes) if (!written.has(`${write.bucket}/${write.id}`)) await checkVersion(tx, write)
+      for (const { bucket, id, value } of writes) {
+        written.add(`${bucket}/${id}`)
+        if (value === undefined) tx.bucket(bucket).delete(id)
+        else tx.bucket<object>(bucket).put(id, value)
+      }
+      return undefined
+    },
+  }
+}
+
+function commitPart({ bucket, id, version, value }: EntityWrite): CommitPart {
+  const ifVersion = version === 0 ? 'absent' : version
+  return value === undefined ? { bucket, id, ifVersion, delete: true } : { bucket, id, ifVersion, value }
+}
+
+/** What was found in the transaction has its version among the reads; what was merged or given an id has it from here on. */
+async function checkVersion(tx: Transaction, { bucket, id, version, isIdMade }: EntityWrite): Promise<void> {
+  if (isIdMade && version === 0) return
+  const stored = await tx.bucket(bucket).get(id)
+  const there = stored === undefined ? 0 : versionOf(stored)
+  if (there === version) return
+  throw new FreshetError(
+    'VERSION_CONFLICT',
+    version === 0
+      ? `There is an object ${bucket}/${id} already. Find it and change it, or choose another id.`
+      : `${bucket}/${id} has changed since the entity that was merged was read. Find it, and decide anew.`,
+    { details: { path: pathOfKey(`${bucket}/${id}`), version: there } },
+  )
+}
+
+function loaded(stored: Stored<Record<string, unknown>>): Loaded {
+  return { id: idOf(stored), version: versionOf(stored), value: stored }
+}
