@@ -20,7 +20,13 @@ import type { ReadOptions } from '../reading/read-options.js'
 import type { Transaction } from '../transactions/transaction.js'
 import { type Declaration, declarationOf, type EntityClass } from './entity.js'
 import { recordOf } from './entity-record.js'
-import { databaseSource, type EntitySource, type FlushOptions, transactionSource } from './entity-source.js'
+import {
+  databaseSource,
+  type EntitySource,
+  type FlushOptions,
+  type Loaded,
+  transactionSource,
+} from './entity-source.js'
 import { cascadingReferences, describe, PersistenceContext, type PlannedWrite } from './persistence-context.js'
 import { ProgramOrder } from './program-order.js'
 import { Reference } from './reference.js'
@@ -73,7 +79,10 @@ export class EntityManager {
     options: ReadOptions = {},
   ): Promise<(T | undefined)[]> {
     const declaration = declarationOf(type)
-    return this.#read(async () => (await this.#find(declaration, ids, options)) as (T | undefined)[])
+    return this.#read(
+      () => this.#load(declaration, ids, options),
+      loaded => this.#take(declaration, ids, loaded) as (T | undefined)[],
+    )
   }
 
   /**
@@ -82,11 +91,13 @@ export class EntityManager {
    */
   async list<T extends object>(type: EntityClass<T>, options: ListOptions = {}): Promise<T[]> {
     const declaration = declarationOf(type)
-    return this.#read(async () => {
-      const found = await this.#source.list(declaration.bucket, { ...this.#options, ...options })
-      const entities = found.map(loaded => this.#context.adopt(declaration, loaded))
-      return entities.filter(entity => this.#context.isManaged(entity)) as T[]
-    })
+    return this.#read(
+      () => this.#source.list(declaration.bucket, { ...this.#options, ...options }),
+      found => {
+        const entities = found.map(loaded => this.#context.adopt(declaration, loaded))
+        return entities.filter(entity => this.#context.isManaged(entity)) as T[]
+      },
+    )
   }
 
   /** A reference to what has this id, without loading it, and whether it is there or not. */
@@ -143,7 +154,7 @@ export class EntityManager {
   }
 
   async contains(entity: object): Promise<boolean> {
-    return this.#read(() => this.#context.isManaged(entity))
+    return this.#read(noLoad, () => this.#context.isManaged(entity))
   }
 
   /**
@@ -202,8 +213,11 @@ export class EntityManager {
     this.#context.clear()
   }
 
-  #read<Result>(work: () => Result | Promise<Result>): Promise<Result> {
-    return this.#order.read(() => this.#ifOpen(work))
+  #read<Loaded, Result>(load: () => Promise<Loaded>, take: (loaded: Loaded) => Result): Promise<Result> {
+    return this.#order.read(
+      () => this.#ifOpen(load),
+      loaded => this.#ifOpen(() => take(loaded)),
+    )
   }
 
   #change<Result>(work: () => Result | Promise<Result>): Promise<Result> {
@@ -218,10 +232,18 @@ export class EntityManager {
     )
   }
 
-  async #find(declaration: Declaration, ids: readonly string[], options: ReadOptions): Promise<(object | undefined)[]> {
+  /** Those of them that are not here yet. */
+  async #load(declaration: Declaration, ids: readonly string[], options: ReadOptions): Promise<(Loaded | undefined)[]> {
     const unknown = [...new Set(ids)].filter(id => this.#context.entityAt(declaration, id) === undefined)
-    const readOptions = { ...this.#options, ...options }
-    const found = unknown.length === 0 ? [] : await this.#source.getMany(declaration.bucket, unknown, readOptions)
+    if (unknown.length === 0) return []
+    return this.#source.getMany(declaration.bucket, unknown, { ...this.#options, ...options })
+  }
+
+  #take(
+    declaration: Declaration,
+    ids: readonly string[],
+    found: readonly (Loaded | undefined)[],
+  ): (object | undefined)[] {
     for (const loaded of found) if (loaded) this.#context.adopt(declaration, loaded)
     return ids.map(id => {
       const entity = this.#context.entityAt(declaration, id)
@@ -250,7 +272,7 @@ export class EntityManager {
     const entity = Reference.entityOf(reference)
     if (entity && (recordOf(entity) === undefined || this.#context.own(entity))) return entity
     const { declaration, id } = Reference.targetOf(reference)
-    const [found] = await this.#find(declaration, [id], {})
+    const [found] = this.#take(declaration, [id], await this.#load(declaration, [id], {}))
     return found
   }
 
@@ -284,6 +306,8 @@ export class EntityManager {
     )
   }
 }
+
+async function noLoad(): Promise<void> {}
 
 function notThere(entity: object): FreshetError {
   return new FreshetError(
