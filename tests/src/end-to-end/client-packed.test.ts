@@ -49,6 +49,55 @@ const EXPECTED = {
   current: 6,
 }
 
+/** The same for the door of entities: persist, load, follow a reference, conflict, transaction. */
+const ENTITIES = `
+import { connect } from '@freshet/client'
+import { createEntityManager, entity, idOf, Reference } from '@freshet/client/entities'
+
+export async function entities(url, bucket) {
+  class Coffee {
+    constructor(name, parent) {
+      this.name = name
+      this.parent = parent && Reference.to(parent)
+    }
+  }
+  entity(Coffee, bucket, { references: { parent: () => Coffee }, cascade: { parent: ['persist'] } })
+  const db = await connect(url)
+  const em = createEntityManager(db)
+  const coffee = new Coffee('Finest', new Coffee('Arabica', null))
+  em.persist(coffee)
+  await em.flush()
+  const id = idOf(coffee)
+  await em.clear()
+  const loaded = await em.find(Coffee, id)
+  const parent = await loaded.parent.get()
+  const same = loaded === (await em.find(Coffee, id)) && loaded !== coffee
+  await em.transaction(async em => {
+    const mine = await em.find(Coffee, id)
+    mine.name = 'Selection'
+  })
+  loaded.name = 'Premium'
+  const conflict = await em.flush().catch(error => [error.code, error.details.entities[0] === loaded])
+  await em.refresh(loaded)
+  db.close()
+  return { isCoffee: loaded instanceof Coffee, parent: parent.name, same, conflict, name: loaded.name }
+}
+`
+
+const ENTITIES_EXPECTED = {
+  isCoffee: true,
+  parent: 'Arabica',
+  same: true,
+  conflict: ['COMMIT_CONFLICT', true],
+  name: 'Selection',
+}
+
+/** All that a program can import from the door; it has what it shares with the client once more. */
+const ENTITIES_DOOR = `
+import * as entities from '@freshet/client/entities'
+globalThis.entities = entities
+`
+
 let server: MemoryServer
 let packed: PackedClient
 
@@ -56,6 +105,7 @@ beforeAll(async () => {
   server = await startMemoryServer()
   packed = await installPackedClient()
   await writeFile(join(packed.folder, 'scenario.js'), SCENARIO)
+  await writeFile(join(packed.folder, 'entities.js'), ENTITIES)
 })
 
 afterAll(async () => {
@@ -67,19 +117,17 @@ describe('the packed client', () => {
   test('holds what is needed to use it, and nothing of its tests', () => {
     expect(packed.files).toContain('dist/index.js')
     expect(packed.files).toContain('dist/index.d.ts')
+    expect(packed.files).toContain('dist/entities/index.js')
+    expect(packed.files).toContain('dist/entities/index.d.ts')
     expect(packed.files.filter(file => /test|\.map$|tsbuildinfo|src/.test(file))).toEqual([])
   })
 
   test('works in a plain Node script, which ends by itself', async () => {
-    const script = `import { scenario } from './scenario.js'
-      console.log(JSON.stringify(await scenario(process.argv[2], 'shop/from-node')))`
-    await writeFile(join(packed.folder, 'script.js'), script)
-    const { stdout, stderr } = await run(process.execPath, ['script.js', server.url], {
-      cwd: packed.folder,
-      timeout: 60_000,
-    })
-    expect(stderr).toBe('')
-    expect(JSON.parse(stdout)).toEqual(EXPECTED)
+    expect(await runInNode('scenario', 'shop/from-node')).toEqual(EXPECTED)
+  })
+
+  test('and so do its entities', async () => {
+    expect(await runInNode('entities', 'shop/entities-from-node')).toEqual(ENTITIES_EXPECTED)
   })
 })
 
@@ -88,8 +136,19 @@ describeInChromium('the packed client in a Vite app', () => {
   let browser: Browser
 
   beforeAll(async () => {
-    await buildApp(packed.folder)
-    site = await serve(join(packed.folder, 'dist'))
+    for (const name of ['scenario', 'entities'] as const) {
+      await buildApp(
+        packed.folder,
+        name,
+        `import { ${name} } from './${name}.js'
+        ${name}(location.hash.slice(1), 'shop/${name}-from-browser').then(
+          result => { document.title = JSON.stringify(result) },
+          error => { document.title = JSON.stringify({ failed: String(error) }) },
+        )`,
+      )
+    }
+    await buildApp(packed.folder, 'entities-door', ENTITIES_DOOR)
+    site = await serve(packed.folder)
     browser = await startChromium()
   })
 
@@ -98,42 +157,62 @@ describeInChromium('the packed client in a Vite app', () => {
     site?.close()
   })
 
-  test('reads and writes across origins', async () => {
+  test.each([
+    ['reads and writes across origins', 'scenario', EXPECTED],
+    ['has entities, if asked for', 'entities', ENTITIES_EXPECTED],
+  ])('%s', async (_, name, expected) => {
     const page = await browser.newPage()
     const problems: string[] = []
     page.on('pageerror', error => problems.push(error.message))
-    await page.goto(`http://127.0.0.1:${(site.address() as AddressInfo).port}/index.html#${server.url}`)
+    const { port } = site.address() as AddressInfo
+    await page.goto(`http://127.0.0.1:${port}/dist-${name}/index.html#${server.url}`)
     await page.waitForFunction(() => document.title !== 'waiting')
     expect(problems).toEqual([])
-    expect(JSON.parse(await page.title())).toEqual(EXPECTED)
+    expect(JSON.parse(await page.title())).toEqual(expected)
   })
 
-  test('is no more than 20 KiB, gzipped', async () => {
-    const code = await loadedAtOnce(join(packed.folder, 'dist'), 'app.js')
+  test.each([
+    ['The client', 'scenario', 20],
+    ['The door of entities', 'entities-door', 7],
+  ])('%s is no more than its limit, gzipped', async (what, name, limitKiB) => {
+    const code = await loadedAtOnce(join(packed.folder, `dist-${name}`), 'app.js')
     const gzipped = gzipSync(code).length
-    console.log(`The client in a bundle: ${code.length} bytes, ${gzipped} gzipped`)
-    expect(gzipped).toBeLessThan(20 * 1024)
+    console.log(`${what} in a bundle: ${code.length} bytes, ${gzipped} gzipped`)
+    expect(gzipped).toBeLessThan(limitKiB * 1024)
+  })
+
+  test('nothing of entities is in the bundle of an app that does not use them', async () => {
+    const holdsEntities = async (name: string) =>
+      (await loadedAtOnce(join(packed.folder, `dist-${name}`), 'app.js')).includes('no entity class')
+    expect([await holdsEntities('scenario'), await holdsEntities('entities')]).toEqual([false, true])
   })
 })
 
-async function buildApp(folder: string): Promise<void> {
+async function runInNode(name: 'scenario' | 'entities', bucket: string): Promise<unknown> {
+  const script = `import { ${name} } from './${name}.js'
+    console.log(JSON.stringify(await ${name}(process.argv[2], '${bucket}')))`
+  await writeFile(join(packed.folder, `run-${name}.js`), script)
+  const { stdout, stderr } = await run(process.execPath, [`run-${name}.js`, server.url], {
+    cwd: packed.folder,
+    timeout: 60_000,
+  })
+  expect(stderr).toBe('')
+  return JSON.parse(stdout)
+}
+
+/** To the folder dist-NAME. */
+async function buildApp(folder: string, name: string, main: string): Promise<void> {
   await writeFile(
     join(folder, 'index.html'),
     '<!doctype html><title>waiting</title><script type="module" src="/main.js"></script>',
   )
-  await writeFile(
-    join(folder, 'main.js'),
-    `import { scenario } from './scenario.js'
-    scenario(location.hash.slice(1), 'shop/from-browser').then(
-      result => { document.title = JSON.stringify(result) },
-      error => { document.title = JSON.stringify({ failed: String(error) }) },
-    )`,
-  )
+  await writeFile(join(folder, 'main.js'), main)
   await build({
     configFile: false,
     root: folder,
+    base: `/dist-${name}/`,
     logLevel: 'silent',
-    build: { outDir: 'dist', target: 'es2022', rolldownOptions: { output: { entryFileNames: 'app.js' } } },
+    build: { outDir: `dist-${name}`, target: 'es2022', rolldownOptions: { output: { entryFileNames: 'app.js' } } },
   })
 }
 
@@ -146,7 +225,7 @@ async function loadedAtOnce(folder: string, name: string): Promise<string> {
 
 async function serve(folder: string): Promise<Server> {
   const site = createServer((request, response) => {
-    const name = request.url?.endsWith('.js') ? request.url.slice(1) : 'index.html'
+    const name = (request.url ?? '').slice(1)
     readFile(join(folder, name)).then(
       body =>
         response.writeHead(200, { 'content-type': name.endsWith('js') ? 'text/javascript' : 'text/html' }).end(body),

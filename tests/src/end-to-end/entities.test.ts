@@ -237,7 +237,9 @@ describe('ids', () => {
 
   test('a new entity may take the place of a removed one, in one flush', async () => {
     const id = await storedCoffee('old')
-    await em.remove((await em.find(Coffee, id))!)
+    const old = (await em.find(Coffee, id))!
+    await em.lock(old)
+    await em.remove(old)
     const coffee = new Coffee('new', 2, false, null)
     await em.persist(coffee, { id })
     await em.flush()

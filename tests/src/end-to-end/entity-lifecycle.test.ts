@@ -76,7 +76,7 @@ test('every program has the outcomes, states, hooks and stored objects of the na
       for (const each of steps) await twin.step(each)
       await twin.compareStored()
     }),
-    { numRuns: 200 },
+    { numRuns: 300 },
   )
   // A program that only ever fails, or never does, would show nothing.
   for (const seen of [

@@ -207,7 +207,10 @@ export class PersistenceContext {
   #add(entity: object, record: EntityRecord): void {
     const key = keyOf(record.declaration, record.id)
     const replaced = this.#entities.get(key)
-    if (replaced && replaced !== entity) forgetRecord(replaced)
+    if (replaced && replaced !== entity) {
+      this.#locked.delete(replaced)
+      forgetRecord(replaced)
+    }
     this.#entities.set(key, entity)
     record.context = this
     record.isRemoved = false
