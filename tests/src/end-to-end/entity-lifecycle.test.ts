@@ -76,7 +76,8 @@ test('every program has the outcomes, states, hooks and stored objects of the na
       for (const each of steps) await twin.step(each)
       await twin.compareStored()
     }),
-    { numRuns: 300 },
+    // On a busy machine, fewer; and a failure is printed with its seed, however far it could be made smaller.
+    { numRuns: 150, interruptAfterTimeLimit: 80_000 },
   )
   // A program that only ever fails, or never does, would show nothing.
   for (const seen of [

@@ -133,6 +133,17 @@ describe('a transaction', () => {
     expect(versionOf(dan!)).toBe(versionOf(made!))
   })
 
+  test('what was changed in an embedded value and not flushed is gone after a clear', async () => {
+    await db.bucket('shop/orders').put('embedded', { customer: 'Ann', items: [], note: { text: 'hot', tags: [] } })
+    await createEntityManager(db).transaction(async tx => {
+      const order = (await tx.find(Order, 'embedded'))!
+      order.note!.text = 'cold'
+      await tx.clear()
+      expect((await tx.find(Order, 'embedded'))!.note!.text).toBe('hot')
+    })
+    expect(await current('shop/orders', 'embedded')).toMatchObject({ note: { text: 'hot' } })
+  })
+
   test('a given id that is taken, and a merged entity that is outdated, fail at once and not after many tries', async () => {
     await db.bucket('shop/roasters').put('taken', { name: 'Ann' })
     const em = createEntityManager(db)

@@ -208,6 +208,8 @@ export class PersistenceContext {
     const key = keyOf(record.declaration, record.id)
     const replaced = this.#entities.get(key)
     if (replaced && replaced !== entity) {
+      // Hooks are called in the order in which entities came, and this one comes last.
+      this.#entities.delete(key)
       this.#locked.delete(replaced)
       forgetRecord(replaced)
     }
