@@ -97,4 +97,9 @@ export const experiments: readonly ExperimentEntry[] = [
     title: 'Transactions over cached reads while the server is killed: are they serialisable, and how many are refused',
     load: async () => (await import('./experiments/transaction-history/transaction-history.js')).transactionHistory,
   },
+  {
+    name: 'transactions',
+    title: 'Transactions far from their server: refused and done by contention, with leases, and against PostgreSQL',
+    load: async () => (await import('./experiments/transactions/transactions.js')).transactions,
+  },
 ]

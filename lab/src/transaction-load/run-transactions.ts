@@ -17,6 +17,8 @@ export interface TransactionLoad {
   readonly commits: number
   readonly lists: number
   readonly read: ReadMode
+  /** Those who are refused take turns. */
+  readonly lease?: boolean
   /** `kill -9` of the server, and its new start; every so often, if at all. */
   readonly faults?: { readonly intervalMs: number; readonly restart: () => Promise<void> }
   readonly onProgress?: (commits: number) => void
@@ -38,6 +40,7 @@ interface Numbers {
 
 const BUCKET = 'load/lists'
 const OPERATIONS_MAX = 4
+const TIMEOUT_MS = 20_000
 /** A list is started anew when it is so long, so that they do not grow without end. */
 const LENGTH_MAX = 60
 
@@ -111,11 +114,8 @@ class Recorder {
 async function runClient(load: TransactionLoad, recorder: Recorder, random: Random): Promise<void> {
   let db = await connectPatiently(load)
   while (!recorder.isOver) {
-    const operations: Operation[] = []
     try {
-      const tx = await db.begin({ read: load.read, timeoutMs: 20_000 })
-      await work(tx, operations, recorder, random)
-      await commit(tx, operations, recorder)
+      await (load.lease ? transactInTurn : transact)(db, load, recorder, random)
     } catch (error) {
       if (!(error instanceof FreshetError)) throw error
       // A read that got no answer: nothing was written.
@@ -129,6 +129,40 @@ async function runClient(load: TransactionLoad, recorder: Recorder, random: Rand
     }
   }
   db.close()
+}
+
+async function transact(db: Database, { read }: TransactionLoad, recorder: Recorder, random: Random): Promise<void> {
+  const operations: Operation[] = []
+  const tx = await db.begin({ read, timeoutMs: TIMEOUT_MS })
+  await work(tx, operations, recorder, random)
+  await commit(operations, recorder, () => tx.commit())
+}
+
+/** What is called again was refused before. */
+async function transactInTurn(
+  db: Database,
+  { read }: TransactionLoad,
+  recorder: Recorder,
+  random: Random,
+): Promise<void> {
+  let operations: Operation[] = []
+  let isWorkDone = false
+  // Each attempt is about the same lists.
+  const label = `${random.below(2 ** 31)}`
+  const attempt = async (tx: Transaction) => {
+    if (isWorkDone) recorder.add('aborted', operations)
+    isWorkDone = false
+    operations = []
+    await work(tx, operations, recorder, random.fork(label))
+    isWorkDone = true
+  }
+  try {
+    await db.transaction(attempt, { read, lease: true, timeoutMs: TIMEOUT_MS })
+    recorder.add('committed', operations)
+  } catch (error) {
+    if (isWorkDone) recorder.add(isConflict(error) ? 'aborted' : 'unknown', operations)
+    throw error
+  }
 }
 
 async function work(tx: Transaction, operations: Operation[], recorder: Recorder, random: Random): Promise<void> {
@@ -148,15 +182,22 @@ async function work(tx: Transaction, operations: Operation[], recorder: Recorder
   }
 }
 
-async function commit(tx: Transaction, operations: readonly Operation[], recorder: Recorder): Promise<void> {
+async function commit(
+  operations: readonly Operation[],
+  recorder: Recorder,
+  end: () => Promise<unknown>,
+): Promise<void> {
   try {
-    await tx.commit()
+    await end()
     recorder.add('committed', operations)
   } catch (error) {
-    const isConflict = error instanceof FreshetError && error.code === 'COMMIT_CONFLICT'
-    recorder.add(isConflict ? 'aborted' : 'unknown', operations)
-    if (!isConflict) throw error
+    recorder.add(isConflict(error) ? 'aborted' : 'unknown', operations)
+    if (!isConflict(error)) throw error
   }
+}
+
+function isConflict(error: unknown): boolean {
+  return error instanceof FreshetError && error.code === 'COMMIT_CONFLICT'
 }
 
 async function cause(

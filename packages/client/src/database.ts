@@ -15,6 +15,11 @@ export interface CommitOptions extends Omit<WriteOptions, 'ifVersion'> {
 export interface TransactOptions extends TransactionOptions {
   /** So many tries after the first, if what was read has changed meanwhile; default 20. */
   readonly retriesMax?: number
+  /**
+   * For objects that many want to change at once: when it is refused because of them, it is told when it is its turn, with
+   * what they hold by then, and until it has tried again others who would write them wait. Nobody who reads does.
+   */
+  readonly lease?: boolean
 }
 
 export interface DatabaseParts extends TransactionParts {
@@ -64,10 +69,10 @@ export class Database {
    */
   async transaction<Result>(
     work: (tx: Transaction) => Promise<Result>,
-    { retriesMax = CONFLICT_RETRIES_MAX, ...options }: TransactOptions = {},
+    { retriesMax = CONFLICT_RETRIES_MAX, lease = false, ...options }: TransactOptions = {},
   ): Promise<Result> {
     const { runTransaction } = await import('./transactions/run-transaction.js')
-    return runTransaction(this.#parts, { ...this.#parts.policy, retriesMax }, options, work)
+    return runTransaction(this.#parts, { ...this.#parts.policy, retriesMax, lease }, options, work)
   }
 
   /** A transaction to be committed or rolled back by hand; where `transaction` fits, it is simpler. */

@@ -106,6 +106,33 @@ export interface CommitRequest {
   readonly lists?: readonly ListRead[]
   /** None: it is only asked whether the reads and lists hold, all at one position. */
   readonly writes: readonly CommitWrite[]
+  /**
+   * If it is refused, its client wants to be the next who may write what had changed and what it writes: for so many
+   * milliseconds, or as long as the server allows. The answer waits until it is its turn, and has a `lease` then.
+   */
+  readonly lease?: true | number
+  /** It was made under this lease, which ends with it; if there is nothing else in it, the lease is given back. */
+  readonly leaseId?: string
+}
+
+/** In the problem COMMIT_CONFLICT, if a lease was asked for and granted. Readers do not notice, other writers wait. */
+export interface CommitLease {
+  /** To be sent as `leaseId`. */
+  readonly id: string
+  /** How long it lasts, unless it is used earlier. */
+  readonly ms: number
+  /** How long this answer has waited for its turn. */
+  readonly waitedMs: number
+  /** The paths that others wait for. */
+  readonly leased: readonly string[]
+  /** All that the commit had read, as it is now; version 0: not there. What is too large, or not JSON, is left out. */
+  readonly objects: readonly LeasedObject[]
+}
+
+export interface LeasedObject {
+  readonly path: string
+  readonly version: Version
+  readonly value?: unknown
 }
 
 /** What a list of a bucket has shown: no object in the range has changed after this version of the bucket. */

@@ -39,6 +39,8 @@ export interface ServerSettings {
   readonly idBytesMax: number
   readonly commitWritesMax: number
   readonly commitReadsMax: number
+  /** The longest that a refused commit may have its objects leased; 0 for no leases. */
+  readonly leaseMsMax: number
   readonly listLimitMax: number
   /** A page of a list is cut when it is longer, and the next one goes on from there. */
   readonly listBytesMax: number
@@ -83,6 +85,7 @@ export const DEFAULT_SETTINGS: ServerSettings = {
   idBytesMax: 512,
   commitWritesMax: 1000,
   commitReadsMax: 10_000,
+  leaseMsMax: SECOND,
   listLimitMax: 1000,
   listBytesMax: 4 * MIB,
   bucketsMax: 10_000,
@@ -100,6 +103,7 @@ const MAY_BE_ZERO = new Set([
   'lifetimeMs',
   'slackMs',
   'positionWaitMsMax',
+  'leaseMsMax',
   'compressedCacheBytesMax',
   'hotCacheBytesMax',
   'eventIntervalMs',

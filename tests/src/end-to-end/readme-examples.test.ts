@@ -1,6 +1,6 @@
 /**
- * Every ```js block of the READMEs, and of the pages that teach by example, is run; what it prints must be what its comments say. A block that names the server of
- * the quick start, http://localhost:7700, is run against a new one.
+ * Every ```js block of the READMEs, and of the pages that teach by example, is run; what it prints must be what its comments
+ * say. A block that names the server of the quick start, http://localhost:7700, is run against a new one.
  */
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -22,6 +22,7 @@ describe.each([
   'packages/stores/README.md',
   'packages/server/README.md',
   'docs/entities.md',
+  'docs/transactions.md',
 ])('%s', path => {
   const blocks = [...readFileSync(root + path, 'utf8').matchAll(/```js\n(.*?)```/gs)].map(match => match[1]!)
 

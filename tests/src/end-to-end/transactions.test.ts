@@ -201,3 +201,115 @@ test('one that has ended, or takes too long, cannot be used', async () => {
   })
   await expect(late!.bucket('inn/ends').get('a')).rejects.toMatchObject({ code: 'TRANSACTION_ENDED' })
 })
+
+test('with leases no update is lost either, and nobody needs many attempts', async () => {
+  let attempts = 0
+  await everyone(15, db =>
+    db.transaction(
+      async tx => {
+        attempts++
+        const counters = tx.bucket<{ n: number }>('bank/counters')
+        counters.put('leased', { n: ((await counters.get('leased'))?.n ?? 0) + 1 })
+      },
+      { lease: true },
+    ),
+  )
+  expect(await clients[0]!.bucket('bank/counters').get('leased', { read: 'current' })).toEqual({ n: 90 })
+  // One that is refused has the next turn, and what it needs for it.
+  expect(attempts).toBeLessThan(3 * 90)
+})
+
+test('a leased transaction works on what it was told, without asking again', async () => {
+  const reads: string[] = []
+  const db = await connect(server.url, { onRead: ({ path }) => reads.push(path) })
+  const accounts = clients[0]!.bucket<Account>('bank/leased')
+  await accounts.put('a', { balance: 1 })
+  const seen: number[] = []
+  await db.transaction(
+    async tx => {
+      const bucket = tx.bucket<Account>('bank/leased')
+      const { balance } = (await bucket.get('a'))!
+      seen.push(balance)
+      if (seen.length === 1) await accounts.put('a', { balance: 10 })
+      bucket.put('a', { balance: balance + 1 })
+    },
+    { lease: true },
+  )
+  expect(seen).toEqual([1, 10])
+  expect(reads).toEqual(['/db/bank/leased/a'])
+  expect(await accounts.get('a', { read: 'current' })).toEqual({ balance: 11 })
+  db.close()
+})
+
+test('a leased transaction that finds nothing left to do gives its lease back', async () => {
+  const commits: { readonly leaseId?: string }[] = []
+  const recorded: typeof fetch = (url, init) => {
+    if (String(url).endsWith('/commit')) commits.push(JSON.parse(String(init?.body)))
+    return fetch(url, init)
+  }
+  const db = await connect(server.url, { fetch: (url, init) => recorded(url, init) })
+  const accounts = clients[0]!.bucket<Account>('bank/given-back')
+  await accounts.put('a', { balance: 1 })
+  await db.transaction(
+    async tx => {
+      const bucket = tx.bucket<Account>('bank/given-back')
+      if ((await bucket.get('a'))!.balance === 0) return
+      await accounts.put('a', { balance: 0 })
+      bucket.put('a', { balance: 2 })
+    },
+    { lease: true },
+  )
+  expect(commits).toHaveLength(2)
+  expect(commits[0]).not.toHaveProperty('leaseId')
+  expect(commits[1]).toMatchObject({ leaseId: expect.any(String), writes: [] })
+  db.close()
+})
+
+/** A cache that keeps whatever it has seen for ever, under each URL. */
+function createHoarder(): { readonly fetch: (url: string, init: RequestInit) => Promise<Response> } {
+  const kept = new Map<string, { readonly text: string; readonly status: number; readonly headers: Headers }>()
+  return {
+    fetch: async (url, init) => {
+      if ((init.method ?? 'GET') !== 'GET' || !url.includes('/db/')) return fetch(url, init)
+      let copy = kept.get(url)
+      if (copy === undefined) {
+        const answer = await fetch(url, init)
+        copy = { text: await answer.text(), status: answer.status, headers: answer.headers }
+        kept.set(url, copy)
+      }
+      return new Response(copy.text, copy)
+    },
+  }
+}
+
+test('a classic transaction that was refused reads anew what was outdated: an object, one that is gone, a list', async () => {
+  const { fetch } = createHoarder()
+  const db = await connect(server.url, { fetch, memoryBytesMax: 0 })
+  const [other] = clients
+  const items = other!.bucket<{ n: number }>('classic/items')
+  await items.put('a', { n: 1 })
+  await items.put('gone', { n: 1 })
+  const attempts = { n: 0 }
+  const look = () =>
+    db.transaction(
+      async tx => {
+        attempts.n++
+        const seen = tx.bucket<{ n: number }>('classic/items')
+        const [a, gone] = await seen.getMany(['a', 'gone'])
+        const ids = (await seen.list({ prefix: 'x' })).map(({ id }) => id)
+        return { a: a?.n, gone: gone?.n, ids }
+      },
+      { read: 'any' },
+    )
+  expect(await look()).toEqual({ a: 1, gone: 1, ids: [] })
+  await items.put('a', { n: 2 })
+  await items.delete('gone')
+  await items.put('x1', { n: 1 })
+  attempts.n = 0
+  expect(await look()).toEqual({ a: 2, gone: undefined, ids: ['x1'] })
+  expect(attempts.n).toBeLessThanOrEqual(3)
+  attempts.n = 0
+  expect(await look()).toEqual({ a: 2, gone: undefined, ids: ['x1'] })
+  expect(attempts.n).toBe(1)
+  db.close()
+})

@@ -4,6 +4,7 @@
  * failure.
  */
 import { accessSync, constants } from 'node:fs'
+import { isPostgresInstalled } from '@freshet/lab/dist/engines/postgres.js'
 
 export interface Service {
   readonly name: string
@@ -38,6 +39,18 @@ export const services: readonly Service[] = [
     probe: () => isExecutable('/usr/sbin/nginx'),
     debianPackages: ['nginx'],
     suites: ['caches', 'end-to-end'],
+  },
+  {
+    name: 'postgresql',
+    probe: isPostgresInstalled,
+    debianPackages: ['postgresql'],
+    suites: ['caches'],
+  },
+  {
+    name: 'curl',
+    probe: () => isExecutable('/usr/bin/curl'),
+    debianPackages: ['curl'],
+    suites: ['end-to-end'],
   },
 ]
 

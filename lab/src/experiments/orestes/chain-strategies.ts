@@ -1,16 +1,14 @@
 /**
  * How the clients of table 12 come to know that a profile has changed, with Varnish before the server in each case:
  *
- * - smart client: reads whatever the cache has; the server validates every transaction when it ends, and if something was
- *   outdated, the transaction is run again at once, with a request that makes the cache fetch anew. This Varnish lets
- *   clients do so, as in the thesis; the shipped one does not.
- * - filter: asks for what has changed when a transaction begins.
- * - server invalidation: reads whatever the cache has; the server purges what is written.
+ * - smart client: classic transactions, which read whatever the cache has; the server validates every one when it ends, and if
+ *   something was outdated it is run again at once, with what has changed asked for by its version.
+ * - filter: coherent transactions; asks for what has changed when one begins.
+ * - server invalidation: classic transactions; the server purges what is written.
  * - pushed filter (not in the thesis): is told what has changed. A read that finds nothing new is then answered from the
  *   client's own memory, so that it can look twenty times as often and still ask less.
  */
-import { type ConnectOptions, connect, type Database, type Fetch, versionOf } from '@freshet/client'
-import { parseEtag, type Version } from '@freshet/protocol'
+import { type ConnectOptions, connect, type Database, type Fetch, type ReadMode } from '@freshet/client'
 import { createFreshetServer, type ServerSettings } from '@freshet/server'
 import { createMemoryStore } from '@freshet/stores/memory'
 import type { RunningCache } from '../../caches/cache-process.js'
@@ -25,16 +23,12 @@ export interface Wall {
   readonly posts: readonly number[]
 }
 
-export interface SeenWall {
-  readonly posts: readonly number[]
-  readonly version: Version
-}
-
 export interface ChainClient {
   readonly db: Database
+  /** Of its transactions. */
+  readonly read: ReadMode
+  /** Before one. */
   begin(): Promise<void>
-  /** `isAgain`: the transaction was rolled back. */
-  read(id: string, isAgain: boolean): Promise<SeenWall>
 }
 
 export interface Strategy {
@@ -48,17 +42,9 @@ export interface Strategy {
   readonly pollIntervalS: number
   /** How old a read may be, as promised by the client; 0 also where nothing is promised. */
   readonly stalenessS: number
-  /** Undefined: the shipped configuration. */
-  readonly vcl?: string
   readonly isPurging?: boolean
   connect(url: string, fetch: Fetch, staleness: number): Promise<ChainClient>
 }
-
-const CLIENTS_MAY_RENEW = `
-  sub vcl_recv {
-    if (req.http.Cache-Control ~ "no-cache") { set req.hash_always_miss = true; }
-  }
-  sub vcl_backend_response { set beresp.grace = 0s; }`
 
 const POLL_INTERVAL_S = 5
 
@@ -69,12 +55,7 @@ export const STRATEGIES: readonly Strategy[] = [
     validatesAll: true,
     pollIntervalS: POLL_INTERVAL_S,
     stalenessS: 0,
-    vcl: CLIENTS_MAY_RENEW,
-    connect: async (url, fetch) => {
-      const db = await connectAs(url, { fetch, read: 'any' })
-      const read = (id: string, isAgain: boolean) => (isAgain ? readAnew(url, fetch, id) : readWall(db, id))
-      return { db, begin: async () => {}, read }
-    },
+    connect: async (url, fetch) => ({ db: await connectAs(url, { fetch }), read: 'any', begin: async () => {} }),
   },
   {
     name: 'filter',
@@ -85,7 +66,7 @@ export const STRATEGIES: readonly Strategy[] = [
     connect: async (url, fetch) => {
       // Nothing is asked for again during a transaction.
       const db = await connectAs(url, { fetch, staleness: 60_000 })
-      return { db, begin: () => db.session.refresh(), read: id => readWall(db, id) }
+      return { db, read: 'session', begin: () => db.session.refresh() }
     },
   },
   {
@@ -95,10 +76,7 @@ export const STRATEGIES: readonly Strategy[] = [
     pollIntervalS: POLL_INTERVAL_S,
     stalenessS: 0,
     isPurging: true,
-    connect: async (url, fetch) => {
-      const db = await connectAs(url, { fetch, read: 'any' })
-      return { db, begin: async () => {}, read: id => readWall(db, id) }
-    },
+    connect: async (url, fetch) => ({ db: await connectAs(url, { fetch }), read: 'any', begin: async () => {} }),
   },
   {
     name: 'pushed filter',
@@ -108,7 +86,7 @@ export const STRATEGIES: readonly Strategy[] = [
     stalenessS: 1,
     connect: async (url, fetch, staleness) => {
       const db = await connect(url, { fetch, refresh: 'push', staleness })
-      return { db, begin: async () => {}, read: id => readWall(db, id) }
+      return { db, read: 'session', begin: async () => {} }
     },
   },
 ]
@@ -116,17 +94,6 @@ export const STRATEGIES: readonly Strategy[] = [
 /** Without a memory of its own, as in the thesis. */
 function connectAs(url: string, options: ConnectOptions): Promise<Database> {
   return connect(url, { ...options, memoryBytesMax: 0 })
-}
-
-async function readWall(db: Database, id: string): Promise<SeenWall> {
-  const wall = await db.bucket<Wall>(BUCKET).get(id)
-  return wall === undefined ? { posts: [], version: 0 } : { posts: wall.posts, version: versionOf(wall) }
-}
-
-async function readAnew(url: string, fetch: Fetch, id: string): Promise<SeenWall> {
-  const response = await fetch(`${url}/db/${BUCKET}/${id}`, { headers: { 'cache-control': 'no-cache' } })
-  const { posts } = (await response.json()) as Wall
-  return { posts, version: parseEtag(response.headers.get('etag') ?? '') ?? 0 }
 }
 
 export interface ChainSite {
@@ -138,8 +105,8 @@ export interface ChainSite {
 export async function startChainSite(strategy: Strategy, settings: Partial<ServerSettings>): Promise<ChainSite> {
   const port = await freePort()
   const origin = `http://127.0.0.1:${port}`
-  const { vcl, isPurging } = strategy
-  const varnish = await startVarnish(vcl === undefined ? { origin } : { origin, rules: vcl })
+  const { isPurging } = strategy
+  const varnish = await startVarnish({ origin })
   const server = createFreshetServer({
     store: createMemoryStore(),
     settings,

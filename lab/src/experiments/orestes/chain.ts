@@ -9,16 +9,9 @@
  * multiplied as well: 4 ms here stand for 20 ms at speed 5, about the distance from Hamburg to Ireland.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Fetch, FreshetError, type Version } from '@freshet/client'
+import { type Fetch, FreshetError, type Transaction, type Version, versionOf } from '@freshet/client'
 import { RecordedHistory } from '../../coherence-load/recorded-history.js'
-import {
-  BUCKET,
-  type ChainClient,
-  type SeenWall,
-  type Strategy,
-  startChainSite,
-  type Wall,
-} from './chain-strategies.js'
+import { BUCKET, type ChainClient, type Strategy, startChainSite, type Wall } from './chain-strategies.js'
 import { sumOf } from './figures.js'
 
 export const CLIENTS = 25
@@ -95,7 +88,7 @@ class Chain {
       return strategy.connect(this.#url, this.#timedFetch, this.#stalenessMs)
     })
     const clients = await Promise.all(connecting)
-    for (const [i, client] of clients.entries()) await this.#publish(client, i, [])
+    for (const [i, client] of clients.entries()) await this.#publish(await client.db.begin(), i, [])
     this.#requestMs.length = 0
     this.#beganMs = performance.now()
     await Promise.all(clients.map((client, i) => (i === 0 ? this.#post(client) : this.#watch(client, i))))
@@ -118,7 +111,7 @@ class Chain {
     for (let post = 0; post < this.#options.posts; post++) {
       await this.#until(FIRST_POST_S + post * POST_INTERVAL_S)
       posts.push(post)
-      await this.#publish(client, 0, posts)
+      await this.#publish(await client.db.begin(), 0, posts)
     }
   }
 
@@ -144,12 +137,14 @@ class Chain {
     for (let attempt = 0; ; attempt++) {
       this.#found.transactions++
       await client.begin()
-      const seen = await client.read(idOf(i - 1), attempt > 0)
-      if (attempt === 0 && seen.version < this.#dueAt(idOf(i - 1), beganMs)) this.#found.staleReads++
-      const posts = [...known, ...seen.posts.filter(post => !known.includes(post))]
+      const tx = await client.db.begin({ read: client.read })
+      const seen = await tx.bucket<Wall>(BUCKET).get(idOf(i - 1))
+      const version = seen === undefined ? 0 : versionOf(seen)
+      if (attempt === 0 && version < this.#dueAt(idOf(i - 1), beganMs)) this.#found.staleReads++
+      const posts = [...known, ...(seen?.posts ?? []).filter(post => !known.includes(post))]
       const isNew = posts.length > known.length
       if (!isNew && !this.#options.strategy.validatesAll) return known
-      if (await this.#commit(client, i, isNew ? posts : undefined, seen)) return posts
+      if (await this.#commit(tx, i, isNew ? posts : undefined)) return posts
       this.#found.rollbacks++
     }
   }
@@ -158,17 +153,12 @@ class Chain {
     return this.#history.dueAt(id, this.#options.strategy.stalenessS === 0 ? beganMs : beganMs - this.#stalenessMs)
   }
 
-  /** False if what was seen no longer holds. */
-  async #commit(
-    client: ChainClient,
-    i: number,
-    posts: readonly number[] | undefined,
-    seen: SeenWall,
-  ): Promise<boolean> {
-    const reads = [{ bucket: BUCKET, id: idOf(i - 1), version: seen.version }]
+  /** False if what was seen no longer holds. Its own wall is read as well: of one object alone, nothing is validated. */
+  async #commit(tx: Transaction, i: number, posts: readonly number[] | undefined): Promise<boolean> {
+    await tx.bucket<Wall>(BUCKET).get(idOf(i))
     try {
-      if (posts === undefined) await client.db.commit([], { reads })
-      else await this.#publish(client, i, posts, reads)
+      if (posts === undefined) await tx.commit()
+      else await this.#publish(tx, i, posts)
       return true
     } catch (error) {
       if (error instanceof FreshetError && error.code === 'COMMIT_CONFLICT') return false
@@ -176,14 +166,10 @@ class Chain {
     }
   }
 
-  async #publish(
-    { db }: ChainClient,
-    i: number,
-    posts: readonly number[],
-    reads: readonly { bucket: string; id: string; version: number }[] = [],
-  ): Promise<void> {
+  async #publish(tx: Transaction, i: number, posts: readonly number[]): Promise<void> {
     const value: Wall = { number: ++this.#writes, posts }
-    const { position } = await db.commit([{ bucket: BUCKET, id: idOf(i), value }], { reads })
+    tx.bucket<Wall>(BUCKET).put(idOf(i), value)
+    const { position } = await tx.commit()
     const nowMs = performance.now()
     this.#history.acknowledgePut(idOf(i), position, value.number, nowMs)
     const published = this.#published[i]!

@@ -1,7 +1,7 @@
 /**
  * Section 3.9 of the thesis: 12 clients, 6 of them through a cache, run one transaction each over 10 objects, 6 reads and 2
- * writes. What a cache hands out outdated makes transactions abort; with the filter, fetched when a transaction begins,
- * none does.
+ * writes. What a cache hands out outdated makes classic transactions abort; in coherent ones, with the filter fetched when a
+ * transaction begins, none does. Both are transactions of the client (`db.begin`) that only read differently.
  *
  * As in the thesis, one transaction is run after another, so that every abort is from staleness. Beyond it, three are also
  * run at a time: that adds true conflicts, which no filter can spare, and the two are told apart.
@@ -19,7 +19,7 @@ import { RecordedHistory } from '../../coherence-load/recorded-history.js'
 import type { Experiment, ExperimentContext, ExperimentResult, Verdict } from '../../harness/experiment.js'
 import type { Random } from '../../harness/random.js'
 import { meanOf, rounded, sumOf } from './figures.js'
-import { OptimisticTransaction } from './optimistic-transaction.js'
+import { beginJudged } from './judged-transaction.js'
 
 const OBJECTS = 10
 const READS = 6
@@ -183,7 +183,7 @@ class RoundOfClients {
       .slice(0, READS + WRITES)
     if (hasFilter) await db.session.refresh()
     const options = { db, bucket: this.#bucket, read, history: this.#history, beganMs }
-    const transaction = new OptimisticTransaction<Game>(options)
+    const transaction = await beginJudged<Game>(options)
     for (const [i, id] of chosen.entries()) {
       const game = await transaction.read(id)
       if (i >= READS) transaction.write(id, { number, score: (game?.score ?? 0) + 1 })

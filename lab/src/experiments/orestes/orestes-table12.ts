@@ -2,8 +2,9 @@
  * Table 12 and figure 100 of the thesis (section 4.7): how fast posts travel along a chain of 25 clients who poll, with copies
  * that a cache may keep for two minutes, and how many transactions are rolled back because they read an outdated copy.
  *
- * Time passes faster than in the thesis (`chain.ts`). In the thesis the smart client's hops took twice as long since its
- * database locked what it validated; Freshet does not lock, so here that client is only wrong, and not slow.
+ * Time passes faster than in the thesis (`chain.ts`). The transactions are the client's, classic or coherent. In the thesis the
+ * smart client's hops took twice as long since its database locked what it validated; Freshet does not lock, so here that
+ * client is only wrong, and not slow.
  */
 import { requireCaches } from '../../caches/require-caches.js'
 import type { Experiment, ExperimentContext, ExperimentResult, Verdict } from '../../harness/experiment.js'

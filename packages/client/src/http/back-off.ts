@@ -61,6 +61,8 @@ export async function retry<Result>(
 }
 
 function delayMs(error: unknown, tried: number, random: () => number): number {
+  // It is its turn, and others wait for it.
+  if (error instanceof FreshetError && error.details.lease !== undefined) return 0
   const jitterMs = random() * Math.min(DELAY_MS_MAX, FIRST_DELAY_MS_MAX * 2 ** tried)
   const retryAfterS = error instanceof FreshetError ? error.details.retryAfterS : undefined
   return typeof retryAfterS === 'number' ? retryAfterS * 1000 + jitterMs : jitterMs

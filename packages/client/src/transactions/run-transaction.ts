@@ -1,18 +1,50 @@
 /** The loop around a transaction: until it commits, fails for good, or has failed too often. */
-import { FreshetError } from '@freshet/protocol'
+import type { CommitRequest } from '@freshet/protocol'
 import type { DatabaseParts } from '../database.js'
 import { type RetryPolicy, retry } from '../http/back-off.js'
+import { isConflict, LeaseTurn } from './lease-turn.js'
 import { Transaction, type TransactionOptions } from './transaction.js'
+
+export interface TransactionPolicy extends RetryPolicy {
+  /** Whether it may ask for leases. */
+  readonly lease: boolean
+}
+
+/** How long the last lease should have lasted: from here to the server, that does not change much. */
+const wantedMsOf = new WeakMap<DatabaseParts, number>()
 
 export async function runTransaction<Result>(
   parts: DatabaseParts,
-  policy: RetryPolicy,
+  policy: TransactionPolicy,
   options: TransactionOptions,
   work: (tx: Transaction) => Promise<Result>,
 ): Promise<Result> {
-  const { closed } = parts
+  const { closed, clock } = parts
   const signal = options.signal ? AbortSignal.any([closed, options.signal]) : closed
-  return retry(policy, signal, isConflict, () => attempt(new Transaction(parts, options), work))
+  const turn = policy.lease ? new LeaseTurn(wantedMsOf.get(parts)) : undefined
+  try {
+    return await retry(policy, signal, isConflict, async () => {
+      const beganMs = clock()
+      try {
+        return await attempt(new Transaction(parts, options, turn), work)
+      } catch (error) {
+        turn?.failed(error, clock() - beganMs)
+        throw error
+      }
+    })
+  } catch (error) {
+    if (turn?.heldId !== undefined) giveBack(parts, turn.heldId)
+    throw error
+  } finally {
+    if (turn?.wantedMs !== undefined) wantedMsOf.set(parts, turn.wantedMs)
+  }
+}
+
+/** Others wait for it. If it does not arrive, they do so until its time is over. */
+function giveBack({ writer }: DatabaseParts, leaseId: string): void {
+  const body = JSON.stringify({ writes: [], leaseId } satisfies CommitRequest)
+  const request = { method: 'POST', target: '/commit', headers: { 'content-type': 'application/json' }, body } as const
+  writer.write({ request, paths: [], isConditional: true }, {}).catch(() => {})
 }
 
 async function attempt<Result>(tx: Transaction, work: (tx: Transaction) => Promise<Result>): Promise<Result> {
@@ -25,8 +57,4 @@ async function attempt<Result>(tx: Transaction, work: (tx: Transaction) => Promi
   }
   await tx.commit()
   return result
-}
-
-function isConflict(error: unknown): boolean {
-  return error instanceof FreshetError && error.code === 'COMMIT_CONFLICT'
 }

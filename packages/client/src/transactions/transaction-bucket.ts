@@ -2,10 +2,12 @@
  * A bucket as a transaction sees it: the first read of an object counts for all later ones, its own writes are seen by it
  * alone, and lists have them in.
  */
-import { compareUtf8, type IdRange, isWithin } from '@freshet/protocol'
+import { compareUtf8, type IdRange, isWithin, type Version } from '@freshet/protocol'
+import type { ListOptions, Page } from '../buckets/bucket.js'
 import { type ObjectBucket, toJson } from '../buckets/object-bucket.js'
-import { idOf, versionOf } from '../buckets/stored.js'
+import { attachFacts, idOf, versionOf } from '../buckets/stored.js'
 import type { ReadOptions } from '../reading/read-options.js'
+import type { ToldVersions } from './told-versions.js'
 import { listRead, type TransactionState } from './transaction-state.js'
 
 export interface Listed<T> {
@@ -13,15 +15,24 @@ export interface Listed<T> {
   readonly value: T
 }
 
+export interface TransactionBucketParts<T extends object> {
+  readonly bucket: ObjectBucket<T>
+  readonly state: TransactionState
+  readonly told: ToldVersions
+  /** Throws if the transaction has ended. */
+  readonly options: () => ReadOptions
+}
+
 export class TransactionBucket<T extends object> {
   readonly #bucket: ObjectBucket<T>
   readonly #state: TransactionState
+  readonly #told: ToldVersions
   readonly #options: () => ReadOptions
 
-  /** `options` throws if the transaction has ended. */
-  constructor(bucket: ObjectBucket<T>, state: TransactionState, options: () => ReadOptions) {
+  constructor({ bucket, state, told, options }: TransactionBucketParts<T>) {
     this.#bucket = bucket
     this.#state = state
+    this.#told = told
     this.#options = options
   }
 
@@ -34,14 +45,41 @@ export class TransactionBucket<T extends object> {
   /** In the order asked for; undefined for what is not there. */
   async getMany(ids: readonly string[]): Promise<(T | undefined)[]> {
     const options = this.#options()
+    for (const id of ids) this.#takeGiven(id)
     const unread = [...new Set(ids)].filter(id => !this.#state.knows(this.#bucket.pathOf(id)))
-    const found = unread.length === 0 ? [] : await this.#bucket.getMany(unread, options)
+    const found = unread.length === 0 ? [] : await this.#read(unread, options)
     unread.forEach((id, i) => {
-      const stored = found[i]
-      const version = stored === undefined ? 0 : versionOf(stored)
-      this.#state.read(this.#bucket.path, id, this.#bucket.pathOf(id), version, stored)
+      this.#state.read(this.#bucket.path, id, this.#bucket.pathOf(id), versionIn(found[i]), found[i])
     })
     return ids.map(id => this.#state.valueOf(this.#bucket.pathOf(id)) as T | undefined)
+  }
+
+  /** As told, or newer. */
+  async #read(ids: readonly string[], options: ReadOptions): Promise<(T | undefined)[]> {
+    const found = new Map(zip(ids, await this.#bucket.getMany(ids, options)))
+    const outdated = ids.filter(id => this.#told.isOutdated(this.#bucket.pathOf(id), versionIn(found.get(id))))
+    if (options.read === 'any' && outdated.length > 0) {
+      const again = await this.#bucket.getMany(outdated, { ...options, read: 'session' })
+      for (const [id, stored] of zip(outdated, again)) found.set(id, stored)
+    }
+    return ids.map(id => found.get(id))
+  }
+
+  async #page(range: ListOptions): Promise<Page<T>> {
+    const options = this.#options()
+    const page = await this.#bucket.page({ ...options, ...range })
+    const isOutdated = this.#told.isOutdated(this.#bucket.path, page.served.version ?? 0)
+    return options.read === 'any' && isOutdated ? this.#bucket.page({ ...options, ...range, read: 'session' }) : page
+  }
+
+  #takeGiven(id: string): void {
+    const path = this.#bucket.pathOf(id)
+    const given = this.#state.given(path)
+    if (given === undefined) return
+    const { version, value } = given
+    const served = { from: 'server', ageS: undefined, at: undefined, version } as const
+    const stored = version === 0 ? undefined : attachFacts(value as object, { id, version, served })
+    this.#state.read(this.#bucket.path, id, path, version, stored)
   }
 
   /**
@@ -52,7 +90,7 @@ export class TransactionBucket<T extends object> {
     const { path } = this.#bucket
     let { after } = range
     do {
-      const page = await this.#bucket.page({ ...this.#options(), ...range, ...(after === undefined ? {} : { after }) })
+      const page = await this.#page({ ...range, ...(after === undefined ? {} : { after }) })
       this.#state.list(listRead(path, page.served.version ?? 0, range, after, page.next))
       for (const stored of page.items) {
         const id = idOf(stored)
@@ -77,4 +115,12 @@ export class TransactionBucket<T extends object> {
     this.#options()
     this.#state.write(this.#bucket.path, id, { path: this.#bucket.pathOf(id), delete: true }, undefined)
   }
+}
+
+function versionIn(stored: object | undefined): Version {
+  return stored === undefined ? 0 : versionOf(stored)
+}
+
+function zip<Value>(ids: readonly string[], values: readonly Value[]): [string, Value][] {
+  return ids.map((id, i) => [id, values[i] as Value])
 }

@@ -1,5 +1,5 @@
 /** What a transaction has read, and what it is to write. */
-import type { CommitRequest, CommitWrite, IdRange, ListRead, Path, Version } from '@freshet/protocol'
+import type { CommitRequest, CommitWrite, IdRange, LeasedObject, ListRead, Path, Version } from '@freshet/protocol'
 
 interface Item {
   readonly bucket: Path
@@ -15,10 +15,20 @@ interface Item {
 export class TransactionState {
   readonly #items = new Map<Path, Item>()
   readonly #lists: ListRead[] = []
+  readonly #given: ReadonlyMap<Path, LeasedObject>
+
+  /** `given`: what it need not read, since it was told. */
+  constructor(given: readonly LeasedObject[] = []) {
+    this.#given = new Map(given.map(object => [object.path, object]))
+  }
 
   /** Whether later reads of it are answered from here. */
   knows(path: Path): boolean {
     return this.#items.has(path)
+  }
+
+  given(path: Path): LeasedObject | undefined {
+    return this.#given.get(path)
   }
 
   valueOf(path: Path): object | undefined {

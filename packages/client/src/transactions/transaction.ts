@@ -15,6 +15,7 @@ import {
   type Path,
   type Position,
   pathOfKey,
+  type Version,
 } from '@freshet/protocol'
 import type { BucketParts } from '../buckets/bucket.js'
 import { ObjectBucket } from '../buckets/object-bucket.js'
@@ -22,13 +23,16 @@ import type { Clock } from '../clock/pessimistic-clock.js'
 import type { ReadOptions } from '../reading/read-options.js'
 import type { TrackedSession } from '../session/tracked-session.js'
 import type { Write } from '../writing/writer.js'
+import type { LeaseTurn } from './lease-turn.js'
+import { toldVersionsOf } from './told-versions.js'
 import { TransactionBucket } from './transaction-bucket.js'
 import { TransactionState } from './transaction-state.js'
 
 export interface TransactionOptions {
   /**
    * How its reads are done. 'session', the default: what the sketch calls changed is not read from an older copy, so few
-   * commits fail. 'any': from the nearest cache, whatever it has; the commit tells.
+   * commits fail. 'any': from the nearest cache, whatever it has; the commit tells, and what it
+   * calls outdated is read anew.
    */
   readonly read?: ReadMode
   readonly signal?: AbortSignal
@@ -47,20 +51,29 @@ export class Transaction {
   readonly #parts: TransactionParts
   readonly #options: TransactionOptions
   readonly #endsAtMs: number
-  readonly #state = new TransactionState()
+  readonly #state: TransactionState
+  readonly #lease: Pick<CommitRequest, 'lease' | 'leaseId'>
   #isEnded = false
   /** Where it was committed, once it is: the version of everything it wrote. */
   position: Position | undefined
 
-  constructor(parts: TransactionParts, options: TransactionOptions) {
+  /** `turn`: what its earlier attempts have come to. */
+  constructor(parts: TransactionParts, options: TransactionOptions, turn?: LeaseTurn) {
     this.#parts = parts
     this.#options = options
+    this.#state = new TransactionState(turn?.objects)
+    this.#lease = turn?.request ?? {}
     this.#endsAtMs = parts.clock() + (options.timeoutMs ?? TIMEOUT_MS)
   }
 
   /** A bucket of JSON objects, as this transaction sees it. */
   bucket<T extends object = Record<string, unknown>>(name: string): TransactionBucket<T> {
-    return new TransactionBucket<T>(new ObjectBucket<T>(name, this.#parts), this.#state, () => this.#operationOptions())
+    return new TransactionBucket<T>({
+      bucket: new ObjectBucket<T>(name, this.#parts),
+      state: this.#state,
+      told: toldVersionsOf(this.#parts.session),
+      options: () => this.#operationOptions(),
+    })
   }
 
   /**
@@ -68,7 +81,7 @@ export class Transaction {
    * `details.conflicts`; then nothing was written. One that only read is told whether all of it was true at one time.
    */
   async commit(): Promise<CommitAnswer> {
-    const answer = await this.#end(this.#state.request())
+    const answer = await this.#end({ ...this.#state.request(), ...this.#lease })
     this.position = answer.position
     return answer
   }
@@ -81,14 +94,24 @@ export class Transaction {
   /** Ends it without writing. Throws COMMIT_CONFLICT if the reads that led to this error do not hold. */
   async certify(error: unknown): Promise<void> {
     if (this.#isEnded || error instanceof FreshetError) return
-    await this.#end({ ...this.#state.request(), writes: [] })
+    const { leaseId } = this.#lease
+    await this.#end({ ...this.#state.request(), writes: [], ...(leaseId === undefined ? {} : { leaseId }) })
   }
 
   async #end(request: CommitRequest): Promise<CommitAnswer> {
     const options = this.#operationOptions()
     this.#isEnded = true
     if (isEmpty(request)) return { position: this.#parts.session.core.position }
-    return this.#parts.writer.write<CommitAnswer>(this.#toWrite(request), options)
+    const write = this.#toWrite(request)
+    const told = toldVersionsOf(this.#parts.session)
+    try {
+      const answer = await this.#parts.writer.write<CommitAnswer>(write, options)
+      for (const path of write.paths) told.note(path, write.deleted?.includes(path) ? 0 : answer.position)
+      return answer
+    } catch (error) {
+      for (const { path, version } of conflictsIn(error)) told.note(path, version)
+      throw error
+    }
   }
 
   #toWrite(request: CommitRequest): Write {
@@ -116,9 +139,14 @@ export class Transaction {
   }
 }
 
-/** One object alone was true at some time anyway. */
-function isEmpty({ reads = [], lists = [], writes }: CommitRequest): boolean {
-  return writes.length === 0 && lists.length === 0 && reads.length <= 1
+function conflictsIn(error: unknown): readonly { readonly path: Path; readonly version: Version }[] {
+  const conflicts = error instanceof FreshetError ? error.details.conflicts : undefined
+  return Array.isArray(conflicts) ? conflicts : []
+}
+
+/** One object alone was true at some time anyway. But a lease must be given back, for others wait for it. */
+function isEmpty({ reads = [], lists = [], writes, leaseId }: CommitRequest): boolean {
+  return (leaseId === undefined || reads.length === 0) && writes.length === 0 && lists.length === 0 && reads.length <= 1
 }
 
 function bucketPathOf(path: Path): Path {

@@ -4,10 +4,11 @@ import type { Commit, ScanRange } from './store.js'
 export const SCAN_LIMIT_DEFAULT = 100
 export const CHANGES_LIMIT_DEFAULT = 1000
 
-/** Throws unless there is something in the commit, and nothing is written twice. */
-export function checkCommit({ reads = [], lists = [], writes }: Commit): void {
+/** Throws unless there is something in the commit, be it a lease that is given back, and nothing is written twice. */
+export function checkCommit({ reads = [], lists = [], writes, lease }: Commit): void {
   if (writes.length === 1) return
-  if (writes.length + reads.length + lists.length === 0) throw new TypeError('A commit must read or write something.')
+  const isEmpty = writes.length + reads.length + lists.length === 0
+  if (isEmpty && lease?.id === undefined) throw new TypeError('A commit must read or write something.')
   const keys = new Set<string>()
   for (const { key } of writes) {
     if (keys.has(key))

@@ -140,6 +140,27 @@ export interface Commit {
   readonly lists?: readonly ReadList[]
   /** No key twice. None: no position is taken; the answer is one at which all reads and lists hold, or what does not. */
   readonly writes: readonly Write[]
+  /** A hint, which a store may ignore: it changes when a commit is validated, and never what comes of that. */
+  readonly lease?: LeaseAsk
+}
+
+/** For keys that many want to write at once: to be the next who may. Drawn up in `transactions/lease-queue.ts`. */
+export interface LeaseAsk {
+  /** The lease that this commit was made under, which ends with it. */
+  readonly id?: string
+  /** If the commit is refused: lease what had changed and what it writes for so long. The answer waits for it. */
+  readonly ms?: number
+  /** Of which keys, at most. */
+  readonly keys: readonly Key[]
+}
+
+/** Until it is used, or its time is over, others who would write these keys wait. */
+export interface GrantedLease {
+  readonly id: string
+  readonly ms: number
+  /** How long the answer has waited for others. */
+  readonly waitedMs: number
+  readonly keys: readonly Key[]
 }
 
 export interface ReadVersion {
@@ -178,6 +199,8 @@ export type CommitResult =
       readonly conflicts: readonly ReadVersion[]
       /** The buckets whose lists no longer hold, with their versions; absent if there are none. */
       readonly changedLists?: readonly ReadVersion[]
+      /** If one was asked for, and granted; the conflicts may be from before it was. */
+      readonly lease?: GrantedLease
     }
 
 export interface LogEntry {

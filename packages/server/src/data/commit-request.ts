@@ -1,5 +1,5 @@
 /** The body of `POST /commit`, checked. Throws BODY_INVALID, LIMIT_EXCEEDED, NAME_INVALID, URL_INVALID. */
-import type { ReadList, ReadVersion } from '@freshet/core/store'
+import type { LeaseAsk, ReadList, ReadVersion } from '@freshet/core/store'
 import { FreshetError, idOfKey, type Key, keyOfPath, type Path, type Version } from '@freshet/protocol'
 import { tooLarge } from '../http/request-body.js'
 import type { ServerSettings } from '../settings.js'
@@ -9,6 +9,7 @@ export interface ReadCommit {
   readonly reads: readonly ReadVersion[]
   readonly lists: readonly ReadList[]
   readonly writes: readonly RequestedWrite[]
+  readonly lease?: LeaseAsk
 }
 
 export type RequestedWrite =
@@ -19,20 +20,36 @@ export type RequestedWrite =
 /** `{ writes: [ { value: ... } ] }`: so many levels are ours. */
 const ENVELOPE_DEPTH = 3
 const BOUNDS = ['from', 'to', 'after', 'prefix', 'through'] as const
+const LEASE_ID_LENGTH_MAX = 100
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 
 export function readCommit(body: Uint8Array, settings: ServerSettings): ReadCommit {
   const root = parseJsonTree(readJsonObject(body, settings.jsonDepthMax + ENVELOPE_DEPTH), ENVELOPE_DEPTH)
-  checkMembers(root, ['reads', 'lists', 'writes'])
+  checkMembers(root, ['reads', 'lists', 'writes', 'lease', 'leaseId'])
   const reads = listOf(root, 'reads', settings.commitReadsMax).map((node, i) => readRead(node, `reads[${i}]`))
   const lists = listOf(root, 'lists', settings.commitReadsMax).map((node, i) => readList(node, `lists[${i}]`))
   const writes = listOf(root, 'writes', settings.commitWritesMax).map((node, i) => {
     return readWrite(node, `writes[${i}]`, settings.bodyBytesMax)
   })
-  if (reads.length + lists.length + writes.length === 0) throw invalid('there is nothing in it')
   checkDistinct('reads', reads)
   checkDistinct('writes', writes)
-  return { reads, lists, writes }
+  const lease = readLease(root, reads, settings)
+  const isEmpty = reads.length + lists.length + writes.length === 0
+  if (isEmpty && lease?.id === undefined) throw invalid('there is nothing in it')
+  return { reads, lists, writes, ...(lease === undefined ? {} : { lease }) }
+}
+
+function readLease(root: JsonNode, reads: readonly ReadVersion[], settings: ServerSettings): LeaseAsk | undefined {
+  const asked = memberOf(root, 'lease')
+  const id = memberOf(root, 'leaseId')
+  const isTime = Number.isSafeInteger(asked) && (asked as number) > 0
+  if (asked !== undefined && asked !== true && !isTime) throw invalid('lease must be true, or a number of milliseconds')
+  if (id !== undefined && (typeof id !== 'string' || id.length > LEASE_ID_LENGTH_MAX)) {
+    throw invalid('leaseId must be the id of a lease, as a refused commit has it')
+  }
+  const ms = asked === undefined ? 0 : Math.min(isTime ? (asked as number) : Infinity, settings.leaseMsMax)
+  if (ms === 0 && id === undefined) return undefined
+  return { keys: reads.map(({ key }) => key), ...(ms > 0 ? { ms } : {}), ...(id === undefined ? {} : { id }) }
 }
 
 function listOf(root: JsonNode, name: string, countMax: number): readonly JsonNode[] {

@@ -3,6 +3,7 @@ import type { ReadVersion, Store, Write } from '@freshet/core/store'
 import {
   bucketOfKey,
   type CommitAnswer,
+  type CommitLease,
   FreshetError,
   formatEtag,
   type Key,
@@ -17,6 +18,7 @@ import type { ServerSettings } from '../settings.js'
 import type { Bucket, BucketDirectory } from './bucket-directory.js'
 import { type ReadCommit, type RequestedWrite, readCommit } from './commit-request.js'
 import { isJson, notJson, readContentType } from './content-types.js'
+import { leaseOf } from './lease-answer.js'
 import { ATTEMPTS_MAX, type ObjectWriter, SETTINGS_BY_DEFAULT } from './object-writer.js'
 import { matchRequired, tooMuchContention } from './refusals.js'
 
@@ -51,17 +53,17 @@ export class CommitRoute {
   }
 
   /** Undefined if a bucket has changed meanwhile: that is no conflict of the client's, only a reason to look again. */
-  async #attempt({ reads, lists, writes }: ReadCommit): Promise<Position | undefined> {
-    const { follower, buckets, writer } = this.#options
+  async #attempt({ reads, lists, writes, lease }: ReadCommit): Promise<Position | undefined> {
+    const { store, follower, buckets, writer } = this.#options
     await follower.catchUp()
     const touched = new Map(writes.map(({ key }) => [bucketOfKey(key), buckets.get(bucketOfKey(key))]))
     const known = new Set(reads.map(read => read.key))
     const stored = writes.map(write => toWrite(write, touched, known))
     const created = withoutNeedless(touched, writes)
-    const result = await writer.tryCommit(stored, { reads, lists }, created)
+    const result = await writer.tryCommit(stored, { reads, lists, ...(lease === undefined ? {} : { lease }) }, created)
     if (result.committed) return result.position
     const conflicts = [...result.conflicts.filter(({ key }) => known.has(key)), ...(result.changedLists ?? [])]
-    if (conflicts.length > 0) throw conflict(conflicts)
+    if (conflicts.length > 0) throw conflict(conflicts, result.lease && (await leaseOf(result.lease, reads, store)))
     return undefined
   }
 }
@@ -113,12 +115,12 @@ function notAnObject(key: Key): FreshetError {
   )
 }
 
-function conflict(conflicts: readonly ReadVersion[]): FreshetError {
+function conflict(conflicts: readonly ReadVersion[], lease: CommitLease | undefined): FreshetError {
   const list = conflicts.map(({ key, version }) => ({ path: pathOfKey(key), version }))
   const some = list.slice(0, 3).map(({ path, version }) => `${path} (now ${version})`)
   return new FreshetError(
     'COMMIT_CONFLICT',
     `Nothing was committed: ${list.length} of the versions read no longer hold: ${some.join(', ')}. Read them again and retry.`,
-    { details: { conflicts: list } },
+    { details: { conflicts: list, ...(lease === undefined ? {} : { lease }) } },
   )
 }

@@ -86,6 +86,47 @@ describe('commits', () => {
     expect(await (await running.fetch('/db/shop/products/counter')).json()).toEqual({ n: 20 })
   })
 
+  test('that are refused may have what had changed leased, and are told what it holds', async () => {
+    const path = '/db/shop/products/leased'
+    const { version } = await running.put(path, { n: 1 })
+    const refusal = await problemOf(
+      await commit({
+        reads: [
+          { path, version: 0 },
+          { path: '/db/shop/products/none', version: 0 },
+        ],
+        writes: [
+          { path, value: {} },
+          { path: '/db/shop/products/none', value: {} },
+        ],
+        lease: 60_000,
+      }),
+    )
+    expect(refusal).toMatchObject({
+      code: 'COMMIT_CONFLICT',
+      lease: {
+        ms: 1000,
+        objects: [
+          { path, version, value: { n: 1 } },
+          { path: '/db/shop/products/none', version: 0 },
+        ],
+      },
+    })
+    const { id } = (refusal as unknown as { lease: { id: string } }).lease
+    const other = running.put(path, { n: 3 })
+    const own = await commit({ reads: [{ path, version }], writes: [{ path, value: { n: 2 } }], leaseId: id })
+    expect(own.status).toBe(200)
+    expect((await other).version).toBeGreaterThan(((await own.json()) as { position: number }).position)
+  })
+
+  test('are not told what would come out otherwise than it was sent', async () => {
+    const path = '/db/shop/products/precise'
+    const body = '{"n":12345678901234567890}'
+    await running.fetch(path, { ...jsonRequest('PUT', null), body })
+    const refusal = await problemOf(await commit({ reads: [{ path, version: 0 }], writes: [], lease: true }))
+    expect(refusal).toMatchObject({ code: 'COMMIT_CONFLICT', lease: { objects: [] } })
+  })
+
   test.each([
     [
       'a write without a condition where one is required',
@@ -122,6 +163,8 @@ describe('commits', () => {
     ],
     ['a version that is none', { reads: [{ path: '/db/a/b/c', version: -1 }], writes: [] }, 'BODY_INVALID'],
     ['members that nobody knows', { writes: [{ path: '/db/a/b/c', value: {}, ttl: 1 }] }, 'BODY_INVALID'],
+    ['a lease that is none', { reads: [], writes: [{ path: '/db/a/b/c', value: {} }], lease: 'soon' }, 'BODY_INVALID'],
+    ['a lease id that is none', { writes: [{ path: '/db/a/b/c', value: {} }], leaseId: 7 }, 'BODY_INVALID'],
     ['nothing to write', { writes: [{ path: '/db/a/b/c' }] }, 'BODY_INVALID'],
     ['a value that is too long', { writes: [{ path: '/db/a/b/c', value: { a: 'x'.repeat(1000) } }] }, 'BODY_TOO_LARGE'],
     [

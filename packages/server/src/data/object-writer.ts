@@ -34,7 +34,7 @@ export interface Intent {
   decide(settings: BucketSettings, current: StoredValue | undefined, isNewBucket: boolean): Write
 }
 
-export type CommitConditions = Pick<Commit, 'reads' | 'lists'>
+export type CommitConditions = Pick<Commit, 'reads' | 'lists' | 'lease'>
 
 export interface Outcome {
   readonly position: Position
@@ -97,7 +97,7 @@ export class ObjectWriter {
 
   async tryCommit(
     writes: readonly Write[],
-    { reads = [], lists = [] }: CommitConditions,
+    { reads = [], lists = [], lease }: CommitConditions,
     buckets: ReadonlyMap<Key, Bucket | undefined>,
   ): ReturnType<Store['commit']> {
     const { store, metrics, recorder } = this.#options
@@ -108,9 +108,11 @@ export class ObjectWriter {
       reads: [...reads, ...bucketReads],
       ...(lists.length === 0 ? {} : { lists }),
       writes: [...writes, ...created],
+      ...(lease === undefined ? {} : { lease }),
     })
     if (result.committed) metrics.commits.value += writes.length === 0 ? 0 : 1
     else metrics.conflicts.value++
+    if (!result.committed && result.lease !== undefined) metrics.leases.value++
     return result
   }
 

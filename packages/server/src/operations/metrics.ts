@@ -89,6 +89,7 @@ export class Metrics {
   readonly notModified: Counter = new Counter()
   readonly commits: Counter = new Counter()
   readonly conflicts: Counter = new Counter()
+  readonly leases: Counter = new Counter()
 
   constructor() {
     this.#delay.enable()
@@ -124,6 +125,7 @@ export class Metrics {
       counted('freshet_not_modified_total', 'Answers 304: the reader had it already.', this.notModified),
       counted('freshet_commits_total', 'Commits made.', this.commits),
       counted('freshet_conflicts_total', 'Commits refused because something had changed.', this.conflicts),
+      counted('freshet_leases_total', 'Leases granted with such a refusal.', this.leases),
       ...gauges.map(readGauge),
       this.#readDelay(),
     ]

@@ -75,6 +75,11 @@ export const SCHEMAS: Json = {
           object({ path: PATH, delete: { const: true } }),
         ],
       }),
+      lease: {
+        oneOf: [{ const: true }, { type: 'integer', minimum: 1 }],
+        description: 'If refused, to be the next who may write these objects: for so many milliseconds.',
+      },
+      leaseId: { type: 'string', description: 'The lease under which it is made: `lease.id` of a refusal.' },
     },
     ['writes'],
   ),

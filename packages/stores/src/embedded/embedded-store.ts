@@ -29,6 +29,7 @@ import {
   type StoredValue,
   type StoreSupports,
 } from '@freshet/core/store'
+import { CommitGate } from '../leasing/commit-gate.js'
 import { CommitListeners } from './commit-listeners.js'
 import { checkDataFile } from './data-file.js'
 import { DurableMark } from './durable-mark.js'
@@ -139,6 +140,7 @@ export class EmbeddedStore implements Store {
   readonly #reads: Reads
   readonly #groupCommit: GroupCommit
   readonly #listeners = new CommitListeners()
+  readonly #gate = new CommitGate()
   readonly #trims = new Set<Promise<void>>()
   readonly #attached = new Set<EmbeddedStoreObserver>()
   readonly #checkpoints: NodeJS.Timeout
@@ -203,7 +205,10 @@ export class EmbeddedStore implements Store {
   /** A commit that was checked and encoded elsewhere. Throws if the store is closed. */
   commitEncoded(commit: EncodedCommit): Promise<CommitResult> {
     this.#checkOpen()
-    return this.#groupCommit.submit(batch => batch.commit(commit))
+    return this.#gate.pass(commit, () => {
+      this.#checkOpen()
+      return this.#groupCommit.submit(batch => batch.commit(commit))
+    })
   }
 
   position(): MaybePromise<Position> {
@@ -293,6 +298,7 @@ export class EmbeddedStore implements Store {
   async #close(): Promise<void> {
     clearInterval(this.#checkpoints)
     clearInterval(this.#flushes)
+    this.#gate.close()
     await Promise.allSettled(this.#trims)
     this.#checkpoint()
     await this.#groupCommit.idle()

@@ -25,7 +25,17 @@
  * The head goes with every write transaction: the epoch names the process that may write, the position is that of the
  * last commit, and the time is the store's clock when it was written.
  */
-import type { Commit, Key, LogEntry, Position, ReadList, ReadVersion, StoredValue, Version } from '@freshet/core/store'
+import type {
+  Commit,
+  Key,
+  LeaseAsk,
+  LogEntry,
+  Position,
+  ReadList,
+  ReadVersion,
+  StoredValue,
+  Version,
+} from '@freshet/core/store'
 
 export const FORMAT_VERSION = 1
 /** LMDB's own limit is 1978. The longest key that the protocol allows has 640. */
@@ -59,10 +69,11 @@ export interface EncodedCommit {
   readonly lists: readonly ReadList[]
   /** Without a record it deletes. The version in the record is yet to be set. */
   readonly writes: readonly { readonly key: Key; readonly record: Uint8Array | undefined }[]
+  readonly lease?: LeaseAsk
 }
 
 /** Throws TypeError for what cannot be stored. */
-export function encodeCommit({ reads = [], lists = [], writes }: Commit): EncodedCommit {
+export function encodeCommit({ reads = [], lists = [], writes, lease }: Commit): EncodedCommit {
   for (const { key } of reads) checkKey(key)
   for (const { bucket } of lists) checkKey(bucket)
   return {
@@ -72,6 +83,7 @@ export function encodeCommit({ reads = [], lists = [], writes }: Commit): Encode
       checkKey(write.key)
       return { key: write.key, record: 'delete' in write ? undefined : encodeValue(write.contentType, write.body) }
     }),
+    ...(lease === undefined ? {} : { lease }),
   }
 }
 

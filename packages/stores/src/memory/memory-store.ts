@@ -26,6 +26,7 @@ import {
   type Version,
 } from '@freshet/core/store'
 import { bucketOfKey, FreshetError } from '@freshet/protocol'
+import { CommitGate } from '../leasing/commit-gate.js'
 import { MemoryBucket } from './memory-bucket.js'
 
 export interface MemoryStoreOptions {
@@ -48,6 +49,7 @@ class MemoryStore implements Store {
   readonly #buckets = new Map<Key, MemoryBucket>()
   readonly #memories = new Map<string, Uint8Array>()
   readonly #listeners = new Set<(position: Position) => void>()
+  readonly #gate = new CommitGate()
   #entries: LogEntry[] = []
   #position: Position
   #trimmedTo: Position
@@ -87,6 +89,11 @@ class MemoryStore implements Store {
   async commit(commit: Commit): Promise<CommitResult> {
     this.#checkOpen()
     checkCommit(commit)
+    return this.#gate.pass(commit, async () => this.#commit(commit))
+  }
+
+  #commit(commit: Commit): CommitResult {
+    this.#checkOpen()
     const conflicts = this.#conflicts(commit.reads ?? [])
     const changed = changedLists(commit.lists ?? [], this)
     if (changed.length > 0) return { committed: false, conflicts, changedLists: changed }
@@ -159,6 +166,7 @@ class MemoryStore implements Store {
 
   async close(): Promise<void> {
     this.#isClosed = true
+    this.#gate.close()
     this.#listeners.clear()
   }
 

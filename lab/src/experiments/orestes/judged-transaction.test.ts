@@ -1,9 +1,9 @@
-import { connect, type Database, type Fetch } from '@freshet/client'
+import { connect, type Database, type Fetch, type ReadMode } from '@freshet/client'
 import { createFreshetServer, type FreshetServer } from '@freshet/server'
 import { createMemoryStore } from '@freshet/stores/memory'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { RecordedHistory } from '../../coherence-load/recorded-history.js'
-import { OptimisticTransaction } from './optimistic-transaction.js'
+import { beginJudged, type JudgedTransaction } from './judged-transaction.js'
 
 const BUCKET = 'orestes/games'
 
@@ -45,11 +45,11 @@ afterEach(async () => {
   await server.close({ graceMs: 0 })
 })
 
-function begin(through: Database): OptimisticTransaction<Game> {
-  return new OptimisticTransaction<Game>({
+function begin(through: Database, read: ReadMode = 'any'): Promise<JudgedTransaction<Game>> {
+  return beginJudged<Game>({
     db: through,
     bucket: BUCKET,
-    read: 'any',
+    read,
     history,
     beganMs: performance.now(),
   })
@@ -57,7 +57,7 @@ function begin(through: Database): OptimisticTransaction<Game> {
 
 /** Reads it, writes it. */
 async function write(number: number, id: string): Promise<void> {
-  const transaction = begin(db)
+  const transaction = await begin(db)
   await transaction.read(id)
   transaction.write(id, { number })
   expect(await transaction.commit()).toBe('committed')
@@ -72,17 +72,18 @@ describe('a transaction', () => {
 
   test('that only reads is checked as well', async () => {
     await write(1, 'chess')
-    const reader = begin(db)
+    const reader = await begin(db)
     await reader.read('chess')
+    await reader.read('go')
     await write(2, 'chess')
     expect(await reader.commit()).toBe('conflict')
   })
 
   test('that a cache has served something outdated aborts from staleness, and changes nothing', async () => {
     await write(1, 'chess')
-    await begin(cached).read('chess')
+    await (await begin(cached)).read('chess')
     await write(2, 'chess')
-    const late = begin(cached)
+    const late = await begin(cached)
     await late.read('chess')
     late.write('go', { number: 3 })
     expect(await late.commit()).toBe('stale')
@@ -92,11 +93,23 @@ describe('a transaction', () => {
 
   test('that was overtaken aborts from a true conflict, also if the cache is in the way', async () => {
     await write(1, 'chess')
-    const overtaken = begin(cached)
+    const overtaken = await begin(cached)
     await overtaken.read('chess')
     await write(2, 'chess')
     overtaken.write('chess', { number: 3 })
     expect(await overtaken.commit()).toBe('conflict')
     expect(overtaken.staleReads).toBe(0)
+  })
+
+  test('that is coherent does not take from a cache what the session knows to be outdated', async () => {
+    await write(1, 'chess')
+    await (await begin(cached)).read('chess')
+    await write(2, 'chess')
+    await cached.session.refresh()
+    const late = await begin(cached, 'session')
+    await late.read('chess')
+    late.write('go', { number: 3 })
+    expect(await late.commit()).toBe('committed')
+    expect(late.staleReads).toBe(0)
   })
 })

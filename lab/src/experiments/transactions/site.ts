@@ -1,0 +1,101 @@
+/**
+ * A server far away with a Varnish near its clients, and beside it a PostgreSQL as far away, each behind a line of its own:
+ *
+ *     clients ── Varnish ──── 165 ms there and back ──── server
+ *     clients ─────────────── 165 ms there and back ──── PostgreSQL
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import { connect } from '@freshet/client'
+import { startSlowOrigin } from '../../caches/slow-origin.js'
+import { startVarnish } from '../../caches/varnish.js'
+import { type RunningPostgres, startPostgres } from '../../engines/postgres.js'
+import { startRemoteLink } from '../../network/remote-link.js'
+import { idsOf } from './contended-work.js'
+import { POSTGRES_SETTINGS } from './postgres-contender.js'
+
+export const ROUND_TRIP_MS = 165
+
+export interface Site {
+  readonly nearUrl: string
+  readonly postgres: RunningPostgres
+  /** Of the line to PostgreSQL. */
+  readonly farPostgresPort: number
+  stop(): Promise<void>
+}
+
+export interface Filling {
+  readonly bucket: string
+  readonly objects: number
+}
+
+/** Nothing expires during the experiment; what was changed in it stays in the window. */
+const LIFETIME_MS = 1_800_000
+/** While the objects are put in, copies would live so short that their creation has soon left the window. */
+const FILL = { lifetimeMs: 0, responseMsMax: 1000, slackMs: 500 }
+const FILL_AGED_MS = 6000
+const PARTS_MAX = 500
+const READS_AT_ONCE = 250
+const OUTDATED_EVERY = 10
+
+export async function startSite(fillings: readonly Filling[]): Promise<Site> {
+  const stops: (() => Promise<void>)[] = []
+  const stop = async () => {
+    for (const each of stops.splice(0).reverse()) await each()
+  }
+  try {
+    const origin = await startSlowOrigin({ settings: FILL, lateShare: 0, lateMs: 0 })
+    stops.push(() => origin.stop())
+    const line = { delayMs: ROUND_TRIP_MS / 2 }
+    const toServer = await startRemoteLink({ target: origin.url, ...line })
+    stops.push(() => toServer.stop())
+    const varnish = await startVarnish({ origin: toServer.url, threads: 100 })
+    stops.push(() => varnish.stop())
+    const postgres = await startPostgres({ settings: POSTGRES_SETTINGS })
+    stops.push(() => postgres.stop())
+    const toPostgres = await startRemoteLink({ target: `http://127.0.0.1:${postgres.port}`, ...line })
+    stops.push(() => toPostgres.stop())
+    await fill(origin.url, fillings)
+    await warm(varnish.url, fillings)
+    await outdate(origin.url, fillings)
+    return { nearUrl: varnish.url, postgres, farPostgresPort: Number(new URL(toPostgres.url).port), stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+/** The objects are old when the experiment begins: nobody's sketch knows of their creation. */
+async function fill(url: string, fillings: readonly Filling[]): Promise<void> {
+  const db = await connect(url)
+  for (const { bucket, objects } of fillings) {
+    const ids = idsOf(objects)
+    for (let at = 0; at < ids.length; at += PARTS_MAX) {
+      await db.commit(ids.slice(at, at + PARTS_MAX).map(id => ({ bucket, id, value: { count: 0 } })))
+    }
+  }
+  await delay(FILL_AGED_MS)
+  for (const { bucket } of fillings) await db.bucket(bucket).configure({ lifetimeMs: LIFETIME_MS })
+  db.close()
+}
+
+/** Somebody has read them before. */
+async function warm(url: string, fillings: readonly Filling[]): Promise<void> {
+  const db = await connect(url, { memoryBytesMax: 0, timeoutMs: 60_000 })
+  for (const { bucket, objects } of fillings) {
+    const ids = idsOf(objects)
+    for (let at = 0; at < ids.length; at += READS_AT_ONCE) {
+      await db.bucket(bucket).getMany(ids.slice(at, at + READS_AT_ONCE))
+    }
+  }
+  db.close()
+}
+
+/** Some of them were changed since, by somebody who did not come through this cache. */
+async function outdate(url: string, fillings: readonly Filling[]): Promise<void> {
+  const db = await connect(url)
+  for (const { bucket, objects } of fillings) {
+    const ids = idsOf(objects).filter((_, i) => i % OUTDATED_EVERY === 0)
+    await db.commit(ids.map(id => ({ bucket, id, value: { count: 0 } })))
+  }
+  db.close()
+}

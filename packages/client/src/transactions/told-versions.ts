@@ -1,0 +1,39 @@
+/**
+ * What a session's transactions were told at their commits: the versions that others', and their own, writes have made. Classic
+ * transactions read whatever a cache has, and what had them refused once may lie in a cache for long: so what is older than was
+ * told is read again, or the next attempt would be refused like the last.
+ */
+import type { Path, Version } from '@freshet/protocol'
+import type { TrackedSession } from '../session/tracked-session.js'
+
+/** The oldest are forgotten; that costs one more refusal. */
+const PATHS_MAX = 10_000
+
+const ofSession = new WeakMap<TrackedSession, ToldVersions>()
+
+export function toldVersionsOf(session: TrackedSession): ToldVersions {
+  const known = ofSession.get(session)
+  if (known) return known
+  const told = new ToldVersions()
+  ofSession.set(session, told)
+  return told
+}
+
+export class ToldVersions {
+  readonly #versions = new Map<Path, Version>()
+
+  /** Version 0: it was not there. */
+  note(path: Path, version: Version): void {
+    this.#versions.delete(path)
+    this.#versions.set(path, version)
+    if (this.#versions.size <= PATHS_MAX) return
+    const [oldest] = this.#versions.keys()
+    this.#versions.delete(oldest!)
+  }
+
+  /** Whether a copy of this version is older than what was told. That something was gone has no order: ask again. */
+  isOutdated(path: Path, version: Version): boolean {
+    const told = this.#versions.get(path)
+    return told !== undefined && (told === 0 ? version !== 0 : version < told)
+  }
+}

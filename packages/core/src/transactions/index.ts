@@ -1,0 +1,1 @@
+export { LeaseQueue, type LeaseQueueLimits, type Outcome, type Step, type Ticket } from './lease-queue.js'
