@@ -128,7 +128,7 @@ export class ServerWorker {
 
   #asLogged({ created, keys, position, timeMs }: Commit): LogEntry {
     const isForgotten = this.#options.bug === 'creation is no change'
-    return { position, timeMs, keys: isForgotten ? keys.filter(key => !created.includes(key)) : keys }
+    return { position, timeMs, keys: isForgotten ? keys.filter(key => !created.includes(key)) : keys, tags: [] }
   }
 
   /** What is promised from now on is on disk before it is. */

@@ -80,7 +80,7 @@ export class TrueHistory {
     this.#lastVisibleMs = Math.max(this.#lastVisibleMs, this.#agenda.nowMs + durationMs)
     this.#agenda.at(this.#lastVisibleMs, () => {
       const created = this.#latest(pathOfKey(key)).isAbsent && !isDelete ? [key] : []
-      this.log.push({ position, timeMs, keys: [key], created, visibleMs: this.#agenda.nowMs })
+      this.log.push({ position, timeMs, keys: [key], created, visibleMs: this.#agenda.nowMs, tags: [] })
       this.#note(pathOfKey(key), { position, isAbsent: isDelete })
       this.#note(pathOfKey(bucketOfKey(key)), { position, isAbsent: false })
       done(position)

@@ -49,4 +49,25 @@ export {
   type Version,
 } from './positions.js'
 export { fromProblem, PROBLEM_TYPE, type Problem, STATUS_OF_CODE, statusOf, toProblem } from './problem.js'
+export { canonicalQuery, formatQuery } from './queries/canonical-query.js'
+export { formatCursor, type Place, parseCursor, type SortValue } from './queries/cursor.js'
+export { isWellFormed, objectionToField } from './queries/field-path.js'
+export {
+  INDEX_FIELDS_MAX,
+  INDEXES_MAX,
+  type IndexDeclaration,
+  objectionToIndexes,
+} from './queries/index-declaration.js'
+export { checkQuery, parseQuery, type QueryParameters } from './queries/parse-query.js'
+export {
+  type Condition,
+  type Filter,
+  ID_FIELD,
+  QUERY_LIMIT_DEFAULT,
+  QUERY_LIMIT_MAX,
+  type Query,
+  type Scalar,
+  type Sort,
+} from './queries/query.js'
+export { partsOfTag, type Tag, type TagValue, tagOf } from './queries/tag.js'
 export { compareUtf8 } from './utf8-order.js'

@@ -123,7 +123,7 @@ class PolicyRun {
   }
 
   #write({ key, timeMs }: LoadEvent): void {
-    const entry = { position: ++this.#position, timeMs, keys: [this.#workload.keys[key]!] }
+    const entry = { position: ++this.#position, timeMs, keys: [this.#workload.keys[key]!], tags: [] }
     this.#sketch.append([entry])
     this.#learnt.follow(entry, () => true)
     this.#versions[key] = this.#position

@@ -201,7 +201,7 @@ export class FakeOrigin {
 
   #append(key: string): void {
     this.#bucketVersions.set(bucketOfKey(key), this.position)
-    this.#sketch.append([{ position: this.position, timeMs: this.nowMs, keys: [key] }])
+    this.#sketch.append([{ position: this.position, timeMs: this.nowMs, keys: [key], tags: [] }])
   }
 
   #createSketch(): Sketch {

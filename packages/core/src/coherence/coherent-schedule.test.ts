@@ -81,7 +81,7 @@ class Schedule {
   commit(numbers: readonly number[], gap: number): void {
     const position = (this.entries.at(-1)?.position ?? 0) + 1 + gap
     const keys = numbers.map(number => `shop/b${number % 3}/${number}`)
-    this.entries.push({ position, timeMs: this.nowMs, keys })
+    this.entries.push({ position, timeMs: this.nowMs, keys, tags: [] })
     for (const path of new Set(keys.flatMap(key => [pathOfKey(key), pathOfKey(key.slice(0, 7))]))) {
       this.changes.set(path, [...(this.changes.get(path) ?? []), position])
     }

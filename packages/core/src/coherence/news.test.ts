@@ -21,7 +21,7 @@ const head: fc.Arbitrary<ReaderHead> = naturals(5).map(([from, sinceMs, step, be
 function sketchOf(count: number): Sketch {
   const sketch = createSketch({ seed: 7n, from: 0, windowMs: 1000 })
   for (let position = 1; position <= count; position++) {
-    sketch.append([{ position, timeMs: 0, keys: [`shop/products/${position}`] }])
+    sketch.append([{ position, timeMs: 0, keys: [`shop/products/${position}`], tags: [] }])
   }
   return sketch
 }
@@ -83,7 +83,7 @@ describe('news', () => {
   it('of ten writes in a second take less than 70 characters', () => {
     const sketch = createSketch({ seed: 7n, from: 90_000, windowMs: 100_000 })
     for (let i = 1; i <= 1000; i++) {
-      sketch.append([{ position: 90_000 + i, timeMs: i * 100, keys: [`shop/products/${i}`] }])
+      sketch.append([{ position: 90_000 + i, timeMs: i * 100, keys: [`shop/products/${i}`], tags: [] }])
     }
     expect(formatNews({ ...sketch.head(90_990), log: 'log', timeMs: 9_999_999 }, 90_990)!.length).toBeLessThan(70)
   })

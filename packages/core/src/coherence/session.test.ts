@@ -12,7 +12,9 @@ const ABSENT: Answer = { version: undefined, position: undefined }
 function head(position: number, changed: readonly number[] = [], options: { from?: number; log?: string } = {}) {
   const sketch = createSketch({ seed: 7n, from: options.from ?? 0, windowMs: 1000 })
   for (let at = (options.from ?? 0) + 1; at <= position; at++) {
-    sketch.append([{ position: at, timeMs: 0, keys: [changed.includes(at) ? 'shop/products/1' : 'shop/other/2'] }])
+    sketch.append([
+      { position: at, timeMs: 0, keys: [changed.includes(at) ? 'shop/products/1' : 'shop/other/2'], tags: [] },
+    ])
   }
   return { ...sketch.head(), log: options.log ?? 'log', timeMs: 0 } satisfies CoherenceHead
 }
@@ -66,7 +68,7 @@ describe('news', () => {
   it('are a head to who knows the rest, and nothing to others', () => {
     const session = sessionAt(3)
     const sketch = createSketch({ seed: 7n, from: 0, windowMs: 1000 })
-    for (let at = 1; at <= 5; at++) sketch.append([{ position: at, timeMs: 0, keys: ['shop/products/1'] }])
+    for (let at = 1; at <= 5; at++) sketch.append([{ position: at, timeMs: 0, keys: ['shop/products/1'], tags: [] }])
     const news = formatNews({ ...sketch.head(3), log: 'log', timeMs: 9 }, 3)!
     const read = session.readNews(news)!
     expect(read).toMatchObject({ log: 'log', position: 5, from: 0, timeMs: 9 })

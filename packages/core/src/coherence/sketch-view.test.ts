@@ -11,7 +11,7 @@ const path = (id: number) => `/db/shop/products/${id}`
 
 function sketchOf(times: readonly number[], windowMs = WINDOW_MS, seed = SEED): Sketch {
   const sketch = createSketch({ seed, from: 0, windowMs })
-  sketch.append(times.map((timeMs, i) => ({ position: i + 1, timeMs, keys: [`shop/products/${i + 1}`] })))
+  sketch.append(times.map((timeMs, i) => ({ position: i + 1, timeMs, keys: [`shop/products/${i + 1}`], tags: [] })))
   return sketch
 }
 
@@ -204,8 +204,8 @@ describe('memory', () => {
     const sketch = createSketch({ seed: SEED, from: 0, windowMs: 10_000_000 })
     for (let second = 0; second < 1000; second++) {
       const changes = Array.from({ length: 40 }, (_, i) => `shop/products/${second * 40 + i}`)
-      sketch.append([{ position: 2 * second + 1, timeMs: second * 1000, keys: changes }])
-      sketch.append([{ position: 2 * second + 2, timeMs: second * 1000, keys: changes }])
+      sketch.append([{ position: 2 * second + 1, timeMs: second * 1000, keys: changes, tags: [] }])
+      sketch.append([{ position: 2 * second + 2, timeMs: second * 1000, keys: changes, tags: [] }])
       sketch.advance(second * 1000, 10_000_000)
       install(view, sketch)
     }

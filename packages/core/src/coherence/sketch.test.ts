@@ -8,7 +8,7 @@ const SEED = 7n
 const WINDOW_MS = 100_000
 
 function entry(position: number, timeMs: number, ...ids: (number | string)[]): LogEntry {
-  return { position, timeMs, keys: ids.map(id => `shop/products/${id}`) }
+  return { position, timeMs, keys: ids.map(id => `shop/products/${id}`), tags: [] }
 }
 
 function create(windowMs = WINDOW_MS, from = 0): Sketch {

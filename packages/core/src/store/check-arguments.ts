@@ -1,11 +1,13 @@
 /** What every store refuses before it begins: the caller's mistakes, thrown as TypeError. */
-import type { Commit, ScanRange } from './store.js'
+import { idOfKey, objectionToIndexes } from '@freshet/protocol'
+import type { Commit, ScanRange, Write } from './store.js'
 
 export const SCAN_LIMIT_DEFAULT = 100
 export const CHANGES_LIMIT_DEFAULT = 1000
 
 /** Throws unless there is something in the commit, be it a lease that is given back, and nothing is written twice. */
 export function checkCommit({ reads = [], lists = [], writes, lease }: Commit): void {
+  for (const write of writes) if ('indexes' in write) checkIndexes(write)
   if (writes.length === 1) return
   const isEmpty = writes.length + reads.length + lists.length === 0
   if (isEmpty && lease?.id === undefined) throw new TypeError('A commit must read or write something.')
@@ -15,6 +17,14 @@ export function checkCommit({ reads = [], lists = [], writes, lease }: Commit): 
       throw new TypeError(`A commit may write a key only once, but writes ${JSON.stringify(key)} twice.`)
     keys.add(key)
   }
+}
+
+function checkIndexes(write: Write): void {
+  if (!('indexes' in write) || write.indexes === undefined) return
+  if (idOfKey(write.key) !== undefined)
+    throw new TypeError(`${JSON.stringify(write.key)} is no bucket: it has no indexes.`)
+  const objection = objectionToIndexes(write.indexes)
+  if (objection !== undefined) throw new TypeError(`The indexes of ${write.key} cannot be declared: ${objection}.`)
 }
 
 /** The limit of a scan. */

@@ -1,6 +1,7 @@
 export { compareUtf8, isBeyond, isWithin } from '@freshet/protocol'
 export { type ChangedKeys, changedLists } from './changed-lists.js'
 export { CHANGES_LIMIT_DEFAULT, checkCommit, checkLimit, checkPosition, scanLimit } from './check-arguments.js'
+export { declaredAt, indexesIn } from './declared-indexes.js'
 export { positionAtTime } from './first-position.js'
 export type {
   BucketChange,
@@ -8,12 +9,18 @@ export type {
   CommitResult,
   DeleteWrite,
   GrantedLease,
+  IndexDeclaration,
+  IndexState,
   Key,
   LeaseAsk,
   LogEntry,
   MaybePromise,
   Position,
   PutWrite,
+  Query,
+  QueryPage,
+  QueryPlan,
+  QueryVersion,
   ReadList,
   ReadVersion,
   ScanPage,
@@ -23,6 +30,7 @@ export type {
   StoredEntry,
   StoredValue,
   StoreSupports,
+  Tag,
   Version,
   Write,
 } from './store.js'

@@ -18,9 +18,9 @@
  * the disk is; STORE_DAMAGED when what is read cannot be right; STORE_TAKEN_OVER when another process has become the
  * writer. A commit that fails leaves no trace.
  */
-import type { IdRange, Key, Position, Version } from '@freshet/protocol'
+import type { IdRange, IndexDeclaration, Key, Position, Query, Tag, Version } from '@freshet/protocol'
 
-export type { Key, Position, Version } from '@freshet/protocol'
+export type { IndexDeclaration, Key, Position, Query, Tag, Version } from '@freshet/protocol'
 
 export type MaybePromise<T> = T | Promise<T>
 
@@ -51,6 +51,21 @@ export interface Store {
 
   /** One page of a bucket (`shop/products`), from one state, by ascending id in UTF-8 byte order. */
   scan(bucket: Key, range?: ScanRange): Promise<ScanPage>
+
+  /**
+   * One page of what a query finds in a bucket, from one state. Throws QUERY_INVALID, and QUERY_TOO_BROAD if more entries
+   * would have to be looked at for it than the store's `scanMax`.
+   */
+  query(bucket: Key, query: Query): Promise<QueryPage>
+
+  /** The version that the result of a query has now, without running it. */
+  queryVersion(bucket: Key, query: Query): Promise<QueryVersion>
+
+  /**
+   * The indexes of a bucket, as declared with its own record (`PutWrite.indexes`). What was there before is indexed by the
+   * store in the background; an index finds nothing until it is ready, but its tags are written from its declaration on.
+   */
+  indexes(bucket: Key): MaybePromise<readonly IndexState[]>
 
   /** Every bucket that was ever written to, by name, and the position of the last change within it. */
   buckets(): Promise<readonly BucketChange[]>
@@ -105,6 +120,8 @@ export interface StoreSupports {
    * than one key is refused with LIMIT_EXCEEDED.
    */
   readonly multiKeyCommits: boolean
+  /** Where false, `query`, `queryVersion` and commits with `indexes` or tags are refused with LIMIT_EXCEEDED. */
+  readonly queries: boolean
 }
 
 export interface Snapshot<Value> {
@@ -126,6 +143,48 @@ export interface ScanPage {
   /** The position of the last change in the bucket; 0 if there never was one. */
   readonly version: Version
   readonly position: Position
+}
+
+export interface IndexState extends IndexDeclaration {
+  /** The commit that declared it. */
+  readonly declaredAt: Position
+  /** Only then it is used to find. */
+  readonly isReady: boolean
+  /** How many of the objects that were there before it has, and of how many, as counted when the build began. */
+  readonly done: number
+  readonly total: number
+}
+
+/** When the result of a query last changed, or may have. */
+export interface QueryVersion {
+  /** The same version, the same result: the highest position of what it depends on. */
+  readonly version: Version
+  readonly position: Position
+  /** Nothing but a write that carries one of these tags can change the result; 'bucket': any write to the bucket can. */
+  readonly dependsOn: readonly Tag[] | 'bucket'
+}
+
+export interface QueryPage extends QueryVersion {
+  readonly entries: readonly StoredEntry[]
+  /** Pass it as `after` to go on; undefined when nothing follows. */
+  readonly next?: string
+  readonly plan: QueryPlan
+  /** How many entries were looked at. */
+  readonly examined: number
+}
+
+/** How a query is answered. */
+export interface QueryPlan {
+  /** The name of the index that is read; none: the bucket is, by id. */
+  readonly index?: string
+  /** The index's first fields, which the filter demands equality of. */
+  readonly equal: readonly string[]
+  /** The field after those, of which a range is read. */
+  readonly range?: string
+  /** It is read in the order asked for, so that it stops where the page ends; else all that is found is sorted. */
+  readonly isSorted: boolean
+  /** The same for people. */
+  readonly text: string
 }
 
 export interface BucketChange {
@@ -174,6 +233,11 @@ export interface ReadList extends IdRange {
   readonly version: Version
   /** The last id it is about, inclusive. */
   readonly through?: string
+  /**
+   * Only writes that carry one of these tags count, and the range does not. A tag whose index is not declared any more, or
+   * was declared after this version, does not hold.
+   */
+  readonly tags?: readonly Tag[]
 }
 
 export type Write = PutWrite | DeleteWrite
@@ -183,6 +247,11 @@ export interface PutWrite {
   readonly contentType: string
   /** The store takes ownership. */
   readonly body: Uint8Array
+  /**
+   * Only with a bucket's own key: the indexes it has from this commit on. Absent: as they were. One that keeps its name and
+   * its fields is kept as it is. They go when the bucket's own record is deleted.
+   */
+  readonly indexes?: readonly IndexDeclaration[]
 }
 
 /** Deleting what is not there is a change like any other. */
@@ -212,4 +281,6 @@ export interface LogEntry {
   readonly timeMs: number
   /** The keys that were written or deleted. */
   readonly keys: readonly Key[]
+  /** What they carry: for each index, and each prefix of its fields, their values before and after. Each once. */
+  readonly tags: readonly Tag[]
 }

@@ -128,7 +128,7 @@ export class LogFollower {
 
   #append(entries: readonly LogEntry[], position: Position): void {
     // Positions may have gaps; one that holds nothing must still be reached.
-    const known = entries.length > 0 ? entries : [{ position, timeMs: this.#store.nowMs(), keys: [] }]
+    const known = entries.length > 0 ? entries : [{ position, timeMs: this.#store.nowMs(), keys: [], tags: [] }]
     this.#sketch.append(known)
     this.#hot.follow(entries)
     this.position = this.#sketch.position

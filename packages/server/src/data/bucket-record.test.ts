@@ -56,7 +56,8 @@ it('the window covers every copy alive, through fixed and learnt lifetimes, rais
       for (const action of steps) {
         if (action.kind === 'wait') nowMs += action.waitMs
         if (action.kind === 'configure') record = changeRecord(record, action.settings, nowMs, server)
-        if (action.kind === 'write') learnt.follow({ position: ++position, timeMs: nowMs, keys: ['a'] }, () => true)
+        if (action.kind === 'write')
+          learnt.follow({ position: ++position, timeMs: nowMs, keys: ['a'], tags: [] }, () => true)
         if (action.kind === 'copy') {
           const fixedMs = record.lifetimeMs ?? server.lifetimeMs
           const { learn: bounds } = record

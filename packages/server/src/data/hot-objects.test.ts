@@ -26,7 +26,7 @@ describe('hot objects', () => {
           if (kind === 'clear') hot.clear()
           else if (kind === 'commit') {
             store.set(key, i + 1)
-            hot.follow([{ position: i + 1, timeMs: 0, keys: [key] }])
+            hot.follow([{ position: i + 1, timeMs: 0, keys: [key], tags: [] }])
           } else {
             const version = store.get(key) ?? 0
             const found = hot.get(key)

@@ -12,14 +12,18 @@ import {
   type Key,
   type Position,
   type ReadVersion,
+  type Tag,
   type Version,
 } from '@freshet/core/store'
-import { bucketOfKey } from '@freshet/protocol'
+import { bucketOfKey, idOfKey } from '@freshet/protocol'
 import type { Tables } from './engine.js'
+import { IndexChanges, type ObjectRecord, STEP_OBJECTS } from './indexes/index-changes.js'
 import {
+  type Changed,
   decodeLogBatch,
   decodeNumber,
   type EncodedCommit,
+  type EncodedWrite,
   encodeHead,
   encodeLogBatch,
   encodeNumber,
@@ -35,8 +39,9 @@ export class Batch {
   readonly #tables: Tables
   readonly #values = new Map<Key, { readonly version: Version; readonly record: Uint8Array | undefined }>()
   readonly #buckets = new Map<Key, Position>()
-  /** The keys of each commit. */
-  readonly #log: (readonly Key[])[] = []
+  readonly #indexes: IndexChanges
+  /** What each commit changes. */
+  readonly #log: Changed[] = []
   readonly #memory = new Map<string, Uint8Array>()
   #trimmedTo: Position | undefined
   #trimmed: readonly Position[] = []
@@ -47,6 +52,7 @@ export class Batch {
 
   constructor(tables: Tables, head: Head, nowMs: number) {
     this.#tables = tables
+    this.#indexes = new IndexChanges(tables)
     this.#position = head.position
     // The clock of a log entry never goes back, even if the clock that it was started from did.
     this.#timeMs = Math.max(head.timeMs, nowMs)
@@ -62,9 +68,9 @@ export class Batch {
     return this.#timeMs
   }
 
-  /** What its commits write and delete. */
-  get keys(): Iterable<Key> {
-    return this.#values.keys()
+  /** What its commits change, all together. */
+  get changed(): Changed {
+    return { keys: [...this.#values.keys()], tags: [...new Set(this.#log.flatMap(({ tags }) => tags))] }
   }
 
   /** If not, there is nothing to apply. */
@@ -80,20 +86,32 @@ export class Batch {
     if (writes.length === 0) return { committed: true, position: this.#position }
     const position = ++this.#position
     this.#hasChanges = true
-    for (const { key, record } of writes) {
-      if (record) setVersion(record, position)
-      this.#values.set(key, { version: record ? position : 0, record })
-      this.#buckets.set(bucketOfKey(key), position)
-    }
-    this.#log.push(writes.map(({ key }) => key))
+    // Indexes count from the commit that declares them, for all that it writes.
+    for (const { key, indexes } of writes) if (indexes) this.#indexes.declare(key, indexes, position)
+    const tags = new Set<Tag>()
+    for (const write of writes) this.#write(write, position, tags)
+    this.#log.push({ keys: writes.map(({ key }) => key), tags: tags.size === 0 ? NO_TAGS : [...tags] })
     return { committed: true, position }
   }
 
+  #write({ key, record }: EncodedWrite, position: Position, tags: Set<Tag>): void {
+    const bucket = bucketOfKey(key)
+    if (record) setVersion(record, position)
+    if (this.#indexes.of(bucket).length > 0) {
+      const id = idOfKey(key)
+      if (id !== undefined) {
+        this.#indexes.write({ bucket, id, before: this.#recordOf(key), after: record }, position, tags)
+      }
+    }
+    this.#values.set(key, { version: record ? position : 0, record })
+    this.#buckets.set(bucket, position)
+  }
+
   /** A second entry for changes that are in the log already, under a later time. */
-  logAgain(keys: Iterable<Key>): void {
+  logAgain(changed: Changed): void {
     this.#position++
     this.#hasChanges = true
-    this.#log.push([...keys])
+    this.#log.push(changed)
   }
 
   remember(name: string, value: Uint8Array): void {
@@ -124,12 +142,40 @@ export class Batch {
     return this.#trimmed.length < TRIM_RECORDS_MAX
   }
 
+  /** One step of building a bucket's indexes. True if there may be more to do. */
+  buildIndexes(bucket: Key): boolean {
+    const indexes = this.#indexes.unbuilt(bucket)
+    const [first] = indexes
+    if (first === undefined) return false
+    const folder = `${bucket}/`
+    // What follows every key in the folder: 0 is the character after the slash.
+    const range = { start: folder + (first.cursor ?? ''), end: `${bucket}0` }
+    const total = first.total || this.#tables.values.getKeysCount({ ...range })
+    const exclusiveStart = first.cursor !== undefined
+    const found = [...this.#tables.values.getRange({ ...range, exclusiveStart, limit: STEP_OBJECTS })]
+    const objects = found.map(({ key, value }): [string, ObjectRecord] => {
+      const written = this.#values.get(key)
+      return [key.slice(folder.length), written ? written.record : value]
+    })
+    const cursor = found.length < STEP_OBJECTS ? undefined : objects.at(-1)![0]
+    this.#hasChanges = true
+    this.#indexes.build(bucket, indexes, objects, { cursor, total })
+    return true
+  }
+
+  /** One step of removing what is left of indexes that were dropped. */
+  sweepIndexes(): void {
+    this.#hasChanges = true
+    this.#indexes.sweep()
+  }
+
   /** Only here the engine's tables are written to. */
   apply(epoch: number): void {
     const { values, buckets, log, memory, meta } = this.#tables
     for (const [key, { record }] of this.#values) record ? values.put(key, record) : values.remove(key)
     for (const [bucket, position] of this.#buckets) buckets.put(bucket, encodeNumber(position))
     if (this.#log.length > 0) log.put(this.#position, encodeLogBatch(this.#timeMs, this.#log))
+    this.#indexes.apply(epoch)
     for (const [name, value] of this.#memory) memory.put(name, value)
     if (this.#trimmedTo !== undefined) meta.put('trimmed', encodeNumber(this.#trimmedTo), epoch)
     for (const position of this.#trimmed) log.remove(position)
@@ -147,11 +193,19 @@ export class Batch {
   /** Those of this batch first, since they are at hand. Undefined if some have been trimmed. */
   *changesAfter(position: Position): Generator<readonly Key[] | undefined> {
     const before = this.#position - this.#log.length
-    yield* this.#log.slice(Math.max(0, position - before))
+    for (const { keys } of this.#log.slice(Math.max(0, position - before))) yield keys
     if (position < this.#readTrimmedTo()) yield undefined
     for (const { key, value } of this.#tables.log.getRange({ start: position + 1 })) {
       for (const entry of decodeLogBatch(key, value)) if (entry.position > position) yield entry.keys
     }
+  }
+
+  tagVersion(tag: Tag): Version {
+    return this.#indexes.tagVersion(tag)
+  }
+
+  declaredAt(bucket: Key, fields: readonly string[]): Position | undefined {
+    return this.#indexes.declaredAt(bucket, fields)
   }
 
   #readTrimmedTo(): Position {
@@ -173,4 +227,14 @@ export class Batch {
     const record = this.#tables.values.getBinaryFast(key)
     return record ? versionOf(record) : 0
   }
+
+  /** As the commits before in this batch leave it. Good until the engine's next read. */
+  #recordOf(key: Key): ObjectRecord {
+    const written = this.#values.get(key)
+    if (written) return written.record
+    const { values } = this.#tables
+    return values.getBinaryFast(key)?.subarray(0, values.lastSize)
+  }
 }
+
+const NO_TAGS: readonly Tag[] = []

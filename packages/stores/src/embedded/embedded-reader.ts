@@ -2,16 +2,21 @@
  * A store in a process beside the one that writes, such as a worker of a cluster. It reads the same files by itself, on
  * its own core; what it writes goes over the channel to the writer.
  */
+import { SCAN_MAX_DEFAULT } from '@freshet/core/queries'
 import {
   type BucketChange,
   type Commit,
   type CommitResult,
   checkCommit,
   checkPosition,
+  type IndexState,
   type Key,
   type LogEntry,
   type MaybePromise,
   type Position,
+  type Query,
+  type QueryPage,
+  type QueryVersion,
   type ScanPage,
   type ScanRange,
   type Snapshot,
@@ -34,19 +39,30 @@ export interface EmbeddedReaderOptions {
   readonly path: string
   /** Leads to the writer, which has passed its end to `serveReaders(store).attach`. */
   readonly channel: ReaderChannel
+  /** So many entries a query may look at for one page; 10,000 unless given. */
+  readonly scanMax?: number
 }
 
 /** Resolves once the writer has answered. Throws what the writer's store throws, or STORE_CLOSED if the channel ends. */
-export async function openEmbeddedReader({ path, channel }: EmbeddedReaderOptions): Promise<Store> {
+export async function openEmbeddedReader(options: EmbeddedReaderOptions): Promise<Store> {
+  const { path, channel, scanMax = SCAN_MAX_DEFAULT } = options
   const line = new WriterLine(path, channel)
   const attached = await line.attach()
   try {
     const engine = await openEngine({ path, mode: 'reading', inspect: meta => checkFormat(path, meta) })
-    return new EmbeddedReader(path, line, engine, attached)
+    return new EmbeddedReader({ path, line, engine, attached, scanMax })
   } catch (error) {
     line.end(storeClosed(path))
     throw openingFailed(path, error)
   }
+}
+
+interface EmbeddedReaderParts {
+  readonly path: string
+  readonly line: WriterLine
+  readonly engine: Engine
+  readonly attached: Attached
+  readonly scanMax: number
 }
 
 class EmbeddedReader implements Store {
@@ -60,13 +76,13 @@ class EmbeddedReader implements Store {
   readonly #listeners = new CommitListeners()
   #closing: Promise<void> | undefined
 
-  constructor(path: string, line: WriterLine, engine: Engine, { clock, durability }: Attached) {
-    this.supports = { durability, multiKeyCommits: true }
+  constructor({ path, line, engine, attached: { clock, durability }, scanMax }: EmbeddedReaderParts) {
+    this.supports = { durability, multiKeyCommits: true, queries: true }
     this.log = engine.meta.get('log')!.toString()
     this.#path = path
     this.#line = line
     this.#engine = engine
-    this.#reads = new Reads({ path, engine, mark: line.mark, isShared: true })
+    this.#reads = new Reads({ path, engine, mark: line.mark, isShared: true, scanMax })
     this.#clock = new StoreClock(clock)
     line.onDurable = position => this.#listeners.notifySoon(position)
   }
@@ -84,6 +100,21 @@ class EmbeddedReader implements Store {
   async scan(bucket: Key, range?: ScanRange): Promise<ScanPage> {
     this.#checkOpen()
     return this.#reads.scan(bucket, range)
+  }
+
+  async query(bucket: Key, query: Query): Promise<QueryPage> {
+    this.#checkOpen()
+    return this.#reads.query(bucket, query)
+  }
+
+  async queryVersion(bucket: Key, query: Query): Promise<QueryVersion> {
+    this.#checkOpen()
+    return this.#reads.queryVersion(bucket, query)
+  }
+
+  async indexes(bucket: Key): Promise<readonly IndexState[]> {
+    this.#checkOpen()
+    return this.#reads.indexes(bucket)
   }
 
   async buckets(): Promise<readonly BucketChange[]> {

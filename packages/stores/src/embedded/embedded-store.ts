@@ -11,17 +11,22 @@
  *   After a crash it may so repeat up to ten seconds that are in no log entry.
  */
 import { randomUUID } from 'node:crypto'
+import { SCAN_MAX_DEFAULT } from '@freshet/core/queries'
 import {
   type BucketChange,
   type Commit,
   type CommitResult,
   checkCommit,
   checkPosition,
+  type IndexState,
   type Key,
   type LogEntry,
   type MaybePromise,
   type Position,
   positionAtTime,
+  type Query,
+  type QueryPage,
+  type QueryVersion,
   type ScanPage,
   type ScanRange,
   type Snapshot,
@@ -36,6 +41,7 @@ import { DurableMark } from './durable-mark.js'
 import { type Engine, openEngine } from './engine.js'
 import { storeClosed, storeDamaged } from './engine-errors.js'
 import { GroupCommit, TASKS_PER_BATCH_MAX } from './group-commit.js'
+import { IndexBuilder } from './indexes/index-builder.js'
 import { bootId } from './processes.js'
 import { Reads } from './reads.js'
 import {
@@ -44,7 +50,7 @@ import {
   encodeCommit,
   encodeHead,
   encodeNumber,
-  FORMAT_VERSION,
+  FORMAT_VERSION_FIRST,
   type Head,
 } from './records.js'
 import { monotonicMs, StoreClock } from './store-clock.js'
@@ -66,6 +72,8 @@ export interface EmbeddedStoreOptions {
   readonly durability?: 'disk' | 'relaxed'
   /** The positions it gives from now on are beyond this one; that of the time of day unless given. */
   readonly positionsAfter?: Position
+  /** So many entries a query may look at for one page; 10,000 unless given. */
+  readonly scanMax?: number
 }
 
 /**
@@ -74,6 +82,7 @@ export interface EmbeddedStoreOptions {
  */
 export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<EmbeddedStore> {
   const { path, durability = 'disk', positionsAfter = positionAtTime(Date.now()) } = options
+  const { scanMax = SCAN_MAX_DEFAULT } = options
   checkPosition('positionsAfter', positionsAfter)
   await prepareFolder(path)
   const lock = await takeWriterLock(path)
@@ -84,7 +93,7 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
     engine = await openEngine({ path, mode, inspect: meta => checkFormat(path, meta) })
     const opening = await beginEpoch(engine, durability, positionsAfter)
     await flushFolder(path)
-    return new EmbeddedStore({ path, durability, lock, engine, ...opening })
+    return new EmbeddedStore({ path, durability, lock, engine, scanMax, ...opening })
   } catch (error) {
     await engine?.close()
     await lock.release()
@@ -107,7 +116,7 @@ async function beginEpoch(engine: Engine, durability: 'disk' | 'relaxed', positi
       : { epoch: 1, position: positionsAfter, timeMs: 0 }
     const log = engine.meta.get('log')?.toString() ?? randomUUID()
     if (!before) {
-      engine.meta.put('format', Buffer.from(Uint32Array.of(FORMAT_VERSION).buffer), head.epoch)
+      engine.meta.put('format', Buffer.from(Uint32Array.of(FORMAT_VERSION_FIRST).buffer), head.epoch)
       engine.meta.put('log', Buffer.from(log), head.epoch)
       engine.meta.put('trimmed', encodeNumber(positionsAfter), head.epoch)
     }
@@ -125,6 +134,7 @@ interface EmbeddedStoreParts extends Opening {
   readonly durability: 'disk' | 'relaxed'
   readonly lock: WriterLock
   readonly engine: Engine
+  readonly scanMax: number
 }
 
 export class EmbeddedStore implements Store {
@@ -139,6 +149,7 @@ export class EmbeddedStore implements Store {
   readonly #mark: DurableMark
   readonly #reads: Reads
   readonly #groupCommit: GroupCommit
+  readonly #builder: IndexBuilder
   readonly #listeners = new CommitListeners()
   readonly #gate = new CommitGate()
   readonly #trims = new Set<Promise<void>>()
@@ -149,8 +160,8 @@ export class EmbeddedStore implements Store {
   #closing: Promise<void> | undefined
 
   /** Use `openEmbeddedStore`. */
-  constructor({ path, durability, lock, engine, head, log }: EmbeddedStoreParts) {
-    this.supports = { durability, multiKeyCommits: true }
+  constructor({ path, durability, lock, engine, scanMax, head, log }: EmbeddedStoreParts) {
+    this.supports = { durability, multiKeyCommits: true, queries: true }
     this.durability = durability
     this.log = log
     this.path = path
@@ -158,7 +169,7 @@ export class EmbeddedStore implements Store {
     this.#lock = lock
     this.#engine = engine
     this.#mark = new DurableMark(head.position)
-    this.#reads = new Reads({ path, engine, mark: this.#mark, isShared: false })
+    this.#reads = new Reads({ path, engine, mark: this.#mark, isShared: false, scanMax })
     this.#groupCommit = new GroupCommit({
       path,
       engine,
@@ -168,6 +179,8 @@ export class EmbeddedStore implements Store {
       onDurable: position => this.#onDurable(position),
       onFailed: error => this.#onFailed(error),
     })
+    this.#builder = new IndexBuilder({ engine, submit: plan => this.#groupCommit.submit(plan) })
+    this.#builder.wake()
     this.#checkpoints = setInterval(() => this.#checkpoint(), CHECKPOINT_MS).unref()
     if (durability === 'relaxed') this.#flushes = setInterval(() => this.#flush(), RELAXED_FLUSH_MS).unref()
   }
@@ -185,6 +198,21 @@ export class EmbeddedStore implements Store {
   async scan(bucket: Key, range?: ScanRange): Promise<ScanPage> {
     this.#checkOpen()
     return this.#reads.scan(bucket, range)
+  }
+
+  async query(bucket: Key, query: Query): Promise<QueryPage> {
+    this.#checkOpen()
+    return this.#reads.query(bucket, query)
+  }
+
+  async queryVersion(bucket: Key, query: Query): Promise<QueryVersion> {
+    this.#checkOpen()
+    return this.#reads.queryVersion(bucket, query)
+  }
+
+  async indexes(bucket: Key): Promise<readonly IndexState[]> {
+    this.#checkOpen()
+    return this.#reads.indexes(bucket)
   }
 
   async buckets(): Promise<readonly BucketChange[]> {
@@ -205,10 +233,18 @@ export class EmbeddedStore implements Store {
   /** A commit that was checked and encoded elsewhere. Throws if the store is closed. */
   commitEncoded(commit: EncodedCommit): Promise<CommitResult> {
     this.#checkOpen()
-    return this.#gate.pass(commit, () => {
+    const committing = this.#gate.pass(commit, () => {
       this.#checkOpen()
       return this.#groupCommit.submit(batch => batch.commit(commit))
     })
+    if (commit.writes.some(({ indexes }) => indexes !== undefined)) {
+      // Who commits hears of a failure; here is nothing to build then.
+      committing.then(
+        () => this.#builder.wake(),
+        () => {},
+      )
+    }
+    return committing
   }
 
   position(): MaybePromise<Position> {
@@ -293,6 +329,7 @@ export class EmbeddedStore implements Store {
   #checkpoint(): void {
     // A failure reaches everybody who waits or comes later; here is nobody to tell.
     this.#groupCommit.submit(batch => batch.checkpoint()).catch(() => {})
+    this.#builder.retry()
   }
 
   async #close(): Promise<void> {
@@ -300,6 +337,7 @@ export class EmbeddedStore implements Store {
     clearInterval(this.#flushes)
     this.#gate.close()
     await Promise.allSettled(this.#trims)
+    await this.#builder.stop()
     this.#checkpoint()
     await this.#groupCommit.idle()
     await this.#reads.idle()

@@ -1,10 +1,10 @@
 /**
- * LMDB as this store uses it: five tables, opened with the settings that were soaked (docs/decisions/0004). What its type
+ * LMDB as this store uses it: eight tables, opened with the settings that were soaked (docs/decisions/0004). What its type
  * declarations leave out or leave open is declared here, once.
  */
 import { join } from 'node:path'
 import { open, type RootDatabase } from 'lmdb'
-import { positionKeys, textKeys } from './key-encodings.js'
+import { byteKeys, positionKeys, textKeys } from './key-encodings.js'
 
 export const DATA_FILE = 'data.mdb'
 
@@ -34,6 +34,9 @@ export interface RangeOptions<K> extends ReadOptions {
   readonly start: K
   readonly end?: K | undefined
   readonly exclusiveStart?: boolean
+  readonly inclusiveEnd?: boolean
+  /** From the start, which is then the higher end, down to the end. */
+  readonly reverse?: boolean
   readonly limit?: number
 }
 
@@ -44,6 +47,8 @@ export interface Table<K> {
   get(key: K, options?: ReadOptions): Buffer | undefined
   getRange(options: RangeOptions<K>): Iterable<{ readonly key: K; readonly value: Buffer }>
   getKeys(options: RangeOptions<K>): Iterable<K>
+  /** Changes the options it is given. */
+  getKeysCount(options: RangeOptions<K>): number
   /** Only within `write` and `transaction`. The promises they return say nothing more than those two do. */
   put(key: K, record: Uint8Array): unknown
   remove(key: K): unknown
@@ -59,6 +64,9 @@ export interface Tables {
   readonly buckets: Table<string>
   readonly log: Table<number>
   readonly memory: Table<string>
+  readonly indexes: Table<string>
+  readonly entries: Table<Buffer>
+  readonly tags: Table<string>
   readonly meta: MetaTable
 }
 
@@ -96,7 +104,7 @@ export async function openEngine({ path, mode, inspect }: EngineOptions): Promis
     path: join(path, DATA_FILE),
     noSubdir: true,
     encoding: 'binary' as const,
-    maxDbs: 8,
+    maxDbs: 16,
     maxReaders: READERS_MAX,
     mapSize: MAP_BYTES,
     readOnly: mode === 'reading',
@@ -138,6 +146,9 @@ function openTables(root: RootDatabase): Tables & { readonly meta: ConditionalTa
     buckets: openTable(root, 'buckets', textKeys)!,
     log: openTable(root, 'log', positionKeys)!,
     memory: openTable(root, 'memory', textKeys)!,
+    indexes: openTable(root, 'indexes', textKeys)!,
+    entries: openTable(root, 'entries', byteKeys)!,
+    tags: openTable(root, 'tags', textKeys)!,
     meta: openMeta(root)!,
   }
 }
@@ -151,7 +162,7 @@ function openMeta(root: RootDatabase, more: { readonly create?: boolean } = {}):
   return table as unknown as ConditionalTable | undefined
 }
 
-function openTable<K extends string | number>(
+function openTable<K extends string | number | Buffer>(
   root: RootDatabase,
   name: string,
   keyEncoder: KeyEncoder<K>,

@@ -13,13 +13,13 @@
  * store's clock goes on from the first entry's time, and no copy is older by it than it would have been without the delay.
  */
 import { setImmediate } from 'node:timers/promises'
-import type { Key, Position } from '@freshet/core/store'
+import type { Position } from '@freshet/core/store'
 import { FreshetError } from '@freshet/protocol'
 import { Batch } from './batch.js'
 import type { DurableMark } from './durable-mark.js'
 import type { Engine } from './engine.js'
 import { isFull, reasonOf, storeDamaged, storeFull } from './engine-errors.js'
-import { decodeHead, type Head } from './records.js'
+import { type Changed, decodeHead, type Head } from './records.js'
 
 export const TASKS_PER_BATCH_MAX = 4096
 const TRIES_MAX = 3
@@ -54,8 +54,8 @@ export class GroupCommit {
   #alone = 0
   /** How often the batch at the head of the queue was refused for no reason of its own. */
   #refusals = 0
-  /** Keys whose log entries are too old for when they became visible. */
-  #late = new Set<Key>()
+  /** What is in log entries that are too old for when it became visible. */
+  #late: Changed | undefined
 
   constructor(options: GroupCommitOptions) {
     this.#options = options
@@ -110,7 +110,7 @@ export class GroupCommit {
     try {
       engine.refresh()
       const batch = new Batch(engine, this.#head(), nowMs())
-      if (this.#late.size > 0) batch.logAgain(this.#late)
+      if (this.#late) batch.logAgain(this.#late)
       for (const task of tasks) task.result = task.plan(batch)
       const isOurs =
         !batch.hasChanges ||
@@ -150,11 +150,13 @@ export class GroupCommit {
   }
 
   #noteDelay(batch: Batch, visibleMs: number): void {
-    this.#late.clear()
+    this.#late = undefined
     if (!batch.hasChanges || visibleMs - batch.timeMs <= VISIBLE_AFTER_MS_MAX) return
-    this.#late = new Set(batch.keys)
+    const { changed } = batch
+    if (changed.keys.length === 0) return
+    this.#late = changed
     // A batch for this alone, if nothing else is waiting. Should it be refused, the next will do.
-    if (this.#late.size > 0) this.submit(() => {}).catch(() => {})
+    this.submit(() => {}).catch(() => {})
   }
 
   async #onRefused(tasks: readonly Task[], refusal: Refusal): Promise<void> {

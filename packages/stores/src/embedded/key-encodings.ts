@@ -25,6 +25,17 @@ function checkRoom(key: string, target: Buffer, start: number): void {
   throw new RangeError('The key does not fit into what is left of the buffer.')
 }
 
+/** Bytes, as they are. */
+export const byteKeys: KeyEncoder<Buffer> = {
+  writeKey(key, target, start) {
+    if (target.length - start < key.length)
+      throw new RangeError('The key does not fit into what is left of the buffer.')
+    target.set(key, start)
+    return start + key.length
+  },
+  readKey: (source, start, end) => Buffer.from(source.subarray(start, end)),
+}
+
 /** Positions, big-endian, so that they are in order. */
 export const positionKeys: KeyEncoder<number> = {
   writeKey(position, target, start) {

@@ -39,12 +39,12 @@ for (const isShared of [false, true]) {
   const where = isShared ? 'in a reader' : 'in the writer'
 
   test(`${where}, what is durable is there at once`, () => {
-    const reads = new Reads({ path: folder.path, engine, mark, isShared })
+    const reads = new Reads({ path: folder.path, engine, mark, isShared, scanMax: 100 })
     expect(reads.get('a/b/old')).toMatchObject({ version: 1 })
   })
 
   test(`${where}, a value, a deletion and a state that are not durable yet are waited for`, async () => {
-    const reads = new Reads({ path: folder.path, engine, mark, isShared })
+    const reads = new Reads({ path: folder.path, engine, mark, isShared, scanMax: 100 })
     const waiting = [
       reads.get('a/b/changed'),
       reads.get('a/b/deleted'),
@@ -71,7 +71,7 @@ for (const isShared of [false, true]) {
   })
 
   test(`${where}, who waits for what will never be durable is told why`, async () => {
-    const reads = new Reads({ path: folder.path, engine, mark, isShared })
+    const reads = new Reads({ path: folder.path, engine, mark, isShared, scanMax: 100 })
     const waiting = reads.get('a/b/changed')
     mark.fail(new Error('lost'))
     await expect(waiting).rejects.toThrow('lost')
@@ -81,10 +81,10 @@ for (const isShared of [false, true]) {
 }
 
 test('the writer knows how far it has got; a reader finds a newer state, and waits', async () => {
-  const writer = new Reads({ path: folder.path, engine, mark, isShared: false })
+  const writer = new Reads({ path: folder.path, engine, mark, isShared: false, scanMax: 100 })
   expect(writer.position()).toBe(1)
   expect((await writer.changes(0)).map(({ position }) => position)).toEqual([1])
-  const reader = new Reads({ path: folder.path, engine, mark, isShared: true })
+  const reader = new Reads({ path: folder.path, engine, mark, isShared: true, scanMax: 100 })
   const waiting = Promise.all([reader.position(), reader.changes(0)])
   mark.advance(2)
   const [position, entries] = await waiting

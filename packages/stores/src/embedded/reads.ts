@@ -12,12 +12,16 @@ import {
   checkLimit,
   checkPosition,
   compareUtf8,
+  type IndexState,
   isBeyond,
   isWithin,
   type Key,
   type LogEntry,
   type MaybePromise,
   type Position,
+  type Query,
+  type QueryPage,
+  type QueryVersion,
   type ScanPage,
   type ScanRange,
   type Snapshot,
@@ -25,10 +29,11 @@ import {
   type StoredValue,
   scanLimit,
 } from '@freshet/core/store'
-import { FreshetError } from '@freshet/protocol'
+import { checkQuery, FreshetError } from '@freshet/protocol'
 import type { DurableMark } from './durable-mark.js'
 import type { Engine, ReadTransaction } from './engine.js'
 import { storeDamaged } from './engine-errors.js'
+import { QueryReads } from './indexes/query-reads.js'
 import { decodeHead, decodeLogBatch, decodeNumber, decodeValue, type Head, isTooLong } from './records.js'
 
 /** After so many entries a scan lets others have the thread. */
@@ -44,6 +49,8 @@ export interface ReadsOptions {
    * moves on by itself before a commit is acknowledged.
    */
   readonly isShared: boolean
+  /** So many entries a query may look at for one page. */
+  readonly scanMax: number
 }
 
 export class Reads {
@@ -51,13 +58,15 @@ export class Reads {
   readonly #engine: Engine
   readonly #mark: DurableMark
   readonly #isShared: boolean
+  readonly #scanMax: number
   readonly #underWay = new Set<Promise<unknown>>()
 
-  constructor({ path, engine, mark, isShared }: ReadsOptions) {
+  constructor({ path, engine, mark, isShared, scanMax }: ReadsOptions) {
     this.#path = path
     this.#engine = engine
     this.#mark = mark
     this.#isShared = isShared
+    this.#scanMax = scanMax
   }
 
   get(key: Key): MaybePromise<StoredValue | undefined> {
@@ -79,6 +88,38 @@ export class Reads {
       return { ...page, version: record ? decodeNumber(record) : 0 }
     })
     return { ...value, position }
+  }
+
+  async query(bucket: Key, query: Query): Promise<QueryPage> {
+    checkQuery(query)
+    const { value, position } = await this.#inOneState(transaction => this.#queries(transaction).page(bucket, query))
+    return { ...value, position }
+  }
+
+  async queryVersion(bucket: Key, query: Query): Promise<QueryVersion> {
+    checkQuery(query)
+    const { value, position } = await this.#inOneState(async transaction =>
+      this.#queries(transaction).version(bucket, query),
+    )
+    return { ...value, position }
+  }
+
+  async indexes(bucket: Key): Promise<readonly IndexState[]> {
+    const { value } = await this.#inOneState(async transaction => this.#queries(transaction).indexes(bucket))
+    return value
+  }
+
+  #queries(transaction: ReadTransaction): QueryReads {
+    return new QueryReads({
+      engine: this.#engine,
+      transaction,
+      scanMax: this.#scanMax,
+      readEntry: (bucket, id) => {
+        const value = this.#read(`${bucket}/${id}`, transaction)
+        if (value === undefined) throw storeDamaged(this.#path, `an index of ${bucket} names ${id}, which is not there`)
+        return { id, ...value }
+      },
+    })
   }
 
   async buckets(): Promise<readonly BucketChange[]> {

@@ -15,18 +15,25 @@ import {
 const version = fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER })
 const key = fc
   .string({ unit: 'grapheme', minLength: 1, maxLength: 40 })
-  .filter(text => !text.includes('\0') && !text.includes('\u0001'))
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the separators
+  .filter(text => !/[\u0000-\u0002]/.test(text))
 
-test('the bytes on disk are those of format 1', () => {
+test('the bytes on disk are those of format 1, and of format 2 where there are tags', () => {
   const json = record('application/json', '{}')
   setVersion(json, 0x0102030405)
   expect(json.toString('hex')).toBe('0105040302010000' + '7b7d')
   const other = record('x/y', 'é')
   setVersion(other, 1)
   expect(other.toString('hex')).toBe('0001000000000000' + '03782f79' + 'c3a9')
-  expect(Buffer.from(encodeLogBatch(1.5, [['a/b/c', 'ä'], ['d']])).toString('hex')).toBe(
+  expect(Buffer.from(encodeLogBatch(1.5, [changed('a/b/c', 'ä'), changed('d')])).toString('hex')).toBe(
     '000000000000f83f' + '612f622f6300c3a40164',
   )
+  const tagged = { keys: ['a/b/c'], tags: ['a/b?x=[1]', 'a/b?x=[2]'] }
+  expect(
+    Buffer.from(encodeLogBatch(1.5, [tagged, changed('d')]))
+      .subarray(8)
+      .toString(),
+  ).toBe('a/b/c\u0002a/b?x=[1]\0a/b?x=[2]\u0001d')
   expect(Buffer.from(encodeHead({ epoch: 1, position: 2, timeMs: 0.5 })).toString('hex')).toBe(
     '000000000000f03f' + '0000000000000040' + '000000000000e03f',
   )
@@ -58,7 +65,11 @@ test('what is no value is not taken for one', () => {
 })
 
 test('log entries and heads are decoded as they were encoded', () => {
-  const commits = fc.array(fc.array(key, { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 5 })
+  const commit = fc.record({
+    keys: fc.array(key, { minLength: 1, maxLength: 4 }),
+    tags: fc.array(key, { maxLength: 4 }),
+  })
+  const commits = fc.array(commit, { minLength: 1, maxLength: 5 })
   fc.assert(
     fc.property(
       fc.integer({ min: 5, max: Number.MAX_SAFE_INTEGER }),
@@ -66,7 +77,7 @@ test('log entries and heads are decoded as they were encoded', () => {
       commits,
       (last, timeMs, all) => {
         const entries = decodeLogBatch(last, Buffer.from(encodeLogBatch(timeMs, all)))
-        expect(entries).toEqual(all.map((keys, i) => ({ position: last - all.length + 1 + i, timeMs, keys })))
+        expect(entries).toEqual(all.map((one, i) => ({ position: last - all.length + 1 + i, timeMs, ...one })))
         const head = { epoch: 3, position: last, timeMs }
         expect(decodeHead(Buffer.from(encodeHead(head)))).toEqual(head)
       },
@@ -111,4 +122,8 @@ function record(contentType: string, body: string): Buffer {
 function keyBytes<K>(writeKey: (key: K, target: Buffer, start: number) => number, key: K): string {
   const target = Buffer.alloc(400)
   return target.toString('hex', 0, writeKey(key, target, 0))
+}
+
+function changed(...keys: string[]) {
+  return { keys, tags: [] }
 }

@@ -1,5 +1,5 @@
 /**
- * The bytes of an embedded store. It is five ordered tables in one LMDB file; every number is little-endian unless it
+ * The bytes of an embedded store. It is eight ordered tables in one LMDB file; every number is little-endian unless it
  * is part of a key, where big-endian makes the order of bytes the order of numbers.
  *
  *     table     key                        record
@@ -7,11 +7,17 @@
  *     buckets   bucket, UTF-8              8: position of its last change (double)
  *     log       8: position, big-endian    8: time (double) | the keys of a batch of commits, below
  *     memory    name, UTF-8                bytes, as remembered
+ *     indexes   bucket, UTF-8              its indexes, and how far they are built: JSON, an array of IndexRecord
+ *     entries   drawn in indexes/          nothing
+ *               index-keys.ts
+ *     tags      tag, UTF-8, or # and its   8: position of the last change that carries it (double)
+ *               SHA-256 if it is long
  *     meta      (each record: 8: the epoch that wrote it (double, LMDB's "version"), then)
  *               'format'                   4: format version
  *               'log'                      the id of the log, ASCII
  *               'trimmed'                  8: position that the log begins after (double)
  *               'relaxed'                  the id of the machine's boot, while open without flushes
+ *               'indexes'                  IndexNumbers, JSON
  *               'head'                     8: epoch | 8: position | 8: time (doubles)
  *
  *     value     0  1  content type: its number in CONTENT_TYPES, or 0: spelled out at 8
@@ -20,24 +26,32 @@
  *               …     the body, as written
  *
  *     batch     The log has one record for all commits of one transaction, under the position of the last. Positions within
- *               it are consecutive. The keys of one commit are separated by a byte 0, the commits by a byte 1; UTF-8.
+ *               it are consecutive. The keys of one commit are separated by a byte 0, the commits by a byte 1. If a commit carries
+ *               tags, they follow its keys after a byte 2, separated by a byte 0. UTF-8.
+ *
+ * Format 1 has no indexes and no tags; a store is of format 2 from its first index on. Both are read.
  *
  * The head goes with every write transaction: the epoch names the process that may write, the position is that of the
  * last commit, and the time is the store's clock when it was written.
  */
-import type {
-  Commit,
-  Key,
-  LeaseAsk,
-  LogEntry,
-  Position,
-  ReadList,
-  ReadVersion,
-  StoredValue,
-  Version,
+import {
+  type Commit,
+  type IndexDeclaration,
+  indexesIn,
+  type Key,
+  type LeaseAsk,
+  type LogEntry,
+  type Position,
+  type ReadList,
+  type ReadVersion,
+  type StoredValue,
+  type Tag,
+  type Version,
 } from '@freshet/core/store'
 
-export const FORMAT_VERSION = 1
+export const FORMAT_VERSION = 2
+/** That of a store without indexes. */
+export const FORMAT_VERSION_FIRST = 1
 /** LMDB's own limit is 1978. The longest key that the protocol allows has 640. */
 export const KEY_BYTES_MAX = 1024
 
@@ -68,8 +82,15 @@ export interface EncodedCommit {
   readonly reads: readonly ReadVersion[]
   readonly lists: readonly ReadList[]
   /** Without a record it deletes. The version in the record is yet to be set. */
-  readonly writes: readonly { readonly key: Key; readonly record: Uint8Array | undefined }[]
+  readonly writes: readonly EncodedWrite[]
   readonly lease?: LeaseAsk
+}
+
+export interface EncodedWrite {
+  readonly key: Key
+  readonly record: Uint8Array | undefined
+  /** The indexes that the bucket has from this commit on; undefined: as they were. */
+  readonly indexes: readonly IndexDeclaration[] | undefined
 }
 
 /** Throws TypeError for what cannot be stored. */
@@ -81,7 +102,8 @@ export function encodeCommit({ reads = [], lists = [], writes, lease }: Commit):
     lists,
     writes: writes.map(write => {
       checkKey(write.key)
-      return { key: write.key, record: 'delete' in write ? undefined : encodeValue(write.contentType, write.body) }
+      const record = 'delete' in write ? undefined : encodeValue(write.contentType, write.body)
+      return { key: write.key, record, indexes: indexesIn(write) }
     }),
     ...(lease === undefined ? {} : { lease }),
   }
@@ -89,8 +111,9 @@ export function encodeCommit({ reads = [], lists = [], writes, lease }: Commit):
 
 const KEY_SEPARATOR = '\0'
 const COMMIT_SEPARATOR = '\u0001'
+const TAGS_MARK = '\u0002'
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the separators
-const SEPARATORS = /[\u0000\u0001]/
+const SEPARATORS = /[\u0000-\u0002]/
 
 function checkKey(key: Key): void {
   if (key === '' || SEPARATORS.test(key)) throw new TypeError(`${JSON.stringify(key)} cannot be a key.`)
@@ -140,6 +163,18 @@ export function versionOf(record: Uint8Array): Version {
  * is no value.
  */
 export function decodeValue(buffer: Uint8Array, size: number): StoredValue | undefined {
+  const found = bodyOf(buffer, size)
+  if (found === undefined) return undefined
+  const body = Buffer.allocUnsafe(found.body.length)
+  body.set(found.body)
+  return { version: versionOf(buffer), contentType: found.contentType, body }
+}
+
+/** The content type and the body, not copied, in the first `size` bytes. Undefined if this is no value. */
+export function bodyOf(
+  buffer: Uint8Array,
+  size: number = buffer.length,
+): { readonly contentType: string; readonly body: Uint8Array } | undefined {
   if (size < HEADER_BYTES) return undefined
   const number = buffer[0]!
   let contentType = CONTENT_TYPES[number - 1]
@@ -149,25 +184,40 @@ export function decodeValue(buffer: Uint8Array, size: number): StoredValue | und
     contentType = Buffer.from(buffer.subarray(HEADER_BYTES + 1, bodyStart)).toString()
   }
   if (contentType === undefined || bodyStart > size) return undefined
-  const body = Buffer.allocUnsafe(size - bodyStart)
-  body.set(new Uint8Array(buffer.buffer, buffer.byteOffset + bodyStart, size - bodyStart))
-  return { version: versionOf(buffer), contentType, body }
+  return { contentType, body: new Uint8Array(buffer.buffer, buffer.byteOffset + bodyStart, size - bodyStart) }
+}
+
+/** What the log has of one commit. */
+export interface Changed {
+  readonly keys: readonly Key[]
+  readonly tags: readonly Tag[]
 }
 
 /** One record for all commits of a batch, in order. */
-export function encodeLogBatch(timeMs: number, commits: readonly (readonly Key[])[]): Uint8Array {
-  const text = commits.map(keys => keys.join(KEY_SEPARATOR)).join(COMMIT_SEPARATOR)
+export function encodeLogBatch(timeMs: number, commits: readonly Changed[]): Uint8Array {
+  const text = commits.map(spellChanged).join(COMMIT_SEPARATOR)
   const record = Buffer.allocUnsafe(8 + Buffer.byteLength(text))
   record.writeDoubleLE(timeMs)
   record.write(text, 8)
   return record
 }
 
+function spellChanged({ keys, tags }: Changed): string {
+  const text = keys.join(KEY_SEPARATOR)
+  return tags.length === 0 ? text : text + TAGS_MARK + tags.join(KEY_SEPARATOR)
+}
+
+function readChanged(text: string): Changed {
+  const mark = text.indexOf(TAGS_MARK)
+  if (mark === -1) return { keys: text.split(KEY_SEPARATOR), tags: [] }
+  return { keys: text.slice(0, mark).split(KEY_SEPARATOR), tags: text.slice(mark + 1).split(KEY_SEPARATOR) }
+}
+
 export function decodeLogBatch(last: Position, record: Buffer): LogEntry[] {
   const timeMs = record.readDoubleLE()
   const commits = record.toString('utf8', 8).split(COMMIT_SEPARATOR)
   const first = last - commits.length + 1
-  return commits.map((keys, i) => ({ position: first + i, timeMs, keys: keys.split(KEY_SEPARATOR) }))
+  return commits.map((text, i) => ({ position: first + i, timeMs, ...readChanged(text) }))
 }
 
 export interface Head {

@@ -4,6 +4,14 @@
  */
 import { randomUUID } from 'node:crypto'
 import {
+  answerQuery,
+  chooseAccess,
+  dependenciesOf,
+  describeAccess,
+  queryTooBroad,
+  SCAN_MAX_DEFAULT,
+} from '@freshet/core/queries'
+import {
   type BucketChange,
   CHANGES_LIMIT_DEFAULT,
   type Commit,
@@ -12,10 +20,16 @@ import {
   checkCommit,
   checkLimit,
   checkPosition,
+  declaredAt,
+  type IndexState,
+  indexesIn,
   type Key,
   type LogEntry,
   type Position,
   positionAtTime,
+  type Query,
+  type QueryPage,
+  type QueryVersion,
   type ReadVersion,
   type ScanPage,
   type ScanRange,
@@ -23,9 +37,11 @@ import {
   type Store,
   type StoredValue,
   type StoreSupports,
+  type Tag,
   type Version,
+  type Write,
 } from '@freshet/core/store'
-import { bucketOfKey, FreshetError } from '@freshet/protocol'
+import { bucketOfKey, checkQuery, FreshetError } from '@freshet/protocol'
 import { CommitGate } from '../leasing/commit-gate.js'
 import { MemoryBucket } from './memory-bucket.js'
 
@@ -34,18 +50,22 @@ export interface MemoryStoreOptions {
   readonly nowMs?: () => number
   /** Its positions are beyond this one; that of the time of day unless given. */
   readonly positionsAfter?: Position
+  /** So many entries a query may look at for one page; 10,000 unless given. */
+  readonly scanMax?: number
 }
 
 export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
   const { nowMs = () => performance.now(), positionsAfter = positionAtTime(Date.now()) } = options
+  const { scanMax = SCAN_MAX_DEFAULT } = options
   checkPosition('positionsAfter', positionsAfter)
-  return new MemoryStore(nowMs, positionsAfter)
+  return new MemoryStore(nowMs, positionsAfter, scanMax)
 }
 
 class MemoryStore implements Store {
-  readonly supports: StoreSupports = { durability: 'none', multiKeyCommits: true }
+  readonly supports: StoreSupports = { durability: 'none', multiKeyCommits: true, queries: true }
   readonly log: string = randomUUID()
   readonly #clock: () => number
+  readonly #scanMax: number
   readonly #buckets = new Map<Key, MemoryBucket>()
   readonly #memories = new Map<string, Uint8Array>()
   readonly #listeners = new Set<(position: Position) => void>()
@@ -57,8 +77,9 @@ class MemoryStore implements Store {
   #isClosed = false
   #willNotify = false
 
-  constructor(clock: () => number, start: Position) {
+  constructor(clock: () => number, start: Position, scanMax: number) {
     this.#clock = clock
+    this.#scanMax = scanMax
     this.#position = start
     this.#trimmedTo = start
   }
@@ -78,6 +99,38 @@ class MemoryStore implements Store {
     const found = this.#buckets.get(bucket)
     const page = (found ?? new MemoryBucket()).scan(range)
     return { ...page, version: found?.version ?? 0, position: this.#position }
+  }
+
+  async query(bucket: Key, query: Query): Promise<QueryPage> {
+    const version = this.#queryVersion(bucket, query)
+    const found = this.#buckets.get(bucket) ?? new MemoryBucket()
+    const access = chooseAccess(query, found.indexes)
+    const { entries } = found.scan({ limit: Number.MAX_SAFE_INTEGER })
+    const page = answerQuery(entries, query, access)
+    if (page.examined > this.#scanMax) {
+      throw queryTooBroad({ bucket, query, indexes: found.indexes, scanMax: this.#scanMax })
+    }
+    return { ...page, ...version, plan: describeAccess(access) }
+  }
+
+  async queryVersion(bucket: Key, query: Query): Promise<QueryVersion> {
+    return this.#queryVersion(bucket, query)
+  }
+
+  #queryVersion(bucket: Key, query: Query): QueryVersion {
+    this.#checkOpen()
+    checkQuery(query)
+    const position = this.#position
+    const depends = dependenciesOf(bucket, query, this.indexes(bucket))
+    if (depends === undefined) return { version: this.bucketVersion(bucket), position, dependsOn: 'bucket' }
+    const declaredAt = this.declaredAt(bucket, depends.fields) ?? position
+    const version = Math.max(declaredAt, ...depends.tags.map(tag => this.tagVersion(tag)))
+    return { version, position, dependsOn: depends.tags }
+  }
+
+  indexes(bucket: Key): readonly IndexState[] {
+    this.#checkOpen()
+    return this.#buckets.get(bucket)?.indexes ?? []
   }
 
   async buckets(): Promise<readonly BucketChange[]> {
@@ -100,8 +153,9 @@ class MemoryStore implements Store {
     if (conflicts.length > 0) return { committed: false, conflicts }
     if (commit.writes.length === 0) return { committed: true, position: this.#position }
     const position = this.#position + 1
+    const tags = this.#declareAndTag(commit.writes, position)
     for (const write of commit.writes) this.#bucketOf(write.key).apply(write, position)
-    this.#entries.push({ position, timeMs: this.nowMs(), keys: commit.writes.map(({ key }) => key) })
+    this.#entries.push({ position, timeMs: this.nowMs(), keys: commit.writes.map(({ key }) => key), tags })
     this.#position = position
     this.#notifySoon()
     return { committed: true, position }
@@ -176,7 +230,34 @@ class MemoryStore implements Store {
 
   *changesAfter(position: Position): Generator<readonly Key[] | undefined> {
     if (position < this.#trimmedTo) yield undefined
-    for (const entry of this.#entries) if (entry.position > position) yield entry.keys
+    for (const { keys } of this.#entries.slice(Math.max(0, position - this.#trimmedTo))) yield keys
+  }
+
+  tagVersion(tag: Tag): Version {
+    return this.#buckets.get(tag.slice(0, tag.indexOf('?')))?.tagVersions.get(tag) ?? 0
+  }
+
+  declaredAt(bucket: Key, fields: readonly string[]): Position | undefined {
+    return declaredAt(this.#buckets.get(bucket)?.indexes ?? [], fields)
+  }
+
+  /** Indexes count from the commit that declares them, for all that it writes. */
+  #declareAndTag(writes: readonly Write[], position: Position): readonly Tag[] {
+    for (const write of writes) {
+      const indexes = indexesIn(write)
+      if (indexes) this.#bucketOf(write.key).declare(indexes, position)
+    }
+    const tags = new Set<Tag>()
+    for (const write of writes) {
+      const own = new Set<Tag>()
+      const bucket = this.#bucketOf(write.key)
+      bucket.addTags(own, bucketOfKey(write.key), write)
+      for (const tag of own) {
+        tags.add(tag)
+        bucket.tagVersions.set(tag, position)
+      }
+    }
+    return [...tags]
   }
 
   #find(key: Key): StoredValue | undefined {

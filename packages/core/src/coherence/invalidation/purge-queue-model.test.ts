@@ -105,7 +105,7 @@ class Life {
 
   #commit(ids: readonly number[], gap: number): void {
     const keys = [...new Set(ids)].map(id => `shop/b${id % 2}/${id}`)
-    this.entries.push({ position: this.#head + 1 + gap, timeMs: this.#nowMs, keys })
+    this.entries.push({ position: this.#head + 1 + gap, timeMs: this.#nowMs, keys, tags: [] })
   }
 
   /** Nothing is done for longer than copies live, and the log goes on. */

@@ -34,7 +34,7 @@ class Scene {
   }
 
   commit(...ids: readonly string[]): void {
-    this.entries.push({ position: this.head + 1, timeMs: this.nowMs, keys: ids.map(id => `shop/tea/${id}`) })
+    this.entries.push({ position: this.head + 1, timeMs: this.nowMs, keys: ids.map(id => `shop/tea/${id}`), tags: [] })
   }
 
   /** Until there is something to wait for, or a batch has failed. */

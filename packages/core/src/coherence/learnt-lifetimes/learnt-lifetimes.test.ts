@@ -17,7 +17,7 @@ function learn(entries: readonly LogEntry[], share = 0.1): LearntLifetimes {
 
 /** A key written so many times, so far apart. */
 function writes(key: string, count: number, gapMs: number): LogEntry[] {
-  return Array.from({ length: count }, (_, i) => ({ position: i + 1, timeMs: i * gapMs, keys: [key] }))
+  return Array.from({ length: count }, (_, i) => ({ position: i + 1, timeMs: i * gapMs, keys: [key], tags: [] }))
 }
 
 describe('a learnt lifetime', () => {
@@ -59,7 +59,7 @@ describe('a learnt lifetime', () => {
           const entries = writes('a', stableWrites, stableGapMs)
           for (let i = 0; i < 12; i++) {
             const { position, timeMs } = entries.at(-1)!
-            entries.push({ position: position + 1, timeMs: timeMs + hotGapMs, keys: ['a'] })
+            entries.push({ position: position + 1, timeMs: timeMs + hotGapMs, keys: ['a'], tags: [] })
           }
           const { position, timeMs } = entries.at(-1)!
           const lifetimeMs = learn(entries).lifetimeMs('a', position, timeMs, BOUNDS)
@@ -126,7 +126,7 @@ describe('whatever happens', () => {
     return entries.map(({ waitMs, gap, keys }) => {
       position += gap
       timeMs += waitMs
-      return { position, timeMs, keys }
+      return { position, timeMs, keys, tags: [] }
     })
   }
 })

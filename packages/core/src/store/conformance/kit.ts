@@ -94,3 +94,14 @@ export async function codeOf(action: () => unknown): Promise<string | undefined>
   const error = await errorOf(action)
   return error && ((error as { code?: string }).code ?? error.name)
 }
+
+/** Waits until all indexes of a bucket are built. */
+export async function ready({ kit }: ConformanceOptions, store: Store, bucket: Key): Promise<void> {
+  for (let turn = 0; turn < TURNS_MAX; turn++) {
+    if ((await store.indexes(bucket)).every(({ isReady }) => isReady)) return
+    await kit.nextTurn()
+  }
+  throw new Error(`The indexes of ${bucket} were not built in ${TURNS_MAX} turns.`)
+}
+
+const TURNS_MAX = 100_000

@@ -19,8 +19,16 @@ export interface FakeEngine extends Engine {
 }
 
 export function createFakeEngine(): FakeEngine {
-  const tables = [0, 1, 2, 3, 4].map(() => new Map<string | number, Buffer>())
-  const [values, buckets, log, memory, meta] = tables as [TextMap, TextMap, NumberMap, TextMap, TextMap]
+  const tables = [0, 1, 2, 3, 4, 5, 6].map(() => new Map<string | number, Buffer>())
+  const [values, buckets, log, memory, meta, indexes, tags] = tables as [
+    TextMap,
+    TextMap,
+    NumberMap,
+    TextMap,
+    TextMap,
+    TextMap,
+    TextMap,
+  ]
   const engine: FakeEngine = {
     failures: [],
     transactions: 0,
@@ -30,6 +38,9 @@ export function createFakeEngine(): FakeEngine {
     log: tableOf(log),
     memory: tableOf(memory),
     meta: tableOf(meta),
+    indexes: tableOf(indexes),
+    entries: tableOf(new Map<Buffer, Buffer>()),
+    tags: tableOf(tags),
     async write(epoch, action) {
       engine.transactions++
       if (decodeHead(engine.meta.get('head')!).epoch !== epoch) return false
@@ -67,7 +78,10 @@ function commitFailed(code: number): Error {
   return Object.assign(new Error('Commit failed (see commitError for details)'), { commitError: reason })
 }
 
-function tableOf<K extends string | number>(records: Map<K, Buffer>, failure?: () => Failure | undefined): Table<K> {
+function tableOf<K extends string | number | Buffer>(
+  records: Map<K, Buffer>,
+  failure?: () => Failure | undefined,
+): Table<K> {
   const inRange = ({ start, end }: RangeOptions<K>) =>
     [...records]
       .filter(([key]) => key >= start && (end === undefined || key < end))
@@ -78,6 +92,7 @@ function tableOf<K extends string | number>(records: Map<K, Buffer>, failure?: (
     get: key => records.get(key),
     getBinaryFast: key => records.get(key),
     getRange: options => inRange(options).map(([key, value]) => ({ key, value })),
+    getKeysCount: options => inRange(options).length,
     getKeys: options => inRange(options).map(([key]) => key),
     put(key, record) {
       if (failure?.()?.kind === 'throw-half-way' && ++puts === 2) throw new Error('half way')

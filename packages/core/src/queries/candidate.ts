@@ -1,0 +1,55 @@
+/**
+ * What a query looks at: an object's id and its value, parsed. What cannot be parsed, is not JSON, or is no object has no
+ * fields. Values are brought into the form in which they are compared and written down: -0 is 0, a number too large to be one
+ * is the largest there is, and half a surrogate pair is U+FFFD. So what is equal has one spelling, in tags, cursors and indexes.
+ */
+import { ID_FIELD, isWellFormed, type SortValue } from '@freshet/protocol'
+
+export interface Candidate {
+  readonly id: string
+  /** The parsed value; undefined if it has no fields. */
+  readonly value: object | undefined
+}
+
+const decoder = new TextDecoder()
+const JSON_TYPE = /^application\/(?:[^;]+\+)?json *(?:;|$)/i
+
+export function parseFields(contentType: string, body: Uint8Array): object | undefined {
+  if (contentType !== 'application/json' && !JSON_TYPE.test(contentType)) return undefined
+  try {
+    const value: unknown = JSON.parse(decoder.decode(body))
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** The value of a field, by its dotted path; undefined if it is missing. */
+export function fieldOf({ id, value }: Candidate, field: string): SortValue {
+  return field === ID_FIELD ? id : valueAt(value, field)
+}
+
+export function valueAt(value: object | undefined, path: string): SortValue {
+  if (!path.includes('.'))
+    return isObject(value) && Object.hasOwn(value, path) ? normal(member(value, path)) : undefined
+  let at: unknown = value
+  for (const name of path.split('.')) {
+    if (!isObject(at) || !Object.hasOwn(at, name)) return undefined
+    at = member(at, name)
+  }
+  return normal(at)
+}
+
+function member(value: object, name: string): unknown {
+  return (value as Readonly<Record<string, unknown>>)[name]
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function normal(value: unknown): SortValue {
+  if (typeof value === 'number') return Math.min(Math.max(value, -Number.MAX_VALUE), Number.MAX_VALUE) + 0
+  if (typeof value === 'string' && !isWellFormed(value)) return value.replace(/\p{Surrogate}/gu, '\ufffd')
+  return value as SortValue
+}

@@ -1,0 +1,8 @@
+export { type Access, chooseAccess, describeAccess, fieldsToIndex, planQuery } from './access.js'
+export { answerQuery, candidateOf, type Found } from './answer-query.js'
+export { type Candidate, fieldOf, parseFields, valueAt } from './candidate.js'
+export { combinations } from './conditions.js'
+export { addTags, type Dependencies, dependenciesOf } from './dependencies.js'
+export { matches } from './matches.js'
+export { compareBy, comparePlaces, compareValues, cursorAt, type Order, orderOf, placeOf, startOf } from './order.js'
+export { queryTooBroad, SCAN_MAX_DEFAULT } from './too-broad.js'

@@ -1,0 +1,15 @@
+/** What a commit says about a bucket's indexes, and since when they can be relied on. */
+import { type IndexDeclaration, idOfKey, type Position } from '@freshet/protocol'
+import type { IndexState, Write } from './store.js'
+
+/** The indexes that a bucket has from this write on; undefined: as they were. */
+export function indexesIn(write: Write): readonly IndexDeclaration[] | undefined {
+  if (idOfKey(write.key) !== undefined) return undefined
+  return 'delete' in write ? [] : write.indexes
+}
+
+/** Since when an index has been declared that begins with these fields; undefined if there is none. */
+export function declaredAt(indexes: readonly IndexState[], fields: readonly string[]): Position | undefined {
+  const found = indexes.filter(index => fields.every((field, i) => index.fields[i] === field))
+  return found.length === 0 ? undefined : Math.min(...found.map(index => index.declaredAt))
+}

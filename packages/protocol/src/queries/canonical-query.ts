@@ -1,0 +1,73 @@
+/**
+ * The one spelling of a query, so that caches keep one copy of its result: what means nothing is left out, what has no order
+ * is sorted, and the URL's parameters come by name. It refuses nothing: that is for the server (`parse-query.ts`).
+ */
+import type { Condition, Filter, Query, Scalar, Sort } from './query.js'
+import { ID_FIELD, QUERY_LIMIT_DEFAULT } from './query.js'
+
+/** `fields=name,price&limit=20&sort=price,-name&where=%7B...%7D`; with more parameters, such as `at`, in their places. */
+export function formatQuery(query: Query, more: Readonly<Record<string, string>> = {}): string {
+  const { where, sort, limit, after, fields } = canonicalQuery(query)
+  const parameters: Record<string, string | undefined> = {
+    ...more,
+    after,
+    fields: fields?.join(','),
+    limit: limit?.toString(),
+    sort: sort?.map(({ field, descending }) => (descending ? `-${field}` : field)).join(','),
+    where: where && JSON.stringify(where),
+  }
+  return Object.keys(parameters)
+    .sort()
+    .flatMap(name => (parameters[name] === undefined ? [] : [`${name}=${encodeURIComponent(parameters[name])}`]))
+    .join('&')
+}
+
+export function canonicalQuery({ where, sort, limit, after, fields }: Query): Query {
+  const filter = where && canonicalFilter(where)
+  const order = sort && canonicalSort(sort)
+  return {
+    ...(filter && Object.keys(filter).length > 0 && { where: filter }),
+    ...(order && order.length > 0 && { sort: order }),
+    ...(limit !== undefined && limit !== QUERY_LIMIT_DEFAULT && { limit }),
+    ...(after !== undefined && { after }),
+    ...(fields && fields.length > 0 && { fields: [...new Set(fields)].sort() }),
+  }
+}
+
+/** What follows the id, or a field that was there already, cannot matter. A sort by id alone, ascending, is the default. */
+function canonicalSort(sort: readonly Sort[]): readonly Sort[] {
+  const found = new Map<string, Sort>()
+  for (const { field, descending = false } of sort) {
+    if (!found.has(field)) found.set(field, descending ? { field, descending } : { field })
+    if (field === ID_FIELD) break
+  }
+  const [first] = found.keys()
+  return first === ID_FIELD && !found.get(first)?.descending ? [] : [...found.values()]
+}
+
+function canonicalFilter(filter: Filter): Filter {
+  const members = Object.keys(filter).sort()
+  return Object.fromEntries(members.map(name => [name, canonicalMember(filter[name]!)]))
+}
+
+function canonicalMember(member: Filter[string]): Filter[string] {
+  if (Array.isArray(member)) return unique((member as readonly Filter[]).map(canonicalFilter))
+  if (typeof member !== 'object' || member === null) return member as Scalar
+  return canonicalCondition(member as Condition)
+}
+
+function canonicalCondition(condition: Condition): Scalar | Condition {
+  const { $in: among, ...rest } = condition
+  const values = Array.isArray(among) ? unique(among as readonly Scalar[]) : undefined
+  const only = values?.length === 1 && !('$eq' in rest) ? { $eq: values[0] } : values && { $in: values }
+  const members: Readonly<Record<string, unknown>> = { ...rest, ...only }
+  const names = Object.keys(members).sort()
+  if (names.length === 1 && names[0] === '$eq') return members.$eq as Scalar
+  return Object.fromEntries(names.map(name => [name, members[name]])) as Condition
+}
+
+/** Sorted by their spelling, each once. */
+function unique<Item>(items: readonly Item[]): Item[] {
+  const spelled = new Map(items.map(item => [JSON.stringify(item), item]))
+  return [...spelled.keys()].sort().map(text => spelled.get(text)!)
+}

@@ -1,0 +1,159 @@
+/**
+ * Reads a query from the parameters of a URL, and refuses what cannot be one, or would be too dear: QUERY_INVALID names the
+ * place and what to write instead.
+ */
+import { FreshetError } from '../freshet-error.js'
+import { canonicalQuery } from './canonical-query.js'
+import { parseCursor } from './cursor.js'
+import { isWellFormed, objectionToField } from './field-path.js'
+import { type Filter, ID_FIELD, QUERY_LIMIT_MAX, type Query, type Sort } from './query.js'
+
+const WHERE_LENGTH_MAX = 8192
+const DEPTH_MAX = 6
+const CLAUSES_MAX = 100
+const IN_MAX = 100
+const SORT_MAX = 4
+const FIELDS_MAX = 64
+
+/** As a Map has it, or URLSearchParams. */
+export interface QueryParameters {
+  get(name: string): string | null | undefined
+}
+
+/** The query in its canonical form. Parameters it does not know are not looked at. Throws QUERY_INVALID. */
+export function parseQuery(parameters: QueryParameters): Query {
+  const text = (name: string) => parameters.get(name) ?? undefined
+  const where = text('where')
+  const sort = text('sort')
+  const limit = text('limit')
+  const after = text('after')
+  const fields = text('fields')
+  const query = {
+    ...(where !== undefined && { where: parseWhere(where) }),
+    ...(sort !== undefined && { sort: parseSort(sort) }),
+    ...(limit !== undefined && { limit: /^[0-9]{1,9}$/.test(limit) ? Number(limit) : Number.NaN }),
+    ...(after !== undefined && { after }),
+    ...(fields !== undefined && { fields: fields.split(',') }),
+  }
+  checkQuery(query)
+  return canonicalQuery(query)
+}
+
+/** Throws QUERY_INVALID unless a query that was not parsed here is one. */
+export function checkQuery({ where, sort = [], limit, after, fields = [] }: Query): void {
+  if (where !== undefined) checkFilter(where, 'where', { depth: 1, clauses: 0 })
+  if (sort.length > SORT_MAX) throw invalid('sort', `at most ${SORT_MAX} fields are sorted by`)
+  for (const { field } of sort) checkField(field, 'sort')
+  if (limit !== undefined && !(Number.isSafeInteger(limit) && limit >= 1 && limit <= QUERY_LIMIT_MAX)) {
+    throw invalid('limit', `it is a whole number from 1 to ${QUERY_LIMIT_MAX}`)
+  }
+  if (after !== undefined) parseCursor(after, sortLength(sort))
+  if (fields.length > FIELDS_MAX) throw invalid('fields', `at most ${FIELDS_MAX} fields are chosen`)
+  for (const field of fields) checkField(field, 'fields')
+}
+
+/** How many values a cursor of this sort has: those before the id. */
+export function sortLength(sort: readonly Sort[]): number {
+  const id = sort.findIndex(({ field }) => field === ID_FIELD)
+  return new Set(sort.slice(0, id === -1 ? undefined : id).map(({ field }) => field)).size
+}
+
+function parseWhere(text: string): Filter {
+  if (text.length > WHERE_LENGTH_MAX) throw invalid('where', `it has at most ${WHERE_LENGTH_MAX} characters`)
+  try {
+    return JSON.parse(text) as Filter
+  } catch (cause) {
+    throw invalid('where', 'it is JSON, such as {"category":"books","price":{"$lt":10}}', cause)
+  }
+}
+
+function parseSort(text: string): readonly Sort[] {
+  return text
+    .split(',')
+    .map(part => (part.startsWith('-') ? { field: part.slice(1), descending: true } : { field: part }))
+}
+
+interface Effort {
+  readonly depth: number
+  clauses: number
+}
+
+function checkFilter(filter: unknown, place: string, effort: Effort): void {
+  if (typeof filter !== 'object' || filter === null || Array.isArray(filter)) {
+    throw invalid(place, 'a filter is an object, such as {"category":"books"}')
+  }
+  for (const [name, member] of Object.entries(filter)) {
+    if (++effort.clauses > CLAUSES_MAX) throw invalid(place, `a filter has at most ${CLAUSES_MAX} conditions`)
+    const inner = `${place}.${name}`
+    if (name === '$or' || name === '$and') checkClauses(member, inner, effort)
+    else checkMember(name, member, inner)
+  }
+}
+
+function checkClauses(clauses: unknown, place: string, effort: Effort): void {
+  if (!Array.isArray(clauses) || clauses.length === 0) throw invalid(place, 'it takes a list of one or more filters')
+  if (effort.depth === DEPTH_MAX) throw invalid(place, `filters are nested at most ${DEPTH_MAX} deep`)
+  const inner = { depth: effort.depth + 1, clauses: effort.clauses }
+  for (const [i, clause] of clauses.entries()) checkFilter(clause, `${place}[${i}]`, inner)
+  effort.clauses = inner.clauses
+}
+
+function checkMember(field: string, member: unknown, place: string): void {
+  checkField(field, place)
+  if (Array.isArray(member)) throw invalid(place, 'a field is not compared with a list; use {"$in":[...]}')
+  if (typeof member !== 'object' || member === null) {
+    checkScalar(member, place)
+    return
+  }
+  const operators = Object.entries(member)
+  if (operators.length === 0)
+    throw invalid(place, 'a condition is not empty; write {"$exists":true} to ask if it is there')
+  for (const [name, operand] of operators) checkOperator(name, operand, `${place}.${name}`)
+}
+
+function checkOperator(name: string, operand: unknown, place: string): void {
+  if (SCALAR_OPERATORS.has(name)) {
+    checkScalar(operand, place)
+  } else if (name === '$in') {
+    checkIn(operand, place)
+  } else if (name === '$prefix') {
+    if (typeof operand !== 'string') throw invalid(place, 'it takes a text')
+    checkScalar(operand, place)
+  } else if (name !== '$exists') {
+    throw invalid(place, `there is no such operator; there are ${OPERATORS.join(', ')}`)
+  } else if (typeof operand !== 'boolean') {
+    throw invalid(place, 'it takes true or false')
+  }
+}
+
+const SCALAR_OPERATORS: ReadonlySet<string> = new Set(['$eq', '$ne', '$lt', '$lte', '$gt', '$gte'])
+const OPERATORS = [...SCALAR_OPERATORS, '$in', '$prefix', '$exists']
+
+function checkIn(operand: unknown, place: string): void {
+  if (!Array.isArray(operand) || operand.length === 0) throw invalid(place, 'it takes a list of one or more values')
+  if (operand.length > IN_MAX) throw invalid(place, `it takes at most ${IN_MAX} values`)
+  for (const [i, value] of operand.entries()) checkScalar(value, `${place}[${i}]`)
+}
+
+function checkScalar(value: unknown, place: string): void {
+  if (value === null || typeof value === 'boolean') return
+  if (typeof value === 'number' && Number.isFinite(value)) return
+  if (typeof value === 'string' && isWellFormed(value)) return
+  throw invalid(place, 'values are compared with null, true, false, a finite number or a well-formed text')
+}
+
+function checkField(field: unknown, place: string): void {
+  if (field === ID_FIELD) return
+  const objection = objectionToField(field)
+  if (objection !== undefined) throw invalid(place, objection)
+}
+
+function invalid(place: string, remedy: string, cause?: unknown): FreshetError {
+  const bounded = place.length > 100 ? `${place.slice(0, 100)}…` : place
+  const options = { details: { place: bounded }, ...(cause !== undefined && { cause }) }
+  return new FreshetError(
+    'QUERY_INVALID',
+    `The query cannot be read at ${JSON.stringify(bounded)}: ${remedy}.`,
+    options,
+  )
+}

@@ -1,0 +1,57 @@
+/**
+ * Tags: what a query's result hangs on. Whatever is written or deleted carries, for each declared index and each prefix of its
+ * fields, the values it had there before and those it has after:
+ *
+ *     shop/products?category=["books"]
+ *     shop/products?category,price=["books",10]
+ *
+ * So whoever shows all books under 10 need only know when the first of these last changed. A field that is missing is written
+ * as the bare word `missing`. A text longer than 200 bytes is cut there: a coarser tag changes more often than it need, never
+ * less. Arrays and objects have none, since no filter can demand equality with them.
+ */
+import type { Key } from '../names.js'
+import type { Scalar } from './query.js'
+
+export type Tag = string
+
+/** Undefined: missing. */
+export type TagValue = Scalar | undefined
+
+const TEXT_BYTES_MAX = 200
+const MISSING = 'missing'
+
+export function tagOf(bucket: Key, fields: readonly string[], values: readonly TagValue[]): Tag {
+  return `${bucket}?${fields.join(',')}=[${values.map(spell).join(',')}]`
+}
+
+/** The bucket and the fields that a tag is about; undefined if it is none. */
+export function partsOfTag(tag: Tag): { readonly bucket: Key; readonly fields: readonly string[] } | undefined {
+  const mark = tag.indexOf('?')
+  const equals = tag.indexOf('=', mark)
+  if (mark === -1 || equals === -1) return undefined
+  return { bucket: tag.slice(0, mark), fields: tag.slice(mark + 1, equals).split(',') }
+}
+
+function spell(value: TagValue): string {
+  if (value === undefined) return MISSING
+  return JSON.stringify(typeof value === 'string' ? cut(value) : value)
+}
+
+/** Counted in UTF-8, cut between characters: the same wherever it is computed. */
+function cut(text: string): string {
+  if (text.length * 3 <= TEXT_BYTES_MAX) return text
+  let bytes = 0
+  let length = 0
+  for (const character of text) {
+    bytes += bytesOf(character.codePointAt(0)!)
+    if (bytes > TEXT_BYTES_MAX) return text.slice(0, length)
+    length += character.length
+  }
+  return text
+}
+
+function bytesOf(point: number): number {
+  if (point < 0x80) return 1
+  if (point < 0x800) return 2
+  return point < 0x10000 ? 3 : 4
+}
