@@ -68,6 +68,11 @@ export const experiments: readonly ExperimentEntry[] = [
     load: async () => (await import('./experiments/coherence/coherence.js')).coherence,
   },
   {
+    name: 'query-coherence',
+    title: 'Queries through real caches while everything goes wrong: what sessions see, and what plain reads see',
+    load: async () => (await import('./experiments/query-coherence/query-coherence.js')).queryCoherence,
+  },
+  {
     name: 'coherence-in-browser',
     title: 'Reads of pages in Chromium, through its cache, Squid and Varnish: what sessions see, and what fetch sees',
     load: async () => (await import('./experiments/coherence-in-browser/coherence-in-browser.js')).coherenceInBrowser,

@@ -4,6 +4,11 @@ import { type Anomaly, checkListAppends, type Operation, type RecordedTransactio
 
 const append = (key: string, value: number): Operation => ({ kind: 'append', key, value })
 const read = (key: string, ...values: number[]): Operation => ({ kind: 'read', key, values })
+const query = (group: string, ...found: [string, number[]][]): Operation => ({
+  kind: 'query',
+  group,
+  found: new Map(found),
+})
 const done = (id: number, ...operations: Operation[]): RecordedTransaction => ({ id, outcome: 'committed', operations })
 
 function check(transactions: RecordedTransaction[], lists: Record<string, number[]>): Anomaly['name'][] {
@@ -32,6 +37,18 @@ test.each<[string, RecordedTransaction[], Record<string, number[]>, Anomaly['nam
     ['G-single'],
   ],
   ['write skew', [done(1, read('x'), append('y', 1)), done(2, read('y'), append('x', 2))], { x: [2], y: [1] }, ['G2']],
+  [
+    'write skew over what queries did not find',
+    [done(1, query('a'), append('b.1', 1)), done(2, query('b'), append('a.1', 2))],
+    { 'a.1': [2], 'b.1': [1] },
+    ['G2'],
+  ],
+  [
+    'queries in order, one of which finds what the other did not',
+    [done(1, query('a'), append('b.1', 1)), done(2, query('b', ['b.1', [1]]), append('a.1', 2))],
+    { 'a.1': [2], 'b.1': [1] },
+    [],
+  ],
   ['a read of the aborted', [{ ...done(1, append('x', 1)), outcome: 'aborted' }, done(2, read('x', 1))], {}, ['G1a']],
   ['a read of the middle', [done(1, append('x', 1), append('x', 2)), done(2, read('x', 1))], { x: [1, 2] }, ['G1b']],
   ['an append that is gone', [done(1, append('x', 1)), done(2, append('x', 2))], { x: [1] }, ['lost append']],
@@ -60,7 +77,7 @@ test('whatever is done one after the other is in order, and one read that was la
     })
     expect(check(transactions, lists)).toEqual([])
     const writer = transactions.findLast(({ operations }) => operations[0]!.kind === 'append')!
-    const { key } = writer.operations[0]!
+    const { key } = writer.operations[0] as Extract<Operation, { readonly kind: 'append' }>
     const late = done(1000, read(key, ...lists[key]!), append('w', 1))
     const early = done(1001, read('w', 1), read(key))
     expect(check([...transactions, late, early], { ...lists, w: [1] })).toHaveLength(1)

@@ -13,6 +13,20 @@
 export type Operation =
   | { readonly kind: 'append'; readonly key: string; readonly value: number }
   | { readonly kind: 'read'; readonly key: string; readonly values: readonly number[] }
+  /** All lists of a group: those that it did not find were not there. */
+  | { readonly kind: 'query'; readonly group: string; readonly found: ReadonlyMap<string, readonly number[]> }
+
+type Single = Exclude<Operation, { readonly kind: 'query' }>
+
+/** A transaction whose queries are taken apart: each is a look at every list that ever was in its group. */
+interface TakenApart extends Omit<RecordedTransaction, 'operations'> {
+  readonly operations: readonly Single[]
+}
+
+/** Which group a list is in for ever: what its name begins with, up to the point. */
+export function groupOf(key: string): string {
+  return key.slice(0, key.indexOf('.'))
+}
 
 export interface RecordedTransaction {
   readonly id: number
@@ -46,9 +60,9 @@ export function checkListAppends(
 }
 
 class History {
-  readonly #transactions: readonly RecordedTransaction[]
+  readonly #transactions: readonly TakenApart[]
   readonly #finalLists: ReadonlyMap<string, readonly number[]>
-  readonly #byId: ReadonlyMap<number, RecordedTransaction>
+  readonly #byId: ReadonlyMap<number, TakenApart>
   /** Who appended a number to a list. */
   readonly #writers = new Map<string, number>()
 
@@ -61,9 +75,14 @@ class History {
       [...finalLists].flatMap(([key, values]) => values.map(value => this.#writers.get(nameOf(key, value)))),
     )
     // One whose answer got lost was done if anything of it is there.
-    this.#transactions = transactions.map(each =>
-      each.outcome === 'unknown' ? { ...each, outcome: seen.has(each.id) ? 'committed' : 'aborted' } : each,
-    )
+    const settle = ({ id, outcome }: RecordedTransaction) =>
+      outcome !== 'unknown' ? outcome : seen.has(id) ? 'committed' : 'aborted'
+    const keys = [...finalLists.keys()]
+    this.#transactions = transactions.map(each => ({
+      ...each,
+      outcome: settle(each),
+      operations: each.operations.flatMap(operation => takeApart(operation, keys)),
+    }))
     this.#byId = new Map(this.#transactions.map(each => [each.id, each]))
   }
 
@@ -142,9 +161,16 @@ class History {
     }
   }
 
-  #committed(): readonly RecordedTransaction[] {
+  #committed(): readonly TakenApart[] {
     return this.#transactions.filter(({ outcome }) => outcome === 'committed')
   }
+}
+
+function takeApart(operation: Operation, keys: readonly string[]): readonly Single[] {
+  if (operation.kind !== 'query') return [operation]
+  const { group, found } = operation
+  const all = new Set([...found.keys(), ...keys.filter(key => groupOf(key) === group)])
+  return [...all].map(key => ({ kind: 'read', key, values: found.get(key) ?? [] }))
 }
 
 function nameOf(key: string, value: number): string {

@@ -6,7 +6,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { connect, type Database, type Fetch, FreshetError, type ReadMode, type Transaction } from '@freshet/client'
 import type { Random } from '../harness/random.js'
-import { type Anomaly, checkListAppends, type Operation, type RecordedTransaction } from './list-append-checker.js'
+import {
+  type Anomaly,
+  checkListAppends,
+  groupOf,
+  type Operation,
+  type RecordedTransaction,
+} from './list-append-checker.js'
 
 export interface TransactionLoad {
   readonly url: string
@@ -19,6 +25,8 @@ export interface TransactionLoad {
   readonly read: ReadMode
   /** Those who are refused take turns. */
   readonly lease?: boolean
+  /** Of the operations, those that are a query for all lists of a group; default 0. */
+  readonly queryShare?: number
   /** `kill -9` of the server, and its new start; every so often, if at all. */
   readonly faults?: { readonly intervalMs: number; readonly restart: () => Promise<void> }
   readonly onProgress?: (commits: number) => void
@@ -35,18 +43,22 @@ export interface TransactionResult {
 }
 
 interface Numbers {
+  readonly group: string
   readonly values: readonly number[]
 }
 
 const BUCKET = 'load/lists'
 const OPERATIONS_MAX = 4
 const TIMEOUT_MS = 20_000
+const GROUPS = 3
+const INDEXES = [{ name: 'by-group', fields: ['group'] }]
 /** A list is started anew when it is so long, so that they do not grow without end. */
 const LENGTH_MAX = 60
 
 export async function runTransactions(load: TransactionLoad): Promise<TransactionResult> {
   const beganMs = performance.now()
   const recorder = new Recorder(load)
+  if (load.queryShare) await declareIndexes(load)
   let isOver = false
   const clients = Array.from({ length: load.clients }, (_, i) => runClient(load, recorder, load.random.fork(`${i}`)))
   const killing = load.faults === undefined ? Promise.resolve(0) : cause(load.faults, () => isOver)
@@ -94,13 +106,16 @@ class Recorder {
 
   pickList(random: Random): string {
     const list = random.below(this.#load.lists)
-    const name = `${list}-${this.#generations.get(list) ?? 0}`
+    const name = `g${list % GROUPS}.${list}-${this.#generations.get(list) ?? 0}`
     this.names.add(name)
     return name
   }
 
   retire(name: string): void {
-    const [list = 0, generation = 0] = name.split('-').map(Number)
+    const [list = 0, generation = 0] = name
+      .slice(name.indexOf('.') + 1)
+      .split('-')
+      .map(Number)
     if (generation === (this.#generations.get(list) ?? 0)) this.#generations.set(list, generation + 1)
   }
 
@@ -131,17 +146,17 @@ async function runClient(load: TransactionLoad, recorder: Recorder, random: Rand
   db.close()
 }
 
-async function transact(db: Database, { read }: TransactionLoad, recorder: Recorder, random: Random): Promise<void> {
+async function transact(db: Database, load: TransactionLoad, recorder: Recorder, random: Random): Promise<void> {
   const operations: Operation[] = []
-  const tx = await db.begin({ read, timeoutMs: TIMEOUT_MS })
-  await work(tx, operations, recorder, random)
+  const tx = await db.begin({ read: load.read, timeoutMs: TIMEOUT_MS })
+  await work(tx, operations, recorder, random, load.queryShare ?? 0)
   await commit(operations, recorder, () => tx.commit())
 }
 
 /** What is called again was refused before. */
 async function transactInTurn(
   db: Database,
-  { read }: TransactionLoad,
+  { read, queryShare = 0 }: TransactionLoad,
   recorder: Recorder,
   random: Random,
 ): Promise<void> {
@@ -153,7 +168,7 @@ async function transactInTurn(
     if (isWorkDone) recorder.add('aborted', operations)
     isWorkDone = false
     operations = []
-    await work(tx, operations, recorder, random.fork(label))
+    await work(tx, operations, recorder, random.fork(label), queryShare)
     isWorkDone = true
   }
   try {
@@ -165,9 +180,27 @@ async function transactInTurn(
   }
 }
 
-async function work(tx: Transaction, operations: Operation[], recorder: Recorder, random: Random): Promise<void> {
+async function declareIndexes(load: TransactionLoad): Promise<void> {
+  const db = await connectPatiently(load)
+  await db.bucket(BUCKET).configure({ indexes: INDEXES })
+  db.close()
+}
+
+async function work(
+  tx: Transaction,
+  operations: Operation[],
+  recorder: Recorder,
+  random: Random,
+  queryShare: number,
+): Promise<void> {
   const lists = tx.bucket<Numbers>(BUCKET)
   for (let left = 1 + random.below(OPERATIONS_MAX); left > 0; left--) {
+    if (queryShare > 0 && random.float() < queryShare) {
+      const group = `g${random.below(GROUPS)}`
+      const found = await lists.query({ where: { group } })
+      operations.push({ kind: 'query', group, found: new Map(found.map(({ id, value }) => [id, value.values])) })
+      continue
+    }
     const key = recorder.pickList(random)
     const values = (await lists.get(key))?.values ?? []
     operations.push({ kind: 'read', key, values })
@@ -177,7 +210,7 @@ async function work(tx: Transaction, operations: Operation[], recorder: Recorder
       continue
     }
     const value = recorder.nextValue()
-    lists.put(key, { values: [...values, value] })
+    lists.put(key, { group: groupOf(key), values: [...values, value] })
     operations.push({ kind: 'append', key, value })
   }
 }

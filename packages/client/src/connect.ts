@@ -7,7 +7,7 @@ import { Transport } from './http/transport.js'
 import { MemoryCache } from './reading/memory-cache.js'
 import { Reader } from './reading/reader.js'
 import type { SessionRecorder, SessionRecorderOptions } from './recording/session-recorder.js'
-import { BackgroundRefresh } from './session/background-refresh.js'
+import type { BackgroundOptions } from './session/background-refresh.js'
 import { DatabaseSession } from './session/database-session.js'
 import { Refresher } from './session/refresher.js'
 import { TrackedSession } from './session/tracked-session.js'
@@ -46,10 +46,7 @@ export async function connect(url: string, options: ConnectOptions = {}): Promis
   })
   await refresher.refresh(closed)
   await recorder?.start()
-  const readAhead: Reader['readAhead'] = changedAt => reader.readAhead(changedAt)
-  const background = new BackgroundRefresh({ ...shared, refresher, lastReadMs: () => reader.lastReadMs, readAhead })
-  if (settings.refresh === 'poll') void background.poll()
-  if (settings.refresh === 'push') void background.push()
+  if (settings.refresh !== 'on-demand') await refreshAhead(settings.refresh, { ...shared, refresher, reader })
   const databaseSession = new DatabaseSession({ tracked: session, refresher, read, recorder, timeoutMs, closed })
   return new Database({ ...shared, reader, writer }, databaseSession, () => controller.abort(closedByCaller()))
 }
@@ -57,6 +54,16 @@ export async function connect(url: string, options: ConnectOptions = {}): Promis
 function createSession({ staleness, token }: Settings, onAnotherLog: () => void): TrackedSession {
   const options = { stalenessMs: staleness, ...(token === undefined ? {} : { token }) }
   return new TrackedSession(options, onAnotherLog)
+}
+
+/** Loaded only when asked for. */
+async function refreshAhead(
+  refresh: 'poll' | 'push',
+  { reader, ...parts }: Omit<BackgroundOptions, 'lastReadMs' | 'readAhead'> & { readonly reader: Reader },
+): Promise<void> {
+  const { BackgroundRefresh } = await import('./session/background-refresh.js')
+  const readAhead: Reader['readAhead'] = changedAt => reader.readAhead(changedAt)
+  void new BackgroundRefresh({ ...parts, lastReadMs: () => reader.lastReadMs, readAhead })[refresh]()
 }
 
 /** Loaded only when asked for: most programs never record, and should not carry what it takes. */

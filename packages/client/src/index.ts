@@ -4,24 +4,28 @@ export {
   type CommitAnswer,
   FreshetError,
   type FreshetErrorCode,
+  type IndexDeclaration,
   type Position,
+  type QueryExplanation,
+  type QueryPlan,
   type Version,
   type WriteAnswer,
 } from '@freshet/protocol'
 export type { Bucket, IdAndVersion, ListOptions, Page } from './buckets/bucket.js'
 export type { BytesInput, KvBucket, StoredBytes } from './buckets/kv-bucket.js'
-export type { JsonPatch, ObjectBucket } from './buckets/object-bucket.js'
+export type { JsonPatch, ObjectBucket, QueryResult } from './buckets/object-bucket.js'
 export { type Facts, idOf, type Stored, versionOf } from './buckets/stored.js'
 export { type Clock, type ClockSources, createPessimisticClock } from './clock/pessimistic-clock.js'
 export { connect } from './connect.js'
 export type { ConnectOptions } from './connect-options.js'
 export type { CommitOptions, Database, TransactOptions } from './database.js'
 export type { Fetch } from './http/transport.js'
+export type { Comparison, Condition, FieldOf, Filter, QueryOptions, SortField } from './queries/query-options.js'
 export { type ReadOptions, within } from './reading/read-options.js'
 export type { ReadEvent, Served, ServedFrom } from './reading/served.js'
 export type { RecordOption, RecordOptions } from './recording/record-options.js'
 export type { DatabaseSession } from './session/database-session.js'
 export type { Transaction, TransactionOptions } from './transactions/transaction.js'
-export type { TransactionBucket } from './transactions/transaction-bucket.js'
+export type { Listed, TransactionBucket, TransactionQuery } from './transactions/transaction-bucket.js'
 export type { CommitPart, CommitRead, ObjectRef } from './writing/commit.js'
 export type { WriteOptions } from './writing/writer.js'

@@ -1,6 +1,8 @@
 /** The JSON that travels between client and server. Every field is documented here and in /openapi.json. */
 import type { IdRange } from './id-range.js'
 import type { Position, Version } from './positions.js'
+import type { IndexDeclaration } from './queries/index-declaration.js'
+import type { Tag } from './queries/tag.js'
 
 /** `GET /coherence`: what changed during the window; with `?after=P`, as far as the reader does not know it. */
 export interface CoherenceHead {
@@ -72,6 +74,21 @@ export interface BucketSettings {
   readonly learn?: { readonly minMs: number; readonly maxMs: number }
   /** Writes must say which version they replace (If-Match, or If-None-Match: *), else 428. */
   readonly requireMatch?: boolean
+  /** What its objects can be found by; see docs/queries.md. */
+  readonly indexes?: readonly IndexDeclaration[]
+}
+
+/** `GET` of a bucket with `?settings`: also how far each index is. */
+export interface BucketSettingsAnswer extends BucketSettings {
+  readonly indexes?: readonly IndexProgress[]
+}
+
+export interface IndexProgress extends IndexDeclaration {
+  /** Only then queries use it. */
+  readonly isReady: boolean
+  /** So many of the objects that were there before it was declared are in it, of so many. */
+  readonly done: number
+  readonly total: number
 }
 
 /** `GET /db` */
@@ -96,6 +113,37 @@ export interface ListItem<Value = unknown> {
   readonly version: Version
   /** With `embed` only. JSON for object buckets; `{ contentType, base64 }` for kv buckets. */
   readonly value?: Value
+}
+
+/** `GET /db/{ns}/{bucket}?where=...`: a page of what a query finds. */
+export interface QueryAnswer<Value = unknown> extends ListPage<Value> {
+  /** The same version, the same result. */
+  readonly version: Version
+  /** Only a change that carries one of these tags can change the result; absent: any change in the bucket. */
+  readonly dependsOn?: readonly Tag[]
+}
+
+/** With `explain`: how it is found. */
+export interface QueryExplanation {
+  readonly plan: QueryPlan
+  /** So many objects were looked at, and so many were found for this page. */
+  readonly examined: number
+  readonly found: number
+  readonly version: Version
+  readonly dependsOn?: readonly Tag[]
+}
+
+export interface QueryPlan {
+  /** The index that is read; none: the bucket is, by id. */
+  readonly index?: string
+  /** Its first fields, of which the filter demands equality. */
+  readonly equal: readonly string[]
+  /** The field after those, of which a range is read. */
+  readonly range?: string
+  /** It is read in the order asked for, and no further than the page; else all that is found is sorted. */
+  readonly isSorted: boolean
+  /** The same for people. */
+  readonly text: string
 }
 
 /** `POST /commit`: everything or nothing. */
@@ -142,6 +190,8 @@ export interface ListRead extends IdRange {
   readonly version: Version
   /** Inclusive: the last id of a page that others follow. */
   readonly through?: string
+  /** Of a query, as its result has them in `dependsOn`: only changes that carry one of them count. Not with a range. */
+  readonly tags?: readonly Tag[]
 }
 
 export type CommitWrite =

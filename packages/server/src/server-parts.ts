@@ -15,6 +15,7 @@ import { ListReader } from './data/list-reader.js'
 import { ObjectReader } from './data/object-reader.js'
 import { ObjectRoutes } from './data/object-routes.js'
 import { ObjectWriter } from './data/object-writer.js'
+import { QueryReader } from './data/query-reader.js'
 import type { Route } from './http/call.js'
 import { Cors } from './http/cors.js'
 import { Replies } from './http/replies.js'
@@ -63,10 +64,11 @@ export function createParts({ page, allMetrics, ...rest }: PartsOptions): Server
   const newId = createIdMaker({ nowMs: Date.now, randomBytes })
   const objects = new ObjectRoutes({ settings, reader, writer, newId })
   const lists = new ListReader(base)
+  const queries = new QueryReader(base)
   const gauges = gaugesOf(base)
   const routes: readonly Route[] = [
     ...new DemoPage(store, page, VERSION).routes(),
-    ...new BucketRoutes({ ...base, lists, objects }).routes(),
+    ...new BucketRoutes({ ...base, lists, queries, objects }).routes(),
     objects.route(),
     new CommitRoute({ ...base, writer }).route(),
     ...new CoherenceRoutes(base).routes(),

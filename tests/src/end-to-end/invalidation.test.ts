@@ -173,10 +173,13 @@ describe.skipIf(reasonToSkip('varnish') !== undefined)('Varnish', () => {
       body: '{"price":8}',
     })
     await readSoon(scene, '/db/shop/tea/white', '8')
-    const query = `${LISTS}?embed&limit=1`
+    const list = `${LISTS}?embed&limit=1`
+    const query = `${LISTS}?sort=-price`
+    expect(await read(scene, list)).toContain('"price":1')
     expect(await read(scene, query)).toContain('"price":1')
     const before = scene.proxy.asked.filter(url => url === '/db/shop/tea/white').length
     await put(scene, 2)
+    await readSoon(scene, list, '"price":2')
     await readSoon(scene, query, '"price":2')
     await read(scene, '/db/shop/tea/white')
     expect(scene.proxy.asked.filter(url => url === '/db/shop/tea/white').length).toBeLessThanOrEqual(before + 1)

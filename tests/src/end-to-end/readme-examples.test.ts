@@ -23,6 +23,7 @@ describe.each([
   'packages/server/README.md',
   'docs/entities.md',
   'docs/transactions.md',
+  'docs/queries.md',
 ])('%s', path => {
   const blocks = [...readFileSync(root + path, 'utf8').matchAll(/```js\n(.*?)```/gs)].map(match => match[1]!)
 

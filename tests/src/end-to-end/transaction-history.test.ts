@@ -33,10 +33,9 @@ async function withServer<Result>(
   }
 }
 
-function runHistory(careless: (commit: Commit) => Commit) {
-  return withServer(careless, url =>
-    runTransactions({ url, fetch, random: createRandom(seed), clients: 8, commits: 600, lists: 5, read: 'session' }),
-  )
+function runHistory(careless: (commit: Commit) => Commit, queryShare = 0) {
+  const load = { fetch, random: createRandom(seed), clients: 8, commits: 600, lists: 5, read: 'session' } as const
+  return withServer(careless, url => runTransactions({ ...load, url, queryShare }))
 }
 
 const isObject = (key: string) => key.split('/').length === 3
@@ -67,6 +66,21 @@ test('a store that validates only what is written is found out', async () => {
 test('a store that does not validate lists is found out: a table is booked twice', async () => {
   expect(await bookTables(commit => commit)).toBe(0)
   expect(await bookTables(({ lists: _, ...commit }) => commit)).toBeGreaterThan(0)
+})
+
+test('transactions over queries are serialisable, too', async () => {
+  const { committed, conflicts, anomalies } = await runHistory(commit => commit, 0.4)
+  expect(anomalies).toEqual([])
+  expect(committed).toBeGreaterThanOrEqual(600)
+  expect(conflicts).toBeGreaterThan(0)
+})
+
+test('a store that does not validate queries is found out: write skew over what they did not find', async () => {
+  const { anomalies } = await runHistory(
+    ({ lists = [], ...commit }) => ({ ...commit, lists: lists.filter(({ tags }) => tags === undefined) }),
+    0.4,
+  )
+  expect(anomalies.map(({ name }) => name)).toContain('G2')
 })
 
 /** How many tables were booked more than once. */

@@ -15,8 +15,10 @@ const FULL = { commits: 100_000, faultMs: 5_000, topologies: ['Varnish', 'Squid 
 const QUICK = { commits: 2_000, faultMs: 2_000, topologies: ['Varnish'] }
 /** How many lists the clients work on: the fewer, the more they meet. */
 const CONTENTIONS = [
-  { name: 'high', lists: 10 },
-  { name: 'low', lists: 200 },
+  { name: 'high', lists: 10, queryShare: 0 },
+  { name: 'low', lists: 200, queryShare: 0 },
+  /** Queries for all lists of one of three groups: what is not in them must not have come by the commit either. */
+  { name: 'queries', lists: 10, queryShare: 0.3 },
 ] as const
 const MODES = [
   { name: 'classic', read: 'any', lease: false },
@@ -48,12 +50,13 @@ async function measureAll({ quick, random, progress }: ExperimentContext): Promi
   const commits = Math.ceil(commitsInAll / (chosen.length * CONTENTIONS.length * MODES.length))
   const runs: Run[] = []
   for (const topology of chosen) {
-    for (const { name: contention, lists } of CONTENTIONS) {
+    for (const { name: contention, lists, queryShare } of CONTENTIONS) {
       for (const { name: mode, read, lease } of MODES) {
         const label = `${topology.name}, ${contention} contention, ${mode}`
         const before = runs.length * commits
         const onProgress = (done: number) => progress(before + Math.min(done, commits), commitsInAll, label)
-        const load = { random: random.fork(label), clients: CLIENTS, commits, lists, read, lease, onProgress }
+        const shape = { clients: CLIENTS, commits, lists, queryShare, read, lease }
+        const load = { random: random.fork(label), ...shape, onProgress }
         runs.push({ topology: topology.name, contention, mode, ...(await runThrough(topology, load, faultMs)) })
       }
     }

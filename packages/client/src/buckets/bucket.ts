@@ -77,6 +77,10 @@ export abstract class Bucket<Value, Input> {
     contentType?: string,
   ): { body: string | Uint8Array<ArrayBuffer>; contentType: string }
 
+  protected get reader(): Reader {
+    return this.#parts.reader
+  }
+
   /** The path of an object in it. Throws NAME_INVALID. */
   pathOf(id: string): Path {
     checkId(id)

@@ -1,21 +1,62 @@
 /** A bucket of JSON objects. */
-import { FreshetError, type WriteAnswer } from '@freshet/protocol'
+import { FreshetError, type QueryExplanation, type WriteAnswer } from '@freshet/protocol'
+import type { QueryOptions } from '../queries/query-options.js'
+import type { QueriedBucket } from '../queries/read-query.js'
 import type { ReadResult } from '../reading/reader.js'
 import type { WriteOptions } from '../writing/writer.js'
-import { Bucket } from './bucket.js'
+import { Bucket, type Page } from './bucket.js'
 import { attachFacts, type Facts, type Stored } from './stored.js'
 
 export type JsonPatch<T> = {
   readonly [Name in keyof T]?: T[Name] extends object ? JsonPatch<T[Name]> | T[Name] | null : T[Name] | null
 }
 
+export interface QueryResult<Value> extends Page<Value> {
+  /** The tags of the changes that would change it; undefined: any change in the bucket. */
+  readonly dependsOn: readonly string[] | undefined
+}
+
 export class ObjectBucket<T extends object> extends Bucket<Stored<T>, T> {
   protected readonly kind = 'object'
   protected readonly as = 'text'
+  readonly #queried: QueriedBucket = { path: this.path, reader: this.reader, pathOf: id => this.pathOf(id) }
 
   /** JSON merge patch (RFC 7396): fields given are replaced, those that are null removed. OBJECT_NOT_FOUND if absent. */
   async patch(id: string, patch: JsonPatch<T>, options: WriteOptions = {}): Promise<WriteAnswer> {
     return this.change('PATCH', id, options, toJson(patch), 'application/merge-patch+json')
+  }
+
+  /**
+   * One page of the objects that `where` holds for, from one state. A result is as fresh as the read of an object is, and
+   * caches may answer it. QUERY_INVALID if it cannot be understood, QUERY_TOO_BROAD if it needs an index.
+   */
+  async query(options: QueryOptions<T> & { readonly fields?: undefined }): Promise<QueryResult<Stored<T>>>
+  async query(options: QueryOptions<T>): Promise<QueryResult<Stored<Partial<T>>>>
+  async query(options: QueryOptions<T>): Promise<QueryResult<Stored<T>>> {
+    const { readQuery } = await import('../queries/read-query.js')
+    const { answer, result } = await readQuery(this.#queried, options)
+    const items = answer.items.map(({ id, version, value }) =>
+      this.decodeItem(value, { id, version, served: { ...result.served, version } }),
+    )
+    return { items, next: answer.next, served: result.served, dependsOn: answer.dependsOn }
+  }
+
+  /** All that `where` holds for, page by page. Each page is as fresh as promised; together they are not one state. */
+  queryAll(options: QueryOptions<T> & { readonly fields?: undefined }): AsyncGenerator<Stored<T>, void, undefined>
+  queryAll(options: QueryOptions<T>): AsyncGenerator<Stored<Partial<T>>, void, undefined>
+  async *queryAll(options: QueryOptions<T>): AsyncGenerator<Stored<T>, void, undefined> {
+    for (let after = options.after; ; ) {
+      const page = (await this.query(after === undefined ? options : { ...options, after })) as QueryResult<Stored<T>>
+      yield* page.items
+      if (page.next === undefined) return
+      after = page.next
+    }
+  }
+
+  /** How the server finds the result of a query: by which index, and how many objects it has to look at. */
+  async explain(options: QueryOptions<T>): Promise<QueryExplanation> {
+    const { explainQuery } = await import('../queries/read-query.js')
+    return explainQuery(this.#queried, options)
   }
 
   protected decode({ body }: ReadResult, facts: Facts): Stored<T> {

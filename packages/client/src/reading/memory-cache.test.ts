@@ -9,6 +9,7 @@ function copyOf(position: number, length: number): Copy {
     isPositionKnown: true,
     body: 'x'.repeat(length),
     contentType: '',
+    paths: [],
     freshUntilMs: 0,
   }
 }

@@ -17,6 +17,8 @@ export interface Copy {
   readonly isPositionKnown: boolean
   readonly body: Body
   readonly contentType: string
+  /** It is current as long as none of these has changed. */
+  readonly paths: readonly Path[]
   readonly freshUntilMs: number
 }
 

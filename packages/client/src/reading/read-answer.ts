@@ -1,6 +1,15 @@
 /** What came back for a read, as far as its headers tell. */
-import { FreshetError, POSITION_HEADER, type Position, parseEtag, parsePosition, type Version } from '@freshet/protocol'
+import {
+  FreshetError,
+  type Path,
+  POSITION_HEADER,
+  type Position,
+  parseEtag,
+  parsePosition,
+  type Version,
+} from '@freshet/protocol'
 import { glimpse, type Reply } from '../http/transport.js'
+import type { ReadRequest } from './read-request.js'
 
 export type Body = string | Uint8Array<ArrayBuffer>
 
@@ -12,6 +21,8 @@ export interface ReadAnswer {
   /** Empty if there is no such thing. */
   readonly body: Body
   readonly contentType: string
+  /** What must not have changed since it was read, for it to be current. */
+  readonly paths: readonly Path[]
   /** By the session's clock: until then caches may keep it, and so may we. 0 if nobody may. */
   readonly freshUntilMs: number
   /** How long it has lain in caches, as they say; undefined if they do not. */
@@ -22,7 +33,12 @@ export interface ReadAnswer {
 const ABSENT = ['OBJECT_NOT_FOUND', 'BUCKET_NOT_FOUND']
 
 /** Throws the server's error, or ANSWER_INVALID. */
-export function readAnswer(name: string, reply: Reply<Body>, askedAtMs: number, hasVersion: boolean): ReadAnswer {
+export function readAnswer(
+  name: string,
+  reply: Reply<Body>,
+  askedAtMs: number,
+  { hasVersion, hangsOn, sketchPaths }: ReadRequest,
+): ReadAnswer {
   const { problem, headers } = reply
   if (problem && !ABSENT.includes(problem.code)) throw problem
   const version = problem ? undefined : (parseEtag(headers.get('etag') ?? '') ?? (hasVersion ? undefined : 0))
@@ -32,6 +48,7 @@ export function readAnswer(name: string, reply: Reply<Body>, askedAtMs: number, 
     version,
     position: parsePosition(headers.get(POSITION_HEADER) ?? ''),
     body: problem ? '' : reply.body,
+    paths: hangsOn === undefined ? sketchPaths : hangsOn(problem ? '' : reply.body),
     contentType: headers.get('content-type') ?? '',
     freshUntilMs: askedAtMs + (lifetimeS(headers.get('cache-control') ?? '') - (ageS ?? 0)) * 1000,
     ageS,

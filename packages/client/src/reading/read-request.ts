@@ -1,5 +1,6 @@
-/** What is read: an object, or a page of a bucket. */
+/** What is read: an object, a page of a bucket, or the result of a query. */
 import type { Path, Position } from '@freshet/protocol'
+import type { Body } from './read-answer.js'
 
 export interface ReadRequest {
   /** Of the object, or of the bucket. */
@@ -8,6 +9,8 @@ export interface ReadRequest {
   readonly query: readonly (readonly [name: string, value: string])[]
   /** What must not have changed since: the path itself; for some objects of a bucket, theirs. */
   readonly sketchPaths: readonly Path[]
+  /** Of a query: what else must not have changed since is said by the answer itself; empty if there is no such bucket. */
+  readonly hangsOn?: (body: Body) => readonly Path[]
   readonly as: 'text' | 'bytes'
   /** Whether the answer has an ETag: not if it is some objects of a bucket, of which each has its own. */
   readonly hasVersion: boolean

@@ -16,6 +16,7 @@ import type { Request, Transport } from '../http/transport.js'
 import type { BegunOperation, EndedRead, SessionRecorder } from '../recording/session-recorder.js'
 import type { Refresher } from '../session/refresher.js'
 import type { TrackedSession } from '../session/tracked-session.js'
+import { KnownDependencies } from './known-dependencies.js'
 import type { Copy, MemoryCache } from './memory-cache.js'
 import { OverlappingReads } from './overlapping-reads.js'
 import { type Body, type ReadAnswer, readAnswer } from './read-answer.js'
@@ -64,6 +65,7 @@ export class Reader {
   readonly #overlapping = new OverlappingReads()
   readonly #recent = new RecentReads()
   #aheadMs = 0
+  readonly #dependencies = new KnownDependencies()
   lastReadMs = 0
 
   constructor(options: ReaderOptions) {
@@ -93,13 +95,13 @@ export class Reader {
       what: `Reading ${request.name}`,
       signals: [this.#options.closed, options.signal],
     })
-    for (const path of request.sketchPaths) this.#overlapping.begin(path)
+    for (const path of shownIn(request)) this.#overlapping.begin(path)
     try {
       deadline.signal.throwIfAborted()
       const result = await this.#fetch(request, mode, beganAtMs, deadline.signal)
       return this.#record(request, mode, begun, result)
     } finally {
-      for (const path of request.sketchPaths) this.#overlapping.end(path)
+      for (const path of shownIn(request)) this.#overlapping.end(path)
       deadline.end()
     }
   }
@@ -111,7 +113,8 @@ export class Reader {
    */
   async readAhead(changedAt: (path: Path) => Position | undefined): Promise<void> {
     const { clock, closed } = this.#options
-    const { toFetch, hasOthers } = this.#recent.changed(changedAt, clock())
+    const pathsOf = (request: ReadRequest) => this.#pathsOf(request)
+    const { toFetch, hasOthers } = this.#recent.changed(changedAt, clock(), pathsOf)
     const waiting = [...toFetch]
     const work = async () => {
       for (let next = waiting.shift(); next; next = waiting.shift()) {
@@ -141,7 +144,7 @@ export class Reader {
   }
 
   #record<Result extends ReadResult | undefined>(
-    { path, hasVersion }: ReadRequest,
+    { path, hasVersion, hangsOn }: ReadRequest,
     mode: ReadMode,
     begun: BegunOperation | undefined,
     result: Result,
@@ -149,7 +152,8 @@ export class Reader {
     const { recorder } = this.#options
     if (recorder === undefined || begun === undefined || result === undefined) return result
     const recorded = recorder.endRead(begun, mode, result)
-    if (hasVersion) recorder.read(path, result.served.version ?? 0, recorded)
+    // The version of a query's result is not that of its bucket.
+    if (hasVersion && hangsOn === undefined) recorder.read(path, result.served.version ?? 0, recorded)
     return { ...result, recorded }
   }
 
@@ -197,13 +201,25 @@ export class Reader {
 
   #positionFor(request: ReadRequest, mode: ReadMode, way: (typeof WAYS)[number]): Position | undefined {
     if (mode === 'any') return undefined
-    const needed = Math.max(this.#session.at(request.sketchPaths, mode) ?? 0, this.#shown(request))
+    const needed = Math.max(this.#atFor(request, this.#pathsOf(request), mode) ?? 0, this.#shown(request))
     const at = way === 'no-store' ? Math.max(needed, this.#session.core.position) : needed
     return at === 0 ? undefined : at
   }
 
+  /** What must not have changed since; of a query, what its last answer hung on, if that is known. */
+  #pathsOf({ name, sketchPaths, hangsOn }: ReadRequest): readonly Path[] {
+    return hangsOn === undefined ? sketchPaths : (this.#dependencies.get(name) ?? sketchPaths)
+  }
+
+  #atFor({ path, hangsOn }: ReadRequest, paths: readonly Path[], mode: ReadMode): Position | undefined {
+    return hangsOn === undefined
+      ? this.#session.at(paths, mode)
+      : this.#session.core.atResult({ bucket: path, paths }, mode)
+  }
+
   #accepts(request: ReadRequest, at: Position | undefined, mode: ReadMode, answer: ReadAnswer): boolean {
-    const { path, sketchPaths, hasVersion } = request
+    const { path, sketchPaths, hasVersion, hangsOn } = request
+    if (hangsOn) return this.#session.acceptsResult({ bucket: path, paths: answer.paths }, at, mode, answer)
     if (hasVersion) return this.#session.accepts(path, at, mode, answer)
     // Some objects of a bucket: what else of the bucket was shown, or written, has nothing to do with them.
     return this.#session.acceptsAll(sketchPaths, at, mode, answer)
@@ -211,7 +227,7 @@ export class Reader {
 
   #shown(request: ReadRequest): Position {
     let latest = 0
-    for (const path of request.sketchPaths) latest = Math.max(latest, this.#overlapping.shown(path))
+    for (const path of shownIn(request)) latest = Math.max(latest, this.#overlapping.shown(path))
     return latest
   }
 
@@ -225,7 +241,9 @@ export class Reader {
       const askedAtMs = clock()
       const sent: Request = { method: 'GET', target, cache }
       const reply = await (request.as === 'text' ? transport.text(sent, shared) : transport.bytes(sent, shared))
-      return readAnswer(`GET ${transport.base}${target}`, reply, askedAtMs, request.hasVersion)
+      const answer = readAnswer(`GET ${transport.base}${target}`, reply, askedAtMs, request)
+      if (request.hangsOn) this.#dependencies.set(request.name, answer.paths)
+      return answer
     })
   }
 
@@ -270,10 +288,10 @@ export class Reader {
   }
 
   /** Whether the sketch knows of no change after the state that the copy was read from. */
-  #isCurrent({ sketchPaths }: ReadRequest, { position, isPositionKnown }: Copy, mode: ReadMode): boolean {
+  #isCurrent(request: ReadRequest, { paths, position, isPositionKnown }: Copy, mode: ReadMode): boolean {
     if (mode === 'any') return true
     if (isPositionKnown && position < this.#session.windowFrom) return false
-    const at = this.#session.at(sketchPaths, mode)
+    const at = this.#atFor(request, paths, mode)
     return at === undefined || at <= position
   }
 
@@ -284,6 +302,11 @@ export class Reader {
     onRead?.({ ...served, path: targetOf(request, undefined), mode, ms: clock() - beganAtMs })
     return { body: copy.body, contentType: copy.contentType, position: copy.position, served }
   }
+}
+
+/** The paths of which it shows something: of a query any object of its bucket may be in its result, or not be. */
+function shownIn({ path, sketchPaths, hangsOn }: ReadRequest): readonly Path[] {
+  return hangsOn === undefined ? sketchPaths : [path]
 }
 
 function fromAge(ageS: number | undefined): 'shared cache' | 'unknown' {

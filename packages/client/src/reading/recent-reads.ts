@@ -44,13 +44,17 @@ export class RecentReads {
    * Those that something in them has changed of, with the position of the last change. Each is to be fetched ahead once
    * until it is read again: what changes more often than it is read would else be fetched more often than without.
    */
-  changed(changedAt: (path: Path) => Position | undefined, nowMs: number): ChangedReads {
+  changed(
+    changedAt: (path: Path) => Position | undefined,
+    nowMs: number,
+    pathsOf: (request: ReadRequest) => readonly Path[] = request => request.sketchPaths,
+  ): ChangedReads {
     const toFetch: ChangedRead[] = []
     let hasOthers = false
     for (const recent of [...this.#reads.values()].reverse()) {
       const { request, readAtMs, isAhead } = recent
       if (nowMs - readAtMs > AGE_MS_MAX || toFetch.length >= CHANGED_MAX) break
-      const at = Math.max(...request.sketchPaths.map(path => changedAt(path) ?? 0))
+      const at = Math.max(...pathsOf(request).map(path => changedAt(path) ?? 0))
       if (at === 0) continue
       if (isAhead) {
         hasOthers = true

@@ -4,7 +4,14 @@
  * seen before it was asked for was kept by somebody, in spite of `no-store` and its random name.
  */
 import type { Bloom } from '@freshet/bloom'
-import { type Answer, type ReaderHead, type ReadMode, Session, type SessionOptions } from '@freshet/core/coherence'
+import {
+  type Answer,
+  type Hanging,
+  type ReaderHead,
+  type ReadMode,
+  Session,
+  type SessionOptions,
+} from '@freshet/core/coherence'
 import { bucketOfKey, keyOfPath, type Path, type Position, pathOfKey } from '@freshet/protocol'
 
 export class TrackedSession {
@@ -53,6 +60,13 @@ export class TrackedSession {
   acceptsAll(paths: readonly Path[], at: Position | undefined, mode: ReadMode, { position }: Answer): boolean {
     if (!this.core.acceptsAll(paths, at, position, mode)) return false
     this.saw(position ?? 0)
+    return true
+  }
+
+  /** The same for the result of a query. */
+  acceptsResult(hanging: Hanging, at: Position | undefined, mode: ReadMode, answer: Answer): boolean {
+    if (!this.core.acceptsResult(hanging, at, answer, mode)) return false
+    this.saw(answer.position ?? answer.version ?? 0)
     return true
   }
 

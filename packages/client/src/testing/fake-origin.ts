@@ -46,6 +46,10 @@ export class FakeOrigin {
   readonly windowMs: number = 100_000
   #sketch: Sketch
   #bucketVersions = new Map<string, number>()
+  /** Each of one field. */
+  readonly #indexes = new Map<string, readonly string[]>()
+  readonly #tagVersions = new Map<string, number>()
+  #tags = new Set<string>()
   /** Answers instead of the origin, or fails the request, before anything is done. */
   script: (sent: Sent) => Scripted = () => undefined
   /** What happens to an answer on its way back. */
@@ -80,6 +84,7 @@ export class FakeOrigin {
   /** A write by somebody else. */
   put(key: string, value: unknown): number {
     this.position++
+    this.#tag(key, value)
     this.objects.set(pathOfKey(key), { version: this.position, text: JSON.stringify(value) })
     this.#append(key)
     return this.position
@@ -87,8 +92,17 @@ export class FakeOrigin {
 
   remove(key: string): number {
     this.position++
+    this.#tag(key, undefined)
     this.objects.delete(pathOfKey(key))
     this.#append(key)
+    return this.position
+  }
+
+  /** Somebody changes the settings of a bucket: its indexes are these from now on. */
+  configure(bucket: string, ...fields: string[]): number {
+    this.position++
+    this.#indexes.set(bucket, fields)
+    this.#append(bucket)
     return this.position
   }
 
@@ -149,7 +163,24 @@ export class FakeOrigin {
     return new Response(found.text, { headers: this.#headers(found.version) })
   }
 
+  /** The objects that are equal in one field: `{"category":"tea"}`; or all. */
+  #query(key: string, where: string): Response {
+    const path = `${pathOfKey(key)}/`
+    const [[field, wanted] = []] = Object.entries(JSON.parse(where) as Record<string, unknown>)
+    const items = [...this.objects].flatMap(([name, { version, text }]) => {
+      const value = JSON.parse(text) as Record<string, unknown>
+      const isFound = name.startsWith(path) && (field === undefined || value[field] === wanted)
+      return isFound ? [{ id: name.slice(path.length), version, value }] : []
+    })
+    const isIndexed = field !== undefined && this.#indexes.get(key)?.includes(field)
+    const tag = `${key}?${field}=[${JSON.stringify(wanted)}]`
+    const version = (isIndexed ? this.#tagVersions.get(tag) : this.#bucketVersions.get(key)) ?? 0
+    return json({ items, version, ...(isIndexed ? { dependsOn: [tag] } : {}) }, this.#headers(version))
+  }
+
   #bucket(key: string, query: URLSearchParams): Response {
+    const where = query.get('where')
+    if (where !== null) return this.#query(key, where)
     const path = pathOfKey(key)
     const ids = query.get('ids')?.split(',')
     const names =
@@ -199,9 +230,23 @@ export class FakeOrigin {
     })
   }
 
+  /** What it was and what it will be, by each index. */
+  #tag(key: string, after: unknown): void {
+    const bucket = bucketOfKey(key)
+    const before = this.objects.get(pathOfKey(key))
+    for (const field of this.#indexes.get(bucket) ?? []) {
+      for (const value of [before && JSON.parse(before.text), after] as (Record<string, unknown> | undefined)[]) {
+        if (value !== undefined) this.#tags.add(`${bucket}?${field}=[${JSON.stringify(value[field])}]`)
+      }
+    }
+  }
+
   #append(key: string): void {
+    const tags = [...this.#tags]
+    this.#tags = new Set()
+    for (const tag of tags) this.#tagVersions.set(tag, this.position)
     this.#bucketVersions.set(bucketOfKey(key), this.position)
-    this.#sketch.append([{ position: this.position, timeMs: this.nowMs, keys: [key], tags: [] }])
+    this.#sketch.append([{ position: this.position, timeMs: this.nowMs, keys: [key], tags }])
   }
 
   #createSketch(): Sketch {

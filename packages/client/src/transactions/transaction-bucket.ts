@@ -6,9 +6,11 @@ import { compareUtf8, type IdRange, isWithin, type Version } from '@freshet/prot
 import type { ListOptions, Page } from '../buckets/bucket.js'
 import { type ObjectBucket, toJson } from '../buckets/object-bucket.js'
 import { attachFacts, idOf, versionOf } from '../buckets/stored.js'
+import type { QueryOptions } from '../queries/query-options.js'
 import type { ReadOptions } from '../reading/read-options.js'
+import { overlay } from './query-overlay.js'
 import type { ToldVersions } from './told-versions.js'
-import { listRead, type TransactionState } from './transaction-state.js'
+import { listRead, queryRead, type TransactionState } from './transaction-state.js'
 
 export interface Listed<T> {
   readonly id: string
@@ -22,6 +24,12 @@ export interface TransactionBucketParts<T extends object> {
   /** Throws if the transaction has ended. */
   readonly options: () => ReadOptions
 }
+
+/** With whole objects alone: the transaction may write any of them back. */
+export type TransactionQuery<T> = Pick<QueryOptions<T>, 'where' | 'sort' | 'limit'>
+
+/** Of a query's result, in one request. */
+const PART_MAX = 1000
 
 export class TransactionBucket<T extends object> {
   readonly #bucket: ObjectBucket<T>
@@ -100,6 +108,33 @@ export class TransactionBucket<T extends object> {
     } while (after !== undefined)
     const objects = [...this.#state.objectsOf(path)].filter(({ id }) => isWithin(id, range)) as Listed<T>[]
     return objects.sort((a, b) => compareUtf8(a.id, b.id))
+  }
+
+  /**
+   * What `where` holds for, sorted, the first `limit` of it, or all; with what it wrote itself. That this is the result is
+   * among what must still hold at the commit: nobody can have changed, added or removed anything that would make it another.
+   */
+  async query({ limit = Number.POSITIVE_INFINITY, ...options }: TransactionQuery<T>): Promise<Listed<T>[]> {
+    const { path } = this.#bucket
+    const { toQuery } = await import('../queries/read-query.js')
+    const own = this.#state.writesTo(path)
+    const found: Listed<T>[] = []
+    // So many of what is found may be its own, and not count.
+    const foundMax = limit + own.length
+    let after: string | undefined
+    do {
+      const part = { ...options, ...this.#options(), limit: Math.min(PART_MAX, foundMax - found.length) }
+      const page = await this.#bucket.query(after === undefined ? part : { ...part, after })
+      this.#state.list(queryRead(path, page.served.version ?? 0, page.dependsOn))
+      for (const stored of page.items) {
+        const id = idOf(stored)
+        this.#state.listed(path, id, this.#bucket.pathOf(id), stored)
+        found.push({ id, value: stored })
+      }
+      after = page.next
+    } while (after !== undefined && found.length < foundMax)
+    const result = overlay(toQuery<T>(options), found, own)
+    return result.slice(0, limit === Number.POSITIVE_INFINITY ? undefined : limit)
   }
 
   /** Replaces it, or creates it, when the transaction commits. */

@@ -1,5 +1,5 @@
 /** What a transaction has read, and what it is to write. */
-import type { CommitRequest, CommitWrite, IdRange, LeasedObject, ListRead, Path, Version } from '@freshet/protocol'
+import type { CommitRequest, CommitWrite, IdRange, LeasedObject, ListRead, Path, Tag, Version } from '@freshet/protocol'
 
 interface Item {
   readonly bucket: Path
@@ -40,6 +40,11 @@ export class TransactionState {
     for (const item of this.#items.values()) {
       if (item.bucket === bucket && item.value !== undefined) yield { id: item.id, value: item.value }
     }
+  }
+
+  /** What it wrote to a bucket; undefined: it deleted it. */
+  writesTo(bucket: Path): readonly { readonly id: string; readonly value: object | undefined }[] {
+    return [...this.#items.values()].filter(item => item.bucket === bucket && item.write !== undefined)
   }
 
   /** The first look counts: if a later one shows something else, one of them is outdated, and the commit will tell. */
@@ -94,4 +99,9 @@ export function listRead(path: Path, version: Version, range: IdRange, after?: s
     ...(after === undefined ? {} : { after }),
     ...(through === undefined ? {} : { through }),
   }
+}
+
+/** What a query has shown: nothing that carries one of these tags has changed since, or nothing in the bucket. */
+export function queryRead(path: Path, version: Version, tags: readonly Tag[] | undefined): ListRead {
+  return { path, version, ...(tags === undefined ? {} : { tags }) }
 }

@@ -241,3 +241,62 @@ describe('another log', () => {
     expect(session.headRequest).toEqual({ after: 2, at: 0 })
   })
 })
+
+describe('the result of a query', () => {
+  const BUCKET = '/db/shop/products'
+  const BOOKS = '/db/shop/products?category=["books"]'
+  const SETTINGS = '/db/shop/products?settings'
+  const hanging = { bucket: BUCKET, paths: [BOOKS, SETTINGS] }
+
+  /** Of the commits in a log of ten, the second was of a book and the fourth of something else; the window is after `from`. */
+  function session({ settingsAt = 0, from = 0 } = {}): Session {
+    const sketch = createSketch({ seed: 7n, from, windowMs: 1000 })
+    for (let position = from + 1; position <= 10; position++) {
+      const tags = position === 2 ? ['shop/products?category=["books"]'] : []
+      const keys = position === settingsAt ? ['shop/products'] : ['shop/products/1']
+      sketch.append([{ position, timeMs: 0, keys, tags }])
+    }
+    const session = new Session({ stalenessMs: 1000 })
+    session.installHead({ ...sketch.head(), log: 'log', timeMs: 0 }, undefined, [], 0)
+    return session
+  }
+
+  it('is asked for where something that it hangs on last changed, whatever else did in the bucket', () => {
+    expect(session().atResult(hanging, 'session')).toBe(2)
+    expect(session().atResult({ bucket: BUCKET, paths: [BUCKET] }, 'session')).toBe(10)
+    expect(session().atResult({ bucket: BUCKET, paths: [SETTINGS] }, 'session')).toBeUndefined()
+    expect(session().atResult(hanging, 'any')).toBeUndefined()
+  })
+
+  it('is asked for after the settings of the bucket have changed: its tags may not be written any more', () => {
+    expect(session({ settingsAt: 7 }).atResult(hanging, 'session')).toBe(7)
+  })
+
+  it('is asked for where the session itself wrote, until the sketch knows of that', () => {
+    const writer = session()
+    writer.wrote(BUCKET, 12)
+    expect(writer.atResult(hanging, 'session')).toBe(12)
+    expect(writer.acceptsResult(hanging, undefined, { version: 2, position: 11 }, 'session')).toBe(false)
+    writer.installHead(head(12), undefined, [], 1)
+    expect(writer.atResult(hanging, 'session')).not.toBe(12)
+  })
+
+  it('will do if it includes what it says itself that it hangs on', () => {
+    const of = (version: number, position: number | undefined, at?: number) =>
+      session().acceptsResult(hanging, at, { version, position }, 'session')
+    expect([of(1, 1), of(2, 2), of(1, 5)]).toEqual([false, true, true])
+    expect(session().acceptsResult(hanging, undefined, { version: 1, position: 1 }, 'any')).toBe(true)
+    // Asked for at 5, but of another URL.
+    expect(of(2, 3, 5)).toBe(false)
+    // Without its header it is no newer than its version and its URL say.
+    expect([of(1, undefined), of(2, undefined), of(1, undefined, 5)]).toEqual([false, true, true])
+  })
+
+  it('from before the window is refused, and the next is asked for at the position of the session', () => {
+    const late = session({ from: 5 })
+    expect(late.atResult(hanging, 'session')).toBeUndefined()
+    expect(late.acceptsResult(hanging, undefined, { version: 2, position: 4 }, 'session')).toBe(false)
+    expect(late.atResult(hanging, 'session')).toBe(10)
+    expect(session({ from: 5 }).acceptsResult(hanging, undefined, { version: 2, position: 6 }, 'session')).toBe(true)
+  })
+})

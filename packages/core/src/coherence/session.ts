@@ -45,6 +45,13 @@ export interface Answer {
   readonly position: Position | undefined
 }
 
+/** What the result of a query hangs on: it is the same as long as none of these paths changes. */
+export interface Hanging {
+  /** The path of the bucket that was asked. */
+  readonly bucket: Path
+  readonly paths: readonly Path[]
+}
+
 export class Session {
   readonly stalenessMs: number
   readonly #sketch = new SketchView()
@@ -126,6 +133,29 @@ export class Session {
     if (mode === 'any') return true
     // Each is looked at, also after the first that will not do: the next URL must be new enough for all of them.
     return paths.filter(path => this.#refuses(path, at, { version: undefined, position })).length === 0
+  }
+
+  /** The position to ask for the result of a query at, if it hangs on these paths; undefined for the plain URL. */
+  atResult({ bucket, paths }: Hanging, mode: ReadMode): Position | undefined {
+    if (mode === 'any') return undefined
+    // What the session itself saw or wrote in the bucket, and the sketch does not know of yet, may belong in any result.
+    let latest = this.#floors.get(bucket) ?? 0
+    for (const path of paths) latest = Math.max(latest, this.at(path, mode) ?? 0)
+    return latest === 0 ? undefined : latest
+  }
+
+  /**
+   * Whether the result of a query will do that was asked for at `at`, and says itself what it hangs on. If not, ask
+   * `atResult` again. An answer that lost its position header is taken to be no newer than its version and its URL say.
+   */
+  acceptsResult(hanging: Hanging, at: Position | undefined, { version, position }: Answer, mode: ReadMode): boolean {
+    if (mode === 'any') return true
+    const included = Math.max(version ?? 0, position ?? at ?? 0)
+    if (included < Math.max(at ?? 0, this.atResult(hanging, mode) ?? 0)) return false
+    if (at !== undefined || position === undefined || included >= this.#sketch.from) return true
+    // No live copy is from before the window: see above.
+    this.#floors.set(hanging.bucket, Math.max(this.#sketch.position, this.#floors.get(hanging.bucket) ?? 0))
+    return false
   }
 
   /**

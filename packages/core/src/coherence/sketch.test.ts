@@ -35,6 +35,20 @@ describe('a head', () => {
     expect(changesOf(sketch)).toEqual([3, 5, 5])
   })
 
+  it('lists the tags that a change carries, and the settings of a bucket that was itself written', () => {
+    const sketch = create()
+    const tags = ['shop/products?category=["books"]', 'shop/products?category=["tea"]']
+    sketch.append([
+      { ...entry(1, 0, 1), tags },
+      { position: 2, timeMs: 0, keys: ['shop/products'], tags: [] },
+    ])
+    const filter = decodeBloom(sketch.folded())
+    for (const tag of tags) expect(filter.has(`/db/${tag}`)).toBe(true)
+    expect(filter.has('/db/shop/products?settings')).toBe(true)
+    // The object and two tags; the bucket and its settings.
+    expect(changesOf(sketch)).toEqual([1, 1, 1, 2, 2])
+  })
+
   it('has only what is new for who was here a moment ago, even after the slot was closed', () => {
     const sketch = create()
     sketch.append([entry(1, 0, 1), entry(2, 100, 2)])

@@ -6,7 +6,9 @@
  * at or before `from` happened longer than a window ago by the store's clock. That clock never runs ahead of real time,
  * so no copy read before such a change is alive in any cache.
  *
- * A change of an object is also a change of its bucket's path: that is the key of the lists of the bucket.
+ * A change of an object is also a change of its bucket's path: that is the key of the lists of the bucket; and of the tags it
+ * carries, which the results of queries hang on. A change of a bucket's settings is one of its path with `?settings`: which
+ * tags there are may be another thing from then on.
  */
 import { type Key as HashableKey, hashUnder, type KeyHash } from '@freshet/bloom'
 import {
@@ -18,7 +20,7 @@ import {
   type SegmentRef,
   type Tail,
 } from '@freshet/protocol'
-import type { LogEntry, Position } from '../store/index.js'
+import type { Key, LogEntry, Position, Tag } from '../store/index.js'
 import { toBase64 } from './base64.js'
 import { changeHashOf, formatSeed } from './change-hash.js'
 import { toHashSet, uniteHashSets } from './hash-set.js'
@@ -92,12 +94,12 @@ export class Sketch {
 
   /** Takes what the log has after `position`, in order. */
   append(entries: readonly LogEntry[]): void {
-    for (const { position, timeMs, keys } of entries) {
+    for (const { position, timeMs, keys, tags } of entries) {
       if (position <= this.#position) throw new RangeError(`Position ${position} does not follow ${this.#position}.`)
       const first = this.#tail[0]
       if (first && this.#slot(first.timeMs) !== this.#slot(timeMs)) this.#closeTail()
       this.#position = position
-      for (const path of pathsOf(keys)) this.#tail.push({ position, timeMs, hash: this.#hash(path) })
+      for (const path of pathsOf(keys, tags)) this.#tail.push({ position, timeMs, hash: this.#hash(path) })
       if (this.#tail.length >= TAIL_CHANGES_MAX) this.#closeTail()
     }
   }
@@ -211,13 +213,16 @@ export class Sketch {
   }
 }
 
-/** Every path that the change of these keys is a change of: their own, and the lists of their buckets. */
-function pathsOf(keys: readonly string[]): Set<Path> {
+/** Every path that a commit is a change of: those of its keys, of the lists of their buckets, of its tags. */
+function pathsOf(keys: readonly Key[], tags: readonly Tag[]): Set<Path> {
   const paths = new Set<Path>()
   for (const key of keys) {
+    const bucket = bucketOfKey(key)
     paths.add(pathOfKey(key))
-    paths.add(pathOfKey(bucketOfKey(key)))
+    paths.add(pathOfKey(bucket))
+    if (bucket === key) paths.add(`${pathOfKey(bucket)}?settings`)
   }
+  for (const tag of tags) paths.add(`/db/${tag}`)
   return paths
 }
 

@@ -14,12 +14,18 @@ export function formatQuery(query: Query, more: Readonly<Record<string, string>>
     fields: fields?.join(','),
     limit: limit?.toString(),
     sort: sort?.map(({ field, descending }) => (descending ? `-${field}` : field)).join(','),
-    where: where && JSON.stringify(where),
+    // One of these must be there: without them it would be a list.
+    where: where || !(sort || fields) ? JSON.stringify(where ?? {}) : undefined,
   }
   return Object.keys(parameters)
     .sort()
-    .flatMap(name => (parameters[name] === undefined ? [] : [`${name}=${encodeURIComponent(parameters[name])}`]))
+    .flatMap(name => (parameters[name] === undefined ? [] : [`${name}=${encodeValue(parameters[name])}`]))
     .join('&')
+}
+
+/** As encodeURIComponent does, and the apostrophe as well: URL parsers encode it in a query. */
+function encodeValue(text: string): string {
+  return encodeURIComponent(text).replaceAll("'", '%27')
 }
 
 export function canonicalQuery({ where, sort, limit, after, fields }: Query): Query {

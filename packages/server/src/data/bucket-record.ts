@@ -4,7 +4,7 @@
  * live as soon as it has read the log that far, and a restart finds it again.
  */
 import type { LifetimeBounds } from '@freshet/core/coherence'
-import { type BucketSettings, FreshetError } from '@freshet/protocol'
+import { type BucketSettings, FreshetError, type IndexDeclaration, objectionToIndexes } from '@freshet/protocol'
 import type { ServerSettings } from '../settings.js'
 
 export interface BucketRecord extends BucketSettings {
@@ -17,7 +17,7 @@ export interface PastLifetime {
   readonly loweredMs: number
 }
 
-const FIELDS = ['kind', 'lifetimeMs', 'learn', 'requireMatch']
+const FIELDS = ['kind', 'lifetimeMs', 'learn', 'requireMatch', 'indexes']
 const BOUNDS = ['minMs', 'maxMs']
 
 /** Settings as a client sends them. Throws BODY_INVALID. */
@@ -26,6 +26,7 @@ export function readBucketSettings(text: string, lifetimeMsMax: number): BucketS
   const unknown = Object.keys(value).find(name => !FIELDS.includes(name))
   if (unknown !== undefined) throw invalid(`there is no setting ${JSON.stringify(unknown)}, only ${FIELDS.join(', ')}`)
   const { kind, lifetimeMs, learn, requireMatch } = value
+  const indexes = value.indexes === undefined ? undefined : readIndexes(value.indexes)
   if (kind !== 'object' && kind !== 'kv') throw invalid('kind must be "object" or "kv"')
   if (lifetimeMs !== undefined && !isWithin(lifetimeMs, lifetimeMsMax)) {
     throw invalid(`lifetimeMs must be a whole number of milliseconds, at most ${lifetimeMsMax}`)
@@ -39,12 +40,28 @@ export function readBucketSettings(text: string, lifetimeMsMax: number): BucketS
   }
   if (requireMatch !== undefined && typeof requireMatch !== 'boolean')
     throw invalid('requireMatch must be true or false')
+  if (indexes !== undefined && kind === 'kv') throw invalid('only objects have fields that an index could be of')
   return {
     kind,
     ...(lifetimeMs === undefined ? {} : { lifetimeMs }),
     ...(learn === undefined ? {} : { learn }),
     ...(requireMatch === undefined ? {} : { requireMatch }),
+    ...(indexes === undefined || indexes.length === 0 ? {} : { indexes }),
   }
+}
+
+/** How far an index is, as `?settings` tells it, may be sent back with it, and means nothing. */
+function readIndexes(value: unknown): readonly IndexDeclaration[] {
+  const declared = Array.isArray(value) ? value.map(withoutState) : value
+  const objection = objectionToIndexes(declared)
+  if (objection !== undefined) throw invalid(objection)
+  return declared as readonly IndexDeclaration[]
+}
+
+function withoutState(index: unknown): unknown {
+  if (typeof index !== 'object' || index === null || Array.isArray(index)) return index
+  const { isReady: _isReady, done: _done, total: _total, ...declared } = index as Record<string, unknown>
+  return declared
 }
 
 function areBounds(value: unknown, max: number): value is LifetimeBounds {

@@ -3,6 +3,7 @@ import type { Store, Write } from '@freshet/core/store'
 import {
   type BucketList,
   type BucketSettings,
+  type BucketSettingsAnswer,
   checkName,
   FreshetError,
   formatEtag,
@@ -27,6 +28,7 @@ import { readJsonObject } from './json-text.js'
 import { LIST_PARAMETERS, type ListReader } from './list-reader.js'
 import type { ObjectRoutes } from './object-routes.js'
 import { ATTEMPTS_MAX, tooManyBuckets } from './object-writer.js'
+import { isQuery, QUERY_PARAMETERS, type QueryReader } from './query-reader.js'
 import { bucketNotFound, tooMuchContention, versionConflict } from './refusals.js'
 
 export interface BucketRoutesOptions {
@@ -37,8 +39,11 @@ export interface BucketRoutesOptions {
   readonly metrics: Metrics
   readonly recorder: ServerRecorder | undefined
   readonly lists: ListReader
+  readonly queries: QueryReader
   readonly objects: ObjectRoutes
 }
+
+const PARAMETERS = [...new Set([...LIST_PARAMETERS, ...QUERY_PARAMETERS, 'settings'])].sort()
 
 export class BucketRoutes {
   readonly #options: BucketRoutesOptions
@@ -54,7 +59,7 @@ export class BucketRoutes {
       {
         pattern: '/db/{namespace}/{bucket}',
         operations: {
-          GET: { handle: call => this.#get(call), parameters: [...LIST_PARAMETERS, 'settings'] },
+          GET: { handle: call => this.#get(call), parameters: PARAMETERS },
           PUT: { handle: call => this.#put(call), takesBody: true },
           POST: { handle: call => this.#options.objects.post(call), takesBody: true },
         },
@@ -82,12 +87,21 @@ export class BucketRoutes {
 
   async #get(call: Call): Promise<Answer> {
     const key = bucketKeyOf(call.names)
+    if (isQuery(call.parameters)) return this.#options.queries.query(key, call)
     if (!call.parameters.has('settings')) return this.#options.lists.list(key, call)
     if (call.parameters.size > 1) throw parameterInvalid('settings goes with no other parameter.')
     await this.#options.follower.catchUp()
     const bucket = this.#options.buckets.get(key)
     if (bucket === undefined) throw bucketNotFound(key)
-    return jsonAnswer(200, bucket.settings, ['ETag', formatEtag(bucket.version), ...this.#positionHeader()])
+    const settings = { ...bucket.settings, ...(await this.#indexStates(bucket)) }
+    return jsonAnswer(200, settings, ['ETag', formatEtag(bucket.version), ...this.#positionHeader()])
+  }
+
+  /** How far the store has got with each. */
+  async #indexStates({ key, settings }: Bucket): Promise<Pick<BucketSettingsAnswer, 'indexes'>> {
+    if (settings.indexes === undefined) return {}
+    const states = await this.#options.store.indexes(key)
+    return { indexes: states.map(({ declaredAt: _, ...state }) => state) }
   }
 
   async #put({ exchange, names }: Call): Promise<Answer> {
@@ -115,9 +129,10 @@ export class BucketRoutes {
     if (before === undefined && buckets.size >= server.bucketsMax) throw tooManyBuckets(server.bucketsMax)
     const changesKind = before !== undefined && before.settings.kind !== settings.kind
     if (changesKind) await this.#checkEmpty(key, before.settings.kind)
+    if (settings.indexes !== undefined && !store.supports.queries) throw noQueries()
     const record = changeRecord(before?.record, settings, store.nowMs(), server)
     const reads = [{ key, version: before?.version ?? 0 }]
-    const result = await (recorder ?? store).commit({ reads, writes: [recordWrite(key, record)] })
+    const result = await (recorder ?? store).commit({ reads, writes: [this.#recordWrite(key, record)] })
     if (!result.committed) {
       metrics.conflicts.value++
       return undefined
@@ -146,9 +161,16 @@ export class BucketRoutes {
       await this.#checkEmpty(key, settings.kind)
     } catch (error) {
       const record = changeRecord(changed, settings, store.nowMs(), server)
-      await (recorder ?? store).commit({ reads: [{ key, version }], writes: [recordWrite(key, record)] })
+      await (recorder ?? store).commit({ reads: [{ key, version }], writes: [this.#recordWrite(key, record)] })
       throw error
     }
+  }
+
+  /** What is not among the settings is not there any more: so with indexes, too. */
+  #recordWrite(key: Key, record: BucketRecord): Write {
+    const { indexes = [] } = record
+    const more = this.#options.store.supports.queries ? { indexes } : {}
+    return { key, contentType: JSON_TYPE, body: encodeRecord(record), ...more }
   }
 
   #positionHeader(): readonly string[] {
@@ -156,14 +178,14 @@ export class BucketRoutes {
   }
 }
 
-function recordWrite(key: Key, record: BucketRecord): Write {
-  return { key, contentType: JSON_TYPE, body: encodeRecord(record) }
-}
-
 function bucketKeyOf([namespace = '', bucket = '']: readonly string[]): Key {
   checkName('namespace', namespace)
   checkName('bucket', bucket)
   return `${namespace}/${bucket}`
+}
+
+function noQueries(): FreshetError {
+  return new FreshetError('LIMIT_EXCEEDED', 'The store behind this server has no queries, and so no indexes.')
 }
 
 function settingsAreJson(): FreshetError {

@@ -1,6 +1,15 @@
 /** The body of `POST /commit`, checked. Throws BODY_INVALID, LIMIT_EXCEEDED, NAME_INVALID, URL_INVALID. */
 import type { LeaseAsk, ReadList, ReadVersion } from '@freshet/core/store'
-import { FreshetError, idOfKey, type Key, keyOfPath, type Path, type Version } from '@freshet/protocol'
+import {
+  FreshetError,
+  idOfKey,
+  type Key,
+  keyOfPath,
+  type Path,
+  partsOfTag,
+  type Tag,
+  type Version,
+} from '@freshet/protocol'
 import { tooLarge } from '../http/request-body.js'
 import type { ServerSettings } from '../settings.js'
 import { type JsonNode, parseJsonTree, readJsonObject } from './json-text.js'
@@ -21,6 +30,8 @@ export type RequestedWrite =
 const ENVELOPE_DEPTH = 3
 const BOUNDS = ['from', 'to', 'after', 'prefix', 'through'] as const
 const LEASE_ID_LENGTH_MAX = 100
+/** A result hangs on no more. */
+const TAGS_MAX = 100
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 
 export function readCommit(body: Uint8Array, settings: ServerSettings): ReadCommit {
@@ -68,7 +79,7 @@ function readRead(node: JsonNode, where: string): ReadVersion {
 }
 
 function readList(node: JsonNode, where: string): ReadList {
-  checkMembers(node, ['path', 'version', ...BOUNDS], where)
+  checkMembers(node, ['path', 'version', 'tags', ...BOUNDS], where)
   const bounds = BOUNDS.flatMap(name => {
     const bound = memberOf(node, name)
     if (bound === undefined) return []
@@ -77,7 +88,17 @@ function readList(node: JsonNode, where: string): ReadList {
   })
   const bucket = keyOfPath(pathOf(node, where))
   if (idOfKey(bucket) !== undefined) throw invalid(`${where}.path names an object, not a bucket`)
-  return { bucket, version: versionOf(node, where), ...Object.fromEntries(bounds) }
+  const tags = tagsOf(node, bucket, where)
+  if (tags !== undefined && bounds.length > 0) throw invalid(`${where} has both tags and a range of ids`)
+  return { bucket, version: versionOf(node, where), ...Object.fromEntries(bounds), ...(tags ? { tags } : {}) }
+}
+
+function tagsOf(node: JsonNode, bucket: Key, where: string): readonly Tag[] | undefined {
+  const tags = memberOf(node, 'tags')
+  if (tags === undefined) return undefined
+  const isList = Array.isArray(tags) && tags.length > 0 && tags.length <= TAGS_MAX
+  if (isList && tags.every(tag => typeof tag === 'string' && partsOfTag(tag)?.bucket === bucket)) return tags as Tag[]
+  throw invalid(`${where}.tags must be a list of tags of that bucket, as the result of a query has them in dependsOn`)
 }
 
 function versionOf(node: JsonNode, where: string): Version {

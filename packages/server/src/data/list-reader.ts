@@ -3,25 +3,17 @@
  * change in the bucket is in the sketch as a change of the bucket's own path, which is the path of all its lists.
  */
 import type { ScanRange, Store, StoredEntry, StoredValue } from '@freshet/core/store'
-import {
-  checkId,
-  FreshetError,
-  formatEtag,
-  type Key,
-  type Position,
-  readPosition,
-  type Version,
-} from '@freshet/protocol'
+import { checkId, FreshetError, type Key, type Position, readPosition, type Version } from '@freshet/protocol'
 import type { LogFollower } from '../coherence/log-follower.js'
 import type { PositionWaits } from '../coherence/position-waits.js'
-import { type Answer, JSON_TYPE, NO_SNIFF } from '../http/answer.js'
+import type { Answer } from '../http/answer.js'
 import type { Call } from '../http/call.js'
 import { hasVersion } from '../http/conditions.js'
-import { chooseCoding, compress } from '../http/content-coding.js'
 import { type Parameters, parameterInvalid } from '../http/request-target.js'
 import { tagsOf } from '../invalidation/tags.js'
 import type { ServerSettings } from '../settings.js'
 import type { Bucket, BucketDirectory } from './bucket-directory.js'
+import { pageAnswer, unchangedPage } from './page-answer.js'
 import { bucketNotFound } from './refusals.js'
 
 export interface ListReaderOptions {
@@ -63,31 +55,16 @@ export class ListReader {
     if (bucket === undefined) throw bucketNotFound(key)
     const page = parameters.has('ids') ? await this.#many(key, parameters) : await this.#page(key, parameters)
     const cacheControl = buckets.cacheControl({ key, version: page.version, isAt: at !== 0 })
+    const facts = { cacheControl, version: page.version, position: page.position }
     const { headers } = exchange.request
     const ifNoneMatch = headers['if-none-match']
     if (page.version !== undefined && ifNoneMatch !== undefined && hasVersion(ifNoneMatch, page.version)) {
-      return { status: 304, headers: headersOf(cacheControl, page), isCacheable: true }
+      return unchangedPage(facts)
     }
     const body = render(page, bucket, parameters.has('embed'))
-    const answer = await this.#encoded(cacheControl, page, body, headers['accept-encoding'] as string | undefined)
+    const { compressBytesMin } = this.#options.settings
+    const answer = await pageAnswer(facts, body, headers['accept-encoding'] as string | undefined, compressBytesMin)
     return { ...answer, headers: [...answer.headers, ...tagsOf(this.#options.tagHeaders, key)] }
-  }
-
-  async #encoded(cacheControl: string, page: Page, body: Buffer, acceptEncoding: string | undefined): Promise<Answer> {
-    const type = ['Content-Type', JSON_TYPE, ...NO_SNIFF]
-    const plain = { status: 200, headers: [...type, ...headersOf(cacheControl, page)], body, isCacheable: true }
-    if (body.length < this.#options.settings.compressBytesMin) return plain
-    const coding = chooseCoding(acceptEncoding)
-    if (coding === undefined) return { ...plain, headers: [...plain.headers, 'Vary', 'Accept-Encoding'] }
-    const headers = [
-      ...type,
-      ...headersOf(cacheControl, page, coding),
-      'Vary',
-      'Accept-Encoding',
-      'Content-Encoding',
-      coding,
-    ]
-    return { ...plain, headers, body: await compress(body, coding) }
   }
 
   async #many(key: Key, parameters: Parameters): Promise<Page> {
@@ -152,13 +129,6 @@ export class ListReader {
 function rangeOf(parameters: Parameters): ScanRange {
   const names = ['after', 'from', 'prefix', 'to'].filter(name => parameters.has(name))
   return Object.fromEntries(names.map(name => [name, parameters.get(name)!]))
-}
-
-function headersOf(cacheControl: string, { version, position }: Page, coding?: 'br' | 'gzip'): readonly string[] {
-  return [
-    ...(version === undefined ? [] : ['ETag', formatEtag(version, coding)]),
-    ...['Cache-Control', cacheControl, 'Freshet-Position', `${position}`],
-  ]
 }
 
 /** The stored bytes are put in as they are. */

@@ -1,5 +1,5 @@
 /** Refusals that several routes share. */
-import { FreshetError, type Key, pathOfKey, type Version } from '@freshet/protocol'
+import { FreshetError, type Key, type Position, pathOfKey, type Version } from '@freshet/protocol'
 
 export function versionConflict(key: Key, version: Version): FreshetError {
   const path = pathOfKey(key)
@@ -24,6 +24,9 @@ export function tooMuchContention(): FreshetError {
   })
 }
 
-export function bucketNotFound(key: Key): FreshetError {
-  return new FreshetError('BUCKET_NOT_FOUND', `There is no bucket ${key}. It is created by the first write to it.`)
+/** `position`: of the state in which it was missing. */
+export function bucketNotFound(key: Key, position?: Position): FreshetError {
+  return new FreshetError('BUCKET_NOT_FOUND', `There is no bucket ${key}. It is created by the first write to it.`, {
+    details: position === undefined ? {} : { position },
+  })
 }

@@ -13,6 +13,11 @@ export const JSON_TYPE = 'application/json'
 export const NO_STORE: readonly string[] = ['Cache-Control', 'no-store']
 export const NO_SNIFF: readonly string[] = ['X-Content-Type-Options', 'nosniff']
 
+/** The same thing goes by this target. */
+export function redirectAnswer(target: string): Answer {
+  return { status: 308, headers: ['Location', target, ...NO_STORE] }
+}
+
 /** JSON that no cache keeps. */
 export function jsonAnswer(status: number, value: unknown, headers: readonly string[] = []): Answer {
   return {

@@ -3,7 +3,7 @@
  * are redirected to it; nothing else is: a write under a spelling that is not the one would be lost to caches.
  */
 import { FreshetError } from '@freshet/protocol'
-import type { Answer } from './answer.js'
+import { type Answer, redirectAnswer } from './answer.js'
 import type { Call, Method, Operation, Route } from './call.js'
 import type { Cors } from './cors.js'
 import type { Exchange } from './exchange.js'
@@ -112,7 +112,7 @@ function redirect(method: string, canonical: string): Routed {
       details: { canonical },
     })
   }
-  return { kind: 'answer', answer: { status: 308, headers: ['Location', canonical, 'Cache-Control', 'no-store'] } }
+  return { kind: 'answer', answer: redirectAnswer(canonical) }
 }
 
 function notAllowed(method: string, allow: readonly string[]): FreshetError {

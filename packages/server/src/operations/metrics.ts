@@ -90,6 +90,8 @@ export class Metrics {
   readonly commits: Counter = new Counter()
   readonly conflicts: Counter = new Counter()
   readonly leases: Counter = new Counter()
+  readonly queries: Counter = new Counter()
+  readonly queryExamined: Counter = new Counter()
 
   constructor() {
     this.#delay.enable()
@@ -126,6 +128,8 @@ export class Metrics {
       counted('freshet_commits_total', 'Commits made.', this.commits),
       counted('freshet_conflicts_total', 'Commits refused because something had changed.', this.conflicts),
       counted('freshet_leases_total', 'Leases granted with such a refusal.', this.leases),
+      counted('freshet_queries_total', 'Queries run; what was answered 304 was not.', this.queries),
+      counted('freshet_query_examined_total', 'Objects looked at to run them.', this.queryExamined),
       ...gauges.map(readGauge),
       this.#readDelay(),
     ]

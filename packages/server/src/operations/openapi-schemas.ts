@@ -34,6 +34,15 @@ const SETTINGS = {
   requireMatch: { type: 'boolean', description: 'Writes must say which version they replace.' },
 }
 
+const INDEX = { name: { type: 'string', pattern: '^[a-z0-9][a-z0-9_-]{0,62}$' }, fields: list(TEXT) }
+const TAGS = { ...list(TEXT), description: 'As `dependsOn` of a query has them: only changes that carry one count.' }
+const INDEX_STATE = {
+  ...INDEX,
+  isReady: { type: 'boolean', description: 'Queries use it.' },
+  done: { type: 'integer', minimum: 0, description: 'So many of the objects that were there before are in it.' },
+  total: { type: 'integer', minimum: 0 },
+}
+
 export const SCHEMAS: Json = {
   Position: {
     type: 'integer',
@@ -49,8 +58,53 @@ export const SCHEMAS: Json = {
   },
   Problem: object({ type: TEXT, title: TEXT, status: { type: 'integer' }, detail: TEXT, code: TEXT, requestId: TEXT }),
   NamespaceList: object({ namespaces: list(TEXT) }),
-  BucketList: object({ buckets: list(object({ bucket: TEXT, ...SETTINGS }, ['bucket', 'kind'])) }),
-  BucketSettings: { ...object(SETTINGS, ['kind']), additionalProperties: false },
+  BucketList: object({
+    buckets: list(object({ bucket: TEXT, ...SETTINGS, indexes: list(object(INDEX)) }, ['bucket', 'kind'])),
+  }),
+  BucketSettings: {
+    ...object({ ...SETTINGS, indexes: list(object(INDEX)) }, ['kind']),
+    additionalProperties: false,
+  },
+  BucketSettingsAnswer: object({ ...SETTINGS, indexes: list(object(INDEX_STATE)) }, ['kind']),
+  Filter: {
+    type: 'object',
+    description: 'Field: value, or conditions. `$id` is the id. `$and` and `$or` take lists of filters.',
+    examples: [
+      { category: 'books', price: { $lt: 10 } },
+      { $or: [{ 'author.name': { $prefix: 'Ann' } }, { tag: { $in: ['a', 'b'] } }] },
+    ],
+  },
+  QueryAnswer: object(
+    {
+      items: list(object({ id: TEXT, version: VERSION, value: { type: 'object' } })),
+      next: { type: 'string', description: 'Pass it as `after`; absent on the last page.' },
+      version: VERSION,
+      dependsOn: {
+        ...list(TEXT),
+        description: 'Only a change that carries one of these tags changes it; absent: any in the bucket.',
+      },
+    },
+    ['items', 'version'],
+  ),
+  QueryExplanation: object(
+    {
+      plan: object(
+        {
+          index: TEXT,
+          equal: list(TEXT),
+          range: TEXT,
+          isSorted: { type: 'boolean' },
+          text: { type: 'string', description: 'The same for people.' },
+        },
+        ['equal', 'isSorted', 'text'],
+      ),
+      examined: { type: 'integer', minimum: 0 },
+      found: { type: 'integer', minimum: 0 },
+      version: VERSION,
+      dependsOn: list(TEXT),
+    },
+    ['plan', 'examined', 'found', 'version'],
+  ),
   ListPage: object(
     {
       items: list(object({ id: TEXT, version: VERSION, value: { description: 'With `embed`.' } }, ['id', 'version'])),
@@ -63,10 +117,10 @@ export const SCHEMAS: Json = {
     {
       reads: list(object({ path: PATH, version: VERSION })),
       lists: list(
-        object({ path: PATH, version: VERSION, from: TEXT, to: TEXT, after: TEXT, prefix: TEXT, through: TEXT }, [
-          'path',
-          'version',
-        ]),
+        object(
+          { path: PATH, version: VERSION, from: TEXT, to: TEXT, after: TEXT, prefix: TEXT, through: TEXT, tags: TAGS },
+          ['path', 'version'],
+        ),
       ),
       writes: list({
         oneOf: [

@@ -49,7 +49,11 @@ const PARAMETERS: Json = {
   segments: pathParameter('segments', { type: 'string' }, 'As {from}-{to}, several with commas between.'),
   code: pathParameter('code', { type: 'string' }, 'An error code.'),
   file: pathParameter('file', { type: 'string' }, 'A file of the demo page.'),
-  after: queryParameter('after', { type: 'string' }, 'In lists: begin after this id.'),
+  after: queryParameter(
+    'after',
+    { type: 'string' },
+    'In lists: begin after this id. In queries: `next` of the page before.',
+  ),
   afterPosition: queryParameter('after', POSITION, 'Everything up to this position is known.'),
   at: queryParameter('at', POSITION, 'Answer only from a state that includes this position.'),
   embed: queryParameter('embed', { type: 'string' }, 'With the values.', true),
@@ -57,6 +61,14 @@ const PARAMETERS: Json = {
   to: queryParameter('to', { type: 'string' }, 'End before this id.'),
   prefix: queryParameter('prefix', { type: 'string' }, 'Only ids that begin with this.'),
   limit: queryParameter('limit', { type: 'integer', minimum: 1, default: 100 }, 'At most so many.'),
+  explain: queryParameter('explain', { type: 'string' }, 'How the query is answered, instead of its result.', true),
+  fields: queryParameter('fields', { type: 'string' }, 'Only these fields of each object: name,author.name'),
+  sort: queryParameter('sort', { type: 'string' }, 'By these fields; with a minus before it, descending: price,-name'),
+  where: queryParameter(
+    'where',
+    { type: 'string', contentMediaType: 'application/json', contentSchema: ref('schemas', 'Filter') },
+    'A query: only objects that this filter says yes to.',
+  ),
   ids: {
     ...queryParameter('ids', { type: 'array', items: { type: 'string' } }, 'Exactly these, in this order.'),
     style: 'form',
@@ -139,6 +151,9 @@ const OBJECT_NAMES = ['namespace', 'bucket', 'id']
 const BUCKET_NAMES = ['namespace', 'bucket']
 const CONDITIONS = ['ifMatch', 'ifNoneMatch']
 const LIST_NAMES = ['after', 'at', 'embed', 'from', 'ids', 'limit', 'prefix', 'to', 'settings', 'ifNoneMatch']
+const QUERY_NAMES = ['explain', 'fields', 'sort', 'where']
+
+const BUCKET_ANSWERS = ['ListPage', 'QueryAnswer', 'QueryExplanation', 'BucketSettingsAnswer']
 
 const DATA_PATHS: Json = {
   '/db': {
@@ -159,12 +174,12 @@ const DATA_PATHS: Json = {
   '/db/{namespace}/{bucket}': {
     get: operation({
       id: 'listObjects',
-      summary: 'A page of a bucket, several of its objects, or its settings',
-      parameters: [...BUCKET_NAMES, ...LIST_NAMES],
+      summary: 'A page of a bucket, several of its objects, what a query finds in it, or its settings',
+      parameters: [...BUCKET_NAMES, ...LIST_NAMES, ...QUERY_NAMES],
       responses: {
         ...answers(
-          'A page; or settings.',
-          { 'application/json': { schema: { oneOf: [ref('schemas', 'ListPage'), ref('schemas', 'BucketSettings')] } } },
+          'A page; or the result of a query; or how it is found; or settings.',
+          { 'application/json': { schema: { oneOf: BUCKET_ANSWERS.map(name => ref('schemas', name)) } } },
           VERSIONED,
         ),
         304: ref('responses', 'Unchanged'),

@@ -224,7 +224,7 @@ test('metrics count what happened', async () => {
     'freshet_not_modified_total 1',
     'freshet_commits_total 1',
     'freshet_log_position 1',
-    'freshet_sketch_changes 2',
+    'freshet_sketch_changes 3',
   ]) {
     expect(text).toContain(`${line}\n`)
   }

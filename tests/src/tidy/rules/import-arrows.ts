@@ -16,7 +16,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   core: ['bloom', 'protocol'],
   stores: ['core', 'protocol'],
   server: ['core', 'protocol'],
-  client: ['bloom', 'protocol', 'core/coherence', 'core/history', 'core/clock'],
+  client: ['bloom', 'protocol', 'core/coherence', 'core/history', 'core/queries', 'core/clock'],
   console: ['client'],
   cli: PACKAGES,
   lab: PACKAGES,

@@ -1,0 +1,115 @@
+/**
+ * A query, from what a program asks to what it gets. Loaded when a program first queries: most never do.
+ *
+ * Its result is as coherent as an object: the answer says itself what it hangs on, and `core/coherence/session.ts` says
+ * which state that must include. So a result may come from any cache, and is never older than promised.
+ */
+import {
+  FreshetError,
+  formatQuery,
+  type Path,
+  type Query,
+  type QueryAnswer,
+  type QueryExplanation,
+  type Sort,
+} from '@freshet/protocol'
+import type { Body } from '../reading/read-answer.js'
+import type { ReadOptions } from '../reading/read-options.js'
+import type { ReadRequest } from '../reading/read-request.js'
+import type { Reader, ReadResult } from '../reading/reader.js'
+import type { QueryOptions } from './query-options.js'
+
+/** A bucket, as far as a query needs it. */
+export interface QueriedBucket {
+  readonly path: Path
+  readonly reader: Reader
+  pathOf(id: string): Path
+}
+
+export interface QueryRead {
+  readonly answer: QueryAnswer
+  readonly result: ReadResult
+}
+
+export async function readQuery<T>(bucket: QueriedBucket, options: QueryOptions<T>): Promise<QueryRead> {
+  const { reader } = bucket
+  const result = await read(bucket, queryRequest(bucket.path, toQuery(options)), options)
+  const answer = result.served.version === undefined ? NOTHING : parse<QueryAnswer>(result.body, isAnswer)
+  for (const { id, version } of answer.items) {
+    const path = bucket.pathOf(id)
+    reader.show(path, version)
+    reader.recordItem(path, version, result)
+  }
+  reader.showList(result.served.version ?? result.position)
+  return { answer, result }
+}
+
+/** How the server finds the result. It is found anew, and nobody keeps it. */
+export async function explainQuery<T>(bucket: QueriedBucket, options: QueryOptions<T>): Promise<QueryExplanation> {
+  const request = queryRequest(bucket.path, toQuery(options), [['explain', '']])
+  const { body, served } = await read(bucket, request, options)
+  if (served.version !== undefined) return parse<QueryExplanation>(body, ({ plan }) => plan !== undefined)
+  throw new FreshetError('BUCKET_NOT_FOUND', `There is no bucket at ${bucket.path} to query.`)
+}
+
+/** As the protocol has it. */
+export function toQuery<T>({ where, sort = [], limit, after, fields }: QueryOptions<T>): Query {
+  const sorts = typeof sort === 'string' ? [sort] : sort
+  return {
+    ...(where === undefined ? {} : { where: where as NonNullable<Query['where']> }),
+    ...(sorts.length === 0 ? {} : { sort: sorts.map(toSort) }),
+    ...(limit === undefined ? {} : { limit }),
+    ...(after === undefined ? {} : { after }),
+    ...(fields === undefined ? {} : { fields }),
+  }
+}
+
+/** A bucket that is not there is empty. */
+const NOTHING: QueryAnswer = { items: [], version: 0 }
+
+function read({ reader }: QueriedBucket, request: ReadRequest, options: ReadOptions): Promise<ReadResult> {
+  const kept = reader.fromMemory(request, options)
+  return kept ? Promise.resolve(kept) : reader.read(request, options)
+}
+
+function queryRequest(path: Path, asked: Query, more: ReadRequest['query'] = []): ReadRequest {
+  const spelled = formatQuery(asked)
+  const query = [...spelled.split('&').map(parameterOf), ...more].sort(([a], [b]) => (a < b ? -1 : 1))
+  const settings = `${path}?settings`
+  const hangsOn = (body: Body) => [...tagPaths(path, body), settings]
+  const name = `${path}?${spelled}${more.map(([each]) => `&${each}`).join('')}`
+  return { path, query, sketchPaths: [settings], hangsOn, as: 'text', hasVersion: true, name }
+}
+
+function parameterOf(text: string): readonly [name: string, value: string] {
+  const equals = text.indexOf('=')
+  return [text.slice(0, equals), text.slice(equals + 1)]
+}
+
+/** What the sketch has of the tags that a result hangs on; or of the whole bucket. */
+function tagPaths(path: Path, body: Body): readonly Path[] {
+  if (body === '') return [path]
+  const { dependsOn } = parse<QueryAnswer>(body, value => value !== null)
+  return dependsOn?.map(tag => `/db/${tag}`) ?? [path]
+}
+
+function toSort(text: string): Sort {
+  return text.startsWith('-') ? { field: text.slice(1), descending: true } : { field: text }
+}
+
+function isAnswer({ items }: QueryAnswer): boolean {
+  return Array.isArray(items)
+}
+
+function parse<Parsed>(body: Body, isWhole: (value: Parsed) => boolean): Parsed {
+  try {
+    const value = JSON.parse(String(body)) as Parsed
+    if (isWhole(value)) return value
+  } catch {
+    // Not JSON: said below.
+  }
+  throw new FreshetError(
+    'ANSWER_INVALID',
+    'The result of a query came back that is none. Check what is between here and the server.',
+  )
+}

@@ -1,0 +1,95 @@
+/** Results of queries through a real Varnish in the shipped configuration: who gets which copy, and which copies are shared. */
+import { connect, type Database, type ReadEvent } from '@freshet/client'
+import { endCaches, type RunningCache } from '@freshet/lab/dist/caches/cache-process.js'
+import { startVarnish } from '@freshet/lab/dist/caches/varnish.js'
+import { formatQuery, type QueryAnswer } from '@freshet/protocol'
+import { createFreshetServer, type FreshetServer } from '@freshet/server'
+import { createMemoryStore } from '@freshet/stores/memory'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { reasonToSkip } from '../runner/services.js'
+
+interface Product {
+  readonly category: string
+  readonly price: number
+}
+
+const BOOKS = { where: { category: 'books' }, sort: 'price' } as const
+const TEA = { where: { category: 'tea' } } as const
+
+describe.skipIf(reasonToSkip('varnish') !== undefined)('through Varnish', () => {
+  const store = createMemoryStore()
+  let server: FreshetServer
+  let cache: RunningCache
+  let direct: Database
+
+  beforeAll(async () => {
+    server = createFreshetServer({ store, settings: { lifetimeMs: 3_600_000 } })
+    const { url } = await server.listen({ port: 0 })
+    cache = await startVarnish({ origin: url })
+    direct = await connect(url, { memoryBytesMax: 0 })
+    const products = direct.bucket<Product>('shop/products')
+    await products.configure({ indexes: [{ name: 'by-category', fields: ['category', 'price'] }] })
+    for (const price of [3, 1, 2]) await products.put(`b${price}`, { category: 'books', price })
+    await products.put('t1', { category: 'tea', price: 1 })
+  })
+
+  afterAll(async () => {
+    direct?.close()
+    await endCaches()
+    await server?.close({ graceMs: 0 })
+    await store.close()
+  })
+
+  async function reader(reads: ReadEvent[] = []): Promise<Database> {
+    return connect(cache.url, { memoryBytesMax: 0, onRead: read => reads.push(read) })
+  }
+
+  const find = async (db: Database, query: typeof BOOKS | typeof TEA, read: 'current' | 'session' = 'session') =>
+    (await db.bucket<Product>('shop/products').query({ ...query, read })).items.map(({ id }) => id)
+
+  /** How often the server has run a query. */
+  async function run(): Promise<number> {
+    const text = await (await fetch(`${cache.url}/metrics`)).text()
+    return Number(/^freshet_queries_total (.*)$/m.exec(text)?.[1])
+  }
+
+  /** As whoever knows nothing of sketches. */
+  async function findPlainly(): Promise<readonly string[]> {
+    const { where } = BOOKS
+    const target = `/db/shop/products?${formatQuery({ where, sort: [{ field: 'price' }] })}`
+    const { items } = (await (await fetch(cache.url + target)).json()) as QueryAnswer
+    return items.map(({ id }) => id)
+  }
+
+  test('one run of a query serves all readers, until something that it hangs on changes', async () => {
+    const [first, second] = [await reader(), await reader()]
+    expect(await find(first, BOOKS)).toEqual(['b1', 'b2', 'b3'])
+    expect(await find(first, TEA)).toEqual(['t1'])
+    // What it hangs on is known now, and so is the one URL that all ask for from now on.
+    expect(await find(first, BOOKS)).toEqual(['b1', 'b2', 'b3'])
+    const before = await run()
+    for (const db of [first, second, await reader()]) expect(await find(db, BOOKS)).toEqual(['b1', 'b2', 'b3'])
+    await direct.bucket<Product>('shop/products').put('t2', { category: 'tea', price: 2 })
+    for (const db of [first, second]) expect(await find(db, BOOKS, 'current')).toEqual(['b1', 'b2', 'b3'])
+    expect(await run()).toBe(before)
+    for (const db of [first, second]) expect(await find(db, TEA, 'current')).toEqual(['t1', 't2'])
+    expect(await run()).toBeLessThanOrEqual(before + 2)
+    for (const db of [first, second]) db.close()
+  })
+
+  test('a session sees what left a result and what came, where a plain reader still has the old one', async () => {
+    const reads: ReadEvent[] = []
+    const db = await reader(reads)
+    const old = await findPlainly()
+    expect(old).toEqual(['b1', 'b2', 'b3'])
+    await direct.bucket<Product>('shop/products').put('b1', { category: 'tea', price: 1 })
+    expect(await find(db, BOOKS, 'current')).toEqual(['b2', 'b3'])
+    await direct.bucket<Product>('shop/products').put('b0', { category: 'books', price: 0 })
+    expect(await find(db, BOOKS, 'current')).toEqual(['b0', 'b2', 'b3'])
+    await direct.bucket<Product>('shop/products').delete('b3')
+    expect(await find(db, BOOKS, 'current')).toEqual(['b0', 'b2'])
+    expect(reads.at(-1)!.at).toBeGreaterThan(0)
+    expect(await findPlainly()).toEqual(old)
+    db.close()
+  })
+})
