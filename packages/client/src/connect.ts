@@ -2,7 +2,7 @@
 import { FreshetError } from '@freshet/protocol'
 import { ServerClock } from './clock/server-clock.js'
 import { baseOf, type ConnectOptions, completeOptions, HAS_BROWSER_CACHE, type Settings } from './connect-options.js'
-import { Database } from './database.js'
+import { type BucketTypes, Database } from './database.js'
 import { Transport } from './http/transport.js'
 import { MemoryCache } from './reading/memory-cache.js'
 import { Reader } from './reading/reader.js'
@@ -15,9 +15,12 @@ import { Writer } from './writing/writer.js'
 
 /**
  * Connects to a Freshet server. Throws OPTIONS_INVALID, TOKEN_INVALID, and REQUEST_FAILED, REQUEST_TIMEOUT or
- * ANSWER_INVALID if there is no such server.
+ * ANSWER_INVALID if there is no such server. `connect<Buckets>` knows what is in each bucket, as `freshet gen` writes it.
  */
-export async function connect(url: string, options: ConnectOptions = {}): Promise<Database> {
+export async function connect<Buckets extends BucketTypes<Buckets> = Record<never, object>>(
+  url: string,
+  options: ConnectOptions = {},
+): Promise<Database<Buckets>> {
   const settings = completeOptions(options)
   const { clock, timeoutMs, read, retriesMax, random, memoryBytesMax } = settings
   const controller = new AbortController()

@@ -29,7 +29,10 @@ export interface DatabaseParts extends TransactionParts {
 
 const CONFLICT_RETRIES_MAX = 20
 
-export class Database {
+/** What is in each bucket, as `freshet gen` writes it: `{ 'shop/products': Products }`. */
+export type BucketTypes<Buckets> = { readonly [Name in keyof Buckets]: object }
+
+export class Database<Buckets extends BucketTypes<Buckets> = Record<never, object>> {
   readonly #parts: DatabaseParts
   readonly #close: () => void
   /** How far this reader has got. */
@@ -42,7 +45,9 @@ export class Database {
   }
 
   /** A bucket of JSON objects, named as `shop/products`. It need not exist: the first write creates it. */
-  bucket<T extends object = Record<string, unknown>>(name: string): ObjectBucket<T> {
+  bucket<Name extends keyof Buckets & string>(name: Name): ObjectBucket<Buckets[Name]>
+  bucket<T extends object = Record<string, unknown>>(name: string): ObjectBucket<T>
+  bucket<T extends object>(name: string): ObjectBucket<T> {
     return new ObjectBucket<T>(name, this.#parts)
   }
 

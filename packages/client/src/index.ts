@@ -1,13 +1,21 @@
 export type { ReadMode } from '@freshet/core/coherence'
 export {
+  type BucketAnswer,
+  type BucketChange,
   type BucketSettings,
   type CommitAnswer,
   FreshetError,
   type FreshetErrorCode,
   type IndexDeclaration,
+  type JsonSchema,
+  type Migration,
+  type MigrationStep,
   type Position,
   type QueryExplanation,
   type QueryPlan,
+  type Reference,
+  type SchemaViolation,
+  type Task,
   type Version,
   type WriteAnswer,
 } from '@freshet/protocol'
@@ -15,10 +23,11 @@ export type { Bucket, IdAndVersion, ListOptions, Page } from './buckets/bucket.j
 export type { BytesInput, KvBucket, StoredBytes } from './buckets/kv-bucket.js'
 export type { JsonPatch, ObjectBucket, QueryResult } from './buckets/object-bucket.js'
 export { type Facts, idOf, type Stored, versionOf } from './buckets/stored.js'
+export { violationsOf } from './buckets/violations-of.js'
 export { type Clock, type ClockSources, createPessimisticClock } from './clock/pessimistic-clock.js'
 export { connect } from './connect.js'
 export type { ConnectOptions } from './connect-options.js'
-export type { CommitOptions, Database, TransactOptions } from './database.js'
+export type { BucketTypes, CommitOptions, Database, TransactOptions } from './database.js'
 export type { Fetch } from './http/transport.js'
 export type { Comparison, Condition, FieldOf, Filter, QueryOptions, SortField } from './queries/query-options.js'
 export { type ReadOptions, within } from './reading/read-options.js'

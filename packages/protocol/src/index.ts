@@ -1,6 +1,8 @@
 export { FreshetError, type FreshetErrorCode, type FreshetErrorOptions } from './freshet-error.js'
 export { type IdRange, isBeyond, isWithin } from './id-range.js'
 export type {
+  BucketAnswer,
+  BucketChange,
   BucketList,
   BucketSettings,
   BucketSettingsAnswer,
@@ -12,19 +14,29 @@ export type {
   CommitRequest,
   CommitWrite,
   IndexProgress,
+  JsonSchema,
   LeasedObject,
   ListItem,
   ListPage,
   ListRead,
+  Migration,
+  MigrationStep,
   NamespaceList,
   PackedChanges,
   QueryAnswer,
   QueryExplanation,
   QueryPlan,
+  Reference,
+  SchemaList,
+  SchemaVersion,
+  SchemaViolation,
   SegmentRef,
   ServerTime,
   StreamStart,
   Tail,
+  Task,
+  TaskAction,
+  TaskList,
   WriteAnswer,
 } from './messages.js'
 export {

@@ -76,6 +76,10 @@ export interface BucketSettings {
   readonly requireMatch?: boolean
   /** What its objects can be found by; see docs/queries.md. */
   readonly indexes?: readonly IndexDeclaration[]
+  /** What its objects must be like, else 422: JSON Schema 2020-12. For buckets of kind `object`. */
+  readonly schema?: JsonSchema
+  /** Grows with each change of the schema. To be sent only as a condition: this is the version to be replaced. */
+  readonly schemaVersion?: number
 }
 
 /** `GET` of a bucket with `?settings`: also how far each index is. */
@@ -90,6 +94,109 @@ export interface IndexProgress extends IndexDeclaration {
   readonly done: number
   readonly total: number
 }
+
+/** Keywords and their values. `x-reference` is ours: see `Reference`. */
+export type JsonSchema = { readonly [keyword: string]: unknown }
+
+/** `x-reference` in a schema, of a text that holds the id of an object: the name of its bucket, or this. */
+export interface Reference {
+  readonly bucket: string
+  /** The object must be there when the reference is written, else 422. */
+  readonly check?: boolean
+}
+
+/** `PUT /db/{ns}/{bucket}` */
+export interface BucketChange extends BucketSettings {
+  /** How the objects that are there come to satisfy the new schema. Without it they must already, else 409. */
+  readonly migration?: Migration
+}
+
+/** Steps that the server takes with each object, or `by` a client, which puts each object anew; see docs/schemas.md. */
+export type Migration =
+  | { readonly name?: string; readonly steps: readonly MigrationStep[] }
+  | { readonly name: string; readonly by: 'client' }
+
+/** Fields are JSON pointers that lead through objects: `/price`, `/address/city`. */
+export type MigrationStep =
+  /** Fails where the new name is taken. */
+  | { readonly rename: string; readonly to: string }
+  /** For objects that do not have it. */
+  | { readonly default: string; readonly value: unknown }
+  | { readonly remove: string }
+
+/** What a PUT of a bucket answers. */
+export interface BucketAnswer extends WriteAnswer {
+  /** Objects are checked or changed in the background; `GET /tasks/{id}` tells how far that is. */
+  readonly task?: string
+}
+
+/** `GET /db/{ns}/{bucket}?schemas`: every schema it ever had, oldest first. */
+export interface SchemaList {
+  readonly schemas: readonly SchemaVersion[]
+}
+
+export interface SchemaVersion {
+  readonly version: number
+  /** Null from when it had none. */
+  readonly schema: JsonSchema | null
+  /** The position of the commit from which on it held for every write. */
+  readonly position: Position
+  /** The name of the migration that brought it. */
+  readonly migration?: string
+  /** The task of that migration. */
+  readonly task?: string
+}
+
+/** One place where an object is not as the schema says. */
+export interface SchemaViolation {
+  /** Of the object. */
+  readonly path: string
+  /** JSON pointer into it; empty for the object itself. */
+  readonly at: string
+  readonly expected: string
+}
+
+/** `GET /tasks` */
+export interface TaskList {
+  readonly tasks: readonly Task[]
+}
+
+/** `GET /tasks/{id}`: objects of a bucket being checked against a new schema, or changed to satisfy it. */
+export interface Task {
+  readonly id: string
+  readonly kind: 'check' | 'migration'
+  readonly bucket: string
+  /** Of the schema that it is about. */
+  readonly schemaVersion: number
+  /** The name of the migration. */
+  readonly name?: string
+  /** Who changes the objects. Checking is the server's. */
+  readonly by: 'server' | 'client'
+  readonly state: 'running' | 'done' | 'failed' | 'cancelled'
+  readonly phase: 'changing' | 'checking'
+  /** Of a migration: objects of earlier versions than this are still to be changed. */
+  readonly from?: Position
+  /** Objects looked at in this phase. */
+  readonly done: number
+  /** Objects there were at the start; absent until they are counted. */
+  readonly total?: number
+  /** Objects written by it. */
+  readonly changed: number
+  /** The last id looked at in this phase. */
+  readonly after?: string
+  readonly error?: { readonly message: string; readonly violations?: readonly SchemaViolation[] }
+}
+
+/** `POST /tasks/{id}` */
+export type TaskAction =
+  /** After a failure: goes on where it stopped. */
+  | { readonly do: 'resume' }
+  /** A check is given up, and with it the new schema; a migration leaves the objects it did not reach as they are. */
+  | { readonly do: 'cancel' }
+  /** From the client that changes the objects: it is done with those up to `after`. */
+  | { readonly do: 'progress'; readonly after: string; readonly done: number; readonly changed: number }
+  /** From the same: it is done with all. The server checks that. */
+  | { readonly do: 'finish' }
 
 /** `GET /db` */
 export interface NamespaceList {

@@ -29,7 +29,18 @@ test('details cannot pass for what the problem itself says', () => {
 })
 
 test('what is no problem of ours is none', () => {
-  for (const value of [undefined, null, 1, 'x', [], {}, { code: 'NOPE' }, { code: 'toString' }, { code: 5 }]) {
+  for (const value of [
+    undefined,
+    null,
+    1,
+    'x',
+    [],
+    {},
+    { code: 'NOPE' },
+    { code: 'INTERNAL' },
+    { type: 'about:blank', code: 'INTERNAL' },
+    { type: '/errors/5', code: 5 },
+  ]) {
     expect(fromProblem(value)).toBeUndefined()
   }
 })

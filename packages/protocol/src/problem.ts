@@ -30,9 +30,16 @@ export const STATUS_OF_CODE: Readonly<Partial<Record<FreshetErrorCode, number>>>
   HEADERS_TOO_LARGE: 431,
   REQUEST_INCOMPLETE: 408,
   LIMIT_EXCEEDED: 400,
+  SCHEMA_INVALID: 400,
   OBJECT_NOT_FOUND: 404,
   BUCKET_NOT_FOUND: 404,
   BUCKET_EXISTS: 409,
+  SCHEMA_MISFIT: 409,
+  MIGRATION_UNFINISHED: 409,
+  TASK_STATE: 409,
+  TASK_NOT_FOUND: 404,
+  SCHEMA_VIOLATED: 422,
+  REFERENCE_MISSING: 422,
   VERSION_CONFLICT: 412,
   PRECONDITION_REQUIRED: 428,
   COMMIT_CONFLICT: 409,
@@ -69,11 +76,14 @@ export function toProblem(error: FreshetError): Problem {
 
 const OWN_MEMBERS = ['type', 'title', 'status', 'detail', 'code']
 
-/** The error that a parsed problem document stands for; undefined if it is none of ours. */
+/**
+ * The error that a parsed problem document stands for; undefined if it is none of ours. It is told by its type, not by the
+ * table above: so clients need not carry that, and know the errors of newer servers.
+ */
 export function fromProblem(value: unknown): FreshetError | undefined {
   if (typeof value !== 'object' || value === null) return undefined
-  const { code, detail } = value as Record<string, unknown>
-  if (typeof code !== 'string' || !Object.hasOwn(STATUS_OF_CODE, code)) return undefined
+  const { type, code, detail } = value as Record<string, unknown>
+  if (typeof code !== 'string' || type !== `/errors/${code}`) return undefined
   const details = Object.fromEntries(Object.entries(value).filter(([name]) => !OWN_MEMBERS.includes(name)))
   return new FreshetError(code as FreshetErrorCode, String(detail ?? code), { details })
 }

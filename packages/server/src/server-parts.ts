@@ -28,7 +28,11 @@ import { describeError, type Log } from './operations/log.js'
 import { type Gauge, type MetricFamily, Metrics } from './operations/metrics.js'
 import { type AllMetrics, OperationsRoutes } from './operations/operations-routes.js'
 import { createServerRecorder, type ServerRecordOptions } from './recording/server-recorder.js'
+import { SchemaChanges } from './schemas/schema-changes.js'
+import { SchemaGuard } from './schemas/schema-guard.js'
 import type { ServerSettings } from './settings.js'
+import { TaskRoutes } from './tasks/task-routes.js'
+import { TaskRunner } from './tasks/task-runner.js'
 
 export interface PartsOptions {
   readonly store: Store
@@ -61,16 +65,16 @@ export function createParts({ page, allMetrics, ...rest }: PartsOptions): Server
   const base = createBase(rest)
   const writer = new ObjectWriter(base)
   const reader = new ObjectReader({ ...base, logsRequests: log.level === 'request' })
-  const newId = createIdMaker({ nowMs: Date.now, randomBytes })
-  const objects = new ObjectRoutes({ settings, reader, writer, newId })
+  const objects = new ObjectRoutes({ settings, reader, writer, newId: base.newId })
   const lists = new ListReader(base)
   const queries = new QueryReader(base)
   const gauges = gaugesOf(base)
   const routes: readonly Route[] = [
     ...new DemoPage(store, page, VERSION).routes(),
-    ...new BucketRoutes({ ...base, lists, queries, objects }).routes(),
+    ...new BucketRoutes({ ...base, lists, queries, objects, schemas: new SchemaChanges(base) }).routes(),
     objects.route(),
     new CommitRoute({ ...base, writer }).route(),
+    ...new TaskRoutes(base).routes(),
     ...new CoherenceRoutes(base).routes(),
     ...new OperationsRoutes({
       ...base,
@@ -105,9 +109,12 @@ function createBase({ store, settings, log, caches = [], record }: Omit<PartsOpt
   const upkeep = new Upkeep({ store, follower, settings, log })
   const invalidation = new Invalidation({ caches, store, settings, log })
   const tagHeaders = tagHeadersOf(caches)
+  const recorder = record && createServerRecorder(record, store)
+  const guard = new SchemaGuard(store)
+  const tasks = new TaskRunner({ store, settings, follower, buckets, guard, recorder, log })
   return {
     ...{ store, settings, log, metrics, cors, deadlines, replies, buckets, hot, follower, waits, events, upkeep },
-    ...{ invalidation, tagHeaders, recorder: record && createServerRecorder(record, store) },
+    ...{ invalidation, tagHeaders, recorder, guard, tasks, newId: createIdMaker({ nowMs: Date.now, randomBytes }) },
   }
 }
 
@@ -124,6 +131,7 @@ function lifecycleOf({
   upkeep,
   invalidation,
   recorder,
+  tasks,
 }: Base) {
   let stopListening: () => void = () => undefined
   const onCommit = async () => {
@@ -141,6 +149,7 @@ function lifecycleOf({
       await follower.start()
       stopListening = store.onCommit(onCommit)
       upkeep.start()
+      tasks.start()
       await invalidation.start()
     },
     endStreams: () => {
@@ -149,6 +158,7 @@ function lifecycleOf({
     },
     stop: async () => {
       stopListening()
+      await tasks.stop()
       await recorder?.stop()
       deadlines.close()
       metrics.close()

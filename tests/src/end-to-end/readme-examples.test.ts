@@ -24,6 +24,7 @@ describe.each([
   'docs/entities.md',
   'docs/transactions.md',
   'docs/queries.md',
+  'docs/schemas.md',
 ])('%s', path => {
   const blocks = [...readFileSync(root + path, 'utf8').matchAll(/```js\n(.*?)```/gs)].map(match => match[1]!)
 

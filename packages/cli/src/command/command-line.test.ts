@@ -53,7 +53,7 @@ describe('a mistake', () => {
   test.each([
     [['serv'], '"serv" is no command. Did you mean "serve"?'],
     [['destroy'], '"destroy" is no command. freshet --help lists them.'],
-    [['--port', '80'], 'Say what to do first: freshet dev, serve, config, check or doctor.'],
+    [['--port', '80'], 'Say what to do first: freshet dev, serve, config, check, doctor, migrate or gen.'],
     [['dev', '--prot', '80'], '--prot is no option. Did you mean --port?'],
     [['dev', '--colour', 'red'], '--colour is no option. freshet --help lists them.'],
     [['dev', '-p', '80'], '-p is no option. freshet --help lists them.'],

@@ -8,11 +8,15 @@ import { type CheckLine, readCheckLine } from '../check/check-line.js'
 import { didYouMean } from '../config/nearest-name.js'
 import { flagOf, type Mode, type Option, type Options } from '../config/options.js'
 import { type DoctorLine, readDoctorLine } from '../doctor/doctor-line.js'
+import { type GenLine, readGenLine } from '../gen/gen-line.js'
+import { type MigrateLine, readMigrateLine } from '../migrate/migrate-line.js'
 
 export type CommandLine =
   | { readonly command: 'help' | 'version' }
   | CheckLine
   | DoctorLine
+  | GenLine
+  | MigrateLine
   | { readonly command: Mode; readonly flags: ReadonlyMap<string, string>; readonly configPath?: string }
   | {
       readonly command: 'config'
@@ -23,7 +27,7 @@ export type CommandLine =
       readonly configPath?: string
     }
 
-export const COMMANDS = ['dev', 'serve', 'config', 'check', 'doctor', 'help', 'version'] as const
+export const COMMANDS = ['dev', 'serve', 'config', 'check', 'doctor', 'migrate', 'gen', 'help', 'version'] as const
 const MODES: readonly Mode[] = ['serve', 'dev']
 
 /** Throws CONFIG_INVALID. */
@@ -32,6 +36,8 @@ export function readCommandLine(argv: readonly string[], options: Options): Comm
   // Its words are files, and its options are its own.
   if (argv[0] === 'check' && !isHelpAsked) return readCheckLine(argv.slice(1))
   if (argv[0] === 'doctor' && !isHelpAsked) return readDoctorLine(argv.slice(1))
+  if (argv[0] === 'migrate' && !isHelpAsked) return readMigrateLine(argv.slice(1))
+  if (argv[0] === 'gen' && !isHelpAsked) return readGenLine(argv.slice(1))
   const { words, given } = scan(argv, options)
   if (given.has('help') || words[0] === 'help' || argv.length === 0) return { command: 'help' }
   if (given.has('version') || words[0] === 'version') return { command: 'version' }
@@ -103,7 +109,8 @@ function unknownFlag(rawName: string, name: string, flags: Iterable<string>): Fr
 }
 
 function unknownCommand(word: string | undefined): FreshetError {
-  if (word === undefined) return invalid('Say what to do first: freshet dev, serve, config, check or doctor.')
+  if (word === undefined)
+    return invalid('Say what to do first: freshet dev, serve, config, check, doctor, migrate or gen.')
   const guess = didYouMean(word, COMMANDS) || ' freshet --help lists them.'
   return invalid(`${JSON.stringify(word)} is no command.${guess}`)
 }

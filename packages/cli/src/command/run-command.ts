@@ -33,6 +33,10 @@ async function run(line: CommandLine, options: Options): Promise<number> {
       return (await import('../check/check-recordings.js')).checkRecordings(line)
     case 'doctor':
       return (await import('../doctor/run-doctor.js')).runDoctor(line)
+    case 'migrate':
+      return (await import('../migrate/run-migrate.js')).runMigrate(line)
+    case 'gen':
+      return (await import('../gen/run-gen.js')).runGen(line)
     case 'config':
       return showConfig(effectiveConfig(line.mode, line, options), line.isDumped, options)
     default:

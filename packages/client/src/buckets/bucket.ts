@@ -1,5 +1,7 @@
 /** What buckets of both kinds can do. How a value looks to the caller, and on the wire, is the subclass's. */
 import {
+  type BucketAnswer,
+  type BucketChange,
   type BucketSettings,
   checkId,
   FreshetError,
@@ -165,17 +167,20 @@ export abstract class Bucket<Value, Input> {
     }
   }
 
-  /** Sets how the bucket is kept; creates it if need be. What is not given goes back to the server's default. */
+  /**
+   * Sets how the bucket is kept; creates it if need be. What is not given goes back to the server's default: a schema that
+   * is left out is removed. SCHEMA_INVALID, SCHEMA_MISFIT. If the answer has a `task`, the rest happens in the background.
+   */
   async configure(
-    settings: Partial<BucketSettings>,
+    settings: Partial<BucketChange>,
     options: Omit<WriteOptions, 'ifVersion'> = {},
-  ): Promise<WriteAnswer> {
+  ): Promise<BucketAnswer> {
     const body = JSON.stringify({ kind: this.kind, ...settings })
     const request = { method: 'PUT', target: this.path, headers: JSON_HEADERS, body } as const
-    // Setting the same twice is setting it once.
+    // Setting the same twice is setting it once; but migrating twice is not.
     return this.#parts.writer.write(
       { request, paths: [this.path], isConditional: false },
-      { mayRepeat: true, ...options },
+      { mayRepeat: !settings.migration, ...options },
     )
   }
 

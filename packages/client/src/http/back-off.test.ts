@@ -1,4 +1,4 @@
-import { FreshetError } from '@freshet/protocol'
+import { FreshetError, type FreshetErrorCode, STATUS_OF_CODE } from '@freshet/protocol'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { isPassing, retry } from './back-off.js'
 
@@ -21,6 +21,12 @@ async function delaysOf(error: FreshetError, random: number, retriesMax: number)
   await run
   return triedAtMs.slice(1).map((at, i) => at - triedAtMs[i]!)
 }
+
+test('exactly those of the server that have the status 503 may pass', () => {
+  for (const [code, status] of Object.entries(STATUS_OF_CODE) as [FreshetErrorCode, number][]) {
+    expect([code, isPassing(new FreshetError(code, ''))]).toEqual([code, status === 503])
+  }
+})
 
 test('waits at most twice as long each time, up to 2 s, and at random within that', async () => {
   const busy = new FreshetError('SERVER_BUSY', 'Busy.')

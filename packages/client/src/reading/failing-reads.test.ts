@@ -23,7 +23,7 @@ describe('a read that fails', () => {
 
   test('because it makes no sense is not tried again', async () => {
     const { origin, db } = await createScene()
-    const problem = { code: 'PARAMETER_INVALID', detail: 'No.' }
+    const problem = { type: '/errors/PARAMETER_INVALID', code: 'PARAMETER_INVALID', detail: 'No.' }
     origin.script = () => new Response(JSON.stringify(problem), { status: 400 })
     await expect(db.bucket('shop/products').get('1')).rejects.toMatchObject({ code: 'PARAMETER_INVALID' })
     expect(origin.sent).toHaveLength(1)

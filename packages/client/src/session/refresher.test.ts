@@ -113,7 +113,9 @@ test('a segment that is gone by the time it is asked for is no trouble', async (
   let refusals = 1
   origin.script = ({ target }) => {
     if (!target.startsWith('/coherence/segments/') || refusals-- <= 0) return undefined
-    return new Response(JSON.stringify({ code: 'SEGMENT_GONE', detail: 'Gone.' }), { status: 404 })
+    return new Response(JSON.stringify({ type: '/errors/SEGMENT_GONE', code: 'SEGMENT_GONE', detail: 'Gone.' }), {
+      status: 404,
+    })
   }
   const { url, fetch, clock } = origin
   const db = await connect(url, { fetch, clock, random: () => 0 })

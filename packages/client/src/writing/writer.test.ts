@@ -61,8 +61,18 @@ describe('a write', () => {
 
   test.each([
     ['nobody listened', connectionRefused],
-    ['the server is busy', () => new Response(JSON.stringify({ code: 'SERVER_BUSY', detail: '' }), { status: 503 })],
-    ['the server stops', () => new Response(JSON.stringify({ code: 'SERVER_STOPPING', detail: '' }), { status: 503 })],
+    [
+      'the server is busy',
+      () =>
+        new Response(JSON.stringify({ type: '/errors/SERVER_BUSY', code: 'SERVER_BUSY', detail: '' }), { status: 503 }),
+    ],
+    [
+      'the server stops',
+      () =>
+        new Response(JSON.stringify({ type: '/errors/SERVER_STOPPING', code: 'SERVER_STOPPING', detail: '' }), {
+          status: 503,
+        }),
+    ],
     ['somebody limits the rate', () => new Response('slow down', { status: 429 })],
   ])('is sent again if it surely was not done: %s', async (_, failure) => {
     const { origin, db } = await scene()
@@ -119,7 +129,10 @@ describe('a write', () => {
 
   test('of nothing to delete is undefined', async () => {
     const { origin, db } = await scene()
-    origin.script = () => new Response(JSON.stringify({ code: 'OBJECT_NOT_FOUND', detail: '' }), { status: 404 })
+    origin.script = () =>
+      new Response(JSON.stringify({ type: '/errors/OBJECT_NOT_FOUND', code: 'OBJECT_NOT_FOUND', detail: '' }), {
+        status: 404,
+      })
     expect(await db.bucket('shop/products').delete('none')).toBeUndefined()
   })
 })
@@ -169,7 +182,10 @@ describe('a commit', () => {
     const conflicts = [{ path: '/db/shop/products/1', version }]
     origin.script = ({ target }) =>
       target === '/commit'
-        ? new Response(JSON.stringify({ code: 'COMMIT_CONFLICT', detail: '', conflicts }), { status: 409 })
+        ? new Response(
+            JSON.stringify({ type: '/errors/COMMIT_CONFLICT', code: 'COMMIT_CONFLICT', detail: '', conflicts }),
+            { status: 409 },
+          )
         : undefined
     const commit = db.commit([{ bucket: 'shop/products', id: '1', value: {}, ifVersion: 1 }])
     await expect(commit).rejects.toMatchObject({ code: 'COMMIT_CONFLICT', details: { conflicts } })

@@ -21,12 +21,14 @@ import type { ServerSettings } from '../settings.js'
 const LIFETIMES = 'lifetimes'
 const ENTRIES_PER_READ = 1000
 
+export type ProgressListener = (entries: readonly LogEntry[]) => void
+
 export class LogFollower {
   readonly #store: Store
   readonly #settings: ServerSettings
   readonly #buckets: BucketDirectory
   readonly #hot: HotObjects
-  readonly #listeners = new Set<() => void>()
+  readonly #listeners = new Set<ProgressListener>()
   #lifetimes: Lifetimes
   #sketch: Sketch
   /** Set while a store that answers later is being read; one at a time, since order matters. */
@@ -96,8 +98,8 @@ export class LogFollower {
     this.#sketch.advance(nowMs, this.#windowMs(nowMs))
   }
 
-  /** Calls the listener whenever there is more in the sketch. */
-  onProgress(listener: () => void): () => void {
+  /** Calls the listener whenever there is more in the sketch, with what that is. */
+  onProgress(listener: ProgressListener): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
@@ -133,7 +135,7 @@ export class LogFollower {
     this.#hot.follow(entries)
     this.position = this.#sketch.position
     if (this.#buckets.revision !== this.#revision) this.advance()
-    for (const listener of this.#listeners) listener()
+    for (const listener of this.#listeners) listener(entries)
   }
 
   /** Whoever has fallen behind the trimmed log starts over: what was trimmed is older than the window. */

@@ -10,7 +10,7 @@ import type { BucketSettings, Key, Version } from '@freshet/protocol'
 import { bucketOfKey, idOfKey } from '@freshet/protocol'
 import { isPromise } from '../http/maybe-promise.js'
 import type { ServerSettings } from '../settings.js'
-import { type BucketRecord, decodeRecord, longestLifetimeMs } from './bucket-record.js'
+import { type BucketRecord, decodeRecord, longestLifetimeMs, settingsOf } from './bucket-record.js'
 
 export interface Bucket {
   readonly key: Key
@@ -119,7 +119,7 @@ export class BucketDirectory {
     this.revision++
     if (known && known.version >= value.version) return
     const record = decodeRecord(value.body)
-    const { past: _, ...settings } = record
+    const settings = settingsOf(record)
     const lifetimeMs = settings.learn?.maxMs ?? settings.lifetimeMs ?? this.#settings.lifetimeMs
     this.#set(key, { key, version: value.version, record, settings, cacheControl: cacheControl(lifetimeMs) })
   }

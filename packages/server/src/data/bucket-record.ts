@@ -4,11 +4,37 @@
  * live as soon as it has read the log that far, and a restart finds it again.
  */
 import type { LifetimeBounds } from '@freshet/core/coherence'
-import { type BucketSettings, FreshetError, type IndexDeclaration, objectionToIndexes } from '@freshet/protocol'
+import type { Write } from '@freshet/core/store'
+import {
+  type BucketChange,
+  type BucketSettings,
+  FreshetError,
+  type IndexDeclaration,
+  type JsonSchema,
+  type Key,
+  type MigrationStep,
+  objectionToIndexes,
+  type Position,
+} from '@freshet/protocol'
+import { JSON_TYPE } from '../http/answer.js'
+import { readMigration } from '../schemas/migration-steps.js'
+import { isObject } from '../schemas/subschemas.js'
 import type { ServerSettings } from '../settings.js'
 
 export interface BucketRecord extends BucketSettings {
   readonly past?: readonly PastLifetime[]
+  /** A schema that objects are being checked against; until then writes must satisfy both. */
+  readonly pending?: { readonly schema: JsonSchema; readonly task: string }
+  readonly migration?: RunningMigration
+}
+
+export interface RunningMigration {
+  readonly task: string
+  readonly name?: string
+  /** Absent where a client changes the objects. */
+  readonly steps?: readonly MigrationStep[]
+  /** Where the record has been written again since, the version that began it. */
+  readonly from?: Position
 }
 
 export interface PastLifetime {
@@ -17,11 +43,11 @@ export interface PastLifetime {
   readonly loweredMs: number
 }
 
-const FIELDS = ['kind', 'lifetimeMs', 'learn', 'requireMatch', 'indexes']
+const FIELDS = ['kind', 'lifetimeMs', 'learn', 'requireMatch', 'indexes', 'schema', 'schemaVersion', 'migration']
 const BOUNDS = ['minMs', 'maxMs']
 
 /** Settings as a client sends them. Throws BODY_INVALID. */
-export function readBucketSettings(text: string, lifetimeMsMax: number): BucketSettings {
+export function readBucketSettings(text: string, lifetimeMsMax: number): BucketChange {
   const value = JSON.parse(text) as Record<string, unknown>
   const unknown = Object.keys(value).find(name => !FIELDS.includes(name))
   if (unknown !== undefined) throw invalid(`there is no setting ${JSON.stringify(unknown)}, only ${FIELDS.join(', ')}`)
@@ -47,6 +73,24 @@ export function readBucketSettings(text: string, lifetimeMsMax: number): BucketS
     ...(learn === undefined ? {} : { learn }),
     ...(requireMatch === undefined ? {} : { requireMatch }),
     ...(indexes === undefined || indexes.length === 0 ? {} : { indexes }),
+    ...readSchema(value, kind),
+  }
+}
+
+function readSchema(
+  { schema, schemaVersion, migration }: Record<string, unknown>,
+  kind: BucketSettings['kind'],
+): Pick<BucketChange, 'schema' | 'schemaVersion' | 'migration'> {
+  if (schema !== undefined && !isObject(schema)) throw invalid('schema must be a JSON schema, {...}')
+  if (schema !== undefined && kind !== 'object') throw invalid('only buckets of kind "object" have a schema')
+  if (migration !== undefined && schema === undefined) throw invalid('a migration needs the schema it leads to')
+  if (schemaVersion !== undefined && !isWithin(schemaVersion, Number.MAX_SAFE_INTEGER)) {
+    throw invalid('schemaVersion must be the version of the schema that is replaced')
+  }
+  return {
+    ...(schema === undefined ? {} : { schema }),
+    ...(schemaVersion === undefined ? {} : { schemaVersion }),
+    ...(migration === undefined ? {} : { migration: readMigration(migration) }),
   }
 }
 
@@ -83,6 +127,15 @@ export function encodeRecord(record: BucketRecord): Uint8Array {
   return new TextEncoder().encode(JSON.stringify(record))
 }
 
+export function recordWrite(key: Key, record: BucketRecord): Write {
+  return { key, contentType: JSON_TYPE, body: encodeRecord(record) }
+}
+
+/** What is told of a record. */
+export function settingsOf({ past: _, pending: __, migration: ___, ...settings }: BucketRecord): BucketSettings {
+  return settings
+}
+
 export function decodeRecord(body: Uint8Array): BucketRecord {
   return JSON.parse(new TextDecoder().decode(body)) as BucketRecord
 }
@@ -90,7 +143,7 @@ export function decodeRecord(body: Uint8Array): BucketRecord {
 /** What to store when the settings of a bucket change at `nowMs` of the store's clock. */
 export function changeRecord(
   before: BucketRecord | undefined,
-  settings: BucketSettings,
+  settings: Omit<BucketRecord, 'past'>,
   nowMs: number,
   server: ServerSettings,
 ): BucketRecord {

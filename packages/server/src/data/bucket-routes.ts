@@ -1,16 +1,17 @@
 /** `/db`, `/db/{namespace}`, `/db/{namespace}/{bucket}`: what there is, lists, and the settings of buckets. */
 import type { Store, Write } from '@freshet/core/store'
 import {
+  type BucketAnswer,
+  type BucketChange,
   type BucketList,
-  type BucketSettings,
   type BucketSettingsAnswer,
   checkName,
   FreshetError,
   formatEtag,
   type Key,
   type NamespaceList,
+  type SchemaList,
   type Version,
-  type WriteAnswer,
 } from '@freshet/protocol'
 import type { LogFollower } from '../coherence/log-follower.js'
 import { type Answer, JSON_TYPE, jsonAnswer } from '../http/answer.js'
@@ -20,9 +21,11 @@ import { readBody } from '../http/request-body.js'
 import { parameterInvalid } from '../http/request-target.js'
 import type { Metrics } from '../operations/metrics.js'
 import type { ServerRecorder } from '../recording/server-recorder.js'
+import type { SchemaChanges } from '../schemas/schema-changes.js'
+import { readHistory } from '../schemas/schema-history.js'
 import type { ServerSettings } from '../settings.js'
 import type { Bucket, BucketDirectory } from './bucket-directory.js'
-import { type BucketRecord, changeRecord, encodeRecord, readBucketSettings } from './bucket-record.js'
+import { type BucketRecord, changeRecord, readBucketSettings, recordWrite } from './bucket-record.js'
 import { isJson } from './content-types.js'
 import { readJsonObject } from './json-text.js'
 import { LIST_PARAMETERS, type ListReader } from './list-reader.js'
@@ -41,9 +44,10 @@ export interface BucketRoutesOptions {
   readonly lists: ListReader
   readonly queries: QueryReader
   readonly objects: ObjectRoutes
+  readonly schemas: SchemaChanges
 }
 
-const PARAMETERS = [...new Set([...LIST_PARAMETERS, ...QUERY_PARAMETERS, 'settings'])].sort()
+const PARAMETERS = [...new Set([...LIST_PARAMETERS, ...QUERY_PARAMETERS, 'schemas', 'settings'])].sort()
 
 export class BucketRoutes {
   readonly #options: BucketRoutesOptions
@@ -88,11 +92,16 @@ export class BucketRoutes {
   async #get(call: Call): Promise<Answer> {
     const key = bucketKeyOf(call.names)
     if (isQuery(call.parameters)) return this.#options.queries.query(key, call)
-    if (!call.parameters.has('settings')) return this.#options.lists.list(key, call)
-    if (call.parameters.size > 1) throw parameterInvalid('settings goes with no other parameter.')
+    const asked = ['schemas', 'settings'].find(name => call.parameters.has(name))
+    if (asked === undefined) return this.#options.lists.list(key, call)
+    if (call.parameters.size > 1) throw parameterInvalid(`${asked} goes with no other parameter.`)
     await this.#options.follower.catchUp()
     const bucket = this.#options.buckets.get(key)
     if (bucket === undefined) throw bucketNotFound(key)
+    if (asked === 'schemas') {
+      const answer: SchemaList = { schemas: await readHistory(this.#options.store, key) }
+      return jsonAnswer(200, answer, this.#positionHeader())
+    }
     const settings = { ...bucket.settings, ...(await this.#indexStates(bucket)) }
     return jsonAnswer(200, settings, ['ETag', formatEtag(bucket.version), ...this.#positionHeader()])
   }
@@ -118,21 +127,33 @@ export class BucketRoutes {
       const before = this.#options.buckets.get(key)
       const version = before?.version ?? 0
       if (isConditional(conditions) && !holds(conditions, version)) throw versionConflict(key, version)
-      const answer = await this.#change(key, before, settings)
+      const { schemaVersion } = settings
+      if (schemaVersion !== undefined && schemaVersion !== (before?.settings.schemaVersion ?? 0)) {
+        throw versionConflict(key, version)
+      }
+      const answer = await this.#change(key, before, settings, attempt)
       if (answer) return answer
     }
     throw tooMuchContention()
   }
 
-  async #change(key: Key, before: Bucket | undefined, settings: BucketSettings): Promise<Answer | undefined> {
-    const { store, buckets, metrics, settings: server, recorder } = this.#options
+  async #change(
+    key: Key,
+    before: Bucket | undefined,
+    change: BucketChange,
+    attempt: number,
+  ): Promise<Answer | undefined> {
+    const { store, buckets, metrics, settings: server, recorder, schemas } = this.#options
+    const { migration: _, schema: __, schemaVersion: ___, ...settings } = change
     if (before === undefined && buckets.size >= server.bucketsMax) throw tooManyBuckets(server.bucketsMax)
     const changesKind = before !== undefined && before.settings.kind !== settings.kind
-    if (changesKind) await this.#checkEmpty(key, before.settings.kind)
+    if (changesKind) await this.#checkEmpty(before)
     if (settings.indexes !== undefined && !store.supports.queries) throw noQueries()
-    const record = changeRecord(before?.record, settings, store.nowMs(), server)
+    const { fields, lists, writes, task } = await schemas.plan(key, before, change, attempt)
+    const record = changeRecord(before?.record, { ...settings, ...fields }, store.nowMs(), server)
     const reads = [{ key, version: before?.version ?? 0 }]
-    const result = await (recorder ?? store).commit({ reads, writes: [this.#recordWrite(key, record)] })
+    const stored = [this.#recordWrite(key, record), ...writes]
+    const result = await (recorder ?? store).commit({ reads, lists, writes: stored })
     if (!result.committed) {
       metrics.conflicts.value++
       return undefined
@@ -140,12 +161,19 @@ export class BucketRoutes {
     metrics.commits.value++
     if (changesKind) await this.#undoUnlessEmpty(before, record, result.position)
     const { position } = result
-    const answer: WriteAnswer = { id: key, version: position, position }
+    const answer: BucketAnswer = { id: key, version: position, position, ...(task === undefined ? {} : { task }) }
     const headers = ['ETag', formatEtag(position), 'Freshet-Position', `${position}`]
+    if (task !== undefined) return jsonAnswer(202, answer, [...headers, 'Location', `/tasks/${task}`])
     return jsonAnswer(before ? 200 : 201, answer, headers)
   }
 
-  async #checkEmpty(key: Key, kind: string): Promise<void> {
+  async #checkEmpty({ key, settings: { kind, schema } }: Bucket): Promise<void> {
+    if (schema !== undefined) {
+      throw new FreshetError(
+        'BUCKET_EXISTS',
+        `The bucket ${key} has a schema, so it stays of kind ${kind}. Remove that first.`,
+      )
+    }
     const { entries } = await this.#options.store.scan(key, { limit: 1 })
     if (entries.length === 0) return
     throw new FreshetError(
@@ -155,10 +183,11 @@ export class BucketRoutes {
   }
 
   /** A write may have come in between the look and the commit; none can after it, since writes check the bucket. */
-  async #undoUnlessEmpty({ key, settings }: Bucket, changed: BucketRecord, version: Version): Promise<void> {
+  async #undoUnlessEmpty(before: Bucket, changed: BucketRecord, version: Version): Promise<void> {
+    const { key, settings } = before
     const { store, settings: server, recorder } = this.#options
     try {
-      await this.#checkEmpty(key, settings.kind)
+      await this.#checkEmpty(before)
     } catch (error) {
       const record = changeRecord(changed, settings, store.nowMs(), server)
       await (recorder ?? store).commit({ reads: [{ key, version }], writes: [this.#recordWrite(key, record)] })
@@ -168,9 +197,8 @@ export class BucketRoutes {
 
   /** What is not among the settings is not there any more: so with indexes, too. */
   #recordWrite(key: Key, record: BucketRecord): Write {
-    const { indexes = [] } = record
-    const more = this.#options.store.supports.queries ? { indexes } : {}
-    return { key, contentType: JSON_TYPE, body: encodeRecord(record), ...more }
+    const write = recordWrite(key, record)
+    return this.#options.store.supports.queries ? { ...write, indexes: record.indexes ?? [] } : write
   }
 
   #positionHeader(): readonly string[] {

@@ -15,7 +15,10 @@ import { type Answer, JSON_TYPE, jsonAnswer } from '../http/answer.js'
 import type { Call, Route } from '../http/call.js'
 import { readConditions } from '../http/conditions.js'
 import { readBody, tooLarge } from '../http/request-body.js'
+import { takeSteps } from '../schemas/migration-steps.js'
+import { migratesFrom } from '../schemas/schema-changes.js'
 import type { ServerSettings } from '../settings.js'
+import type { Bucket } from './bucket-directory.js'
 import { essenceOf, isJson, MERGE_PATCH_TYPE, notJson, readContentType } from './content-types.js'
 import { readJsonObject } from './json-text.js'
 import { mergePatch } from './merge-patch.js'
@@ -76,9 +79,9 @@ export class ObjectRoutes {
   }
 
   #decidePut(bucket: Key, contentType: string | undefined, key: Key, body: Buffer): Intent['decide'] {
-    return (settings, _current, isNewBucket) => {
+    return (settings, _current, found) => {
       if (settings.kind === 'kv') return { key, contentType: readContentType(contentType), body }
-      if (contentType !== undefined && !isJson(contentType)) throw notJson(bucket, contentType, isNewBucket)
+      if (contentType !== undefined && !isJson(contentType)) throw notJson(bucket, contentType, found === undefined)
       readJsonObject(body, this.#options.settings.jsonDepthMax)
       return { key, contentType: JSON_TYPE, body }
     }
@@ -91,9 +94,26 @@ export class ObjectRoutes {
     checkPatchType(headers['content-type'])
     const body = await readBody(exchange, this.#options.settings.bodyBytesMax)
     const patch = readJsonObject(body, this.#options.settings.jsonDepthMax)
-    const decide: Intent['decide'] = (settings, current) => this.#decidePatch(name.key, settings, current, patch)
+    const decide: Intent['decide'] = (settings, current, bucket) =>
+      this.#decidePatch(name.key, settings, this.#migrated(name.key, bucket, current), patch)
     const outcome = await this.#options.writer.write({ ...name, conditions, dependsOnCurrent: true, decide })
     return written(name, outcome, 200)
+  }
+
+  /**
+   * What a patch changes, where the schema has changed and the object has not yet: the object as it will be. Patched as it
+   * is, it would count as written under the new schema, and never be migrated.
+   */
+  #migrated(key: Key, bucket: Bucket | undefined, current: StoredValue | undefined): StoredValue | undefined {
+    if (bucket?.record.migration === undefined || current === undefined) return current
+    if (current.version >= migratesFrom(bucket)) return current
+    const { steps, task } = bucket.record.migration
+    if (steps === undefined) throw notMigrated(key, task, 'its migration is not there yet')
+    try {
+      return { ...current, body: Buffer.from(takeSteps(new TextDecoder().decode(current.body), steps)) }
+    } catch (cause) {
+      throw notMigrated(key, task, (cause as Error).message)
+    }
   }
 
   #decidePatch(key: Key, settings: BucketSettings, current: StoredValue | undefined, patch: string): Write {
@@ -152,6 +172,15 @@ function checkPatchType(contentType: string | undefined): void {
     'CONTENT_TYPE_UNSUPPORTED',
     `A PATCH is a JSON merge patch (RFC 7396). Send it with the header "Content-Type: ${MERGE_PATCH_TYPE}".`,
     { details: { accept: [MERGE_PATCH_TYPE] } },
+  )
+}
+
+function notMigrated(key: Key, task: string, reason: string): FreshetError {
+  const path = pathOfKey(key)
+  return new FreshetError(
+    'MIGRATION_UNFINISHED',
+    `${path} cannot be patched: ${reason}. Replace it with PUT, or wait for the task ${task}.`,
+    { details: { path, task } },
   )
 }
 

@@ -10,6 +10,7 @@ import { JSON_TYPE } from '../http/answer.js'
 import { type Conditions, holds, isConditional } from '../http/conditions.js'
 import type { Metrics } from '../operations/metrics.js'
 import type { ServerRecorder } from '../recording/server-recorder.js'
+import type { SchemaGuard } from '../schemas/schema-guard.js'
 import type { ServerSettings } from '../settings.js'
 import type { Bucket, BucketDirectory } from './bucket-directory.js'
 import { encodeRecord } from './bucket-record.js'
@@ -22,6 +23,7 @@ export interface WriterOptions {
   readonly buckets: BucketDirectory
   readonly metrics: Metrics
   readonly recorder: ServerRecorder | undefined
+  readonly guard: SchemaGuard
 }
 
 export interface Intent {
@@ -30,8 +32,8 @@ export interface Intent {
   readonly conditions: Conditions
   /** Whether what is written depends on what is there; then nobody may come between. */
   readonly dependsOnCurrent: boolean
-  /** Called again after each conflict. Throws a refusal. `isNewBucket`: this write would create it. */
-  decide(settings: BucketSettings, current: StoredValue | undefined, isNewBucket: boolean): Write
+  /** Called again after each conflict. Throws a refusal. Without a `bucket`: this write would create it. */
+  decide(settings: BucketSettings, current: StoredValue | undefined, bucket: Bucket | undefined): Write
 }
 
 export type CommitConditions = Pick<Commit, 'reads' | 'lists' | 'lease'>
@@ -75,7 +77,7 @@ export class ObjectWriter {
     const version = current?.version ?? 0
     if (bucket?.settings.requireMatch && !isConditional(conditions)) throw matchRequired(key)
     if (!holds(conditions, version)) throw versionConflict(key, version)
-    const write = decide(bucket?.settings ?? SETTINGS_BY_DEFAULT, current, bucket === undefined)
+    const write = decide(bucket?.settings ?? SETTINGS_BY_DEFAULT, current, bucket)
     const isBound = dependsOnCurrent || isConditional(conditions)
     const position = await this.commit(
       [write],
@@ -103,9 +105,10 @@ export class ObjectWriter {
     const { store, metrics, recorder } = this.#options
     const created = [...buckets].filter(([, bucket]) => bucket === undefined).map(([key]) => createBucket(key))
     this.#checkRoom(created.length)
+    const referenced = await this.#options.guard.check(writes, reads, buckets)
     const bucketReads = [...buckets].map(([key, bucket]) => ({ key, version: bucket?.version ?? 0 }))
     const result = await (recorder ?? store).commit({
-      reads: [...reads, ...bucketReads],
+      reads: [...reads, ...referenced, ...bucketReads],
       ...(lists.length === 0 ? {} : { lists }),
       writes: [...writes, ...created],
       ...(lease === undefined ? {} : { lease }),

@@ -32,6 +32,8 @@ const SETTINGS = {
     description: 'How long caches may keep each object is learnt from how often it is written, within these bounds.',
   },
   requireMatch: { type: 'boolean', description: 'Writes must say which version they replace.' },
+  schema: { type: 'object', description: 'JSON Schema 2020-12, which its objects must satisfy.' },
+  schemaVersion: { type: 'integer', minimum: 0, description: 'Grows with each change of the schema.' },
 }
 
 const INDEX = { name: { type: 'string', pattern: '^[a-z0-9][a-z0-9_-]{0,62}$' }, fields: list(TEXT) }
@@ -42,6 +44,46 @@ const INDEX_STATE = {
   done: { type: 'integer', minimum: 0, description: 'So many of the objects that were there before are in it.' },
   total: { type: 'integer', minimum: 0 },
 }
+const POINTER = { type: 'string', examples: ['/price'] }
+const MIGRATION = {
+  oneOf: [
+    object(
+      {
+        name: TEXT,
+        steps: list({
+          oneOf: [
+            object({ rename: POINTER, to: POINTER }),
+            object({ default: POINTER, value: {} }),
+            object({ remove: POINTER }),
+          ],
+        }),
+      },
+      ['steps'],
+    ),
+    object({ name: TEXT, by: { const: 'client' } }),
+  ],
+}
+const VIOLATION = object({ path: PATH, at: POINTER, expected: TEXT })
+const COUNT = { type: 'integer', minimum: 0 }
+const TASK = object(
+  {
+    id: TEXT,
+    kind: { enum: ['check', 'migration'] },
+    bucket: TEXT,
+    schemaVersion: COUNT,
+    name: TEXT,
+    by: { enum: ['server', 'client'] },
+    state: { enum: ['running', 'done', 'failed', 'cancelled'] },
+    phase: { enum: ['changing', 'checking'] },
+    from: { ...POSITION, description: 'Objects of earlier versions are still to be migrated.' },
+    done: COUNT,
+    total: COUNT,
+    changed: COUNT,
+    after: TEXT,
+    error: object({ message: TEXT, violations: list(VIOLATION) }, ['message']),
+  },
+  ['id', 'kind', 'bucket', 'schemaVersion', 'by', 'state', 'phase', 'done', 'changed'],
+)
 
 export const SCHEMAS: Json = {
   Position: {
@@ -104,6 +146,31 @@ export const SCHEMAS: Json = {
       dependsOn: list(TEXT),
     },
     ['plan', 'examined', 'found', 'version'],
+  ),
+  BucketChange: {
+    ...object({ ...SETTINGS, indexes: list(object(INDEX)), migration: MIGRATION }, ['kind']),
+    additionalProperties: false,
+  },
+  BucketAnswer: object({ id: TEXT, version: VERSION, position: POSITION, task: TEXT }, ['id', 'version', 'position']),
+  SchemaList: object({
+    schemas: list(
+      object(
+        {
+          version: COUNT,
+          schema: { type: ['object', 'null'] },
+          position: POSITION,
+          migration: TEXT,
+          task: TEXT,
+        },
+        ['version', 'schema', 'position'],
+      ),
+    ),
+  }),
+  Task: TASK,
+  TaskList: object({ tasks: list(TASK) }),
+  TaskAction: object(
+    { do: { enum: ['resume', 'cancel', 'progress', 'finish'] }, after: TEXT, done: COUNT, changed: COUNT },
+    ['do'],
   ),
   ListPage: object(
     {

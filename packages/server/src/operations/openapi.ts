@@ -48,6 +48,7 @@ const PARAMETERS: Json = {
   ),
   segments: pathParameter('segments', { type: 'string' }, 'As {from}-{to}, several with commas between.'),
   code: pathParameter('code', { type: 'string' }, 'An error code.'),
+  task: pathParameter('task', { type: 'string' }, 'The id of a task.'),
   file: pathParameter('file', { type: 'string' }, 'A file of the demo page.'),
   after: queryParameter(
     'after',
@@ -75,6 +76,7 @@ const PARAMETERS: Json = {
     explode: false,
   },
   settings: queryParameter('settings', { type: 'string' }, 'The settings of the bucket instead of a list.', true),
+  schemas: queryParameter('schemas', { type: 'string' }, 'Every schema it had instead of a list.', true),
   nonce: queryParameter(
     'nonce',
     { type: 'string', pattern: '^[A-Za-z0-9_-]{1,64}$' },
@@ -150,10 +152,22 @@ const WRITTEN: Json = { 200: ref('responses', 'Written'), 201: ref('responses', 
 const OBJECT_NAMES = ['namespace', 'bucket', 'id']
 const BUCKET_NAMES = ['namespace', 'bucket']
 const CONDITIONS = ['ifMatch', 'ifNoneMatch']
-const LIST_NAMES = ['after', 'at', 'embed', 'from', 'ids', 'limit', 'prefix', 'to', 'settings', 'ifNoneMatch']
+const LIST_NAMES = [
+  'after',
+  'at',
+  'embed',
+  'from',
+  'ids',
+  'limit',
+  'prefix',
+  'to',
+  'schemas',
+  'settings',
+  'ifNoneMatch',
+]
 const QUERY_NAMES = ['explain', 'fields', 'sort', 'where']
 
-const BUCKET_ANSWERS = ['ListPage', 'QueryAnswer', 'QueryExplanation', 'BucketSettingsAnswer']
+const BUCKET_ANSWERS = ['ListPage', 'QueryAnswer', 'QueryExplanation', 'BucketSettingsAnswer', 'SchemaList']
 
 const DATA_PATHS: Json = {
   '/db': {
@@ -174,11 +188,11 @@ const DATA_PATHS: Json = {
   '/db/{namespace}/{bucket}': {
     get: operation({
       id: 'listObjects',
-      summary: 'A page of a bucket, several of its objects, what a query finds in it, or its settings',
+      summary: 'A page of a bucket, several of its objects, what a query finds in it, its settings, or its schemas',
       parameters: [...BUCKET_NAMES, ...LIST_NAMES, ...QUERY_NAMES],
       responses: {
         ...answers(
-          'A page; or the result of a query; or how it is found; or settings.',
+          'A page; or the result of a query; or how it is found; or settings; or schemas.',
           { 'application/json': { schema: { oneOf: BUCKET_ANSWERS.map(name => ref('schemas', name)) } } },
           VERSIONED,
         ),
@@ -189,8 +203,11 @@ const DATA_PATHS: Json = {
       id: 'putBucket',
       summary: 'Create a bucket, or change its settings',
       parameters: [...BUCKET_NAMES, ...CONDITIONS],
-      body: json('BucketSettings'),
-      responses: WRITTEN,
+      body: json('BucketChange'),
+      responses: {
+        ...WRITTEN,
+        202: { description: 'Committed; a task does the rest.', headers: VERSIONED, content: json('BucketAnswer') },
+      },
     }),
     post: operation({
       id: 'createObject',
@@ -234,6 +251,28 @@ const DATA_PATHS: Json = {
       summary: 'Several writes, and the versions they rely on: all or nothing',
       body: json('CommitRequest'),
       responses: answers('Committed.', json('CommitAnswer'), VERSIONED),
+    }),
+  },
+  '/tasks': {
+    get: operation({
+      id: 'listTasks',
+      summary: 'What goes on in the background, and what has ended lately',
+      responses: answers('Oldest first.', json('TaskList')),
+    }),
+  },
+  '/tasks/{task}': {
+    get: operation({
+      id: 'getTask',
+      summary: 'How far a task is',
+      parameters: ['task'],
+      responses: answers('The task.', json('Task')),
+    }),
+    post: operation({
+      id: 'tellTask',
+      summary: 'Resume or cancel it; or, of a migration by a client, tell how far it is',
+      parameters: ['task'],
+      body: json('TaskAction'),
+      responses: answers('The task.', json('Task')),
     }),
   },
 }

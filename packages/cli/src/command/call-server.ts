@@ -1,0 +1,49 @@
+/** Requests of the command that are not about objects: schemas and tasks. */
+import { FreshetError, fromProblem } from '@freshet/protocol'
+
+export interface Called<Body> {
+  readonly body: Body
+  readonly etag: string | undefined
+}
+
+/** Throws the server's error; REQUEST_FAILED where there is no answer, ANSWER_INVALID where it is another's. */
+export async function callServer<Body>(
+  url: string,
+  method: 'GET' | 'PUT' | 'POST',
+  target: string,
+  body?: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Called<Body>> {
+  const response = await send(`${url}${target}`, {
+    method,
+    headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+  const answer = await read(response, `${method} ${url}${target}`)
+  if (!response.ok) throw fromProblem(answer) ?? notOurs(`${method} ${url}${target}`, response.status)
+  return { body: answer as Body, etag: response.headers.get('etag') ?? undefined }
+}
+
+async function send(url: string, init: RequestInit): Promise<Response> {
+  try {
+    return await fetch(url, init)
+  } catch (cause) {
+    const reason = ((cause as Error).cause as Error | undefined)?.message ?? (cause as Error).message
+    throw new FreshetError('REQUEST_FAILED', `${url} was not answered: ${reason}. Is the server running?`, { cause })
+  }
+}
+
+async function read(response: Response, name: string): Promise<unknown> {
+  try {
+    return await response.json()
+  } catch {
+    throw notOurs(name, response.status)
+  }
+}
+
+function notOurs(name: string, status: number): FreshetError {
+  return new FreshetError(
+    'ANSWER_INVALID',
+    `${name} was answered with status ${status}, not by a Freshet server. Is the address right?`,
+  )
+}

@@ -1,0 +1,43 @@
+/** The flags of a command that has no words, each at most once. Throws CONFIG_INVALID with a guess at what was meant. */
+import { parseArgs } from 'node:util'
+import { FreshetError } from '@freshet/protocol'
+import { didYouMean } from '../config/nearest-name.js'
+
+export type FlagKinds = Readonly<Record<string, { readonly type: 'string' | 'boolean' }>>
+
+export function readFlags(command: string, argv: readonly string[], kinds: FlagKinds): ReadonlyMap<string, string> {
+  const { tokens } = parseArgs({ args: [...argv], options: kinds, strict: false, allowPositionals: true, tokens: true })
+  const given = new Map<string, string>()
+  for (const token of tokens) {
+    if (token.kind === 'positional')
+      throw invalid(`${JSON.stringify(token.value)} is one word too many for ${command}.`)
+    if (token.kind !== 'option') continue
+    const { name, rawName, value } = token
+    if (!Object.hasOwn(kinds, name)) {
+      const guess = didYouMean(name, Object.keys(kinds), flag => `--${flag}`)
+      throw invalid(`${rawName} is no option of ${command}.${guess || ' freshet --help lists them.'}`)
+    }
+    if (given.has(name)) throw invalid(`--${name} is given twice. Leave one out.`)
+    given.set(name, textOf(rawName, value, kinds[name]!.type === 'boolean'))
+  }
+  return given
+}
+
+/** The address of a server, without a slash at its end. */
+export function serverAddress(command: string, text: string | undefined): string {
+  if (text === undefined) throw invalid(`Say which server: freshet ${command} --url http://localhost:7700`)
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  const isPlain = url && /^https?:$/.test(url.protocol) && !url.search && !url.hash && !url.username && !url.password
+  if (isPlain && url.pathname === '/') return url.origin
+  throw invalid(`--url takes an address such as http://localhost:7700, without a path, not ${JSON.stringify(text)}.`)
+}
+
+function textOf(rawName: string, value: string | undefined, isSwitch: boolean): string {
+  if (isSwitch && value === undefined) return ''
+  if (!isSwitch && value !== undefined && !value.startsWith('--')) return value
+  throw invalid(isSwitch ? `${rawName} takes no value.` : `${rawName} needs a value after it.`)
+}
+
+function invalid(message: string): FreshetError {
+  return new FreshetError('CONFIG_INVALID', message)
+}

@@ -1,0 +1,76 @@
+import { describe, expect, it } from 'vitest'
+import { printTypes } from './print-types.js'
+
+function bodyOf(schema: object): string {
+  const text = printTypes([{ name: 'shop/things', schema: { ...schema } }])
+  return /export (?:type|interface) Things (?:= )?([\s\S]*?)\n\n/.exec(text)![1]!
+}
+
+describe('types from schemas', () => {
+  it.each([
+    [
+      'fields',
+      { properties: { b: { type: 'string' }, a: {} }, required: ['b', 'c'] },
+      '{\n  a?: unknown\n  b: string\n  c: unknown\n}',
+    ],
+    ['names that need quotes', { properties: { 'a-b': { type: 'null' } } }, '{\n  "a-b"?: null\n}'],
+    ['several types', { properties: { a: { type: ['integer', 'null'] } } }, '{\n  a?: number | null\n}'],
+    [
+      'values',
+      { properties: { a: { enum: ['x', 1, null] }, b: { const: { c: [true] } } } },
+      '{\n  a?: "x" | 1 | null\n  b?: { "c": [true] }\n}',
+    ],
+    [
+      'lists',
+      { properties: { a: { type: 'array', items: { type: ['string', 'number'] } } } },
+      '{\n  a?: (string | number)[]\n}',
+    ],
+    [
+      'tuples',
+      { properties: { a: { prefixItems: [{ type: 'string' }, {}], minItems: 1, items: false } } },
+      '{\n  a?: [string, unknown?]\n}',
+    ],
+    ['maps', { type: 'object', additionalProperties: { type: 'number' } }, 'Record<string, number>'],
+    ['objects within', { properties: { a: { properties: { b: {} } } } }, '{\n  a?: {\n    b?: unknown\n  }\n}'],
+    ['alternatives', { anyOf: [{ required: ['a'] }, { required: ['b'] }] }, '{\n  a: unknown\n} | {\n  b: unknown\n}'],
+    [
+      'parts',
+      { allOf: [{ $ref: '#/$defs/x' }, { required: ['a'] }], $defs: { x: { required: ['b'] } } },
+      'ThingsX & {\n  a: unknown\n}',
+    ],
+    ['itself', { properties: { next: { $ref: '#' } } }, '{\n  next?: Things\n}'],
+    [
+      'references',
+      { properties: { a: { 'x-reference': 'shop/customers' } } },
+      '{\n  a?: Reference<"shop/customers">\n}',
+    ],
+    [
+      'checked references',
+      { properties: { a: { type: 'string', 'x-reference': { bucket: 'a/b', check: true } } } },
+      '{\n  a?: Reference<"a/b">\n}',
+    ],
+    [
+      'what is written about a field',
+      { properties: { a: { description: 'One */\ntwo', deprecated: true } } },
+      '{\n  /**\n   * One *\\/\n   * two\n   * @deprecated\n   */\n  a?: unknown\n}',
+    ],
+    ['what says nothing', {}, 'Record<string, unknown>'],
+  ])('have %s', (_, schema, text) => {
+    expect(bodyOf(schema)).toBe(text)
+  })
+
+  it('do not depend on the order of buckets and fields', () => {
+    const schema = { properties: { a: {}, b: {} }, required: ['a', 'b'] }
+    const turned = { required: ['b', 'a'], properties: { b: {}, a: {} } }
+    expect(printTypes([{ name: 'a/b', schema: turned }, { name: 'a/a' }])).toBe(
+      printTypes([{ name: 'a/a' }, { name: 'a/b', schema }]),
+    )
+  })
+
+  it('have distinct names, also where buckets of two namespaces, or of the file itself, are called the same', () => {
+    const schema = { required: ['a'] }
+    const buckets = ['blog/line-items', 'shop/line-items', 'shop/buckets', 'shop/1st'].map(name => ({ name, schema }))
+    const names = [...printTypes(buckets).matchAll(/^export interface (\w+)/gm)].map(match => match[1])
+    expect(names).toEqual(['BlogLineItems', 'T1st', 'Buckets2', 'ShopLineItems', 'Buckets'])
+  })
+})

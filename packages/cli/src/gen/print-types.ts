@@ -1,0 +1,79 @@
+/** The file that `freshet gen` writes: a type for each bucket of objects, and one map of all. The same for the same schemas. */
+import type { JsonSchema } from '@freshet/protocol'
+import { commentText, isFieldList, isSchema, type TypeScope, typeText } from './type-text.js'
+
+export interface TypedBucket {
+  /** As `shop/products`. */
+  readonly name: string
+  readonly schema?: JsonSchema
+}
+
+const HEAD = `// Written by freshet gen, from the schemas of a server. Changes are lost when it is run again.
+
+/** The id of an object of another bucket. */
+export type Reference<Bucket extends string> = string & { readonly ' bucket'?: Bucket }
+`
+
+export function printTypes(buckets: readonly TypedBucket[]): string {
+  const sorted = [...buckets].sort((one, other) => (one.name < other.name ? -1 : 1))
+  const names = new TypeNames()
+  const wanted = sorted.map(({ name }) => pascal(name.slice(name.indexOf('/') + 1)))
+  const typed = sorted.map((bucket, i) => {
+    const isShared = wanted.filter(name => name === wanted[i]).length > 1
+    return { ...bucket, type: names.take(isShared ? pascal(bucket.name) : wanted[i]!) }
+  })
+  const types = typed.flatMap(({ type, schema }) => (schema === undefined ? [] : printSchema(type, schema, names)))
+  const entries = typed.map(({ name, type, schema }) => {
+    return `  ${JSON.stringify(name)}: ${schema === undefined ? 'Record<string, unknown>' : type}\n`
+  })
+  const map = `/** What is in each bucket: connect<Buckets>(url). */\nexport interface Buckets {\n${entries.join('')}}\n`
+  return [HEAD, ...types, map].join('\n')
+}
+
+/** The type of a bucket, and those that it refers to within its schema. */
+function printSchema(type: string, schema: JsonSchema, names: TypeNames): string[] {
+  const parts = ['$defs', 'definitions'].flatMap(keyword => {
+    const named = schema[keyword]
+    if (!isSchema(named)) return []
+    return Object.keys(named)
+      .sort()
+      .map(name => ({
+        reference: `#/${keyword}/${pointerPart(name)}`,
+        schema: named[name],
+        type: names.take(type + pascal(name)),
+      }))
+  })
+  const known = new Map([['#', type], ...parts.map(part => [part.reference, part.type] as const)])
+  const scope: TypeScope = { named: reference => known.get(decodeURIComponent(reference)) }
+  return [printOne(type, schema, scope), ...parts.map(part => printOne(part.type, part.schema, scope))]
+}
+
+function printOne(type: string, schema: unknown, scope: TypeScope): string {
+  const text = typeText(schema, scope)
+  const comment = isSchema(schema) ? commentText(schema, '') : ''
+  if (isSchema(schema) && isFieldList(schema)) return `${comment}export interface ${type} ${text}\n`
+  return `${comment}export type ${type} = ${text === 'unknown' ? 'Record<string, unknown>' : text}\n`
+}
+
+/** No name twice, and none that the file has of its own. */
+class TypeNames {
+  readonly #taken = new Set(['Buckets', 'Reference', 'Record'])
+
+  take(name: string): string {
+    let free = name
+    for (let i = 2; this.#taken.has(free); i++) free = `${name}${i}`
+    this.#taken.add(free)
+    return free
+  }
+}
+
+function pointerPart(name: string): string {
+  return name.replaceAll('~', '~0').replaceAll('/', '~1')
+}
+
+/** `line-items` as LineItems; what cannot begin a name gets a T before it. */
+function pascal(text: string): string {
+  const words = text.split(/[^A-Za-z0-9]+/).filter(word => word !== '')
+  const name = words.map(word => word[0]!.toUpperCase() + word.slice(1)).join('')
+  return /^[A-Za-z]/.test(name) ? name : `T${name}`
+}

@@ -1,0 +1,45 @@
+/** `freshet gen`: TypeScript types from the schemas of all buckets of a server. */
+import { readFile, writeFile } from 'node:fs/promises'
+import { type BucketList, FreshetError, type NamespaceList } from '@freshet/protocol'
+import { callServer } from '../command/call-server.js'
+import type { GenLine } from './gen-line.js'
+import { printTypes, type TypedBucket } from './print-types.js'
+
+export async function runGen({ url, out, isCheck }: GenLine): Promise<number> {
+  try {
+    const text = printTypes(await readBuckets(url))
+    if (out === undefined) process.stdout.write(text)
+    else if (isCheck) return await check(out, text, url)
+    else await writeFile(out, text)
+    return 0
+  } catch (error) {
+    if (!(error instanceof FreshetError)) throw error
+    console.error(error.message)
+    return 1
+  }
+}
+
+async function check(path: string, text: string, url: string): Promise<number> {
+  const present = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined
+    throw error
+  })
+  if (present === text) return 0
+  console.error(
+    `${path} is ${present === undefined ? 'not there' : 'out of date'}. Write it: freshet gen --url ${url} --out ${path}`,
+  )
+  return 1
+}
+
+/** Those of objects; of bytes there is nothing to say. */
+async function readBuckets(url: string): Promise<readonly TypedBucket[]> {
+  const { namespaces } = (await callServer<NamespaceList>(url, 'GET', '/db')).body
+  const found: TypedBucket[] = []
+  for (const namespace of namespaces) {
+    const { buckets } = (await callServer<BucketList>(url, 'GET', `/db/${namespace}`)).body
+    for (const { bucket, kind, schema } of buckets) {
+      if (kind === 'object') found.push({ name: `${namespace}/${bucket}`, ...(schema === undefined ? {} : { schema }) })
+    }
+  }
+  return found
+}

@@ -1,0 +1,121 @@
+/**
+ * `freshet migrate`: takes the migrations of a folder that a server has not had yet, in order. What a migration changes is
+ * decided here, by a function in its file; the server holds every write to the new schema from the start, and looks at the
+ * end whether every object satisfies it. Killed at any time, it goes on where it was when it is run again.
+ */
+
+import { setTimeout as delay } from 'node:timers/promises'
+import { connect, type Database, FreshetError, type Task, violationsOf } from '@freshet/client'
+import type { BucketAnswer, BucketChange, BucketSettings, SchemaList, TaskAction } from '@freshet/protocol'
+import { callServer } from '../command/call-server.js'
+import type { MigrateLine } from './migrate-line.js'
+import { migrateObjects } from './migrate-objects.js'
+import { type MigrationFile, readMigrations } from './read-migrations.js'
+
+const POLL_MS = 50
+const VIOLATIONS_TOLD = 5
+
+export async function runMigrate({ url, folder }: MigrateLine): Promise<number> {
+  const migrations = await readMigrations(folder)
+  if (migrations.length === 0) console.log(`There are no migrations in ${folder}: no files such as 0001-name.mjs.`)
+  let db: Database | undefined
+  try {
+    db = await connect(url, { memoryBytesMax: 0 })
+    for (const migration of migrations) await migrate(url, db, migration)
+    return 0
+  } catch (error) {
+    if (!(error instanceof FreshetError) || error.code === 'CONFIG_INVALID') throw error
+    console.error(error.message)
+    for (const { path, at, expected } of violationsOf(error).slice(0, VIOLATIONS_TOLD)) {
+      console.error(`  ${path} ${at}: expected ${expected}`)
+    }
+    return 1
+  } finally {
+    db?.close()
+  }
+}
+
+async function migrate(url: string, db: Database, migration: MigrationFile): Promise<void> {
+  const { name, bucket } = migration
+  const task = await begin(url, migration)
+  if (task === undefined) {
+    console.log(`${name}: done before`)
+    return
+  }
+  if (task.state === 'running' && task.phase === 'changing') {
+    await migrateObjects(db, migration, task, async reached => {
+      await tell(url, task.id, { do: 'progress', ...reached })
+      show(`${name}: ${reached.done} of ${task.total ?? '?'} objects of ${bucket}`)
+    })
+    await tell(url, task.id, { do: 'finish' })
+  }
+  const { changed } = await waitFor(url, task.id)
+  show('')
+  console.log(`${name}: done, ${changed} objects of ${bucket} changed`)
+}
+
+/** The task of a migration, begun now or before; undefined if it is done. */
+async function begin(url: string, { name, bucket, schema }: MigrationFile): Promise<Task | undefined> {
+  const path = `/db/${bucket}`
+  const known = await unlessMissing(callServer<SchemaList>(url, 'GET', `${path}?schemas`))
+  const had = known?.body.schemas.find(({ migration }) => migration === name)
+  if (had !== undefined) return goOn(url, had.task)
+  const settings = await unlessMissing(callServer<BucketSettings>(url, 'GET', `${path}?settings`))
+  const { schemaVersion: _, ...kept } = settings?.body ?? { kind: 'object' }
+  const change: BucketChange = { ...kept, schema, migration: { by: 'client', name } }
+  // Two at once: the second is refused, and can be run again.
+  const condition = settings?.etag === undefined ? { 'if-none-match': '*' } : { 'if-match': settings.etag }
+  const { body } = await callServer<BucketAnswer>(url, 'PUT', path, change, condition)
+  return getTask(url, body.task!)
+}
+
+async function goOn(url: string, id: string | undefined): Promise<Task | undefined> {
+  const found = id === undefined ? undefined : await unlessMissing(callServer<Task>(url, 'GET', `/tasks/${id}`))
+  if (found === undefined || found.body.state === 'done') return undefined
+  const { state, name } = found.body
+  if (state === 'failed') return tell(url, id!, { do: 'resume' })
+  if (state === 'running') return found.body
+  throw new FreshetError(
+    'TASK_STATE',
+    `The migration ${name} was cancelled. Write another one that goes on from there.`,
+  )
+}
+
+async function getTask(url: string, id: string): Promise<Task> {
+  return (await callServer<Task>(url, 'GET', `/tasks/${id}`)).body
+}
+
+async function tell(url: string, id: string, action: TaskAction): Promise<Task> {
+  return (await callServer<Task>(url, 'POST', `/tasks/${id}`, action)).body
+}
+
+/** Until the server has looked at every object. */
+async function waitFor(url: string, id: string): Promise<Task> {
+  for (;;) {
+    const task = await getTask(url, id)
+    if (task.state === 'done') return task
+    if (task.state !== 'running') {
+      const { message = `The task ${id} was ${task.state}.`, violations } = task.error ?? {}
+      throw new FreshetError('SCHEMA_MISFIT', `${message} Correct what changes it, and run this again.`, {
+        details: { violations },
+      })
+    }
+    show(`${task.name}: ${task.done} of ${task.total ?? '?'} objects of ${task.bucket} checked`)
+    await delay(POLL_MS)
+  }
+}
+
+async function unlessMissing<Answer>(call: Promise<Answer>): Promise<Answer | undefined> {
+  try {
+    return await call
+  } catch (error) {
+    const isMissing = error instanceof FreshetError && /^(?:BUCKET|TASK)_NOT_FOUND$/.test(error.code)
+    if (isMissing) return undefined
+    throw error
+  }
+}
+
+/** On a terminal, how far it is. */
+function show(text: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`)
+}

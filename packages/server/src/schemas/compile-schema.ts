@@ -1,0 +1,118 @@
+/**
+ * A schema made ready to check objects, by ajv, which turns it into a function (docs/decisions/0006). It is loaded when the
+ * first schema is met: most servers start without one.
+ *
+ * JSON Schema 2020-12 as the standard has it, and stricter where a mistake would go unnoticed: unknown keywords are refused,
+ * unless they begin with `x-`. `format` describes and does not check, which is the standard's default.
+ */
+import { FreshetError, type JsonSchema } from '@freshet/protocol'
+import type { Ajv2020, ErrorObject, Options } from 'ajv/dist/2020.js'
+import { type CheckedReference, checkedReferences } from './references.js'
+import { subschemas } from './subschemas.js'
+
+export interface CompiledSchema {
+  readonly references: readonly CheckedReference[]
+  /**
+   * Every place where the value is not as the schema says, as far as they are worth telling. Of a value from more bytes
+   * than people write by hand, the first alone: half a million wrong elements would keep everybody waiting.
+   */
+  check(value: unknown, bytes: number): readonly Misplaced[]
+}
+
+export interface Misplaced {
+  /** JSON pointer. */
+  readonly at: string
+  readonly expected: string
+}
+
+/** So many places are told; who corrects them will see the others. */
+export const VIOLATIONS_MAX = 20
+const TOLD_IN_FULL_BYTES_MAX = 64 * 1024
+const SCHEMA_BYTES_MAX = 64 * 1024
+const DIALECT = 'https://json-schema.org/draft/2020-12/schema'
+/** What would make the validator do something else than to check: answer later, or meddle with prototypes. */
+const FORBIDDEN = ['$async', '__proto__']
+
+const OPTIONS: Options = {
+  allErrors: true,
+  // Else every object would have a `constructor`.
+  ownProperties: true,
+  strictSchema: true,
+  strictNumbers: true,
+  strictTypes: false,
+  strictTuples: false,
+  strictRequired: false,
+  validateFormats: false,
+  // Its own copy checks that the schema is one, once for all: building that takes most of the time.
+  validateSchema: false,
+  addUsedSchema: false,
+  logger: false,
+}
+
+/** Throws SCHEMA_INVALID. */
+export async function compileSchema(schema: JsonSchema): Promise<CompiledSchema> {
+  const { Ajv2020 } = await import('ajv/dist/2020.js')
+  checkForm(schema, Ajv2020)
+  const references = checkedReferences(schema)
+  const toTheEnd = compile(schema, new Ajv2020(OPTIONS))
+  let toTheFirst: typeof toTheEnd | undefined
+  return {
+    references,
+    check: (value, bytes) => {
+      if (bytes > TOLD_IN_FULL_BYTES_MAX) toTheFirst ??= compile(schema, new Ajv2020({ ...OPTIONS, allErrors: false }))
+      const validate = bytes > TOLD_IN_FULL_BYTES_MAX ? toTheFirst! : toTheEnd
+      return validate(value) ? [] : (validate.errors ?? []).slice(0, VIOLATIONS_MAX).map(misplaced)
+    },
+  }
+}
+
+let metaSchema: Ajv2020 | undefined
+
+function checkForm(schema: JsonSchema, Ajv: typeof Ajv2020): void {
+  const bytes = Buffer.byteLength(JSON.stringify(schema))
+  if (bytes > SCHEMA_BYTES_MAX) throw invalid(`it has ${bytes} bytes, and may have ${SCHEMA_BYTES_MAX}`)
+  const { $schema = DIALECT } = schema
+  if ($schema !== DIALECT) throw invalid(`$schema must be ${DIALECT}, or be left out`)
+  metaSchema ??= new Ajv({ ...OPTIONS, validateSchema: true })
+  if (!metaSchema.validateSchema(schema)) {
+    const { at, expected } = misplaced(metaSchema.errors![0]!)
+    throw invalid(`at ${at === '' ? 'its top' : at}: ${expected}`)
+  }
+  for (const inner of subschemas(schema)) {
+    const forbidden = FORBIDDEN.find(keyword => Object.hasOwn(inner, keyword))
+    if (forbidden !== undefined) throw invalid(`it may not have ${forbidden}`)
+  }
+}
+
+function compile(schema: JsonSchema, ajv: Ajv2020) {
+  const own = new Set(
+    [...subschemas(schema)].flatMap(inner => Object.keys(inner).filter(name => /^x-[\w-]+$/.test(name))),
+  )
+  for (const keyword of own) ajv.addKeyword({ keyword })
+  try {
+    return ajv.compile(schema)
+  } catch (cause) {
+    // An unknown keyword, a $ref that leads nowhere, a pattern that is no regular expression.
+    throw invalid((cause as Error).message.replace(/^strict mode: /, ''), cause)
+  }
+}
+
+function misplaced({ instancePath, keyword, params, message = keyword }: ErrorObject): Misplaced {
+  const extra = params.additionalProperty ?? params.unevaluatedProperty
+  if (typeof extra === 'string') {
+    const at = `${instancePath}/${extra.replaceAll('~', '~0').replaceAll('/', '~1')}`
+    return { at, expected: 'nothing: there is no such field' }
+  }
+  if (keyword === 'enum') return { at: instancePath, expected: `one of ${short(params.allowedValues)}` }
+  if (keyword === 'const') return { at: instancePath, expected: short(params.allowedValue) }
+  return { at: instancePath, expected: message.replace(/^must (?:be )?/, '') }
+}
+
+function short(value: unknown): string {
+  const text = JSON.stringify(value)
+  return text.length > 200 ? `${text.slice(0, 200)}…` : text
+}
+
+function invalid(reason: string, cause?: unknown): FreshetError {
+  return new FreshetError('SCHEMA_INVALID', `This cannot be the schema of a bucket: ${reason}.`, { cause })
+}
