@@ -62,7 +62,7 @@ describe('the spelling of a query', () => {
     expect(spellings.map(spelling => formatQuery(spelling))).toEqual(
       Array(2).fill('sort=p&where=%7B%22a%22%3A%22x%22%2C%22b%22%3A%7B%22%24in%22%3A%5B1%2C2%5D%7D%7D'),
     )
-    expect(formatQuery({ where: {}, sort: [{ field: '$id' }], limit: 100 })).toBe('')
+    expect(formatQuery({ where: {}, sort: [{ field: '$id' }], limit: 100 })).toBe('where=%7B%7D')
     expect(formatQuery({ sort: [{ field: '$id', descending: true }, { field: 'a' }], after: 'c' }, { at: '7' })).toBe(
       'after=c&at=7&sort=-%24id',
     )
