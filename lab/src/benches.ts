@@ -18,6 +18,11 @@ export const benches: readonly BenchEntry[] = [
     load: async () => (await import('./bench/commit/commit.js')).commit,
   },
   {
+    name: 'indexes',
+    title: 'Durable commits to a bucket with indexes, against one without',
+    load: async () => (await import('./bench/indexes/indexes.js')).indexes,
+  },
+  {
     name: 'coherence',
     title: 'Reads through a shared cache, never stale, against reads from a server 165 ms away',
     load: async () => (await import('./bench/coherence/coherence.js')).coherence,

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { expect, test } from 'vitest'
 import { DurableMark } from './durable-mark.js'
 import { GroupCommit } from './group-commit.js'
+import { encodeIndexes } from './indexes/index-records.js'
 import { decodeLogBatch, encodeCommit, encodeHead, versionOf } from './records.js'
 import { createFakeEngine, type FakeEngine } from './under-test/fake-engine.js'
 
@@ -91,12 +92,25 @@ test('what was slow to become visible is logged once more, with a time at which 
   await group.idle()
   // A copy of what was there before may have been read until 20,000, and lives from then on.
   expect(entries()).toEqual([
-    { position: 1, timeMs: 0, keys: ['a/b/a'] },
-    { position: 2, timeMs: 0, keys: ['a/b/b'] },
-    { position: 3, timeMs: 20_000, keys: ['a/b/a', 'a/b/b'] },
+    { position: 1, timeMs: 0, keys: ['a/b/a'], tags: [] },
+    { position: 2, timeMs: 0, keys: ['a/b/b'], tags: [] },
+    { position: 3, timeMs: 20_000, keys: ['a/b/a', 'a/b/b'], tags: [] },
   ])
   expect(['a', 'b'].map(id => versionOf(engine.values.get(`a/b/${id}`)!))).toEqual([1, 2])
   expect(await commit('c')).toEqual({ committed: true, position: 4 })
+})
+
+test('with what is logged once more go its tags', async () => {
+  const { engine, group, commit, clock, entries } = setUp()
+  const index = { number: 1, name: 'by-x', fields: ['x'], declaredAt: 0, isReady: true, done: 0, total: 0 }
+  engine.indexes.put('a/b', encodeIndexes([index]))
+  takeLong(engine, clock, 20_000)
+  await commit('a')
+  await group.idle()
+  expect(entries()).toEqual([
+    { position: 1, timeMs: 0, keys: ['a/b/a'], tags: ['a/b?x=[missing]'] },
+    { position: 2, timeMs: 20_000, keys: ['a/b/a'], tags: ['a/b?x=[missing]'] },
+  ])
 })
 
 test('to log it again takes as long as it may: what it says is true from its own time on', async () => {
@@ -108,10 +122,10 @@ test('to log it again takes as long as it may: what it says is true from its own
   await group.idle()
   expect(await second).toEqual({ committed: true, position: 3 })
   expect(entries()).toEqual([
-    { position: 1, timeMs: 0, keys: ['a/b/a'] },
-    { position: 2, timeMs: 20_000, keys: ['a/b/a'] },
-    { position: 3, timeMs: 20_000, keys: ['a/b/b'] },
-    { position: 4, timeMs: 50_000, keys: ['a/b/b'] },
+    { position: 1, timeMs: 0, keys: ['a/b/a'], tags: [] },
+    { position: 2, timeMs: 20_000, keys: ['a/b/a'], tags: [] },
+    { position: 3, timeMs: 20_000, keys: ['a/b/b'], tags: [] },
+    { position: 4, timeMs: 50_000, keys: ['a/b/b'], tags: [] },
   ])
 })
 
@@ -123,7 +137,7 @@ test('what could not be logged again goes along with what is written next', asyn
   await group.idle()
   expect(entries().length).toBe(1)
   await group.submit(batch => batch.checkpoint())
-  expect(entries().at(-1)).toEqual({ position: 2, timeMs: 20_000, keys: ['a/b/a'] })
+  expect(entries().at(-1)).toEqual({ position: 2, timeMs: 20_000, keys: ['a/b/a'], tags: [] })
 })
 
 test('conflicts alone write nothing', async () => {
