@@ -28,6 +28,7 @@ for (const durability of ['disk', 'relaxed'] as const) {
         }
       },
       steps: 10_000,
+      queryBuckets: durability === 'relaxed' ? 300 : 40,
     })
   })
 }

@@ -11,6 +11,7 @@ testStore({
     return { store, dispose: () => store.close() }
   },
   steps: 20_000,
+  queryBuckets: 400,
 })
 
 test('the clock can be passed in, and does not follow it back', async () => {

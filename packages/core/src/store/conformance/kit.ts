@@ -36,6 +36,8 @@ export interface ConformanceOptions {
   readonly seed?: number
   /** How many things the random walk does. */
   readonly steps?: number
+  /** How many buckets the random queries fill; 40 unless given. */
+  readonly queryBuckets?: number
 }
 
 export type StoreTest = (under: StoreUnderTest) => Promise<void>

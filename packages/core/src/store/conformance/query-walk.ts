@@ -50,8 +50,7 @@ const STEPS_PER_BUCKET = 8
 const QUERIES_PER_BUCKET = 6
 
 export function testQueryWalk(options: ConformanceOptions): void {
-  const { seed = 1, steps = 5000 } = options
-  const buckets = Math.ceil(steps / 100)
+  const { seed = 1, queryBuckets: buckets = 40 } = options
   testWith(options, `${buckets} buckets are queried as their model is, from seed ${seed}`, async ({ store, peer }) => {
     if (!store.supports.queries) return
     const random = createRandom(seed)
