@@ -82,8 +82,10 @@ export class IndexChanges {
     for (const index of indexes) {
       const keyBefore = before && keyOf(index, valueBefore, id)
       const keyAfter = after && keyOf(index, valueAfter, id)
-      if (keyBefore && !keyAfter?.equals(keyBefore)) this.#entries.push({ key: keyBefore, isThere: false })
-      if (keyAfter) this.#entries.push({ key: keyAfter, isThere: true })
+      const isSame = keyBefore && keyAfter?.equals(keyBefore)
+      if (keyBefore && !isSame) this.#entries.push({ key: keyBefore, isThere: false })
+      // While it is built, even the same entry may not be there yet.
+      if (keyAfter && !(isSame && index.isReady)) this.#entries.push({ key: keyAfter, isThere: true })
     }
     for (const tag of own) {
       tags.add(tag)
