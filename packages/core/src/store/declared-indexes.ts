@@ -4,8 +4,8 @@ import type { IndexState, Write } from './store.js'
 
 /** The indexes that a bucket has from this write on; undefined: as they were. */
 export function indexesIn(write: Write): readonly IndexDeclaration[] | undefined {
-  if (idOfKey(write.key) !== undefined) return undefined
-  return 'delete' in write ? [] : write.indexes
+  if (!('delete' in write)) return write.indexes
+  return idOfKey(write.key) === undefined ? [] : undefined
 }
 
 /** Since when an index has been declared that begins with these fields; undefined if there is none. */

@@ -23,7 +23,6 @@ import {
   decodeLogBatch,
   decodeNumber,
   type EncodedCommit,
-  type EncodedWrite,
   encodeHead,
   encodeLogBatch,
   encodeNumber,
@@ -88,23 +87,25 @@ export class Batch {
     this.#hasChanges = true
     // Indexes count from the commit that declares them, for all that it writes.
     for (const { key, indexes } of writes) if (indexes) this.#indexes.declare(key, indexes, position)
-    const tags = new Set<Tag>()
-    for (const write of writes) this.#write(write, position, tags)
-    this.#log.push({ keys: writes.map(({ key }) => key), tags: tags.size === 0 ? NO_TAGS : [...tags] })
+    let tags: Set<Tag> | undefined
+    for (const { key, record } of writes) {
+      const bucket = bucketOfKey(key)
+      if (record) setVersion(record, position)
+      if (this.#indexes.of(bucket).length > 0) {
+        tags ??= new Set()
+        this.#index(bucket, key, record, position, tags)
+      }
+      this.#values.set(key, { version: record ? position : 0, record })
+      this.#buckets.set(bucket, position)
+    }
+    this.#log.push({ keys: writes.map(({ key }) => key), tags: tags ? [...tags] : NO_TAGS })
     return { committed: true, position }
   }
 
-  #write({ key, record }: EncodedWrite, position: Position, tags: Set<Tag>): void {
-    const bucket = bucketOfKey(key)
-    if (record) setVersion(record, position)
-    if (this.#indexes.of(bucket).length > 0) {
-      const id = idOfKey(key)
-      if (id !== undefined) {
-        this.#indexes.write({ bucket, id, before: this.#recordOf(key), after: record }, position, tags)
-      }
-    }
-    this.#values.set(key, { version: record ? position : 0, record })
-    this.#buckets.set(bucket, position)
+  #index(bucket: Key, key: Key, record: ObjectRecord, position: Position, tags: Set<Tag>): void {
+    const id = idOfKey(key)
+    if (id === undefined) return
+    this.#indexes.write({ bucket, id, before: this.#recordOf(key), after: record }, position, tags)
   }
 
   /** A second entry for changes that are in the log already, under a later time. */
