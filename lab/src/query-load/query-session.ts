@@ -12,7 +12,7 @@ import { type ResultChecker, SessionRecord } from './result-checker.js'
 export const STALENESS_MS = 300
 const WITHIN_MS = 100
 const LANES = 3
-const STEPS_PER_TURN = 10
+const STEPS_PER_TURN = 25
 /** Long, so that only what hangs fails, and not what has to wait for a busy processor. */
 const READ_MS_MAX = 60_000
 

@@ -47,7 +47,7 @@ export interface QueryLoadResult {
 
 const WRITERS = 2
 /** Whoever writes waits until so many results were read since the write before: the same load on a slow machine. */
-const READS_PER_WRITE = 150
+const READS_PER_WRITE = 200
 const WRITE_PAUSE_MS = 10
 const PLAIN_READERS = 2
 const PLAIN_PAUSE_MS = 15

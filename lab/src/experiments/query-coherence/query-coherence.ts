@@ -14,7 +14,7 @@ import { formatPercent } from '../../harness/table.js'
 import { type QueryLoadResult, runQueryLoad } from '../../query-load/run-query-load.js'
 
 const FULL = { reads: 1_000_000, readsBetweenFaults: 6_000, topologies: TOPOLOGIES.map(({ name }) => name) }
-const QUICK = { reads: 30_000, readsBetweenFaults: 2_500, topologies: ['Varnish', 'Squid', 'nginx'] }
+const QUICK = { reads: 30_000, readsBetweenFaults: 1_500, topologies: ['Varnish', 'Squid', 'nginx'] }
 /** One longer than a run, so that nothing is fetched anew by itself; and one so short that changes leave the window. */
 const LIFETIME_MS_SHORT = 1_000
 const LIFETIMES_MS = [20_000, LIFETIME_MS_SHORT]
@@ -63,7 +63,7 @@ async function measureAll({ quick, random, progress }: ExperimentContext): Promi
 
 /** Where copies die all the time, little comes from memory, and a read takes several times as long. */
 function weightOf(lifetimeMs: number): number {
-  return lifetimeMs > LIFETIME_MS_SHORT ? 5 : 1
+  return lifetimeMs > LIFETIME_MS_SHORT ? 6 : 1
 }
 
 async function runThrough(
