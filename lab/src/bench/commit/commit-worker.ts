@@ -90,7 +90,6 @@ async function measureRound(
   random: Random,
 ): Promise<number> {
   const chosen = Array.from({ length: settings.commitsPerRound }, () => random.pick(keys))
-  ;(globalThis as { gc?: () => void }).gc?.()
   const start = stopwatch.now()
   await putAll(put, chosen, settings.inFlight, random)
   return (elapsedMs(start, stopwatch.now()) * 1e6) / chosen.length

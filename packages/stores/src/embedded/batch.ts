@@ -7,8 +7,10 @@
  * state cannot change in between, or else the epoch has, and then the transaction does nothing.
  */
 import {
+  type Commit,
   type CommitResult,
   changedLists,
+  indexesIn,
   type Key,
   type Position,
   type ReadVersion,
@@ -18,25 +20,35 @@ import {
 import { bucketOfKey, idOfKey } from '@freshet/protocol'
 import type { Tables } from './engine.js'
 import { IndexChanges, type ObjectRecord, STEP_OBJECTS } from './indexes/index-changes.js'
+import type { RecordArena } from './record-arena.js'
 import {
   type Changed,
   decodeLogBatch,
   decodeNumber,
-  type EncodedCommit,
   encodeHead,
   encodeLogBatch,
   encodeNumber,
+  encodeValue,
   type Head,
-  setVersion,
   versionOf,
 } from './records.js'
 
 /** So many records of the log are deleted in one transaction: commits that wait behind it hardly notice. */
 const TRIM_RECORDS_MAX = 1000
 
+export interface BatchOptions {
+  readonly tables: Tables
+  /** Its records are there until it has been applied, and that is on disk. */
+  readonly arena: RecordArena
+  readonly head: Head
+  readonly nowMs: number
+}
+
 export class Batch {
   readonly #tables: Tables
-  readonly #values = new Map<Key, { readonly version: Version; readonly record: Uint8Array | undefined }>()
+  readonly #arena: RecordArena
+  /** What each key will hold: a record, with its version in it; undefined: nothing. */
+  readonly #values = new Map<Key, ObjectRecord>()
   readonly #buckets = new Map<Key, Position>()
   readonly #indexes: IndexChanges
   /** What each commit changes. */
@@ -49,8 +61,9 @@ export class Batch {
   #hasChanges = false
   #endsRelaxed = false
 
-  constructor(tables: Tables, head: Head, nowMs: number) {
+  constructor({ tables, arena, head, nowMs }: BatchOptions) {
     this.#tables = tables
+    this.#arena = arena
     this.#indexes = new IndexChanges(tables)
     this.#position = head.position
     // The clock of a log entry never goes back, even if the clock that it was started from did.
@@ -77,7 +90,8 @@ export class Batch {
     return this.#hasChanges
   }
 
-  commit({ reads, lists, writes }: EncodedCommit): CommitResult {
+  /** The commit has been checked. */
+  commit({ reads = NONE, lists = NONE, writes }: Commit): CommitResult {
     const conflicts = this.#conflicts(reads)
     const changed = changedLists(lists, this)
     if (changed.length > 0) return { committed: false, conflicts, changedLists: changed }
@@ -86,19 +100,23 @@ export class Batch {
     const position = ++this.#position
     this.#hasChanges = true
     // Indexes count from the commit that declares them, for all that it writes.
-    for (const { key, indexes } of writes) if (indexes) this.#indexes.declare(key, indexes, position)
+    for (const write of writes) {
+      const indexes = indexesIn(write)
+      if (indexes) this.#indexes.declare(write.key, indexes, position)
+    }
     let tags: Set<Tag> | undefined
-    for (const { key, record } of writes) {
+    for (const write of writes) {
+      const { key } = write
       const bucket = bucketOfKey(key)
-      if (record) setVersion(record, position)
+      const record = 'delete' in write ? undefined : encodeValue(position, write, this.#arena.allocate)
       if (this.#indexes.of(bucket).length > 0) {
         tags ??= new Set()
         this.#index(bucket, key, record, position, tags)
       }
-      this.#values.set(key, { version: record ? position : 0, record })
+      this.#values.set(key, record)
       this.#buckets.set(bucket, position)
     }
-    this.#log.push({ keys: writes.map(({ key }) => key), tags: tags ? [...tags] : NO_TAGS })
+    this.#log.push({ keys: writes.map(({ key }) => key), tags: tags ? [...tags] : NONE })
     return { committed: true, position }
   }
 
@@ -155,8 +173,7 @@ export class Batch {
     const exclusiveStart = first.cursor !== undefined
     const found = [...this.#tables.values.getRange({ ...range, exclusiveStart, limit: STEP_OBJECTS })]
     const objects = found.map(({ key, value }): [string, ObjectRecord] => {
-      const written = this.#values.get(key)
-      return [key.slice(folder.length), written ? written.record : value]
+      return [key.slice(folder.length), this.#values.has(key) ? this.#values.get(key) : value]
     })
     const cursor = found.length < STEP_OBJECTS ? undefined : objects.at(-1)![0]
     this.#hasChanges = true
@@ -173,7 +190,7 @@ export class Batch {
   /** Only here the engine's tables are written to. */
   apply(epoch: number): void {
     const { values, buckets, log, memory, meta } = this.#tables
-    for (const [key, { record }] of this.#values) record ? values.put(key, record) : values.remove(key)
+    for (const [key, record] of this.#values) record ? values.put(key, record) : values.remove(key)
     for (const [bucket, position] of this.#buckets) buckets.put(bucket, encodeNumber(position))
     if (this.#log.length > 0) log.put(this.#position, encodeLogBatch(this.#timeMs, this.#log))
     this.#indexes.apply(epoch)
@@ -223,19 +240,17 @@ export class Batch {
   }
 
   #versionOf(key: Key): Version {
-    const written = this.#values.get(key)
-    if (written) return written.version
-    const record = this.#tables.values.getBinaryFast(key)
+    const isWritten = this.#values.has(key)
+    const record = isWritten ? this.#values.get(key) : this.#tables.values.getBinaryFast(key)
     return record ? versionOf(record) : 0
   }
 
   /** As the commits before in this batch leave it. Good until the engine's next read. */
   #recordOf(key: Key): ObjectRecord {
-    const written = this.#values.get(key)
-    if (written) return written.record
+    if (this.#values.has(key)) return this.#values.get(key)
     const { values } = this.#tables
     return values.getBinaryFast(key)?.subarray(0, values.lastSize)
   }
 }
 
-const NO_TAGS: readonly Tag[] = []
+const NONE: readonly never[] = []

@@ -5,9 +5,8 @@
  *
  *     cluster.setupPrimary({ serialization: 'advanced' })
  */
-import type { CommitResult, Position } from '@freshet/core/store'
+import type { Commit, CommitResult, Position } from '@freshet/core/store'
 import { FreshetError, type FreshetErrorCode } from '@freshet/protocol'
-import type { EncodedCommit } from './records.js'
 import type { ClockBase } from './store-clock.js'
 
 export interface Channel<In, Out> {
@@ -25,9 +24,8 @@ export type ToWriter =
   | { readonly kind: 'detach' }
 
 export type Question =
-  | { readonly commit: EncodedCommit }
-  | { readonly trim: Position }
-  | { readonly remember: string; readonly value: Uint8Array }
+  /** Checked already. */
+  { readonly commit: Commit } | { readonly trim: Position } | { readonly remember: string; readonly value: Uint8Array }
 
 export type FromWriter =
   | Attached

@@ -29,7 +29,7 @@ import { CommitListeners } from './commit-listeners.js'
 import { type Engine, openEngine } from './engine.js'
 import { storeClosed } from './engine-errors.js'
 import { Reads } from './reads.js'
-import { encodeCommit } from './records.js'
+import { checkStorable } from './records.js'
 import { StoreClock } from './store-clock.js'
 import { checkFormat, openingFailed } from './store-folder.js'
 import { WriterLine } from './writer-line.js'
@@ -125,7 +125,8 @@ class EmbeddedReader implements Store {
   async commit(commit: Commit): Promise<CommitResult> {
     this.#checkOpen()
     checkCommit(commit)
-    return (await this.#line.ask({ commit: encodeCommit(commit) }))!
+    checkStorable(commit)
+    return (await this.#line.ask({ commit }))!
   }
 
   position(): MaybePromise<Position> {

@@ -19,6 +19,7 @@ import {
   checkCommit,
   checkPosition,
   type IndexState,
+  indexesIn,
   type Key,
   type LogEntry,
   type MaybePromise,
@@ -33,8 +34,10 @@ import {
   type Store,
   type StoredValue,
   type StoreSupports,
+  type Write,
 } from '@freshet/core/store'
 import { CommitGate } from '../leasing/commit-gate.js'
+import type { Batch } from './batch.js'
 import { CommitListeners } from './commit-listeners.js'
 import { checkDataFile } from './data-file.js'
 import { DurableMark } from './durable-mark.js'
@@ -44,15 +47,7 @@ import { GroupCommit, TASKS_PER_BATCH_MAX } from './group-commit.js'
 import { IndexBuilder } from './indexes/index-builder.js'
 import { bootId } from './processes.js'
 import { Reads } from './reads.js'
-import {
-  decodeHead,
-  type EncodedCommit,
-  encodeCommit,
-  encodeHead,
-  encodeNumber,
-  FORMAT_VERSION_FIRST,
-  type Head,
-} from './records.js'
+import { checkStorable, decodeHead, encodeHead, encodeNumber, FORMAT_VERSION_FIRST, type Head } from './records.js'
 import { monotonicMs, StoreClock } from './store-clock.js'
 import { checkFormat, flushFolder, openingFailed, prepareFolder } from './store-folder.js'
 import { takeWriterLock, type WriterLock } from './writer-lock.js'
@@ -224,20 +219,19 @@ export class EmbeddedStore implements Store {
     // Not an async function: each costs a turn of promises, and this is the path that all commits take.
     try {
       checkCommit(commit)
-      return this.commitEncoded(encodeCommit(commit))
+      checkStorable(commit)
+      return this.commitChecked(commit)
     } catch (error) {
       return Promise.reject(error)
     }
   }
 
-  /** A commit that was checked and encoded elsewhere. Throws if the store is closed. */
-  commitEncoded(commit: EncodedCommit): Promise<CommitResult> {
-    this.#checkOpen()
-    const committing = this.#gate.pass(commit, () => {
-      this.#checkOpen()
-      return this.#groupCommit.submit(batch => batch.commit(commit))
-    })
-    if (commit.writes.some(({ indexes }) => indexes !== undefined)) {
+  /** A commit that was checked elsewhere. Throws if the store is closed. */
+  commitChecked(commit: Commit): Promise<CommitResult> {
+    const committing = this.#gate.isOpenTo(commit)
+      ? this.#submit(commit)
+      : this.#gate.pass(commit, () => this.#submit(commit))
+    if (commit.writes.some(declaresIndexes)) {
       // Who commits hears of a failure; here is nothing to build then.
       committing.then(
         () => this.#builder.wake(),
@@ -312,6 +306,11 @@ export class EmbeddedStore implements Store {
     return this.#closing ? 0 : this.#engine.readerCheck()
   }
 
+  #submit(commit: Commit): Promise<CommitResult> {
+    this.#checkOpen()
+    return this.#groupCommit.submit(planCommit, commit)
+  }
+
   async #trimStepByStep(upTo: Position): Promise<void> {
     while (!(await this.#groupCommit.submit(batch => batch.trim(upTo))));
   }
@@ -370,6 +369,14 @@ export class EmbeddedStore implements Store {
   #checkOpen(): void {
     if (this.#closing) throw storeClosed(this.path)
   }
+}
+
+function declaresIndexes(write: Write): boolean {
+  return indexesIn(write) !== undefined
+}
+
+function planCommit(batch: Batch, commit: Commit): CommitResult {
+  return batch.commit(commit)
 }
 
 export interface EmbeddedStoreObserver {

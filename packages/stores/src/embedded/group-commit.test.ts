@@ -1,10 +1,11 @@
 /** What becomes of commits when the engine fails: tried again, refused, or the end, and nothing by halves. */
 import { tmpdir } from 'node:os'
+import type { Commit } from '@freshet/core/store'
 import { expect, test } from 'vitest'
 import { DurableMark } from './durable-mark.js'
 import { GroupCommit } from './group-commit.js'
 import { encodeIndexes } from './indexes/index-records.js'
-import { decodeLogBatch, encodeCommit, encodeHead, versionOf } from './records.js'
+import { decodeLogBatch, encodeHead, versionOf } from './records.js'
 import { createFakeEngine, type FakeEngine } from './under-test/fake-engine.js'
 
 const MDB_BAD_TXN = -30782
@@ -142,8 +143,8 @@ test('what could not be logged again goes along with what is written next', asyn
 
 test('conflicts alone write nothing', async () => {
   const { engine, group } = setUp()
-  const encoded = encodeCommit({ reads: [{ key: 'a/b/c', version: 5 }], writes: [{ key: 'a/b/c', delete: true }] })
-  const result = await group.submit(batch => batch.commit(encoded))
+  const commit: Commit = { reads: [{ key: 'a/b/c', version: 5 }], writes: [{ key: 'a/b/c', delete: true }] }
+  const result = await group.submit(batch => batch.commit(commit))
   expect(result).toEqual({ committed: false, conflicts: [{ key: 'a/b/c', version: 0 }] })
   expect(engine.transactions).toBe(0)
 })
@@ -165,8 +166,8 @@ function setUp() {
     onFailed: error => failures.push(error),
   })
   const commit = (id: string) => {
-    const encoded = encodeCommit({ writes: [{ key: `a/b/${id}`, contentType: 'x/y', body: Buffer.from(id) }] })
-    return group.submit(batch => batch.commit(encoded))
+    const writes = [{ key: `a/b/${id}`, contentType: 'x/y', body: Buffer.from(id) }]
+    return group.submit(batch => batch.commit({ writes }))
   }
   const entries = () => [...engine.log.getRange({ start: 0 })].flatMap(({ key, value }) => decodeLogBatch(key, value))
   return { engine, mark, durable, failures, group, commit, clock, entries }

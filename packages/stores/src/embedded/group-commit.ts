@@ -19,6 +19,7 @@ import { Batch } from './batch.js'
 import type { DurableMark } from './durable-mark.js'
 import type { Engine } from './engine.js'
 import { isFull, reasonOf, storeDamaged, storeFull } from './engine-errors.js'
+import { RecordArena } from './record-arena.js'
 import { type Changed, decodeHead, type Head } from './records.js'
 
 export const TASKS_PER_BATCH_MAX = 4096
@@ -39,7 +40,8 @@ export interface GroupCommitOptions {
 }
 
 interface Task<Result = unknown> {
-  readonly plan: (batch: Batch) => Result
+  readonly plan: (batch: Batch, argument: unknown) => Result
+  readonly argument: unknown
   readonly resolve: (result: Result) => void
   readonly reject: (error: unknown) => void
   result: Result | undefined
@@ -47,6 +49,7 @@ interface Task<Result = unknown> {
 
 export class GroupCommit {
   readonly #options: GroupCommitOptions
+  readonly #arena = new RecordArena()
   #waiting: Task[] = []
   #running: Promise<void> | undefined
   #failure: { readonly error: unknown } | undefined
@@ -62,10 +65,13 @@ export class GroupCommit {
   }
 
   /** Adds to the next batch. Resolves, with what `plan` said, when the batch is durable. */
-  submit<Result>(plan: (batch: Batch) => Result): Promise<Result> {
+  submit<Result>(plan: (batch: Batch) => Result): Promise<Result>
+  /** The same plan for many: what differs is handed to it. */
+  submit<Result, Argument>(plan: (batch: Batch, argument: Argument) => Result, argument: Argument): Promise<Result>
+  submit<Result>(plan: (batch: Batch, argument: unknown) => Result, argument?: unknown): Promise<Result> {
     if (this.#failure) return Promise.reject(this.#failure.error)
     return new Promise<Result>((resolve, reject) => {
-      const task: Task<Result> = { plan, resolve, reject, result: undefined }
+      const task: Task<Result> = { plan, argument, resolve, reject, result: undefined }
       this.#waiting.push(task as Task)
       this.#running ??= this.#run()
     })
@@ -109,9 +115,10 @@ export class GroupCommit {
     let thrown: unknown
     try {
       engine.refresh()
-      const batch = new Batch(engine, this.#head(), nowMs())
+      this.#arena.clear()
+      const batch = new Batch({ tables: engine, arena: this.#arena, head: this.#head(), nowMs: nowMs() })
       if (this.#late) batch.logAgain(this.#late)
-      for (const task of tasks) task.result = task.plan(batch)
+      for (const task of tasks) task.result = task.plan(batch, task.argument)
       const isOurs =
         !batch.hasChanges ||
         (await engine.write(epoch, () => {

@@ -4,7 +4,7 @@ import { Batch } from './batch.js'
 import { DurableMark } from './durable-mark.js'
 import { type Engine, openEngine } from './engine.js'
 import { Reads } from './reads.js'
-import { encodeCommit } from './records.js'
+import { RecordArena } from './record-arena.js'
 import { type TemporaryFolder, temporaryFolder } from './under-test/temporary-folder.js'
 
 let folder: TemporaryFolder
@@ -22,8 +22,8 @@ beforeEach(async () => {
     [put('a/b/changed'), deletion, put('c/d/new')],
   ]) {
     await engine.transaction(() => {
-      const batch = new Batch(engine, head, 0)
-      batch.commit(encodeCommit({ writes }))
+      const batch = new Batch({ tables: engine, arena: new RecordArena(), head, nowMs: 0 })
+      batch.commit({ writes })
       batch.apply(1)
       head = { ...head, position: batch.position }
     })

@@ -2,13 +2,13 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { positionKeys, textKeys } from './key-encodings.js'
 import {
+  checkStorable,
   decodeHead,
   decodeLogBatch,
   decodeValue,
-  encodeCommit,
   encodeHead,
   encodeLogBatch,
-  setVersion,
+  encodeValue,
   versionOf,
 } from './records.js'
 
@@ -19,11 +19,9 @@ const key = fc
   .filter(text => !/[\u0000-\u0002]/.test(text))
 
 test('the bytes on disk are those of format 1, and of format 2 where there are tags', () => {
-  const json = record('application/json', '{}')
-  setVersion(json, 0x0102030405)
+  const json = record(0x0102030405, 'application/json', '{}')
   expect(json.toString('hex')).toBe('0105040302010000' + '7b7d')
-  const other = record('x/y', 'é')
-  setVersion(other, 1)
+  const other = record(1, 'x/y', 'é')
   expect(other.toString('hex')).toBe('0001000000000000' + '03782f79' + 'c3a9')
   expect(Buffer.from(encodeLogBatch(1.5, [changed('a/b/c', 'ä'), changed('d')])).toString('hex')).toBe(
     '000000000000f83f' + '612f622f6300c3a40164',
@@ -46,8 +44,7 @@ test('a value is decoded as it was encoded, from a buffer that holds more', () =
   const contentType = fc.oneof(fc.constantFrom('application/json', 'text/plain'), fc.string({ maxLength: 60 }))
   fc.assert(
     fc.property(contentType, body, version, (type, bytes, number) => {
-      const encoded = encodeCommit({ writes: [{ key: 'k', contentType: type, body: bytes }] }).writes[0]!.record!
-      setVersion(encoded, number)
+      const encoded = encodeValue(number, { contentType: type, body: bytes })
       expect(versionOf(encoded)).toBe(number)
       const buffer = Buffer.concat([encoded, Buffer.alloc(100, 0xee)])
       const value = decodeValue(buffer, encoded.length)!
@@ -108,15 +105,15 @@ test('a key that does not fit says so, in the way that the engine expects', () =
 
 test('keys and content types that cannot be stored are refused', () => {
   for (const bad of ['', 'a\0b', 'a\u0001b', 'x'.repeat(1025)]) {
-    expect(() => encodeCommit({ writes: [{ key: bad, delete: true }] })).toThrow(TypeError)
-    expect(() => encodeCommit({ reads: [{ key: bad, version: 0 }], writes: [] })).toThrow(TypeError)
+    expect(() => checkStorable({ writes: [{ key: bad, delete: true }] })).toThrow(TypeError)
+    expect(() => checkStorable({ reads: [{ key: bad, version: 0 }], writes: [] })).toThrow(TypeError)
   }
-  expect(() => record('x'.repeat(256), '')).toThrow(TypeError)
+  const write = { key: 'k', contentType: 'x'.repeat(256), body: Buffer.from('') }
+  expect(() => checkStorable({ writes: [write] })).toThrow(TypeError)
 })
 
-function record(contentType: string, body: string): Buffer {
-  const commit = encodeCommit({ writes: [{ key: 'k', contentType, body: Buffer.from(body) }] })
-  return Buffer.from(commit.writes[0]!.record!)
+function record(version: number, contentType: string, body: string): Buffer {
+  return Buffer.from(encodeValue(version, { contentType, body: Buffer.from(body) }))
 }
 
 function keyBytes<K>(writeKey: (key: K, target: Buffer, start: number) => number, key: K): string {

@@ -34,20 +34,7 @@
  * The head goes with every write transaction: the epoch names the process that may write, the position is that of the
  * last commit, and the time is the store's clock when it was written.
  */
-import {
-  type Commit,
-  type IndexDeclaration,
-  indexesIn,
-  type Key,
-  type LeaseAsk,
-  type LogEntry,
-  type Position,
-  type ReadList,
-  type ReadVersion,
-  type StoredValue,
-  type Tag,
-  type Version,
-} from '@freshet/core/store'
+import type { Commit, Key, LogEntry, Position, StoredValue, Tag, Version } from '@freshet/core/store'
 
 export const FORMAT_VERSION = 2
 /** That of a store without indexes. */
@@ -77,35 +64,13 @@ const HEADER_BYTES = 8
 const CONTENT_TYPE_BYTES_MAX = 255
 const TWO_TO_32 = 2 ** 32
 
-/** A commit whose bytes are ready: what remains to be done in the transaction cannot fail half way. */
-export interface EncodedCommit {
-  readonly reads: readonly ReadVersion[]
-  readonly lists: readonly ReadList[]
-  /** Without a record it deletes. The version in the record is yet to be set. */
-  readonly writes: readonly EncodedWrite[]
-  readonly lease?: LeaseAsk
-}
-
-export interface EncodedWrite {
-  readonly key: Key
-  readonly record: Uint8Array | undefined
-  /** The indexes that the bucket has from this commit on; undefined: as they were. */
-  readonly indexes: readonly IndexDeclaration[] | undefined
-}
-
-/** Throws TypeError for what cannot be stored. */
-export function encodeCommit({ reads = [], lists = [], writes, lease }: Commit): EncodedCommit {
-  for (const { key } of reads) checkKey(key)
-  for (const { bucket } of lists) checkKey(bucket)
-  return {
-    reads,
-    lists,
-    writes: writes.map(write => {
-      checkKey(write.key)
-      const record = 'delete' in write ? undefined : encodeValue(write.contentType, write.body)
-      return { key: write.key, record, indexes: indexesIn(write) }
-    }),
-    ...(lease === undefined ? {} : { lease }),
+/** Throws TypeError for what cannot be stored, so that nothing is left that could fail half way. */
+export function checkStorable({ reads, lists, writes }: Commit): void {
+  if (reads) for (const { key } of reads) checkKey(key)
+  if (lists) for (const { bucket } of lists) checkKey(bucket)
+  for (const write of writes) {
+    checkKey(write.key)
+    if (!('delete' in write)) checkContentType(write.contentType)
   }
 }
 
@@ -125,15 +90,25 @@ export function isTooLong(key: Key): boolean {
   return key.length * 3 > KEY_BYTES_MAX && Buffer.byteLength(key) > KEY_BYTES_MAX
 }
 
-function encodeValue(contentType: string, body: Uint8Array): Uint8Array {
+function checkContentType(contentType: string): void {
+  if (NUMBER_OF_CONTENT_TYPE.has(contentType)) return
+  const bytes = Buffer.byteLength(contentType)
+  if (bytes > CONTENT_TYPE_BYTES_MAX) {
+    throw new TypeError(`A content type may have ${CONTENT_TYPE_BYTES_MAX} bytes, not ${bytes}.`)
+  }
+}
+
+export function encodeValue(
+  version: Version,
+  { contentType, body }: Omit<StoredValue, 'version'>,
+  allocate: (bytes: number) => Uint8Array = Buffer.allocUnsafe,
+): Uint8Array {
   const number = NUMBER_OF_CONTENT_TYPE.get(contentType) ?? 0
   const spelled = number === 0 ? Buffer.from(contentType) : undefined
-  if (spelled && spelled.length > CONTENT_TYPE_BYTES_MAX) {
-    throw new TypeError(`A content type may have ${CONTENT_TYPE_BYTES_MAX} bytes, not ${spelled.length}.`)
-  }
   const bodyStart = HEADER_BYTES + (spelled ? 1 + spelled.length : 0)
-  const record = Buffer.allocUnsafe(bodyStart + body.length)
+  const record = allocate(bodyStart + body.length)
   record[0] = number
+  setVersion(record, version)
   if (spelled) {
     record[HEADER_BYTES] = spelled.length
     record.set(spelled, HEADER_BYTES + 1)
@@ -142,7 +117,7 @@ function encodeValue(contentType: string, body: Uint8Array): Uint8Array {
   return record
 }
 
-export function setVersion(record: Uint8Array, version: Version): void {
+function setVersion(record: Uint8Array, version: Version): void {
   const high = Math.floor(version / TWO_TO_32)
   record[1] = version
   record[2] = version >>> 8

@@ -80,7 +80,7 @@ class ReaderSession {
   }
 
   async #do(question: Question): Promise<CommitResult | undefined> {
-    if ('commit' in question) return this.#store.commitEncoded(question.commit)
+    if ('commit' in question) return this.#store.commitChecked(question.commit)
     if ('trim' in question) await this.#store.trim(question.trim)
     else await this.#store.remember(question.remember, question.value)
     return undefined

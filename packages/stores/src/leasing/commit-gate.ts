@@ -2,7 +2,7 @@
  * Where commits wait for leases to end, in the one process that writes a store; workers' commits come through it as well,
  * with what they ask for. What may be leased to whom is decided in `core/transactions`; here are the clock and the timer.
  *
- * While nothing is leased, a commit that asks for no lease passes without a promise more.
+ * While nothing is leased, a commit that asks for no lease need not come here.
  */
 import { randomUUID } from 'node:crypto'
 import type { CommitResult, Key, LeaseAsk } from '@freshet/core/store'
@@ -13,7 +13,7 @@ const LIMITS = { leasesMax: 1000, waitingMax: 1000, waitMsMax: 5_000 }
 
 export interface GatedCommit {
   readonly writes: readonly { readonly key: Key }[]
-  readonly lease?: LeaseAsk
+  readonly lease?: LeaseAsk | undefined
 }
 
 export class CommitGate {
@@ -27,21 +27,13 @@ export class CommitGate {
     this.#nowMs = nowMs
   }
 
+  /** If so, the commit need not pass. */
+  isOpenTo(commit: GatedCommit): boolean {
+    return commit.lease === undefined && this.#queue.isIdle
+  }
+
   /** `attempt` validates and writes; it is called once. */
-  pass(commit: GatedCommit, attempt: () => Promise<CommitResult>): Promise<CommitResult> {
-    if (commit.lease === undefined && this.#queue.isIdle) return attempt()
-    return this.#pass(commit, attempt)
-  }
-
-  /** Nobody waits any longer. */
-  close(): void {
-    this.#isClosed = true
-    clearTimeout(this.#timer)
-    for (const resolve of this.#waiting.values()) resolve('late')
-    this.#waiting.clear()
-  }
-
-  async #pass({ writes, lease }: GatedCommit, attempt: () => Promise<CommitResult>): Promise<CommitResult> {
+  async pass({ writes, lease }: GatedCommit, attempt: () => Promise<CommitResult>): Promise<CommitResult> {
     const beganMs = this.#nowMs()
     const held = lease?.id === undefined ? undefined : this.#queue.use(lease.id, beganMs)
     const order = held?.order ?? this.#queue.nextOrder()
@@ -61,6 +53,14 @@ export class CommitGate {
     } finally {
       this.#end(held)
     }
+  }
+
+  /** Nobody waits any longer. */
+  close(): void {
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+    for (const resolve of this.#waiting.values()) resolve('late')
+    this.#waiting.clear()
   }
 
   async #wait(ticket: Ticket): Promise<Outcome> {

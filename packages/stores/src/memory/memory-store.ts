@@ -142,6 +142,7 @@ class MemoryStore implements Store {
   async commit(commit: Commit): Promise<CommitResult> {
     this.#checkOpen()
     checkCommit(commit)
+    if (this.#gate.isOpenTo(commit)) return this.#commit(commit)
     return this.#gate.pass(commit, async () => this.#commit(commit))
   }
 
