@@ -56,6 +56,14 @@ export {
 } from './names.js'
 export { createIdMaker, type IdSources } from './new-id.js'
 export {
+  type ForeignOperationId,
+  formatOperationId,
+  OPERATION_ID_BYTES_MAX,
+  type OperationId,
+  type OwnOperationId,
+  parseOperationId,
+} from './operations/operation-id.js'
+export {
   type Coding,
   formatEtag,
   POSITION_HEADER,

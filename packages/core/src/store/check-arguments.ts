@@ -1,22 +1,34 @@
 /** What every store refuses before it begins: the caller's mistakes, thrown as TypeError. */
 import { idOfKey, objectionToIndexes } from '@freshet/protocol'
+import type { Addition } from '../counters/counter.js'
+import { DECIMALS_MAX } from '../counters/decimal.js'
 import type { Commit, ScanRange, Write } from './store.js'
 
 export const SCAN_LIMIT_DEFAULT = 100
 export const CHANGES_LIMIT_DEFAULT = 1000
 
 /** Throws unless there is something in the commit, be it a lease that is given back, and nothing is written twice. */
-export function checkCommit({ reads = [], lists = [], writes, lease }: Commit): void {
+export function checkCommit({ reads = [], lists = [], writes, adds = [], operation, lease }: Commit): void {
   for (const write of writes) if ('indexes' in write) checkIndexes(write)
-  if (writes.length === 1) return
-  const isEmpty = writes.length + reads.length + lists.length === 0
+  for (const add of adds) checkAdd(add)
+  const changes = writes.length + adds.length
+  if (changes === 1) return
+  const isEmpty = changes + reads.length + lists.length === 0
   if (isEmpty && lease?.id === undefined) throw new TypeError('A commit must read or write something.')
+  if (operation !== undefined && changes === 0) throw new TypeError('An operation must write something.')
   const keys = new Set<string>()
-  for (const { key } of writes) {
+  for (const { key } of [...writes, ...adds]) {
     if (keys.has(key))
       throw new TypeError(`A commit may write a key only once, but writes ${JSON.stringify(key)} twice.`)
     keys.add(key)
   }
+}
+
+function checkAdd({ key, by, decimals }: Addition): void {
+  if (idOfKey(key) === undefined) throw new TypeError(`${JSON.stringify(key)} is a bucket, and no counter.`)
+  if (!Number.isSafeInteger(by)) throw new TypeError(`What is added is a whole number of units, not ${by}.`)
+  if (Number.isInteger(decimals) && decimals >= 0 && decimals <= DECIMALS_MAX) return
+  throw new TypeError(`A counter has 0 to ${DECIMALS_MAX} decimals, not ${decimals}.`)
 }
 
 function checkIndexes(write: Write): void {

@@ -14,6 +14,7 @@ import type { ConformanceOptions } from './conformance/kit.js'
 import { testLifecycle } from './conformance/lifecycle.js'
 import { testLists } from './conformance/lists.js'
 import { testLog } from './conformance/log.js'
+import { testCounters, testOperations } from './conformance/operations.js'
 import { testQueries } from './conformance/queries.js'
 import { testRandomWalk } from './conformance/random-walk.js'
 import { testScans } from './conformance/scans.js'
@@ -25,6 +26,8 @@ export function testStore(options: ConformanceOptions): void {
   describe('commits', () => testCommits(options))
   describe('commits at the same time', () => testConcurrency(options))
   describe('commits that rely on lists', () => testLists(options))
+  describe('counters', () => testCounters(options))
+  describe('operations', () => testOperations(options))
   describe('scans', () => testScans(options))
   describe('queries', () => testQueries(options))
   describe('the log', () => testLog(options))

@@ -15,6 +15,7 @@ export type {
   LeaseAsk,
   LogEntry,
   MaybePromise,
+  OperationCounts,
   Position,
   PutWrite,
   Query,

@@ -18,7 +18,10 @@
  * the disk is; STORE_DAMAGED when what is read cannot be right; STORE_TAKEN_OVER when another process has become the
  * writer. A commit that fails leaves no trace.
  */
-import type { IdRange, IndexDeclaration, Key, Position, Query, Tag, Version } from '@freshet/protocol'
+import type { IdRange, IndexDeclaration, Key, OperationId, Position, Query, Tag, Version } from '@freshet/protocol'
+import type { DoneOperation, OperationRefusal } from '../counters/client-window.js'
+import type { Addition, CounterRefusal } from '../counters/counter.js'
+import type { Operation } from '../counters/operation-memory.js'
 
 export type { IndexDeclaration, Key, Position, Query, Tag, Version } from '@freshet/protocol'
 
@@ -73,6 +76,14 @@ export interface Store {
   /** Validates, applies and appends in one durable step; a conflict is an answer, not an error, and changes nothing. */
   commit(commit: Commit): Promise<CommitResult>
 
+  /** What came of an operation, if it is remembered: for who would refuse it before trying. */
+  recallOperation(id: OperationId): MaybePromise<DoneOperation | undefined>
+
+  /** Forgets operations that are too old to be taken. Resolves when done. */
+  forgetOperations(): Promise<void>
+
+  operationCounts(): MaybePromise<OperationCounts>
+
   /** The position that a read would see now. */
   position(): MaybePromise<Position>
 
@@ -122,6 +133,20 @@ export interface StoreSupports {
   readonly multiKeyCommits: boolean
   /** Where false, `query`, `queryVersion` and commits with `indexes` or tags are refused with LIMIT_EXCEEDED. */
   readonly queries: boolean
+  /** For so long an operation is remembered, and one of our clients' is taken after it was made. */
+  readonly retentionMs: number
+}
+
+/** What is remembered of operations. */
+export interface OperationCounts {
+  /** Clients of ours, of each of which a window is remembered. */
+  readonly clients: number
+  readonly foreign: number
+  /** How much of that is in memory, and on disk. */
+  readonly memoryBytes: number
+  readonly diskBytes: number
+  /** How often an id that is new is looked up for nothing. */
+  readonly falsePositiveRate: number
 }
 
 export interface Snapshot<Value> {
@@ -199,6 +224,10 @@ export interface Commit {
   readonly lists?: readonly ReadList[]
   /** No key twice. None: no position is taken; the answer is one at which all reads and lists hold, or what does not. */
   readonly writes: readonly Write[]
+  /** What is to be added to counters: no key twice, nor one that is written. Changes like any other. */
+  readonly adds?: readonly Addition[]
+  /** With it, the commit takes effect once, however often it is asked for. It must write or add something. */
+  readonly operation?: Operation
   /** A hint, which a store may ignore: it changes when a commit is validated, and never what comes of that. */
   readonly lease?: LeaseAsk
 }
@@ -261,7 +290,14 @@ export interface DeleteWrite {
 }
 
 export type CommitResult =
-  | { readonly committed: true; readonly position: Position }
+  | {
+      readonly committed: true
+      readonly position: Position
+      /** What the counters have reached, in the order of `adds`; absent if there were none. */
+      readonly units?: readonly number[]
+      /** It was done before: all of this is of then, and `note` was given with it. */
+      readonly replayed?: { readonly note: string }
+    }
   /** The reads that no longer hold, with the versions that do. */
   | {
       readonly committed: false
@@ -270,6 +306,10 @@ export type CommitResult =
       readonly changedLists?: readonly ReadVersion[]
       /** If one was asked for, and granted; the conflicts may be from before it was. */
       readonly lease?: GrantedLease
+      /** The counters that could not be added to. */
+      readonly refusedAdds?: readonly CounterRefusal[]
+      /** Why the operation was not even tried. */
+      readonly refusedOperation?: OperationRefusal
     }
 
 export interface LogEntry {
@@ -279,7 +319,7 @@ export interface LogEntry {
    * until the commit was visible, the same keys are in a second entry, soon after, with a time at which it was.
    */
   readonly timeMs: number
-  /** The keys that were written or deleted. */
+  /** The keys that were written, added to or deleted. */
   readonly keys: readonly Key[]
   /** What they carry: for each index, and each prefix of its fields, their values before and after. Each once. */
   readonly tags: readonly Tag[]

@@ -6,6 +6,7 @@
  * It is decided outside of the transaction. That is sound because there is one writer with one transaction at a time: the
  * state cannot change in between, or else the epoch has, and then the transaction does nothing.
  */
+import { type Addition, addTo, COUNTER_TYPE, judgeOperation, rememberOperation, replayOf } from '@freshet/core/counters'
 import {
   type Commit,
   type CommitResult,
@@ -13,15 +14,18 @@ import {
   indexesIn,
   type Key,
   type Position,
+  type PutWrite,
   type ReadVersion,
   type Tag,
   type Version,
 } from '@freshet/core/store'
 import { bucketOfKey, idOfKey } from '@freshet/protocol'
+import { DoneOperations, type OperationSettings } from './done-operations.js'
 import type { Tables } from './engine.js'
 import { IndexChanges, type ObjectRecord, STEP_OBJECTS } from './indexes/index-changes.js'
 import type { RecordArena } from './record-arena.js'
 import {
+  bodyOf,
   type Changed,
   decodeLogBatch,
   decodeNumber,
@@ -42,6 +46,7 @@ export interface BatchOptions {
   readonly arena: RecordArena
   readonly head: Head
   readonly nowMs: number
+  readonly operations: OperationSettings
 }
 
 export class Batch {
@@ -51,6 +56,7 @@ export class Batch {
   readonly #values = new Map<Key, ObjectRecord>()
   readonly #buckets = new Map<Key, Position>()
   readonly #indexes: IndexChanges
+  readonly #operations: DoneOperations
   /** What each commit changes. */
   readonly #log: Changed[] = []
   readonly #memory = new Map<string, Uint8Array>()
@@ -61,13 +67,14 @@ export class Batch {
   #hasChanges = false
   #endsRelaxed = false
 
-  constructor({ tables, arena, head, nowMs }: BatchOptions) {
+  constructor({ tables, arena, head, nowMs, operations }: BatchOptions) {
     this.#tables = tables
     this.#arena = arena
     this.#indexes = new IndexChanges(tables)
     this.#position = head.position
     // The clock of a log entry never goes back, even if the clock that it was started from did.
     this.#timeMs = Math.max(head.timeMs, nowMs)
+    this.#operations = new DoneOperations(tables, operations, this.#timeMs)
   }
 
   /** The position after this batch. */
@@ -91,11 +98,23 @@ export class Batch {
   }
 
   /** The commit has been checked. */
-  commit({ reads = NONE, lists = NONE, writes }: Commit): CommitResult {
+  commit(commit: Commit): CommitResult {
+    const { reads = NONE, lists = NONE, adds = NONE, operation } = commit
+    if (operation !== undefined) {
+      const judged = judgeOperation(operation, this.#operations, this.#timeMs, this.#operations)
+      if (judged.kind === 'replay') return replayOf(judged.done)
+      if (judged.kind === 'refused') return { committed: false, conflicts: [], refusedOperation: judged.reason }
+    }
     const conflicts = this.#conflicts(reads)
     const changed = changedLists(lists, this)
     if (changed.length > 0) return { committed: false, conflicts, changedLists: changed }
     if (conflicts.length > 0) return { committed: false, conflicts }
+    const sums = adds.map(add => addTo(add, this.#bodyOf(add.key)))
+    const refusedAdds = sums.filter(sum => 'reason' in sum)
+    if (refusedAdds.length > 0) return { committed: false, conflicts, refusedAdds }
+    const added = sums.filter(sum => 'body' in sum)
+    const writes =
+      added.length === 0 ? commit.writes : [...commit.writes, ...added.map(({ body }, i) => putOf(adds[i]!, body))]
     if (writes.length === 0) return { committed: true, position: this.#position }
     const position = ++this.#position
     this.#hasChanges = true
@@ -117,7 +136,9 @@ export class Batch {
       this.#buckets.set(bucket, position)
     }
     this.#log.push({ keys: writes.map(({ key }) => key), tags: tags ? [...tags] : NONE })
-    return { committed: true, position }
+    const units = added.map(sum => sum.units)
+    if (operation !== undefined) rememberOperation(operation, { position, units }, this.#operations, this.#timeMs)
+    return adds.length === 0 ? { committed: true, position } : { committed: true, position, units }
   }
 
   #index(bucket: Key, key: Key, record: ObjectRecord, position: Position, tags: Set<Tag>): void {
@@ -181,6 +202,13 @@ export class Batch {
     return true
   }
 
+  /** One step of forgetting operations. Where to go on after it; undefined if nothing is left to forget. */
+  forgetOperations(after: string | undefined): string | undefined {
+    const last = this.#operations.forget(after)
+    this.#hasChanges ||= this.#operations.hasChanges
+    return last
+  }
+
   /** One step of removing what is left of indexes that were dropped. */
   sweepIndexes(): void {
     this.#hasChanges = true
@@ -194,6 +222,7 @@ export class Batch {
     for (const [bucket, position] of this.#buckets) buckets.put(bucket, encodeNumber(position))
     if (this.#log.length > 0) log.put(this.#position, encodeLogBatch(this.#timeMs, this.#log))
     this.#indexes.apply(epoch)
+    this.#operations.apply(epoch)
     for (const [name, value] of this.#memory) memory.put(name, value)
     if (this.#trimmedTo !== undefined) meta.put('trimmed', encodeNumber(this.#trimmedTo), epoch)
     for (const position of this.#trimmed) log.remove(position)
@@ -245,6 +274,11 @@ export class Batch {
     return record ? versionOf(record) : 0
   }
 
+  #bodyOf(key: Key): Uint8Array | undefined {
+    const record = this.#recordOf(key)
+    return record && bodyOf(record)?.body
+  }
+
   /** As the commits before in this batch leave it. Good until the engine's next read. */
   #recordOf(key: Key): ObjectRecord {
     if (this.#values.has(key)) return this.#values.get(key)
@@ -254,3 +288,7 @@ export class Batch {
 }
 
 const NONE: readonly never[] = []
+
+function putOf({ key }: Addition, body: Uint8Array): PutWrite {
+  return { key, contentType: COUNTER_TYPE, body }
+}

@@ -25,7 +25,10 @@ export type ToWriter =
 
 export type Question =
   /** Checked already. */
-  { readonly commit: Commit } | { readonly trim: Position } | { readonly remember: string; readonly value: Uint8Array }
+  | { readonly commit: Commit }
+  | { readonly trim: Position }
+  | { readonly forgetOperations: true }
+  | { readonly remember: string; readonly value: Uint8Array }
 
 export type FromWriter =
   | Attached
@@ -38,6 +41,7 @@ export interface Attached {
   readonly position: Position
   readonly clock: ClockBase
   readonly durability: 'disk' | 'relaxed'
+  readonly retentionMs: number
 }
 
 export type Answer = { readonly result: CommitResult | undefined } | { readonly error: ErrorMessage }

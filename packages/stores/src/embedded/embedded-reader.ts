@@ -2,6 +2,7 @@
  * A store in a process beside the one that writes, such as a worker of a cluster. It reads the same files by itself, on
  * its own core; what it writes goes over the channel to the writer.
  */
+import type { DoneOperation } from '@freshet/core/counters'
 import { SCAN_MAX_DEFAULT } from '@freshet/core/queries'
 import {
   type BucketChange,
@@ -13,6 +14,7 @@ import {
   type Key,
   type LogEntry,
   type MaybePromise,
+  type OperationCounts,
   type Position,
   type Query,
   type QueryPage,
@@ -24,6 +26,7 @@ import {
   type StoredValue,
   type StoreSupports,
 } from '@freshet/core/store'
+import type { OperationId } from '@freshet/protocol'
 import type { Attached, ReaderChannel } from './channel.js'
 import { CommitListeners } from './commit-listeners.js'
 import { type Engine, openEngine } from './engine.js'
@@ -76,8 +79,8 @@ class EmbeddedReader implements Store {
   readonly #listeners = new CommitListeners()
   #closing: Promise<void> | undefined
 
-  constructor({ path, line, engine, attached: { clock, durability }, scanMax }: EmbeddedReaderParts) {
-    this.supports = { durability, multiKeyCommits: true, queries: true }
+  constructor({ path, line, engine, attached: { clock, durability, retentionMs }, scanMax }: EmbeddedReaderParts) {
+    this.supports = { durability, multiKeyCommits: true, queries: true, retentionMs }
     this.log = engine.meta.get('log')!.toString()
     this.#path = path
     this.#line = line
@@ -127,6 +130,22 @@ class EmbeddedReader implements Store {
     checkCommit(commit)
     checkStorable(commit)
     return (await this.#line.ask({ commit }))!
+  }
+
+  recallOperation(id: OperationId): MaybePromise<DoneOperation | undefined> {
+    this.#checkOpen()
+    return this.#reads.recallOperation(id)
+  }
+
+  async forgetOperations(): Promise<void> {
+    this.#checkOpen()
+    await this.#line.ask({ forgetOperations: true })
+  }
+
+  /** Of what only the writer has in memory, nothing is known here. */
+  operationCounts(): OperationCounts {
+    this.#checkOpen()
+    return { ...this.#reads.countOperations(), memoryBytes: 0, falsePositiveRate: 0 }
   }
 
   position(): MaybePromise<Position> {

@@ -10,7 +10,8 @@
  * - A clock that does not go back. Each batch stores it, and an idle store every ten seconds; opening goes on from there.
  *   After a crash it may so repeat up to ten seconds that are in no log entry.
  */
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
+import { type DoneOperation, RETENTION_MS_DEFAULT, SeenIds } from '@freshet/core/counters'
 import { SCAN_MAX_DEFAULT } from '@freshet/core/queries'
 import {
   type BucketChange,
@@ -23,6 +24,7 @@ import {
   type Key,
   type LogEntry,
   type MaybePromise,
+  type OperationCounts,
   type Position,
   positionAtTime,
   type Query,
@@ -36,10 +38,12 @@ import {
   type StoreSupports,
   type Write,
 } from '@freshet/core/store'
+import type { OperationId } from '@freshet/protocol'
 import { CommitGate } from '../leasing/commit-gate.js'
 import type { Batch } from './batch.js'
 import { CommitListeners } from './commit-listeners.js'
 import { checkDataFile } from './data-file.js'
+import { fillSeenIds } from './done-operations.js'
 import { DurableMark } from './durable-mark.js'
 import { type Engine, openEngine } from './engine.js'
 import { storeClosed, storeDamaged } from './engine-errors.js'
@@ -69,6 +73,8 @@ export interface EmbeddedStoreOptions {
   readonly positionsAfter?: Position
   /** So many entries a query may look at for one page; 10,000 unless given. */
   readonly scanMax?: number
+  /** So long operations are remembered, and taken after they were made; a day unless given. */
+  readonly retentionMs?: number
 }
 
 /**
@@ -77,7 +83,7 @@ export interface EmbeddedStoreOptions {
  */
 export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<EmbeddedStore> {
   const { path, durability = 'disk', positionsAfter = positionAtTime(Date.now()) } = options
-  const { scanMax = SCAN_MAX_DEFAULT } = options
+  const { scanMax = SCAN_MAX_DEFAULT, retentionMs = RETENTION_MS_DEFAULT } = options
   checkPosition('positionsAfter', positionsAfter)
   await prepareFolder(path)
   const lock = await takeWriterLock(path)
@@ -88,7 +94,7 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
     engine = await openEngine({ path, mode, inspect: meta => checkFormat(path, meta) })
     const opening = await beginEpoch(engine, durability, positionsAfter)
     await flushFolder(path)
-    return new EmbeddedStore({ path, durability, lock, engine, scanMax, ...opening })
+    return new EmbeddedStore({ path, durability, lock, engine, scanMax, retentionMs, ...opening })
   } catch (error) {
     await engine?.close()
     await lock.release()
@@ -130,6 +136,7 @@ interface EmbeddedStoreParts extends Opening {
   readonly lock: WriterLock
   readonly engine: Engine
   readonly scanMax: number
+  readonly retentionMs: number
 }
 
 export class EmbeddedStore implements Store {
@@ -143,6 +150,7 @@ export class EmbeddedStore implements Store {
   readonly #engine: Engine
   readonly #mark: DurableMark
   readonly #reads: Reads
+  readonly #seen: SeenIds
   readonly #groupCommit: GroupCommit
   readonly #builder: IndexBuilder
   readonly #listeners = new CommitListeners()
@@ -155,8 +163,8 @@ export class EmbeddedStore implements Store {
   #closing: Promise<void> | undefined
 
   /** Use `openEmbeddedStore`. */
-  constructor({ path, durability, lock, engine, scanMax, head, log }: EmbeddedStoreParts) {
-    this.supports = { durability, multiKeyCommits: true, queries: true }
+  constructor({ path, durability, lock, engine, scanMax, retentionMs, head, log }: EmbeddedStoreParts) {
+    this.supports = { durability, multiKeyCommits: true, queries: true, retentionMs }
     this.durability = durability
     this.log = log
     this.path = path
@@ -164,6 +172,8 @@ export class EmbeddedStore implements Store {
     this.#lock = lock
     this.#engine = engine
     this.#mark = new DurableMark(head.position)
+    this.#seen = new SeenIds({ windowMs: retentionMs, seed: randomBytes(8).readBigUInt64BE() })
+    fillSeenIds(engine, this.#seen, this.clock.nowMs())
     this.#reads = new Reads({ path, engine, mark: this.#mark, isShared: false, scanMax })
     this.#groupCommit = new GroupCommit({
       path,
@@ -171,6 +181,7 @@ export class EmbeddedStore implements Store {
       epoch: head.epoch,
       mark: this.#mark,
       nowMs: () => this.clock.nowMs(),
+      operations: { seen: this.#seen, retentionMs },
       onDurable: position => this.#onDurable(position),
       onFailed: error => this.#onFailed(error),
     })
@@ -239,6 +250,26 @@ export class EmbeddedStore implements Store {
       )
     }
     return committing
+  }
+
+  recallOperation(id: OperationId): MaybePromise<DoneOperation | undefined> {
+    this.#checkOpen()
+    return this.#reads.recallOperation(id)
+  }
+
+  async forgetOperations(): Promise<void> {
+    this.#checkOpen()
+    let after: string | undefined
+    do {
+      const from = after
+      after = await this.#groupCommit.submit(batch => batch.forgetOperations(from))
+    } while (after !== undefined)
+  }
+
+  operationCounts(): OperationCounts {
+    this.#checkOpen()
+    const memory = { memoryBytes: this.#seen.sizeBytes(), falsePositiveRate: this.#seen.estimatedRate() }
+    return { ...this.#reads.countOperations(), ...memory }
   }
 
   position(): MaybePromise<Position> {

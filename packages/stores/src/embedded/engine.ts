@@ -1,5 +1,5 @@
 /**
- * LMDB as this store uses it: eight tables, opened with the settings that were soaked (docs/decisions/0004). What its type
+ * LMDB as this store uses it: eleven tables, opened with the settings that were soaked (docs/decisions/0004). What its type
  * declarations leave out or leave open is declared here, once.
  */
 import { join } from 'node:path'
@@ -49,9 +49,18 @@ export interface Table<K> {
   getKeys(options: RangeOptions<K>): Iterable<K>
   /** Changes the options it is given. */
   getKeysCount(options: RangeOptions<K>): number
+  getStats(): TableStats
   /** Only within `write` and `transaction`. The promises they return say nothing more than those two do. */
   put(key: K, record: Uint8Array): unknown
   remove(key: K): unknown
+}
+
+export interface TableStats {
+  readonly entryCount: number
+  readonly pageSize: number
+  readonly treeBranchPageCount: number
+  readonly treeLeafPageCount: number
+  readonly overflowPages: number
 }
 
 /** Each record has the epoch that wrote it. */
@@ -67,6 +76,9 @@ export interface Tables {
   readonly indexes: Table<string>
   readonly entries: Table<Buffer>
   readonly tags: Table<string>
+  readonly clients: Table<string>
+  readonly operations: Table<string>
+  readonly operationTimes: Table<number>
   readonly meta: MetaTable
 }
 
@@ -149,6 +161,9 @@ function openTables(root: RootDatabase): Tables & { readonly meta: ConditionalTa
     indexes: openTable(root, 'indexes', textKeys)!,
     entries: openTable(root, 'entries', byteKeys)!,
     tags: openTable(root, 'tags', textKeys)!,
+    clients: openTable(root, 'clients', textKeys)!,
+    operations: openTable(root, 'operations', textKeys)!,
+    operationTimes: openTable(root, 'operation-times', positionKeys)!,
     meta: openMeta(root)!,
   }
 }

@@ -1,5 +1,7 @@
 /** What becomes of commits when the engine fails: tried again, refused, or the end, and nothing by halves. */
+
 import { tmpdir } from 'node:os'
+import { SeenIds } from '@freshet/core/counters'
 import type { Commit } from '@freshet/core/store'
 import { expect, test } from 'vitest'
 import { DurableMark } from './durable-mark.js'
@@ -162,6 +164,7 @@ function setUp() {
     epoch: 1,
     mark,
     nowMs: () => clock.nowMs,
+    operations: { seen: new SeenIds({ windowMs: 1000, seed: 1n }), retentionMs: 1000 },
     onDurable: position => durable.push(position),
     onFailed: error => failures.push(error),
   })

@@ -16,6 +16,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { Position } from '@freshet/core/store'
 import { FreshetError } from '@freshet/protocol'
 import { Batch } from './batch.js'
+import type { OperationSettings } from './done-operations.js'
 import type { DurableMark } from './durable-mark.js'
 import type { Engine } from './engine.js'
 import { isFull, reasonOf, storeDamaged, storeFull } from './engine-errors.js'
@@ -33,6 +34,7 @@ export interface GroupCommitOptions {
   readonly epoch: number
   readonly mark: DurableMark
   readonly nowMs: () => number
+  readonly operations: OperationSettings
   /** Called when the mark has advanced, before those who wait for their commits are answered. */
   readonly onDurable: (position: Position) => void
   /** Called once, when nothing more will be written. */
@@ -110,13 +112,13 @@ export class GroupCommit {
   }
 
   async #runBatch(tasks: readonly Task[]): Promise<void> {
-    const { engine, epoch, mark, nowMs } = this.#options
+    const { engine, epoch, mark, nowMs, operations } = this.#options
     const before = mark.position
     let thrown: unknown
     try {
       engine.refresh()
       this.#arena.clear()
-      const batch = new Batch({ tables: engine, arena: this.#arena, head: this.#head(), nowMs: nowMs() })
+      const batch = new Batch({ tables: engine, arena: this.#arena, head: this.#head(), nowMs: nowMs(), operations })
       if (this.#late) batch.logAgain(this.#late)
       for (const task of tasks) task.result = task.plan(batch, task.argument)
       const isOurs =

@@ -1,4 +1,5 @@
 /** Nothing is visible before it is durable: here the mark is moved by hand, and the engine is ahead of it. */
+import { SeenIds } from '@freshet/core/counters'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Batch } from './batch.js'
 import { DurableMark } from './durable-mark.js'
@@ -22,7 +23,8 @@ beforeEach(async () => {
     [put('a/b/changed'), deletion, put('c/d/new')],
   ]) {
     await engine.transaction(() => {
-      const batch = new Batch({ tables: engine, arena: new RecordArena(), head, nowMs: 0 })
+      const operations = { seen: new SeenIds({ windowMs: 1, seed: 1n }), retentionMs: 1 }
+      const batch = new Batch({ tables: engine, arena: new RecordArena(), head, nowMs: 0, operations })
       batch.commit({ writes })
       batch.apply(1)
       head = { ...head, position: batch.position }

@@ -6,6 +6,7 @@
  * a deletion leaves no version behind, so a miss asks how far the state goes.)
  */
 import { setImmediate } from 'node:timers/promises'
+import { type DoneOperation, recallOperation } from '@freshet/core/counters'
 import {
   type BucketChange,
   CHANGES_LIMIT_DEFAULT,
@@ -29,7 +30,8 @@ import {
   type StoredValue,
   scanLimit,
 } from '@freshet/core/store'
-import { checkQuery, FreshetError } from '@freshet/protocol'
+import { checkQuery, FreshetError, type OperationId } from '@freshet/protocol'
+import { countOperations, readForeign, readWindow } from './done-operations.js'
 import type { DurableMark } from './durable-mark.js'
 import type { Engine, ReadTransaction } from './engine.js'
 import { storeDamaged } from './engine-errors.js'
@@ -170,6 +172,21 @@ export class Reads {
   recall(name: string): Uint8Array | undefined {
     if (this.#isShared) this.#engine.refresh()
     return this.#engine.memory.get(name)
+  }
+
+  recallOperation(id: OperationId): MaybePromise<DoneOperation | undefined> {
+    if (this.#isShared) this.#engine.refresh()
+    const done = recallOperation(id, {
+      window: client => readWindow(this.#engine, client),
+      foreign: foreign => readForeign(this.#engine, foreign),
+    })
+    if (done === undefined || this.#mark.has(done.position)) return done
+    return this.#mark.reached(done.position).then(() => done)
+  }
+
+  countOperations(): ReturnType<typeof countOperations> {
+    if (this.#isShared) this.#engine.refresh()
+    return countOperations(this.#engine)
   }
 
   head(transaction?: ReadTransaction): Head {

@@ -1,5 +1,5 @@
 /**
- * The bytes of an embedded store. It is eight ordered tables in one LMDB file; every number is little-endian unless it
+ * The bytes of an embedded store. It is eleven ordered tables in one LMDB file; every number is little-endian unless it
  * is part of a key, where big-endian makes the order of bytes the order of numbers.
  *
  *     table     key                        record
@@ -12,6 +12,7 @@
  *               index-keys.ts
  *     tags      tag, UTF-8, or # and its   8: position of the last change that carries it (double)
  *               SHA-256 if it is long
+ *     clients, operations, operationTimes: drawn in done-operations.ts
  *     meta      (each record: 8: the epoch that wrote it (double, LMDB's "version"), then)
  *               'format'                   4: format version
  *               'log'                      the id of the log, ASCII
@@ -29,7 +30,7 @@
  *               it are consecutive. The keys of one commit are separated by a byte 0, the commits by a byte 1. If a commit carries
  *               tags, they follow its keys after a byte 2, separated by a byte 0. UTF-8.
  *
- * Format 1 has no indexes and no tags; a store is of format 2 from its first index on. Both are read.
+ * Format 1 has no indexes, no tags and no operations; a store is of format 2 from its first on. Both are read.
  *
  * The head goes with every write transaction: the epoch names the process that may write, the position is that of the
  * last commit, and the time is the store's clock when it was written.
@@ -65,9 +66,10 @@ const CONTENT_TYPE_BYTES_MAX = 255
 const TWO_TO_32 = 2 ** 32
 
 /** Throws TypeError for what cannot be stored, so that nothing is left that could fail half way. */
-export function checkStorable({ reads, lists, writes }: Commit): void {
+export function checkStorable({ reads, lists, writes, adds }: Commit): void {
   if (reads) for (const { key } of reads) checkKey(key)
   if (lists) for (const { bucket } of lists) checkKey(bucket)
+  if (adds) for (const { key } of adds) checkKey(key)
   for (const write of writes) {
     checkKey(write.key)
     if (!('delete' in write)) checkContentType(write.contentType)

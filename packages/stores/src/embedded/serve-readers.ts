@@ -65,8 +65,9 @@ class ReaderSession {
         onFailed: error => this.#send({ kind: 'failed', error: toErrorMessage(error) }),
       })
       const position = this.#store.durablePosition
-      const { durability } = this.#store
-      this.#send({ kind: 'attached', position, clock: this.#store.clock.base, durability })
+      const { durability, supports } = this.#store
+      const { retentionMs } = supports
+      this.#send({ kind: 'attached', position, clock: this.#store.clock.base, durability, retentionMs })
     } catch (error) {
       this.#send({ kind: 'failed', error: toErrorMessage(error) })
     }
@@ -82,6 +83,7 @@ class ReaderSession {
   async #do(question: Question): Promise<CommitResult | undefined> {
     if ('commit' in question) return this.#store.commitChecked(question.commit)
     if ('trim' in question) await this.#store.trim(question.trim)
+    else if ('forgetOperations' in question) await this.#store.forgetOperations()
     else await this.#store.remember(question.remember, question.value)
     return undefined
   }

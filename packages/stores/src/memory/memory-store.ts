@@ -4,6 +4,17 @@
  */
 import { randomUUID } from 'node:crypto'
 import {
+  type Addition,
+  addTo,
+  COUNTER_TYPE,
+  type DoneOperation,
+  judgeOperation,
+  RETENTION_MS_DEFAULT,
+  recallOperation,
+  rememberOperation,
+  replayOf,
+} from '@freshet/core/counters'
+import {
   answerQuery,
   chooseAccess,
   dependenciesOf,
@@ -25,6 +36,7 @@ import {
   indexesIn,
   type Key,
   type LogEntry,
+  type OperationCounts,
   type Position,
   positionAtTime,
   type Query,
@@ -41,9 +53,10 @@ import {
   type Version,
   type Write,
 } from '@freshet/core/store'
-import { bucketOfKey, checkQuery, FreshetError } from '@freshet/protocol'
+import { bucketOfKey, checkQuery, FreshetError, type OperationId } from '@freshet/protocol'
 import { CommitGate } from '../leasing/commit-gate.js'
 import { MemoryBucket } from './memory-bucket.js'
+import { MemoryOperations } from './memory-operations.js'
 
 export interface MemoryStoreOptions {
   /** A clock that never goes back; the process's own unless given. */
@@ -52,21 +65,31 @@ export interface MemoryStoreOptions {
   readonly positionsAfter?: Position
   /** So many entries a query may look at for one page; 10,000 unless given. */
   readonly scanMax?: number
+  /** So long operations are remembered; a day unless given. */
+  readonly retentionMs?: number
 }
 
 export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
   const { nowMs = () => performance.now(), positionsAfter = positionAtTime(Date.now()) } = options
-  const { scanMax = SCAN_MAX_DEFAULT } = options
+  const { scanMax = SCAN_MAX_DEFAULT, retentionMs = RETENTION_MS_DEFAULT } = options
   checkPosition('positionsAfter', positionsAfter)
-  return new MemoryStore(nowMs, positionsAfter, scanMax)
+  return new MemoryStore({ clock: nowMs, start: positionsAfter, scanMax, retentionMs })
+}
+
+interface Parts {
+  readonly clock: () => number
+  readonly start: Position
+  readonly scanMax: number
+  readonly retentionMs: number
 }
 
 class MemoryStore implements Store {
-  readonly supports: StoreSupports = { durability: 'none', multiKeyCommits: true, queries: true }
+  readonly supports: StoreSupports
   readonly log: string = randomUUID()
   readonly #clock: () => number
   readonly #scanMax: number
   readonly #buckets = new Map<Key, MemoryBucket>()
+  readonly #operations = new MemoryOperations()
   readonly #memories = new Map<string, Uint8Array>()
   readonly #listeners = new Set<(position: Position) => void>()
   readonly #gate = new CommitGate()
@@ -77,7 +100,8 @@ class MemoryStore implements Store {
   #isClosed = false
   #willNotify = false
 
-  constructor(clock: () => number, start: Position, scanMax: number) {
+  constructor({ clock, start, scanMax, retentionMs }: Parts) {
+    this.supports = { durability: 'none', multiKeyCommits: true, queries: true, retentionMs }
     this.#clock = clock
     this.#scanMax = scanMax
     this.#position = start
@@ -148,18 +172,46 @@ class MemoryStore implements Store {
 
   #commit(commit: Commit): CommitResult {
     this.#checkOpen()
+    const { operation, adds = [] } = commit
+    if (operation !== undefined) {
+      const judged = judgeOperation(operation, this.#operations, this.nowMs(), this.supports)
+      if (judged.kind === 'replay') return replayOf(judged.done)
+      if (judged.kind === 'refused') return { committed: false, conflicts: [], refusedOperation: judged.reason }
+    }
     const conflicts = this.#conflicts(commit.reads ?? [])
     const changed = changedLists(commit.lists ?? [], this)
     if (changed.length > 0) return { committed: false, conflicts, changedLists: changed }
     if (conflicts.length > 0) return { committed: false, conflicts }
-    if (commit.writes.length === 0) return { committed: true, position: this.#position }
+    const added = adds.map(add => addTo(add, this.#find(add.key)?.body))
+    const refusedAdds = added.filter(each => 'reason' in each)
+    if (refusedAdds.length > 0) return { committed: false, conflicts, refusedAdds }
+    const sums = added.filter(each => 'body' in each)
+    const writes = [...commit.writes, ...sums.map(({ body }, i) => putOf(adds[i]!, body))]
+    if (writes.length === 0) return { committed: true, position: this.#position }
     const position = this.#position + 1
-    const tags = this.#declareAndTag(commit.writes, position)
-    for (const write of commit.writes) this.#bucketOf(write.key).apply(write, position)
-    this.#entries.push({ position, timeMs: this.nowMs(), keys: commit.writes.map(({ key }) => key), tags })
+    const tags = this.#declareAndTag(writes, position)
+    for (const write of writes) this.#bucketOf(write.key).apply(write, position)
+    this.#entries.push({ position, timeMs: this.nowMs(), keys: writes.map(({ key }) => key), tags })
     this.#position = position
     this.#notifySoon()
-    return { committed: true, position }
+    const units = sums.map(sum => sum.units)
+    if (operation !== undefined) rememberOperation(operation, { position, units }, this.#operations, this.nowMs())
+    return { committed: true, position, ...(adds.length === 0 ? {} : { units }) }
+  }
+
+  recallOperation(id: OperationId): DoneOperation | undefined {
+    this.#checkOpen()
+    return recallOperation(id, this.#operations)
+  }
+
+  async forgetOperations(): Promise<void> {
+    this.#checkOpen()
+    this.#operations.forget(this.nowMs(), this.supports)
+  }
+
+  operationCounts(): OperationCounts {
+    this.#checkOpen()
+    return this.#operations.counts()
   }
 
   position(): Position {
@@ -291,4 +343,8 @@ class MemoryStore implements Store {
   #checkOpen(): void {
     if (this.#isClosed) throw new FreshetError('STORE_CLOSED', 'The store in memory was closed. Create another one.')
   }
+}
+
+function putOf({ key }: Addition, body: Uint8Array): Write {
+  return { key, contentType: COUNTER_TYPE, body }
 }

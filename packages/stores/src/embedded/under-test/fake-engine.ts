@@ -19,8 +19,8 @@ export interface FakeEngine extends Engine {
 }
 
 export function createFakeEngine(): FakeEngine {
-  const tables = [0, 1, 2, 3, 4, 5, 6].map(() => new Map<string | number, Buffer>())
-  const [values, buckets, log, memory, meta, indexes, tags] = tables as [
+  const tables = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map(() => new Map<string | number, Buffer>())
+  const [values, buckets, log, memory, meta, indexes, tags, clients, operations, operationTimes] = tables as [
     TextMap,
     TextMap,
     NumberMap,
@@ -28,6 +28,9 @@ export function createFakeEngine(): FakeEngine {
     TextMap,
     TextMap,
     TextMap,
+    TextMap,
+    TextMap,
+    NumberMap,
   ]
   const engine: FakeEngine = {
     failures: [],
@@ -41,6 +44,9 @@ export function createFakeEngine(): FakeEngine {
     indexes: tableOf(indexes),
     entries: tableOf(new Map<Buffer, Buffer>()),
     tags: tableOf(tags),
+    clients: tableOf(clients),
+    operations: tableOf(operations),
+    operationTimes: tableOf(operationTimes),
     async write(epoch, action) {
       engine.transactions++
       if (decodeHead(engine.meta.get('head')!).epoch !== epoch) return false
@@ -98,6 +104,13 @@ function tableOf<K extends string | number | Buffer>(
       if (failure?.()?.kind === 'throw-half-way' && ++puts === 2) throw new Error('half way')
       records.set(key, Buffer.from(record))
     },
+    getStats: () => ({
+      entryCount: records.size,
+      pageSize: 0,
+      treeBranchPageCount: 0,
+      treeLeafPageCount: 0,
+      overflowPages: 0,
+    }),
     remove: key => records.delete(key),
   }
 }

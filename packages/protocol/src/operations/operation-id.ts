@@ -1,0 +1,61 @@
+/**
+ * What an operation is known by, so that it can be sent again and takes effect once: the value of the header
+ * `Idempotency-Key`. Anybody may make up ids of their own. Those of our clients say more:
+ *
+ *     f1.{client}.{sequence}.{settled}.{made}        f1.o6Vn0ZxMTbSe2yQk.17.15.8123456
+ *
+ *     client     at random, one for each connection or, where storage allows, for each page across reloads
+ *     sequence   from 1, one for each operation
+ *     settled    the client has the answer to every operation up to this one, or has given it up: none is sent again
+ *     made       when the operation was begun, in milliseconds of the server's clock (`GET /time`)
+ *
+ * So a server has to remember of a client what is not settled, and no more.
+ */
+import { FreshetError } from '../freshet-error.js'
+
+export type OperationId = OwnOperationId | ForeignOperationId
+
+export interface OwnOperationId {
+  readonly kind: 'own'
+  readonly client: string
+  readonly sequence: number
+  readonly settledTo: number
+  readonly madeMs: number
+}
+
+export interface ForeignOperationId {
+  readonly kind: 'foreign'
+  readonly id: string
+}
+
+export const OPERATION_ID_BYTES_MAX = 255
+const OWN = /^f1\.([A-Za-z0-9_-]{16,32})\.([1-9][0-9]{0,14})\.(0|[1-9][0-9]{0,14})\.(0|[1-9][0-9]{0,14})$/
+const VISIBLE_ASCII = /^[\x21\x23-\x5b\x5d-\x7e]+$/
+
+/** Throws IDEMPOTENCY_KEY_INVALID. Takes it in the quotes of the draft, `"abc"`, or without. */
+export function parseOperationId(header: string): OperationId {
+  const text = header.length >= 2 && header.startsWith('"') && header.endsWith('"') ? header.slice(1, -1) : header
+  if (!VISIBLE_ASCII.test(text) || text.length > OPERATION_ID_BYTES_MAX) throw invalid()
+  const match = OWN.exec(text)
+  if (match === null) {
+    if (text.startsWith('f1.')) throw invalid()
+    return { kind: 'foreign', id: text }
+  }
+  const [sequence, settledTo, madeMs] = match.slice(2).map(Number) as [number, number, number]
+  if (settledTo >= sequence) throw invalid()
+  return { kind: 'own', client: match[1]!, sequence, settledTo, madeMs }
+}
+
+export function formatOperationId(id: OperationId): string {
+  if (id.kind === 'foreign') return id.id
+  const { client, sequence, settledTo, madeMs } = id
+  return `f1.${client}.${sequence}.${settledTo}.${madeMs}`
+}
+
+function invalid(): FreshetError {
+  return new FreshetError(
+    'IDEMPOTENCY_KEY_INVALID',
+    `An Idempotency-Key is 1 to ${OPERATION_ID_BYTES_MAX} visible ASCII characters without quotes and backslashes, such as a ` +
+      'random UUID. Those that begin with f1. are made by our clients, and must be of their form.',
+  )
+}

@@ -1,0 +1,43 @@
+/** What was done, in memory: without a thought of space. */
+import {
+  type ClientWindow,
+  type ForeignOperation,
+  hasExpired,
+  hasForeignExpired,
+  type OperationTables,
+  type RetentionOptions,
+} from '@freshet/core/counters'
+import type { OperationCounts } from '@freshet/core/store'
+
+export class MemoryOperations implements OperationTables {
+  readonly #windows = new Map<string, ClientWindow>()
+  readonly #foreign = new Map<string, ForeignOperation>()
+
+  window(client: string): ClientWindow | undefined {
+    return this.#windows.get(client)
+  }
+
+  setWindow(client: string, window: ClientWindow): void {
+    this.#windows.set(client, window)
+  }
+
+  foreign(id: string): ForeignOperation | undefined {
+    return this.#foreign.get(id)
+  }
+
+  setForeign(id: string, operation: ForeignOperation): void {
+    this.#foreign.set(id, operation)
+  }
+
+  forget(nowMs: number, retention: RetentionOptions): void {
+    for (const [client, window] of this.#windows) if (hasExpired(window, nowMs, retention)) this.#windows.delete(client)
+    for (const [id, done] of this.#foreign) if (hasForeignExpired(done, nowMs, retention)) this.#foreign.delete(id)
+  }
+
+  counts(): OperationCounts {
+    const records = [...this.#windows, ...this.#foreign]
+    const memoryBytes = records.reduce((sum, record) => sum + JSON.stringify(record).length, 0)
+    const counts = { clients: this.#windows.size, foreign: this.#foreign.size }
+    return { ...counts, memoryBytes, diskBytes: 0, falsePositiveRate: 0 }
+  }
+}
