@@ -4,6 +4,7 @@ import { FreshetError } from '@freshet/protocol'
 import type { Clock } from './clock/pessimistic-clock.js'
 import { createPessimisticClock } from './clock/pessimistic-clock.js'
 import type { Fetch } from './http/transport.js'
+import type { OutboxStorage } from './operations/outbox.js'
 import { checkMode } from './reading/read-options.js'
 import type { ReadEvent } from './reading/served.js'
 import { completeRecord, type RecordOption, type RecordOptions } from './recording/record-options.js'
@@ -19,12 +20,20 @@ export interface ConnectOptions {
   readonly refresh?: 'on-demand' | 'poll' | 'push'
   /** For each operation as a whole, with everything it may need. */
   readonly timeoutMs?: number
-  /** How often something that failed in passing is tried again. */
+  /**
+   * How often something that failed in passing is tried again. A write of which nobody knows whether it was done is tried
+   * until its time is up; with 0 it is not tried again either.
+   */
   readonly retriesMax?: number
   /** How much this process keeps of what it has read; 0 for nothing. Browsers have a cache of their own. */
   readonly memoryBytesMax?: number
   /** Called after every read: where it was answered, and how fast. It must not throw. */
   readonly onRead?: (event: ReadEvent) => void
+  /**
+   * `localStorage`, or what is like it: each write is noted there until it is answered, and what is left of them after a
+   * reload, a crash or a time without network can be sent again: `db.outbox.flush()`. It takes effect once all the same.
+   */
+  readonly outbox?: OutboxStorage
   /** Takes lines that tell what was read and written, without the values: `freshet check` finds every broken promise. */
   readonly record?: RecordOption
   /** Instead of the platform's. */
@@ -35,10 +44,10 @@ export interface ConnectOptions {
   readonly random?: () => number
 }
 
-type Optional = 'token' | 'onRead' | 'record'
+type Optional = 'token' | 'onRead' | 'record' | 'outbox'
 
 export type Settings = Required<Omit<ConnectOptions, Optional>> &
-  Pick<ConnectOptions, 'token' | 'onRead'> & { readonly record: RecordOptions | undefined }
+  Pick<ConnectOptions, 'token' | 'onRead' | 'outbox'> & { readonly record: RecordOptions | undefined }
 
 /** Node has no cache in its fetch; browsers do. */
 export const HAS_BROWSER_CACHE: boolean =
@@ -60,7 +69,7 @@ export function completeOptions(given: ConnectOptions): Settings {
     clock: createPessimisticClock(),
     random: Math.random,
   }
-  checkNames(given, [...Object.keys(defaults), 'token', 'onRead', 'record'])
+  checkNames(given, [...Object.keys(defaults), 'token', 'onRead', 'record', 'outbox'])
   const record = given.record === undefined ? undefined : completeRecord(given.record)
   const settings = { ...defaults, ...withoutUndefined(given), record }
   checkNumber('staleness', settings.staleness, 0)

@@ -22,10 +22,12 @@ import { ObjectBucket } from '../buckets/object-bucket.js'
 import type { Clock } from '../clock/pessimistic-clock.js'
 import type { ReadOptions } from '../reading/read-options.js'
 import type { TrackedSession } from '../session/tracked-session.js'
+import { WRITES_NOTHING } from '../writing/commit.js'
 import type { Write } from '../writing/writer.js'
 import type { LeaseTurn } from './lease-turn.js'
 import { toldVersionsOf } from './told-versions.js'
 import { TransactionBucket } from './transaction-bucket.js'
+import { TransactionCounters } from './transaction-counters.js'
 import { TransactionState } from './transaction-state.js'
 
 export interface TransactionOptions {
@@ -74,6 +76,11 @@ export class Transaction {
       told: toldVersionsOf(this.#parts.session),
       options: () => this.#operationOptions(),
     })
+  }
+
+  /** A bucket of counters, to add to. */
+  counter(name: string): TransactionCounters {
+    return new TransactionCounters(name, this.#state, () => this.#operationOptions())
   }
 
   /**
@@ -125,8 +132,7 @@ export class Transaction {
       },
       paths: [...new Set([...written, ...written.map(bucketPathOf)])],
       deleted: request.writes.filter(write => 'delete' in write).map(({ path }) => path),
-      // Without writes there is nothing to do twice; with one that depends on what it replaces, the second is refused.
-      isConditional: written.length === 0 || written.some(path => this.#state.dependsOn(path)),
+      ...(written.length === 0 ? WRITES_NOTHING : {}),
     }
   }
 

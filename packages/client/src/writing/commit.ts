@@ -29,6 +29,8 @@ export type CommitPart = ObjectRef & {
     | { readonly value: object }
     | { readonly bytes: Uint8Array; readonly contentType?: string }
     | { readonly delete: true }
+    /** To a counter; what it is then is among the `values` of the answer. */
+    | { readonly add: number }
   )
 
 export function commitOf(parts: readonly CommitPart[], reads: readonly CommitRead[]): Write {
@@ -52,14 +54,17 @@ export function commitOf(parts: readonly CommitPart[], reads: readonly CommitRea
     },
     paths: [...new Set([...written, ...buckets])],
     deleted: parts.filter(part => 'delete' in part).map(pathOf),
-    // Done twice, the second would find the version changed by the first.
-    isConditional: written.some(path => conditions.has(path)),
+    ...(parts.length === 0 ? WRITES_NOTHING : {}),
   }
 }
+
+/** There is nothing to be done twice. */
+export const WRITES_NOTHING: Pick<Write, 'operations' | 'isIdempotent'> = { operations: [], isIdempotent: true }
 
 function toWrite(part: CommitPart): CommitWrite {
   const path = pathOf(part)
   if ('delete' in part) return { path, delete: true }
+  if ('add' in part) return { path, add: part.add }
   if ('value' in part) return { path, value: part.value }
   return { path, contentType: part.contentType ?? 'application/octet-stream', base64: toBase64(part.bytes) }
 }
