@@ -13,6 +13,7 @@ export type {
   CommitLease,
   CommitRequest,
   CommitWrite,
+  IdempotencyAnswer,
   IndexProgress,
   JsonSchema,
   LeasedObject,

@@ -67,13 +67,20 @@ export interface ServerTime {
 
 /** `PUT /db/{ns}/{bucket}` and `GET` of it with `?settings`. */
 export interface BucketSettings {
-  readonly kind: 'object' | 'kv'
+  readonly kind: 'object' | 'kv' | 'counter'
   /** How long caches may keep its objects. Not together with `learn`. */
   readonly lifetimeMs?: number
   /** How long caches may keep each object is learnt from how often it is written, within these bounds. */
   readonly learn?: { readonly minMs: number; readonly maxMs: number }
   /** Writes must say which version they replace (If-Match, or If-None-Match: *), else 428. */
   readonly requireMatch?: boolean
+  /** Writes must have an Idempotency-Key, so that they can be repeated, else 400. */
+  readonly requireIdempotencyKey?: boolean
+  /** Of a bucket of counters: how many digits they have after the point; 0 unless given. */
+  readonly decimals?: number
+  /** Of a bucket of counters: what none of them may go below, or above. */
+  readonly min?: number
+  readonly max?: number
   /** What its objects can be found by; see docs/queries.md. */
   readonly indexes?: readonly IndexDeclaration[]
   /** What its objects must be like, else 422: JSON Schema 2020-12. For buckets of kind `object`. */
@@ -305,10 +312,14 @@ export type CommitWrite =
   | { readonly path: string; readonly value: unknown }
   | { readonly path: string; readonly contentType: string; readonly base64: string }
   | { readonly path: string; readonly delete: true }
+  /** To a counter. */
+  | { readonly path: string; readonly add: number }
 
 export interface CommitAnswer {
   /** Also the version of everything it wrote. */
   readonly position: Position
+  /** What the counters have reached that it added to, in their order among the writes; absent if there were none. */
+  readonly values?: readonly number[]
 }
 
 /** What a PUT, POST, PATCH or DELETE of one object answers. */
@@ -316,4 +327,20 @@ export interface WriteAnswer {
   readonly id: string
   readonly version: Version
   readonly position: Position
+}
+
+/** `GET /idempotency` */
+export interface IdempotencyAnswer {
+  /** For so long after it was begun an operation may be sent again. */
+  readonly retentionMs: number
+  /** Clients of ours that operations are remembered of, each in a window of its own. */
+  readonly clients: number
+  /** Operations under ids that others have made, one by one. */
+  readonly foreign: number
+  readonly memoryBytes: number
+  readonly diskBytes: number
+  /** How often a new id of others is looked up on disk for nothing. */
+  readonly falsePositiveRate: number
+  /** So many operations were sent again, and answered as the first time, by this process. */
+  readonly replays: number
 }

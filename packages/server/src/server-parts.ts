@@ -7,6 +7,8 @@ import { EventStreams } from './coherence/event-streams.js'
 import { LogFollower } from './coherence/log-follower.js'
 import { PositionWaits } from './coherence/position-waits.js'
 import { Upkeep } from './coherence/upkeep.js'
+import { CounterAdditions } from './counters/counter-additions.js'
+import { CounterTotals } from './counters/counter-totals.js'
 import { BucketDirectory } from './data/bucket-directory.js'
 import { BucketRoutes } from './data/bucket-routes.js'
 import { CommitRoute } from './data/commit-route.js'
@@ -21,6 +23,8 @@ import { Cors } from './http/cors.js'
 import { Replies } from './http/replies.js'
 import { ResponseDeadlines } from './http/response-deadlines.js'
 import { Router } from './http/router.js'
+import { Idempotency } from './idempotency/idempotency.js'
+import { IdempotencyRoute } from './idempotency/idempotency-route.js'
 import { type CacheConfig, tagHeadersOf } from './invalidation/cache-config.js'
 import { Invalidation } from './invalidation/invalidation.js'
 import { DemoPage, type PageFiles } from './operations/demo-page.js'
@@ -65,16 +69,19 @@ export function createParts({ page, allMetrics, ...rest }: PartsOptions): Server
   const base = createBase(rest)
   const writer = new ObjectWriter(base)
   const reader = new ObjectReader({ ...base, logsRequests: log.level === 'request' })
-  const objects = new ObjectRoutes({ settings, reader, writer, newId: base.newId })
+  const additions = new CounterAdditions({ settings, writer })
+  const objects = new ObjectRoutes({ settings, reader, writer, additions, newId: base.newId })
   const lists = new ListReader(base)
+  const totals = new CounterTotals(base)
   const queries = new QueryReader(base)
   const gauges = gaugesOf(base)
   const routes: readonly Route[] = [
     ...new DemoPage(store, page, VERSION).routes(),
-    ...new BucketRoutes({ ...base, lists, queries, objects, schemas: new SchemaChanges(base) }).routes(),
+    ...new BucketRoutes({ ...base, lists, totals, queries, objects, schemas: new SchemaChanges(base) }).routes(),
     objects.route(),
     new CommitRoute({ ...base, writer }).route(),
     ...new TaskRoutes(base).routes(),
+    new IdempotencyRoute(store, base.metrics).route(),
     ...new CoherenceRoutes(base).routes(),
     ...new OperationsRoutes({
       ...base,
@@ -111,10 +118,19 @@ function createBase({ store, settings, log, caches = [], record }: Omit<PartsOpt
   const tagHeaders = tagHeadersOf(caches)
   const recorder = record && createServerRecorder(record, store)
   const guard = new SchemaGuard(store)
+  const idempotency = new Idempotency(store, metrics)
   const tasks = new TaskRunner({ store, settings, follower, buckets, guard, recorder, log })
   return {
     ...{ store, settings, log, metrics, cors, deadlines, replies, buckets, hot, follower, waits, events, upkeep },
-    ...{ invalidation, tagHeaders, recorder, guard, tasks, newId: createIdMaker({ nowMs: Date.now, randomBytes }) },
+    ...{
+      invalidation,
+      tagHeaders,
+      recorder,
+      guard,
+      idempotency,
+      tasks,
+      newId: createIdMaker({ nowMs: Date.now, randomBytes }),
+    },
   }
 }
 

@@ -42,6 +42,8 @@ export interface ServerSettings {
   /** The longest that a refused commit may have its objects leased; 0 for no leases. */
   readonly leaseMsMax: number
   readonly listLimitMax: number
+  /** So many counters of a bucket are added up, or looked through for the largest. */
+  readonly countersMax: number
   /** A page of a list is cut when it is longer, and the next one goes on from there. */
   readonly listBytesMax: number
   readonly bucketsMax: number
@@ -87,6 +89,7 @@ export const DEFAULT_SETTINGS: ServerSettings = {
   commitReadsMax: 10_000,
   leaseMsMax: SECOND,
   listLimitMax: 1000,
+  countersMax: 100_000,
   listBytesMax: 4 * MIB,
   bucketsMax: 10_000,
   urlBytesMax: 8 * KIB,

@@ -159,6 +159,7 @@ const SETTING_OPTIONS: { readonly [Name in keyof SettingOptions]: Option<Setting
   commitReadsMax: setting('commitReadsMax', countFrom(1), 'how many reads one commit may name'),
   leaseMsMax: setting('leaseMsMax', durationFrom(0), 'the longest lease of a refused commit; 0 for none'),
   listLimitMax: setting('listLimitMax', countFrom(1), 'how many objects a page of a list may hold'),
+  countersMax: setting('countersMax', countFrom(1), 'how many counters of a bucket are added up by ?sum and ?top'),
   listBytesMax: setting('listBytesMax', sizeFrom(1), 'the largest page of a list'),
   bucketsMax: setting('bucketsMax', countFrom(1), 'how many buckets there may be'),
   urlBytesMax: setting('urlBytesMax', sizeFrom(1), 'the longest URL'),

@@ -1,4 +1,4 @@
-/** What has to be done from time to time: let the sketch age, keep the promises on disk current, trim the log. */
+/** What has to be done from time to time: let the sketch age, keep the promises on disk current, trim the log, forget operations. */
 import type { Store } from '@freshet/core/store'
 import { describeError, type Log } from '../operations/log.js'
 import type { ServerSettings } from '../settings.js'
@@ -50,5 +50,6 @@ export class Upkeep {
     this.#trimmedMs = nowMs
     await follower.keepPromise()
     await store.trim(follower.sketch.from)
+    await store.forgetOperations()
   }
 }

@@ -4,6 +4,7 @@
  * live as soon as it has read the log that far, and a restart finds it again.
  */
 import type { LifetimeBounds } from '@freshet/core/coherence'
+import { DECIMALS_MAX, parseUnits } from '@freshet/core/counters'
 import type { Write } from '@freshet/core/store'
 import {
   type BucketChange,
@@ -43,7 +44,10 @@ export interface PastLifetime {
   readonly loweredMs: number
 }
 
-const FIELDS = ['kind', 'lifetimeMs', 'learn', 'requireMatch', 'indexes', 'schema', 'schemaVersion', 'migration']
+const FIELDS = [
+  ...['kind', 'lifetimeMs', 'learn', 'requireMatch', 'requireIdempotencyKey', 'decimals', 'min', 'max'],
+  ...['indexes', 'schema', 'schemaVersion', 'migration'],
+]
 const BOUNDS = ['minMs', 'maxMs']
 
 /** Settings as a client sends them. Throws BODY_INVALID. */
@@ -51,9 +55,11 @@ export function readBucketSettings(text: string, lifetimeMsMax: number): BucketC
   const value = JSON.parse(text) as Record<string, unknown>
   const unknown = Object.keys(value).find(name => !FIELDS.includes(name))
   if (unknown !== undefined) throw invalid(`there is no setting ${JSON.stringify(unknown)}, only ${FIELDS.join(', ')}`)
-  const { kind, lifetimeMs, learn, requireMatch } = value
+  const { kind, lifetimeMs, learn, requireMatch, requireIdempotencyKey } = value
   const indexes = value.indexes === undefined ? undefined : readIndexes(value.indexes)
-  if (kind !== 'object' && kind !== 'kv') throw invalid('kind must be "object" or "kv"')
+  if (kind !== 'object' && kind !== 'kv' && kind !== 'counter') {
+    throw invalid('kind must be "object", "kv" or "counter"')
+  }
   if (lifetimeMs !== undefined && !isWithin(lifetimeMs, lifetimeMsMax)) {
     throw invalid(`lifetimeMs must be a whole number of milliseconds, at most ${lifetimeMsMax}`)
   }
@@ -66,14 +72,40 @@ export function readBucketSettings(text: string, lifetimeMsMax: number): BucketC
   }
   if (requireMatch !== undefined && typeof requireMatch !== 'boolean')
     throw invalid('requireMatch must be true or false')
-  if (indexes !== undefined && kind === 'kv') throw invalid('only objects have fields that an index could be of')
+  if (requireIdempotencyKey !== undefined && typeof requireIdempotencyKey !== 'boolean')
+    throw invalid('requireIdempotencyKey must be true or false')
+  if (indexes !== undefined && kind !== 'object') throw invalid('only objects have fields that an index could be of')
   return {
     kind,
     ...(lifetimeMs === undefined ? {} : { lifetimeMs }),
     ...(learn === undefined ? {} : { learn }),
     ...(requireMatch === undefined ? {} : { requireMatch }),
+    ...(requireIdempotencyKey === undefined ? {} : { requireIdempotencyKey }),
+    ...readCounters(value, kind),
     ...(indexes === undefined || indexes.length === 0 ? {} : { indexes }),
     ...readSchema(value, kind),
+  }
+}
+
+function readCounters(
+  { decimals, min, max }: Record<string, unknown>,
+  kind: BucketSettings['kind'],
+): Pick<BucketChange, 'decimals' | 'min' | 'max'> {
+  const isSet = decimals !== undefined || min !== undefined || max !== undefined
+  if (isSet && kind !== 'counter') throw invalid('only buckets of kind "counter" have decimals, min and max')
+  if (decimals !== undefined && !isWithin(decimals, DECIMALS_MAX)) {
+    throw invalid(`decimals must be a whole number up to ${DECIMALS_MAX}`)
+  }
+  for (const bound of [min, max]) {
+    const isBound = typeof bound === 'number' && parseUnits(`${bound}`, decimals ?? 0) !== undefined
+    if (bound !== undefined && !isBound)
+      throw invalid(`min and max must be numbers with ${decimals ?? 0} decimals at most`)
+  }
+  if (min !== undefined && max !== undefined && (min as number) > (max as number)) throw invalid('min is above max')
+  return {
+    ...(decimals === undefined ? {} : { decimals }),
+    ...(min === undefined ? {} : { min: min as number }),
+    ...(max === undefined ? {} : { max: max as number }),
   }
 }
 

@@ -4,6 +4,7 @@ import {
   type BucketAnswer,
   type BucketChange,
   type BucketList,
+  type BucketSettings,
   type BucketSettingsAnswer,
   checkName,
   FreshetError,
@@ -14,6 +15,7 @@ import {
   type Version,
 } from '@freshet/protocol'
 import type { LogFollower } from '../coherence/log-follower.js'
+import { asksForTotals, type CounterTotals, TOTALS_PARAMETERS } from '../counters/counter-totals.js'
 import { type Answer, JSON_TYPE, jsonAnswer } from '../http/answer.js'
 import type { Call, Route } from '../http/call.js'
 import { holds, isConditional, readConditions } from '../http/conditions.js'
@@ -42,12 +44,15 @@ export interface BucketRoutesOptions {
   readonly metrics: Metrics
   readonly recorder: ServerRecorder | undefined
   readonly lists: ListReader
+  readonly totals: CounterTotals
   readonly queries: QueryReader
   readonly objects: ObjectRoutes
   readonly schemas: SchemaChanges
 }
 
-const PARAMETERS = [...new Set([...LIST_PARAMETERS, ...QUERY_PARAMETERS, 'schemas', 'settings'])].sort()
+const PARAMETERS = [
+  ...new Set([...LIST_PARAMETERS, ...QUERY_PARAMETERS, ...TOTALS_PARAMETERS, 'schemas', 'settings']),
+].sort()
 
 export class BucketRoutes {
   readonly #options: BucketRoutesOptions
@@ -65,7 +70,7 @@ export class BucketRoutes {
         operations: {
           GET: { handle: call => this.#get(call), parameters: PARAMETERS },
           PUT: { handle: call => this.#put(call), takesBody: true },
-          POST: { handle: call => this.#options.objects.post(call), takesBody: true },
+          POST: { handle: call => this.#post(call), takesBody: true },
         },
       },
     ]
@@ -91,6 +96,7 @@ export class BucketRoutes {
 
   async #get(call: Call): Promise<Answer> {
     const key = bucketKeyOf(call.names)
+    if (asksForTotals(call.parameters)) return this.#options.totals.read(key, call)
     if (isQuery(call.parameters)) return this.#options.queries.query(key, call)
     const asked = ['schemas', 'settings'].find(name => call.parameters.has(name))
     if (asked === undefined) return this.#options.lists.list(key, call)
@@ -111,6 +117,13 @@ export class BucketRoutes {
     if (settings.indexes === undefined) return {}
     const states = await this.#options.store.indexes(key)
     return { indexes: states.map(({ declaredAt: _, ...state }) => state) }
+  }
+
+  /** A new object, or additions to the counters that it holds. */
+  async #post(call: Call): Promise<Answer> {
+    const { follower, buckets, objects } = this.#options
+    await follower.catchUp()
+    return objects.post(call, buckets.get(bucketKeyOf(call.names))?.settings.kind === 'counter')
   }
 
   async #put({ exchange, names }: Call): Promise<Answer> {
@@ -146,7 +159,7 @@ export class BucketRoutes {
     const { store, buckets, metrics, settings: server, recorder, schemas } = this.#options
     const { migration: _, schema: __, schemaVersion: ___, ...settings } = change
     if (before === undefined && buckets.size >= server.bucketsMax) throw tooManyBuckets(server.bucketsMax)
-    const changesKind = before !== undefined && before.settings.kind !== settings.kind
+    const changesKind = before !== undefined && spellingOf(before.settings) !== spellingOf(settings)
     if (changesKind) await this.#checkEmpty(before)
     if (settings.indexes !== undefined && !store.supports.queries) throw noQueries()
     const { fields, lists, writes, task } = await schemas.plan(key, before, change, attempt)
@@ -178,7 +191,7 @@ export class BucketRoutes {
     if (entries.length === 0) return
     throw new FreshetError(
       'BUCKET_EXISTS',
-      `The bucket ${key} holds objects, so it stays of kind ${kind}. Use another bucket, or delete them first.`,
+      `The bucket ${key} holds objects, so it stays of kind ${kind}, with as many decimals. Use another bucket, or delete them first.`,
     )
   }
 
@@ -210,6 +223,11 @@ function bucketKeyOf([namespace = '', bucket = '']: readonly string[]): Key {
   checkName('namespace', namespace)
   checkName('bucket', bucket)
   return `${namespace}/${bucket}`
+}
+
+/** How values are spelled: what changes of it makes them something else. */
+function spellingOf({ kind, decimals = 0 }: BucketSettings): string {
+  return `${kind} ${decimals}`
 }
 
 function noQueries(): FreshetError {

@@ -25,6 +25,7 @@ export type RequestedWrite =
   | { readonly key: Key; readonly kind: 'json'; readonly body: Uint8Array }
   | { readonly key: Key; readonly kind: 'bytes'; readonly contentType: string; readonly body: Uint8Array }
   | { readonly key: Key; readonly kind: 'delete' }
+  | { readonly key: Key; readonly kind: 'add'; readonly add: unknown }
 
 /** `{ writes: [ { value: ... } ] }`: so many levels are ours. */
 const ENVELOPE_DEPTH = 3
@@ -119,10 +120,15 @@ function readWrite(node: JsonNode, where: string, bytesMax: number): RequestedWr
     if (memberOf(node, 'delete') !== true) throw invalid(`${where}.delete must be true`)
     return { key, kind: 'delete' }
   }
+  if (node.members?.has('add')) {
+    checkMembers(node, ['path', 'add'], where)
+    return { key, kind: 'add', add: memberOf(node, 'add') }
+  }
   checkMembers(node, ['path', 'contentType', 'base64'], where)
   const contentType = memberOf(node, 'contentType')
   const base64 = memberOf(node, 'base64')
-  if (typeof contentType !== 'string') throw invalid(`${where} needs a value, or contentType and base64, or delete`)
+  if (typeof contentType !== 'string')
+    throw invalid(`${where} needs a value, or contentType and base64, or delete, or add`)
   if (typeof base64 !== 'string' || !BASE64.test(base64)) throw invalid(`${where}.base64 must be base64`)
   return { key, kind: 'bytes', contentType, body: withinLimit(Buffer.from(base64, 'base64'), bytesMax) }
 }

@@ -1,8 +1,8 @@
 /** `POST /commit`: several writes and the versions they rely on, all or nothing. */
+import { type Addition, formatUnits } from '@freshet/core/counters'
 import type { ReadVersion, Store, Write } from '@freshet/core/store'
 import {
   bucketOfKey,
-  type CommitAnswer,
   type CommitLease,
   FreshetError,
   formatEtag,
@@ -11,9 +11,12 @@ import {
   pathOfKey,
 } from '@freshet/protocol'
 import type { LogFollower } from '../coherence/log-follower.js'
-import { type Answer, JSON_TYPE, jsonAnswer } from '../http/answer.js'
+import { additionOf, counterWrite, noCounter } from '../counters/counter-values.js'
+import { type Answer, JSON_TYPE, jsonTextAnswer } from '../http/answer.js'
 import type { Call, Route } from '../http/call.js'
 import { readBody } from '../http/request-body.js'
+import { type Idempotency, REPLAYED } from '../idempotency/idempotency.js'
+import { type AskedOperation, readOperation } from '../idempotency/read-operation.js'
 import type { ServerSettings } from '../settings.js'
 import type { Bucket, BucketDirectory } from './bucket-directory.js'
 import { type ReadCommit, type RequestedWrite, readCommit } from './commit-request.js'
@@ -28,6 +31,7 @@ export interface CommitRouteOptions {
   readonly follower: LogFollower
   readonly buckets: BucketDirectory
   readonly writer: ObjectWriter
+  readonly idempotency: Idempotency
 }
 
 export class CommitRoute {
@@ -44,42 +48,92 @@ export class CommitRoute {
   async #post({ exchange }: Call): Promise<Answer> {
     const { settings } = this.#options
     checkType(exchange.request.headers['content-type'])
-    const commit = readCommit(await readBody(exchange, settings.commitBodyBytesMax), settings)
+    const body = await readBody(exchange, settings.commitBodyBytesMax)
+    const commit = readCommit(body, settings)
+    const operation = commit.writes.length === 0 ? undefined : readOperation(exchange.request, body)
+    const outcome = await this.#options.idempotency.once(
+      operation,
+      () => this.#commit(commit, operation),
+      ({ position, units, note }) => ({ position, units, note, decimals: [] }),
+    )
+    return committed(outcome)
+  }
+
+  async #commit(commit: ReadCommit, operation: AskedOperation | undefined): Promise<Committed> {
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-      const position = await this.#attempt(commit)
-      if (position !== undefined) return committed(position)
+      const outcome = await this.#attempt(commit, operation)
+      if (outcome !== undefined) return outcome
     }
     throw tooMuchContention()
   }
 
   /** Undefined if a bucket has changed meanwhile: that is no conflict of the client's, only a reason to look again. */
-  async #attempt({ reads, lists, writes, lease }: ReadCommit): Promise<Position | undefined> {
+  async #attempt(
+    { reads, lists, writes, lease }: ReadCommit,
+    operation: AskedOperation | undefined,
+  ): Promise<Committed | undefined> {
     const { store, follower, buckets, writer } = this.#options
     await follower.catchUp()
     const touched = new Map(writes.map(({ key }) => [bucketOfKey(key), buckets.get(bucketOfKey(key))]))
     const known = new Set(reads.map(read => read.key))
-    const stored = writes.map(write => toWrite(write, touched, known))
-    const created = withoutNeedless(touched, writes)
-    const result = await writer.tryCommit(stored, { reads, lists, ...(lease === undefined ? {} : { lease }) }, created)
-    if (result.committed) return result.position
+    const additions = writes.filter(write => write.kind === 'add')
+    const adds = additions.map(write => toAddition(write, touched))
+    const changes = {
+      writes: writes.filter(write => write.kind !== 'add').map(write => toWrite(write, touched, known)),
+      adds,
+    }
+    const decimals = adds.map(add => add.decimals)
+    const conditions = {
+      ...{ reads, lists },
+      ...(lease === undefined ? {} : { lease }),
+      ...(operation === undefined ? {} : { operation: { ...operation, note: decimals.join() } }),
+    }
+    const result = await writer.tryCommit(changes, conditions, withoutNeedless(touched, writes))
+    if (result.committed) {
+      return { position: result.position, units: result.units ?? [], decimals, note: result.replayed?.note }
+    }
     const conflicts = [...result.conflicts.filter(({ key }) => known.has(key)), ...(result.changedLists ?? [])]
     if (conflicts.length > 0) throw conflict(conflicts, result.lease && (await leaseOf(result.lease, reads, store)))
     return undefined
   }
 }
 
-function toWrite(write: RequestedWrite, touched: ReadonlyMap<Key, Bucket | undefined>, known: ReadonlySet<Key>): Write {
+interface Committed {
+  readonly position: Position
+  /** Of the counters, in the order of the additions. */
+  readonly units: readonly number[]
+  readonly decimals: readonly number[]
+  /** Of the first time: the decimals. */
+  readonly note: string | undefined
+}
+
+function toAddition(
+  { key, add }: RequestedWrite & { readonly kind: 'add' },
+  touched: ReadonlyMap<Key, Bucket | undefined>,
+): Addition {
+  const settings = touched.get(bucketOfKey(key))?.settings ?? SETTINGS_BY_DEFAULT
+  if (settings.kind !== 'counter') throw noCounter(key)
+  return additionOf(key, add, settings)
+}
+
+function toWrite(
+  write: Exclude<RequestedWrite, { readonly kind: 'add' }>,
+  touched: ReadonlyMap<Key, Bucket | undefined>,
+  known: ReadonlySet<Key>,
+): Write {
   const { key } = write
   const bucketKey = bucketOfKey(key)
   const bucket = touched.get(bucketKey)
-  const { kind, requireMatch } = bucket?.settings ?? SETTINGS_BY_DEFAULT
+  const settings = bucket?.settings ?? SETTINGS_BY_DEFAULT
+  const { kind, requireMatch } = settings
   if (requireMatch && !known.has(key)) throw matchRequired(key)
   if (write.kind === 'delete') return { key, delete: true }
   if (write.kind === 'json') {
     if (kind === 'object' && write.body[0] !== 0x7b) throw notAnObject(key)
+    if (kind === 'counter') return counterWrite(key, write.body, settings)
     return { key, contentType: JSON_TYPE, body: write.body }
   }
-  if (kind === 'object') throw notJson(bucketKey, write.contentType, bucket === undefined)
+  if (kind !== 'kv') throw notJson(bucketKey, write.contentType, bucket === undefined)
   return { key, contentType: readContentType(write.contentType), body: write.body }
 }
 
@@ -103,9 +157,15 @@ function checkType(contentType: string | undefined): void {
   )
 }
 
-function committed(position: Position): Answer {
-  const answer: CommitAnswer = { position }
-  return jsonAnswer(200, answer, ['ETag', formatEtag(position), 'Freshet-Position', `${position}`])
+function committed({ position, units, decimals, note }: Committed): Answer {
+  const each = note === undefined ? decimals : note.split(',').map(Number)
+  // As text: a counter may have more digits than JSON.stringify would print of it.
+  const values = units.map((value, i) => formatUnits(value, each[i] ?? 0))
+  const more = values.length === 0 ? '' : `,"values":[${values.join()}]`
+  return jsonTextAnswer(`{"position":${position}${more}}`, [
+    ...['ETag', formatEtag(position), 'Freshet-Position', `${position}`],
+    ...(note === undefined ? [] : REPLAYED),
+  ])
 }
 
 function notAnObject(key: Key): FreshetError {

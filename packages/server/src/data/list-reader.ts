@@ -140,7 +140,7 @@ function render({ entries, next }: Page, { settings }: Bucket, embeds: boolean):
     put(`${i === 0 ? '' : ','}{"id":${JSON.stringify(entry.id)},"version":${entry.version}`)
     if (embeds && entry.body !== undefined) {
       put(',"value":')
-      if (settings.kind === 'object') parts.push(entry.body)
+      if (settings.kind !== 'kv') parts.push(entry.body)
       else put(JSON.stringify({ contentType: entry.contentType, base64: Buffer.from(entry.body).toString('base64') }))
     }
     put('}')

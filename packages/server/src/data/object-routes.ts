@@ -2,8 +2,6 @@
 import type { StoredValue, Write } from '@freshet/core/store'
 import {
   type BucketSettings,
-  checkId,
-  checkName,
   FreshetError,
   formatEtag,
   type Key,
@@ -11,10 +9,15 @@ import {
   readPosition,
   type WriteAnswer,
 } from '@freshet/protocol'
+import type { CounterAdditions } from '../counters/counter-additions.js'
+import { counterWrite } from '../counters/counter-values.js'
 import { type Answer, JSON_TYPE, jsonAnswer } from '../http/answer.js'
 import type { Call, Route } from '../http/call.js'
 import { readConditions } from '../http/conditions.js'
+import type { Exchange } from '../http/exchange.js'
 import { readBody, tooLarge } from '../http/request-body.js'
+import { REPLAYED } from '../idempotency/idempotency.js'
+import { readOperation } from '../idempotency/read-operation.js'
 import { takeSteps } from '../schemas/migration-steps.js'
 import { migratesFrom } from '../schemas/schema-changes.js'
 import type { ServerSettings } from '../settings.js'
@@ -22,6 +25,7 @@ import type { Bucket } from './bucket-directory.js'
 import { essenceOf, isJson, MERGE_PATCH_TYPE, notJson, readContentType } from './content-types.js'
 import { readJsonObject } from './json-text.js'
 import { mergePatch } from './merge-patch.js'
+import { type ObjectName, objectNameOf } from './object-name.js'
 import { OBJECT_ROUTE, type ObjectReader } from './object-reader.js'
 import type { Intent, ObjectWriter, Outcome } from './object-writer.js'
 import { versionConflict } from './refusals.js'
@@ -30,6 +34,7 @@ export interface ObjectRoutesOptions {
   readonly settings: ServerSettings
   readonly reader: ObjectReader
   readonly writer: ObjectWriter
+  readonly additions: CounterAdditions
   readonly newId: () => string
 }
 
@@ -47,19 +52,34 @@ export class ObjectRoutes {
         GET: { handle: call => this.#get(call), parameters: ['at'] },
         PUT: { handle: call => this.#put(call), takesBody: true },
         PATCH: { handle: call => this.#patch(call), takesBody: true },
+        POST: { handle: call => this.#options.additions.one(call), takesBody: true },
         DELETE: { handle: call => this.#delete(call) },
       },
     }
   }
 
   /** `POST /db/{namespace}/{bucket}` */
-  async post({ exchange, names }: Call): Promise<Answer> {
+  async post({ exchange, names }: Call, isCounters: boolean): Promise<Answer> {
     const name = this.#nameOf([...names, this.#options.newId()])
-    const body = await readBody(exchange, this.#options.settings.bodyBytesMax)
+    const { bodyBytesMax, commitBodyBytesMax } = this.#options.settings
+    const body = await readBody(exchange, isCounters ? commitBodyBytesMax : bodyBytesMax)
+    if (isCounters) return this.#options.additions.many(name.bucket, body)
     const decide = this.#decidePut(name.bucket, exchange.request.headers['content-type'], name.key, body)
     const conditions = { noneMatch: '*' } as const
-    const outcome = await this.#options.writer.write({ ...name, conditions, dependsOnCurrent: true, decide })
-    return written(name, outcome, 201)
+    return this.#write(exchange, body, { ...name, conditions, dependsOnCurrent: true, decide }, () => 201)
+  }
+
+  /** `note`: status and id, which is another one each time if it is made here. */
+  async #write(
+    { request }: Exchange,
+    body: Buffer | undefined,
+    intent: Intent & ObjectName,
+    statusOf: (existed: boolean) => 200 | 201,
+  ): Promise<Answer> {
+    const operation = readOperation(request, body)
+    const note = (existed: boolean) => `${statusOf(existed)} ${intent.id}`
+    const outcome = await this.#options.writer.write({ ...intent, operation, note })
+    return written(intent.bucket, outcome, outcome.note ?? note(outcome.existed))
   }
 
   #get({ exchange: { request, response, startedMs }, names, parameters }: Call): undefined {
@@ -74,13 +94,14 @@ export class ObjectRoutes {
     const conditions = readConditions(exchange.request.headers)
     const body = await readBody(exchange, this.#options.settings.bodyBytesMax)
     const decide = this.#decidePut(name.bucket, exchange.request.headers['content-type'], name.key, body)
-    const outcome = await this.#options.writer.write({ ...name, conditions, dependsOnCurrent: false, decide })
-    return written(name, outcome, outcome.existed ? 200 : 201)
+    const intent = { ...name, conditions, dependsOnCurrent: false, decide }
+    return this.#write(exchange, body, intent, existed => (existed ? 200 : 201))
   }
 
   #decidePut(bucket: Key, contentType: string | undefined, key: Key, body: Buffer): Intent['decide'] {
     return (settings, _current, found) => {
       if (settings.kind === 'kv') return { key, contentType: readContentType(contentType), body }
+      if (settings.kind === 'counter') return counterWrite(key, body, settings)
       if (contentType !== undefined && !isJson(contentType)) throw notJson(bucket, contentType, found === undefined)
       readJsonObject(body, this.#options.settings.jsonDepthMax)
       return { key, contentType: JSON_TYPE, body }
@@ -96,8 +117,7 @@ export class ObjectRoutes {
     const patch = readJsonObject(body, this.#options.settings.jsonDepthMax)
     const decide: Intent['decide'] = (settings, current, bucket) =>
       this.#decidePatch(name.key, settings, this.#migrated(name.key, bucket, current), patch)
-    const outcome = await this.#options.writer.write({ ...name, conditions, dependsOnCurrent: true, decide })
-    return written(name, outcome, 200)
+    return this.#write(exchange, body, { ...name, conditions, dependsOnCurrent: true, decide }, () => 200)
   }
 
   /**
@@ -117,8 +137,11 @@ export class ObjectRoutes {
   }
 
   #decidePatch(key: Key, settings: BucketSettings, current: StoredValue | undefined, patch: string): Write {
-    if (settings.kind === 'kv') {
-      throw new FreshetError('CONTENT_TYPE_UNSUPPORTED', `${pathOfKey(key)} is in a kv bucket. Replace it with PUT.`)
+    if (settings.kind !== 'object') {
+      throw new FreshetError(
+        'CONTENT_TYPE_UNSUPPORTED',
+        `${pathOfKey(key)} is in a ${settings.kind} bucket. Replace it with PUT.`,
+      )
     }
     if (current === undefined) throw nothingThere(key)
     const { bodyBytesMax, jsonDepthMax } = this.#options.settings
@@ -136,33 +159,23 @@ export class ObjectRoutes {
       // If-None-Match: * holds where there is nothing; but there is nothing to delete either.
       throw conditions.match === undefined ? nothingThere(name.key) : versionConflict(name.key, 0)
     }
-    const outcome = await this.#options.writer.write({ ...name, conditions, dependsOnCurrent: true, decide })
-    return written(name, outcome, 200)
+    return this.#write(exchange, undefined, { ...name, conditions, dependsOnCurrent: true, decide }, () => 200)
   }
 
-  #nameOf([namespace = '', bucket = '', id = '']: readonly string[]): Name {
-    checkName('namespace', namespace)
-    checkName('bucket', bucket)
-    checkId(id)
-    const { idBytesMax } = this.#options.settings
-    if (id.length * 3 > idBytesMax && Buffer.byteLength(id) > idBytesMax) {
-      throw new FreshetError('NAME_INVALID', `An id has at most ${idBytesMax} bytes on this server (idBytesMax).`)
-    }
-    return { id, bucket: `${namespace}/${bucket}`, key: `${namespace}/${bucket}/${id}` }
+  #nameOf(names: readonly string[]): ObjectName {
+    return objectNameOf(names, this.#options.settings.idBytesMax)
   }
 }
 
-interface Name {
-  readonly id: string
-  readonly bucket: Key
-  readonly key: Key
-}
-
-function written({ id, key }: Name, { position }: Outcome, status: 200 | 201): Answer {
+/** `note`: as `#write` makes it. */
+function written(bucket: Key, { position, note: isReplayed }: Outcome, note: string): Answer {
+  const status = note.startsWith('201') ? 201 : 200
+  const id = note.slice(4)
   const answer: WriteAnswer = { id, version: position, position }
   return jsonAnswer(status, answer, [
     ...['ETag', formatEtag(position), 'Freshet-Position', `${position}`],
-    ...(status === 201 ? ['Location', pathOfKey(key)] : []),
+    ...(status === 201 ? ['Location', pathOfKey(`${bucket}/${id}`)] : []),
+    ...(isReplayed === undefined ? [] : REPLAYED),
   ])
 }
 

@@ -3,11 +3,15 @@
  * not. The bucket's own version is among the conditions of every write, so what its settings say holds at the commit,
  * and two first writes cannot create one bucket in two ways.
  */
+import type { Addition } from '@freshet/core/counters'
 import type { Commit, Store, StoredValue, Write } from '@freshet/core/store'
-import { type BucketSettings, FreshetError, type Key, type Position } from '@freshet/protocol'
+import { type BucketSettings, bucketOfKey, FreshetError, type Key, type Position, pathOfKey } from '@freshet/protocol'
 import type { LogFollower } from '../coherence/log-follower.js'
+import { counterRefused } from '../counters/counter-values.js'
 import { JSON_TYPE } from '../http/answer.js'
 import { type Conditions, holds, isConditional } from '../http/conditions.js'
+import { type Idempotency, keyRequired, operationRefused } from '../idempotency/idempotency.js'
+import type { AskedOperation } from '../idempotency/read-operation.js'
 import type { Metrics } from '../operations/metrics.js'
 import type { ServerRecorder } from '../recording/server-recorder.js'
 import type { SchemaGuard } from '../schemas/schema-guard.js'
@@ -24,6 +28,7 @@ export interface WriterOptions {
   readonly metrics: Metrics
   readonly recorder: ServerRecorder | undefined
   readonly guard: SchemaGuard
+  readonly idempotency: Idempotency
 }
 
 export interface Intent {
@@ -33,15 +38,31 @@ export interface Intent {
   /** Whether what is written depends on what is there; then nobody may come between. */
   readonly dependsOnCurrent: boolean
   /** Called again after each conflict. Throws a refusal. Without a `bucket`: this write would create it. */
-  decide(settings: BucketSettings, current: StoredValue | undefined, bucket: Bucket | undefined): Write
+  decide(settings: BucketSettings, current: StoredValue | undefined, bucket: Bucket | undefined): Write | Adding
+  readonly operation?: AskedOperation | undefined
+  /** What the answer will be made of, should it be given again. */
+  note?(existed: boolean): string
 }
 
-export type CommitConditions = Pick<Commit, 'reads' | 'lists' | 'lease'>
+export interface Adding {
+  readonly add: Addition
+}
+
+export interface Changes {
+  readonly writes: readonly Write[]
+  readonly adds?: readonly Addition[]
+}
+
+export type CommitConditions = Pick<Commit, 'reads' | 'lists' | 'lease' | 'operation'>
 
 export interface Outcome {
   readonly position: Position
   /** As seen a moment before the commit. */
   readonly existed: boolean
+  /** What the counter has reached. */
+  readonly units?: number | undefined
+  /** It was done before, and this was noted then. */
+  readonly note?: string | undefined
 }
 
 /** Contention on one key is resolved by whoever comes first; so many others may come first. */
@@ -56,6 +77,14 @@ export class ObjectWriter {
   }
 
   async write(intent: Intent): Promise<Outcome> {
+    return this.#options.idempotency.once(
+      intent.operation,
+      () => this.#write(intent),
+      ({ position, units: [units], note }) => ({ position, existed: true, units, note }),
+    )
+  }
+
+  async #write(intent: Intent): Promise<Outcome> {
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
       const outcome = await this.#attempt(intent)
       if (outcome) return outcome
@@ -63,13 +92,8 @@ export class ObjectWriter {
     throw tooMuchContention()
   }
 
-  async #attempt({
-    bucket: bucketKey,
-    key,
-    conditions,
-    dependsOnCurrent,
-    decide,
-  }: Intent): Promise<Outcome | undefined> {
+  async #attempt(intent: Intent): Promise<Outcome | undefined> {
+    const { bucket: bucketKey, key, conditions, dependsOnCurrent, operation } = intent
     const { store, follower, buckets } = this.#options
     await follower.catchUp()
     const bucket = buckets.get(bucketKey)
@@ -77,32 +101,33 @@ export class ObjectWriter {
     const version = current?.version ?? 0
     if (bucket?.settings.requireMatch && !isConditional(conditions)) throw matchRequired(key)
     if (!holds(conditions, version)) throw versionConflict(key, version)
-    const write = decide(bucket?.settings ?? SETTINGS_BY_DEFAULT, current, bucket)
+    const existed = current !== undefined
+    const decided = intent.decide(bucket?.settings ?? SETTINGS_BY_DEFAULT, current, bucket)
     const isBound = dependsOnCurrent || isConditional(conditions)
-    const position = await this.commit(
-      [write],
-      isBound ? { reads: [{ key, version }] } : {},
+    const result = await this.tryCommit(
+      'add' in decided ? { writes: [], adds: [decided.add] } : { writes: [decided] },
+      {
+        ...(isBound ? { reads: [{ key, version }] } : {}),
+        ...(operation === undefined ? {} : { operation: { ...operation, note: intent.note?.(existed) ?? '' } }),
+      },
       new Map([[bucketKey, bucket]]),
     )
-    return position === undefined ? undefined : { position, existed: current !== undefined }
+    if (!result.committed) return undefined
+    const { position, units, replayed } = result
+    return { position, existed, units: units?.[0], note: replayed?.note }
   }
 
-  /** Commits writes to these buckets, creating those that are not there; undefined if a read does not hold any more. */
-  async commit(
-    writes: readonly Write[],
-    conditions: CommitConditions,
-    buckets: ReadonlyMap<Key, Bucket | undefined>,
-  ): Promise<Position | undefined> {
-    const result = await this.tryCommit(writes, conditions, buckets)
-    return result.committed ? result.position : undefined
-  }
-
+  /**
+   * Commits changes to these buckets, creating those that are not there. Throws if that is refused for another reason than
+   * that something has changed: a bound of a counter, or an operation that is not to be done.
+   */
   async tryCommit(
-    writes: readonly Write[],
-    { reads = [], lists = [], lease }: CommitConditions,
+    { writes, adds = [] }: Changes,
+    { reads = [], lists = [], lease, operation }: CommitConditions,
     buckets: ReadonlyMap<Key, Bucket | undefined>,
   ): ReturnType<Store['commit']> {
     const { store, metrics, recorder } = this.#options
+    if (operation === undefined) checkKeyless(adds, writes, buckets)
     const created = [...buckets].filter(([, bucket]) => bucket === undefined).map(([key]) => createBucket(key))
     this.#checkRoom(created.length)
     const referenced = await this.#options.guard.check(writes, reads, buckets)
@@ -111,11 +136,22 @@ export class ObjectWriter {
       reads: [...reads, ...referenced, ...bucketReads],
       ...(lists.length === 0 ? {} : { lists }),
       writes: [...writes, ...created],
+      ...(adds.length === 0 ? {} : { adds }),
+      ...(operation === undefined ? {} : { operation }),
       ...(lease === undefined ? {} : { lease }),
     })
-    if (result.committed) metrics.commits.value += writes.length === 0 ? 0 : 1
-    else metrics.conflicts.value++
-    if (!result.committed && result.lease !== undefined) metrics.leases.value++
+    if (result.committed) {
+      const isNew = result.replayed === undefined && writes.length + adds.length > 0
+      metrics.commits.value += isNew ? 1 : 0
+      return result
+    }
+    const { refusedOperation, refusedAdds = [] } = result
+    if (refusedOperation !== undefined) throw operationRefused(refusedOperation, store.supports.retentionMs)
+    for (const refused of refusedAdds) {
+      throw counterRefused(refused, buckets.get(bucketOfKey(refused.key))?.settings ?? SETTINGS_BY_DEFAULT)
+    }
+    metrics.conflicts.value++
+    if (result.lease !== undefined) metrics.leases.value++
     return result
   }
 
@@ -132,6 +168,17 @@ export function tooManyBuckets(bucketsMax: number): FreshetError {
     `There are ${bucketsMax} buckets already, as many as this server allows (bucketsMax). Use an existing one.`,
     { details: { bucketsMax } },
   )
+}
+
+function checkKeyless(
+  adds: readonly Addition[],
+  writes: readonly Write[],
+  buckets: ReadonlyMap<Key, Bucket | undefined>,
+): void {
+  if (![...buckets.values()].some(bucket => bucket?.settings.requireIdempotencyKey)) return
+  for (const { key } of [...writes, ...adds]) {
+    if (buckets.get(bucketOfKey(key))?.settings.requireIdempotencyKey) throw keyRequired(pathOfKey(key))
+  }
 }
 
 function createBucket(key: Key): Write {

@@ -20,10 +20,14 @@ export function redirectAnswer(target: string): Answer {
 
 /** JSON that no cache keeps. */
 export function jsonAnswer(status: number, value: unknown, headers: readonly string[] = []): Answer {
+  return { ...jsonTextAnswer(JSON.stringify(value), headers), status }
+}
+
+export function jsonTextAnswer(text: string, headers: readonly string[] = []): Answer {
   return {
-    status,
+    status: 200,
     headers: ['Content-Type', JSON_TYPE, ...NO_STORE, ...NO_SNIFF, ...headers],
-    body: `${JSON.stringify(value)}\n`,
+    body: `${text}\n`,
   }
 }
 

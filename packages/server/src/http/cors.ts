@@ -2,8 +2,10 @@
 import type { IncomingMessage } from 'node:http'
 import type { Answer } from './answer.js'
 
-export const EXPOSED_HEADERS = 'ETag, Freshet-Position, Date, Age, Location, Retry-After, X-Request-Id'
-const ALLOWED_HEADERS = 'Content-Type, If-Match, If-None-Match, Cache-Control, Last-Event-ID, X-Request-Id'
+export const EXPOSED_HEADERS =
+  'ETag, Freshet-Position, Date, Age, Location, Retry-After, X-Request-Id, Idempotency-Replayed'
+const ALLOWED_HEADERS =
+  'Content-Type, If-Match, If-None-Match, Cache-Control, Last-Event-ID, X-Request-Id, Idempotency-Key'
 const PREFLIGHT_MAX_AGE_S = 86_400
 
 export class Cors {

@@ -318,7 +318,7 @@ describe('refusals', () => {
 
   test('a refusal of a method says which are allowed', async () => {
     const answer = await sendRaw(running.port, send('PURGE', '/db/shop/products/a', ''))
-    expect(answer.headers.get('allow')).toBe('GET, HEAD, PUT, PATCH, DELETE, OPTIONS')
+    expect(answer.headers.get('allow')).toBe('GET, HEAD, PUT, PATCH, POST, DELETE, OPTIONS')
   })
 
   test('a body that is not UTF-8 is refused', async () => {

@@ -74,7 +74,7 @@ export interface Query {
 }
 
 /** Parameters that stand alone, without a value. */
-const FLAGS = new Set(['embed', 'explain', 'schemas', 'settings'])
+const FLAGS = new Set(['embed', 'explain', 'schemas', 'settings', 'sum'])
 /** Parameters that are lists: their commas separate, and are not encoded. */
 const LISTS = new Set(['ids'])
 

@@ -90,6 +90,7 @@ export class Metrics {
   readonly commits: Counter = new Counter()
   readonly conflicts: Counter = new Counter()
   readonly leases: Counter = new Counter()
+  readonly replays: Counter = new Counter()
   readonly queries: Counter = new Counter()
   readonly queryExamined: Counter = new Counter()
 
@@ -128,6 +129,7 @@ export class Metrics {
       counted('freshet_commits_total', 'Commits made.', this.commits),
       counted('freshet_conflicts_total', 'Commits refused because something had changed.', this.conflicts),
       counted('freshet_leases_total', 'Leases granted with such a refusal.', this.leases),
+      counted('freshet_replays_total', 'Operations sent again, and answered as the first time.', this.replays),
       counted('freshet_queries_total', 'Queries run; what was answered 304 was not.', this.queries),
       counted('freshet_query_examined_total', 'Objects looked at to run them.', this.queryExamined),
       ...gauges.map(readGauge),

@@ -4,6 +4,7 @@ type Json = Readonly<Record<string, unknown>>
 const POSITION = { $ref: '#/components/schemas/Position' }
 const VERSION = { $ref: '#/components/schemas/Version' }
 const TEXT = { type: 'string' }
+const COUNT = { type: 'integer', minimum: 0 }
 const COUNT_OF_MS = { type: 'integer', minimum: 0 }
 const PATH = { type: 'string', examples: ['/db/shop/products/42'] }
 
@@ -24,7 +25,7 @@ const PACKED = {
 }
 
 const SETTINGS = {
-  kind: { enum: ['object', 'kv'] },
+  kind: { enum: ['object', 'kv', 'counter'] },
   lifetimeMs: { ...COUNT_OF_MS, description: 'How long caches may keep its objects. Not together with `learn`.' },
   learn: {
     ...object({ minMs: COUNT_OF_MS, maxMs: COUNT_OF_MS }),
@@ -32,9 +33,15 @@ const SETTINGS = {
     description: 'How long caches may keep each object is learnt from how often it is written, within these bounds.',
   },
   requireMatch: { type: 'boolean', description: 'Writes must say which version they replace.' },
+  requireIdempotencyKey: { type: 'boolean', description: 'Writes must have an Idempotency-Key.' },
+  decimals: { type: 'integer', minimum: 0, maximum: 9, description: 'Of counters: digits after the point.' },
+  min: { type: 'number', description: 'Of counters: none goes below.' },
+  max: { type: 'number', description: 'Of counters: none goes above.' },
   schema: { type: 'object', description: 'JSON Schema 2020-12, which its objects must satisfy.' },
   schemaVersion: { type: 'integer', minimum: 0, description: 'Grows with each change of the schema.' },
 }
+
+const COUNTED = { id: TEXT, value: { type: 'number' }, version: VERSION, position: POSITION }
 
 const INDEX = { name: { type: 'string', pattern: '^[a-z0-9][a-z0-9_-]{0,62}$' }, fields: list(TEXT) }
 const TAGS = { ...list(TEXT), description: 'As `dependsOn` of a query has them: only changes that carry one count.' }
@@ -64,7 +71,6 @@ const MIGRATION = {
   ],
 }
 const VIOLATION = object({ path: PATH, at: POINTER, expected: TEXT })
-const COUNT = { type: 'integer', minimum: 0 }
 const TASK = object(
   {
     id: TEXT,
@@ -194,6 +200,7 @@ export const SCHEMAS: Json = {
           object({ path: PATH, value: {} }),
           object({ path: PATH, contentType: TEXT, base64: TEXT }),
           object({ path: PATH, delete: { const: true } }),
+          object({ path: PATH, add: { type: 'number' } }),
         ],
       }),
       lease: {
@@ -204,7 +211,30 @@ export const SCHEMAS: Json = {
     },
     ['writes'],
   ),
-  CommitAnswer: object({ position: POSITION }),
+  CommitAnswer: object({ position: POSITION, values: list({ type: 'number' }) }, ['position']),
+  Addition: object({ add: { type: 'number' } }),
+  Additions: object({ additions: list(object({ id: TEXT, add: { type: 'number' }, key: TEXT }, ['id', 'add'])) }),
+  CounterSum: object({ sum: { type: 'number' }, count: COUNT }),
+  CounterTop: object({ items: list(object({ id: TEXT, value: { type: 'number' } })) }),
+  Counted: object(COUNTED),
+  AdditionsAnswer: object({
+    position: POSITION,
+    results: list({
+      oneOf: [
+        object({ ...COUNTED, replayed: { const: true } }, Object.keys(COUNTED)),
+        object({ id: TEXT, error: { $ref: '#/components/schemas/Problem' } }),
+      ],
+    }),
+  }),
+  Idempotency: object({
+    retentionMs: COUNT_OF_MS,
+    clients: COUNT,
+    foreign: COUNT,
+    memoryBytes: COUNT,
+    diskBytes: COUNT,
+    falsePositiveRate: { type: 'number' },
+    replays: COUNT,
+  }),
   CoherenceHead: object({
     log: TEXT,
     position: POSITION,

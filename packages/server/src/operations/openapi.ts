@@ -75,6 +75,12 @@ const PARAMETERS: Json = {
     style: 'form',
     explode: false,
   },
+  sum: queryParameter('sum', { type: 'string' }, 'Of a bucket of counters: what they come to.', true),
+  top: queryParameter(
+    'top',
+    { type: 'integer', minimum: 1, maximum: 1000 },
+    'Of a bucket of counters: so many of the largest.',
+  ),
   settings: queryParameter('settings', { type: 'string' }, 'The settings of the bucket instead of a list.', true),
   schemas: queryParameter('schemas', { type: 'string' }, 'Every schema it had instead of a list.', true),
   nonce: queryParameter(
@@ -93,6 +99,13 @@ const PARAMETERS: Json = {
     in: 'header',
     schema: { type: 'string' },
     description: 'Only if the version is none of these ETags; * for "only if it is not there".',
+  },
+  idempotencyKey: {
+    name: 'Idempotency-Key',
+    in: 'header',
+    schema: { type: 'string', minLength: 1, maxLength: 255 },
+    description:
+      'An id of your own for the operation: sent again with it, it takes effect once and is answered as before.',
   },
   lastEventId: { name: 'Last-Event-ID', in: 'header', schema: POSITION, description: 'Where the stream was left.' },
 }
@@ -120,6 +133,11 @@ const RESPONSES: Json = {
     headers: { ...VERSIONED, Location: ref('headers', 'Location') },
     content: json('WriteAnswer'),
   },
+}
+
+function additions(): Json {
+  const headers = { 'Freshet-Position': ref('headers', 'Freshet-Position') }
+  return { description: 'What came of each addition.', headers, content: json('AdditionsAnswer') }
 }
 
 interface OperationText {
@@ -152,6 +170,7 @@ const WRITTEN: Json = { 200: ref('responses', 'Written'), 201: ref('responses', 
 const OBJECT_NAMES = ['namespace', 'bucket', 'id']
 const BUCKET_NAMES = ['namespace', 'bucket']
 const CONDITIONS = ['ifMatch', 'ifNoneMatch']
+const WRITE = [...CONDITIONS, 'idempotencyKey']
 const LIST_NAMES = [
   'after',
   'at',
@@ -163,11 +182,16 @@ const LIST_NAMES = [
   'to',
   'schemas',
   'settings',
+  'sum',
+  'top',
   'ifNoneMatch',
 ]
 const QUERY_NAMES = ['explain', 'fields', 'sort', 'where']
 
-const BUCKET_ANSWERS = ['ListPage', 'QueryAnswer', 'QueryExplanation', 'BucketSettingsAnswer', 'SchemaList']
+const BUCKET_ANSWERS = [
+  ...['ListPage', 'QueryAnswer', 'QueryExplanation', 'BucketSettingsAnswer', 'SchemaList'],
+  ...['CounterSum', 'CounterTop'],
+]
 
 const DATA_PATHS: Json = {
   '/db': {
@@ -211,10 +235,10 @@ const DATA_PATHS: Json = {
     }),
     post: operation({
       id: 'createObject',
-      summary: 'Create an object under an id that the server makes',
-      parameters: BUCKET_NAMES,
+      summary: 'Create an object under an id that the server makes; or add to many counters of a bucket',
+      parameters: [...BUCKET_NAMES, 'idempotencyKey'],
       body: ANY_VALUE,
-      responses: { 201: ref('responses', 'Created') },
+      responses: { 200: additions(), 201: ref('responses', 'Created') },
     }),
   },
   '/db/{namespace}/{bucket}/{id}': {
@@ -227,21 +251,28 @@ const DATA_PATHS: Json = {
     put: operation({
       id: 'putObject',
       summary: 'Create or replace an object',
-      parameters: [...OBJECT_NAMES, ...CONDITIONS],
+      parameters: [...OBJECT_NAMES, ...WRITE],
       body: ANY_VALUE,
       responses: WRITTEN,
     }),
     patch: operation({
       id: 'patchObject',
       summary: 'Change an object by a JSON merge patch (RFC 7396)',
-      parameters: [...OBJECT_NAMES, ...CONDITIONS],
+      parameters: [...OBJECT_NAMES, ...WRITE],
       body: { 'application/merge-patch+json': { schema: { type: 'object' } } },
       responses: { 200: ref('responses', 'Written') },
+    }),
+    post: operation({
+      id: 'addToCounter',
+      summary: 'Add to a counter',
+      parameters: [...OBJECT_NAMES, 'idempotencyKey'],
+      body: json('Addition'),
+      responses: answers('Committed.', json('Counted'), VERSIONED),
     }),
     delete: operation({
       id: 'deleteObject',
       summary: 'Delete an object',
-      parameters: [...OBJECT_NAMES, ...CONDITIONS],
+      parameters: [...OBJECT_NAMES, ...WRITE],
       responses: { 200: ref('responses', 'Written') },
     }),
   },
@@ -249,6 +280,7 @@ const DATA_PATHS: Json = {
     post: operation({
       id: 'commit',
       summary: 'Several writes, and the versions they rely on: all or nothing',
+      parameters: ['idempotencyKey'],
       body: json('CommitRequest'),
       responses: answers('Committed.', json('CommitAnswer'), VERSIONED),
     }),
@@ -331,6 +363,13 @@ const COHERENCE_PATHS: Json = {
 const ANY_JSON: Json = { 'application/json': { schema: { type: 'object' } } }
 
 const OPERATIONS_PATHS: Json = {
+  '/idempotency': {
+    get: operation({
+      id: 'getIdempotency',
+      summary: 'For how long operations are remembered, how many are, and what that costs',
+      responses: answers('As of now.', json('Idempotency')),
+    }),
+  },
   '/': {
     get: operation({
       id: 'discover',

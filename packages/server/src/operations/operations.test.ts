@@ -121,7 +121,7 @@ describe('cross-origin use', () => {
       headers: { origin: 'https://a.example', 'access-control-request-method': 'PUT' },
     })
     expect(preflight.status).toBe(204)
-    expect(preflight.headers.get('access-control-allow-methods')).toBe('GET, HEAD, PUT, PATCH, DELETE, OPTIONS')
+    expect(preflight.headers.get('access-control-allow-methods')).toBe('GET, HEAD, PUT, PATCH, POST, DELETE, OPTIONS')
     expect(preflight.headers.get('access-control-max-age')).toBe('86400')
   })
 

@@ -63,9 +63,10 @@ export class ServerRecorder {
   async commit(commit: Commit): Promise<CommitResult> {
     const beganUs = this.#nowUs()
     const result = await this.#parts.store.commit(commit)
-    if (!result.committed || commit.writes.length === 0) return result
+    const changes = [...commit.writes, ...(commit.adds ?? [])]
+    if (!result.committed || result.replayed || changes.length === 0) return result
     const deleted = commit.writes.filter(write => 'delete' in write).map(({ key }) => pathOfKey(key))
-    const written = new Set(commit.writes.flatMap(({ key }) => [pathOfKey(key), pathOfKey(bucketOfKey(key))]))
+    const written = new Set(changes.flatMap(({ key }) => [pathOfKey(key), pathOfKey(bucketOfKey(key))]))
     for (const path of deleted) written.delete(path)
     const { position } = result
     const times = { beganUs, endedUs: this.#nowUs() }

@@ -1,0 +1,160 @@
+/**
+ * Additions to counters: `POST /db/{namespace}/{bucket}/{id}` adds to one, `POST /db/{namespace}/{bucket}` to many. Each is an
+ * operation of its own, with its own key if it has one. They wait for nobody: the store puts those that come together into
+ * one transaction, on whichever counters they are.
+ */
+import { formatUnits } from '@freshet/core/counters'
+import {
+  FreshetError,
+  formatEtag,
+  formatOperationId,
+  type Key,
+  type OperationId,
+  type Problem,
+  parseOperationId,
+  toProblem,
+} from '@freshet/protocol'
+import { readJsonObject } from '../data/json-text.js'
+import { type ObjectName, objectNameOf } from '../data/object-name.js'
+import type { Intent, ObjectWriter } from '../data/object-writer.js'
+import { type Answer, jsonTextAnswer } from '../http/answer.js'
+import type { Call } from '../http/call.js'
+import { readBody } from '../http/request-body.js'
+import { REPLAYED } from '../idempotency/idempotency.js'
+import { type AskedOperation, fingerprintOf, readOperation } from '../idempotency/read-operation.js'
+import type { ServerSettings } from '../settings.js'
+import { additionOf, noCounter } from './counter-values.js'
+
+export interface CounterAdditionsOptions {
+  readonly settings: ServerSettings
+  readonly writer: ObjectWriter
+}
+
+interface Counted {
+  readonly id: string
+  /** As JSON has it: all of its digits. */
+  readonly value: string
+  readonly position: number
+  readonly isReplayed: boolean
+}
+
+interface AskedAddition {
+  readonly id: string
+  readonly add: unknown
+  readonly key: OperationId | undefined
+}
+
+export class CounterAdditions {
+  readonly #options: CounterAdditionsOptions
+
+  constructor(options: CounterAdditionsOptions) {
+    this.#options = options
+  }
+
+  async one({ exchange, names }: Call): Promise<Answer> {
+    const { bodyBytesMax, idBytesMax } = this.#options.settings
+    const name = objectNameOf(names, idBytesMax)
+    const body = await readBody(exchange, bodyBytesMax)
+    const asked = JSON.parse(readJsonObject(body, 1)) as Record<string, unknown>
+    checkMembers(asked, ['add'])
+    const counted = await this.#add(name, asked.add, readOperation(exchange.request, body))
+    const { position, isReplayed } = counted
+    return jsonTextAnswer(`{${spell(counted)}}`, [
+      ...['ETag', formatEtag(position), 'Freshet-Position', `${position}`],
+      ...(isReplayed ? REPLAYED : []),
+    ])
+  }
+
+  /** `body` as it was read. */
+  async many(bucket: Key, body: Buffer): Promise<Answer> {
+    const { settings } = this.#options
+    const names = bucket.split('/')
+    const asked = readAdditions(body, settings).map(addition => ({
+      ...addition,
+      name: objectNameOf([...names, addition.id], settings.idBytesMax),
+    }))
+    const results = await Promise.all(asked.map(addition => this.#try(addition)))
+    const position = Math.max(0, ...results.map(result => ('position' in result ? result.position : 0)))
+    const texts = results.map(result => ('position' in result ? spellResult(result) : JSON.stringify(result)))
+    const text = `{"position":${position},"results":[${texts.join(',')}]}`
+    return jsonTextAnswer(text, position === 0 ? [] : ['Freshet-Position', `${position}`])
+  }
+
+  async #try({ name, add, key }: AskedAddition & { readonly name: ObjectName }): Promise<Counted | Refused> {
+    try {
+      const operation = key && { id: key, fingerprint: fingerprintOf(`POST ${name.key}\n${JSON.stringify(add)}`) }
+      return await this.#add(name, add, operation)
+    } catch (error) {
+      if (!(error instanceof FreshetError)) throw error
+      return { id: name.id, error: toProblem(error) }
+    }
+  }
+
+  async #add(name: ObjectName, add: unknown, operation: AskedOperation | undefined): Promise<Counted> {
+    let decimals = 0
+    const decide: Intent['decide'] = settings => {
+      if (settings.kind !== 'counter') throw noCounter(name.key)
+      decimals = settings.decimals ?? 0
+      return { add: additionOf(name.key, add, settings) }
+    }
+    const { position, units, note } = await this.#options.writer.write({
+      ...name,
+      conditions: {},
+      dependsOnCurrent: false,
+      decide,
+      operation,
+      note: () => `${decimals}`,
+    })
+    const value = formatUnits(units ?? 0, note === undefined ? decimals : Number(note))
+    return { id: name.id, value, position, isReplayed: note !== undefined }
+  }
+}
+
+interface Refused {
+  readonly id: string
+  readonly error: Problem
+}
+
+function spellResult(counted: Counted): string {
+  return `{${spell(counted)}${counted.isReplayed ? ',"replayed":true' : ''}}`
+}
+
+function spell({ id, value, position }: Counted): string {
+  return `"id":${JSON.stringify(id)},"value":${value},"version":${position},"position":${position}`
+}
+
+/** Throws BODY_INVALID, IDEMPOTENCY_KEY_INVALID, LIMIT_EXCEEDED. */
+function readAdditions(body: Buffer, { commitWritesMax }: ServerSettings): readonly AskedAddition[] {
+  const root = JSON.parse(readJsonObject(body, 3)) as Record<string, unknown>
+  checkMembers(root, ['additions'])
+  if (!Array.isArray(root.additions)) throw invalid('additions must be a list')
+  if (root.additions.length > commitWritesMax) {
+    throw new FreshetError('LIMIT_EXCEEDED', `At most ${commitWritesMax} additions can be sent together. Split them.`, {
+      details: { additions: commitWritesMax },
+    })
+  }
+  const additions = root.additions.map((item: unknown, i): AskedAddition => {
+    if (typeof item !== 'object' || item === null) throw invalid(`additions[${i}] must be an object`)
+    const { id, add, key } = item as Record<string, unknown>
+    checkMembers(item, ['id', 'add', 'key'])
+    if (typeof id !== 'string') throw invalid(`additions[${i}].id must be text`)
+    if (key !== undefined && typeof key !== 'string') throw invalid(`additions[${i}].key must be text`)
+    return { id, add, key: key === undefined ? undefined : parseOperationId(key) }
+  })
+  const keys = additions.flatMap(({ key }) => (key === undefined ? [] : [formatOperationId(key)]))
+  if (new Set(keys).size !== keys.length) throw invalid('two additions have the same key')
+  return additions
+}
+
+function checkMembers(value: object, known: readonly string[]): void {
+  const unknown = Object.keys(value).find(name => !known.includes(name))
+  if (unknown !== undefined)
+    throw invalid(`it has ${JSON.stringify(unknown.slice(0, 40))}, but only ${known.join(', ')} may be there`)
+}
+
+function invalid(reason: string): FreshetError {
+  return new FreshetError(
+    'BODY_INVALID',
+    `This is no addition to a counter: ${reason}. Send {"add":1} to one, {"additions":[{"id":"a","add":1}]} to its bucket.`,
+  )
+}

@@ -1,0 +1,98 @@
+/**
+ * `GET /db/{namespace}/{bucket}?sum` and `?top=10`: what the counters of a bucket come to, and the largest of them, from one
+ * state. Caches may keep it like any list of the bucket: every change in the bucket is a change of its path.
+ */
+import { formatUnits, parseUnits } from '@freshet/core/counters'
+import type { StoredEntry } from '@freshet/core/store'
+import { FreshetError, type Key, readPosition } from '@freshet/protocol'
+import type { Bucket } from '../data/bucket-directory.js'
+import type { ListReaderOptions } from '../data/list-reader.js'
+import { pageAnswer, unchangedPage } from '../data/page-answer.js'
+import { bucketNotFound } from '../data/refusals.js'
+import type { Answer } from '../http/answer.js'
+import type { Call } from '../http/call.js'
+import { hasVersion } from '../http/conditions.js'
+import { type Parameters, parameterInvalid } from '../http/request-target.js'
+import { tagsOf } from '../invalidation/tags.js'
+
+export const TOTALS_PARAMETERS: readonly string[] = ['sum', 'top']
+const TOP_MAX = 1000
+
+export function asksForTotals(parameters: Parameters): boolean {
+  return TOTALS_PARAMETERS.some(name => parameters.has(name))
+}
+
+interface Valued {
+  readonly id: string
+  readonly units: number
+}
+
+export class CounterTotals {
+  readonly #options: ListReaderOptions
+
+  constructor(options: ListReaderOptions) {
+    this.#options = options
+  }
+
+  async read(key: Key, { exchange, parameters }: Call): Promise<Answer> {
+    const { store, settings, waits, follower, buckets, tagHeaders } = this.#options
+    const top = topOf(parameters)
+    const at = parameters.has('at') ? readPosition('at', parameters.get('at')!) : 0
+    await follower.catchUpTo(await waits.reach(at))
+    const bucket = buckets.get(key)
+    if (bucket === undefined) throw bucketNotFound(key)
+    if (bucket.settings.kind !== 'counter') throw parameterInvalid('sum and top are for buckets of kind "counter".')
+    // In one step: so it is one state, whoever adds to it meanwhile.
+    const { entries, next, version, position } = await store.scan(key, { limit: settings.countersMax })
+    if (next !== undefined) throw tooMany(settings.countersMax)
+    const facts = { cacheControl: buckets.cacheControl({ key, version, isAt: at !== 0 }), version, position }
+    const { headers } = exchange.request
+    const ifNoneMatch = headers['if-none-match']
+    if (ifNoneMatch !== undefined && hasVersion(ifNoneMatch, version)) return unchangedPage(facts)
+    const body = Buffer.from(`${render(bucket, valuesOf(entries, bucket), top)}\n`)
+    const encoding = headers['accept-encoding'] as string | undefined
+    const answer = await pageAnswer(facts, body, encoding, settings.compressBytesMin)
+    return { ...answer, headers: [...answer.headers, ...tagsOf(tagHeaders, key)] }
+  }
+}
+
+/** Undefined: the sum. */
+function topOf(parameters: Parameters): number | undefined {
+  const others = [...parameters.keys()].filter(name => name !== 'at')
+  if (others.length > 1) throw parameterInvalid(`${others[0]} goes with no other parameter than at.`)
+  const top = parameters.get('top')
+  if (top === undefined) return undefined
+  if (/^[1-9][0-9]{0,3}$/.test(top) && Number(top) <= TOP_MAX) return Number(top)
+  throw parameterInvalid(`top must be a whole number from 1 to ${TOP_MAX}.`)
+}
+
+function valuesOf(entries: readonly StoredEntry[], { settings: { decimals = 0 } }: Bucket): readonly Valued[] {
+  const decoder = new TextDecoder()
+  return entries.map(({ id, body }) => ({ id, units: parseUnits(decoder.decode(body), decimals) ?? 0 }))
+}
+
+function render({ settings: { decimals = 0 } }: Bucket, values: readonly Valued[], top: number | undefined): string {
+  if (top === undefined) {
+    // The sum of safe integers need not be one.
+    const sum = values.reduce((sum, { units }) => sum + BigInt(units), 0n)
+    return `{"sum":${formatBig(sum, decimals)},"count":${values.length}}`
+  }
+  const largest = [...values].sort((a, b) => b.units - a.units || (a.id < b.id ? -1 : 1)).slice(0, top)
+  const items = largest.map(({ id, units }) => `{"id":${JSON.stringify(id)},"value":${formatUnits(units, decimals)}}`)
+  return `{"items":[${items.join(',')}]}`
+}
+
+function formatBig(units: bigint, decimals: number): string {
+  const scale = 10n ** BigInt(decimals)
+  const whole = units < 0n ? -units : units
+  const fraction = decimals === 0 ? '' : `.${`${whole % scale}`.padStart(decimals, '0')}`
+  return `${units < 0n ? '-' : ''}${whole / scale}${fraction}`
+}
+
+function tooMany(countersMax: number): FreshetError {
+  return new FreshetError(
+    'LIMIT_EXCEEDED',
+    `There are more than ${countersMax} counters in this bucket, which is as many as are added up here (countersMax).`,
+    { details: { countersMax } },
+  )
+}

@@ -1,0 +1,67 @@
+/** Counters as requests spell them, and what their bucket says about them. */
+import { type Addition, COUNTER_TYPE, type CounterRefusal, formatUnits, parseUnits } from '@freshet/core/counters'
+import type { Write } from '@freshet/core/store'
+import { type BucketSettings, FreshetError, type Key, pathOfKey } from '@freshet/protocol'
+import { readJson } from '../data/json-text.js'
+
+/** What is added, for the store. Throws BODY_INVALID. */
+export function additionOf(key: Key, add: unknown, settings: BucketSettings): Addition {
+  const { decimals, min, max } = boundsOf(settings)
+  const by = unitsOf(add, decimals, key)
+  return { key, by, decimals, ...(min === undefined ? {} : { min }), ...(max === undefined ? {} : { max }) }
+}
+
+/** What a counter is set to: JSON. Throws BODY_INVALID, COUNTER_OUT_OF_BOUNDS. */
+export function counterWrite(key: Key, body: Uint8Array, settings: BucketSettings): Write {
+  const { decimals, min, max } = boundsOf(settings)
+  const units = unitsOf(JSON.parse(readJson(body, 1)), decimals, key)
+  if (min !== undefined && units < min) throw outOfBounds({ key, units: undefined, reason: 'below-min' }, settings)
+  if (max !== undefined && units > max) throw outOfBounds({ key, units: undefined, reason: 'above-max' }, settings)
+  return { key, contentType: COUNTER_TYPE, body: Buffer.from(formatUnits(units, decimals)) }
+}
+
+export function counterRefused(refusal: CounterRefusal, settings: BucketSettings): FreshetError {
+  if (refusal.reason !== 'no-counter') return outOfBounds(refusal, settings)
+  return new FreshetError(
+    'COUNTER_OUT_OF_BOUNDS',
+    `${pathOfKey(refusal.key)} is no number with ${settings.decimals ?? 0} decimals. Set it with PUT.`,
+    { details: { path: pathOfKey(refusal.key), reason: refusal.reason } },
+  )
+}
+
+function outOfBounds({ key, units, reason }: CounterRefusal, settings: BucketSettings): FreshetError {
+  const path = pathOfKey(key)
+  const { decimals = 0, min, max } = settings
+  const value = units === undefined ? undefined : Number(formatUnits(units, decimals))
+  const limit =
+    reason === 'below-min'
+      ? `below ${min}`
+      : reason === 'above-max'
+        ? `above ${max}`
+        : 'beyond what can be counted exactly'
+  const now = value === undefined ? '' : ` It is ${value} now.`
+  return new FreshetError('COUNTER_OUT_OF_BOUNDS', `${path} would be ${limit}, so nothing was done.${now}`, {
+    details: { path, reason, value, min, max },
+  })
+}
+
+function boundsOf({ decimals = 0, min, max }: BucketSettings) {
+  const toUnits = (bound: number | undefined) => (bound === undefined ? undefined : parseUnits(`${bound}`, decimals))
+  return { decimals, min: toUnits(min), max: toUnits(max) }
+}
+
+function unitsOf(value: unknown, decimals: number, key: Key): number {
+  const units = typeof value === 'number' ? parseUnits(`${value}`, decimals) : undefined
+  if (units !== undefined) return units
+  throw new FreshetError(
+    'BODY_INVALID',
+    `${pathOfKey(key)} is a counter with ${decimals} decimals: what is added to it, or it is set to, is a number with no more.`,
+  )
+}
+
+export function noCounter(key: Key): FreshetError {
+  return new FreshetError(
+    'CONTENT_TYPE_UNSUPPORTED',
+    `${pathOfKey(key)} is in no bucket of counters. Create one with PUT /db/{namespace}/{bucket} and {"kind":"counter"}.`,
+  )
+}

@@ -1,0 +1,22 @@
+/** The name of an object, from the segments of a route. */
+import { checkId, checkName, FreshetError, type Key } from '@freshet/protocol'
+
+export interface ObjectName {
+  readonly id: string
+  readonly bucket: Key
+  readonly key: Key
+}
+
+/** Throws NAME_INVALID. */
+export function objectNameOf(
+  [namespace = '', bucket = '', id = '']: readonly string[],
+  idBytesMax: number,
+): ObjectName {
+  checkName('namespace', namespace)
+  checkName('bucket', bucket)
+  checkId(id)
+  if (id.length * 3 > idBytesMax && Buffer.byteLength(id) > idBytesMax) {
+    throw new FreshetError('NAME_INVALID', `An id has at most ${idBytesMax} bytes on this server (idBytesMax).`)
+  }
+  return { id, bucket: `${namespace}/${bucket}`, key: `${namespace}/${bucket}/${id}` }
+}

@@ -1,0 +1,174 @@
+import type { CommitResult, Store } from '@freshet/core/store'
+import { createMemoryStore } from '@freshet/stores/memory'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { jsonRequest, problemOf, type RunningServer, startServer, until } from '../testing/running-server.js'
+
+let running: RunningServer
+let held: { release(): void } | undefined
+let made = 0
+
+beforeAll(async () => {
+  running = await startServer({ store: holding(createMemoryStore()) })
+  await running.put('/db/shop/careful', { kind: 'object', requireIdempotencyKey: true })
+  await running.put('/db/shop/files', { kind: 'kv' })
+})
+afterAll(() => running.stop())
+
+/** A store whose commits can be held back. */
+function holding(store: Store): Store {
+  const commit = async (...parts: Parameters<Store['commit']>): Promise<CommitResult> => {
+    if (held === undefined) return store.commit(...parts)
+    const result = await store.commit(...parts)
+    await new Promise<void>(resolve => {
+      held = { release: resolve }
+    })
+    return result
+  }
+  return new Proxy(store, {
+    get: (target, name) => {
+      if (name === 'commit') return commit
+      const value: unknown = Reflect.get(target, name)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+}
+
+function newKey(): string {
+  return `key-${++made}`
+}
+
+async function send(method: string, path: string, value: unknown, headers: Record<string, string>) {
+  const answer = await running.fetch(
+    path,
+    value === undefined ? { method, headers } : jsonRequest(method, value, headers),
+  )
+  const { headers: got } = answer
+  return {
+    status: answer.status,
+    body: await answer.json(),
+    etag: got.get('etag'),
+    location: got.get('location'),
+    position: got.get('freshet-position'),
+    replayed: got.get('idempotency-replayed'),
+  }
+}
+
+describe('an operation with an id', () => {
+  test.each([
+    ['PUT', '/db/shop/products/a', { n: 1 }, {}],
+    ['POST', '/db/shop/products', { n: 2 }, {}],
+    ['PATCH', '/db/shop/products/a', { n: 3 }, { 'content-type': 'application/merge-patch+json' }],
+    ['DELETE', '/db/shop/products/a', undefined, {}],
+    ['POST', '/commit', { writes: [{ path: '/db/shop/products/b', value: {} }] }, {}],
+  ])('is done once, and answered twice in the same way: %s %s', async (method, path, value, more) => {
+    const headers = { 'idempotency-key': newKey(), ...more }
+    const first = await send(method, path, value, headers)
+    expect([200, 201]).toContain(first.status)
+    expect(first.replayed).toBe(null)
+    // Whatever has become of it meanwhile.
+    await running.put('/db/shop/products/a', { n: 9 })
+    expect(await send(method, path, value, headers)).toEqual({ ...first, replayed: 'true' })
+    expect(await (await running.fetch('/db/shop/products/a')).json()).toEqual({ n: 9 })
+  })
+
+  test('whose condition held the first time is answered as then', async () => {
+    const { version } = await running.put('/db/shop/products/c', { n: 1 })
+    const headers = { 'idempotency-key': newKey(), 'if-match': `"${version}"` }
+    const first = await send('PUT', '/db/shop/products/c', { n: 2 }, headers)
+    expect(await send('PUT', '/db/shop/products/c', { n: 2 }, headers)).toEqual({ ...first, replayed: 'true' })
+    const created = { 'idempotency-key': newKey(), 'if-none-match': '*' }
+    expect((await send('PUT', '/db/shop/products/d', {}, created)).status).toBe(201)
+    expect(await send('PUT', '/db/shop/products/d', {}, created)).toMatchObject({ status: 201, replayed: 'true' })
+  })
+
+  test.each([
+    ['another body', 'PUT', '/db/shop/products/e', { n: 2 }, {}],
+    ['another target', 'PUT', '/db/shop/products/f', { n: 1 }, {}],
+    ['another condition', 'PUT', '/db/shop/products/e', { n: 1 }, { 'if-match': '"1"' }],
+    ['another method', 'DELETE', '/db/shop/products/e', undefined, {}],
+  ])('stands for one request, not for %s', async (_, method, path, value, more) => {
+    const headers = { 'idempotency-key': newKey() }
+    await send('PUT', '/db/shop/products/e', { n: 1 }, headers)
+    const answer = await send(method, path, value, { ...headers, ...more })
+    expect(answer).toMatchObject({ status: 422, body: { code: 'OPERATION_MISMATCHED' } })
+  })
+
+  test('that was refused may be tried again', async () => {
+    const { version } = await running.put('/db/shop/products/g', { n: 1 })
+    const headers = { 'idempotency-key': newKey(), 'if-match': `"${version + 1}"` }
+    expect((await send('PUT', '/db/shop/products/g', { n: 2 }, headers)).status).toBe(412)
+    await running.put('/db/shop/products/g', { n: 3 })
+    expect((await send('PUT', '/db/shop/products/g', { n: 2 }, headers)).status).toBe(200)
+  })
+
+  test('that is being worked on is not begun again', async () => {
+    const headers = { 'idempotency-key': newKey() }
+    held = { release: () => {} }
+    const before = held
+    const first = send('PUT', '/db/shop/products/h', {}, headers)
+    await until(() => held !== before)
+    const answer = await running.fetch('/db/shop/products/h', jsonRequest('PUT', {}, headers))
+    expect(await problemOf(answer)).toMatchObject({ status: 409, code: 'OPERATION_IN_PROGRESS' })
+    expect(answer.headers.get('retry-after')).toBe('1')
+    const { release } = held
+    held = undefined
+    release()
+    expect((await first).status).toBe(201)
+    expect(await send('PUT', '/db/shop/products/h', {}, headers)).toMatchObject({ status: 201, replayed: 'true' })
+  })
+
+  test('may have it in the quotes of the draft', async () => {
+    const key = newKey()
+    await send('PUT', '/db/shop/products/i', {}, { 'idempotency-key': `"${key}"` })
+    expect(await send('PUT', '/db/shop/products/i', {}, { 'idempotency-key': key })).toMatchObject({ replayed: 'true' })
+  })
+
+  test.each(['', '"', 'two words', 'f1.x', `${'x'.repeat(256)}`])('cannot be called %j', async key => {
+    const answer = await send('PUT', '/db/shop/products/j', {}, { 'idempotency-key': key })
+    expect(answer).toMatchObject({ status: 400, body: { code: 'IDEMPOTENCY_KEY_INVALID' } })
+  })
+
+  test('is what a bucket may ask for', async () => {
+    const path = '/db/shop/careful/a'
+    const refusal = { status: 400, body: { code: 'IDEMPOTENCY_KEY_REQUIRED', path } }
+    expect(await send('PUT', path, {}, {})).toMatchObject(refusal)
+    expect(await send('POST', '/commit', { writes: [{ path, value: {} }] }, {})).toMatchObject(refusal)
+    expect((await send('PUT', path, {}, { 'idempotency-key': newKey() })).status).toBe(201)
+  })
+})
+
+describe('an operation of our own clients', () => {
+  const client = 'a-client-of-our-own'
+  const own = (sequence: number, settled: number, madeMs = Math.floor(running.store.nowMs())) => ({
+    'idempotency-key': `f1.${client}.${sequence}.${settled}.${madeMs}`,
+  })
+
+  test('is settled by those after it, and not done then', async () => {
+    expect((await send('PUT', '/db/shop/products/k', { n: 1 }, own(5, 4))).status).toBe(201)
+    const late = await send('PUT', '/db/shop/products/k', { n: 0 }, own(3, 2))
+    expect(late).toMatchObject({ status: 409, body: { code: 'OPERATION_SETTLED' } })
+    expect(await send('PUT', '/db/shop/products/k', { n: 1 }, own(5, 4))).toMatchObject({ replayed: 'true' })
+  })
+
+  test('that says it is of tomorrow is not taken', async () => {
+    const answer = await send(
+      'PUT',
+      '/db/shop/products/k',
+      {},
+      own(9, 5, Math.floor(running.store.nowMs()) + 86_400_000),
+    )
+    expect(answer).toMatchObject({ status: 400, body: { code: 'IDEMPOTENCY_KEY_INVALID', reason: 'early' } })
+  })
+})
+
+test('what is remembered can be looked at, and replays are counted', async () => {
+  const before = (await (await running.fetch('/idempotency')).json()) as { replays: number; foreign: number }
+  const headers = { 'idempotency-key': newKey() }
+  for (let i = 0; i < 3; i++) await send('PUT', '/db/shop/products/l', {}, headers)
+  expect(await (await running.fetch('/idempotency')).json()).toMatchObject({
+    retentionMs: 86_400_000,
+    foreign: before.foreign + 1,
+    replays: before.replays + 2,
+  })
+  expect(await (await running.fetch('/metrics')).text()).toContain(`freshet_replays_total ${before.replays + 2}`)
+})

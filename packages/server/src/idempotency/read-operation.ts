@@ -1,0 +1,31 @@
+/** What a request with an `Idempotency-Key` is, so that it takes effect once: its id, and a print of what it asks for. */
+import { createHash } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import { type OperationId, parseOperationId } from '@freshet/protocol'
+
+export interface AskedOperation {
+  readonly id: OperationId
+  /** The same for the same request, and for no other. */
+  readonly fingerprint: string
+}
+
+/** What else than method, target and body makes it another request. */
+const HEADERS = ['content-type', 'if-match', 'if-none-match'] as const
+const FINGERPRINT_LENGTH = 22
+
+/** Undefined if it has no id. Throws IDEMPOTENCY_KEY_INVALID. */
+export function readOperation(
+  { method, url, headers }: IncomingMessage,
+  body: Uint8Array | undefined,
+): AskedOperation | undefined {
+  const key = headers['idempotency-key']
+  if (key === undefined) return undefined
+  const parts = [method, url, ...HEADERS.map(name => headers[name] ?? '')]
+  return { id: parseOperationId(String(key)), fingerprint: fingerprintOf(parts.join('\n'), body) }
+}
+
+export function fingerprintOf(text: string, body?: Uint8Array): string {
+  const hash = createHash('sha256').update(text)
+  if (body !== undefined) hash.update('\n').update(body)
+  return hash.digest('base64url').slice(0, FINGERPRINT_LENGTH)
+}
