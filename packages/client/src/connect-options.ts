@@ -7,7 +7,7 @@ import type { Fetch } from './http/transport.js'
 import type { OutboxStorage } from './operations/outbox.js'
 import { checkMode } from './reading/read-options.js'
 import type { ReadEvent } from './reading/served.js'
-import { completeRecord, type RecordOption, type RecordOptions } from './recording/record-options.js'
+import type { RecordOption } from './recording/record-options.js'
 
 export interface ConnectOptions {
   /** How many milliseconds others' writes may take to be seen by reads of mode 'session'. Own writes take none. */
@@ -46,8 +46,7 @@ export interface ConnectOptions {
 
 type Optional = 'token' | 'onRead' | 'record' | 'outbox'
 
-export type Settings = Required<Omit<ConnectOptions, Optional>> &
-  Pick<ConnectOptions, 'token' | 'onRead' | 'outbox'> & { readonly record: RecordOptions | undefined }
+export type Settings = Required<Omit<ConnectOptions, Optional>> & Pick<ConnectOptions, Optional>
 
 /** Node has no cache in its fetch; browsers do. */
 export const HAS_BROWSER_CACHE: boolean =
@@ -70,8 +69,7 @@ export function completeOptions(given: ConnectOptions): Settings {
     random: Math.random,
   }
   checkNames(given, [...Object.keys(defaults), 'token', 'onRead', 'record', 'outbox'])
-  const record = given.record === undefined ? undefined : completeRecord(given.record)
-  const settings = { ...defaults, ...withoutUndefined(given), record }
+  const settings = { ...defaults, ...withoutUndefined(given) }
   checkNumber('staleness', settings.staleness, 0)
   checkNumber('timeoutMs', settings.timeoutMs, 1)
   checkNumber('retriesMax', settings.retriesMax, 0)

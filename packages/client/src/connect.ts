@@ -86,7 +86,14 @@ async function createRecorder(
   if (record === undefined) return undefined
   const { SessionRecorder } = await import('./recording/session-recorder.js')
   const { createRecordId, processClock } = await import('./recording/record-clock.js')
-  return new SessionRecorder({ ...parts, record, token, clock: processClock(), id: createRecordId() })
+  const { completeRecord } = await import('./recording/record-options.js')
+  return new SessionRecorder({
+    ...parts,
+    record: completeRecord(record),
+    token,
+    clock: processClock(),
+    id: createRecordId(),
+  })
 }
 
 function closedByCaller(): FreshetError {

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import type { Browser } from 'playwright-core'
@@ -216,11 +216,14 @@ async function buildApp(folder: string, name: string, main: string): Promise<voi
   })
 }
 
-/** A module and all that it imports; not what it may load later (recordings, transactions). */
-async function loadedAtOnce(folder: string, name: string): Promise<string> {
+/** A module and all that it imports, each once; not what it may load later (recordings, transactions). */
+async function loadedAtOnce(folder: string, name: string, seen: Set<string> = new Set()): Promise<string> {
+  if (seen.has(name)) return ''
+  seen.add(name)
   const code = await readFile(join(folder, name), 'utf8')
-  const imported = [...code.matchAll(/(?:from|import)\s*"\.\/([\w./-]+\.js)"/g)].map(([, path]) => path!)
-  return code + (await Promise.all(imported.map(path => loadedAtOnce(folder, path)))).join('')
+  const imported = [...code.matchAll(/(?:from|import)\s*"(\.\.?\/[\w./-]+\.js)"/g)].map(([, path]) => path!)
+  const parts = imported.map(path => loadedAtOnce(folder, join(dirname(name), path), seen))
+  return code + (await Promise.all(parts)).join('')
 }
 
 async function serve(folder: string): Promise<Server> {

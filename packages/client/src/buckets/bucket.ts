@@ -15,6 +15,7 @@ import {
   type Version,
   type WriteAnswer,
 } from '@freshet/protocol'
+import { JSON_HEADERS } from '../http/transport.js'
 import type { ReadOptions } from '../reading/read-options.js'
 import { listRequest, objectRequest, type ReadRequest, spellValue } from '../reading/read-request.js'
 import type { Reader, ReadResult } from '../reading/reader.js'
@@ -259,8 +260,6 @@ export abstract class Bucket<Value, Input> {
     } while (after !== undefined)
   }
 }
-
-const JSON_HEADERS = { 'content-type': 'application/json' }
 
 function conditionOf({ ifVersion }: WriteOptions): Record<string, string> {
   if (ifVersion === undefined) return {}

@@ -1,5 +1,6 @@
 /** Several additions in one request, each an operation of its own: `POST` to a bucket of counters. */
 import { FreshetError, fromProblem, type Path, type Position, type Version } from '@freshet/protocol'
+import { JSON_HEADERS } from '../http/transport.js'
 import type { Operation } from '../operations/operation-ids.js'
 import type { Write } from '../writing/writer.js'
 
@@ -24,17 +25,22 @@ export interface AdditionsAnswer {
 
 export function additionsOf(
   bucket: Path,
-  paths: readonly Path[],
+  pathOf: (id: string) => Path,
   additions: readonly CounterAddition[],
   operations: readonly Operation[],
 ): Write {
   return {
     get request() {
       const items = additions.map(({ id, by = 1 }, i) => ({ id, add: by, key: operations[i]!.key }))
-      const headers = { 'content-type': 'application/json' }
-      return { method: 'POST' as const, target: bucket, headers, body: JSON.stringify({ additions: items }) }
+      return {
+        method: 'POST' as const,
+        target: bucket,
+        headers: JSON_HEADERS,
+        body: JSON.stringify({ additions: items }),
+      }
     },
-    paths: [...paths, bucket],
+    paths: [...new Set(additions.map(({ id }) => pathOf(id))), bucket],
+    createdPath: pathOf,
     operations,
     check: checkAdditions,
   }

@@ -25,17 +25,16 @@ export class CounterBucket extends Bucket<number, number> {
   }
 
   async addMany(additions: readonly CounterAddition[], options: WriteOptions): Promise<AdditionResult[]> {
-    for (const { by = 1 } of additions) checked(by)
+    for (const { id, by = 1 } of additions) {
+      this.pathOf(id)
+      checked(by)
+    }
     const results: AdditionResult[] = []
     for (let start = 0; start < additions.length; start += ADDITIONS_MAX) {
       const part = additions.slice(start, start + ADDITIONS_MAX)
-      const paths = part.map(({ id }) => this.pathOf(id))
       const operations = part.map(() => this.writer.ids.begin())
-      const answer = await this.writer.write<AdditionsAnswer>(
-        additionsOf(this.path, [...new Set(paths)], part, operations),
-        options,
-      )
-      results.push(...readResults(answer))
+      const write = additionsOf(this.path, id => this.pathOf(id), part, operations)
+      results.push(...readResults(await this.writer.write<AdditionsAnswer>(write, options)))
     }
     return results
   }

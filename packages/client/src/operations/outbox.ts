@@ -7,10 +7,9 @@
  * never write the same entry. Should two send the same one, the server does it once and tells both. Where the platform has
  * locks (`navigator.locks`: browsers), a page holds one as long as it lives, and others leave alone what it has under way.
  */
-import { FreshetError, formatOperationId, type Path, parseOperationId } from '@freshet/protocol'
+import { FreshetError, type Path } from '@freshet/protocol'
 import { checkAdditions } from '../counters/additions.js'
 import { isLost, isPassing } from '../http/back-off.js'
-import { onAbort } from '../http/on-abort.js'
 import type { Request } from '../http/transport.js'
 import { createNonce } from '../session/coherence-requests.js'
 import type { Write, Writer } from '../writing/writer.js'
@@ -56,7 +55,7 @@ interface Entry {
 }
 
 interface Locks {
-  request(name: string, options: { readonly signal: AbortSignal }, held: () => Promise<void>): Promise<void>
+  request(name: string, options: { readonly signal: AbortSignal }, held: () => Promise<unknown>): Promise<unknown>
   query(): Promise<{ readonly held?: readonly { readonly name?: string }[] }>
 }
 
@@ -70,7 +69,7 @@ export class Outbox {
   constructor(storage: OutboxStorage, base: string, closed: AbortSignal) {
     this.#storage = storage
     this.#prefix = `freshet-outbox ${base} `
-    const held = new Promise<void>(resolve => onAbort(closed, resolve))
+    const held = new Promise<unknown>(resolve => closed.addEventListener('abort', resolve, { once: true }))
     locks()
       ?.request(lockOf(this.#owner), { signal: closed }, () => held)
       .catch(() => {})
@@ -135,7 +134,7 @@ export class Outbox {
       .filter(text => text !== null)
       .map(text => JSON.parse(text) as Entry)
       .filter(({ owner }) => owner === undefined || owner === this.#owner || !held.includes(lockOf(owner)))
-      .sort((a, b) => inOrder(idOf(a), idOf(b)))
+      .sort(inOrder)
   }
 
   #names(): string[] {
@@ -183,7 +182,7 @@ function toEntry(operations: readonly Operation[], write: Write, owner?: string)
 
 function toWrite(entry: Entry, ids: OperationIds): Write & { readonly operations: readonly Operation[] } {
   const { method, target, headers, body, isBytes, isBatch, paths, deleted } = entry
-  const operation = new KeptOperation(idOf(entry), ids)
+  const operation = new KeptOperation(entry.key, ids)
   return {
     get request() {
       return {
@@ -200,38 +199,30 @@ function toWrite(entry: Entry, ids: OperationIds): Write & { readonly operations
   }
 }
 
-type OwnId = Extract<ReturnType<typeof parseOperationId>, { readonly kind: 'own' }>
-
-function idOf({ key }: Entry): OwnId {
-  return parseOperationId(key) as OwnId
+function inOrder(a: Entry, b: Entry): number {
+  const [, , sequence, , madeMs] = a.key.split('.').map(Number)
+  const [, , otherSequence, , otherMs] = b.key.split('.').map(Number)
+  return madeMs! - otherMs! || sequence! - otherSequence!
 }
 
-function inOrder(a: OwnId, b: OwnId): number {
-  return a.madeMs - b.madeMs || a.sequence - b.sequence
-}
-
-/** What it says of the others that were settled was true when it was noted, and is so for ever. */
+/** What its key says of others that were settled was true when it was noted, and is so for ever. */
 class KeptOperation implements Operation {
-  #id: OwnId
+  key: string
   readonly #ids: OperationIds
 
-  constructor(id: OwnId, ids: OperationIds) {
-    this.#id = id
+  constructor(key: string, ids: OperationIds) {
+    this.key = key
     this.#ids = ids
   }
 
   get name(): string {
-    return `${this.#id.client}.${this.#id.sequence}`
-  }
-
-  get key(): string {
-    return formatOperationId(this.#id)
+    return this.key.split('.').slice(1, 3).join('.')
   }
 
   settle(): void {}
 
   renew(): void {
-    this.#id = { ...this.#id, madeMs: this.#ids.nowMs() }
+    this.key = this.key.replace(/[0-9]+$/, `${this.#ids.nowMs()}`)
   }
 }
 

@@ -20,6 +20,7 @@ import {
 import type { BucketParts } from '../buckets/bucket.js'
 import { ObjectBucket } from '../buckets/object-bucket.js'
 import type { Clock } from '../clock/pessimistic-clock.js'
+import { JSON_HEADERS } from '../http/transport.js'
 import type { ReadOptions } from '../reading/read-options.js'
 import type { TrackedSession } from '../session/tracked-session.js'
 import { WRITES_NOTHING } from '../writing/commit.js'
@@ -127,7 +128,7 @@ export class Transaction {
       request: {
         method: 'POST',
         target: '/commit',
-        headers: { 'content-type': 'application/json' },
+        headers: JSON_HEADERS,
         body: JSON.stringify(request),
       },
       paths: [...new Set([...written, ...written.map(bucketPathOf)])],

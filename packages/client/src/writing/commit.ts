@@ -9,6 +9,7 @@ import {
   pathOfKey,
   type Version,
 } from '@freshet/protocol'
+import { JSON_HEADERS } from '../http/transport.js'
 import type { Write } from './writer.js'
 
 /** An object by its bucket (`shop/products`) and id. */
@@ -49,7 +50,7 @@ export function commitOf(parts: readonly CommitPart[], reads: readonly CommitRea
     request: {
       method: 'POST',
       target: '/commit',
-      headers: { 'content-type': 'application/json' },
+      headers: JSON_HEADERS,
       body: JSON.stringify(body),
     },
     paths: [...new Set([...written, ...buckets])],

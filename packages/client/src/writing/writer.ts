@@ -18,7 +18,7 @@ import { glimpse, type Reply, type Request, type Transport } from '../http/trans
 import type { Operation, OperationIds } from '../operations/operation-ids.js'
 import type { Outbox } from '../operations/outbox.js'
 import type { MemoryCache } from '../reading/memory-cache.js'
-import type { BegunOperation, SessionRecorder } from '../recording/session-recorder.js'
+import type { SessionRecorder } from '../recording/session-recorder.js'
 import type { Refresher } from '../session/refresher.js'
 import type { TrackedSession } from '../session/tracked-session.js'
 
@@ -49,7 +49,7 @@ export interface Write {
   readonly paths: readonly Path[]
   /** Those of them that it deletes. */
   readonly deleted?: readonly Path[]
-  /** What it creates, where the server makes up the id. */
+  /** What it creates or adds to, where that is known by the answer: the server makes up the id, or does part of it. */
   readonly createdPath?: (id: string) => Path
   /** Those that the request has the keys of already. Unless given, it is one itself. */
   readonly operations?: readonly Operation[]
@@ -106,7 +106,7 @@ export class Writer {
           attempt.end()
         }
       })
-      if (begun !== undefined) this.#record(begun, write, answer)
+      if (begun !== undefined) recorder?.wrote(begun, write, answer)
       return answer
     } catch (error) {
       const kept = outbox?.keep(operations, write, error)
@@ -139,17 +139,6 @@ export class Writer {
     session.wrote(paths, answer.position)
     for (const path of paths) memory?.delete(path)
     return answer
-  }
-
-  #record(
-    begun: BegunOperation,
-    { request, paths, deleted = [], createdPath }: Write,
-    { position, id }: { readonly position: Position; readonly id?: string },
-  ): void {
-    const created = createdPath !== undefined && id !== undefined ? [createdPath(id)] : []
-    const written = [...created, ...paths.filter(path => !deleted.includes(path))]
-    const op = request.target === '/commit' ? 'commit' : 'write'
-    this.#options.recorder?.wrote(begun, { op, position, written, deleted })
   }
 
   /** A conflict tells of versions that the session may not know: the next read must not be older, or it never ends. */
