@@ -12,7 +12,7 @@
  * `details.outcome` is 'unknown'.
  */
 import { FreshetError, type Path, type Position, type Version } from '@freshet/protocol'
-import { isLost, isRefused, type RetryPolicy, retry } from '../http/back-off.js'
+import { isLost, isPassing, isRefused, type RetryPolicy, retry } from '../http/back-off.js'
 import { Deadline } from '../http/deadline.js'
 import { glimpse, type Reply, type Request, type Transport } from '../http/transport.js'
 import type { Operation, OperationIds } from '../operations/operation-ids.js'
@@ -72,7 +72,7 @@ export class Writer {
 
   /** Resolves with the parsed answer. Throws the server's error. */
   async write<Answer extends { readonly position: Position }>(write: Write, options: WriteOptions): Promise<Answer> {
-    const { closed, policy, recorder, refresher, ids } = this.#options
+    const { closed, policy, recorder, ids } = this.#options
     const begun = recorder?.begin()
     const { method, target } = write.request
     const { timeoutMs = this.#options.timeoutMs } = options
@@ -84,10 +84,9 @@ export class Writer {
     const outbox = isOperation ? this.#options.outbox : undefined
     const tries = { ...policy }
     let isKept = false
+    const isRepeatable = isOperation || write.isIdempotent === true ? isPassingWrite : isRefused
     try {
       signal.throwIfAborted()
-      const isRepeatable = (error: unknown) =>
-        isRefused(error) || isEarly(error) || ((isOperation || write.isIdempotent === true) && isLost(error))
       const answer = await retry(tries, signal, isRepeatable, async () => {
         // A connection may be dead without anybody noticing. If so, there is time for another one.
         const attempt = new Deadline({ timeoutMs: isOperation ? timeoutMs / 2 : timeoutMs, what, signals: [signal] })
@@ -97,10 +96,7 @@ export class Writer {
         } catch (error) {
           // Who wants no retries gets none.
           if (isOperation && isLost(error) && tries.retriesMax > 0) tries.retriesMax = Number.POSITIVE_INFINITY
-          if (isEarly(error)) {
-            await refresher.refresh(signal)
-            for (const operation of operations) operation.renew()
-          }
+          if (isEarly(error)) await this.#renew(operations, signal)
           throw error
         } finally {
           attempt.end()
@@ -120,6 +116,11 @@ export class Writer {
         for (const operation of operations) operation.settle()
       }
     }
+  }
+
+  async #renew(operations: readonly Operation[], signal: AbortSignal): Promise<void> {
+    await this.#options.refresher.refresh(signal)
+    for (const operation of operations) operation.renew()
   }
 
   async #send<Answer extends { readonly position: Position }>(
@@ -151,6 +152,10 @@ export class Writer {
   #learnVersion({ path, version }: Readonly<Record<string, unknown>>): void {
     if (typeof path === 'string' && Number.isSafeInteger(version)) this.#options.session.wrote([path], Number(version))
   }
+}
+
+function isPassingWrite(error: unknown): boolean {
+  return isPassing(error) || isLost(error) || isEarly(error)
 }
 
 /** The server's clock stood still while the server did, and the client's did not. */
