@@ -25,6 +25,8 @@ class Network {
   readonly #late: Sent[] = []
   /** Of what was sent and has not been answered. */
   readonly #unanswered = new Map<string, Set<number>>()
+  /** What was called settled although it was not. */
+  readonly broken: string[] = []
 
   constructor(fatesToCome: Iterator<Fate>) {
     this.#fates = fatesToCome
@@ -57,7 +59,7 @@ class Network {
       const unanswered = this.#unanswered.get(client) ?? new Set()
       unanswered.add(sequence)
       this.#unanswered.set(client, unanswered)
-      expect(settledTo).toBeLessThan(Math.min(...unanswered))
+      if (settledTo >= Math.min(...unanswered)) this.broken.push(`${settledTo} of ${[...unanswered].join()}`)
     }
   }
 
@@ -90,9 +92,10 @@ test('each operation takes effect once, whatever is lost, repeated and late, and
   let replays = 0
   await fc.assert(
     fc.asyncProperty(runs, async run => {
-      const { origin } = new Network(run.fates)
+      const network = new Network(run.fates)
+      const { origin } = network
       const { url, fetch, clock } = origin
-      const db = await connect(url, { fetch, clock, random: () => 0 })
+      const db = await connect(url, { fetch, clock, random: () => 0, timeoutMs: 2000 })
       const added = { a: 0, b: 0 }
       const told: number[] = []
       await Promise.all(
@@ -115,6 +118,7 @@ test('each operation takes effect once, whatever is lost, repeated and late, and
         }),
       )
       expect([origin.valueOf('shop/views/a'), origin.valueOf('shop/views/b')]).toEqual([added.a, added.b])
+      expect(network.broken).toEqual([])
       expect([...origin.operations.applied.values()].every(times => times === 1)).toBe(true)
       // No two were told the same.
       expect(new Set(told).size).toBe(told.length)
