@@ -12,17 +12,7 @@
  * Times are the store's clock. A client's own comparison with it may be off by a little, either way.
  */
 import type { OwnOperationId } from '@freshet/protocol'
-
-/** What an operation came to: enough to give its first answer again. */
-export interface DoneOperation {
-  /** Of what was asked for: the same id with another request is a mistake, not a retry. */
-  readonly fingerprint: string
-  readonly position: number
-  /** What counters reached, in units, in the order of the additions. */
-  readonly units: readonly number[]
-  /** The caller's own, as given. */
-  readonly note: string
-}
+import type { DoneOperation, OperationRefusal } from '../store/index.js'
 
 export interface ClientWindow {
   readonly settledTo: number
@@ -30,9 +20,6 @@ export interface ClientWindow {
   readonly lastMs: number
   readonly done: ReadonlyMap<number, DoneOperation>
 }
-
-/** Why an operation is not applied: see `refusals` in docs/operations.md. */
-export type OperationRefusal = 'settled' | 'expired' | 'early' | 'mismatched' | 'overflowing'
 
 export type Judgement =
   | { readonly kind: 'new' }

@@ -1,24 +1,6 @@
 /** Additions to counters, decided: what each comes to, or which bound stands in the way. */
-import type { Key } from '@freshet/protocol'
+import type { Addition, CounterRefusal } from '../store/index.js'
 import { formatUnits, parseUnits } from './decimal.js'
-
-/** Adds to what is there; what is not there is 0. */
-export interface Addition {
-  readonly key: Key
-  /** In units; may be negative. */
-  readonly by: number
-  readonly decimals: number
-  /** In units, inclusive. */
-  readonly min?: number
-  readonly max?: number
-}
-
-export interface CounterRefusal {
-  readonly key: Key
-  /** What it is, in units; undefined if it is no number with so many decimals. */
-  readonly units: number | undefined
-  readonly reason: 'below-min' | 'above-max' | 'inexact' | 'no-counter'
-}
 
 export type Added = { readonly units: number; readonly body: Uint8Array } | CounterRefusal
 

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { DECIMALS_MAX } from '../store/index.js'
 import { addTo } from './counter.js'
-import { DECIMALS_MAX, formatUnits, parseUnits } from './decimal.js'
+import { formatUnits, parseUnits } from './decimal.js'
 
 describe('units', () => {
   test('are what the text says, and the text is what they were printed as', () => {

@@ -3,8 +3,6 @@
  * exact as long as they are safe integers; beyond that an addition is refused rather than rounded.
  */
 
-export const DECIMALS_MAX = 9
-
 const DECIMAL = /^-?(?:0|[1-9][0-9]*)(?:\.([0-9]+))?$/
 
 /** Undefined if the text is no number with at most so many decimals, or too large to be exact. */

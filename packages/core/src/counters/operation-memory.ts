@@ -3,9 +3,9 @@
  * by client (`client-window.ts`), others one by one. What is remembered is written in the same commit as the effect.
  */
 import type { OperationId } from '@freshet/protocol'
+import type { DoneOperation, Operation } from '../store/index.js'
 import {
   type ClientWindow,
-  type DoneOperation,
   EMPTY_WINDOW,
   type Judgement,
   judgeDone,
@@ -13,14 +13,6 @@ import {
   type RetentionOptions,
   rememberOwn,
 } from './client-window.js'
-
-/** Of a commit. */
-export interface Operation {
-  readonly id: OperationId
-  readonly fingerprint: string
-  /** What the caller needs, besides the result of the commit, to give its first answer again. */
-  readonly note?: string
-}
 
 /** Where it is remembered: tables of a store, seen from within a commit. */
 export interface OperationTables {

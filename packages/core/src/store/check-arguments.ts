@@ -1,7 +1,6 @@
 /** What every store refuses before it begins: the caller's mistakes, thrown as TypeError. */
 import { idOfKey, objectionToIndexes } from '@freshet/protocol'
-import type { Addition } from '../counters/counter.js'
-import { DECIMALS_MAX } from '../counters/decimal.js'
+import { type Addition, DECIMALS_MAX } from './operations.js'
 import type { Commit, ScanRange, Write } from './store.js'
 
 export const SCAN_LIMIT_DEFAULT = 100

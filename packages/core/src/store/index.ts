@@ -3,6 +3,14 @@ export { type ChangedKeys, changedLists } from './changed-lists.js'
 export { CHANGES_LIMIT_DEFAULT, checkCommit, checkLimit, checkPosition, scanLimit } from './check-arguments.js'
 export { declaredAt, indexesIn } from './declared-indexes.js'
 export { positionAtTime } from './first-position.js'
+export {
+  type Addition,
+  type CounterRefusal,
+  DECIMALS_MAX,
+  type DoneOperation,
+  type Operation,
+  type OperationRefusal,
+} from './operations.js'
 export type {
   BucketChange,
   Commit,

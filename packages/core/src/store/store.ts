@@ -19,9 +19,7 @@
  * writer. A commit that fails leaves no trace.
  */
 import type { IdRange, IndexDeclaration, Key, OperationId, Position, Query, Tag, Version } from '@freshet/protocol'
-import type { DoneOperation, OperationRefusal } from '../counters/client-window.js'
-import type { Addition, CounterRefusal } from '../counters/counter.js'
-import type { Operation } from '../counters/operation-memory.js'
+import type { Addition, CounterRefusal, DoneOperation, Operation, OperationRefusal } from './operations.js'
 
 export type { IndexDeclaration, Key, Position, Query, Tag, Version } from '@freshet/protocol'
 

@@ -1,6 +1,6 @@
 /** Counters as requests spell them, and what their bucket says about them. */
-import { type Addition, COUNTER_TYPE, type CounterRefusal, formatUnits, parseUnits } from '@freshet/core/counters'
-import type { Write } from '@freshet/core/store'
+import { COUNTER_TYPE, formatUnits, parseUnits } from '@freshet/core/counters'
+import type { Addition, CounterRefusal, Write } from '@freshet/core/store'
 import { type BucketSettings, FreshetError, type Key, pathOfKey } from '@freshet/protocol'
 import { readJson } from '../data/json-text.js'
 

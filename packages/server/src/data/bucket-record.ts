@@ -4,8 +4,8 @@
  * live as soon as it has read the log that far, and a restart finds it again.
  */
 import type { LifetimeBounds } from '@freshet/core/coherence'
-import { DECIMALS_MAX, parseUnits } from '@freshet/core/counters'
-import type { Write } from '@freshet/core/store'
+import { parseUnits } from '@freshet/core/counters'
+import { DECIMALS_MAX, type Write } from '@freshet/core/store'
 import {
   type BucketChange,
   type BucketSettings,

@@ -1,6 +1,6 @@
 /** `POST /commit`: several writes and the versions they rely on, all or nothing. */
-import { type Addition, formatUnits } from '@freshet/core/counters'
-import type { ReadVersion, Store, Write } from '@freshet/core/store'
+import { formatUnits } from '@freshet/core/counters'
+import type { Addition, ReadVersion, Store, Write } from '@freshet/core/store'
 import {
   bucketOfKey,
   type CommitLease,

@@ -3,8 +3,7 @@
  * not. The bucket's own version is among the conditions of every write, so what its settings say holds at the commit,
  * and two first writes cannot create one bucket in two ways.
  */
-import type { Addition } from '@freshet/core/counters'
-import type { Commit, Store, StoredValue, Write } from '@freshet/core/store'
+import type { Addition, Commit, Store, StoredValue, Write } from '@freshet/core/store'
 import { type BucketSettings, bucketOfKey, FreshetError, type Key, type Position, pathOfKey } from '@freshet/protocol'
 import type { LogFollower } from '../coherence/log-follower.js'
 import { counterRefused } from '../counters/counter-values.js'

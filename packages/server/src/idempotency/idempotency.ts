@@ -3,8 +3,7 @@
  * and after it: an operation that is being worked on is not begun again, and one that was done is answered as it was then,
  * even if what is there now would have it refused.
  */
-import type { DoneOperation, OperationRefusal } from '@freshet/core/counters'
-import type { Store } from '@freshet/core/store'
+import type { DoneOperation, OperationRefusal, Store } from '@freshet/core/store'
 import { FreshetError, type OperationId } from '@freshet/protocol'
 import type { Metrics } from '../operations/metrics.js'
 import type { AskedOperation } from './read-operation.js'

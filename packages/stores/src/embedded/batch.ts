@@ -6,8 +6,9 @@
  * It is decided outside of the transaction. That is sound because there is one writer with one transaction at a time: the
  * state cannot change in between, or else the epoch has, and then the transaction does nothing.
  */
-import { type Addition, addTo, COUNTER_TYPE, judgeOperation, rememberOperation, replayOf } from '@freshet/core/counters'
+import { addTo, COUNTER_TYPE, judgeOperation, rememberOperation, replayOf } from '@freshet/core/counters'
 import {
+  type Addition,
   type Commit,
   type CommitResult,
   changedLists,

@@ -13,7 +13,6 @@
  */
 import {
   type ClientWindow,
-  type DoneOperation,
   type ForeignOperation,
   hasExpired,
   hasForeignExpired,
@@ -21,7 +20,7 @@ import {
   type RetentionOptions,
   type SeenIds,
 } from '@freshet/core/counters'
-import type { Position } from '@freshet/core/store'
+import type { DoneOperation, Position } from '@freshet/core/store'
 import type { Table, TableStats, Tables } from './engine.js'
 import { FORMAT_VERSION } from './records.js'
 

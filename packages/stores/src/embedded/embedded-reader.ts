@@ -2,7 +2,6 @@
  * A store in a process beside the one that writes, such as a worker of a cluster. It reads the same files by itself, on
  * its own core; what it writes goes over the channel to the writer.
  */
-import type { DoneOperation } from '@freshet/core/counters'
 import { SCAN_MAX_DEFAULT } from '@freshet/core/queries'
 import {
   type BucketChange,
@@ -10,6 +9,7 @@ import {
   type CommitResult,
   checkCommit,
   checkPosition,
+  type DoneOperation,
   type IndexState,
   type Key,
   type LogEntry,

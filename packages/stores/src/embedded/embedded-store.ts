@@ -11,7 +11,7 @@
  *   After a crash it may so repeat up to ten seconds that are in no log entry.
  */
 import { randomBytes, randomUUID } from 'node:crypto'
-import { type DoneOperation, RETENTION_MS_DEFAULT, SeenIds } from '@freshet/core/counters'
+import { RETENTION_MS_DEFAULT, SeenIds } from '@freshet/core/counters'
 import { SCAN_MAX_DEFAULT } from '@freshet/core/queries'
 import {
   type BucketChange,
@@ -19,6 +19,7 @@ import {
   type CommitResult,
   checkCommit,
   checkPosition,
+  type DoneOperation,
   type IndexState,
   indexesIn,
   type Key,

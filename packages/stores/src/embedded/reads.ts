@@ -6,13 +6,14 @@
  * a deletion leaves no version behind, so a miss asks how far the state goes.)
  */
 import { setImmediate } from 'node:timers/promises'
-import { type DoneOperation, recallOperation } from '@freshet/core/counters'
+import { recallOperation } from '@freshet/core/counters'
 import {
   type BucketChange,
   CHANGES_LIMIT_DEFAULT,
   checkLimit,
   checkPosition,
   compareUtf8,
+  type DoneOperation,
   type IndexState,
   isBeyond,
   isWithin,

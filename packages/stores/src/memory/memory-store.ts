@@ -4,10 +4,8 @@
  */
 import { randomUUID } from 'node:crypto'
 import {
-  type Addition,
   addTo,
   COUNTER_TYPE,
-  type DoneOperation,
   judgeOperation,
   RETENTION_MS_DEFAULT,
   recallOperation,
@@ -23,6 +21,7 @@ import {
   SCAN_MAX_DEFAULT,
 } from '@freshet/core/queries'
 import {
+  type Addition,
   type BucketChange,
   CHANGES_LIMIT_DEFAULT,
   type Commit,
@@ -31,6 +30,7 @@ import {
   checkCommit,
   checkLimit,
   checkPosition,
+  type DoneOperation,
   declaredAt,
   type IndexState,
   indexesIn,

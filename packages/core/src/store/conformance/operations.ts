@@ -1,6 +1,6 @@
 /** Counters, and commits that take effect once however often they are asked for. */
 import type { OperationId, OwnOperationId } from '@freshet/protocol'
-import type { Addition } from '../../counters/counter.js'
+import type { Addition } from '../operations.js'
 import type { Commit, CommitResult, Store } from '../store.js'
 import { type ConformanceOptions, codeOf, put, testWith } from './kit.js'
 import { createRandom, type Random } from './random.js'
