@@ -172,6 +172,17 @@ describe('a write', () => {
     await expect(put).rejects.toMatchObject({ code: 'REQUEST_TIMEOUT', details: { outcome: 'unknown' } })
   })
 
+  test('that is tried in vain until its time is up says why', async () => {
+    const { origin, db } = await scene()
+    origin.script = () => connectionLost()
+    const put = db.bucket('shop/products').put('1', {}, { timeoutMs: 50 })
+    await expect(put).rejects.toMatchObject({
+      code: 'REQUEST_TIMEOUT',
+      details: { outcome: 'unknown' },
+      cause: { code: 'REQUEST_FAILED', message: expect.stringContaining('other side closed') },
+    })
+  })
+
   test('of nothing to delete is undefined', async () => {
     const { origin, db } = await scene()
     origin.script = () =>

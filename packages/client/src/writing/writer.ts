@@ -84,6 +84,7 @@ export class Writer {
     const outbox = isOperation ? this.#options.outbox : undefined
     const tries = { ...policy }
     let isKept = false
+    let last: unknown
     const isRepeatable = isOperation || write.isIdempotent === true ? isPassingWrite : isRefused
     try {
       signal.throwIfAborted()
@@ -94,6 +95,7 @@ export class Writer {
           outbox?.note(operations, write)
           return await this.#send<Answer>(write, operations, attempt.signal)
         } catch (error) {
+          if (!signal.aborted) last = error
           // Who wants no retries gets none.
           if (isOperation && isLost(error) && tries.retriesMax > 0) tries.retriesMax = Number.POSITIVE_INFINITY
           if (isEarly(error)) await this.#renew(operations, signal)
@@ -105,6 +107,8 @@ export class Writer {
       if (begun !== undefined) recorder?.wrote(begun, write, answer)
       return answer
     } catch (error) {
+      // Why its time was not enough.
+      if (error instanceof FreshetError && error.code === 'REQUEST_TIMEOUT') error.cause ??= last
       const kept = outbox?.keep(operations, write, error)
       isKept = kept !== undefined
       throw kept ?? error
