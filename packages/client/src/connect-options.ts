@@ -4,9 +4,10 @@ import { FreshetError } from '@freshet/protocol'
 import type { Clock } from './clock/pessimistic-clock.js'
 import { createPessimisticClock } from './clock/pessimistic-clock.js'
 import type { Fetch } from './http/transport.js'
+import type { OutboxStorage } from './operations/outbox.js'
 import { checkMode } from './reading/read-options.js'
 import type { ReadEvent } from './reading/served.js'
-import { completeRecord, type RecordOption, type RecordOptions } from './recording/record-options.js'
+import type { RecordOption } from './recording/record-options.js'
 
 export interface ConnectOptions {
   /** How many milliseconds others' writes may take to be seen by reads of mode 'session'. Own writes take none. */
@@ -19,12 +20,20 @@ export interface ConnectOptions {
   readonly refresh?: 'on-demand' | 'poll' | 'push'
   /** For each operation as a whole, with everything it may need. */
   readonly timeoutMs?: number
-  /** How often something that failed in passing is tried again. */
+  /**
+   * How often something that failed in passing is tried again. A write of which nobody knows whether it was done is tried
+   * until its time is up; with 0 it is not tried again either.
+   */
   readonly retriesMax?: number
   /** How much this process keeps of what it has read; 0 for nothing. Browsers have a cache of their own. */
   readonly memoryBytesMax?: number
   /** Called after every read: where it was answered, and how fast. It must not throw. */
   readonly onRead?: (event: ReadEvent) => void
+  /**
+   * `localStorage`, or what is like it: each write is noted there until it is answered, and what is left of them after a
+   * reload, a crash or a time without network can be sent again: `db.outbox.flush()`. It takes effect once all the same.
+   */
+  readonly outbox?: OutboxStorage
   /** Takes lines that tell what was read and written, without the values: `freshet check` finds every broken promise. */
   readonly record?: RecordOption
   /** Instead of the platform's. */
@@ -35,10 +44,9 @@ export interface ConnectOptions {
   readonly random?: () => number
 }
 
-type Optional = 'token' | 'onRead' | 'record'
+type Optional = 'token' | 'onRead' | 'record' | 'outbox'
 
-export type Settings = Required<Omit<ConnectOptions, Optional>> &
-  Pick<ConnectOptions, 'token' | 'onRead'> & { readonly record: RecordOptions | undefined }
+export type Settings = Required<Omit<ConnectOptions, Optional>> & Pick<ConnectOptions, Optional>
 
 /** Node has no cache in its fetch; browsers do. */
 export const HAS_BROWSER_CACHE: boolean =
@@ -60,9 +68,8 @@ export function completeOptions(given: ConnectOptions): Settings {
     clock: createPessimisticClock(),
     random: Math.random,
   }
-  checkNames(given, [...Object.keys(defaults), 'token', 'onRead', 'record'])
-  const record = given.record === undefined ? undefined : completeRecord(given.record)
-  const settings = { ...defaults, ...withoutUndefined(given), record }
+  checkNames(given, [...Object.keys(defaults), 'token', 'onRead', 'record', 'outbox'])
+  const settings = { ...defaults, ...withoutUndefined(given) }
   checkNumber('staleness', settings.staleness, 0)
   checkNumber('timeoutMs', settings.timeoutMs, 1)
   checkNumber('retriesMax', settings.retriesMax, 0)

@@ -4,6 +4,8 @@ import { ServerClock } from './clock/server-clock.js'
 import { baseOf, type ConnectOptions, completeOptions, HAS_BROWSER_CACHE, type Settings } from './connect-options.js'
 import { type BucketTypes, Database } from './database.js'
 import { Transport } from './http/transport.js'
+import { OperationIds } from './operations/operation-ids.js'
+import type { Outbox } from './operations/outbox.js'
 import { MemoryCache } from './reading/memory-cache.js'
 import { Reader } from './reading/reader.js'
 import type { SessionRecorder, SessionRecorderOptions } from './recording/session-recorder.js'
@@ -36,7 +38,9 @@ export async function connect<Buckets extends BucketTypes<Buckets> = Record<neve
   const shared = { session, transport, clock, serverClock, policy, timeoutMs, closed }
   const refresher = new Refresher(shared)
   const recorder = await createRecorder(settings, { session, transport, closed })
-  const writer = new Writer({ ...shared, memory, recorder })
+  const outbox = await openOutbox(settings, transport.base, closed)
+  const ids = new OperationIds(clock, serverClock)
+  const writer = new Writer({ ...shared, refresher, memory, recorder, ids, outbox })
   const { onRead } = settings
   const reader = new Reader({
     ...shared,
@@ -51,7 +55,7 @@ export async function connect<Buckets extends BucketTypes<Buckets> = Record<neve
   await recorder?.start()
   if (settings.refresh !== 'on-demand') await refreshAhead(settings.refresh, { ...shared, refresher, reader })
   const databaseSession = new DatabaseSession({ tracked: session, refresher, read, recorder, timeoutMs, closed })
-  return new Database({ ...shared, reader, writer }, databaseSession, () => controller.abort(closedByCaller()))
+  return new Database({ ...shared, reader, writer, outbox }, databaseSession, () => controller.abort(closedByCaller()))
 }
 
 function createSession({ staleness, token }: Settings, onAnotherLog: () => void): TrackedSession {
@@ -69,6 +73,11 @@ async function refreshAhead(
   void new BackgroundRefresh({ ...parts, lastReadMs: () => reader.lastReadMs, readAhead })[refresh]()
 }
 
+/** Loaded only when asked for. */
+async function openOutbox({ outbox }: Settings, base: string, closed: AbortSignal): Promise<Outbox | undefined> {
+  return outbox && new (await import('./operations/outbox.js')).Outbox(outbox, base, closed)
+}
+
 /** Loaded only when asked for: most programs never record, and should not carry what it takes. */
 async function createRecorder(
   { record, token }: Settings,
@@ -77,7 +86,14 @@ async function createRecorder(
   if (record === undefined) return undefined
   const { SessionRecorder } = await import('./recording/session-recorder.js')
   const { createRecordId, processClock } = await import('./recording/record-clock.js')
-  return new SessionRecorder({ ...parts, record, token, clock: processClock(), id: createRecordId() })
+  const { completeRecord } = await import('./recording/record-options.js')
+  return new SessionRecorder({
+    ...parts,
+    record: completeRecord(record),
+    token,
+    clock: processClock(),
+    id: createRecordId(),
+  })
 }
 
 function closedByCaller(): FreshetError {

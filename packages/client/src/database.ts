@@ -2,10 +2,12 @@
 import type { CommitAnswer } from '@freshet/protocol'
 import { KvBucket } from './buckets/kv-bucket.js'
 import { ObjectBucket } from './buckets/object-bucket.js'
+import { Counters } from './counters/counters.js'
 import type { RetryPolicy } from './http/back-off.js'
+import type { Flushed, Outbox } from './operations/outbox.js'
 import type { DatabaseSession } from './session/database-session.js'
 import type { Transaction, TransactionOptions, TransactionParts } from './transactions/transaction.js'
-import { type CommitPart, type CommitRead, commitOf } from './writing/commit.js'
+import type { CommitPart, CommitRead } from './writing/commit.js'
 import type { WriteOptions } from './writing/writer.js'
 
 export interface CommitOptions extends Omit<WriteOptions, 'ifVersion'> {
@@ -22,8 +24,16 @@ export interface TransactOptions extends TransactionOptions {
   readonly lease?: boolean
 }
 
+export interface DatabaseOutbox {
+  /** So many writes are under way or wait, those of other pages with the same storage counted in. */
+  readonly size: number
+  /** Sends what waits, oldest first, under the ids it has had from the beginning. Call it when the network is back. */
+  flush(): Promise<Flushed>
+}
+
 export interface DatabaseParts extends TransactionParts {
   readonly policy: RetryPolicy
+  readonly outbox: Outbox | undefined
   readonly closed: AbortSignal
 }
 
@@ -56,11 +66,23 @@ export class Database<Buckets extends BucketTypes<Buckets> = Record<never, objec
     return new KvBucket(name, this.#parts)
   }
 
+  /** A bucket of counters. It must have been configured once: `db.counter(name).configure({})`. */
+  counter(name: string): Counters {
+    return new Counters(name, this.#parts)
+  }
+
+  /** The writes that wait to be sent again, if `connect` was given a storage for them. */
+  get outbox(): DatabaseOutbox | undefined {
+    const { outbox, writer } = this.#parts
+    return outbox && { size: outbox.size, flush: () => outbox.flush(writer) }
+  }
+
   /**
    * Everything or nothing, in one step. Throws COMMIT_CONFLICT, with the versions that do hold in `details.conflicts`, if
    * something in `reads` has changed; the next read of those is not older than what the conflict told.
    */
   async commit(parts: readonly CommitPart[], { reads = [], ...options }: CommitOptions = {}): Promise<CommitAnswer> {
+    const { commitOf } = await import('./writing/commit.js')
     return this.#parts.writer.write<CommitAnswer>(commitOf(parts, reads), options)
   }
 

@@ -3,10 +3,10 @@ import { execFile } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
-import type { Browser } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { build } from 'vite'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { describeInChromium, startChromium } from './chromium.js'
@@ -98,6 +98,13 @@ import * as entities from '@freshet/client/entities'
 globalThis.entities = entities
 `
 
+/** A page that keeps its writes in localStorage, for a test to use. */
+const OUTBOX = `
+import { connect } from '@freshet/client'
+globalThis.db = await connect(location.hash.slice(1), { outbox: localStorage })
+document.title = 'connected'
+`
+
 let server: MemoryServer
 let packed: PackedClient
 
@@ -148,6 +155,7 @@ describeInChromium('the packed client in a Vite app', () => {
       )
     }
     await buildApp(packed.folder, 'entities-door', ENTITIES_DOOR)
+    await buildApp(packed.folder, 'outbox', OUTBOX)
     site = await serve(packed.folder)
     browser = await startChromium()
   })
@@ -169,6 +177,38 @@ describeInChromium('the packed client in a Vite app', () => {
     await page.waitForFunction(() => document.title !== 'waiting')
     expect(problems).toEqual([])
     expect(JSON.parse(await page.title())).toEqual(expected)
+  })
+
+  test('sends after a reload what the page had under way, once, and leaves alone what another page has', async () => {
+    const context = await browser.newContext()
+    const { port } = site.address() as AddressInfo
+    const open = async () => {
+      const page = await context.newPage()
+      await page.goto(`http://127.0.0.1:${port}/dist-outbox/index.html#${server.url}`)
+      await page.waitForFunction(() => document.title === 'connected')
+      return page
+    }
+    const flush = (page: Page) => page.evaluate('db.outbox.flush()') as Promise<{ done: unknown[]; left: number }>
+    const [one, two] = [await open(), await open()]
+    await one.evaluate(`db.counter('shop/reloaded').configure()`)
+    // It is done, and the answer never comes.
+    let done = 0
+    await one.route('**/db/shop/reloaded/*', async route => {
+      await route.fetch().catch(() => {})
+      done++
+      // The page may be gone by then.
+      await route.abort().catch(() => {})
+    })
+    await one.evaluate(`void db.counter('shop/reloaded').add('1', 5).catch(() => {})`)
+    await expect.poll(() => done, { timeout: 20_000 }).toBeGreaterThan(0)
+    expect(await flush(two)).toMatchObject({ done: [], left: 1 })
+    await one.close()
+    const next = await open()
+    await expect
+      .poll(() => flush(next), { timeout: 20_000 })
+      .toMatchObject({ done: [{ answer: { value: 5 } }], left: 0 })
+    expect(await next.evaluate(`db.counter('shop/reloaded').get('1')`)).toBe(5)
+    await context.close()
   })
 
   test.each([
@@ -216,11 +256,14 @@ async function buildApp(folder: string, name: string, main: string): Promise<voi
   })
 }
 
-/** A module and all that it imports; not what it may load later (recordings, transactions). */
-async function loadedAtOnce(folder: string, name: string): Promise<string> {
+/** A module and all that it imports, each once; not what it may load later (recordings, transactions). */
+async function loadedAtOnce(folder: string, name: string, seen: Set<string> = new Set()): Promise<string> {
+  if (seen.has(name)) return ''
+  seen.add(name)
   const code = await readFile(join(folder, name), 'utf8')
-  const imported = [...code.matchAll(/(?:from|import)\s*"\.\/([\w./-]+\.js)"/g)].map(([, path]) => path!)
-  return code + (await Promise.all(imported.map(path => loadedAtOnce(folder, path)))).join('')
+  const imported = [...code.matchAll(/(?:from|import)\s*"(\.\.?\/[\w./-]+\.js)"/g)].map(([, path]) => path!)
+  const parts = imported.map(path => loadedAtOnce(folder, join(dirname(name), path), seen))
+  return code + (await Promise.all(parts)).join('')
 }
 
 async function serve(folder: string): Promise<Server> {

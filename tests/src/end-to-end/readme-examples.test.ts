@@ -23,6 +23,7 @@ describe.each([
   'packages/server/README.md',
   'docs/entities.md',
   'docs/transactions.md',
+  'docs/operations.md',
   'docs/queries.md',
   'docs/schemas.md',
 ])('%s', path => {

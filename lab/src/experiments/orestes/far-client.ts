@@ -93,8 +93,7 @@ async function writeSome(
 ): Promise<void> {
   const number = nextNumber++
   const parts = [...ids].map(id => ({ bucket: BUCKET, id, value: profileOf(id, number, site.ids, random) }))
-  // Once in a long run a cache has answered 502. Nothing is lost if this is written twice.
-  const { position } = await db.commit(parts, { mayRepeat: true })
+  const { position } = await db.commit(parts)
   for (const id of ids) {
     site.history.acknowledgePut(id, position, number, performance.now())
     record.wrote.set(id, Math.max(position, record.wrote.get(id) ?? 0))

@@ -15,6 +15,7 @@ import {
   type Version,
   type WriteAnswer,
 } from '@freshet/protocol'
+import { JSON_HEADERS } from '../http/transport.js'
 import type { ReadOptions } from '../reading/read-options.js'
 import { listRequest, objectRequest, type ReadRequest, spellValue } from '../reading/read-request.js'
 import type { Reader, ReadResult } from '../reading/reader.js'
@@ -81,6 +82,10 @@ export abstract class Bucket<Value, Input> {
 
   protected get reader(): Reader {
     return this.#parts.reader
+  }
+
+  protected get writer(): Writer {
+    return this.#parts.writer
   }
 
   /** The path of an object in it. Throws NAME_INVALID. */
@@ -151,8 +156,7 @@ export abstract class Bucket<Value, Input> {
     const { body, contentType } = this.encode(input, options.contentType)
     const request = { method: 'POST', target: this.path, headers: { 'content-type': contentType }, body } as const
     const createdPath = (id: string) => this.pathOf(id)
-    const write = { request, paths: [this.path], createdPath, isConditional: false }
-    const answer = await this.#parts.writer.write<WriteAnswer>(write, options)
+    const answer = await this.#parts.writer.write<WriteAnswer>({ request, paths: [this.path], createdPath }, options)
     this.#parts.reader.show(this.pathOf(answer.id), answer.version)
     return answer
   }
@@ -178,25 +182,22 @@ export abstract class Bucket<Value, Input> {
     const body = JSON.stringify({ kind: this.kind, ...settings })
     const request = { method: 'PUT', target: this.path, headers: JSON_HEADERS, body } as const
     // Setting the same twice is setting it once; but migrating twice is not.
-    return this.#parts.writer.write(
-      { request, paths: [this.path], isConditional: false },
-      { mayRepeat: !settings.migration, ...options },
-    )
+    const write = { request, paths: [this.path], operations: [], isIdempotent: !settings.migration }
+    return this.#parts.writer.write(write, options)
   }
 
-  protected change(
-    method: 'PUT' | 'PATCH' | 'DELETE',
+  protected change<Answer extends WriteAnswer = WriteAnswer>(
+    method: 'PUT' | 'POST' | 'PATCH' | 'DELETE',
     id: string,
     options: WriteOptions,
     body?: string | Uint8Array<ArrayBuffer>,
     contentType?: string,
-  ): Promise<WriteAnswer> {
+  ): Promise<Answer> {
     const path = this.pathOf(id)
     const headers = { ...conditionOf(options), ...(contentType === undefined ? {} : { 'content-type': contentType }) }
     const request = { method, target: path, headers, ...(body === undefined ? {} : { body }) }
-    const isConditional = options.ifVersion !== undefined
     const deleted = method === 'DELETE' ? [path] : []
-    return this.#parts.writer.write({ request, paths: [path, this.path], deleted, isConditional }, options)
+    return this.#parts.writer.write({ request, paths: [path, this.path], deleted }, options)
   }
 
   #decode(id: string, result: ReadResult): Value | undefined {
@@ -259,8 +260,6 @@ export abstract class Bucket<Value, Input> {
     } while (after !== undefined)
   }
 }
-
-const JSON_HEADERS = { 'content-type': 'application/json' }
 
 function conditionOf({ ifVersion }: WriteOptions): Record<string, string> {
   if (ifVersion === undefined) return {}

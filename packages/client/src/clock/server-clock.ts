@@ -30,6 +30,14 @@ export class ServerClock {
       : Number.NEGATIVE_INFINITY
   }
 
+  /**
+   * What the server's clock shows now, or more: by as long as the exchange took, and by as long as the server was stopped
+   * since, for its clock stands still meanwhile.
+   */
+  nowMs(nowMs: number): number {
+    return this.#serverMs + nowMs - this.#askedAtMs
+  }
+
   /** For a server with another log, whose clock is another one. */
   forget(): void {
     this.#askedAtMs = Number.NEGATIVE_INFINITY

@@ -42,14 +42,16 @@ export function isRefused(error: unknown): boolean {
   return REFUSALS.includes(error.code) || (error.details.outcome === 'not-done' && isPassing(error))
 }
 
-/** For writes: the request left, and nobody knows what became of it. */
-export function isOutcomeUnknown(error: unknown): boolean {
-  return error instanceof FreshetError && error.details.outcome === 'unknown'
+/** For writes: the request left, and nobody knows yet what became of it. */
+export function isLost(error: unknown): boolean {
+  if (!(error instanceof FreshetError)) return false
+  if (error.code === 'OPERATION_IN_PROGRESS') return true
+  return error.details.outcome === 'unknown' && (isPassing(error) || error.code === 'REQUEST_TIMEOUT')
 }
 
 /** Tries until it succeeds, fails in a way that repeating does not mend, or has failed too often. */
 export async function retry<Result>(
-  { retriesMax, random }: RetryPolicy,
+  policy: RetryPolicy,
   signal: AbortSignal,
   isRepeatable: Repeatable,
   attempt: (tried: number) => Promise<Result>,
@@ -59,8 +61,8 @@ export async function retry<Result>(
       return await attempt(tried)
     } catch (error) {
       if (signal.aborted) throw signal.reason
-      if (tried >= retriesMax || !isRepeatable(error)) throw error
-      await pause(delayMs(error, tried, random), signal)
+      if (tried >= policy.retriesMax || !isRepeatable(error)) throw error
+      await pause(delayMs(error, tried, policy.random), signal)
     }
   }
 }

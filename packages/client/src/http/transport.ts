@@ -26,6 +26,8 @@ export interface Reply<Body> {
   readonly problem: FreshetError | undefined
 }
 
+export const JSON_HEADERS: Readonly<Record<string, string>> = { 'content-type': 'application/json' }
+
 export class Transport {
   readonly #fetch: Fetch
   /** Without a slash at the end. */

@@ -35,6 +35,16 @@ describe('a recorded session', () => {
     db.close()
   })
 
+  test('tells of several additions by the version of each, and nothing of those that were refused', async () => {
+    const { db, records } = await createRecordedScene()
+    await db.counter('shop/stock').addMany([{ id: 'a' }, { id: 'b', by: -1 }, { id: 'c' }])
+    expect(ofOp(records(), 'write')).toMatchObject([
+      { at: 2, w: ['/db/shop/stock/a', '/db/shop/stock'] },
+      { at: 3, w: ['/db/shop/stock/c', '/db/shop/stock'] },
+    ])
+    db.close()
+  })
+
   test('tells of writes with the buckets they change, deletions, commits, and what the server named', async () => {
     const { db, records, origin } = await createRecordedScene()
     await db.bucket('shop/products').put('2', { price: 2 })

@@ -11,6 +11,7 @@ import type { Path, Position, Version } from '@freshet/protocol'
 import type { Transport } from '../http/transport.js'
 import { createNonce } from '../session/coherence-requests.js'
 import type { TrackedSession } from '../session/tracked-session.js'
+import type { Write } from '../writing/writer.js'
 import type { RecordClock } from './record-clock.js'
 import type { RecordOptions } from './record-options.js'
 
@@ -40,11 +41,11 @@ export interface EndedRead extends BegunOperation {
   readonly servedFrom: string
 }
 
-export interface EndedWrite {
-  readonly op: 'write' | 'commit'
+/** What a write came to; several additions have a result each, and one that was refused has no version. */
+export interface WriteOutcome {
   readonly position: Position
-  readonly written: readonly Path[]
-  readonly deleted: readonly Path[]
+  readonly id?: string
+  readonly results?: readonly { readonly id: string; readonly version?: Version }[]
 }
 
 const EXCHANGE_MS = 5000
@@ -98,12 +99,18 @@ export class SessionRecorder {
     this.read(path, version, { ...ended, endedUs: this.#options.clock.nowUs() })
   }
 
-  wrote(begun: BegunOperation, write: EndedWrite): void {
+  wrote(begun: BegunOperation, { request, paths, deleted = [], createdPath }: Write, outcome: WriteOutcome): void {
     const endedUs = this.#options.clock.nowUs()
     const name = this.#nameFor(begun)
     if (name === undefined) return
     this.#lastToken = undefined
-    this.#history.write(name, { ...write, beganUs: begun.us, endedUs })
+    const op = request.target === '/commit' ? 'commit' : 'write'
+    // Of additions, the bucket is changed by each that was done.
+    const known = outcome.results === undefined ? paths.filter(path => !deleted.includes(path)) : [request.target]
+    for (const [position, created] of createdBy(outcome, createdPath)) {
+      const written = [...created, ...known]
+      this.#history.write(name, { op, position, written, deleted, beganUs: begun.us, endedUs })
+    }
   }
 
   /** Somebody takes the session's token, presumably to hand it on. */
@@ -179,4 +186,17 @@ export class SessionRecorder {
       return undefined
     }
   }
+}
+
+/** By position: what the answer names that the write could not know. */
+function createdBy(
+  { position, id, results }: WriteOutcome,
+  createdPath: Write['createdPath'],
+): ReadonlyMap<Position, readonly Path[]> {
+  if (createdPath === undefined) return new Map([[position, []]])
+  const created = new Map<Position, Path[]>()
+  for (const { id: name, version } of results ?? (id === undefined ? [] : [{ id, version: position }])) {
+    if (version !== undefined) created.set(version, [...(created.get(version) ?? []), createdPath(name)])
+  }
+  return created
 }

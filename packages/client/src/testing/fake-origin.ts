@@ -13,6 +13,7 @@ import {
 import {
   bucketOfKey,
   type ChangesEvent,
+  type CommitRequest,
   FreshetError,
   formatEtag,
   keyOfPath,
@@ -20,6 +21,7 @@ import {
   toProblem,
 } from '@freshet/protocol'
 import type { Fetch } from '../http/transport.js'
+import { FakeOperations } from './fake-operations.js'
 
 export interface Sent {
   readonly method: string
@@ -44,6 +46,7 @@ export class FakeOrigin {
   nowMs = 0
   lifetimeS = 60
   readonly windowMs: number = 100_000
+  readonly operations: FakeOperations = new FakeOperations()
   #sketch: Sketch
   #bucketVersions = new Map<string, number>()
   /** Each of one field. */
@@ -131,10 +134,13 @@ export class FakeOrigin {
     if (pathname === '/coherence') return this.#head(searchParams.get('after'))
     if (pathname.startsWith('/coherence/segments/'))
       return this.#segments(pathname.slice('/coherence/segments/'.length))
+    if (pathname === '/commit') return this.#once(sent, () => this.#commit(sent))
     if (!pathname.startsWith('/db/')) throw new FreshetError('ROUTE_UNKNOWN', pathname)
     const key = keyOfPath(pathname)
-    if (bucketOfKey(key) === key) return this.#bucket(key, searchParams)
-    return sent.method === 'GET' ? this.#get(pathname) : this.#write(sent, key)
+    if (bucketOfKey(key) === key) {
+      return sent.method === 'POST' ? this.#additions(sent, key) : this.#bucket(key, searchParams)
+    }
+    return sent.method === 'GET' ? this.#get(pathname) : this.#once(sent, () => this.#write(sent, key))
   }
 
   #head(given: string | null): Response {
@@ -199,14 +205,72 @@ export class FakeOrigin {
     return json(page, this.#headers(ids ? undefined : (this.#bucketVersions.get(key) ?? 0)))
   }
 
-  #write({ method, headers, body, target }: Sent, key: string): Response {
+  /** As the first time, if there is an id and there was one. */
+  #once({ method, target, headers, body }: Sent, act: () => unknown): Response {
+    const key = headers.get('idempotency-key')
+    if (key === null) return json(act(), {})
+    const conditions = [headers.get('if-match'), headers.get('if-none-match'), headers.get('content-type')]
+    const fingerprint = [method, target, ...conditions, body].join('\n')
+    const { answer, isReplayed } = this.operations.once(key, fingerprint, this.nowMs, act)
+    return json(answer, isReplayed ? { 'idempotency-replayed': 'true' } : {})
+  }
+
+  #write({ method, headers, body, target }: Sent, key: string): unknown {
     const version = this.objects.get(target)?.version ?? 0
     const match = headers.get('if-match')
     const isRefused = (match !== null && match !== `"${version}"`) || (headers.has('if-none-match') && version !== 0)
     if (isRefused)
       throw new FreshetError('VERSION_CONFLICT', 'Another version.', { details: { path: target, version } })
+    const id = key.split('/')[2]
+    if (method === 'POST') return { id, ...this.#add(key, (JSON.parse(body) as { add: number }).add) }
     const position = method === 'DELETE' ? this.remove(key) : this.put(key, JSON.parse(body))
-    return json({ id: key.split('/')[2], version: position, position }, {})
+    return { id, version: position, position }
+  }
+
+  #add(key: string, by: number): { value: number; version: number; position: number } {
+    const value = this.valueOf(key) + by
+    if (value < 0) throw new FreshetError('COUNTER_OUT_OF_BOUNDS', key, { details: { min: 0 } })
+    const position = this.put(key, value)
+    return { value, version: position, position }
+  }
+
+  /** Of a counter. */
+  valueOf(key: string): number {
+    return Number(this.objects.get(pathOfKey(key))?.text ?? 0)
+  }
+
+  /** Each an operation of its own. */
+  #additions({ body }: Sent, bucket: string): Response {
+    const { additions } = JSON.parse(body) as { additions: readonly { id: string; add: number; key: string }[] }
+    const results = additions.map(({ id, add, key }) => {
+      try {
+        const { answer } = this.operations.once(key, `${id} ${add}`, this.nowMs, () =>
+          this.#add(`${bucket}/${id}`, add),
+        )
+        return { id, ...(answer as object) }
+      } catch (error) {
+        if (!(error instanceof FreshetError)) throw error
+        return { id, error: toProblem(error) }
+      }
+    })
+    return json({ position: this.position, results }, {})
+  }
+
+  #commit({ body }: Sent): unknown {
+    const { reads = [], writes } = JSON.parse(body) as CommitRequest
+    const conflicts = reads
+      .map(({ path, version }) => ({ path, version, found: this.objects.get(path)?.version ?? 0 }))
+      .filter(({ version, found }) => version !== found)
+      .map(({ path, found }) => ({ path, version: found }))
+    if (conflicts.length > 0) throw new FreshetError('COMMIT_CONFLICT', 'Changed.', { details: { conflicts } })
+    const values: number[] = []
+    for (const write of writes) {
+      const key = keyOfPath(write.path)
+      if ('add' in write) values.push(this.#add(key, write.add).value)
+      else if ('delete' in write) this.remove(key)
+      else this.put(key, 'value' in write ? write.value : write.base64)
+    }
+    return { position: this.position, ...(values.length > 0 ? { values } : {}) }
   }
 
   #headers(version: number | undefined): Record<string, string> {
@@ -256,7 +320,8 @@ export class FakeOrigin {
 
 function toSent(url: string, { method = 'GET', headers, cache, body }: RequestInit): Sent {
   if (!url.startsWith(BASE)) throw new TypeError(`${url} is another server.`)
-  return { method, target: url.slice(BASE.length), headers: new Headers(headers), cache, body: String(body ?? '') }
+  const text = body instanceof Uint8Array ? new TextDecoder().decode(body) : String(body ?? '')
+  return { method, target: url.slice(BASE.length), headers: new Headers(headers), cache, body: text }
 }
 
 function json(value: unknown, headers: Record<string, string>): Response {

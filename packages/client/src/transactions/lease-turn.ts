@@ -49,8 +49,6 @@ export function isConflict(error: unknown): boolean {
   return error instanceof FreshetError && error.code === 'COMMIT_CONFLICT'
 }
 
-/** Also one that came when a commit was sent again, since its first answer was lost: then nobody knows what was refused. */
 function leaseIn(error: unknown): CommitLease | undefined {
-  if (!(error instanceof FreshetError)) return undefined
-  return (error.details.lease as CommitLease | undefined) ?? leaseIn(error.cause)
+  return error instanceof FreshetError ? (error.details.lease as CommitLease | undefined) : undefined
 }

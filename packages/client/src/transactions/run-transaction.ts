@@ -2,6 +2,8 @@
 import type { CommitRequest } from '@freshet/protocol'
 import type { DatabaseParts } from '../database.js'
 import { type RetryPolicy, retry } from '../http/back-off.js'
+import { JSON_HEADERS } from '../http/transport.js'
+import { WRITES_NOTHING } from '../writing/commit.js'
 import { isConflict, LeaseTurn } from './lease-turn.js'
 import { Transaction, type TransactionOptions } from './transaction.js'
 
@@ -43,8 +45,8 @@ export async function runTransaction<Result>(
 /** Others wait for it. If it does not arrive, they do so until its time is over. */
 function giveBack({ writer }: DatabaseParts, leaseId: string): void {
   const body = JSON.stringify({ writes: [], leaseId } satisfies CommitRequest)
-  const request = { method: 'POST', target: '/commit', headers: { 'content-type': 'application/json' }, body } as const
-  writer.write({ request, paths: [], isConditional: true }, {}).catch(() => {})
+  const request = { method: 'POST', target: '/commit', headers: JSON_HEADERS, body } as const
+  writer.write({ request, paths: [], ...WRITES_NOTHING }, {}).catch(() => {})
 }
 
 async function attempt<Result>(tx: Transaction, work: (tx: Transaction) => Promise<Result>): Promise<Result> {

@@ -12,9 +12,12 @@ interface Item {
   write: CommitWrite | undefined
 }
 
+const DECIMALS_MAX = 9
+
 export class TransactionState {
   readonly #items = new Map<Path, Item>()
   readonly #lists: ListRead[] = []
+  readonly #additions = new Map<Path, number>()
   readonly #given: ReadonlyMap<Path, LeasedObject>
 
   /** `given`: what it need not read, since it was told. */
@@ -69,19 +72,19 @@ export class TransactionState {
     else this.#items.set(write.path, { bucket, id, version: undefined, isListed: false, value, write })
   }
 
-  /** Whether the commit is only done if this has not changed. */
-  dependsOn(path: Path): boolean {
-    const item = this.#items.get(path)
-    return item !== undefined && (item.version !== undefined || item.isListed)
+  /** Rounded to as many decimals as a counter may have: 0.1 + 0.2 is 0.3. */
+  add(path: Path, by: number): void {
+    this.#additions.set(path, Number(((this.#additions.get(path) ?? 0) + by).toFixed(DECIMALS_MAX)))
   }
 
   request(): CommitRequest {
     const items = [...this.#items]
     const reads = items.flatMap(([path, { version }]) => (version === undefined ? [] : [{ path, version }]))
+    const additions = [...this.#additions].map(([path, add]) => ({ path, add }))
     return {
       ...(reads.length === 0 ? {} : { reads }),
       ...(this.#lists.length === 0 ? {} : { lists: this.#lists }),
-      writes: items.flatMap(([, { write }]) => (write === undefined ? [] : [write])),
+      writes: [...items.flatMap(([, { write }]) => (write === undefined ? [] : [write])), ...additions],
     }
   }
 

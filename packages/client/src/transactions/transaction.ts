@@ -20,12 +20,15 @@ import {
 import type { BucketParts } from '../buckets/bucket.js'
 import { ObjectBucket } from '../buckets/object-bucket.js'
 import type { Clock } from '../clock/pessimistic-clock.js'
+import { JSON_HEADERS } from '../http/transport.js'
 import type { ReadOptions } from '../reading/read-options.js'
 import type { TrackedSession } from '../session/tracked-session.js'
+import { WRITES_NOTHING } from '../writing/commit.js'
 import type { Write } from '../writing/writer.js'
 import type { LeaseTurn } from './lease-turn.js'
 import { toldVersionsOf } from './told-versions.js'
 import { TransactionBucket } from './transaction-bucket.js'
+import { TransactionCounters } from './transaction-counters.js'
 import { TransactionState } from './transaction-state.js'
 
 export interface TransactionOptions {
@@ -76,6 +79,11 @@ export class Transaction {
     })
   }
 
+  /** A bucket of counters, to add to. */
+  counter(name: string): TransactionCounters {
+    return new TransactionCounters(name, this.#state, () => this.#operationOptions())
+  }
+
   /**
    * Writes everything, if all that was read still holds. Throws COMMIT_CONFLICT if not, with what has changed in
    * `details.conflicts`; then nothing was written. One that only read is told whether all of it was true at one time.
@@ -120,13 +128,12 @@ export class Transaction {
       request: {
         method: 'POST',
         target: '/commit',
-        headers: { 'content-type': 'application/json' },
+        headers: JSON_HEADERS,
         body: JSON.stringify(request),
       },
       paths: [...new Set([...written, ...written.map(bucketPathOf)])],
       deleted: request.writes.filter(write => 'delete' in write).map(({ path }) => path),
-      // Without writes there is nothing to do twice; with one that depends on what it replaces, the second is refused.
-      isConditional: written.length === 0 || written.some(path => this.#state.dependsOn(path)),
+      ...(written.length === 0 ? WRITES_NOTHING : {}),
     }
   }
 

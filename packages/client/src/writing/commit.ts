@@ -9,6 +9,7 @@ import {
   pathOfKey,
   type Version,
 } from '@freshet/protocol'
+import { JSON_HEADERS } from '../http/transport.js'
 import type { Write } from './writer.js'
 
 /** An object by its bucket (`shop/products`) and id. */
@@ -29,6 +30,8 @@ export type CommitPart = ObjectRef & {
     | { readonly value: object }
     | { readonly bytes: Uint8Array; readonly contentType?: string }
     | { readonly delete: true }
+    /** To a counter; what it is then is among the `values` of the answer. */
+    | { readonly add: number }
   )
 
 export function commitOf(parts: readonly CommitPart[], reads: readonly CommitRead[]): Write {
@@ -47,19 +50,22 @@ export function commitOf(parts: readonly CommitPart[], reads: readonly CommitRea
     request: {
       method: 'POST',
       target: '/commit',
-      headers: { 'content-type': 'application/json' },
+      headers: JSON_HEADERS,
       body: JSON.stringify(body),
     },
     paths: [...new Set([...written, ...buckets])],
     deleted: parts.filter(part => 'delete' in part).map(pathOf),
-    // Done twice, the second would find the version changed by the first.
-    isConditional: written.some(path => conditions.has(path)),
+    ...(parts.length === 0 ? WRITES_NOTHING : {}),
   }
 }
+
+/** There is nothing to be done twice. */
+export const WRITES_NOTHING: Pick<Write, 'operations' | 'isIdempotent'> = { operations: [], isIdempotent: true }
 
 function toWrite(part: CommitPart): CommitWrite {
   const path = pathOf(part)
   if ('delete' in part) return { path, delete: true }
+  if ('add' in part) return { path, add: part.add }
   if ('value' in part) return { path, value: part.value }
   return { path, contentType: part.contentType ?? 'application/octet-stream', base64: toBase64(part.bytes) }
 }

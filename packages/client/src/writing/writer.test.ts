@@ -12,6 +12,10 @@ async function scene(): Promise<{ origin: FakeOrigin; db: Database }> {
   return { origin, db }
 }
 
+function nameIn(headers: Headers): string {
+  return headers.get('idempotency-key')!.split('.').slice(1, 3).join('.')
+}
+
 /** The next writes are done, and their answers get lost. */
 function loseAnswers(origin: FakeOrigin, count: number): void {
   let left = count
@@ -86,38 +90,79 @@ describe('a write', () => {
     ['the connection broke', connectionLost],
     ['a proxy gave up', () => new Response('<h1>504</h1>', { status: 504 })],
     ["a proxy's 503", () => new Response('Backend fetch failed', { status: 503 })],
-  ])('whose outcome is unknown is not sent again: %s', async (_, failure) => {
+  ])('whose outcome is unknown is sent again under the same id, and done once: %s', async (_, failure) => {
     const { origin, db } = await scene()
     refuse(origin, failure)
+    await db.bucket('shop/products').put('1', { price: 2 })
+    expect(new Set(origin.sent.map(({ headers }) => headers.get('idempotency-key'))).size).toBe(1)
+    expect([origin.sent.length, origin.position]).toEqual([3, 2])
+  })
+
+  test('whose answer is lost is answered as the first time', async () => {
+    const { origin, db } = await scene()
+    loseAnswers(origin, 3)
+    const answer = await db.bucket('shop/products').put('1', { price: 2 }, { ifVersion: 1 })
+    expect(answer).toEqual({ id: '1', version: 2, position: 2 })
+    expect([origin.position, origin.operations.replays]).toEqual([2, 3])
+  })
+
+  test('whose answer is lost and that was refused is refused for good: somebody else was first', async () => {
+    const { origin, db } = await scene()
+    loseAnswers(origin, 1)
+    const put = db.bucket('shop/products').put('1', { price: 2 }, { ifVersion: 7 })
+    await expect(put).rejects.toMatchObject({ code: 'VERSION_CONFLICT' })
+  })
+
+  test('is tried longer than other things are if nobody knows what became of it', async () => {
+    const { origin, db } = await scene()
+    loseAnswers(origin, 20)
+    await db.bucket('shop/products').put('1', { price: 2 })
+    expect([origin.sent.length, origin.position]).toEqual([21, 2])
+  })
+
+  test('is sent once, whatever comes of it, if there are to be no retries', async () => {
+    const { origin } = await scene()
+    const { url, fetch, clock } = origin
+    const db = await connect(url, { fetch, clock, retriesMax: 0 })
+    loseAnswers(origin, 1)
     const put = db.bucket('shop/products').put('1', { price: 2 })
     await expect(put).rejects.toMatchObject({ code: 'REQUEST_FAILED', details: { outcome: 'unknown' } })
-    expect(origin.sent).toHaveLength(1)
   })
 
-  test('whose answer is lost is sent again if its caller allows for that', async () => {
+  test('that is still under way there is asked for again', async () => {
     const { origin, db } = await scene()
-    loseAnswers(origin, 1)
-    await db.bucket('shop/products').put('1', { price: 2 }, { mayRepeat: true })
-    expect(origin.position).toBe(3)
-  })
-
-  test('with a version that got lost on its way there is sent again, and done once', async () => {
-    const { origin, db } = await scene()
-    refuse(origin, connectionLost)
-    await db.bucket('shop/products').put('1', { price: 2 }, { ifVersion: 1 })
+    let name = ''
+    origin.onWayBack = ({ method, headers }) => {
+      if (method === 'GET' || name !== '') return undefined
+      name = nameIn(headers)
+      origin.operations.inProgress.add(name)
+      setTimeout(() => origin.operations.inProgress.delete(name), 20)
+      return connectionLost()
+    }
+    expect(await db.bucket('shop/products').put('1', { price: 2 })).toMatchObject({ version: 2 })
     expect(origin.position).toBe(2)
   })
 
-  test('with a version whose answer got lost is not taken for a conflict with somebody else', async () => {
+  test('goes over another connection if nothing comes back over the first', async () => {
     const { origin, db } = await scene()
-    loseAnswers(origin, 1)
-    const put = db.bucket('shop/products').put('1', { price: 2 }, { ifVersion: 1 })
-    await expect(put).rejects.toMatchObject({
-      code: 'REQUEST_FAILED',
-      details: { outcome: 'unknown' },
-      cause: { code: 'VERSION_CONFLICT' },
-    })
+    let isFirst = true
+    origin.onWayBack = () => {
+      if (!isFirst) return undefined
+      isFirst = false
+      return new Promise(() => {})
+    }
+    expect(await db.bucket('shop/products').put('1', { price: 2 }, { timeoutMs: 100 })).toMatchObject({ version: 2 })
+  })
+
+  test("is made by the server's clock, also after that stood still", async () => {
+    const { origin, db } = await scene()
+    const { clock } = origin
+    let aheadMs = 0
+    const other = await connect(origin.url, { fetch: origin.fetch, clock: () => clock() + aheadMs, random: () => 0 })
+    aheadMs = 3_600_000
+    await other.bucket('shop/products').put('1', { price: 2 })
     expect(origin.position).toBe(2)
+    await db.bucket('shop/products').put('1', { price: 3 })
   })
 
   test('that takes too long says that its outcome is unknown', async () => {
@@ -125,6 +170,17 @@ describe('a write', () => {
     origin.script = () => new Promise(() => {})
     const put = db.bucket('shop/products').put('1', {}, { timeoutMs: 20 })
     await expect(put).rejects.toMatchObject({ code: 'REQUEST_TIMEOUT', details: { outcome: 'unknown' } })
+  })
+
+  test('that is tried in vain until its time is up says why', async () => {
+    const { origin, db } = await scene()
+    origin.script = () => connectionLost()
+    const put = db.bucket('shop/products').put('1', {}, { timeoutMs: 50 })
+    await expect(put).rejects.toMatchObject({
+      code: 'REQUEST_TIMEOUT',
+      details: { outcome: 'unknown' },
+      cause: { code: 'REQUEST_FAILED', message: expect.stringContaining('other side closed') },
+    })
   })
 
   test('of nothing to delete is undefined', async () => {
@@ -162,17 +218,22 @@ describe('a commit', () => {
     })
   })
 
-  test('is sent again after a lost answer only if it names the version of something it writes', async () => {
-    const part = { bucket: 'shop/products', id: '1', value: {} }
-    const tries = async (ifVersion?: number) => {
-      const { origin, db } = await scene()
-      origin.script = () => connectionLost()
-      const parts = [ifVersion === undefined ? part : { ...part, ifVersion }]
-      await db.commit(parts, { reads: [{ bucket: 'shop/products', id: '7', version: 'absent' }] }).catch(() => {})
-      return origin.sent.length
-    }
-    expect(await tries()).toBe(1)
-    expect(await tries(1)).toBe(6)
+  test('is done once too, with what it adds to counters', async () => {
+    const { origin, db } = await scene()
+    loseAnswers(origin, 2)
+    const answer = await db.commit([
+      { bucket: 'shop/products', id: '1', value: {}, ifVersion: 1 },
+      { bucket: 'shop/views', id: '1', add: 5 },
+    ])
+    expect(answer).toEqual({ position: 3, values: [5] })
+    expect(origin.valueOf('shop/views/1')).toBe(5)
+  })
+
+  test('that writes nothing has no id: there is nothing to do twice', async () => {
+    const { origin, db } = await scene()
+    loseAnswers(origin, 1)
+    await db.commit([], { reads: [{ bucket: 'shop/products', id: '1', version: 1 }] })
+    expect(origin.sent.map(({ headers }) => headers.has('idempotency-key'))).toEqual([false, false])
   })
 
   test('that conflicts tells the session of the versions that hold', async () => {

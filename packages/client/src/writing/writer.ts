@@ -1,53 +1,62 @@
 /**
- * Writes, and when one may be sent again. What must never happen is that a write takes effect twice, or over somebody's
- * later one, without the caller having said that this would be fine.
+ * Writes. Each is an operation with an id of its own (`operations/operation-ids.ts`), and takes effect once, however often it
+ * is sent: the server answers what it has done before as it did then. So a write is sent again until it is answered:
  *
- * | what happened                                          | the write is                                          |
- * | ------------------------------------------------------ | ----------------------------------------------------- |
- * | refused before it was done: no connection, SERVER_BUSY | sent again                                            |
- * | no answer, and it says which version it replaces       | sent again: if the first was done, the second cannot  |
- * | no answer otherwise                                    | sent again only with `mayRepeat`, else REQUEST_FAILED |
+ * | what happened                                          | the write is                                      |
+ * | ------------------------------------------------------ | ------------------------------------------------- |
+ * | refused before it was done: no connection, SERVER_BUSY | sent again, `retriesMax` times                    |
+ * | no answer, or the same is still under way there        | sent again under the same id until its time is up |
+ * | made in the future, by a clock that stood still        | sent again when that clock is known better        |
  *
- * In the second row, a conflict after a lost answer may be with the write itself. That is not passed off as a conflict:
- * it is REQUEST_FAILED, with `details.outcome` 'unknown'.
+ * What is given up all the same, since its time is up or its caller does not want it any more, may have been done:
+ * `details.outcome` is 'unknown'.
  */
 import { FreshetError, type Path, type Position, type Version } from '@freshet/protocol'
-import { isOutcomeUnknown, isPassing, isRefused, type RetryPolicy, retry } from '../http/back-off.js'
+import { isLost, isPassing, isRefused, type RetryPolicy, retry } from '../http/back-off.js'
 import { Deadline } from '../http/deadline.js'
 import { glimpse, type Reply, type Request, type Transport } from '../http/transport.js'
+import type { Operation, OperationIds } from '../operations/operation-ids.js'
+import type { Outbox } from '../operations/outbox.js'
 import type { MemoryCache } from '../reading/memory-cache.js'
-import type { BegunOperation, SessionRecorder } from '../recording/session-recorder.js'
+import type { SessionRecorder } from '../recording/session-recorder.js'
+import type { Refresher } from '../session/refresher.js'
 import type { TrackedSession } from '../session/tracked-session.js'
 
 export interface WriteOptions {
   /** Only if this is the version there is; 'absent': only if there is none. Else VERSION_CONFLICT. */
   readonly ifVersion?: Version | 'absent'
-  /** It may take effect twice, and over what somebody else wrote in between, if the first answer gets lost. */
-  readonly mayRepeat?: boolean
   readonly signal?: AbortSignal
   readonly timeoutMs?: number
 }
 
 export interface WriterOptions {
   readonly session: TrackedSession
+  readonly refresher: Refresher
   readonly transport: Transport
   readonly memory: MemoryCache | undefined
   readonly policy: RetryPolicy
+  readonly ids: OperationIds
+  readonly outbox: Outbox | undefined
   readonly recorder: SessionRecorder | undefined
   readonly timeoutMs: number
   readonly closed: AbortSignal
 }
 
 export interface Write {
+  /** Read anew each time it is sent. */
   readonly request: Request
   /** What it changes, including the paths of buckets, whose lists it changes. */
   readonly paths: readonly Path[]
   /** Those of them that it deletes. */
   readonly deleted?: readonly Path[]
-  /** What it creates, where the server makes up the id. */
+  /** What it creates or adds to, where that is known by the answer: the server makes up the id, or does part of it. */
   readonly createdPath?: (id: string) => Path
-  /** Whether it names the version of something it changes: then it cannot be done twice. */
-  readonly isConditional: boolean
+  /** Those that the request has the keys of already. Unless given, it is one itself. */
+  readonly operations?: readonly Operation[]
+  /** Of what is no operation: whether doing it twice is doing it once. */
+  readonly isIdempotent?: boolean
+  /** Throws what is in an answer that is none yet. */
+  readonly check?: (answer: unknown) => void
 }
 
 export class Writer {
@@ -57,59 +66,84 @@ export class Writer {
     this.#options = options
   }
 
+  get ids(): OperationIds {
+    return this.#options.ids
+  }
+
   /** Resolves with the parsed answer. Throws the server's error. */
   async write<Answer extends { readonly position: Position }>(write: Write, options: WriteOptions): Promise<Answer> {
-    const { closed, policy, recorder } = this.#options
+    const { closed, policy, recorder, ids } = this.#options
     const begun = recorder?.begin()
     const { method, target } = write.request
-    const deadline = new Deadline({
-      timeoutMs: options.timeoutMs ?? this.#options.timeoutMs,
-      what: `${method} ${target}`,
-      signals: [closed, options.signal],
-    })
-    const isRepeatable = (error: unknown) =>
-      isRefused(error) || ((write.isConditional || options.mayRepeat === true) && isLost(error))
-    let lost: unknown
+    const { timeoutMs = this.#options.timeoutMs } = options
+    const what = `${method} ${target}`
+    const deadline = new Deadline({ timeoutMs, what, signals: [closed, options.signal] })
+    const { signal } = deadline
+    const operations = write.operations ?? [ids.begin()]
+    const isOperation = operations.length > 0
+    const outbox = isOperation ? this.#options.outbox : undefined
+    const tries = { ...policy }
+    let isKept = false
+    let last: unknown
+    const isRepeatable = isOperation || write.isIdempotent === true ? isPassingWrite : isRefused
     try {
-      deadline.signal.throwIfAborted()
-      const answer = await retry(policy, deadline.signal, isRepeatable, async () => {
+      signal.throwIfAborted()
+      const answer = await retry(tries, signal, isRepeatable, async () => {
+        // A connection may be dead without anybody noticing. If so, there is time for another one.
+        const attempt = new Deadline({ timeoutMs: isOperation ? timeoutMs / 2 : timeoutMs, what, signals: [signal] })
         try {
-          return await this.#send<Answer>(write, deadline.signal)
+          outbox?.note(operations, write)
+          return await this.#send<Answer>(write, operations, attempt.signal)
         } catch (error) {
-          if (lost !== undefined && isConflict(error) && options.mayRepeat !== true) throw ambiguous(error, lost)
-          if (isLost(error)) lost = error
+          if (!signal.aborted) last = error
+          // Who wants no retries gets none.
+          if (isOperation && isLost(error) && tries.retriesMax > 0) tries.retriesMax = Number.POSITIVE_INFINITY
+          if (isEarly(error)) await this.#renew(operations, signal)
           throw error
+        } finally {
+          attempt.end()
         }
       })
-      if (begun !== undefined) this.#record(begun, write, answer)
+      if (begun !== undefined) recorder?.wrote(begun, write, answer)
       return answer
+    } catch (error) {
+      // Why its time was not enough.
+      if (error instanceof FreshetError && error.code === 'REQUEST_TIMEOUT') error.cause ??= last
+      const kept = outbox?.keep(operations, write, error)
+      isKept = kept !== undefined
+      throw kept ?? error
     } finally {
       deadline.end()
+      if (isKept) ids.beginLine()
+      else {
+        outbox?.remove(operations)
+        for (const operation of operations) operation.settle()
+      }
     }
   }
 
-  async #send<Answer extends { readonly position: Position }>(write: Write, signal: AbortSignal): Promise<Answer> {
+  async #renew(operations: readonly Operation[], signal: AbortSignal): Promise<void> {
+    await this.#options.refresher.refresh(signal)
+    for (const operation of operations) operation.renew()
+  }
+
+  async #send<Answer extends { readonly position: Position }>(
+    { request, paths, operations, check }: Write,
+    [operation]: readonly Operation[],
+    signal: AbortSignal,
+  ): Promise<Answer> {
     const { session, transport, memory } = this.#options
-    const reply = await transport.text(write.request, signal)
+    const key = operations === undefined && operation ? { 'idempotency-key': operation.key } : {}
+    const reply = await transport.text({ ...request, headers: { ...request.headers, ...key } }, signal)
     if (reply.problem) {
       this.#learn(reply.problem)
       throw reply.problem
     }
-    const answer = parseAnswer<Answer>(`${write.request.method} ${transport.base}${write.request.target}`, reply)
-    session.wrote(write.paths, answer.position)
-    for (const path of write.paths) memory?.delete(path)
+    const answer = parseAnswer<Answer>(`${request.method} ${transport.base}${request.target}`, reply)
+    check?.(answer)
+    session.wrote(paths, answer.position)
+    for (const path of paths) memory?.delete(path)
     return answer
-  }
-
-  #record(
-    begun: BegunOperation,
-    { request, paths, deleted = [], createdPath }: Write,
-    { position, id }: { readonly position: Position; readonly id?: string },
-  ): void {
-    const created = createdPath !== undefined && id !== undefined ? [createdPath(id)] : []
-    const written = [...created, ...paths.filter(path => !deleted.includes(path))]
-    const op = request.target === '/commit' ? 'commit' : 'write'
-    this.#options.recorder?.wrote(begun, { op, position, written, deleted })
   }
 
   /** A conflict tells of versions that the session may not know: the next read must not be older, or it never ends. */
@@ -124,22 +158,13 @@ export class Writer {
   }
 }
 
-/** The answer was lost, and with it what became of the write. */
-function isLost(error: unknown): boolean {
-  return isOutcomeUnknown(error) && isPassing(error)
+function isPassingWrite(error: unknown): boolean {
+  return isPassing(error) || isLost(error) || isEarly(error)
 }
 
-function isConflict(error: unknown): error is FreshetError {
-  return error instanceof FreshetError && (error.code === 'VERSION_CONFLICT' || error.code === 'COMMIT_CONFLICT')
-}
-
-function ambiguous(conflict: FreshetError, lost: unknown): FreshetError {
-  return new FreshetError(
-    'REQUEST_FAILED',
-    'The answer to this write got lost, and when it was sent again the version was another one: it was done, or somebody ' +
-      'else came first. Read it to find out.',
-    { cause: conflict, details: { outcome: 'unknown', lost } },
-  )
+/** The server's clock stood still while the server did, and the client's did not. */
+function isEarly(error: unknown): boolean {
+  return error instanceof FreshetError && error.details.reason === 'early'
 }
 
 function parseAnswer<Answer extends { readonly position: Position }>(name: string, reply: Reply<string>): Answer {

@@ -1,0 +1,71 @@
+/** What `Counters` does, loaded when it is first used. */
+import { FreshetError, type WriteAnswer } from '@freshet/protocol'
+import { Bucket } from '../buckets/bucket.js'
+import type { Facts } from '../buckets/stored.js'
+import type { ReadResult } from '../reading/reader.js'
+import type { WriteOptions } from '../writing/writer.js'
+import {
+  type AdditionResult,
+  type AdditionsAnswer,
+  additionsOf,
+  type CounterAddition,
+  readResults,
+} from './additions.js'
+import type { AddAnswer } from './counters.js'
+
+/** In one request. */
+const ADDITIONS_MAX = 1000
+
+export class CounterBucket extends Bucket<number, number> {
+  protected readonly kind = 'counter'
+  protected readonly as = 'text'
+
+  add(id: string, by: number, options: WriteOptions): Promise<AddAnswer> {
+    return this.change<AddAnswer>('POST', id, options, JSON.stringify({ add: checked(by) }), 'application/json')
+  }
+
+  async addMany(additions: readonly CounterAddition[], options: WriteOptions): Promise<AdditionResult[]> {
+    for (const { id, by = 1 } of additions) {
+      this.pathOf(id)
+      checked(by)
+    }
+    const results: AdditionResult[] = []
+    for (let start = 0; start < additions.length; start += ADDITIONS_MAX) {
+      const part = additions.slice(start, start + ADDITIONS_MAX)
+      const operations = part.map(() => this.writer.ids.begin())
+      const write = additionsOf(this.path, id => this.pathOf(id), part, operations)
+      results.push(...readResults(await this.writer.write<AdditionsAnswer>(write, options)))
+    }
+    return results
+  }
+
+  override put(id: string, value: number, options: WriteOptions = {}): Promise<WriteAnswer> {
+    return super.put(id, checked(value), options)
+  }
+
+  protected decode({ body }: ReadResult, { id }: Facts): number {
+    return this.#toNumber(String(body), id)
+  }
+
+  protected decodeItem(value: unknown, { id }: Facts): number {
+    return this.#toNumber(JSON.stringify(value), id)
+  }
+
+  protected encode(value: number): { body: string; contentType: string } {
+    return { body: `${value}`, contentType: 'application/json' }
+  }
+
+  #toNumber(text: string, id: string): number {
+    const value = text.trim() === '' ? Number.NaN : Number(text)
+    if (Number.isFinite(value)) return value
+    throw new FreshetError(
+      'ANSWER_INVALID',
+      `${this.pathOf(id)} came back as something that is no number. Use db.bucket() or db.kv() for what is no counter.`,
+    )
+  }
+}
+
+function checked(value: number): number {
+  if (Number.isFinite(value)) return value
+  throw new TypeError(`A counter counts in numbers, not in ${typeof value === 'number' ? value : typeof value}.`)
+}

@@ -1,0 +1,27 @@
+/** Counters as a transaction adds to them: with the rest of it or not at all, and without having read them. */
+import { checkId, objectKey, type Path, parseBucketName, pathOfKey } from '@freshet/protocol'
+import type { TransactionState } from './transaction-state.js'
+
+export class TransactionCounters {
+  readonly #bucket: ReturnType<typeof parseBucketName>
+  readonly #state: TransactionState
+  readonly #checkOpen: () => void
+
+  constructor(name: string, state: TransactionState, checkOpen: () => void) {
+    this.#bucket = parseBucketName(name)
+    this.#state = state
+    this.#checkOpen = checkOpen
+  }
+
+  /** When the transaction commits. COUNTER_OUT_OF_BOUNDS then, if it would be. */
+  add(id: string, by = 1): void {
+    this.#checkOpen()
+    if (!Number.isFinite(by)) throw new TypeError(`A counter counts in numbers, not in ${String(by)}.`)
+    this.#state.add(this.#pathOf(id), by)
+  }
+
+  #pathOf(id: string): Path {
+    checkId(id)
+    return pathOfKey(objectKey({ ...this.#bucket, id }))
+  }
+}
