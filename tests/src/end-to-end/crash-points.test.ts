@@ -6,12 +6,12 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { CRASH_POINTS } from './crash-points.js'
 import { endFreshetProcesses, startFreshet } from './freshet-process.js'
 
-const HOOK = pathToFileURL(join(import.meta.dirname, '../../dist/end-to-end/crash-hook.js')).href
+/** As it was built: Node cannot load it as it is written. */
+const HOOK = new URL('./crash-hook.js', import.meta.url).href.replace('/src/', '/dist/')
 const BEFORE = 7
 
 interface Kind {
