@@ -43,6 +43,16 @@ export const experiments: readonly ExperimentEntry[] = [
     load: async () => (await import('./experiments/fbf/fbf-13.js')).fbf13,
   },
   {
+    name: 'fbf-14',
+    title: 'Counters through an unreliable network, the server killed: with ids exact, without them wrong',
+    load: async () => (await import('./experiments/fbf/fbf-14.js')).fbf14,
+  },
+  {
+    name: 'fbf-15',
+    title: 'Batches of 50 additions, each with an id and none: how much slower exactly once is',
+    load: async () => (await import('./experiments/fbf/fbf-15.js')).fbf15,
+  },
+  {
     name: 'fbf-16',
     title: 'Counters with retries: a forgetful filter against a recyclable one of the same size',
     load: async () => (await import('./experiments/fbf/fbf-16.js')).fbf16,

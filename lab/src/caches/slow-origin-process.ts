@@ -17,6 +17,8 @@ export interface SlowOriginSettings {
   /** Which share of the answers is late, and by how much. */
   readonly lateShare: number
   readonly lateMs: number
+  /** 'relaxed' unless given: it survives kill -9, and does not make the test wait for the disk. */
+  readonly durability?: 'disk' | 'relaxed'
   /** Whose files it has at /demo/ and, for browsers, at /. */
   readonly pageFolder?: string
 }
@@ -28,9 +30,9 @@ const ATTEMPTS_MAX = 5
 const TAKEN_MS = 100
 const CONTENT_TYPES: Readonly<Record<string, string>> = { '.html': 'text/html', '.js': 'text/javascript' }
 
-const { path, port, settings, lateShare, lateMs, pageFolder } = JSON.parse(process.argv[2]!) as SlowOriginSettings
-// Relaxed: it survives kill -9, and does not make the test wait for the disk.
-const store = await openEmbeddedStore({ path, durability: 'relaxed' })
+const given = JSON.parse(process.argv[2]!) as SlowOriginSettings
+const { path, port, settings, lateShare, lateMs, durability = 'relaxed', pageFolder } = given
+const store = await openEmbeddedStore({ path, durability })
 const freshet = createFreshetServer({ store, settings, page: filesIn(pageFolder) })
 let dataReads = 0
 let attemptsLeft = ATTEMPTS_MAX

@@ -1,0 +1,232 @@
+/**
+ * Clients that add to counters through an unreliable network, and send again what they have no answer to, until they have
+ * one; the server is killed meanwhile. In the end every operation was acknowledged, and each counter must be what they add
+ * up to: more means that some were counted twice, less that some were not counted.
+ *
+ * The answers are checked, too: every operation has a version of its own, in its first answer and in every later one.
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Random } from '../harness/random.js'
+import { BUCKET, CountingClient, type CountingRequest, DECIMALS, type IdKind, NAMESPACE } from './counting-client.js'
+import { type FateCounts, type Reply, UnreliableNetwork } from './unreliable-network.js'
+
+export interface CounterLoad {
+  readonly url: string
+  readonly random: Random
+  readonly operations: number
+  readonly clients: number
+  readonly counters: number
+  /** Without ids, all are sent without. */
+  readonly hasIds: boolean
+  /** The share of the requests that something happens to. */
+  readonly faultShare: number
+  readonly kills: { readonly intervalMs: number; restart(): Promise<void> }
+  readonly onProgress: (operations: number) => void
+}
+
+export interface CounterResult extends FateCounts {
+  readonly operations: number
+  readonly requests: number
+  /** How many of these were sent again. */
+  readonly retries: number
+  /** Answers that were those of an earlier time, as the server said. */
+  readonly replays: number
+  readonly kills: number
+  /** All that was added, without regard to the sign. */
+  readonly unitsAdded: number
+  readonly unitsTooMuch: number
+  readonly unitsTooLittle: number
+  /** Operations whose answer was another one's. */
+  readonly sharedAnswers: number
+  /** How far the counters are off, as a share of all that was added. */
+  readonly error: number
+}
+
+/** So many operations a client has under way. */
+const LANES = 3
+const PAUSE_MS = 10
+const START_MS_MAX = 60_000
+
+class Tally {
+  readonly expected: Float64Array
+  readonly versions = new Set<number>()
+  begun = 0
+  requests = 0
+  retries = 0
+  replays = 0
+  unitsAdded = 0
+  sharedAnswers = 0
+  operations = 0
+
+  constructor(counters: number) {
+    this.expected = new Float64Array(counters)
+  }
+
+  acknowledge({ steps, operations }: CountingRequest, versions: readonly number[]): void {
+    this.operations += operations
+    for (const { counter, units } of steps) {
+      this.expected[counter]! += units
+      this.unitsAdded += Math.abs(units)
+    }
+    for (const version of versions) {
+      if (this.versions.has(version)) this.sharedAnswers++
+      this.versions.add(version)
+    }
+  }
+}
+
+export async function runCounters(load: CounterLoad): Promise<CounterResult> {
+  const { url, random, clients, hasIds, faultShare, counters } = load
+  const network = new UnreliableNetwork(url, random.fork('network'), { faultShare, sockets: clients * LANES })
+  const tally = new Tally(counters)
+  const clock = new ServerClock(url)
+  try {
+    await createBucket(url)
+    await clock.ask()
+    let isOver = false
+    const killed = kill(load, clock, () => isOver)
+    await Promise.all(
+      Array.from({ length: clients }, (_, i) => {
+        const ids: IdKind = !hasIds ? 'none' : i % 2 === 0 ? 'own' : 'foreign'
+        const name = `client-${String(i).padStart(6, '0')}-${random.uint32().toString(36)}`.padEnd(16, '_')
+        const options = { ids, name, random: random.fork(name), counters, nowMs: () => clock.nowMs() }
+        return work(new CountingClient(options), network, tally, load)
+      }),
+    )
+    isOver = true
+    const kills = await killed
+    await network.quiet()
+    return toResult(tally, network.counts, kills, await readAll(url, counters))
+  } finally {
+    network.close()
+  }
+}
+
+async function work(
+  client: CountingClient,
+  network: UnreliableNetwork,
+  tally: Tally,
+  { operations, onProgress }: CounterLoad,
+): Promise<void> {
+  const lane = async () => {
+    while (tally.begun < operations) {
+      const asked = client.next()
+      tally.begun += asked.operations
+      const versions = await untilAnswered(asked, network, tally)
+      tally.acknowledge(asked, versions)
+      client.settle(asked)
+      onProgress(tally.operations)
+    }
+  }
+  await Promise.all(Array.from({ length: LANES }, lane))
+}
+
+async function untilAnswered(asked: CountingRequest, network: UnreliableNetwork, tally: Tally): Promise<number[]> {
+  for (let attempt = 0; ; attempt++) {
+    tally.requests++
+    if (attempt > 0) tally.retries++
+    const reply = await network.send(asked)
+    const versions = reply && versionsIn(reply, asked)
+    if (versions !== undefined) {
+      if (reply!.isReplayed || reply!.body.includes('"replayed":true')) tally.replays++
+      return versions
+    }
+    await delay(PAUSE_MS * Math.min(2 ** attempt, 32))
+  }
+}
+
+interface Answer {
+  readonly position: number
+  readonly code?: string
+  readonly results?: readonly { readonly version: number; readonly error?: { readonly code: string } }[]
+}
+
+/** Undefined if it is to be sent again. */
+function versionsIn({ status, body }: Reply, asked: CountingRequest): number[] | undefined {
+  if (status >= 500) return undefined
+  const answer = JSON.parse(body) as Answer
+  if (answer.code === 'OPERATION_IN_PROGRESS') return undefined
+  if (status !== 200) throw new Error(`${asked.path} ${asked.key} was answered ${status}: ${body}`)
+  if (answer.results === undefined) return [answer.position]
+  const errors = answer.results.flatMap(({ error }) => error ?? [])
+  const other = errors.find(({ code }) => code !== 'OPERATION_IN_PROGRESS')
+  if (other) throw new Error(`${asked.path} was answered ${JSON.stringify(other)}`)
+  return errors.length > 0 ? undefined : answer.results.map(({ version }) => version)
+}
+
+/** At random moments, so many milliseconds apart on average. */
+async function kill({ kills, random }: CounterLoad, clock: ServerClock, isOver: () => boolean): Promise<number> {
+  const moments = random.fork('kills')
+  for (let count = 0; ; count++) {
+    const atMs = performance.now() + kills.intervalMs * (0.5 + moments.float())
+    while (performance.now() < atMs) {
+      if (isOver()) return count
+      await delay(PAUSE_MS)
+    }
+    await kills.restart()
+    await clock.ask()
+  }
+}
+
+/** Ids say when they were made by it. It stands still while the server is down. */
+class ServerClock {
+  readonly #url: string
+  #aheadMs = 0
+
+  constructor(url: string) {
+    this.#url = url
+  }
+
+  nowMs(): number {
+    return performance.now() + this.#aheadMs
+  }
+
+  async ask(): Promise<void> {
+    const { timeMs } = JSON.parse(await getPatiently(`${this.#url}/time`)) as { timeMs: number }
+    this.#aheadMs = timeMs - performance.now()
+  }
+}
+
+async function createBucket(url: string): Promise<void> {
+  const response = await fetch(`${url}/db/${NAMESPACE}/${BUCKET}`, {
+    method: 'PUT',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ kind: 'counter', decimals: DECIMALS }),
+  })
+  if (!response.ok) throw new Error(`The bucket was not created: ${await response.text()}`)
+}
+
+async function readAll(url: string, counters: number): Promise<number[]> {
+  const units: number[] = []
+  for (let counter = 0; counter < counters; counter++) {
+    const text = await getPatiently(`${url}/db/${NAMESPACE}/${BUCKET}/${counter}`)
+    units.push(Math.round(Number(text) * 10 ** DECIMALS))
+  }
+  return units
+}
+
+async function getPatiently(url: string): Promise<string> {
+  const deadlineMs = performance.now() + START_MS_MAX
+  for (;;) {
+    try {
+      const response = await fetch(url, { headers: { 'Cache-Control': 'no-cache' } })
+      if (response.ok) return await response.text()
+      if (response.status === 404) return '0'
+    } catch (error) {
+      if (performance.now() > deadlineMs) throw error
+    }
+    await delay(PAUSE_MS)
+  }
+}
+
+function toResult(tally: Tally, fates: FateCounts, kills: number, found: readonly number[]): CounterResult {
+  const { operations, requests, retries, replays, unitsAdded, sharedAnswers } = tally
+  const excess = found.map((units, counter) => units - tally.expected[counter]!)
+  const unitsTooMuch = excess.reduce((sum, units) => sum + Math.max(0, units), 0)
+  const unitsTooLittle = excess.reduce((sum, units) => sum + Math.max(0, -units), 0)
+  return {
+    ...{ operations, requests, retries, replays, ...fates, kills },
+    ...{ unitsAdded, unitsTooMuch, unitsTooLittle, sharedAnswers },
+    error: (unitsTooMuch + unitsTooLittle) / unitsAdded,
+  }
+}

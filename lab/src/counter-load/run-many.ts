@@ -1,0 +1,173 @@
+/**
+ * Very many operations against the embedded store itself, without HTTP: some are committed again, together with the first
+ * time or later, also after the store was closed and opened. Half of the ids are of our own form, half foreign. What an
+ * operation is follows from its number, so that no memory is needed but for those that may be retried; and the store forgets
+ * what is older than its retention as it goes on.
+ */
+import type { Commit, CommitResult, Key } from '@freshet/core/store'
+import { type EmbeddedStore, openEmbeddedStore } from '@freshet/stores/embedded'
+import type { Random } from '../harness/random.js'
+
+export interface ManyLoad {
+  /** A folder of its own. */
+  readonly path: string
+  readonly random: Random
+  readonly operations: number
+  /** How many more are sent again, for each one. */
+  readonly retryShare: number
+  readonly onProgress: (operations: number) => void
+}
+
+export interface ManyResult {
+  readonly operations: number
+  readonly retries: number
+  readonly reopened: number
+  /** Of retries: not the answer of the first time, or not marked as a replay. */
+  readonly wrongAnswers: number
+  readonly unitsAdded: number
+  readonly unitsWrong: number
+  readonly error: number
+  readonly perSecond: number
+  /** What the store held of operations in the end, in memory and on disk. */
+  readonly memoryBytes: number
+  readonly diskBytes: number
+  readonly rssBytesMax: number
+}
+
+const COUNTERS = 1000
+const CLIENTS = 1000
+/** Those that may still be retried: the last so many. */
+const RECENT = 20_000
+const CHUNK = 2000
+/** For each client; a few more than can be retried. */
+const UNSETTLED = Math.ceil(RECENT / 2 / CLIENTS) + 3
+const RETENTION_MS = 60_000
+const FORGET_EVERY = 500_000
+const STORE_OPENINGS = 5
+
+interface Recent {
+  readonly positions: Float64Array
+  readonly madeMs: Float64Array
+}
+
+export async function runMany(load: ManyLoad): Promise<ManyResult> {
+  const { path, operations, onProgress } = load
+  const recent: Recent = { positions: new Float64Array(RECENT), madeMs: new Float64Array(RECENT) }
+  const open = () => openEmbeddedStore({ path, durability: 'relaxed', retentionMs: RETENTION_MS })
+  const reopenEvery = Math.ceil(operations / STORE_OPENINGS)
+  const startedMs = performance.now()
+  const sums = { retries: 0, wrongAnswers: 0, reopened: 0, rssBytesMax: 0 }
+  let store = await open()
+  try {
+    for (let first = 0; first < operations; first += CHUNK) {
+      const { retries, wrongAnswers } = await commitChunk(store, first, load, recent)
+      sums.retries += retries
+      sums.wrongAnswers += wrongAnswers
+      onProgress(first)
+      const after = first + CHUNK
+      if (hasPassed(FORGET_EVERY, first, after)) await forget(store)
+      if (!hasPassed(reopenEvery, first, after) || after >= operations) continue
+      sums.rssBytesMax = Math.max(sums.rssBytesMax, process.memoryUsage.rss())
+      await store.close()
+      store = await open()
+      sums.reopened++
+    }
+    const seconds = (performance.now() - startedMs) / 1000
+    const { memoryBytes, diskBytes } = await store.operationCounts()
+    const rssBytesMax = Math.max(sums.rssBytesMax, process.memoryUsage.rss())
+    const checked = await check(store, operations)
+    return { operations, ...sums, ...checked, perSecond: operations / seconds, memoryBytes, diskBytes, rssBytesMax }
+  } finally {
+    await store.close()
+  }
+}
+
+function hasPassed(every: number, before: number, after: number): boolean {
+  return Math.floor(before / every) !== Math.floor(after / every)
+}
+
+async function forget(store: EmbeddedStore): Promise<void> {
+  await store.forgetOperations()
+  await store.trim(await store.position())
+}
+
+/** New ones, and among them retries: some of an operation that is under way, some of one that was answered before. */
+async function commitChunk(
+  store: EmbeddedStore,
+  first: number,
+  { operations, random, retryShare }: ManyLoad,
+  recent: Recent,
+): Promise<{ retries: number; wrongAnswers: number }> {
+  const end = Math.min(first + CHUNK, operations)
+  const nowMs = store.nowMs()
+  const fresh: Promise<CommitResult>[] = []
+  const again: { number: number; answer: Promise<CommitResult> }[] = []
+  for (let number = first; number < end; number++) {
+    recent.madeMs[number % RECENT] = nowMs
+    fresh.push(store.commit(commitOf(number, recent)))
+    if (random.float() >= retryShare) continue
+    const oldest = Math.max(0, end - RECENT)
+    const retried = random.float() < 0.3 ? number : oldest + random.below(number - oldest + 1)
+    again.push({ number: retried, answer: store.commit(commitOf(retried, recent)) })
+  }
+  for (const [i, answer] of (await Promise.all(fresh)).entries()) {
+    if (!answer.committed || answer.replayed)
+      throw new Error(`Operation ${first + i} was not done: ${JSON.stringify(answer)}`)
+    recent.positions[(first + i) % RECENT] = answer.position
+  }
+  let wrongAnswers = 0
+  for (const { number, answer } of again) {
+    const given = await answer
+    const isRight = given.committed && given.replayed && given.position === recent.positions[number % RECENT]
+    if (!isRight) wrongAnswers++
+  }
+  return { retries: again.length, wrongAnswers }
+}
+
+async function check(store: EmbeddedStore, operations: number) {
+  const expected = new Float64Array(COUNTERS)
+  let unitsAdded = 0
+  for (let number = 0; number < operations; number++) {
+    expected[counterOf(number)]! += unitsOf(number)
+    unitsAdded += unitsOf(number)
+  }
+  const { value } = await store.getMany(Array.from({ length: COUNTERS }, (_, i) => keyOf(i)))
+  const found = value.map(stored => (stored ? Number(Buffer.from(stored.body).toString()) : 0))
+  const unitsWrong = found.reduce((sum, units, i) => sum + Math.abs(units - expected[i]!), 0)
+  return { unitsAdded, unitsWrong, error: unitsWrong / unitsAdded }
+}
+
+function commitOf(number: number, { madeMs }: Recent): Commit {
+  const key = keyOf(counterOf(number))
+  const id = idOf(number, Math.floor(madeMs[number % RECENT]!))
+  const operation = { id, fingerprint: `add ${unitsOf(number)} to ${key}` }
+  return { writes: [], adds: [{ key, by: unitsOf(number), decimals: 0 }], operation }
+}
+
+function idOf(number: number, madeMs: number) {
+  if (number % 2 === 0) return { kind: 'foreign', id: `${mix(number).toString(36)}-${number}` } as const
+  const turn = (number - 1) / 2
+  const sequence = Math.floor(turn / CLIENTS) + 1
+  const client = `client-of-the-lab-${turn % CLIENTS}`
+  return { kind: 'own', client, sequence, settledTo: Math.max(0, sequence - UNSETTLED), madeMs } as const
+}
+
+function keyOf(counter: number): Key {
+  return `lab/counters/${counter}`
+}
+
+function counterOf(number: number): number {
+  return mix(number) % COUNTERS
+}
+
+function unitsOf(number: number): number {
+  return 1 + (mix(number + 1) % 9)
+}
+
+/** Murmur's finaliser: neighbours have nothing in common. */
+function mix(number: number): number {
+  let hash = number | 0
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
+  return (hash ^ (hash >>> 16)) >>> 0
+}

@@ -1,0 +1,191 @@
+/**
+ * Counters whose clients retry: with ids every operation counts once, without them some count twice.
+ *
+ * The paper has ten simulated nodes and a share of the increments retried; 6% of the count is wrong without its filter.
+ * Here it is the real server over its embedded store, a process of its own that is killed (-9) at random moments, and
+ * clients that get to it through a network that loses requests and replies, doubles them, and holds them up until their
+ * retries have overtaken them. They add one by one, in batches and in commits, half of them with ids as our SDK makes
+ * them, half with foreign ones, and send again until they have an answer. So what the counters must be is known exactly.
+ *
+ * The second part is about number: ten million operations, a tenth of them sent twice, straight to the store, since over
+ * HTTP they would take hours.
+ */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startSlowOrigin } from '../../caches/slow-origin.js'
+import { type CounterResult, runCounters } from '../../counter-load/run-counters.js'
+import { type ManyResult, runMany } from '../../counter-load/run-many.js'
+import type { LinesChart } from '../../harness/chart.js'
+import type { Experiment, ExperimentContext, ExperimentResult, Table, Verdict } from '../../harness/experiment.js'
+import { formatPercent } from '../../harness/table.js'
+
+const FULL = { operations: 50_000, killMs: 3000, faultShares: [0.02, 0.05, 0.1, 0.2], many: 10_000_000 }
+const QUICK = { operations: 3000, killMs: 1500, faultShares: [0.1], many: 40_000 }
+const CLIENTS = 16
+const COUNTERS = 50
+const RETRY_SHARE = 0.1
+/** The share of the requests to which something happens that the summary is about. */
+const FAULT_SHARE = 0.1
+const PAPER_ERROR = 0.06
+
+interface Run extends CounterResult {
+  readonly hasIds: boolean
+  readonly faultShare: number
+}
+
+export const fbf14: Experiment = {
+  name: 'fbf-14',
+  title: 'Counters through an unreliable network, the server killed: with ids exact, without them wrong',
+  source: 'Subramanyam, Gupta, Leslie, Wang 2015, figure 14',
+  async run(context) {
+    const runs = await measureAll(context)
+    return toResult(runs, await measureMany(context))
+  },
+}
+
+async function measureAll({ quick, random, progress }: ExperimentContext): Promise<Run[]> {
+  const { operations, killMs, faultShares } = quick ? QUICK : FULL
+  const runs: Run[] = []
+  for (const faultShare of faultShares) {
+    for (const hasIds of [true, false]) {
+      const label = `${hasIds ? 'with' : 'without'} ids, ${formatPercent(faultShare)} faults`
+      const onProgress = (done: number) =>
+        progress(runs.length * operations + done, 2 * 2 * faultShares.length * operations, label)
+      // On disk before it is acknowledged: so there is a moment between the two in which it can be killed.
+      const origin = await startSlowOrigin({ settings: {}, lateShare: 0, lateMs: 0, durability: 'disk' })
+      try {
+        const load = { url: origin.url, random: random.fork(label), operations, clients: CLIENTS, counters: COUNTERS }
+        const kills = { intervalMs: killMs, restart: () => origin.restart() }
+        runs.push({ hasIds, faultShare, ...(await runCounters({ ...load, hasIds, faultShare, kills, onProgress })) })
+      } finally {
+        await origin.stop()
+      }
+    }
+  }
+  return runs
+}
+
+async function measureMany({ quick, random, progress }: ExperimentContext): Promise<ManyResult> {
+  const { many: operations } = quick ? QUICK : FULL
+  const path = await mkdtemp(join(tmpdir(), 'freshet-fbf-14-'))
+  const onProgress = (done: number) => progress(operations + done, 2 * operations, 'straight to the store')
+  try {
+    return await runMany({ path, random: random.fork('many'), operations, retryShare: RETRY_SHARE, onProgress })
+  } finally {
+    await rm(path, { recursive: true, force: true })
+  }
+}
+
+function toResult(runs: readonly Run[], many: ManyResult): ExperimentResult {
+  const [withIds, without] = [true, false].map(hasIds => runs.filter(run => run.hasIds === hasIds)) as [Run[], Run[]]
+  const errorWithout = without.find(run => run.faultShare === FAULT_SHARE)!.error
+  return {
+    summary: {
+      operations: sumOf(withIds, run => run.operations) + many.operations,
+      error: Math.max(many.error, ...withIds.map(run => run.error)),
+      errorWithout,
+      operationsOverHttp: sumOf(withIds, run => run.operations),
+      operationsInStore: many.operations,
+      kills: sumOf(runs, run => run.kills),
+    },
+    points: [...runs, many],
+    tables: [countsTable(runs), manyTable(many)],
+    plots: [{ name: 'error-by-faults', chart: toChart(withIds, without) }],
+    verdicts: [exact(withIds), ownAnswers(withIds), wrongWithout(without), manyExact(many)],
+  }
+}
+
+function countsTable(runs: readonly Run[]): Table {
+  const rows = runs.map(run => [
+    ...[formatPercent(run.faultShare), run.hasIds, run.operations, run.requests, run.retries],
+    ...[run.lostRequests, run.lostReplies, run.doubled, run.late, run.kills, run.replays],
+    ...[(run.unitsTooMuch - run.unitsTooLittle) / 100, formatPercent(run.error)],
+  ])
+  const columns = ['faults', 'ids', 'operations', 'requests', 'again', 'lost', 'replies lost', 'doubled', 'late']
+  return {
+    title: 'Over HTTP (the paper: 0% wrong with its filter, 6% without; ours must be exactly 0)',
+    columns: [...columns, 'kills', 'replays', 'counted too much', 'error'],
+    rows,
+  }
+}
+
+function manyTable(many: ManyResult): Table {
+  const mebibytes = (bytes: number) => Number((bytes / 2 ** 20).toFixed(1))
+  return {
+    title: 'Straight to the embedded store, in one process, relaxed durability: over HTTP so many would take hours',
+    columns: [
+      'operations',
+      'again',
+      'reopened',
+      'error',
+      'per second',
+      'remembered: MiB',
+      'on disk: MiB',
+      'process: MiB',
+    ],
+    rows: [
+      [
+        ...[many.operations, many.retries, many.reopened, formatPercent(many.error), Math.round(many.perSecond)],
+        ...[mebibytes(many.memoryBytes), mebibytes(many.diskBytes), mebibytes(many.rssBytesMax)],
+      ],
+    ],
+  }
+}
+
+function toChart(withIds: readonly Run[], without: readonly Run[]): LinesChart {
+  const points = (runs: readonly Run[]) => runs.map(run => [run.faultShare, run.error] as const)
+  return {
+    kind: 'lines',
+    title: 'Error of counters by what the network does',
+    subtitle: `${CLIENTS} clients that retry until they are answered; the server is killed now and then`,
+    x: { name: 'requests or replies lost, doubled, overtaken', percent: true, min: 0 },
+    y: { name: 'error of the counters', percent: true, min: 0 },
+    series: [
+      { name: 'without ids', style: 'marked', points: points(without) },
+      { name: 'with ids', style: 'marked', points: points(withIds) },
+    ],
+    references: [{ name: 'the paper, without', at: PAPER_ERROR }],
+  }
+}
+
+function exact(runs: readonly Run[]): Verdict {
+  const wrong = sumOf(runs, run => run.unitsTooMuch + run.unitsTooLittle)
+  return {
+    claim: 'with ids every acknowledged operation counts exactly once',
+    holds: wrong === 0 && runs.every(run => run.replays > 0 && run.kills > 0),
+    detail:
+      `${wrong / 100} off after ${sumOf(runs, run => run.operations)} operations, ${sumOf(runs, run => run.retries)} retries ` +
+      `(${sumOf(runs, run => run.replays)} answered as replays) and ${sumOf(runs, run => run.kills)} kills`,
+  }
+}
+
+function ownAnswers(runs: readonly Run[]): Verdict {
+  const shared = sumOf(runs, run => run.sharedAnswers)
+  return {
+    claim: 'every operation is answered with what it came to itself',
+    holds: shared === 0,
+    detail: `${shared} were answered with the version of another`,
+  }
+}
+
+function wrongWithout(runs: readonly Run[]): Verdict {
+  return {
+    claim: 'the same load without ids miscounts, as the paper says',
+    holds: runs.every(run => run.error > 0),
+    detail: runs.map(run => `${formatPercent(run.error)} at ${formatPercent(run.faultShare)} faults`).join(', '),
+  }
+}
+
+function manyExact({ operations, retries, unitsWrong, wrongAnswers }: ManyResult): Verdict {
+  return {
+    claim:
+      'many operations, a tenth of them sent again: none is counted twice or forgotten, every retry has its answer',
+    holds: unitsWrong === 0 && wrongAnswers === 0,
+    detail: `${unitsWrong} off after ${operations} operations and ${retries} retries, ${wrongAnswers} wrong answers`,
+  }
+}
+
+function sumOf(runs: readonly Run[], figure: (run: Run) => number): number {
+  return runs.reduce((sum, run) => sum + figure(run), 0)
+}
