@@ -18,6 +18,11 @@ export const benches: readonly BenchEntry[] = [
     load: async () => (await import('./bench/commit/commit.js')).commit,
   },
   {
+    name: 'counters',
+    title: 'Additions to counters that count once: against those without ids, one by one, and Redis',
+    load: async () => (await import('./bench/counters/counters.js')).counters,
+  },
+  {
     name: 'indexes',
     title: 'Durable commits to a bucket with indexes, against one without',
     load: async () => (await import('./bench/indexes/indexes.js')).indexes,

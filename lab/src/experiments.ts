@@ -58,6 +58,11 @@ export const experiments: readonly ExperimentEntry[] = [
     load: async () => (await import('./experiments/fbf/fbf-16.js')).fbf16,
   },
   {
+    name: 'operations-memory',
+    title: 'What it takes to remember an operation: our ids, foreign ones, a Map, Redis',
+    load: async () => (await import('./experiments/operations-memory.js')).operationsMemory,
+  },
+  {
     name: 'windowed',
     title: 'Windowed filters: bits for each remembered key at equal error, speed, and behaviour at overload',
     load: async () => (await import('./experiments/windowed/windowed.js')).windowed,

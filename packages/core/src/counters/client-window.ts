@@ -58,7 +58,10 @@ export function judgeDone(done: DoneOperation, fingerprint: string): Judgement {
   return done.fingerprint === fingerprint ? { kind: 'replay', done } : { kind: 'refused', reason: 'mismatched' }
 }
 
-/** The window after an operation that was judged to be new has been applied. */
+/**
+ * The window after an operation that was judged to be new has been applied. It takes over what `window` remembers, which is
+ * not to be used any more: a copy for each of a thousand operations that come together would cost a thousand times a thousand.
+ */
 export function rememberOwn(
   window: ClientWindow,
   id: OwnOperationId,
@@ -66,7 +69,10 @@ export function rememberOwn(
   nowMs: number,
 ): ClientWindow {
   const settledTo = Math.max(window.settledTo, id.settledTo)
-  const kept = new Map([...window.done].filter(([sequence]) => sequence > settledTo))
+  const kept = window === EMPTY_WINDOW ? new Map<number, DoneOperation>() : (window.done as Map<number, DoneOperation>)
+  if (settledTo > window.settledTo) {
+    for (const sequence of kept.keys()) if (sequence <= settledTo) kept.delete(sequence)
+  }
   return { settledTo, lastMs: Math.max(window.lastMs, nowMs), done: kept.set(id.sequence, done) }
 }
 

@@ -3,7 +3,8 @@
  *
  *     clients      client, ASCII               its window, JSON: [settledTo, lastMs, [[sequence, done…], …]]
  *     operations   id, ASCII                   what came of it, JSON: [timeMs, done…]
- *     by-time      8: position, big-endian     the id of the operation of the commit there
+ *     by-time      8: position, big-endian     the ids of the operations that were done in one transaction, a line each,
+ *                                              at the position of the last
  *
  *     done…        fingerprint, position, units, note
  *
@@ -34,7 +35,7 @@ export interface OperationSettings extends RetentionOptions {
   readonly seen: SeenIds
 }
 
-/** So many records are forgotten in one transaction. */
+/** About so many operations, and at most so many records, are forgotten in one transaction. */
 const FORGET_MAX = 1000
 
 export class DoneOperations implements OperationTables {
@@ -86,7 +87,7 @@ export class DoneOperations implements OperationTables {
       if (!this.#windows.has(key) && hasExpired(decodeWindow(value), this.#nowMs, this))
         this.#windows.set(key, undefined)
     }
-    return count === FORGET_MAX || this.#forgotten.ids.length === FORGET_MAX ? (last ?? after) : undefined
+    return count === FORGET_MAX || this.#forgotten.ids.length >= FORGET_MAX ? (last ?? after ?? '') : undefined
   }
 
   /** Whether there is anything to apply. */
@@ -106,22 +107,25 @@ export class DoneOperations implements OperationTables {
     }
     for (const id of this.#forgotten.ids) operations.remove(id)
     for (const position of this.#forgotten.positions) operationTimes.remove(position)
+    let last = 0
     for (const [id, done] of this.#foreign) {
       operations.put(id, encodeForeign(done))
-      operationTimes.put(done.position, Buffer.from(id))
       this.#seen.add(id, this.#nowMs)
+      last = done.position
     }
+    if (last > 0) operationTimes.put(last, Buffer.from([...this.#foreign.keys()].join('\n')))
   }
 
   #expired(): { readonly ids: string[]; readonly positions: Position[] } {
     const ids: string[] = []
     const positions: Position[] = []
     for (const { key, value } of this.#records.operationTimes.getRange({ start: 0, limit: FORGET_MAX })) {
-      const id = value.toString()
-      const done = readForeign(this.#records, id)
-      if (done !== undefined && !hasForeignExpired(done, this.#nowMs, this)) break
+      // They have one time.
+      const together = value.toString().split('\n')
+      const done = readForeign(this.#records, together[0]!)
+      if (ids.length >= FORGET_MAX || (done !== undefined && !hasForeignExpired(done, this.#nowMs, this))) break
       positions.push(key)
-      ids.push(id)
+      ids.push(...together)
     }
     return { ids, positions }
   }

@@ -1,0 +1,133 @@
+/**
+ * One counter and many clients, each on a connection of its own, who wait for each answer: ours over HTTP, with ids, on disk
+ * before it is acknowledged; and Redis with a script that adds if the id is new, and appendfsync always.
+ */
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { startSlowOrigin } from '../../caches/slow-origin.js'
+import { RedisConnection, startRedis } from '../../engines/redis.js'
+import type { Contender } from '../../harness/side-by-side.js'
+
+export const FRESHET = 'freshet over HTTP'
+export const REDIS = 'redis'
+
+export interface NetworkContender extends Contender<'add'> {
+  stop(): Promise<void>
+}
+
+export interface NetworkSettings {
+  readonly clients: number
+  readonly additions: number
+}
+
+type Add = (sequence: number) => Promise<unknown>
+
+/** What it should be to compare with ours: the id is remembered with its effect, for as long as ours are. */
+const SCRIPT = `if redis.call('SET', KEYS[2], '1', 'NX', 'EX', 86400) then return redis.call('INCR', KEYS[1]) end
+return redis.call('GET', KEYS[1])`
+
+export async function startFreshetContender({ clients, additions }: NetworkSettings): Promise<NetworkContender> {
+  const origin = await startSlowOrigin({ settings: {}, lateShare: 0, lateMs: 0, durability: 'disk' })
+  const connections: HttpConnection[] = []
+  try {
+    const headers = { 'Content-Type': 'application/json' }
+    const body = '{"kind":"counter"}'
+    const response = await fetch(`${origin.url}/db/bench/counters`, { method: 'PUT', headers, body })
+    if (!response.ok) throw new Error(await response.text())
+    const { timeMs } = (await (await fetch(`${origin.url}/time`)).json()) as { timeMs: number }
+    const aheadMs = timeMs - performance.now()
+    const port = Number(new URL(origin.url).port)
+    const adds: Add[] = []
+    for (let i = 0; i < clients; i++) {
+      const connection = await HttpConnection.open(port)
+      connections.push(connection)
+      adds.push(sequence => {
+        const id = `f1.client-of-bench-${i}.${sequence}.${sequence - 1}.${Math.floor(performance.now() + aheadMs)}`
+        return connection.post('/db/bench/counters/hot', id, '{"add":1}')
+      })
+    }
+    const stop = async () => {
+      for (const connection of connections) connection.close()
+      await origin.stop()
+    }
+    return { name: FRESHET, round: rounds(adds, additions), stop }
+  } catch (error) {
+    await origin.stop()
+    throw error
+  }
+}
+
+export async function startRedisContender({ clients, additions }: NetworkSettings): Promise<NetworkContender> {
+  const redis = await startRedis({ isDurable: true })
+  const connections: RedisConnection[] = []
+  for (let i = 0; i < clients; i++) connections.push(await RedisConnection.open(redis.port))
+  const sha = await connections[0]!.command('SCRIPT', 'LOAD', SCRIPT)
+  const adds = connections.map((connection, i): Add => {
+    return sequence => connection.command('EVALSHA', sha, '2', 'hot', `client-of-bench-${i}:${sequence}`)
+  })
+  const stop = async () => {
+    for (const connection of connections) connection.close()
+    await redis.stop()
+  }
+  return { name: REDIS, round: rounds(adds, additions), stop }
+}
+
+function rounds(adds: readonly Add[], additions: number): () => Promise<{ add: number }> {
+  const sequences = adds.map(() => 0)
+  return async () => {
+    let left = additions
+    const startMs = performance.now()
+    const work = async (add: Add, i: number) => {
+      while (left-- > 0) await add(++sequences[i]!)
+    }
+    await Promise.all(adds.map(work))
+    return { add: ((performance.now() - startMs) * 1e6) / additions }
+  }
+}
+
+/** One request at a time, with as little as possible to do for it: it is the server that is measured. */
+class HttpConnection {
+  readonly #socket: Socket
+  #text = ''
+  #waiting: { resolve(): void; reject(error: Error): void } | undefined
+
+  static async open(port: number): Promise<HttpConnection> {
+    const socket = connect({ port, host: '127.0.0.1', noDelay: true })
+    await once(socket, 'connect')
+    return new HttpConnection(socket)
+  }
+
+  private constructor(socket: Socket) {
+    this.#socket = socket
+    socket.setEncoding('latin1').on('data', (text: string) => this.#read(text))
+    socket.on('error', error => this.#waiting?.reject(error))
+    socket.on('close', () => this.#waiting?.reject(new Error('The server has closed the connection.')))
+  }
+
+  post(path: string, key: string, body: string): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#waiting = { resolve, reject }
+      this.#socket.write(
+        `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nIdempotency-Key: ${key}\r\n` +
+          `Content-Length: ${body.length}\r\n\r\n${body}`,
+      )
+    })
+  }
+
+  close(): void {
+    this.#waiting = undefined
+    this.#socket.destroy()
+  }
+
+  #read(text: string): void {
+    this.#text += text
+    const headEnd = this.#text.indexOf('\r\n\r\n')
+    if (headEnd < 0) return
+    const length = /content-length: *(\d+)/i.exec(this.#text)?.[1]
+    if (this.#text.length < headEnd + 4 + Number(length)) return
+    const answer = this.#text
+    this.#text = ''
+    if (answer.startsWith('HTTP/1.1 200 ') && length !== undefined) this.#waiting?.resolve()
+    else this.#waiting?.reject(new Error(`Nothing was added: ${answer}`))
+  }
+}
