@@ -75,7 +75,7 @@ export class Batch {
     this.#position = head.position
     // The clock of a log entry never goes back, even if the clock that it was started from did.
     this.#timeMs = Math.max(head.timeMs, nowMs)
-    this.#operations = new DoneOperations(tables, operations, this.#timeMs)
+    this.#operations = new DoneOperations(tables, operations, this.#timeMs, head.position)
   }
 
   /** The position after this batch. */
@@ -223,7 +223,7 @@ export class Batch {
     for (const [bucket, position] of this.#buckets) buckets.put(bucket, encodeNumber(position))
     if (this.#log.length > 0) log.put(this.#position, encodeLogBatch(this.#timeMs, this.#log))
     this.#indexes.apply(epoch)
-    this.#operations.apply(epoch)
+    this.#operations.apply(epoch, this.#position)
     for (const [name, value] of this.#memory) memory.put(name, value)
     if (this.#trimmedTo !== undefined) meta.put('trimmed', encodeNumber(this.#trimmedTo), epoch)
     for (const position of this.#trimmed) log.remove(position)

@@ -33,34 +33,73 @@ export interface OperationRecords {
 
 export interface OperationSettings extends RetentionOptions {
   readonly seen: SeenIds
+  readonly windows: KnownWindows
 }
 
 /** About so many operations, and at most so many records, are forgotten in one transaction. */
 const FORGET_MAX = 1000
 
+/** So many windows are kept in memory, so that they need not be read again. */
+const KNOWN_MAX = 10_000
+
+/**
+ * The windows of clients who were here lately, as they are at one position. A transaction may be refused after it was
+ * decided: whoever finds the store at another position than this knows nothing.
+ */
+export class KnownWindows {
+  readonly #windows = new Map<string, ClientWindow>()
+  #position: Position | undefined
+
+  /** A copy. */
+  at(position: Position, client: string): ClientWindow | undefined {
+    const window = position === this.#position ? this.#windows.get(client) : undefined
+    return window && { ...window, done: new Map(window.done) }
+  }
+
+  /** The state goes from one position to another, with these changes; undefined: gone. It becomes their owner. */
+  change(from: Position, to: Position, changed: ReadonlyMap<string, ClientWindow | undefined>): void {
+    if (from !== this.#position || this.#windows.size + changed.size > KNOWN_MAX) this.#windows.clear()
+    this.#position = to
+    for (const [client, window] of changed) {
+      if (window === undefined) this.#windows.delete(client)
+      else this.#windows.set(client, window)
+    }
+  }
+}
+
 export class DoneOperations implements OperationTables {
   readonly retentionMs: number
   readonly #records: OperationRecords & Pick<Tables, 'meta'>
   readonly #seen: SeenIds
+  readonly #known: KnownWindows
   readonly #nowMs: number
+  readonly #from: Position
+  /** As read, for this batch to change. */
+  readonly #opened = new Map<string, ClientWindow | undefined>()
   readonly #windows = new Map<string, ClientWindow | undefined>()
   readonly #foreign = new Map<string, ForeignOperation>()
   #forgotten: { readonly ids: readonly string[]; readonly positions: readonly Position[] } = { ids: [], positions: [] }
 
   constructor(
     records: OperationRecords & Pick<Tables, 'meta'>,
-    { seen, retentionMs }: OperationSettings,
+    { seen, windows, retentionMs }: OperationSettings,
     nowMs: number,
+    position: Position,
   ) {
     this.#records = records
     this.#seen = seen
+    this.#known = windows
     this.#nowMs = nowMs
+    this.#from = position
     this.retentionMs = retentionMs
   }
 
   window(client: string): ClientWindow | undefined {
     if (this.#windows.has(client)) return this.#windows.get(client)
-    return readWindow(this.#records, client)
+    if (this.#opened.has(client)) return this.#opened.get(client)
+    const window = this.#known.at(this.#from, client) ?? readWindow(this.#records, client)
+    this.#opened.set(client, window)
+    return window
   }
 
   setWindow(client: string, window: ClientWindow): void {
@@ -95,8 +134,9 @@ export class DoneOperations implements OperationTables {
     return this.#windows.size + this.#foreign.size + this.#forgotten.ids.length > 0
   }
 
-  /** Within the transaction. */
-  apply(epoch: number): void {
+  /** Within the transaction, which takes the store to this position. */
+  apply(epoch: number, position: Position): void {
+    this.#known.change(this.#from, position, this.#windows)
     if (!this.hasChanges) return
     const { clients, operations, operationTimes, meta } = this.#records
     // From here on an older Freshet would do things twice.
@@ -166,8 +206,9 @@ export function readForeign({ operations }: OperationRecords, id: string): Forei
 type DoneParts = readonly [fingerprint: string, position: Position, units: readonly number[], note: string]
 
 function encodeWindow({ settledTo, lastMs, done }: ClientWindow): Uint8Array {
-  const parts = [...done].map(([sequence, operation]) => [sequence, ...partsOf(operation)])
-  return Buffer.from(JSON.stringify([settledTo, lastMs, parts]))
+  const parts: string[] = []
+  for (const [sequence, operation] of done) parts.push(`[${sequence},${spellDone(operation)}]`)
+  return Buffer.from(`[${settledTo},${lastMs},[${parts.join()}]]`)
 }
 
 function decodeWindow(record: Buffer): ClientWindow {
@@ -176,7 +217,7 @@ function decodeWindow(record: Buffer): ClientWindow {
 }
 
 function encodeForeign(done: ForeignOperation): Uint8Array {
-  return Buffer.from(JSON.stringify([done.timeMs, ...partsOf(done)]))
+  return Buffer.from(`[${done.timeMs},${spellDone(done)}]`)
 }
 
 function decodeForeign(record: Buffer): ForeignOperation {
@@ -184,8 +225,9 @@ function decodeForeign(record: Buffer): ForeignOperation {
   return { timeMs, ...toDone(done) }
 }
 
-function partsOf({ fingerprint, position, units, note }: DoneOperation): DoneParts {
-  return [fingerprint, position, units, note]
+/** JSON by hand, without the lists that JSON.stringify would need: this is done for each operation. */
+function spellDone({ fingerprint, position, units, note }: DoneOperation): string {
+  return `${JSON.stringify(fingerprint)},${position},[${units.join()}],${JSON.stringify(note)}`
 }
 
 function toDone([fingerprint, position, units, note]: DoneParts): DoneOperation {

@@ -44,7 +44,7 @@ import { CommitGate } from '../leasing/commit-gate.js'
 import type { Batch } from './batch.js'
 import { CommitListeners } from './commit-listeners.js'
 import { checkDataFile } from './data-file.js'
-import { fillSeenIds } from './done-operations.js'
+import { fillSeenIds, KnownWindows } from './done-operations.js'
 import { DurableMark } from './durable-mark.js'
 import { type Engine, openEngine } from './engine.js'
 import { storeClosed, storeDamaged } from './engine-errors.js'
@@ -182,7 +182,7 @@ export class EmbeddedStore implements Store {
       epoch: head.epoch,
       mark: this.#mark,
       nowMs: () => this.clock.nowMs(),
-      operations: { seen: this.#seen, retentionMs },
+      operations: { seen: this.#seen, windows: new KnownWindows(), retentionMs },
       onDurable: position => this.#onDurable(position),
       onFailed: error => this.#onFailed(error),
     })

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { SeenIds } from '@freshet/core/counters'
 import type { Commit } from '@freshet/core/store'
 import { expect, test } from 'vitest'
+import { KnownWindows } from './done-operations.js'
 import { DurableMark } from './durable-mark.js'
 import { GroupCommit } from './group-commit.js'
 import { encodeIndexes } from './indexes/index-records.js'
@@ -164,7 +165,7 @@ function setUp() {
     epoch: 1,
     mark,
     nowMs: () => clock.nowMs,
-    operations: { seen: new SeenIds({ windowMs: 1000, seed: 1n }), retentionMs: 1000 },
+    operations: { seen: new SeenIds({ windowMs: 1000, seed: 1n }), windows: new KnownWindows(), retentionMs: 1000 },
     onDurable: position => durable.push(position),
     onFailed: error => failures.push(error),
   })

@@ -2,6 +2,7 @@
 import { SeenIds } from '@freshet/core/counters'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Batch } from './batch.js'
+import { KnownWindows } from './done-operations.js'
 import { DurableMark } from './durable-mark.js'
 import { type Engine, openEngine } from './engine.js'
 import { Reads } from './reads.js'
@@ -23,7 +24,7 @@ beforeEach(async () => {
     [put('a/b/changed'), deletion, put('c/d/new')],
   ]) {
     await engine.transaction(() => {
-      const operations = { seen: new SeenIds({ windowMs: 1, seed: 1n }), retentionMs: 1 }
+      const operations = { seen: new SeenIds({ windowMs: 1, seed: 1n }), windows: new KnownWindows(), retentionMs: 1 }
       const batch = new Batch({ tables: engine, arena: new RecordArena(), head, nowMs: 0, operations })
       batch.commit({ writes })
       batch.apply(1)
