@@ -114,6 +114,14 @@ describe('a window', () => {
     expect(judgeOwn(window, own(5, 4), 'x', 0, RETENTION)).toEqual({ kind: 'refused', reason: 'settled' })
   })
 
+  test('that is shared stays as it is', () => {
+    const shared = { settledTo: 0, lastMs: 0, done: new Map([[1, done]]), isShared: true }
+    const after = rememberOwn(shared, own(2, 1), done, 0)
+    expect([...shared.done.keys()]).toEqual([1])
+    expect([...after.done.keys()]).toEqual([2])
+    expect(EMPTY_WINDOW.done.size).toBe(0)
+  })
+
   test('refuses what is too old, too far ahead, or too much', () => {
     const judge = (id: OwnOperationId, window = EMPTY_WINDOW) => judgeOwn(window, id, 'x', 5000, RETENTION)
     expect(judge(own(1, 0, 3999))).toEqual({ kind: 'refused', reason: 'expired' })

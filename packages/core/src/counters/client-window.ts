@@ -19,6 +19,8 @@ export interface ClientWindow {
   /** When the last operation was applied. */
   readonly lastMs: number
   readonly done: ReadonlyMap<number, DoneOperation>
+  /** Others have it, too: before it is changed it is copied. */
+  readonly isShared?: boolean
 }
 
 export type Judgement =
@@ -32,7 +34,7 @@ export interface RetentionOptions {
 }
 
 export const RETENTION_MS_DEFAULT: number = 24 * 3600 * 1000
-export const EMPTY_WINDOW: ClientWindow = { settledTo: 0, lastMs: 0, done: new Map() }
+export const EMPTY_WINDOW: ClientWindow = { settledTo: 0, lastMs: 0, done: new Map(), isShared: true }
 /** How far a client's idea of the store's clock may be ahead. */
 export const AHEAD_MS_MAX = 60_000
 /** So many operations a client may have under way. */
@@ -59,8 +61,8 @@ export function judgeDone(done: DoneOperation, fingerprint: string): Judgement {
 }
 
 /**
- * The window after an operation that was judged to be new has been applied. It takes over what `window` remembers, which is
- * not to be used any more: a copy for each of a thousand operations that come together would cost a thousand times a thousand.
+ * The window after an operation that was judged to be new has been applied. Unless `window` is shared, it is not to be used
+ * any more: a copy for each of a thousand operations that come together would cost a thousand times a thousand.
  */
 export function rememberOwn(
   window: ClientWindow,
@@ -69,11 +71,19 @@ export function rememberOwn(
   nowMs: number,
 ): ClientWindow {
   const settledTo = Math.max(window.settledTo, id.settledTo)
-  const kept = window === EMPTY_WINDOW ? new Map<number, DoneOperation>() : (window.done as Map<number, DoneOperation>)
-  if (settledTo > window.settledTo) {
-    for (const sequence of kept.keys()) if (sequence <= settledTo) kept.delete(sequence)
+  const kept = keepAfter(window, settledTo).set(id.sequence, done)
+  return { settledTo, lastMs: Math.max(window.lastMs, nowMs), done: kept }
+}
+
+function keepAfter({ settledTo: before, done, isShared }: ClientWindow, settledTo: number): Map<number, DoneOperation> {
+  if (isShared) {
+    const kept = new Map<number, DoneOperation>()
+    for (const [sequence, operation] of done) if (sequence > settledTo) kept.set(sequence, operation)
+    return kept
   }
-  return { settledTo, lastMs: Math.max(window.lastMs, nowMs), done: kept.set(id.sequence, done) }
+  const kept = done as Map<number, DoneOperation>
+  if (settledTo > before) for (const sequence of kept.keys()) if (sequence <= settledTo) kept.delete(sequence)
+  return kept
 }
 
 /** Whether no operation that it knows of could be taken any more. */

@@ -50,10 +50,10 @@ export class KnownWindows {
   readonly #windows = new Map<string, ClientWindow>()
   #position: Position | undefined
 
-  /** A copy. */
+  /** Shared. */
   at(position: Position, client: string): ClientWindow | undefined {
     const window = position === this.#position ? this.#windows.get(client) : undefined
-    return window && { ...window, done: new Map(window.done) }
+    return window && { ...window, isShared: true }
   }
 
   /** The state goes from one position to another, with these changes; undefined: gone. It becomes their owner. */
@@ -74,7 +74,7 @@ export class DoneOperations implements OperationTables {
   readonly #known: KnownWindows
   readonly #nowMs: number
   readonly #from: Position
-  /** As read, for this batch to change. */
+  /** As read. */
   readonly #opened = new Map<string, ClientWindow | undefined>()
   readonly #windows = new Map<string, ClientWindow | undefined>()
   readonly #foreign = new Map<string, ForeignOperation>()
