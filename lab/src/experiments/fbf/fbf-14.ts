@@ -20,7 +20,7 @@ import type { LinesChart } from '../../harness/chart.js'
 import type { Experiment, ExperimentContext, ExperimentResult, Table, Verdict } from '../../harness/experiment.js'
 import { formatPercent } from '../../harness/table.js'
 
-const FULL = { operations: 50_000, killMs: 3000, faultShares: [0.02, 0.05, 0.1, 0.2], many: 10_000_000 }
+const FULL = { operations: 30_000, killMs: 3000, faultShares: [0.02, 0.05, 0.1, 0.2], many: 10_000_000 }
 const QUICK = { operations: 3000, killMs: 1500, faultShares: [0.1], many: 40_000 }
 const CLIENTS = 16
 const COUNTERS = 50
