@@ -52,8 +52,7 @@ export class KnownWindows {
 
   /** Shared. */
   at(position: Position, client: string): ClientWindow | undefined {
-    const window = position === this.#position ? this.#windows.get(client) : undefined
-    return window && { ...window, isShared: true }
+    return position === this.#position ? this.#windows.get(client) : undefined
   }
 
   /** The state goes from one position to another, with these changes; undefined: gone. It becomes their owner. */
@@ -62,9 +61,13 @@ export class KnownWindows {
     this.#position = to
     for (const [client, window] of changed) {
       if (window === undefined) this.#windows.delete(client)
-      else this.#windows.set(client, window)
+      else this.#windows.set(client, share(window))
     }
   }
+}
+
+function share({ settledTo, lastMs, done }: ClientWindow): ClientWindow {
+  return { settledTo, lastMs, done, isShared: true }
 }
 
 export class DoneOperations implements OperationTables {
