@@ -5,6 +5,7 @@
  */
 import { accessSync, constants } from 'node:fs'
 import { isPostgresInstalled } from '@freshet/lab/dist/engines/postgres.js'
+import { isRedisInstalled } from '@freshet/lab/dist/engines/redis.js'
 
 export interface Service {
   readonly name: string
@@ -45,6 +46,12 @@ export const services: readonly Service[] = [
     probe: isPostgresInstalled,
     debianPackages: ['postgresql'],
     suites: ['caches'],
+  },
+  {
+    name: 'redis',
+    probe: isRedisInstalled,
+    debianPackages: ['redis-server'],
+    suites: ['lab'],
   },
   {
     name: 'curl',
