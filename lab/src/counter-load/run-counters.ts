@@ -20,7 +20,8 @@ export interface CounterLoad {
   readonly hasIds: boolean
   /** The share of the requests that something happens to. */
   readonly faultShare: number
-  readonly kills: { readonly intervalMs: number; restart(): Promise<void> }
+  /** The server is killed so often, at random moments. */
+  readonly kills: { readonly count: number; restart(): Promise<void> }
   readonly onProgress: (operations: number) => void
 }
 
@@ -83,8 +84,7 @@ export async function runCounters(load: CounterLoad): Promise<CounterResult> {
   try {
     await createBucket(url)
     await clock.ask()
-    let isOver = false
-    const killed = kill(load, clock, () => isOver)
+    const killed = kill(load, clock, tally)
     await Promise.all(
       Array.from({ length: clients }, (_, i) => {
         const ids: IdKind = !hasIds ? 'none' : i % 2 === 0 ? 'own' : 'foreign'
@@ -93,10 +93,9 @@ export async function runCounters(load: CounterLoad): Promise<CounterResult> {
         return work(new CountingClient(options), network, tally, load)
       }),
     )
-    isOver = true
-    const kills = await killed
+    await killed
     await network.quiet()
-    return toResult(tally, network.counts, kills, await readAll(url, counters))
+    return toResult(tally, network.counts, load.kills.count, await readAll(url, counters))
   } finally {
     network.close()
   }
@@ -154,15 +153,12 @@ function versionsIn({ status, body }: Reply, asked: CountingRequest): number[] |
   return errors.length > 0 ? undefined : answer.results.map(({ version }) => version)
 }
 
-/** At random moments, so many milliseconds apart on average. */
-async function kill({ kills, random }: CounterLoad, clock: ServerClock, isOver: () => boolean): Promise<number> {
+/** When so many operations have been answered: however fast they are, it happens in the middle of them. */
+async function kill({ kills, operations, random }: CounterLoad, clock: ServerClock, tally: Tally): Promise<void> {
   const moments = random.fork('kills')
-  for (let count = 0; ; count++) {
-    const atMs = performance.now() + kills.intervalMs * (0.5 + moments.float())
-    while (performance.now() < atMs) {
-      if (isOver()) return count
-      await delay(PAUSE_MS)
-    }
+  const after = Array.from({ length: kills.count }, () => operations * (0.1 + 0.8 * moments.float()))
+  for (const answered of after.sort((a, b) => a - b)) {
+    while (tally.operations < answered) await delay(1)
     await kills.restart()
     await clock.ask()
   }

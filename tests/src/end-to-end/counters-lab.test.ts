@@ -10,7 +10,7 @@ async function run(hasIds: boolean) {
     return await runCounters({
       ...{ url: origin.url, random: createRandom(14), operations: 1500, clients: 6, counters: 10 },
       ...{ hasIds, faultShare: 0.2, onProgress: () => {} },
-      kills: { intervalMs: 800, restart: () => origin.restart() },
+      kills: { count: 3, restart: () => origin.restart() },
     })
   } finally {
     await origin.stop()

@@ -20,8 +20,8 @@ import type { LinesChart } from '../../harness/chart.js'
 import type { Experiment, ExperimentContext, ExperimentResult, Table, Verdict } from '../../harness/experiment.js'
 import { formatPercent } from '../../harness/table.js'
 
-const FULL = { operations: 30_000, killMs: 3000, faultShares: [0.02, 0.05, 0.1, 0.2], many: 10_000_000 }
-const QUICK = { operations: 3000, killMs: 1500, faultShares: [0.1], many: 40_000 }
+const FULL = { operations: 30_000, kills: 20, faultShares: [0.02, 0.05, 0.1, 0.2], many: 10_000_000 }
+const QUICK = { operations: 3000, kills: 3, faultShares: [0.1], many: 40_000 }
 const CLIENTS = 16
 const COUNTERS = 50
 const RETRY_SHARE = 0.1
@@ -45,7 +45,7 @@ export const fbf14: Experiment = {
 }
 
 async function measureAll({ quick, random, progress }: ExperimentContext): Promise<Run[]> {
-  const { operations, killMs, faultShares } = quick ? QUICK : FULL
+  const { operations, kills: count, faultShares } = quick ? QUICK : FULL
   const runs: Run[] = []
   for (const faultShare of faultShares) {
     for (const hasIds of [true, false]) {
@@ -56,7 +56,7 @@ async function measureAll({ quick, random, progress }: ExperimentContext): Promi
       const origin = await startSlowOrigin({ settings: {}, lateShare: 0, lateMs: 0, durability: 'disk' })
       try {
         const load = { url: origin.url, random: random.fork(label), operations, clients: CLIENTS, counters: COUNTERS }
-        const kills = { intervalMs: killMs, restart: () => origin.restart() }
+        const kills = { count, restart: () => origin.restart() }
         runs.push({ hasIds, faultShare, ...(await runCounters({ ...load, hasIds, faultShare, kills, onProgress })) })
       } finally {
         await origin.stop()
