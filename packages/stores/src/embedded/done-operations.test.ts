@@ -1,9 +1,10 @@
 /** What the store itself adds to the memory of operations: that it forgets all that is too old, and knows what was refused. */
 import { setTimeout as delay } from 'node:timers/promises'
-import type { ClientWindow } from '@freshet/core/counters'
+import { type ClientWindow, SeenIds } from '@freshet/core/counters'
 import { expect, test } from 'vitest'
-import { KnownWindows } from './done-operations.js'
+import { DoneOperations, KnownWindows } from './done-operations.js'
 import { openEmbeddedStore } from './embedded-store.js'
+import { createFakeEngine } from './under-test/fake-engine.js'
 import { temporaryFolder } from './under-test/temporary-folder.js'
 
 test('all foreign ids that are too old are forgotten, also where no client of ours was', async () => {
@@ -40,4 +41,25 @@ test('windows of a transaction that was refused are not known', () => {
   expect(known.at(15, 'b')).toMatchObject(window(3))
   known.change(15, 15, new Map([['b', undefined]]))
   expect(known.at(15, 'b')).toBeUndefined()
+})
+
+test('an id that was used again after its time is not forgotten with those it was done with first', () => {
+  const engine = createFakeEngine()
+  const settings = { seen: new SeenIds({ windowMs: 100, seed: 1n }), windows: new KnownWindows(), retentionMs: 100 }
+  const at = (timeMs: number, position: number) => new DoneOperations(engine, settings, timeMs, position)
+  const does = (operations: DoneOperations, id: string, timeMs: number, position: number) =>
+    operations.setForeign(id, { fingerprint: id, position, units: [], note: '', timeMs })
+  const first = at(0, 10)
+  does(first, 'a', 0, 11)
+  does(first, 'b', 0, 12)
+  first.apply(1, 12)
+  const again = at(1000, 12)
+  expect(again.foreign('b')).toBeUndefined()
+  does(again, 'b', 1000, 13)
+  again.apply(1, 13)
+  const later = at(1001, 13)
+  later.forget(undefined)
+  later.apply(1, 13)
+  expect(at(1002, 13).foreign('b')).toMatchObject({ position: 13 })
+  expect(engine.operations.get('a')).toBeUndefined()
 })

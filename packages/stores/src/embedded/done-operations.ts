@@ -163,12 +163,17 @@ export class DoneOperations implements OperationTables {
     const ids: string[] = []
     const positions: Position[] = []
     for (const { key, value } of this.#records.operationTimes.getRange({ start: 0, limit: FORGET_MAX })) {
+      const together = value
+        .toString()
+        .split('\n')
+        .map(id => ({ id, done: readForeign(this.#records, id) }))
+      // An id that was used again since has a record of its own further on.
+      const those = together.filter(({ done }) => done !== undefined && done.position <= key)
       // They have one time.
-      const together = value.toString().split('\n')
-      const done = readForeign(this.#records, together[0]!)
-      if (ids.length >= FORGET_MAX || (done !== undefined && !hasForeignExpired(done, this.#nowMs, this))) break
+      const [first] = those
+      if (ids.length >= FORGET_MAX || (first && !hasForeignExpired(first.done!, this.#nowMs, this))) break
       positions.push(key)
-      ids.push(...together)
+      for (const { id } of those) ids.push(id)
     }
     return { ids, positions }
   }
