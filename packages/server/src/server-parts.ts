@@ -77,7 +77,15 @@ export function createParts({ page, allMetrics, ...rest }: PartsOptions): Server
   const gauges = gaugesOf(base)
   const routes: readonly Route[] = [
     ...new DemoPage(store, page, VERSION).routes(),
-    ...new BucketRoutes({ ...base, lists, totals, queries, objects, schemas: new SchemaChanges(base) }).routes(),
+    ...new BucketRoutes({
+      ...base,
+      lists,
+      totals,
+      queries,
+      objects,
+      additions,
+      schemas: new SchemaChanges(base),
+    }).routes(),
     objects.route(),
     new CommitRoute({ ...base, writer }).route(),
     ...new TaskRoutes(base).routes(),

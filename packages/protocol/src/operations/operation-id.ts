@@ -4,7 +4,7 @@
  *
  *     f1.{client}.{sequence}.{settled}.{made}        f1.o6Vn0ZxMTbSe2yQk.17.15.8123456
  *
- *     client     at random, one for each connection or, where storage allows, for each page across reloads
+ *     client     at random, one for each connection; another one when an operation stays unanswered while others go on
  *     sequence   from 1, one for each operation
  *     settled    the client has the answer to every operation up to this one, or has given it up: none is sent again
  *     made       when the operation was begun, in milliseconds of the server's clock (`GET /time`)

@@ -8,7 +8,6 @@ import {
   FreshetError,
   formatEtag,
   formatOperationId,
-  type Key,
   type OperationId,
   type Problem,
   parseOperationId,
@@ -65,10 +64,9 @@ export class CounterAdditions {
     ])
   }
 
-  /** `body` as it was read. */
-  async many(bucket: Key, body: Buffer): Promise<Answer> {
+  async many({ exchange, names }: Call): Promise<Answer> {
     const { settings } = this.#options
-    const names = bucket.split('/')
+    const body = await readBody(exchange, settings.commitBodyBytesMax)
     const asked = readAdditions(body, settings).map(addition => ({
       ...addition,
       name: objectNameOf([...names, addition.id], settings.idBytesMax),

@@ -15,6 +15,7 @@ import {
   type Version,
 } from '@freshet/protocol'
 import type { LogFollower } from '../coherence/log-follower.js'
+import type { CounterAdditions } from '../counters/counter-additions.js'
 import { asksForTotals, type CounterTotals, TOTALS_PARAMETERS } from '../counters/counter-totals.js'
 import { type Answer, JSON_TYPE, jsonAnswer } from '../http/answer.js'
 import type { Call, Route } from '../http/call.js'
@@ -32,7 +33,7 @@ import { isJson } from './content-types.js'
 import { readJsonObject } from './json-text.js'
 import { LIST_PARAMETERS, type ListReader } from './list-reader.js'
 import type { ObjectRoutes } from './object-routes.js'
-import { ATTEMPTS_MAX, tooManyBuckets } from './object-writer.js'
+import { ATTEMPTS_MAX, SETTINGS_BY_DEFAULT, tooManyBuckets } from './object-writer.js'
 import { isQuery, QUERY_PARAMETERS, type QueryReader } from './query-reader.js'
 import { bucketNotFound, tooMuchContention, versionConflict } from './refusals.js'
 
@@ -47,6 +48,7 @@ export interface BucketRoutesOptions {
   readonly totals: CounterTotals
   readonly queries: QueryReader
   readonly objects: ObjectRoutes
+  readonly additions: CounterAdditions
   readonly schemas: SchemaChanges
 }
 
@@ -121,9 +123,10 @@ export class BucketRoutes {
 
   /** A new object, or additions to the counters that it holds. */
   async #post(call: Call): Promise<Answer> {
-    const { follower, buckets, objects } = this.#options
+    const { follower, buckets, objects, additions } = this.#options
     await follower.catchUp()
-    return objects.post(call, buckets.get(bucketKeyOf(call.names))?.settings.kind === 'counter')
+    const { kind } = buckets.get(bucketKeyOf(call.names))?.settings ?? SETTINGS_BY_DEFAULT
+    return kind === 'counter' ? additions.many(call) : objects.post(call)
   }
 
   async #put({ exchange, names }: Call): Promise<Answer> {

@@ -59,11 +59,9 @@ export class ObjectRoutes {
   }
 
   /** `POST /db/{namespace}/{bucket}` */
-  async post({ exchange, names }: Call, isCounters: boolean): Promise<Answer> {
+  async post({ exchange, names }: Call): Promise<Answer> {
     const name = this.#nameOf([...names, this.#options.newId()])
-    const { bodyBytesMax, commitBodyBytesMax } = this.#options.settings
-    const body = await readBody(exchange, isCounters ? commitBodyBytesMax : bodyBytesMax)
-    if (isCounters) return this.#options.additions.many(name.bucket, body)
+    const body = await readBody(exchange, this.#options.settings.bodyBytesMax)
     const decide = this.#decidePut(name.bucket, exchange.request.headers['content-type'], name.key, body)
     const conditions = { noneMatch: '*' } as const
     return this.#write(exchange, body, { ...name, conditions, dependsOnCurrent: true, decide }, () => 201)
