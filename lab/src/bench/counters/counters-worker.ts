@@ -1,5 +1,5 @@
 /** What happens in each contender's process: a store with counters, and for each round the time of additions to them. */
-import type { Operation } from '@freshet/core/store'
+import type { Commit, Operation } from '@freshet/core/store'
 import { type EmbeddedStore, openEmbeddedStore } from '@freshet/stores/embedded'
 import type { ContenderWorker } from '../../harness/contender-worker.js'
 import { createRandom, type Random } from '../../harness/random.js'
@@ -29,8 +29,6 @@ interface Client {
   sequence: number
 }
 
-type Made = Pick<Operation, 'id'> | undefined
-
 export function createCountersWorker(): ContenderWorker<CountersSettings, null, Measure> {
   let runRound: (() => Promise<Record<Measure, number>>) | undefined
   return {
@@ -41,14 +39,13 @@ export function createCountersWorker(): ContenderWorker<CountersSettings, null, 
         name: `client-of-bench-${i}`,
         sequence: 0,
       }))
-      const makers: Readonly<Record<string, (client: Client) => Made>> = {
+      const makers: Readonly<Record<string, (client: Client) => Operation | undefined>> = {
         [NO_IDS]: () => undefined,
-        [OWN_IDS]: client => ownId(client, store.nowMs()),
-        [FOREIGN_IDS]: client => foreignId(client, random),
+        [OWN_IDS]: client => ownOperation(client, store.nowMs()),
+        [FOREIGN_IDS]: client => foreignOperation(client, random),
       }
       const make = makers[settings.ids]!
-      const add = (client: Client, counter: number) => addTo(store, counter, make(client))
-      runRound = () => measure(settings, clients, random, add)
+      runRound = () => measure({ ...settings, store, clients, random, make })
       return null
     },
     async round() {
@@ -58,47 +55,54 @@ export function createCountersWorker(): ContenderWorker<CountersSettings, null, 
   }
 }
 
-type Add = (client: Client, counter: number) => Promise<void>
+interface Setup extends Omit<CountersSettings, 'clients'> {
+  readonly store: EmbeddedStore
+  readonly clients: readonly Client[]
+  readonly random: Random
+  make(client: Client): Operation | undefined
+}
 
-async function measure(
-  { counters, additions, alone }: CountersSettings,
-  clients: readonly Client[],
-  random: Random,
-  add: Add,
-): Promise<Record<Measure, number>> {
-  const spread = await time(additions, clients, client => add(client, random.below(counters)))
-  const hot = await time(additions, clients, client => add(client, 0))
-  const single = await time(alone, clients.slice(0, 1), client => add(client, 0))
+async function measure(setup: Setup): Promise<Record<Measure, number>> {
+  const { counters, additions, alone, clients, random } = setup
+  const spread = await time(setup, clients, additions, () => random.below(counters))
+  const hot = await time(setup, clients, additions, () => 0)
+  const single = await time(setup, clients.slice(0, 1), alone, () => 0)
   return { spread: spread.wallNs, processor: spread.processorNs, hot: hot.wallNs, alone: single.wallNs }
 }
 
-/** Each client has one under way. */
-async function time(additions: number, clients: readonly Client[], add: (client: Client) => Promise<void>) {
-  let left = additions
+/** Each client has one under way. What they ask for is made beforehand: that is their work, not the store's. */
+async function time({ store, make }: Setup, clients: readonly Client[], additions: number, counter: () => number) {
+  const each = Math.ceil(additions / clients.length)
+  const commits = clients.map(client => Array.from({ length: each }, () => toCommit(counter(), make(client))))
   const before = process.cpuUsage()
   const startMs = performance.now()
-  const work = async (client: Client) => {
-    while (left-- > 0) await add(client)
-  }
-  await Promise.all(clients.map(work))
-  const wallNs = ((performance.now() - startMs) * 1e6) / additions
+  await Promise.all(commits.map(mine => commitAll(store, mine)))
+  const count = each * clients.length
+  const wallNs = ((performance.now() - startMs) * 1e6) / count
   const { user, system } = process.cpuUsage(before)
-  return { wallNs, processorNs: ((user + system) * 1e3) / additions }
+  return { wallNs, processorNs: ((user + system) * 1e3) / count }
 }
 
-async function addTo(store: EmbeddedStore, counter: number, made: Made): Promise<void> {
+async function commitAll(store: EmbeddedStore, commits: readonly Commit[]): Promise<void> {
+  for (const commit of commits) {
+    const result = await store.commit(commit)
+    if (!result.committed || result.replayed) throw new Error(`Nothing was added: ${JSON.stringify(result)}`)
+  }
+}
+
+function toCommit(counter: number, operation: Operation | undefined): Commit {
   const adds = [{ key: `bench/counters/${counter}`, by: 1, decimals: 0 }]
-  const operation = made && { ...made, fingerprint: 'abcdefghijklmnopqrstuv', note: '0' }
-  const result = await store.commit({ writes: [], adds, ...(operation && { operation }) })
-  if (!result.committed || result.replayed) throw new Error(`Nothing was added: ${JSON.stringify(result)}`)
+  return operation === undefined ? { writes: [], adds } : { writes: [], adds, operation }
 }
 
-function ownId(client: Client, nowMs: number): Made {
+function ownOperation(client: Client, nowMs: number): Operation {
   const sequence = ++client.sequence
   const madeMs = Math.floor(nowMs)
-  return { id: { kind: 'own', client: client.name, sequence, settledTo: sequence - 1, madeMs } }
+  const id = { kind: 'own', client: client.name, sequence, settledTo: sequence - 1, madeMs } as const
+  return { id, fingerprint: 'abcdefghijklmnopqrstuv', note: '0' }
 }
 
-function foreignId(client: Client, random: Random): Made {
-  return { id: { kind: 'foreign', id: `${random.uint32().toString(36)}-${client.name}-${++client.sequence}` } }
+function foreignOperation(client: Client, random: Random): Operation {
+  const id = `${random.uint32().toString(36)}-${client.name}-${++client.sequence}`
+  return { id: { kind: 'foreign', id }, fingerprint: 'abcdefghijklmnopqrstuv', note: '0' }
 }

@@ -15,12 +15,10 @@ import type { OwnOperationId } from '@freshet/protocol'
 import type { DoneOperation, OperationRefusal } from '../store/index.js'
 
 export interface ClientWindow {
-  readonly settledTo: number
+  settledTo: number
   /** When the last operation was applied. */
-  readonly lastMs: number
-  readonly done: ReadonlyMap<number, DoneOperation>
-  /** Others have it, too: before it is changed it is copied. */
-  readonly isShared?: boolean
+  lastMs: number
+  readonly done: Map<number, DoneOperation>
 }
 
 export type Judgement =
@@ -34,56 +32,51 @@ export interface RetentionOptions {
 }
 
 export const RETENTION_MS_DEFAULT: number = 24 * 3600 * 1000
-export const EMPTY_WINDOW: ClientWindow = { settledTo: 0, lastMs: 0, done: new Map(), isShared: true }
 /** How far a client's idea of the store's clock may be ahead. */
 export const AHEAD_MS_MAX = 60_000
 /** So many operations a client may have under way. */
 export const UNSETTLED_MAX = 4096
 
+export function emptyWindow(): ClientWindow {
+  return { settledTo: 0, lastMs: 0, done: new Map() }
+}
+
+/** Undefined: a client that is not known. */
 export function judgeOwn(
-  window: ClientWindow,
+  window: ClientWindow | undefined,
   id: OwnOperationId,
   fingerprint: string,
   nowMs: number,
   { retentionMs }: RetentionOptions,
 ): Judgement {
-  const done = window.done.get(id.sequence)
+  const done = window?.done.get(id.sequence)
   if (done !== undefined) return judgeDone(done, fingerprint)
-  if (id.sequence <= window.settledTo) return { kind: 'refused', reason: 'settled' }
+  if (window !== undefined && id.sequence <= window.settledTo) return { kind: 'refused', reason: 'settled' }
   if (id.madeMs < nowMs - retentionMs) return { kind: 'refused', reason: 'expired' }
   if (id.madeMs > nowMs + AHEAD_MS_MAX) return { kind: 'refused', reason: 'early' }
-  const unsettled = countAfter(window, id.settledTo)
-  return unsettled >= UNSETTLED_MAX ? { kind: 'refused', reason: 'overflowing' } : { kind: 'new' }
+  if (window !== undefined && isFull(window, id.settledTo)) return { kind: 'refused', reason: 'overflowing' }
+  return NEW
 }
+
+const NEW: Judgement = { kind: 'new' }
 
 export function judgeDone(done: DoneOperation, fingerprint: string): Judgement {
   return done.fingerprint === fingerprint ? { kind: 'replay', done } : { kind: 'refused', reason: 'mismatched' }
 }
 
-/**
- * The window after an operation that was judged to be new has been applied. Unless `window` is shared, it is not to be used
- * any more: a copy for each of a thousand operations that come together would cost a thousand times a thousand.
- */
+/** An operation that was judged to be new has been applied. */
 export function rememberOwn(
   window: ClientWindow,
-  id: OwnOperationId,
+  id: Pick<OwnOperationId, 'sequence' | 'settledTo'>,
   done: DoneOperation,
   nowMs: number,
-): ClientWindow {
-  const settledTo = Math.max(window.settledTo, id.settledTo)
-  const kept = keepAfter(window, settledTo).set(id.sequence, done)
-  return { settledTo, lastMs: Math.max(window.lastMs, nowMs), done: kept }
-}
-
-function keepAfter({ settledTo: before, done, isShared }: ClientWindow, settledTo: number): Map<number, DoneOperation> {
-  if (isShared) {
-    const kept = new Map<number, DoneOperation>()
-    for (const [sequence, operation] of done) if (sequence > settledTo) kept.set(sequence, operation)
-    return kept
+): void {
+  if (id.settledTo > window.settledTo) {
+    window.settledTo = id.settledTo
+    for (const sequence of window.done.keys()) if (sequence <= id.settledTo) window.done.delete(sequence)
   }
-  const kept = done as Map<number, DoneOperation>
-  if (settledTo > before) for (const sequence of kept.keys()) if (sequence <= settledTo) kept.delete(sequence)
-  return kept
+  window.done.set(id.sequence, done)
+  if (nowMs > window.lastMs) window.lastMs = nowMs
 }
 
 /** Whether no operation that it knows of could be taken any more. */
@@ -91,7 +84,7 @@ export function hasExpired({ lastMs }: ClientWindow, nowMs: number, { retentionM
   return nowMs - lastMs > retentionMs + AHEAD_MS_MAX
 }
 
-function countAfter({ done }: ClientWindow, settledTo: number): number {
-  if (done.size < UNSETTLED_MAX) return done.size
-  return [...done.keys()].filter(sequence => sequence > settledTo).length
+function isFull({ done }: ClientWindow, settledTo: number): boolean {
+  if (done.size < UNSETTLED_MAX) return false
+  return [...done.keys()].filter(sequence => sequence > settledTo).length >= UNSETTLED_MAX
 }

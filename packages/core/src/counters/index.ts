@@ -1,7 +1,7 @@
 export {
   AHEAD_MS_MAX,
   type ClientWindow,
-  EMPTY_WINDOW,
+  emptyWindow,
   hasExpired,
   type Judgement,
   judgeDone,
@@ -19,7 +19,6 @@ export {
   judgeOperation,
   type OperationTables,
   type ReplayedCommit,
-  recallOperation,
   rememberOperation,
   replayOf,
 } from './operation-memory.js'

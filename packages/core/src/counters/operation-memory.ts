@@ -2,11 +2,11 @@
  * Which operations were done, and what came of them: one way to ask, whatever the id is. Ids of our clients are remembered
  * by client (`client-window.ts`), others one by one. What is remembered is written in the same commit as the effect.
  */
-import type { OperationId } from '@freshet/protocol'
+import type { OwnOperationId } from '@freshet/protocol'
 import type { DoneOperation, Operation } from '../store/index.js'
 import {
   type ClientWindow,
-  EMPTY_WINDOW,
+  emptyWindow,
   type Judgement,
   judgeDone,
   judgeOwn,
@@ -17,7 +17,8 @@ import {
 /** Where it is remembered: tables of a store, seen from within a commit. */
 export interface OperationTables {
   window(client: string): ClientWindow | undefined
-  setWindow(client: string, window: ClientWindow): void
+  /** The window of this id's client, new or changed: this was done. */
+  setWindow(id: OwnOperationId, window: ClientWindow, done: DoneOperation): void
   foreign(id: string): ForeignOperation | undefined
   setForeign(id: string, operation: ForeignOperation): void
 }
@@ -33,7 +34,7 @@ export function judgeOperation(
   retention: RetentionOptions,
 ): Judgement {
   if (id.kind === 'own') {
-    return judgeOwn(tables.window(id.client) ?? EMPTY_WINDOW, id, fingerprint, nowMs, retention)
+    return judgeOwn(tables.window(id.client), id, fingerprint, nowMs, retention)
   }
   const done = tables.foreign(id.id)
   return done === undefined ? { kind: 'new' } : judgeDone(done, fingerprint)
@@ -49,7 +50,9 @@ export function rememberOperation(
   if (id.kind === 'foreign') {
     tables.setForeign(id.id, { ...done, timeMs: nowMs })
   } else {
-    tables.setWindow(id.client, rememberOwn(tables.window(id.client) ?? EMPTY_WINDOW, id, done, nowMs))
+    const window = tables.window(id.client) ?? emptyWindow()
+    rememberOwn(window, id, done, nowMs)
+    tables.setWindow(id, window, done)
   }
 }
 
@@ -66,17 +69,9 @@ export interface ReplayedCommit {
 }
 
 export function hasForeignExpired(
-  { timeMs }: ForeignOperation,
+  { timeMs }: Pick<ForeignOperation, 'timeMs'>,
   nowMs: number,
   { retentionMs }: RetentionOptions,
 ): boolean {
   return nowMs - timeMs > retentionMs
-}
-
-/** What is remembered of an operation; undefined if nothing is. */
-export function recallOperation(
-  id: OperationId,
-  tables: Pick<OperationTables, 'window' | 'foreign'>,
-): DoneOperation | undefined {
-  return id.kind === 'own' ? tables.window(id.client)?.done.get(id.sequence) : tables.foreign(id.id)
 }

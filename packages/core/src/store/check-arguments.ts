@@ -6,15 +6,15 @@ import type { Commit, ScanRange, Write } from './store.js'
 export const SCAN_LIMIT_DEFAULT = 100
 export const CHANGES_LIMIT_DEFAULT = 1000
 
-/** Throws unless there is something in the commit, be it a lease that is given back, and nothing is written twice. */
+/** Throws unless there is something in the commit, be it an operation to remember or a lease that is given back, and nothing is written twice. */
 export function checkCommit({ reads = [], lists = [], writes, adds = [], operation, lease }: Commit): void {
   for (const write of writes) if ('indexes' in write) checkIndexes(write)
   for (const add of adds) checkAdd(add)
   const changes = writes.length + adds.length
   if (changes === 1) return
   const isEmpty = changes + reads.length + lists.length === 0
-  if (isEmpty && lease?.id === undefined) throw new TypeError('A commit must read or write something.')
-  if (operation !== undefined && changes === 0) throw new TypeError('An operation must write something.')
+  if (isEmpty && operation === undefined && lease?.id === undefined)
+    throw new TypeError('A commit must read or write something.')
   const keys = new Set<string>()
   for (const { key } of [...writes, ...adds]) {
     if (keys.has(key))

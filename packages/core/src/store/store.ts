@@ -18,8 +18,8 @@
  * the disk is; STORE_DAMAGED when what is read cannot be right; STORE_TAKEN_OVER when another process has become the
  * writer. A commit that fails leaves no trace.
  */
-import type { IdRange, IndexDeclaration, Key, OperationId, Position, Query, Tag, Version } from '@freshet/protocol'
-import type { Addition, CounterRefusal, DoneOperation, Operation, OperationRefusal } from './operations.js'
+import type { IdRange, IndexDeclaration, Key, Position, Query, Tag, Version } from '@freshet/protocol'
+import type { Addition, CounterRefusal, Operation, OperationRefusal } from './operations.js'
 
 export type { IndexDeclaration, Key, Position, Query, Tag, Version } from '@freshet/protocol'
 
@@ -73,9 +73,6 @@ export interface Store {
 
   /** Validates, applies and appends in one durable step; a conflict is an answer, not an error, and changes nothing. */
   commit(commit: Commit): Promise<CommitResult>
-
-  /** What came of an operation, if it is remembered: for who would refuse it before trying. */
-  recallOperation(id: OperationId): MaybePromise<DoneOperation | undefined>
 
   /** Forgets operations that are too old to be taken. Resolves when done. */
   forgetOperations(): Promise<void>
@@ -224,7 +221,10 @@ export interface Commit {
   readonly writes: readonly Write[]
   /** What is to be added to counters: no key twice, nor one that is written. Changes like any other. */
   readonly adds?: readonly Addition[]
-  /** With it, the commit takes effect once, however often it is asked for. It must write or add something. */
+  /**
+   * With it, the commit takes effect once, however often it is asked for. If it changes nothing, that is remembered too: so
+   * that what was refused is not done by a copy that comes late.
+   */
   readonly operation?: Operation
   /** A hint, which a store may ignore: it changes when a commit is validated, and never what comes of that. */
   readonly lease?: LeaseAsk

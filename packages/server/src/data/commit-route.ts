@@ -15,7 +15,7 @@ import { additionOf, counterWrite, noCounter } from '../counters/counter-values.
 import { type Answer, JSON_TYPE, jsonTextAnswer } from '../http/answer.js'
 import type { Call, Route } from '../http/call.js'
 import { readBody } from '../http/request-body.js'
-import { type Idempotency, REPLAYED } from '../idempotency/idempotency.js'
+import { type Idempotency, LastingRefusal, REPLAYED } from '../idempotency/idempotency.js'
 import { type AskedOperation, readOperation } from '../idempotency/read-operation.js'
 import type { ServerSettings } from '../settings.js'
 import type { Bucket, BucketDirectory } from './bucket-directory.js'
@@ -93,8 +93,11 @@ export class CommitRoute {
       return { position: result.position, units: result.units ?? [], decimals, note: result.replayed?.note }
     }
     const conflicts = [...result.conflicts.filter(({ key }) => known.has(key)), ...(result.changedLists ?? [])]
-    if (conflicts.length > 0) throw conflict(conflicts, result.lease && (await leaseOf(result.lease, reads, store)))
-    return undefined
+    if (conflicts.length === 0) return undefined
+    // A version that is gone does not come back, nor does a list that has changed; what is there may be deleted.
+    const wanted = new Set(reads.filter(({ version }) => version > 0).map(({ key }) => key))
+    const isLasting = result.changedLists !== undefined || result.conflicts.some(({ key }) => wanted.has(key))
+    throw conflict(conflicts, result.lease && (await leaseOf(result.lease, reads, store)), isLasting)
   }
 }
 
@@ -175,10 +178,11 @@ function notAnObject(key: Key): FreshetError {
   )
 }
 
-function conflict(conflicts: readonly ReadVersion[], lease: CommitLease | undefined): FreshetError {
+function conflict(conflicts: readonly ReadVersion[], lease: CommitLease | undefined, isLasting: boolean): FreshetError {
   const list = conflicts.map(({ key, version }) => ({ path: pathOfKey(key), version }))
   const some = list.slice(0, 3).map(({ path, version }) => `${path} (now ${version})`)
-  return new FreshetError(
+  const Refusal = isLasting ? LastingRefusal : FreshetError
+  return new Refusal(
     'COMMIT_CONFLICT',
     `Nothing was committed: ${list.length} of the versions read no longer hold: ${some.join(', ')}. Read them again and retry.`,
     { details: { conflicts: list, ...(lease === undefined ? {} : { lease }) } },

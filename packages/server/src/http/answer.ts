@@ -33,7 +33,7 @@ export function jsonTextAnswer(text: string, headers: readonly string[] = []): A
 
 /**
  * An error as a problem document that no cache keeps. Some details are headers as well: `allow` (405), `retryAfterS`
- * (503), `position` (a state in which something was missing).
+ * (503), `position` (a state in which something was missing), `replayed` (it was refused before).
  */
 export function problemAnswer(error: FreshetError, requestId: string): Answer {
   const problem = { ...toProblem(error), requestId }
@@ -44,10 +44,11 @@ export function problemAnswer(error: FreshetError, requestId: string): Answer {
   }
 }
 
-function headersOf({ allow, retryAfterS, position }: Readonly<Record<string, unknown>>): string[] {
+function headersOf({ allow, retryAfterS, position, replayed }: Readonly<Record<string, unknown>>): string[] {
   return [
     ...(Array.isArray(allow) ? ['Allow', allow.join(', ')] : []),
     ...(typeof retryAfterS === 'number' ? ['Retry-After', `${retryAfterS}`] : []),
     ...(typeof position === 'number' ? ['Freshet-Position', `${position}`] : []),
+    ...(replayed === true ? ['Idempotency-Replayed', 'true'] : []),
   ]
 }

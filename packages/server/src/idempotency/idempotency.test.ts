@@ -6,11 +6,13 @@ import { jsonRequest, problemOf, type RunningServer, startServer, until } from '
 let running: RunningServer
 let held: { release(): void } | undefined
 let made = 0
+const MERGE_PATCH = { 'content-type': 'application/merge-patch+json' }
 
 beforeAll(async () => {
   running = await startServer({ store: holding(createMemoryStore()) })
   await running.put('/db/shop/careful', { kind: 'object', requireIdempotencyKey: true })
   await running.put('/db/shop/files', { kind: 'kv' })
+  await running.put('/db/shop/stock', { kind: 'counter', min: 0 })
 })
 afterAll(() => running.stop())
 
@@ -57,7 +59,7 @@ describe('an operation with an id', () => {
   test.each([
     ['PUT', '/db/shop/products/a', { n: 1 }, {}],
     ['POST', '/db/shop/products', { n: 2 }, {}],
-    ['PATCH', '/db/shop/products/a', { n: 3 }, { 'content-type': 'application/merge-patch+json' }],
+    ['PATCH', '/db/shop/products/a', { n: 3 }, MERGE_PATCH],
     ['DELETE', '/db/shop/products/a', undefined, {}],
     ['POST', '/commit', { writes: [{ path: '/db/shop/products/b', value: {} }] }, {}],
   ])('is done once, and answered twice in the same way: %s %s', async (method, path, value, more) => {
@@ -93,12 +95,42 @@ describe('an operation with an id', () => {
     expect(answer).toMatchObject({ status: 422, body: { code: 'OPERATION_MISMATCHED' } })
   })
 
-  test('that was refused may be tried again', async () => {
-    const { version } = await running.put('/db/shop/products/g', { n: 1 })
-    const headers = { 'idempotency-key': newKey(), 'if-match': `"${version + 1}"` }
-    expect((await send('PUT', '/db/shop/products/g', { n: 2 }, headers)).status).toBe(412)
-    await running.put('/db/shop/products/g', { n: 3 })
-    expect((await send('PUT', '/db/shop/products/g', { n: 2 }, headers)).status).toBe(200)
+  const remove = (path: string) => running.fetch(path, { method: 'DELETE' })
+  const absent = (path: string) => ({ reads: [{ path, version: 0 }], writes: [{ path, value: { n: 2 } }] })
+
+  test.each([
+    ['POST', '/db/shop/stock/a', { add: -1 }, {}, () => send('POST', '/db/shop/stock/a', { add: 5 }, {})],
+    ['PUT', '/db/shop/taken/b', { n: 2 }, { 'if-none-match': '*' }, () => remove('/db/shop/taken/b')],
+    ['PATCH', '/db/shop/taken/c', { n: 2 }, MERGE_PATCH, () => running.put('/db/shop/taken/c', {})],
+    ['POST', '/commit', absent('/db/shop/taken/d'), {}, () => remove('/db/shop/taken/d')],
+  ])(
+    'that was refused is not done by a copy that comes when it could be: %s %s',
+    async (method, path, value, more, allow) => {
+      await running.put('/db/shop/taken/b', { n: 1 })
+      await running.put('/db/shop/taken/d', { n: 1 })
+      const headers = { 'idempotency-key': newKey(), ...more }
+      const first = await send(method, path, value, headers)
+      expect([404, 409, 412]).toContain(first.status)
+      await allow()
+      const { requestId: _, ...refusal } = first.body as Record<string, unknown>
+      const again = await send(method, path, value, headers)
+      expect(again).toMatchObject({ status: first.status, body: { ...refusal, replayed: true }, replayed: 'true' })
+      const answer = await send(method, path, value, { ...headers, 'idempotency-key': newKey() })
+      expect([200, 201]).toContain(answer.status)
+    },
+  )
+
+  test('that was refused for a version that is gone leaves nothing to remember', async () => {
+    const path = '/db/shop/products/g'
+    const { version } = await running.put(path, { n: 1 })
+    await running.put(path, { n: 2 })
+    const counts = () => running.fetch('/idempotency').then(answer => answer.json())
+    const before = await counts()
+    const headers = { 'idempotency-key': newKey() }
+    const commit = { reads: [{ path, version }], writes: [{ path, value: { n: 3 } }] }
+    expect((await send('POST', '/commit', commit, headers)).status).toBe(409)
+    expect(await send('POST', '/commit', commit, headers)).toMatchObject({ status: 409, replayed: null })
+    expect(await counts()).toEqual(before)
   })
 
   test('that is being worked on is not begun again', async () => {

@@ -1,15 +1,22 @@
 /**
  * Operations that take effect once, as requests see them. The store decides, within the commit; here is what comes before
  * and after it: an operation that is being worked on is not begun again, and one that was done is answered as it was then,
- * even if what is there now would have it refused.
+ * even if what is there now would have it refused. A refusal is an answer too: who was told that nothing was done must not
+ * have it done by a copy of the request that comes late.
  */
 import type { DoneOperation, OperationRefusal, Store } from '@freshet/core/store'
-import { FreshetError, type OperationId } from '@freshet/protocol'
+import { FreshetError, fromProblem, type OperationId, statusOf, toProblem } from '@freshet/protocol'
 import type { Metrics } from '../operations/metrics.js'
 import type { AskedOperation } from './read-operation.js'
 
 /** The first answer is given again with this. */
 export const REPLAYED: readonly string[] = ['Idempotency-Replayed', 'true']
+
+/** How the note of a refusal begins: the problem follows. */
+const REFUSED = '!'
+
+/** A refusal that any copy of the request would get, now and later: so it need not be remembered. */
+export class LastingRefusal extends FreshetError {}
 
 export class Idempotency {
   readonly #store: Store
@@ -25,35 +32,42 @@ export class Idempotency {
   async once<Outcome extends { readonly note?: string | undefined }>(
     operation: AskedOperation | undefined,
     act: () => Promise<Outcome>,
-    replay: (done: DoneOperation) => Outcome,
+    replay: (done: Omit<DoneOperation, 'fingerprint'>) => Outcome,
   ): Promise<Outcome> {
     if (operation === undefined) return act()
     const name = nameOf(operation.id)
     if (this.#inProgress.has(name)) throw inProgress()
     this.#inProgress.add(name)
     try {
-      const outcome = await this.#actOrRecall(operation, act, replay)
-      if (outcome.note !== undefined) this.#metrics.replays.value++
+      const outcome = await act().catch(error => this.#refuse(operation, error, replay))
+      if (outcome.note === undefined) return outcome
+      this.#metrics.replays.value++
+      if (outcome.note.startsWith(REFUSED)) throw refusalOf(outcome.note)
       return outcome
     } finally {
       this.#inProgress.delete(name)
     }
   }
 
-  async #actOrRecall<Outcome>(
-    { id, fingerprint }: AskedOperation,
-    act: () => Promise<Outcome>,
-    replay: (done: DoneOperation) => Outcome,
+  /** Remembers the refusal, unless there was an answer before. */
+  async #refuse<Outcome>(
+    operation: AskedOperation,
+    error: unknown,
+    replay: (done: Omit<DoneOperation, 'fingerprint'>) => Outcome,
   ): Promise<Outcome> {
-    try {
-      return await act()
-    } catch (refusal) {
-      const done = await this.#store.recallOperation(id)
-      if (done === undefined) throw refusal
-      if (done.fingerprint !== fingerprint) throw operationRefused('mismatched', this.#store.supports.retentionMs)
-      return replay(done)
-    }
+    if (!(error instanceof FreshetError) || error instanceof LastingRefusal || statusOf(error.code) >= 500) throw error
+    const note = REFUSED + JSON.stringify(toProblem(error))
+    const result = await this.#store.commit({ writes: [], operation: { ...operation, note } })
+    if (!result.committed) throw operationRefused(result.refusedOperation!, this.#store.supports.retentionMs)
+    if (result.replayed === undefined) throw error
+    const { position, units = [], replayed } = result
+    return replay({ position, units, note: replayed.note })
   }
+}
+
+function refusalOf(note: string): FreshetError {
+  const { code, message, details } = fromProblem(JSON.parse(note.slice(REFUSED.length)))!
+  return new FreshetError(code, message, { details: { ...details, replayed: true } })
 }
 
 function nameOf(id: OperationId): string {
@@ -77,37 +91,37 @@ function inProgress(): FreshetError {
   )
 }
 
-/** Why the store did not even try. */
-export function operationRefused(reason: OperationRefusal, retentionMs: number): FreshetError {
+/** Why the store did not even try. It would not for any copy, or has not begun to know this one. */
+export function operationRefused(reason: OperationRefusal, retentionMs: number): LastingRefusal {
   const details = { reason, retentionMs }
   switch (reason) {
     case 'mismatched':
-      return new FreshetError(
+      return new LastingRefusal(
         'OPERATION_MISMATCHED',
         'This Idempotency-Key was used for another request. Nothing was done; make a new key for each operation.',
         { details },
       )
     case 'settled':
-      return new FreshetError(
+      return new LastingRefusal(
         'OPERATION_SETTLED',
         'The client that made this Idempotency-Key has said that it does not wait for this operation any more. Nothing was done.',
         { details },
       )
     case 'expired':
-      return new FreshetError(
+      return new LastingRefusal(
         'OPERATION_EXPIRED',
         `This operation was begun more than ${Math.floor(retentionMs / 1000)} s ago, longer than operations are remembered, ` +
           'so nobody knows whether it was done. Nothing was done now; read what is there, and decide anew.',
         { details },
       )
     case 'early':
-      return new FreshetError(
+      return new LastingRefusal(
         'IDEMPOTENCY_KEY_INVALID',
         'This Idempotency-Key says that it was made in the future. GET /time has the clock that it is to be made by.',
         { details },
       )
     case 'overflowing':
-      return new FreshetError(
+      return new LastingRefusal(
         'LIMIT_EXCEEDED',
         'This client has too many operations under way that it has not settled. Wait for their answers.',
         { details },

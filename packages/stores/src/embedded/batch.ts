@@ -11,9 +11,11 @@ import {
   type Addition,
   type Commit,
   type CommitResult,
+  type CounterRefusal,
   changedLists,
   indexesIn,
   type Key,
+  type Operation,
   type Position,
   type PutWrite,
   type ReadVersion,
@@ -21,9 +23,9 @@ import {
   type Version,
 } from '@freshet/core/store'
 import { bucketOfKey, idOfKey } from '@freshet/protocol'
-import { DoneOperations, type OperationSettings } from './done-operations.js'
 import type { Tables } from './engine.js'
 import { IndexChanges, type ObjectRecord, STEP_OBJECTS } from './indexes/index-changes.js'
+import type { DoneOperations } from './operations/done-operations.js'
 import type { RecordArena } from './record-arena.js'
 import {
   bodyOf,
@@ -47,7 +49,7 @@ export interface BatchOptions {
   readonly arena: RecordArena
   readonly head: Head
   readonly nowMs: number
-  readonly operations: OperationSettings
+  readonly operations: DoneOperations
 }
 
 export class Batch {
@@ -75,7 +77,8 @@ export class Batch {
     this.#position = head.position
     // The clock of a log entry never goes back, even if the clock that it was started from did.
     this.#timeMs = Math.max(head.timeMs, nowMs)
-    this.#operations = new DoneOperations(tables, operations, this.#timeMs, head.position)
+    this.#operations = operations
+    operations.begin(this.#timeMs, head.position)
   }
 
   /** The position after this batch. */
@@ -110,13 +113,11 @@ export class Batch {
     const changed = changedLists(lists, this)
     if (changed.length > 0) return { committed: false, conflicts, changedLists: changed }
     if (conflicts.length > 0) return { committed: false, conflicts }
-    const sums = adds.map(add => addTo(add, this.#bodyOf(add.key)))
-    const refusedAdds = sums.filter(sum => 'reason' in sum)
-    if (refusedAdds.length > 0) return { committed: false, conflicts, refusedAdds }
-    const added = sums.filter(sum => 'body' in sum)
-    const writes =
-      added.length === 0 ? commit.writes : [...commit.writes, ...added.map(({ body }, i) => putOf(adds[i]!, body))]
-    if (writes.length === 0) return { committed: true, position: this.#position }
+    const added = adds.length === 0 ? NOTHING_ADDED : this.#add(adds)
+    if ('refusedAdds' in added) return { committed: false, conflicts, ...added }
+    const { units } = added
+    const writes = added.writes.length === 0 ? commit.writes : [...commit.writes, ...added.writes]
+    if (writes.length === 0) return this.#changeNothing(operation)
     const position = ++this.#position
     this.#hasChanges = true
     // Indexes count from the commit that declares them, for all that it writes.
@@ -137,9 +138,35 @@ export class Batch {
       this.#buckets.set(bucket, position)
     }
     this.#log.push({ keys: writes.map(({ key }) => key), tags: tags ? [...tags] : NONE })
-    const units = added.map(sum => sum.units)
     if (operation !== undefined) rememberOperation(operation, { position, units }, this.#operations, this.#timeMs)
     return adds.length === 0 ? { committed: true, position } : { committed: true, position, units }
+  }
+
+  /** Decides what counters come to. */
+  #add(adds: readonly Addition[]): AddedUp | { readonly refusedAdds: readonly CounterRefusal[] } {
+    const units: number[] = []
+    const writes: PutWrite[] = []
+    let refusedAdds: CounterRefusal[] | undefined
+    for (const add of adds) {
+      const sum = addTo(add, this.#bodyOf(add.key))
+      if ('reason' in sum) {
+        refusedAdds ??= []
+        refusedAdds.push(sum)
+      } else {
+        units.push(sum.units)
+        writes.push({ key: add.key, contentType: COUNTER_TYPE, body: sum.body })
+      }
+    }
+    return refusedAdds ? { refusedAdds } : { units, writes }
+  }
+
+  #changeNothing(operation: Operation | undefined): CommitResult {
+    const position = this.#position
+    if (operation !== undefined) {
+      this.#hasChanges = true
+      rememberOperation(operation, { position, units: NONE }, this.#operations, this.#timeMs)
+    }
+    return { committed: true, position }
   }
 
   #index(bucket: Key, key: Key, record: ObjectRecord, position: Position, tags: Set<Tag>): void {
@@ -223,7 +250,7 @@ export class Batch {
     for (const [bucket, position] of this.#buckets) buckets.put(bucket, encodeNumber(position))
     if (this.#log.length > 0) log.put(this.#position, encodeLogBatch(this.#timeMs, this.#log))
     this.#indexes.apply(epoch)
-    this.#operations.apply(epoch, this.#position)
+    this.#operations.apply(epoch)
     for (const [name, value] of this.#memory) memory.put(name, value)
     if (this.#trimmedTo !== undefined) meta.put('trimmed', encodeNumber(this.#trimmedTo), epoch)
     for (const position of this.#trimmed) log.remove(position)
@@ -290,6 +317,9 @@ export class Batch {
 
 const NONE: readonly never[] = []
 
-function putOf({ key }: Addition, body: Uint8Array): PutWrite {
-  return { key, contentType: COUNTER_TYPE, body }
+interface AddedUp {
+  readonly units: readonly number[]
+  readonly writes: readonly PutWrite[]
 }
+
+const NOTHING_ADDED: AddedUp = { units: NONE, writes: NONE }

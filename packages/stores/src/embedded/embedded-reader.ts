@@ -9,7 +9,6 @@ import {
   type CommitResult,
   checkCommit,
   checkPosition,
-  type DoneOperation,
   type IndexState,
   type Key,
   type LogEntry,
@@ -26,7 +25,6 @@ import {
   type StoredValue,
   type StoreSupports,
 } from '@freshet/core/store'
-import type { OperationId } from '@freshet/protocol'
 import type { Attached, ReaderChannel } from './channel.js'
 import { CommitListeners } from './commit-listeners.js'
 import { type Engine, openEngine } from './engine.js'
@@ -130,11 +128,6 @@ class EmbeddedReader implements Store {
     checkCommit(commit)
     checkStorable(commit)
     return (await this.#line.ask({ commit }))!
-  }
-
-  recallOperation(id: OperationId): MaybePromise<DoneOperation | undefined> {
-    this.#checkOpen()
-    return this.#reads.recallOperation(id)
   }
 
   async forgetOperations(): Promise<void> {

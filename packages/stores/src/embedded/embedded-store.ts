@@ -11,7 +11,7 @@
  *   After a crash it may so repeat up to ten seconds that are in no log entry.
  */
 import { randomBytes, randomUUID } from 'node:crypto'
-import { RETENTION_MS_DEFAULT, SeenIds } from '@freshet/core/counters'
+import { RETENTION_MS_DEFAULT } from '@freshet/core/counters'
 import { SCAN_MAX_DEFAULT } from '@freshet/core/queries'
 import {
   type BucketChange,
@@ -19,7 +19,6 @@ import {
   type CommitResult,
   checkCommit,
   checkPosition,
-  type DoneOperation,
   type IndexState,
   indexesIn,
   type Key,
@@ -39,17 +38,16 @@ import {
   type StoreSupports,
   type Write,
 } from '@freshet/core/store'
-import type { OperationId } from '@freshet/protocol'
 import { CommitGate } from '../leasing/commit-gate.js'
 import type { Batch } from './batch.js'
 import { CommitListeners } from './commit-listeners.js'
 import { checkDataFile } from './data-file.js'
-import { fillSeenIds, KnownWindows } from './done-operations.js'
 import { DurableMark } from './durable-mark.js'
 import { type Engine, openEngine } from './engine.js'
 import { storeClosed, storeDamaged } from './engine-errors.js'
 import { GroupCommit, TASKS_PER_BATCH_MAX } from './group-commit.js'
 import { IndexBuilder } from './indexes/index-builder.js'
+import { DoneOperations } from './operations/done-operations.js'
 import { bootId } from './processes.js'
 import { Reads } from './reads.js'
 import { checkStorable, decodeHead, encodeHead, encodeNumber, FORMAT_VERSION_FIRST, type Head } from './records.js'
@@ -151,7 +149,7 @@ export class EmbeddedStore implements Store {
   readonly #engine: Engine
   readonly #mark: DurableMark
   readonly #reads: Reads
-  readonly #seen: SeenIds
+  readonly #operations: DoneOperations
   readonly #groupCommit: GroupCommit
   readonly #builder: IndexBuilder
   readonly #listeners = new CommitListeners()
@@ -173,8 +171,7 @@ export class EmbeddedStore implements Store {
     this.#lock = lock
     this.#engine = engine
     this.#mark = new DurableMark(head.position)
-    this.#seen = new SeenIds({ windowMs: retentionMs, seed: randomBytes(8).readBigUInt64BE() })
-    fillSeenIds(engine, this.#seen, this.clock.nowMs())
+    this.#operations = new DoneOperations({ tables: engine, retentionMs, seed: randomBytes(8).readBigUInt64BE() })
     this.#reads = new Reads({ path, engine, mark: this.#mark, isShared: false, scanMax })
     this.#groupCommit = new GroupCommit({
       path,
@@ -182,7 +179,7 @@ export class EmbeddedStore implements Store {
       epoch: head.epoch,
       mark: this.#mark,
       nowMs: () => this.clock.nowMs(),
-      operations: { seen: this.#seen, windows: new KnownWindows(), retentionMs },
+      operations: this.#operations,
       onDurable: position => this.#onDurable(position),
       onFailed: error => this.#onFailed(error),
     })
@@ -253,11 +250,6 @@ export class EmbeddedStore implements Store {
     return committing
   }
 
-  recallOperation(id: OperationId): MaybePromise<DoneOperation | undefined> {
-    this.#checkOpen()
-    return this.#reads.recallOperation(id)
-  }
-
   async forgetOperations(): Promise<void> {
     this.#checkOpen()
     let after: string | undefined
@@ -269,8 +261,9 @@ export class EmbeddedStore implements Store {
 
   operationCounts(): OperationCounts {
     this.#checkOpen()
-    const memory = { memoryBytes: this.#seen.sizeBytes(), falsePositiveRate: this.#seen.estimatedRate() }
-    return { ...this.#reads.countOperations(), ...memory }
+    const { memoryBytes, falsePositiveRate, newClients } = this.#operations
+    const counts = this.#reads.countOperations()
+    return { ...counts, clients: counts.clients + newClients, memoryBytes, falsePositiveRate }
   }
 
   position(): MaybePromise<Position> {

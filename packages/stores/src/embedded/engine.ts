@@ -1,5 +1,5 @@
 /**
- * LMDB as this store uses it: eleven tables, opened with the settings that were soaked (docs/decisions/0004). What its type
+ * LMDB as this store uses it: twelve tables, opened with the settings that were soaked (docs/decisions/0004). What its type
  * declarations leave out or leave open is declared here, once.
  */
 import { join } from 'node:path'
@@ -77,6 +77,7 @@ export interface Tables {
   readonly entries: Table<Buffer>
   readonly tags: Table<string>
   readonly clients: Table<string>
+  readonly journal: Table<number>
   readonly operations: Table<string>
   readonly operationTimes: Table<number>
   readonly meta: MetaTable
@@ -162,8 +163,9 @@ function openTables(root: RootDatabase): Tables & { readonly meta: ConditionalTa
     entries: openTable(root, 'entries', byteKeys)!,
     tags: openTable(root, 'tags', textKeys)!,
     clients: openTable(root, 'clients', textKeys)!,
+    journal: openTable(root, 'journal', positionKeys)!,
     operations: openTable(root, 'operations', textKeys)!,
-    operationTimes: openTable(root, 'operation-times', positionKeys)!,
+    operationTimes: openTable(root, 'operations-by-time', positionKeys)!,
     meta: openMeta(root)!,
   }
 }

@@ -1,13 +1,12 @@
 /** What becomes of commits when the engine fails: tried again, refused, or the end, and nothing by halves. */
 
 import { tmpdir } from 'node:os'
-import { SeenIds } from '@freshet/core/counters'
 import type { Commit } from '@freshet/core/store'
 import { expect, test } from 'vitest'
-import { KnownWindows } from './done-operations.js'
 import { DurableMark } from './durable-mark.js'
 import { GroupCommit } from './group-commit.js'
 import { encodeIndexes } from './indexes/index-records.js'
+import { DoneOperations } from './operations/done-operations.js'
 import { decodeLogBatch, encodeHead, versionOf } from './records.js'
 import { createFakeEngine, type FakeEngine } from './under-test/fake-engine.js'
 
@@ -165,7 +164,7 @@ function setUp() {
     epoch: 1,
     mark,
     nowMs: () => clock.nowMs,
-    operations: { seen: new SeenIds({ windowMs: 1000, seed: 1n }), windows: new KnownWindows(), retentionMs: 1000 },
+    operations: new DoneOperations({ tables: engine, retentionMs: 1000, seed: 1n }),
     onDurable: position => durable.push(position),
     onFailed: error => failures.push(error),
   })

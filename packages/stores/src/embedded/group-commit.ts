@@ -16,10 +16,10 @@ import { setImmediate } from 'node:timers/promises'
 import type { Position } from '@freshet/core/store'
 import { FreshetError } from '@freshet/protocol'
 import { Batch } from './batch.js'
-import type { OperationSettings } from './done-operations.js'
 import type { DurableMark } from './durable-mark.js'
 import type { Engine } from './engine.js'
 import { isFull, reasonOf, storeDamaged, storeFull } from './engine-errors.js'
+import type { DoneOperations } from './operations/done-operations.js'
 import { RecordArena } from './record-arena.js'
 import { type Changed, decodeHead, type Head } from './records.js'
 
@@ -34,7 +34,7 @@ export interface GroupCommitOptions {
   readonly epoch: number
   readonly mark: DurableMark
   readonly nowMs: () => number
-  readonly operations: OperationSettings
+  readonly operations: DoneOperations
   /** Called when the mark has advanced, before those who wait for their commits are answered. */
   readonly onDurable: (position: Position) => void
   /** Called once, when nothing more will be written. */
@@ -128,6 +128,7 @@ export class GroupCommit {
           if (thrown !== undefined) throw thrown
         }))
       if (!isOurs) throw this.#takenOver()
+      operations.end()
       this.#answer(tasks, batch.position)
       this.#noteDelay(batch, nowMs())
     } catch (error) {

@@ -1,10 +1,9 @@
 /** Nothing is visible before it is durable: here the mark is moved by hand, and the engine is ahead of it. */
-import { SeenIds } from '@freshet/core/counters'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Batch } from './batch.js'
-import { KnownWindows } from './done-operations.js'
 import { DurableMark } from './durable-mark.js'
 import { type Engine, openEngine } from './engine.js'
+import { DoneOperations } from './operations/done-operations.js'
 import { Reads } from './reads.js'
 import { RecordArena } from './record-arena.js'
 import { type TemporaryFolder, temporaryFolder } from './under-test/temporary-folder.js'
@@ -24,7 +23,7 @@ beforeEach(async () => {
     [put('a/b/changed'), deletion, put('c/d/new')],
   ]) {
     await engine.transaction(() => {
-      const operations = { seen: new SeenIds({ windowMs: 1, seed: 1n }), windows: new KnownWindows(), retentionMs: 1 }
+      const operations = new DoneOperations({ tables: engine, retentionMs: 1, seed: 1n })
       const batch = new Batch({ tables: engine, arena: new RecordArena(), head, nowMs: 0, operations })
       batch.commit({ writes })
       batch.apply(1)

@@ -6,14 +6,12 @@
  * a deletion leaves no version behind, so a miss asks how far the state goes.)
  */
 import { setImmediate } from 'node:timers/promises'
-import { recallOperation } from '@freshet/core/counters'
 import {
   type BucketChange,
   CHANGES_LIMIT_DEFAULT,
   checkLimit,
   checkPosition,
   compareUtf8,
-  type DoneOperation,
   type IndexState,
   isBeyond,
   isWithin,
@@ -31,12 +29,12 @@ import {
   type StoredValue,
   scanLimit,
 } from '@freshet/core/store'
-import { checkQuery, FreshetError, type OperationId } from '@freshet/protocol'
-import { countOperations, readForeign, readWindow } from './done-operations.js'
+import { checkQuery, FreshetError } from '@freshet/protocol'
 import type { DurableMark } from './durable-mark.js'
 import type { Engine, ReadTransaction } from './engine.js'
 import { storeDamaged } from './engine-errors.js'
 import { QueryReads } from './indexes/query-reads.js'
+import { countOperations } from './operations/done-operations.js'
 import { decodeHead, decodeLogBatch, decodeNumber, decodeValue, type Head, isTooLong } from './records.js'
 
 /** After so many entries a scan lets others have the thread. */
@@ -173,16 +171,6 @@ export class Reads {
   recall(name: string): Uint8Array | undefined {
     if (this.#isShared) this.#engine.refresh()
     return this.#engine.memory.get(name)
-  }
-
-  recallOperation(id: OperationId): MaybePromise<DoneOperation | undefined> {
-    if (this.#isShared) this.#engine.refresh()
-    const done = recallOperation(id, {
-      window: client => readWindow(this.#engine, client),
-      foreign: foreign => readForeign(this.#engine, foreign),
-    })
-    if (done === undefined || this.#mark.has(done.position)) return done
-    return this.#mark.reached(done.position).then(() => done)
   }
 
   countOperations(): ReturnType<typeof countOperations> {

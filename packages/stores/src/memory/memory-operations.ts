@@ -8,6 +8,7 @@ import {
   type RetentionOptions,
 } from '@freshet/core/counters'
 import type { OperationCounts } from '@freshet/core/store'
+import type { OwnOperationId } from '@freshet/protocol'
 
 export class MemoryOperations implements OperationTables {
   readonly #windows = new Map<string, ClientWindow>()
@@ -17,7 +18,7 @@ export class MemoryOperations implements OperationTables {
     return this.#windows.get(client)
   }
 
-  setWindow(client: string, window: ClientWindow): void {
+  setWindow({ client }: OwnOperationId, window: ClientWindow): void {
     this.#windows.set(client, window)
   }
 

@@ -8,7 +8,6 @@ import {
   COUNTER_TYPE,
   judgeOperation,
   RETENTION_MS_DEFAULT,
-  recallOperation,
   rememberOperation,
   replayOf,
 } from '@freshet/core/counters'
@@ -30,7 +29,6 @@ import {
   checkCommit,
   checkLimit,
   checkPosition,
-  type DoneOperation,
   declaredAt,
   type IndexState,
   indexesIn,
@@ -53,7 +51,7 @@ import {
   type Version,
   type Write,
 } from '@freshet/core/store'
-import { bucketOfKey, checkQuery, FreshetError, type OperationId } from '@freshet/protocol'
+import { bucketOfKey, checkQuery, FreshetError } from '@freshet/protocol'
 import { CommitGate } from '../leasing/commit-gate.js'
 import { MemoryBucket } from './memory-bucket.js'
 import { MemoryOperations } from './memory-operations.js'
@@ -187,21 +185,16 @@ class MemoryStore implements Store {
     if (refusedAdds.length > 0) return { committed: false, conflicts, refusedAdds }
     const sums = added.filter(each => 'body' in each)
     const writes = [...commit.writes, ...sums.map(({ body }, i) => putOf(adds[i]!, body))]
-    if (writes.length === 0) return { committed: true, position: this.#position }
-    const position = this.#position + 1
+    const position = this.#position + (writes.length === 0 ? 0 : 1)
+    const units = sums.map(sum => sum.units)
+    if (operation !== undefined) rememberOperation(operation, { position, units }, this.#operations, this.nowMs())
+    if (writes.length === 0) return { committed: true, position }
     const tags = this.#declareAndTag(writes, position)
     for (const write of writes) this.#bucketOf(write.key).apply(write, position)
     this.#entries.push({ position, timeMs: this.nowMs(), keys: writes.map(({ key }) => key), tags })
     this.#position = position
     this.#notifySoon()
-    const units = sums.map(sum => sum.units)
-    if (operation !== undefined) rememberOperation(operation, { position, units }, this.#operations, this.nowMs())
     return { committed: true, position, ...(adds.length === 0 ? {} : { units }) }
-  }
-
-  recallOperation(id: OperationId): DoneOperation | undefined {
-    this.#checkOpen()
-    return recallOperation(id, this.#operations)
   }
 
   async forgetOperations(): Promise<void> {

@@ -16,11 +16,16 @@ export interface FakeEngine extends Engine {
   transactions: number
   /** Called while a transaction is on its way to the disk. */
   onFlush: () => void
+  /** All records, and the way back to them. */
+  snapshot(): Snapshot
+  restore(snapshot: Snapshot): void
 }
 
+type Snapshot = readonly (readonly (readonly [string | number, Buffer])[])[]
+
 export function createFakeEngine(): FakeEngine {
-  const tables = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map(() => new Map<string | number, Buffer>())
-  const [values, buckets, log, memory, meta, indexes, tags, clients, operations, operationTimes] = tables as [
+  const tables = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map(() => new Map<string | number, Buffer>())
+  const [values, buckets, log, memory, meta, indexes, tags, clients, operations, operationTimes, journal] = tables as [
     TextMap,
     TextMap,
     NumberMap,
@@ -30,6 +35,7 @@ export function createFakeEngine(): FakeEngine {
     TextMap,
     TextMap,
     TextMap,
+    NumberMap,
     NumberMap,
   ]
   const engine: FakeEngine = {
@@ -47,17 +53,22 @@ export function createFakeEngine(): FakeEngine {
     clients: tableOf(clients),
     operations: tableOf(operations),
     operationTimes: tableOf(operationTimes),
+    journal: tableOf(journal),
     async write(epoch, action) {
       engine.transactions++
       if (decodeHead(engine.meta.get('head')!).epoch !== epoch) return false
-      const before = tables.map(table => [...table])
+      const before = engine.snapshot()
       action()
       await undefined
       engine.onFlush()
       const failure = engine.failures.shift()
       if (failure === undefined || failure.kind === 'throw-half-way') return true
-      if (failure.kind === 'refuse') for (const [i, table] of tables.entries()) restore(table, before[i]!)
+      if (failure.kind === 'refuse') engine.restore(before)
       throw commitFailed(failure.code)
+    },
+    snapshot: () => tables.map(table => [...table]),
+    restore: snapshot => {
+      for (const [i, table] of tables.entries()) restore(table, snapshot[i]!)
     },
     transaction: async action => action(),
     refresh: () => {},

@@ -1,0 +1,25 @@
+/**
+ * What came of an operation, as a part of records: text: fingerprint | number: position, beyond that of the record | number:
+ * how many units, and each of them, signed | text: note.
+ */
+import type { DoneOperation, Position } from '@freshet/core/store'
+import type { ByteReader, ByteWriter } from './byte-records.js'
+
+export function writeDone(
+  writer: ByteWriter,
+  { fingerprint, position, units, note }: DoneOperation,
+  from: Position,
+): void {
+  writer.text(fingerprint)
+  writer.number(position - from)
+  writer.number(units.length)
+  for (const each of units) writer.signed(each)
+  writer.text(note)
+}
+
+export function readDone(reader: ByteReader, from: Position): DoneOperation {
+  const fingerprint = reader.text()
+  const position = from + reader.number()
+  const units = Array.from({ length: reader.number() }, () => reader.signed())
+  return { fingerprint, position, units, note: reader.text() }
+}
