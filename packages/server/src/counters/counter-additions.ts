@@ -7,20 +7,20 @@ import { formatUnits } from '@freshet/core/counters'
 import {
   FreshetError,
   formatEtag,
-  formatOperationId,
+  type Key,
   type OperationId,
   type Problem,
   parseOperationId,
   toProblem,
 } from '@freshet/protocol'
 import { readJsonObject } from '../data/json-text.js'
-import { type ObjectName, objectNameOf } from '../data/object-name.js'
-import type { Intent, ObjectWriter } from '../data/object-writer.js'
+import { bucketNameOf, type ObjectName, objectIn, objectNameOf } from '../data/object-name.js'
+import type { ObjectWriter } from '../data/object-writer.js'
 import { type Answer, jsonTextAnswer } from '../http/answer.js'
 import type { Call } from '../http/call.js'
 import { readBody } from '../http/request-body.js'
 import { REPLAYED } from '../idempotency/idempotency.js'
-import { type AskedOperation, fingerprintOf, readOperation } from '../idempotency/read-operation.js'
+import { type AskedOperation, fingerprintOf as hashOf, readOperation } from '../idempotency/read-operation.js'
 import type { ServerSettings } from '../settings.js'
 import { additionOf, noCounter } from './counter-values.js'
 
@@ -28,6 +28,8 @@ export interface CounterAdditionsOptions {
   readonly settings: ServerSettings
   readonly writer: ObjectWriter
 }
+
+const FINGERPRINT_LENGTH_MAX = 24
 
 interface Counted {
   readonly id: string
@@ -67,45 +69,47 @@ export class CounterAdditions {
   async many({ exchange, names }: Call): Promise<Answer> {
     const { settings } = this.#options
     const body = await readBody(exchange, settings.commitBodyBytesMax)
-    const asked = readAdditions(body, settings).map(addition => ({
-      ...addition,
-      name: objectNameOf([...names, addition.id], settings.idBytesMax),
-    }))
-    const results = await Promise.all(asked.map(addition => this.#try(addition)))
-    const position = Math.max(0, ...results.map(result => ('position' in result ? result.position : 0)))
+    const bucket = bucketNameOf(names)
+    const results = await Promise.all(
+      readAdditions(body, settings).map(({ id, add, key }) =>
+        this.#try(objectIn(bucket, id, settings.idBytesMax), add, key),
+      ),
+    )
+    let position = 0
+    for (const result of results) if ('position' in result) position = Math.max(position, result.position)
     const texts = results.map(result => ('position' in result ? spellResult(result) : JSON.stringify(result)))
     const text = `{"position":${position},"results":[${texts.join(',')}]}`
     return jsonTextAnswer(text, position === 0 ? [] : ['Freshet-Position', `${position}`])
   }
 
-  async #try({ name, add, key }: AskedAddition & { readonly name: ObjectName }): Promise<Counted | Refused> {
-    try {
-      const operation = key && { id: key, fingerprint: fingerprintOf(`POST ${name.key}\n${JSON.stringify(add)}`) }
-      return await this.#add(name, add, operation)
-    } catch (error) {
+  #try(name: ObjectName, add: unknown, key: OperationId | undefined): Promise<Counted | Refused> {
+    const operation = key && { id: key, fingerprint: fingerprintOf(name.key, add) }
+    return this.#add(name, add, operation).catch(error => {
       if (!(error instanceof FreshetError)) throw error
       return { id: name.id, error: toProblem(error) }
-    }
+    })
   }
 
-  async #add(name: ObjectName, add: unknown, operation: AskedOperation | undefined): Promise<Counted> {
+  async #add({ id, bucket, key }: ObjectName, add: unknown, operation: AskedOperation | undefined): Promise<Counted> {
     let decimals = 0
-    const decide: Intent['decide'] = settings => {
-      if (settings.kind !== 'counter') throw noCounter(name.key)
-      decimals = settings.decimals ?? 0
-      return { add: additionOf(name.key, add, settings) }
-    }
-    const { position, units, note } = await this.#options.writer.write({
-      ...name,
-      conditions: {},
-      dependsOnCurrent: false,
-      decide,
-      operation,
-      note: () => `${decimals}`,
+    const { position, units, note } = await this.#options.writer.add({
+      ...{ bucket, key, operation },
+      decide: settings => {
+        if (settings.kind !== 'counter') throw noCounter(key)
+        const addition = additionOf(key, add, settings)
+        decimals = addition.decimals
+        return addition
+      },
     })
     const value = formatUnits(units ?? 0, note === undefined ? decimals : Number(note))
-    return { id: name.id, value, position, isReplayed: note !== undefined }
+    return { id, value, position, isReplayed: note !== undefined }
   }
+}
+
+/** Of one addition among several. A short one is its own: there are many, and it has no base64 in it. */
+function fingerprintOf(key: Key, add: unknown): string {
+  const text = `${JSON.stringify(add)} ${key}`
+  return text.length <= FINGERPRINT_LENGTH_MAX ? text : hashOf(text)
 }
 
 interface Refused {
@@ -131,17 +135,18 @@ function readAdditions(body: Buffer, { commitWritesMax }: ServerSettings): reado
       details: { additions: commitWritesMax },
     })
   }
-  const additions = root.additions.map((item: unknown, i): AskedAddition => {
+  const keys = new Set<string>()
+  return root.additions.map((item: unknown, i): AskedAddition => {
     if (typeof item !== 'object' || item === null) throw invalid(`additions[${i}] must be an object`)
     const { id, add, key } = item as Record<string, unknown>
     checkMembers(item, ['id', 'add', 'key'])
     if (typeof id !== 'string') throw invalid(`additions[${i}].id must be text`)
-    if (key !== undefined && typeof key !== 'string') throw invalid(`additions[${i}].key must be text`)
-    return { id, add, key: key === undefined ? undefined : parseOperationId(key) }
+    if (key === undefined) return { id, add, key }
+    if (typeof key !== 'string') throw invalid(`additions[${i}].key must be text`)
+    if (keys.has(key)) throw invalid('two additions have the same key')
+    keys.add(key)
+    return { id, add, key: parseOperationId(key) }
   })
-  const keys = additions.flatMap(({ key }) => (key === undefined ? [] : [formatOperationId(key)]))
-  if (new Set(keys).size !== keys.length) throw invalid('two additions have the same key')
-  return additions
 }
 
 function checkMembers(value: object, known: readonly string[]): void {

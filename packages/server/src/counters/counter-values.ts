@@ -51,6 +51,7 @@ function boundsOf({ decimals = 0, min, max }: BucketSettings) {
 }
 
 function unitsOf(value: unknown, decimals: number, key: Key): number {
+  if (decimals === 0 && Number.isSafeInteger(value)) return (value as number) + 0
   const units = typeof value === 'number' ? parseUnits(`${value}`, decimals) : undefined
   if (units !== undefined) return units
   throw new FreshetError(

@@ -12,11 +12,21 @@ export function objectNameOf(
   [namespace = '', bucket = '', id = '']: readonly string[],
   idBytesMax: number,
 ): ObjectName {
+  return objectIn(bucketNameOf([namespace, bucket]), id, idBytesMax)
+}
+
+/** Throws NAME_INVALID. */
+export function bucketNameOf([namespace = '', bucket = '']: readonly string[]): Key {
   checkName('namespace', namespace)
   checkName('bucket', bucket)
+  return `${namespace}/${bucket}`
+}
+
+/** Throws NAME_INVALID. */
+export function objectIn(bucket: Key, id: string, idBytesMax: number): ObjectName {
   checkId(id)
   if (id.length * 3 > idBytesMax && Buffer.byteLength(id) > idBytesMax) {
     throw new FreshetError('NAME_INVALID', `An id has at most ${idBytesMax} bytes on this server (idBytesMax).`)
   }
-  return { id, bucket: `${namespace}/${bucket}`, key: `${namespace}/${bucket}/${id}` }
+  return { id, bucket, key: `${bucket}/${id}` }
 }

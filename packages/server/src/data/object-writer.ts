@@ -3,12 +3,13 @@
  * not. The bucket's own version is among the conditions of every write, so what its settings say holds at the commit,
  * and two first writes cannot create one bucket in two ways.
  */
-import type { Addition, Commit, Store, StoredValue, Write } from '@freshet/core/store'
+import type { Addition, Commit, CommitResult, DoneOperation, Store, StoredValue, Write } from '@freshet/core/store'
 import { type BucketSettings, bucketOfKey, FreshetError, type Key, type Position, pathOfKey } from '@freshet/protocol'
 import type { LogFollower } from '../coherence/log-follower.js'
 import { counterRefused } from '../counters/counter-values.js'
 import { JSON_TYPE } from '../http/answer.js'
 import { type Conditions, holds, isConditional } from '../http/conditions.js'
+import { isPromise } from '../http/maybe-promise.js'
 import { type Idempotency, keyRequired, operationRefused } from '../idempotency/idempotency.js'
 import type { AskedOperation } from '../idempotency/read-operation.js'
 import type { Metrics } from '../operations/metrics.js'
@@ -37,14 +38,19 @@ export interface Intent {
   /** Whether what is written depends on what is there; then nobody may come between. */
   readonly dependsOnCurrent: boolean
   /** Called again after each conflict. Throws a refusal. Without a `bucket`: this write would create it. */
-  decide(settings: BucketSettings, current: StoredValue | undefined, bucket: Bucket | undefined): Write | Adding
+  decide(settings: BucketSettings, current: StoredValue | undefined, bucket: Bucket | undefined): Write
   readonly operation?: AskedOperation | undefined
   /** What the answer will be made of, should it be given again. */
   note?(existed: boolean): string
 }
 
-export interface Adding {
-  readonly add: Addition
+/** Of the bucket that an addition is in. */
+export interface AddIntent {
+  readonly bucket: Key
+  readonly key: Key
+  /** Called again if the bucket has changed. Throws a refusal. */
+  decide(settings: BucketSettings): Addition
+  readonly operation: AskedOperation | undefined
 }
 
 export interface Changes {
@@ -76,11 +82,37 @@ export class ObjectWriter {
   }
 
   async write(intent: Intent): Promise<Outcome> {
-    return this.#options.idempotency.once(
-      intent.operation,
-      () => this.#write(intent),
-      ({ position, units: [units], note }) => ({ position, existed: true, units, note }),
-    )
+    return this.#options.idempotency.once(intent.operation, () => this.#write(intent), replayedOutcome)
+  }
+
+  /** Adds to a counter. Its note, should it be given again, is how many decimals it has. */
+  add(intent: AddIntent): Promise<Outcome> {
+    return this.#options.idempotency.once(intent.operation, () => this.#add(intent), replayedOutcome)
+  }
+
+  /** Nothing has to be read for it: the commit adds to what it finds. */
+  async #add({ bucket: bucketKey, key, decide, operation }: AddIntent): Promise<Outcome> {
+    const { store, recorder, follower, buckets } = this.#options
+    for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+      const caughtUp = follower.catchUp()
+      if (isPromise(caughtUp)) await caughtUp
+      const bucket = buckets.get(bucketKey)
+      const settings = bucket?.settings ?? SETTINGS_BY_DEFAULT
+      if (settings.requireMatch) throw matchRequired(key)
+      const addition = decide(settings)
+      if (operation === undefined && settings.requireIdempotencyKey) throw keyRequired(pathOfKey(key))
+      const result = await (recorder ?? store).commit({
+        reads: [{ key: bucketKey, version: bucket?.version ?? 0 }],
+        writes: [],
+        adds: [addition],
+        ...(operation && { operation: { ...operation, note: `${addition.decimals}` } }),
+      })
+      this.#note(result, true, () => settings)
+      if (!result.committed) continue
+      const { position, units, replayed } = result
+      return { position, existed: true, units: units?.[0], note: replayed?.note }
+    }
+    throw tooMuchContention()
   }
 
   async #write(intent: Intent): Promise<Outcome> {
@@ -104,7 +136,7 @@ export class ObjectWriter {
     const decided = intent.decide(bucket?.settings ?? SETTINGS_BY_DEFAULT, current, bucket)
     const isBound = dependsOnCurrent || isConditional(conditions)
     const result = await this.tryCommit(
-      'add' in decided ? { writes: [], adds: [decided.add] } : { writes: [decided] },
+      { writes: [decided] },
       {
         ...(isBound ? { reads: [{ key, version }] } : {}),
         ...(operation === undefined ? {} : { operation: { ...operation, note: intent.note?.(existed) ?? '' } }),
@@ -112,8 +144,7 @@ export class ObjectWriter {
       new Map([[bucketKey, bucket]]),
     )
     if (!result.committed) return undefined
-    const { position, units, replayed } = result
-    return { position, existed, units: units?.[0], note: replayed?.note }
+    return { position: result.position, existed, note: result.replayed?.note }
   }
 
   /**
@@ -125,7 +156,7 @@ export class ObjectWriter {
     { reads = [], lists = [], lease, operation }: CommitConditions,
     buckets: ReadonlyMap<Key, Bucket | undefined>,
   ): ReturnType<Store['commit']> {
-    const { store, metrics, recorder } = this.#options
+    const { store, recorder } = this.#options
     if (operation === undefined) checkKeyless(adds, writes, buckets)
     const created = [...buckets].filter(([, bucket]) => bucket === undefined).map(([key]) => createBucket(key))
     this.#checkRoom(created.length)
@@ -139,19 +170,23 @@ export class ObjectWriter {
       ...(operation === undefined ? {} : { operation }),
       ...(lease === undefined ? {} : { lease }),
     })
+    const settingsOf = (key: Key) => buckets.get(bucketOfKey(key))?.settings ?? SETTINGS_BY_DEFAULT
+    this.#note(result, writes.length + adds.length > 0, settingsOf)
+    return result
+  }
+
+  /** Counts it. Throws if it was refused for another reason than that something has changed. */
+  #note(result: CommitResult, hasChanges: boolean, settingsOf: (key: Key) => BucketSettings): void {
+    const { store, metrics } = this.#options
     if (result.committed) {
-      const isNew = result.replayed === undefined && writes.length + adds.length > 0
-      metrics.commits.value += isNew ? 1 : 0
-      return result
+      if (hasChanges && result.replayed === undefined) metrics.commits.value++
+      return
     }
     const { refusedOperation, refusedAdds = [] } = result
     if (refusedOperation !== undefined) throw operationRefused(refusedOperation, store.supports.retentionMs)
-    for (const refused of refusedAdds) {
-      throw counterRefused(refused, buckets.get(bucketOfKey(refused.key))?.settings ?? SETTINGS_BY_DEFAULT)
-    }
+    for (const refused of refusedAdds) throw counterRefused(refused, settingsOf(refused.key))
     metrics.conflicts.value++
     if (result.lease !== undefined) metrics.leases.value++
-    return result
   }
 
   #checkRoom(more: number): void {
@@ -178,6 +213,10 @@ function checkKeyless(
   for (const { key } of [...writes, ...adds]) {
     if (buckets.get(bucketOfKey(key))?.settings.requireIdempotencyKey) throw keyRequired(pathOfKey(key))
   }
+}
+
+function replayedOutcome({ position, units: [units], note }: Omit<DoneOperation, 'fingerprint'>): Outcome {
+  return { position, existed: true, units, note }
 }
 
 function createBucket(key: Key): Write {

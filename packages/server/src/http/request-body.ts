@@ -20,13 +20,18 @@ export async function readBody({ request, response }: Exchange, bytesMax: number
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let length = 0
+    let hasEnded = false
     request.on('data', (chunk: Buffer) => {
       length += chunk.length
       if (length > bytesMax) reject(tooLarge(bytesMax))
       else chunks.push(chunk)
     })
-    request.on('end', () => resolve(Buffer.concat(chunks, length)))
-    request.on('close', () => reject(incomplete()))
+    request.on('end', () => {
+      hasEnded = true
+      resolve(Buffer.concat(chunks, length))
+    })
+    // Every request is closed some time. An error is made only where it is needed: that takes as long as reading a body.
+    request.on('close', () => hasEnded || reject(incomplete()))
     request.on('error', cause => reject(incomplete(cause)))
   })
 }
