@@ -339,7 +339,9 @@ export interface IdempotencyAnswer {
   readonly foreign: number
   readonly memoryBytes: number
   readonly diskBytes: number
-  /** How often a new id of others is looked up on disk for nothing. */
+  /** compact: of operations under ids that others have made only hashes are remembered, in a filter. */
+  readonly mode: 'exact' | 'compact'
+  /** How often a new id of others is looked up on disk for nothing; in compact mode, how often it is taken for an old one. */
   readonly falsePositiveRate: number
   /** So many operations were sent again, and answered as the first time, by this process. */
   readonly replays: number

@@ -302,3 +302,27 @@ test('a disk that is full from the start is told in one line', async context => 
     unmount()
   }
 })
+
+test.each([['1'], ['2']])('with compact memory what was done is known, and no more, by %s workers', async workers => {
+  const args = ['serve', '--data', data, '--workers', workers, '--operation-memory', 'compact']
+  const send = async (url: string, key: string) => {
+    const headers = { 'content-type': 'application/json', 'idempotency-key': key }
+    const answer = await fetch(`${url}/db/shop/views/a`, { method: 'POST', headers, body: '{"add":1}' })
+    return { status: answer.status, ...((await answer.json()) as { value?: number; code?: string }) }
+  }
+  let freshet = await startFreshet(args)
+  const settings = {
+    method: 'PUT',
+    headers: { 'content-type': 'application/json' },
+    body: '{"kind":"counter","min":0}',
+  }
+  await fetch(`${freshet.url}/db/shop/views`, settings)
+  expect(await send(freshet.url, 'first')).toMatchObject({ status: 200, value: 1 })
+  expect(await send(freshet.url, 'first')).toMatchObject({ status: 409, code: 'OPERATION_SEEN' })
+  await freshet.kill()
+  freshet = await startFreshet(args)
+  expect(await send(freshet.url, 'first')).toMatchObject({ status: 409, code: 'OPERATION_SEEN' })
+  expect(await send(freshet.url, 'second')).toMatchObject({ status: 200, value: 2 })
+  const counts = await (await fetch(`${freshet.url}/idempotency`)).json()
+  expect(counts).toMatchObject({ mode: 'compact', foreign: 2, retentionMs: 86_400_000 })
+})

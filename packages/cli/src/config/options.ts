@@ -33,6 +33,8 @@ export interface Config extends SettingOptions {
   readonly host: string
   readonly workers: number
   readonly durability: 'disk' | 'relaxed'
+  readonly operationMemory: 'exact' | 'compact'
+  readonly operationRetentionMs: number
   readonly stopMsMax: number
   readonly logLevel: LogLevel
   readonly logFormat: 'text' | 'json'
@@ -83,6 +85,16 @@ function commandOptions(coreCount: number): Omit<Options, keyof SettingOptions> 
       kind: oneOf('disk', 'relaxed'),
       defaults: both('disk'),
       isCommon: true,
+    },
+    operationMemory: {
+      about: 'exact: what was done is answered again; compact: ids of others only in a filter, which errs now and then',
+      kind: oneOf('exact', 'compact'),
+      defaults: both('exact'),
+    },
+    operationRetentionMs: {
+      about: 'for how long an operation may be sent again',
+      kind: durationFrom(1000),
+      defaults: both(24 * 3600 * 1000),
     },
     stopMsMax: {
       about: 'how long requests under way may take to finish when the server stops',

@@ -10,7 +10,7 @@ import {
   type ReadersService,
   serveReaders,
 } from '@freshet/stores/embedded'
-import type { RunningServer, ServeSetup } from './serve-setup.js'
+import { type RunningServer, type ServeSetup, storeOptionsOf } from './serve-setup.js'
 import { WorkerPool } from './worker-pool.js'
 
 export async function startPrimary(setup: ServeSetup): Promise<RunningServer> {
@@ -22,7 +22,7 @@ export async function startPrimary(setup: ServeSetup): Promise<RunningServer> {
   const pool = new WorkerPool({ config, log, attach: worker => void readers!.attach(ipcChannel(worker)) })
   process.once('exit', () => pool.kill())
   try {
-    const opened = await openEmbeddedStore({ path: config.data, durability: config.durability })
+    const opened = await openEmbeddedStore(storeOptionsOf(config))
     store = opened
     readers = serveReaders(opened)
     const isEmpty = (await opened.buckets()).length === 0

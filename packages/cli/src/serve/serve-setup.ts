@@ -1,5 +1,6 @@
 /** What every way of serving is told, and what it becomes. */
 import type { Log, ServerSettings } from '@freshet/server'
+import type { EmbeddedStoreOptions } from '@freshet/stores/embedded'
 import type { Config, Mode } from '../config/options.js'
 
 export interface ServeSetup {
@@ -20,6 +21,13 @@ export interface RunningServer {
   force(): void
 }
 
+/** The store's part of the configuration. */
+export function storeOptionsOf(config: Config): EmbeddedStoreOptions {
+  const { data, durability, operationMemory, operationRetentionMs } = config
+  const compact = operationMemory === 'compact' ? { compact: {} } : {}
+  return { path: data, durability, retentionMs: operationRetentionMs, ...compact }
+}
+
 /** The server's part of the configuration. */
 export function settingsOf(config: Config, isKeeper: boolean): Partial<ServerSettings> {
   const {
@@ -28,6 +36,8 @@ export function settingsOf(config: Config, isKeeper: boolean): Partial<ServerSet
     host,
     workers,
     durability,
+    operationMemory,
+    operationRetentionMs,
     stopMsMax,
     logLevel,
     logFormat,

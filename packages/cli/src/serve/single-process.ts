@@ -3,10 +3,10 @@ import { createFreshetServer } from '@freshet/server'
 import { openEmbeddedStore } from '@freshet/stores/embedded'
 import { loadPage } from './load-page.js'
 import { openRecording } from './recording-file.js'
-import { type RunningServer, type ServeSetup, settingsOf } from './serve-setup.js'
+import { type RunningServer, type ServeSetup, settingsOf, storeOptionsOf } from './serve-setup.js'
 
 export async function startSingleProcess({ config, log }: ServeSetup): Promise<RunningServer> {
-  const store = await openEmbeddedStore({ path: config.data, durability: config.durability })
+  const store = await openEmbeddedStore(storeOptionsOf(config))
   try {
     const page = await loadPage(config)
     const { caches } = config

@@ -11,6 +11,7 @@ export {
   rememberOwn,
   UNSETTLED_MAX,
 } from './client-window.js'
+export { CompactIds, type CompactOptions, ID_HASH_BYTES } from './compact-ids.js'
 export { type Added, addTo, COUNTER_TYPE } from './counter.js'
 export { formatUnits, parseUnits } from './decimal.js'
 export {

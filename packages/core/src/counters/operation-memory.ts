@@ -19,7 +19,8 @@ export interface OperationTables {
   window(client: string): ClientWindow | undefined
   /** The window of this id's client, new or changed: this was done. */
   setWindow(id: OwnOperationId, window: ClientWindow, done: DoneOperation): void
-  foreign(id: string): ForeignOperation | undefined
+  /** 'seen': it was done or refused before, and that is all that is known. 'full': no more can be remembered. */
+  foreign(id: string): ForeignOperation | 'seen' | 'full' | undefined
   setForeign(id: string, operation: ForeignOperation): void
 }
 
@@ -37,7 +38,10 @@ export function judgeOperation(
     return judgeOwn(tables.window(id.client), id, fingerprint, nowMs, retention)
   }
   const done = tables.foreign(id.id)
-  return done === undefined ? { kind: 'new' } : judgeDone(done, fingerprint)
+  if (done === undefined) return { kind: 'new' }
+  if (done === 'seen') return { kind: 'refused', reason: 'seen' }
+  if (done === 'full') return { kind: 'refused', reason: 'overflowing' }
+  return judgeDone(done, fingerprint)
 }
 
 export function rememberOperation(

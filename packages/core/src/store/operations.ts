@@ -40,4 +40,4 @@ export interface DoneOperation {
 }
 
 /** Why an operation is not applied: see docs/errors.md, OPERATION_... */
-export type OperationRefusal = 'settled' | 'expired' | 'early' | 'mismatched' | 'overflowing'
+export type OperationRefusal = 'settled' | 'expired' | 'early' | 'mismatched' | 'overflowing' | 'seen'

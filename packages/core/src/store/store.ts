@@ -140,7 +140,9 @@ export interface OperationCounts {
   /** How much of that is in memory, and on disk. */
   readonly memoryBytes: number
   readonly diskBytes: number
-  /** How often an id that is new is looked up for nothing. */
+  /** compact: of foreign ids only hashes are remembered, in a filter. */
+  readonly mode: 'exact' | 'compact'
+  /** How often a foreign id that is new is looked up for nothing; in compact mode, how often it is taken for one that is not. */
   readonly falsePositiveRate: number
 }
 

@@ -107,6 +107,13 @@ export function operationRefused(reason: OperationRefusal, retentionMs: number):
         'The client that made this Idempotency-Key has said that it does not wait for this operation any more. Nothing was done.',
         { details },
       )
+    case 'seen':
+      return new LastingRefusal(
+        'OPERATION_SEEN',
+        'An operation with this Idempotency-Key was done or refused before. This server does not remember more of it, and once in ' +
+          'a long while takes a new one for it: GET /idempotency has the rate. Nothing was done now; read what is there.',
+        { details },
+      )
     case 'expired':
       return new LastingRefusal(
         'OPERATION_EXPIRED',
@@ -123,7 +130,8 @@ export function operationRefused(reason: OperationRefusal, retentionMs: number):
     case 'overflowing':
       return new LastingRefusal(
         'LIMIT_EXCEEDED',
-        'This client has too many operations under way that it has not settled. Wait for their answers.',
+        'No more operations can be remembered: this client has too many under way that it has not settled, or the memory for ids ' +
+          'of others is full. Wait for answers, and try again later.',
         { details },
       )
   }

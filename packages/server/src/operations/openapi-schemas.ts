@@ -232,6 +232,7 @@ export const SCHEMAS: Json = {
     foreign: COUNT,
     memoryBytes: COUNT,
     diskBytes: COUNT,
+    mode: { enum: ['exact', 'compact'] },
     falsePositiveRate: { type: 'number' },
     replays: COUNT,
   }),

@@ -5,7 +5,7 @@
  *
  *     cluster.setupPrimary({ serialization: 'advanced' })
  */
-import type { Commit, CommitResult, Position } from '@freshet/core/store'
+import type { Commit, CommitResult, OperationCounts, Position } from '@freshet/core/store'
 import { FreshetError, type FreshetErrorCode } from '@freshet/protocol'
 import type { ClockBase } from './store-clock.js'
 
@@ -28,6 +28,7 @@ export type Question =
   | { readonly commit: Commit }
   | { readonly trim: Position }
   | { readonly forgetOperations: true }
+  | { readonly countOperations: true }
   | { readonly remember: string; readonly value: Uint8Array }
 
 export type FromWriter =
@@ -44,7 +45,10 @@ export interface Attached {
   readonly retentionMs: number
 }
 
-export type Answer = { readonly result: CommitResult | undefined } | { readonly error: ErrorMessage }
+/** A commit's result, what is remembered of operations, or nothing. */
+export type Answered = CommitResult | OperationCounts | undefined
+
+export type Answer = { readonly result: Answered } | { readonly error: ErrorMessage }
 
 export interface ErrorMessage {
   readonly code: FreshetErrorCode | undefined

@@ -127,7 +127,7 @@ class EmbeddedReader implements Store {
     this.#checkOpen()
     checkCommit(commit)
     checkStorable(commit)
-    return (await this.#line.ask({ commit }))!
+    return (await this.#line.ask({ commit })) as CommitResult
   }
 
   async forgetOperations(): Promise<void> {
@@ -135,10 +135,9 @@ class EmbeddedReader implements Store {
     await this.#line.ask({ forgetOperations: true })
   }
 
-  /** Of what only the writer has in memory, nothing is known here. */
-  operationCounts(): OperationCounts {
+  async operationCounts(): Promise<OperationCounts> {
     this.#checkOpen()
-    return { ...this.#reads.countOperations(), memoryBytes: 0, falsePositiveRate: 0 }
+    return (await this.#line.ask({ countOperations: true })) as OperationCounts
   }
 
   position(): MaybePromise<Position> {

@@ -11,7 +11,7 @@
  *   After a crash it may so repeat up to ten seconds that are in no log entry.
  */
 import { randomBytes, randomUUID } from 'node:crypto'
-import { RETENTION_MS_DEFAULT } from '@freshet/core/counters'
+import { type CompactOptions, RETENTION_MS_DEFAULT } from '@freshet/core/counters'
 import { SCAN_MAX_DEFAULT } from '@freshet/core/queries'
 import {
   type BucketChange,
@@ -74,6 +74,11 @@ export interface EmbeddedStoreOptions {
   readonly scanMax?: number
   /** So long operations are remembered, and taken after they were made; a day unless given. */
   readonly retentionMs?: number
+  /**
+   * If given, of operations whose ids others made only hashes are remembered: about a twentieth of the space, but their first
+   * answers cannot be given again, and a few that are new are refused. Those of our clients are remembered in full.
+   */
+  readonly compact?: CompactOptions
 }
 
 /**
@@ -82,7 +87,7 @@ export interface EmbeddedStoreOptions {
  */
 export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<EmbeddedStore> {
   const { path, durability = 'disk', positionsAfter = positionAtTime(Date.now()) } = options
-  const { scanMax = SCAN_MAX_DEFAULT, retentionMs = RETENTION_MS_DEFAULT } = options
+  const { scanMax = SCAN_MAX_DEFAULT, retentionMs = RETENTION_MS_DEFAULT, compact } = options
   checkPosition('positionsAfter', positionsAfter)
   await prepareFolder(path)
   const lock = await takeWriterLock(path)
@@ -93,7 +98,7 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
     engine = await openEngine({ path, mode, inspect: meta => checkFormat(path, meta) })
     const opening = await beginEpoch(engine, durability, positionsAfter)
     await flushFolder(path)
-    return new EmbeddedStore({ path, durability, lock, engine, scanMax, retentionMs, ...opening })
+    return new EmbeddedStore({ path, durability, lock, engine, scanMax, retentionMs, compact, ...opening })
   } catch (error) {
     await engine?.close()
     await lock.release()
@@ -136,6 +141,7 @@ interface EmbeddedStoreParts extends Opening {
   readonly engine: Engine
   readonly scanMax: number
   readonly retentionMs: number
+  readonly compact: CompactOptions | undefined
 }
 
 export class EmbeddedStore implements Store {
@@ -162,7 +168,8 @@ export class EmbeddedStore implements Store {
   #closing: Promise<void> | undefined
 
   /** Use `openEmbeddedStore`. */
-  constructor({ path, durability, lock, engine, scanMax, retentionMs, head, log }: EmbeddedStoreParts) {
+  constructor(parts: EmbeddedStoreParts) {
+    const { path, durability, lock, engine, scanMax, retentionMs, compact, head, log } = parts
     this.supports = { durability, multiKeyCommits: true, queries: true, retentionMs }
     this.durability = durability
     this.log = log
@@ -171,7 +178,8 @@ export class EmbeddedStore implements Store {
     this.#lock = lock
     this.#engine = engine
     this.#mark = new DurableMark(head.position)
-    this.#operations = new DoneOperations({ tables: engine, retentionMs, seed: randomBytes(8).readBigUInt64BE() })
+    const seed = randomBytes(8).readBigUInt64BE()
+    this.#operations = new DoneOperations({ tables: engine, retentionMs, seed, compact })
     this.#reads = new Reads({ path, engine, mark: this.#mark, isShared: false, scanMax })
     this.#groupCommit = new GroupCommit({
       path,
@@ -261,9 +269,14 @@ export class EmbeddedStore implements Store {
 
   operationCounts(): OperationCounts {
     this.#checkOpen()
-    const { memoryBytes, falsePositiveRate, newClients } = this.#operations
-    const counts = this.#reads.countOperations()
-    return { ...counts, clients: counts.clients + newClients, memoryBytes, falsePositiveRate }
+    const tables = this.#reads.countOperations()
+    const more = this.#operations.counts()
+    return {
+      ...more,
+      clients: tables.clients + more.clients,
+      foreign: tables.foreign + more.foreign,
+      diskBytes: tables.diskBytes,
+    }
   }
 
   position(): MaybePromise<Position> {

@@ -1,5 +1,5 @@
 /**
- * LMDB as this store uses it: twelve tables, opened with the settings that were soaked (docs/decisions/0004). What its type
+ * LMDB as this store uses it: thirteen tables, opened with the settings that were soaked (docs/decisions/0004). What its type
  * declarations leave out or leave open is declared here, once.
  */
 import { join } from 'node:path'
@@ -79,6 +79,7 @@ export interface Tables {
   readonly clients: Table<string>
   readonly journal: Table<number>
   readonly operations: Table<string>
+  readonly hashes: Table<number>
   readonly operationTimes: Table<number>
   readonly meta: MetaTable
 }
@@ -165,6 +166,7 @@ function openTables(root: RootDatabase): Tables & { readonly meta: ConditionalTa
     clients: openTable(root, 'clients', textKeys)!,
     journal: openTable(root, 'journal', positionKeys)!,
     operations: openTable(root, 'operations', textKeys)!,
+    hashes: openTable(root, 'hashes', positionKeys)!,
     operationTimes: openTable(root, 'operations-by-time', positionKeys)!,
     meta: openMeta(root)!,
   }

@@ -1,5 +1,5 @@
 /**
- * The bytes of an embedded store. It is twelve ordered tables in one LMDB file; every number is little-endian unless it
+ * The bytes of an embedded store. It is thirteen ordered tables in one LMDB file; every number is little-endian unless it
  * is part of a key, where big-endian makes the order of bytes the order of numbers.
  *
  *     table     key                        record
@@ -12,7 +12,7 @@
  *               index-keys.ts
  *     tags      tag, UTF-8, or # and its   8: position of the last change that carries it (double)
  *               SHA-256 if it is long
- *     clients, journal, operations, operationTimes: drawn in operations/
+ *     clients, journal, operations, operationTimes, hashes: drawn in operations/
  *     meta      (each record: 8: the epoch that wrote it (double, LMDB's "version"), then)
  *               'format'                   4: format version
  *               'log'                      the id of the log, ASCII

@@ -2,9 +2,9 @@
  * The writer's end of the channels to readers in other processes: does what they ask, and tells them how far the store is
  * durable. A reader learns of the mark before anybody learns that the commits below it succeeded.
  */
-import type { CommitResult } from '@freshet/core/store'
 import {
   type Answer,
+  type Answered,
   type FromWriter,
   type Question,
   type ToWriter,
@@ -80,8 +80,9 @@ class ReaderSession {
     )
   }
 
-  async #do(question: Question): Promise<CommitResult | undefined> {
+  async #do(question: Question): Promise<Answered> {
     if ('commit' in question) return this.#store.commitChecked(question.commit)
+    if ('countOperations' in question) return this.#store.operationCounts()
     if ('trim' in question) await this.#store.trim(question.trim)
     else if ('forgetOperations' in question) await this.#store.forgetOperations()
     else await this.#store.remember(question.remember, question.value)

@@ -1,8 +1,9 @@
 /** A reader's end of the channel to the writer: asks, and hears how far the store is durable. */
-import type { CommitResult, Position } from '@freshet/core/store'
+import type { Position } from '@freshet/core/store'
 import { FreshetError } from '@freshet/protocol'
 import {
   type Answer,
+  type Answered,
   type Attached,
   type FromWriter,
   fromErrorMessage,
@@ -13,7 +14,7 @@ import { DurableMark } from './durable-mark.js'
 import { storeClosed } from './engine-errors.js'
 
 interface Pending {
-  resolve(result: CommitResult | undefined): void
+  resolve(result: Answered): void
   reject(error: unknown): void
 }
 
@@ -45,9 +46,9 @@ export class WriterLine {
   }
 
   /** Questions of one turn travel together. */
-  ask(question: Question): Promise<CommitResult | undefined> {
+  ask(question: Question): Promise<Answered> {
     if (this.#failure) return Promise.reject(this.#failure.error)
-    const asked = new Promise<CommitResult | undefined>((resolve, reject) => {
+    const asked = new Promise<Answered>((resolve, reject) => {
       const id = ++this.#lastId
       this.#pending.set(id, { resolve, reject })
       this.#questions.push([id, question])

@@ -39,6 +39,6 @@ export class MemoryOperations implements OperationTables {
     const records = [...this.#windows, ...this.#foreign]
     const memoryBytes = records.reduce((sum, record) => sum + JSON.stringify(record).length, 0)
     const counts = { clients: this.#windows.size, foreign: this.#foreign.size }
-    return { ...counts, memoryBytes, diskBytes: 0, falsePositiveRate: 0 }
+    return { ...counts, memoryBytes, diskBytes: 0, mode: 'exact', falsePositiveRate: 0 }
   }
 }

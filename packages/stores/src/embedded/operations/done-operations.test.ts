@@ -63,7 +63,7 @@ test('what a transaction did that was refused is not known', () => {
   operations.begin(2, 11)
   expect(window(operations, 'b')).toBeUndefined()
   expect([...window(operations, 'a')!.done.keys()]).toEqual([1])
-  expect(operations.newClients).toBe(1)
+  expect(operations.counts().clients).toBe(1)
 })
 
 test('windows are the same from memory, from the journal, and after checkpoints, whichever transactions were refused', () => {

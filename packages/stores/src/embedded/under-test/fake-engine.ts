@@ -24,20 +24,22 @@ export interface FakeEngine extends Engine {
 type Snapshot = readonly (readonly (readonly [string | number, Buffer])[])[]
 
 export function createFakeEngine(): FakeEngine {
-  const tables = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map(() => new Map<string | number, Buffer>())
-  const [values, buckets, log, memory, meta, indexes, tags, clients, operations, operationTimes, journal] = tables as [
-    TextMap,
-    TextMap,
-    NumberMap,
-    TextMap,
-    TextMap,
-    TextMap,
-    TextMap,
-    TextMap,
-    TextMap,
-    NumberMap,
-    NumberMap,
-  ]
+  const tables = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11].map(() => new Map<string | number, Buffer>())
+  const [values, buckets, log, memory, meta, indexes, tags, clients, operations, operationTimes, journal, hashes] =
+    tables as [
+      TextMap,
+      TextMap,
+      NumberMap,
+      TextMap,
+      TextMap,
+      TextMap,
+      TextMap,
+      TextMap,
+      TextMap,
+      NumberMap,
+      NumberMap,
+      NumberMap,
+    ]
   const engine: FakeEngine = {
     failures: [],
     transactions: 0,
@@ -54,6 +56,7 @@ export function createFakeEngine(): FakeEngine {
     operations: tableOf(operations),
     operationTimes: tableOf(operationTimes),
     journal: tableOf(journal),
+    hashes: tableOf(hashes),
     async write(epoch, action) {
       engine.transactions++
       if (decodeHead(engine.meta.get('head')!).epoch !== epoch) return false
