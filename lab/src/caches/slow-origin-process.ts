@@ -7,8 +7,15 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { extname, join } from 'node:path'
+import {
+  createForgetfulBloom,
+  createRecyclableBloom,
+  type ForgetfulBloomOptions,
+  type RecyclableBloomOptions,
+  type WindowedFilter,
+} from '@freshet/bloom'
 import { createFreshetServer, type PageFile, type ServerSettings } from '@freshet/server'
-import { openEmbeddedStore } from '@freshet/stores/embedded'
+import { type EmbeddedStoreOptions, openEmbeddedStore } from '@freshet/stores/embedded'
 
 export interface SlowOriginSettings {
   readonly path: string
@@ -19,8 +26,18 @@ export interface SlowOriginSettings {
   readonly lateMs: number
   /** 'relaxed' unless given: it survives kill -9, and does not make the test wait for the disk. */
   readonly durability?: 'disk' | 'relaxed'
+  /** What ids of others are remembered by, in place of the exact way. */
+  readonly filter?: ServedFilter
   /** Whose files it has at /demo/ and, for browsers, at /. */
   readonly pageFolder?: string
+}
+
+export interface ServedFilter {
+  readonly retentionMs: number
+  /** If it errs more than twice as often, operations are refused. */
+  readonly falsePositiveRateMax: number
+  readonly forgetful?: ForgetfulBloomOptions
+  readonly recyclable?: RecyclableBloomOptions
 }
 
 export type SlowOriginMessage = 'listening' | { readonly dataReads: number }
@@ -31,8 +48,8 @@ const TAKEN_MS = 100
 const CONTENT_TYPES: Readonly<Record<string, string>> = { '.html': 'text/html', '.js': 'text/javascript' }
 
 const given = JSON.parse(process.argv[2]!) as SlowOriginSettings
-const { path, port, settings, lateShare, lateMs, durability = 'relaxed', pageFolder } = given
-const store = await openEmbeddedStore({ path, durability })
+const { path, port, settings, lateShare, lateMs, durability = 'relaxed', filter, pageFolder } = given
+const store = await openEmbeddedStore({ path, durability, ...(filter && compactBy(filter)) })
 const freshet = createFreshetServer({ store, settings, page: filesIn(pageFolder) })
 let dataReads = 0
 let attemptsLeft = ATTEMPTS_MAX
@@ -59,6 +76,22 @@ setInterval(() => {
   toldReads = dataReads
 }, TELL_INTERVAL_MS)
 process.once('disconnect', () => process.exit())
+
+function compactBy(filter: ServedFilter): Pick<EmbeddedStoreOptions, 'compact' | 'retentionMs'> {
+  const { retentionMs, falsePositiveRateMax, forgetful, recyclable } = filter
+  const createFilter = (windowMs: number): WindowedFilter => {
+    if (forgetful) return createForgetfulBloom(forgetful)
+    const bloom = createRecyclableBloom(recyclable!)
+    return {
+      windowMs,
+      add: key => void bloom.insert(key),
+      has: key => bloom.has(key),
+      estimatedRate: () => bloom.estimatedRate(),
+      sizeBytes: () => recyclable!.bits / 8,
+    }
+  }
+  return { retentionMs, compact: { falsePositiveRateMax, createFilter } }
+}
 
 function filesIn(folder: string | undefined): Record<string, PageFile> {
   if (folder === undefined) return {}

@@ -5,27 +5,54 @@
  * The paper plots one run and names neither its load nor its target; ours is in adaptive-run.ts. Two things are checked
  * that the paper does not show: the rate is also measured, not only estimated, and no id younger than the retry window is
  * ever denied. The paper's own algorithms, run to the letter beside ours, do deny such ids.
+ *
+ * Then the same load is sent to a real server whose memory of operations is such a filter, some of it twice.
  */
+
+import { setTimeout as delay } from 'node:timers/promises'
 import type { LinesChart } from '../../harness/chart.js'
-import type { Experiment, ExperimentContext, ExperimentResult, Table, Verdict } from '../../harness/experiment.js'
+import type {
+  Experiment,
+  ExperimentContext,
+  ExperimentResult,
+  Progress,
+  Table,
+  Verdict,
+} from '../../harness/experiment.js'
+import type { Random } from '../../harness/random.js'
 import { formatPercent } from '../../harness/table.js'
 import {
   type AdaptiveRun,
   type LiteralRun,
+  LOAD,
   runAdaptive,
   runLiteral,
   SAMPLE_MS,
   type Sample,
+  SIZE,
   START,
   TARGET_RATE,
   WINDOW_MS,
 } from './adaptive-run.js'
+import type { Arrival } from './retried-counter.js'
+import { countServed, type ServedCount, servedRate, startCompactServer } from './served-counter.js'
+import { runLoad } from './varying-load.js'
 
 const ADAPT_EVERY_MS = 1000
 const PAPER_STATES = 'paper: 3 filters, 11 s; at 16 s 6, 10 s; at 19 s 4, 13 s; at 28 s 8, 12 s'
 
 /** Six filters that reach back a little further than the window, to show algorithm 2 by itself. */
 const FIXED = { pastFilters: 4, refreshMs: 4200 }
+
+/** Of the server's time: quick is so many times as fast. */
+const SPEED = { full: 1, quick: 8 }
+const SERVED_RETRY_SHARE = 0.2
+
+interface ServedRun {
+  readonly speed: number
+  readonly counted: ServedCount
+  readonly rates: readonly { readonly second: number; readonly rate: number }[]
+}
 
 interface LiteralRuns {
   readonly adaptive: LiteralRun
@@ -45,11 +72,51 @@ export const fbf13: Experiment = {
       printedCheck: runLiteral({ ...FIXED, oldestAlone: false }),
       correctedCheck: runLiteral({ ...FIXED, oldestAlone: true }),
     }
-    return toResult(run, literal, probes)
+    return toResult(run, literal, probes, await runServed(SPEED[quick ? 'quick' : 'full'], random, progress))
   },
 }
 
-function toResult(run: AdaptiveRun, literal: LiteralRuns, probes: number): ExperimentResult {
+async function runServed(speed: number, random: Random, progress: Progress): Promise<ServedRun> {
+  const windowMs = WINDOW_MS / speed
+  const adaptation = {
+    ...{ falsePositiveRateMax: TARGET_RATE, windowMs },
+    ...{ everyMs: ADAPT_EVERY_MS / speed, stepMs: ADAPT_EVERY_MS / speed },
+  }
+  const forgetful = { ...SIZE, pastFilters: START.pastFilters, refreshMs: START.refreshMs / speed, adaptation }
+  const server = await startCompactServer({ retentionMs: windowMs, falsePositiveRateMax: TARGET_RATE, forgetful })
+  const all: Arrival[] = []
+  runLoad(LOAD, SAMPLE_MS, {
+    onOperation: (id, atMs) => {
+      all.push({ id, atMs: atMs / speed })
+      // Early enough that the window is not over when it arrives.
+      const laterMs = 0.8 * random.float() * WINDOW_MS
+      if (random.float() < SERVED_RETRY_SHARE) all.push({ id, atMs: (atMs + laterMs) / speed })
+    },
+    onSample: () => {},
+  })
+  const rates: { second: number; rate: number }[] = []
+  const startMs = performance.now()
+  const secondNow = () => ((performance.now() - startMs) * speed) / 1000
+  try {
+    const arrivals = all.sort((a, b) => a.atMs - b.atMs)
+    const counting = countServed(server.url, 'a', arrivals, windowMs)
+    let isOver = false
+    const end = () => {
+      isOver = true
+    }
+    counting.then(end, end)
+    while (!isOver) {
+      rates.push({ second: secondNow(), rate: await servedRate(server.url) })
+      progress(Math.min(secondNow(), LOAD.at(-1)!.second), LOAD.at(-1)!.second, 'a real server')
+      await delay(SAMPLE_MS / speed)
+    }
+    return { speed, counted: await counting, rates }
+  } finally {
+    await server.stop()
+  }
+}
+
+function toResult(run: AdaptiveRun, literal: LiteralRuns, probes: number, served: ServedRun): ExperimentResult {
   const { samples } = run
   // A single measured sample is off by chance; three standard errors are allowed for it.
   const measuredMax = TARGET_RATE + 3 * Math.sqrt(TARGET_RATE / probes)
@@ -62,12 +129,16 @@ function toResult(run: AdaptiveRun, literal: LiteralRuns, probes: number): Exper
       denied: run.denied,
       deniedByPaperAdaptation: literal.adaptive.denied,
       deniedByPaperCheck: literal.printedCheck.denied,
+      servedRateMax: Math.max(...served.rates.map(({ rate }) => rate)),
+      servedTwice: served.counted.twiceInTime,
+      servedNever: served.counted.underCount,
     },
     points: samples,
-    tables: [changesTable(samples), denialsTable(run, literal)],
+    tables: [changesTable(samples), denialsTable(run, literal), servedTable(served)],
     plots: [
       { name: 'rate-over-time', chart: rateChart(samples) },
       { name: 'filters-over-time', chart: filtersChart(samples) },
+      { name: 'served-rate-over-time', chart: servedChart(served) },
     ],
     verdicts: [
       staysBelow(
@@ -82,6 +153,8 @@ function toResult(run: AdaptiveRun, literal: LiteralRuns, probes: number): Exper
       keepsWindow(samples),
       deniesNone(run, literal),
       departuresMatter(literal),
+      servedStaysBelow(served),
+      servedCountsOnce(served),
     ],
   }
 }
@@ -211,5 +284,52 @@ function departuresMatter({ adaptive, printedCheck, correctedCheck }: LiteralRun
     claim: "the paper's algorithms as printed do deny ids that they must know",
     holds: adaptive.denied > 0 && printedCheck.denied > 0 && correctedCheck.denied === 0,
     detail: 'empty filters behind the oldest one leave its ids without a witness; so does not asking it alone',
+  }
+}
+
+function servedTable({ speed, counted, rates }: ServedRun): Table {
+  const { operations, value, overCount, underCount } = counted
+  const rateMax = formatPercent(Math.max(...rates.map(({ rate }) => rate)))
+  return {
+    title: `A real server with this filter, ${speed === 1 ? 'in real time' : `${speed} times as fast`}`,
+    columns: ['operations', 'counter', 'counted twice', 'never', 'rate at most'],
+    rows: [[operations, value, overCount, underCount, rateMax]],
+  }
+}
+
+function servedChart({ rates }: ServedRun): LinesChart {
+  return {
+    kind: 'lines',
+    title: 'False-positive rate that a real server tells of, under the same load',
+    subtitle: 'GET /idempotency, compact memory with the same filter',
+    x: { name: 'seconds of the load', min: 0 },
+    y: { name: 'false-positive rate', percent: true, min: 0, max: 1.2 * TARGET_RATE },
+    series: [{ name: 'told', style: 'solid', points: rates.map(({ second, rate }) => [second, rate]) }],
+    references: [{ name: 'target', at: TARGET_RATE }],
+  }
+}
+
+function servedStaysBelow({ rates }: ServedRun): Verdict {
+  let longest = 0
+  let since: number | undefined
+  for (const { second, rate } of rates) {
+    since = rate > TARGET_RATE ? (since ?? second) : undefined
+    if (since !== undefined) longest = Math.max(longest, second - since)
+  }
+  return {
+    claim: "a real server's rate is above its target for no longer than an adaptation period",
+    holds: longest <= ADAPT_EVERY_MS / 1000,
+    detail: `for ${longest.toFixed(2)} s of the load at most, in ${rates.length} samples`,
+  }
+}
+
+/** A new operation may be taken for an old one, as often as the rate says; three standard errors are allowed. */
+function servedCountsOnce({ counted }: ServedRun): Verdict {
+  const { operations, overCount, underCount, twiceInTime, value } = counted
+  const neverMax = operations * TARGET_RATE + 3 * Math.sqrt(operations * TARGET_RATE)
+  return {
+    claim: 'a real server counts no retry again, and loses no more than the rate says',
+    holds: twiceInTime === 0 && underCount <= neverMax && value === operations + overCount - underCount,
+    detail: `${twiceInTime} of ${operations} counted twice, ${underCount} never (${formatPercent(underCount / operations)})`,
   }
 }

@@ -6,12 +6,15 @@
  * again: its error grows with the retries. The forgetful one only errs by false positives, which retries do not
  * cause. The paper gives neither rates nor target: ours are such that the small filters err about 1% of the time
  * (20 operations per refresh period), which is also the target at which the recyclable one is emptied.
+ *
+ * The same is then done to two real servers whose memory of operations is such a filter, in real time, twenty times as fast.
  */
 import { createForgetfulBloom, createRecyclableBloom } from '@freshet/bloom'
 import type { LinesChart } from '../../harness/chart.js'
 import type { Experiment, ExperimentContext, ExperimentResult, Table, Verdict } from '../../harness/experiment.js'
 import { formatPercent } from '../../harness/table.js'
-import { countWithRetries, type Miscount, type RetryFilter } from './retried-counter.js'
+import { arrivals, countWithRetries, type Miscount, type RetryFilter } from './retried-counter.js'
+import { countServed, type ServedCount, startCompactServer } from './served-counter.js'
 
 const HASHES = 3
 const FORGETFUL_BITS = 500
@@ -23,6 +26,21 @@ const PER_SECOND = 4
 const TARGET_RATE = 0.01
 const RETRY_SHARES = [0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
 
+/** Of the real servers. */
+const SERVED_REFRESH_MS = 250
+const SERVED_WINDOW_MS = 2 * SERVED_REFRESH_MS
+const SERVED_PER_SECOND = (PER_SECOND * REFRESH_MS) / SERVED_REFRESH_MS
+const SERVED = {
+  full: { shares: [0, 0.1, 0.2, 0.4, 0.6], operations: 2000 },
+  quick: { shares: [0.1, 0.6], operations: 400 },
+}
+
+interface ServedPoint {
+  readonly retryShare: number
+  readonly forgetful: ServedCount
+  readonly recyclable: ServedCount
+}
+
 interface Point {
   readonly retryShare: number
   readonly forgetful: Miscount
@@ -33,7 +51,7 @@ export const fbf16: Experiment = {
   name: 'fbf-16',
   title: 'Counters with retries: a forgetful filter against a recyclable one of the same size',
   source: 'Subramanyam, Gupta, Leslie, Wang 2015, figure 16',
-  run: async context => toResult(measureAll(context)),
+  run: async context => toResult(measureAll(context), await measureServed(context)),
 }
 
 function measureAll({ quick, random, progress }: ExperimentContext): Point[] {
@@ -58,27 +76,63 @@ function recyclableFilter(seed: bigint): RetryFilter {
   return createRecyclableBloom({ bits: RECYCLABLE_BITS, hashes: HASHES, falsePositiveRateMax: TARGET_RATE, seed })
 }
 
+async function measureServed({ quick, random, progress }: ExperimentContext): Promise<ServedPoint[]> {
+  const { shares, operations } = SERVED[quick ? 'quick' : 'full']
+  // A server never refuses for its rate here: the paper's would not.
+  const memory = { retentionMs: SERVED_WINDOW_MS, falsePositiveRateMax: 1 }
+  const forgetful = { bits: FORGETFUL_BITS, pastFilters: 1, refreshMs: SERVED_REFRESH_MS, hashes: HASHES }
+  const recyclable = { bits: RECYCLABLE_BITS, falsePositiveRateMax: TARGET_RATE, hashes: HASHES }
+  const servers = [
+    await startCompactServer({ ...memory, forgetful }),
+    await startCompactServer({ ...memory, recyclable }),
+  ] as const
+  const points: ServedPoint[] = []
+  try {
+    for (const [i, retryShare] of shares.entries()) {
+      progress(i, shares.length, `${formatPercent(retryShare)} retried, real servers`)
+      // Retries come early enough that the window is not over when they arrive.
+      const load = { operations, perSecond: SERVED_PER_SECOND, retryShare, windowMs: 0.7 * SERVED_WINDOW_MS }
+      const all = arrivals(load, random.fork(`served ${retryShare}`))
+      const name = `c${i}`
+      const [ours, theirs] = await Promise.all(servers.map(({ url }) => countServed(url, name, all, SERVED_WINDOW_MS)))
+      points.push({ retryShare, forgetful: ours!, recyclable: theirs! })
+    }
+    return points
+  } finally {
+    await Promise.all(servers.map(server => server.stop()))
+  }
+}
+
 /** The counter's error as a share of what it should be. Over- and under-counts cancel, as they do in a real counter. */
 function errorShare({ operations, overCount, underCount }: Miscount): number {
   return Math.abs(overCount - underCount) / operations
 }
 
-function toResult(points: readonly Point[]): ExperimentResult {
+function toResult(points: readonly Point[], served: readonly ServedPoint[]): ExperimentResult {
   const last = points.at(-1)!
+  const lastServed = served.at(-1)!
   return {
     summary: {
       retryShareMax: last.retryShare,
       forgetfulError: errorShare(last.forgetful),
       recyclableError: errorShare(last.recyclable),
+      servedForgetfulError: errorShare(lastServed.forgetful),
+      servedRecyclableError: errorShare(lastServed.recyclable),
     },
-    points,
-    tables: [errorsTable(points)],
+    points: [...points, ...served.map(point => ({ ...point, isServed: true }))],
+    tables: [
+      errorsTable(
+        points,
+        "Error of the counter, and what it consists of (the paper: RBF's grows exponentially, FBF's is steady)",
+      ),
+      errorsTable(served, `The same, of real servers with such filters, ${SERVED_PER_SECOND} additions a second`),
+    ],
     plots: [{ name: 'error-by-retries', chart: toChart(points) }],
-    verdicts: [recyclableGrows(points), forgetfulSteady(points), neverCountsTwice(points)],
+    verdicts: [recyclableGrows(points), forgetfulSteady(points), neverCountsTwice(points), servedAlike(served)],
   }
 }
 
-function errorsTable(points: readonly Point[]): Table {
+function errorsTable(points: readonly Point[], title: string): Table {
   const share = (count: number, { operations }: Miscount) => formatPercent(count / operations)
   const rows = points.map(({ retryShare, forgetful, recyclable }) => [
     formatPercent(retryShare),
@@ -90,7 +144,7 @@ function errorsTable(points: readonly Point[]): Table {
     share(recyclable.underCount, recyclable),
   ])
   return {
-    title: "Error of the counter, and what it consists of (the paper: RBF's grows exponentially, FBF's is steady)",
+    title,
     columns: ['retried', 'forgetful', 'twice', 'never', 'recyclable', 'twice', 'never'],
     rows,
   }
@@ -143,5 +197,23 @@ function neverCountsTwice(points: readonly Point[]): Verdict {
     claim: 'behind the forgetful filter no retry is ever counted again',
     holds: twice === 0,
     detail: `${twice} of ${points.reduce((sum, point) => sum + point.forgetful.operations, 0)} operations counted twice`,
+  }
+}
+
+function servedAlike(served: readonly ServedPoint[]): Verdict {
+  const last = served.at(-1)!
+  const twice = served.reduce((sum, { forgetful }) => sum + forgetful.twiceInTime, 0)
+  const isTrue = served.every(point =>
+    [point.forgetful, point.recyclable].every(
+      ({ operations, overCount, underCount, value }) => value === operations + overCount - underCount,
+    ),
+  )
+  return {
+    claim: 'a real server with the forgetful filter counts no retry again, one with the recyclable filter does',
+    holds: twice === 0 && isTrue && last.recyclable.overCount > 0,
+    detail:
+      `${twice} and ${last.recyclable.overCount} of ${last.forgetful.operations} counted twice at ` +
+      `${formatPercent(last.retryShare)} retried; errors ${formatPercent(errorShare(last.forgetful))} and ` +
+      `${formatPercent(errorShare(last.recyclable))}`,
   }
 }

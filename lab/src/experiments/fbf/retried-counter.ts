@@ -39,8 +39,14 @@ export function countWithRetries(filter: RetryFilter, load: RetryLoad, random: R
   }
 }
 
-function arrivals({ operations, perSecond, retryShare, windowMs }: RetryLoad, random: Random) {
-  const all: { id: number; atMs: number }[] = []
+export interface Arrival {
+  readonly id: number
+  readonly atMs: number
+}
+
+/** In the order of time. */
+export function arrivals({ operations, perSecond, retryShare, windowMs }: RetryLoad, random: Random): Arrival[] {
+  const all: Arrival[] = []
   for (let id = 0; id < operations; id++) {
     const atMs = (id * 1000) / perSecond
     all.push({ id, atMs })
