@@ -82,7 +82,7 @@ async function ofStore(
       progress(turn * operations + first, 3 * operations, name)
       const numbers = Array.from({ length: Math.min(together, operations - first) }, (_, i) => first + i)
       const commits = numbers.map(i => {
-        const operation = { ...operationOf(i), fingerprint: 'abcdefghijklmnopqrstuv', note: '0' }
+        const operation = { ...operationOf(i), fingerprint: 'abcdefghijkl', note: '0' }
         return store.commit({
           writes: [],
           adds: [{ key: `lab/counters/${i % COUNTERS}`, by: 1, decimals: 0 }],

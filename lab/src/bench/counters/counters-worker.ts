@@ -99,10 +99,10 @@ function ownOperation(client: Client, nowMs: number): Operation {
   const sequence = ++client.sequence
   const madeMs = Math.floor(nowMs)
   const id = { kind: 'own', client: client.name, sequence, settledTo: sequence - 1, madeMs } as const
-  return { id, fingerprint: 'abcdefghijklmnopqrstuv', note: '0' }
+  return { id, fingerprint: 'abcdefghijkl', note: '0' }
 }
 
 function foreignOperation(client: Client, random: Random): Operation {
   const id = `${random.uint32().toString(36)}-${client.name}-${++client.sequence}`
-  return { id: { kind: 'foreign', id }, fingerprint: 'abcdefghijklmnopqrstuv', note: '0' }
+  return { id: { kind: 'foreign', id }, fingerprint: 'abcdefghijkl', note: '0' }
 }

@@ -13,12 +13,13 @@
  */
 import type { OwnOperationId } from '@freshet/protocol'
 import type { DoneOperation, OperationRefusal } from '../store/index.js'
+import { Unsettled } from './unsettled.js'
 
 export interface ClientWindow {
   settledTo: number
   /** When the last operation was applied. */
   lastMs: number
-  readonly done: Map<number, DoneOperation>
+  readonly done: Unsettled
 }
 
 export type Judgement =
@@ -38,7 +39,7 @@ export const AHEAD_MS_MAX = 60_000
 export const UNSETTLED_MAX = 4096
 
 export function emptyWindow(): ClientWindow {
-  return { settledTo: 0, lastMs: 0, done: new Map() }
+  return { settledTo: 0, lastMs: 0, done: new Unsettled() }
 }
 
 /** Undefined: a client that is not known. */
@@ -73,7 +74,7 @@ export function rememberOwn(
 ): void {
   if (id.settledTo > window.settledTo) {
     window.settledTo = id.settledTo
-    for (const sequence of window.done.keys()) if (sequence <= id.settledTo) window.done.delete(sequence)
+    window.done.dropTo(id.settledTo)
   }
   window.done.set(id.sequence, done)
   if (nowMs > window.lastMs) window.lastMs = nowMs
@@ -85,6 +86,5 @@ export function hasExpired({ lastMs }: ClientWindow, nowMs: number, { retentionM
 }
 
 function isFull({ done }: ClientWindow, settledTo: number): boolean {
-  if (done.size < UNSETTLED_MAX) return false
-  return [...done.keys()].filter(sequence => sequence > settledTo).length >= UNSETTLED_MAX
+  return done.size >= UNSETTLED_MAX && done.countAfter(settledTo) >= UNSETTLED_MAX
 }

@@ -24,3 +24,4 @@ export {
   replayOf,
 } from './operation-memory.js'
 export { SeenIds, type SeenIdsOptions } from './seen-ids.js'
+export { Unsettled } from './unsettled.js'

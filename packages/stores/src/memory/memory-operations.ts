@@ -36,8 +36,8 @@ export class MemoryOperations implements OperationTables {
   }
 
   counts(): OperationCounts {
-    const records = [...this.#windows, ...this.#foreign]
-    const memoryBytes = records.reduce((sum, record) => sum + JSON.stringify(record).length, 0)
+    const windows = [...this.#windows].map(([client, window]) => [client, { ...window, done: [...window.done] }])
+    const memoryBytes = [...windows, ...this.#foreign].reduce((sum, each) => sum + JSON.stringify(each).length, 0)
     const counts = { clients: this.#windows.size, foreign: this.#foreign.size }
     return { ...counts, memoryBytes, diskBytes: 0, mode: 'exact', falsePositiveRate: 0 }
   }

@@ -40,7 +40,11 @@ test('all foreign ids that are too old are forgotten, also where no client of ou
   }
 })
 
-const window = (operations: DoneOperations, client: string) => operations.window(client)
+const sequencesOf = (operations: DoneOperations, client: string) =>
+  [...(operations.window(client)?.done ?? [])].map(([sequence]) => sequence)
+
+/** Private fields are not compared. */
+const contentOf = (window: ClientWindow | undefined) => window && { ...window, done: [...window.done] }
 const own = (client: string, sequence: number): OwnOperationId => ({
   ...{ kind: 'own', client, sequence, settledTo: sequence - 1, madeMs: 0 },
 })
@@ -61,8 +65,8 @@ test('what a transaction did that was refused is not known', () => {
   does(operations, own('b', 1), 1)
   // It is not even applied.
   operations.begin(2, 11)
-  expect(window(operations, 'b')).toBeUndefined()
-  expect([...window(operations, 'a')!.done.keys()]).toEqual([1])
+  expect(operations.window('b')).toBeUndefined()
+  expect(sequencesOf(operations, 'a')).toEqual([1])
   expect(operations.counts().clients).toBe(1)
 })
 
@@ -99,8 +103,8 @@ test('windows are the same from memory, from the journal, and after checkpoints,
       const reopened = new DoneOperations(options)
       reopened.begin(99, position)
       for (const client of CLIENTS) {
-        expect(operations.window(client)).toEqual(model.get(client))
-        expect(reopened.window(client)).toEqual(model.get(client))
+        expect(contentOf(operations.window(client))).toEqual(contentOf(model.get(client)))
+        expect(contentOf(reopened.window(client))).toEqual(contentOf(model.get(client)))
       }
     }),
     { numRuns: 300, seed: 6 },
@@ -117,7 +121,7 @@ test('who is here again is not forgotten in the same transaction', () => {
   operations.apply(1)
   operations.end()
   operations.begin(10_000_001, 11)
-  expect([...window(operations, 'a')!.done.keys()]).toEqual([6])
+  expect(sequencesOf(operations, 'a')).toEqual([6])
 })
 
 test('an id that was used again after its time is not forgotten with those it was done with first', () => {
