@@ -23,6 +23,7 @@ import { Cors } from './http/cors.js'
 import { Replies } from './http/replies.js'
 import { ResponseDeadlines } from './http/response-deadlines.js'
 import { Router } from './http/router.js'
+import { WholeAnswers } from './http/whole-answers.js'
 import { Idempotency } from './idempotency/idempotency.js'
 import { IdempotencyRoute } from './idempotency/idempotency-route.js'
 import { type CacheConfig, tagHeadersOf } from './invalidation/cache-config.js'
@@ -115,7 +116,8 @@ function createBase({ store, settings, log, caches = [], record }: Omit<PartsOpt
   const metrics = new Metrics()
   const cors = new Cors(settings.corsOrigins)
   const deadlines = new ResponseDeadlines(settings.responseMsMax)
-  const replies = new Replies({ cors, deadlines, metrics, log })
+  const whole = new WholeAnswers(settings.keepAliveMs)
+  const replies = new Replies({ cors, deadlines, metrics, log, whole })
   const buckets = new BucketDirectory(store, settings)
   const hot = new HotObjects(settings.hotCacheBytesMax)
   const follower = new LogFollower(store, settings, buckets, hot)
@@ -129,7 +131,22 @@ function createBase({ store, settings, log, caches = [], record }: Omit<PartsOpt
   const idempotency = new Idempotency(store, metrics)
   const tasks = new TaskRunner({ store, settings, follower, buckets, guard, recorder, log })
   return {
-    ...{ store, settings, log, metrics, cors, deadlines, replies, buckets, hot, follower, waits, events, upkeep },
+    ...{
+      store,
+      settings,
+      log,
+      metrics,
+      cors,
+      deadlines,
+      whole,
+      replies,
+      buckets,
+      hot,
+      follower,
+      waits,
+      events,
+      upkeep,
+    },
     ...{
       invalidation,
       tagHeaders,

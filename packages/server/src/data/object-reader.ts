@@ -17,7 +17,7 @@ import { Exchange } from '../http/exchange.js'
 import { isPromise } from '../http/maybe-promise.js'
 import type { Replies } from '../http/replies.js'
 import type { ResponseDeadlines } from '../http/response-deadlines.js'
-import { formatHead, WholeAnswers } from '../http/whole-answers.js'
+import { formatHead, type WholeAnswers } from '../http/whole-answers.js'
 import { tagsOf } from '../invalidation/tags.js'
 import type { Counter, Histogram, Metrics } from '../operations/metrics.js'
 import type { ServerRecorder } from '../recording/server-recorder.js'
@@ -41,6 +41,7 @@ export interface ObjectReaderOptions {
   readonly deadlines: ResponseDeadlines
   readonly metrics: Metrics
   readonly replies: Replies
+  readonly whole: WholeAnswers
   readonly logsRequests: boolean
   readonly recorder: ServerRecorder | undefined
   /** Usually none. */
@@ -81,7 +82,7 @@ export class ObjectReader {
     this.#follower = options.follower
     this.#buckets = options.buckets
     this.#hot = options.hot
-    this.#whole = new WholeAnswers(options.settings.keepAliveMs)
+    this.#whole = options.whole
     this.#recorder = options.recorder
     this.#tagHeaders = options.tagHeaders
     this.#compressBytesMin = options.settings.compressBytesMin

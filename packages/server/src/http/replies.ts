@@ -6,30 +6,36 @@ import { type Answer, problemAnswer } from './answer.js'
 import type { Cors } from './cors.js'
 import type { Exchange } from './exchange.js'
 import type { ResponseDeadlines } from './response-deadlines.js'
+import { formatHead, type WholeAnswers } from './whole-answers.js'
 
 export interface RepliesOptions {
   readonly cors: Cors
   readonly deadlines: ResponseDeadlines
   readonly metrics: Metrics
   readonly log: Log
+  readonly whole: WholeAnswers
 }
 
 /** How long the rest of a refused body is read, so that its sender gets to see the refusal. */
 const LINGER_MS = 500
+/** One character for each byte. */
+const ASCII = /^[\x20-\x7e\n]{0,4096}$/
 
 export class Replies {
   readonly #cors: Cors
   readonly #deadlines: ResponseDeadlines
   readonly #metrics: Metrics
   readonly #log: Log
+  readonly #whole: WholeAnswers
   readonly #logsRequests: boolean
   isStopping = false
 
-  constructor({ cors, deadlines, metrics, log }: RepliesOptions) {
+  constructor({ cors, deadlines, metrics, log, whole }: RepliesOptions) {
     this.#cors = cors
     this.#deadlines = deadlines
     this.#metrics = metrics
     this.#log = log
+    this.#whole = whole
     this.#logsRequests = log.level === 'request'
   }
 
@@ -40,11 +46,18 @@ export class Replies {
       response.destroy()
       return
     }
-    const mustClose = this.isStopping || (exchange.hasBody && !exchange.request.complete)
-    response.writeHead(answer.status, this.#headers(exchange, answer, mustClose))
-    if (exchange.hasBody && !exchange.request.complete) linger(exchange, answer.body)
-    else if (answer.body === undefined) response.end()
-    else response.end(answer.body)
+    const isUnread = exchange.hasBody && !exchange.request.complete
+    const mustClose = this.isStopping || isUnread
+    const headers = this.#headers(exchange, answer, mustClose)
+    const isShort = typeof answer.body === 'string' && ASCII.test(answer.body) && !mustClose
+    if (isShort && this.#whole.canSend(exchange.request, response)) {
+      this.#whole.send(response, answer.status, formatHead(answer.status, headers), answer.body as string)
+    } else {
+      response.writeHead(answer.status, headers)
+      if (isUnread) linger(exchange, answer.body)
+      else if (answer.body === undefined) response.end()
+      else response.end(answer.body)
+    }
     if (answer.isCacheable) this.#deadlines.watch(response, startedMs)
     this.record(exchange, answer.status)
   }

@@ -1,5 +1,5 @@
 /**
- * Answers that leave as one string in one write: the head, made once for many requests, then the date, then the body.
+ * Answers that leave as one string in one write: the head, for objects made once for many requests, then the date, then the body.
  * Node would print and check the headers anew for each request, and hand body and end to the system as two chunks; without
  * that a server answers half as many reads again (`npm run bench -- http`).
  *
@@ -23,7 +23,7 @@ export class WholeAnswers {
 
   /** Not to those who want the connection closed, nor to HEAD. */
   canSend({ method }: IncomingMessage, { shouldKeepAlive }: ServerResponse): boolean {
-    return this.#isPossible && shouldKeepAlive && method === 'GET'
+    return this.#isPossible && shouldKeepAlive && method !== 'HEAD'
   }
 
   /** `head` comes from `formatHead`; the body has one character for each byte, and its length is in the head. */
