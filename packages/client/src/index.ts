@@ -28,7 +28,7 @@ export { type Clock, type ClockSources, createPessimisticClock } from './clock/p
 export { connect } from './connect.js'
 export type { ConnectOptions } from './connect-options.js'
 export type { AdditionResult, CounterAddition } from './counters/additions.js'
-export type { AddAnswer, AddOptions, CounterSettings, Counters } from './counters/counters.js'
+export type { AddAnswer, AddOptions, CounterSettings, Counters, TopCounter } from './counters/counters.js'
 export type { BucketTypes, CommitOptions, Database, DatabaseOutbox, TransactOptions } from './database.js'
 export type { Fetch } from './http/transport.js'
 export type { Flushed, FlushedWrite, OutboxStorage } from './operations/outbox.js'

@@ -30,6 +30,29 @@ function lost(): TypeError {
   return new TypeError('fetch failed', { cause: Object.assign(new Error('closed'), { code: 'UND_ERR_SOCKET' }) })
 }
 
+test('sums and the largest counters are current, whoever added', async () => {
+  const server = await startMemoryServer()
+  try {
+    const [db, other] = await Promise.all([connect(server.url), connect(server.url, { staleness: 0 })])
+    const views = db.counter('shop/views')
+    expect([await views.sum(), await views.top()]).toEqual([0, []])
+    await views.configure({ decimals: 1 })
+    await views.addMany([{ id: 'a', by: 2.5 }, { id: 'b', by: 7 }, { id: 'c' }])
+    expect(await views.sum()).toBe(10.5)
+    expect(await other.counter('shop/views').sum()).toBe(10.5)
+    await views.add('a', 5)
+    expect(await other.counter('shop/views').top(2)).toEqual([
+      { id: 'a', value: 7.5 },
+      { id: 'b', value: 7 },
+    ])
+    expect(await other.counter('shop/views').sum()).toBe(15.5)
+    db.close()
+    other.close()
+  } finally {
+    await server.stop()
+  }
+})
+
 describe('over a network that loses and repeats', () => {
   let server: MemoryServer
   beforeEach(async () => {

@@ -2,6 +2,8 @@
 import { FreshetError, type WriteAnswer } from '@freshet/protocol'
 import { Bucket } from '../buckets/bucket.js'
 import type { Facts } from '../buckets/stored.js'
+import type { ReadOptions } from '../reading/read-options.js'
+import { listRequest } from '../reading/read-request.js'
 import type { ReadResult } from '../reading/reader.js'
 import type { WriteOptions } from '../writing/writer.js'
 import {
@@ -11,7 +13,12 @@ import {
   type CounterAddition,
   readResults,
 } from './additions.js'
-import type { AddAnswer } from './counters.js'
+import type { AddAnswer, TopCounter } from './counters.js'
+
+export interface Totals {
+  readonly sum?: number
+  readonly items?: readonly TopCounter[]
+}
 
 /** In one request. */
 const ADDITIONS_MAX = 1000
@@ -37,6 +44,13 @@ export class CounterBucket extends Bucket<number, number> {
       results.push(...readResults(await this.writer.write<AdditionsAnswer>(write, options)))
     }
     return results
+  }
+
+  async totals(parameters: Readonly<Record<string, string>>, options: ReadOptions): Promise<Totals> {
+    const result = await this.reader.read(listRequest(this.path, parameters), options)
+    this.reader.showList(result.served.version ?? result.position)
+    // No such bucket: nothing was added to it.
+    return result.served.version === undefined ? { sum: 0, items: [] } : (JSON.parse(String(result.body)) as Totals)
   }
 
   override put(id: string, value: number, options: WriteOptions = {}): Promise<WriteAnswer> {

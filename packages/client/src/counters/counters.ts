@@ -14,6 +14,11 @@ export interface AddAnswer extends WriteAnswer {
   readonly value: number
 }
 
+export interface TopCounter {
+  readonly id: string
+  readonly value: number
+}
+
 export interface CounterSettings {
   /** How many digits counters have after the point; 0 unless given, at most 9. */
   readonly decimals?: number
@@ -44,6 +49,16 @@ export class Counters {
   /** In the order asked for. Each is as fresh as promised; not all from one state. */
   async getMany(ids: readonly string[], options: ReadOptions = {}): Promise<number[]> {
     return (await (await this.#load()).getMany(ids, options)).map(value => value ?? 0)
+  }
+
+  /** Of all counters of the bucket, from one state. */
+  async sum(options: ReadOptions = {}): Promise<number> {
+    return (await (await this.#load()).totals({ sum: '' }, options)).sum!
+  }
+
+  /** The largest, from one state. */
+  async top(count = 10, options: ReadOptions = {}): Promise<readonly TopCounter[]> {
+    return (await (await this.#load()).totals({ top: `${count}` }, options)).items!
   }
 
   /** Counts once, however often it had to be sent. COUNTER_OUT_OF_BOUNDS. */

@@ -133,6 +133,22 @@ describe('an operation with an id', () => {
     expect(await counts()).toEqual(before)
   })
 
+  test('that says when it was made is refused when that is too long ago', async () => {
+    const uuid = (timeMs: number) => {
+      const digits = Math.floor(timeMs).toString(16).padStart(12, '0')
+      return `${digits.slice(0, 8)}-${digits.slice(8)}-7a1b-8c2d-${String(++made).padStart(12, '0')}`
+    }
+    const day = 24 * 3600 * 1000
+    const put = (key: string) => send('PUT', '/db/shop/products/v7', {}, { 'idempotency-key': key })
+    expect((await put(uuid(Date.now() - day + 60_000))).status).toBe(201)
+    expect(await put(uuid(Date.now() - day - 60_000))).toMatchObject({
+      status: 410,
+      body: { code: 'OPERATION_EXPIRED' },
+    })
+    // Version 4, which happens to begin like an old one.
+    expect((await put('00000000-0000-4a1b-8c2d-000000000001')).status).toBe(200)
+  })
+
   test('that is being worked on is not begun again', async () => {
     const headers = { 'idempotency-key': newKey() }
     held = { release: () => {} }

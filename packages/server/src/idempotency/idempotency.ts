@@ -36,6 +36,10 @@ export class Idempotency {
   ): Promise<Outcome> {
     if (operation === undefined) return act()
     const name = nameOf(operation.id)
+    const { retentionMs } = this.#store.supports
+    if (operation.id.kind === 'foreign' && Date.now() - timeIn(operation.id.id) > retentionMs) {
+      throw operationRefused('expired', retentionMs)
+    }
     if (this.#inProgress.has(name)) throw inProgress()
     this.#inProgress.add(name)
     try {
@@ -63,6 +67,14 @@ export class Idempotency {
     const { position, units = [], replayed } = result
     return replay({ position, units, note: replayed.note })
   }
+}
+
+const UUID_WITH_TIME = /^([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i
+
+/** When it was made, by the clock of its maker, if it says so: a UUID of version 7 (RFC 9562) does. Else some time to come. */
+function timeIn(id: string): number {
+  const [, high, low] = UUID_WITH_TIME.exec(id) ?? []
+  return high === undefined ? Number.POSITIVE_INFINITY : Number.parseInt(high + low!, 16)
 }
 
 function refusalOf(note: string): FreshetError {
