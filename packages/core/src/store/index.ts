@@ -3,6 +3,7 @@ export { type ChangedKeys, changedLists } from './changed-lists.js'
 export { CHANGES_LIMIT_DEFAULT, checkCommit, checkLimit, checkPosition, scanLimit } from './check-arguments.js'
 export { declaredAt, indexesIn } from './declared-indexes.js'
 export { positionAtTime } from './first-position.js'
+export { Holders } from './holders.js'
 export {
   type Addition,
   type CounterRefusal,

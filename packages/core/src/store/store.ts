@@ -114,6 +114,13 @@ export interface Store {
   remember(name: string, value: Uint8Array): Promise<void>
   recall(name: string): MaybePromise<Uint8Array | undefined>
 
+  /**
+   * To be the one of several processes that does something: true, for so long by the store's clock, if nobody else is. Who is
+   * renews it before its time is over; 0 gives it up. It is a way to share work, and no lock: who hangs may wake up after its
+   * time, beside the next. It need not survive a restart of the store.
+   */
+  hold(name: string, holder: string, ms: number): MaybePromise<boolean>
+
   /** Waits for what is under way. Idempotent. */
   close(): Promise<void>
 }

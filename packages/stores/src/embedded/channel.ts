@@ -29,6 +29,7 @@ export type Question =
   | { readonly trim: Position }
   | { readonly forgetOperations: true }
   | { readonly countOperations: true }
+  | { readonly hold: string; readonly holder: string; readonly ms: number }
   | { readonly remember: string; readonly value: Uint8Array }
 
 export type FromWriter =
@@ -45,8 +46,8 @@ export interface Attached {
   readonly retentionMs: number
 }
 
-/** A commit's result, what is remembered of operations, or nothing. */
-export type Answered = CommitResult | OperationCounts | undefined
+/** A commit's result, what is remembered of operations, whether something is held, or nothing. */
+export type Answered = CommitResult | OperationCounts | boolean | undefined
 
 export type Answer = { readonly result: Answered } | { readonly error: ErrorMessage }
 

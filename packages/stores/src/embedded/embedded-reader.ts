@@ -171,6 +171,11 @@ class EmbeddedReader implements Store {
     return this.#listeners.add(listener)
   }
 
+  async hold(name: string, holder: string, ms: number): Promise<boolean> {
+    this.#checkOpen()
+    return (await this.#line.ask({ hold: name, holder, ms })) as boolean
+  }
+
   async remember(name: string, value: Uint8Array): Promise<void> {
     this.#checkOpen()
     await this.#line.ask({ remember: name, value: value.slice() })

@@ -19,6 +19,7 @@ import {
   type CommitResult,
   checkCommit,
   checkPosition,
+  Holders,
   type IndexState,
   indexesIn,
   type Key,
@@ -159,6 +160,7 @@ export class EmbeddedStore implements Store {
   readonly #groupCommit: GroupCommit
   readonly #builder: IndexBuilder
   readonly #listeners = new CommitListeners()
+  readonly #holders = new Holders()
   readonly #gate = new CommitGate()
   readonly #trims = new Set<Promise<void>>()
   readonly #attached = new Set<EmbeddedStoreObserver>()
@@ -310,6 +312,11 @@ export class EmbeddedStore implements Store {
   onCommit(listener: (position: Position) => void): () => void {
     this.#checkOpen()
     return this.#listeners.add(listener)
+  }
+
+  hold(name: string, holder: string, ms: number): boolean {
+    this.#checkOpen()
+    return this.#holders.hold(name, holder, ms, this.clock.nowMs())
   }
 
   async remember(name: string, value: Uint8Array): Promise<void> {

@@ -83,6 +83,7 @@ class ReaderSession {
   async #do(question: Question): Promise<Answered> {
     if ('commit' in question) return this.#store.commitChecked(question.commit)
     if ('countOperations' in question) return this.#store.operationCounts()
+    if ('hold' in question) return this.#store.hold(question.hold, question.holder, question.ms)
     if ('trim' in question) await this.#store.trim(question.trim)
     else if ('forgetOperations' in question) await this.#store.forgetOperations()
     else await this.#store.remember(question.remember, question.value)

@@ -30,6 +30,7 @@ import {
   checkLimit,
   checkPosition,
   declaredAt,
+  Holders,
   type IndexState,
   indexesIn,
   type Key,
@@ -88,6 +89,7 @@ class MemoryStore implements Store {
   readonly #scanMax: number
   readonly #buckets = new Map<Key, MemoryBucket>()
   readonly #operations = new MemoryOperations()
+  readonly #holders = new Holders()
   readonly #memories = new Map<string, Uint8Array>()
   readonly #listeners = new Set<(position: Position) => void>()
   readonly #gate = new CommitGate()
@@ -252,6 +254,11 @@ class MemoryStore implements Store {
     const own = (position: Position) => listener(position)
     this.#listeners.add(own)
     return () => this.#listeners.delete(own)
+  }
+
+  hold(name: string, holder: string, ms: number): boolean {
+    this.#checkOpen()
+    return this.#holders.hold(name, holder, ms, this.nowMs())
   }
 
   async remember(name: string, value: Uint8Array): Promise<void> {

@@ -46,6 +46,22 @@ export function testClockAndMemory(options: ConformanceOptions): void {
     expect([...((await store.recall('a/b/c')) ?? [])]).toEqual([1])
   })
 
+  testWith(options, 'one holds what several want, until its time is over or it gives it up', async under => {
+    const { store, peer = store } = under
+    expect(await store.hold('keeper', 'one', 60_000)).toBe(true)
+    expect(await peer.hold('keeper', 'two', 60_000)).toBe(false)
+    expect(await peer.hold('another', 'two', 60_000)).toBe(true)
+    expect(await peer.hold('keeper', 'one', 60_000)).toBe(true)
+    expect(await peer.hold('keeper', 'two', 0)).toBe(false)
+    expect(await store.hold('keeper', 'one', 0)).toBe(true)
+    expect(await peer.hold('keeper', 'two', 1)).toBe(true)
+    const overMs = store.nowMs() + 2
+    while (store.nowMs() < overMs) await options.kit.nextTurn()
+    expect(await store.hold('keeper', 'one', 60_000)).toBe(true)
+    const wanted = Array.from({ length: 20 }, async (_, i) => (i % 2 ? store : peer).hold('race', `${i}`, 60_000))
+    expect((await Promise.all(wanted)).filter(isHeld => isHeld).length).toBe(1)
+  })
+
   testWith(options, 'the log has an id, the same by every way in', async ({ store, peer = store }) => {
     expect(store.log.length).toBeGreaterThan(0)
     expect(peer.log).toBe(store.log)

@@ -85,6 +85,7 @@ function everyMethod(store: Store): Record<string, () => unknown> {
     nowMs: () => store.nowMs(),
     onCommit: () => store.onCommit(() => {}),
     remember: () => store.remember('a', bytes(1)),
+    hold: () => store.hold('a', 'b', 1),
     recall: () => store.recall('a'),
   }
 }
