@@ -3,7 +3,7 @@
  * by client (`client-window.ts`), others one by one. What is remembered is written in the same commit as the effect.
  */
 import type { OwnOperationId } from '@freshet/protocol'
-import type { DoneOperation, Operation } from '../store/index.js'
+import type { DoneOperation, Operation, Position } from '../store/index.js'
 import {
   type ClientWindow,
   emptyWindow,
@@ -46,11 +46,11 @@ export function judgeOperation(
 
 export function rememberOperation(
   { id, fingerprint, note = '' }: Operation,
-  { position, units }: Pick<DoneOperation, 'position' | 'units'>,
+  { position, units }: { readonly position: Position; readonly units: readonly number[] },
   tables: OperationTables,
   nowMs: number,
 ): void {
-  const done: DoneOperation = { fingerprint, position, units, note }
+  const done: DoneOperation = { fingerprint, position, units: units.length === 1 ? units[0]! : units, note }
   if (id.kind === 'foreign') {
     tables.setForeign(id.id, { ...done, timeMs: nowMs })
   } else {
@@ -62,7 +62,8 @@ export function rememberOperation(
 
 /** The result of the first time. */
 export function replayOf({ position, units, note }: DoneOperation): ReplayedCommit {
-  return { committed: true, position, ...(units.length === 0 ? {} : { units }), replayed: { note } }
+  const reached = typeof units === 'number' ? [units] : units
+  return { committed: true, position, ...(reached.length === 0 ? {} : { units: reached }), replayed: { note } }
 }
 
 export interface ReplayedCommit {

@@ -1,67 +1,70 @@
 /**
- * What came of a client's operations that are not settled, by sequence. Mostly there are one or two, the new one is the last,
- * and settled ones are the first: so they are in order, in arrays that are not made anew for each.
+ * What came of a client's operations that are not settled, by sequence. There are very many such lists, and mostly one or two
+ * operations in each: the new one is the last, and settled ones are the first. So two have places of their own, which costs
+ * half of the memory that arrays would, and only what comes after them is in a map.
  */
 import type { DoneOperation } from '../store/index.js'
 
+/** Nothing has this sequence. */
+const NONE = 0
+
 export class Unsettled {
-  readonly #sequences: number[] = []
-  readonly #done: DoneOperation[] = []
+  #first = NONE
+  #firstDone: DoneOperation | undefined
+  #second = NONE
+  #secondDone: DoneOperation | undefined
+  #others: Map<number, DoneOperation> | undefined
 
   get size(): number {
-    return this.#sequences.length
+    return (this.#first === NONE ? 0 : 1) + (this.#second === NONE ? 0 : 1) + (this.#others?.size ?? 0)
   }
 
   get(sequence: number): DoneOperation | undefined {
-    const place = this.#placeOf(sequence)
-    return this.#sequences[place] === sequence ? this.#done[place] : undefined
+    if (sequence === this.#first) return this.#firstDone
+    if (sequence === this.#second) return this.#secondDone
+    return this.#others?.get(sequence)
   }
 
   set(sequence: number, done: DoneOperation): void {
-    const place = this.#placeOf(sequence)
-    if (place === this.#sequences.length) {
-      this.#sequences.push(sequence)
-      this.#done.push(done)
+    if (
+      sequence === this.#second ||
+      (this.#second === NONE && sequence !== this.#first && !this.#others?.has(sequence))
+    ) {
+      this.#second = sequence
+      this.#secondDone = done
+    } else if (sequence === this.#first || (this.#first === NONE && !this.#others?.has(sequence))) {
+      this.#first = sequence
+      this.#firstDone = done
     } else {
-      const isThere = this.#sequences[place] === sequence ? 1 : 0
-      this.#sequences.splice(place, isThere, sequence)
-      this.#done.splice(place, isThere, done)
+      this.#others ??= new Map()
+      this.#others.set(sequence, done)
     }
   }
 
   /** Up to and including this one. */
   dropTo(settledTo: number): void {
-    const count = this.#placeOf(settledTo + 1)
-    if (count < this.#sequences.length) {
-      this.#sequences.splice(0, count)
-      this.#done.splice(0, count)
-    } else {
-      for (let left = count; left > 0; left--) {
-        this.#sequences.pop()
-        this.#done.pop()
-      }
+    if (this.#first <= settledTo) {
+      this.#first = NONE
+      this.#firstDone = undefined
     }
+    if (this.#second <= settledTo) {
+      this.#second = NONE
+      this.#secondDone = undefined
+    }
+    if (this.#others === undefined) return
+    for (const sequence of this.#others.keys()) if (sequence <= settledTo) this.#others.delete(sequence)
+    if (this.#others.size === 0) this.#others = undefined
   }
 
   countAfter(settledTo: number): number {
-    return this.#sequences.length - this.#placeOf(settledTo + 1)
+    let count = 0
+    for (const [sequence] of this) if (sequence > settledTo) count++
+    return count
   }
 
   *[Symbol.iterator](): Generator<readonly [sequence: number, done: DoneOperation]> {
-    for (const [i, sequence] of this.#sequences.entries()) yield [sequence, this.#done[i]!]
-  }
-
-  /** Where it is, or would be. */
-  #placeOf(sequence: number): number {
-    const sequences = this.#sequences
-    let low = sequences.length
-    if (low === 0 || sequences[low - 1]! < sequence) return low
-    low = 0
-    for (let high = sequences.length - 1; low < high; ) {
-      const middle = (low + high) >>> 1
-      if (sequences[middle]! < sequence) low = middle + 1
-      else high = middle
-    }
-    return low
+    if (this.#first !== NONE) yield [this.#first, this.#firstDone!]
+    if (this.#second !== NONE) yield [this.#second, this.#secondDone!]
+    if (this.#others !== undefined) yield* this.#others
   }
 }

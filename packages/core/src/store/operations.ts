@@ -33,8 +33,8 @@ export interface Operation {
 export interface DoneOperation {
   readonly fingerprint: string
   readonly position: number
-  /** What counters reached, in units, in the order of the additions. */
-  readonly units: readonly number[]
+  /** What counters reached, in units, in the order of the additions. One is by itself: there are very many of these. */
+  readonly units: number | readonly number[]
   /** The caller's own, as given. */
   readonly note: string
 }

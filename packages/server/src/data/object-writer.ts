@@ -3,14 +3,14 @@
  * not. The bucket's own version is among the conditions of every write, so what its settings say holds at the commit,
  * and two first writes cannot create one bucket in two ways.
  */
-import type { Addition, Commit, CommitResult, DoneOperation, Store, StoredValue, Write } from '@freshet/core/store'
+import type { Addition, Commit, CommitResult, Store, StoredValue, Write } from '@freshet/core/store'
 import { type BucketSettings, bucketOfKey, FreshetError, type Key, type Position, pathOfKey } from '@freshet/protocol'
 import type { LogFollower } from '../coherence/log-follower.js'
 import { counterRefused } from '../counters/counter-values.js'
 import { JSON_TYPE } from '../http/answer.js'
 import { type Conditions, holds, isConditional } from '../http/conditions.js'
 import { isPromise } from '../http/maybe-promise.js'
-import { type Idempotency, keyRequired, operationRefused } from '../idempotency/idempotency.js'
+import { type Idempotency, keyRequired, operationRefused, type Replayed } from '../idempotency/idempotency.js'
 import type { AskedOperation } from '../idempotency/read-operation.js'
 import type { Metrics } from '../operations/metrics.js'
 import type { ServerRecorder } from '../recording/server-recorder.js'
@@ -215,7 +215,7 @@ function checkKeyless(
   }
 }
 
-function replayedOutcome({ position, units: [units], note }: Omit<DoneOperation, 'fingerprint'>): Outcome {
+function replayedOutcome({ position, units: [units], note }: Replayed): Outcome {
   return { position, existed: true, units, note }
 }
 

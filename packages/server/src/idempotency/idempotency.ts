@@ -4,7 +4,7 @@
  * even if what is there now would have it refused. A refusal is an answer too: who was told that nothing was done must not
  * have it done by a copy of the request that comes late.
  */
-import type { DoneOperation, OperationRefusal, Store } from '@freshet/core/store'
+import type { OperationRefusal, Position, Store } from '@freshet/core/store'
 import { FreshetError, fromProblem, type OperationId, statusOf, toProblem } from '@freshet/protocol'
 import type { Metrics } from '../operations/metrics.js'
 import type { AskedOperation } from './read-operation.js'
@@ -17,6 +17,13 @@ const REFUSED = '!'
 
 /** A refusal that any copy of the request would get, now and later: so it need not be remembered. */
 export class LastingRefusal extends FreshetError {}
+
+/** What was done before. */
+export interface Replayed {
+  readonly position: Position
+  readonly units: readonly number[]
+  readonly note: string
+}
 
 export class Idempotency {
   readonly #store: Store
@@ -32,7 +39,7 @@ export class Idempotency {
   async once<Outcome extends { readonly note?: string | undefined }>(
     operation: AskedOperation | undefined,
     act: () => Promise<Outcome>,
-    replay: (done: Omit<DoneOperation, 'fingerprint'>) => Outcome,
+    replay: (done: Replayed) => Outcome,
   ): Promise<Outcome> {
     if (operation === undefined) return act()
     const name = nameOf(operation.id)
@@ -57,7 +64,7 @@ export class Idempotency {
   async #refuse<Outcome>(
     operation: AskedOperation,
     error: unknown,
-    replay: (done: Omit<DoneOperation, 'fingerprint'>) => Outcome,
+    replay: (done: Replayed) => Outcome,
   ): Promise<Outcome> {
     if (!(error instanceof FreshetError) || error instanceof LastingRefusal || statusOf(error.code) >= 500) throw error
     const note = REFUSED + JSON.stringify(toProblem(error))

@@ -24,13 +24,15 @@ export interface ClientRecords {
   readonly journal: Table<number>
 }
 
-/** When there is more in the journal, it is time for a checkpoint. */
-const JOURNAL_BYTES_MAX = 128 * 1024
+/** When there is so much in the journal for each window that has changed, or so much in all, it is time for a checkpoint. */
+const JOURNAL_BYTES_PER_WINDOW = 360
+const JOURNAL_BYTES_MAX = 64 * 1024
+const JOURNAL_BYTES_MIN = 8 * 1024
 /** So many windows may be kept in memory that are on disk as they are, so that they need not be read again. */
 const KNOWN_MAX = 10_000
 /** What a window takes in memory, and each operation in it. */
-const WINDOW_BYTES = 350
-const DONE_BYTES = 180
+const WINDOW_BYTES = 200
+const DONE_BYTES = 110
 
 export class ClientWindows {
   readonly #records: ClientRecords
@@ -98,8 +100,13 @@ export class ClientWindows {
   apply(): void {
     if (!this.#hasChanges) return
     this.#bytes += this.#writer.length
-    if (this.#bytes > JOURNAL_BYTES_MAX) this.#checkpoint()
+    if (this.#bytes > this.#bytesMax()) this.#checkpoint()
     else this.#records.journal.put(++this.#last, this.#writer.bytes())
+  }
+
+  #bytesMax(): number {
+    const forWindows = JOURNAL_BYTES_PER_WINDOW * this.#changed.size
+    return Math.min(JOURNAL_BYTES_MAX, Math.max(JOURNAL_BYTES_MIN, forWindows))
   }
 
   #checkpoint(): void {

@@ -89,7 +89,7 @@ test('windows are the same from memory, from the journal, and after checkpoints,
           rememberOperation(operation, done, operations, number)
           if (isRefused) continue
           const known = model.get(client) ?? emptyWindow()
-          rememberOwn(known, id, { ...done, fingerprint: `${number}`, note: operation.note }, number)
+          rememberOwn(known, id, { ...done, units: i, fingerprint: `${number}`, note: operation.note }, number)
           model.set(client, known)
         }
         operations.apply(1)

@@ -12,8 +12,9 @@ export function writeDone(
 ): void {
   writer.text(fingerprint)
   writer.number(position - from)
-  writer.number(units.length)
-  for (const each of units) writer.signed(each)
+  const all = typeof units === 'number' ? [units] : units
+  writer.number(all.length)
+  for (const each of all) writer.signed(each)
   writer.text(note)
 }
 
@@ -21,5 +22,5 @@ export function readDone(reader: ByteReader, from: Position): DoneOperation {
   const fingerprint = reader.text()
   const position = from + reader.number()
   const units = Array.from({ length: reader.number() }, () => reader.signed())
-  return { fingerprint, position, units, note: reader.text() }
+  return { fingerprint, position, units: units.length === 1 ? units[0]! : units, note: reader.text() }
 }
