@@ -18,6 +18,7 @@ import { ObjectReader } from './data/object-reader.js'
 import { ObjectRoutes } from './data/object-routes.js'
 import { ObjectWriter } from './data/object-writer.js'
 import { QueryReader } from './data/query-reader.js'
+import { Keeper } from './fleet/keeper.js'
 import type { Route } from './http/call.js'
 import { Cors } from './http/cors.js'
 import { Replies } from './http/replies.js'
@@ -123,13 +124,14 @@ function createBase({ store, settings, log, caches = [], record }: Omit<PartsOpt
   const follower = new LogFollower(store, settings, buckets, hot)
   const waits = new PositionWaits(store, settings)
   const events = new EventStreams({ store, follower, settings, log })
-  const upkeep = new Upkeep({ store, follower, settings, log })
-  const invalidation = new Invalidation({ caches, store, settings, log })
+  const keeper = new Keeper({ store, settings, log })
+  const upkeep = new Upkeep({ store, follower, settings, log, keeper })
+  const invalidation = new Invalidation({ caches, store, settings, log, keeper })
   const tagHeaders = tagHeadersOf(caches)
   const recorder = record && createServerRecorder(record, store)
   const guard = new SchemaGuard(store)
   const idempotency = new Idempotency(store, metrics)
-  const tasks = new TaskRunner({ store, settings, follower, buckets, guard, recorder, log })
+  const tasks = new TaskRunner({ store, follower, buckets, guard, recorder, log, keeper })
   return {
     ...{
       store,
@@ -148,6 +150,7 @@ function createBase({ store, settings, log, caches = [], record }: Omit<PartsOpt
       upkeep,
     },
     ...{
+      keeper,
       invalidation,
       tagHeaders,
       recorder,
@@ -170,6 +173,7 @@ function lifecycleOf({
   waits,
   events,
   upkeep,
+  keeper,
   invalidation,
   recorder,
   tasks,
@@ -189,6 +193,7 @@ function lifecycleOf({
       await recorder?.start()
       await follower.start()
       stopListening = store.onCommit(onCommit)
+      await keeper.start()
       upkeep.start()
       tasks.start()
       await invalidation.start()
@@ -205,6 +210,7 @@ function lifecycleOf({
       metrics.close()
       await upkeep.stop()
       await invalidation.stop()
+      await keeper.stop()
     },
   }
 }

@@ -15,8 +15,8 @@ export interface ServerSettings {
   readonly slotMs: number
   /** Of the sketch's filters; a false positive costs a reader one more fetch. */
   readonly falsePositiveRateMax: number
-  /** Whether this server trims the change log: one of all those over the same data. */
-  readonly isKeeper: boolean
+  /** Whether this server may be the keeper: the one of all those over the same data that trims the log, and does other work that is to be done once. */
+  readonly mayKeep: boolean
   readonly trimIntervalMs: number
 
   /** How long `?at=` waits for a position that is not reached yet, and how many may wait at once. */
@@ -73,7 +73,7 @@ export const DEFAULT_SETTINGS: ServerSettings = {
   slackMs: 15 * SECOND,
   slotMs: SECOND,
   falsePositiveRateMax: 0.001,
-  isKeeper: true,
+  mayKeep: true,
   trimIntervalMs: 10 * SECOND,
   positionWaitMsMax: SECOND,
   positionWaitersMax: 1000,
@@ -133,7 +133,7 @@ function checkSetting(name: keyof ServerSettings, value: unknown): void {
 }
 
 function objectionTo(name: keyof ServerSettings, value: unknown): string | undefined {
-  if (name === 'isKeeper') return typeof value === 'boolean' ? undefined : 'true or false'
+  if (name === 'mayKeep') return typeof value === 'boolean' ? undefined : 'true or false'
   if (name === 'corsOrigins') {
     return value === '*' || isOrigins(value) ? undefined : '"*" or a list of origins such as "https://shop.example"'
   }

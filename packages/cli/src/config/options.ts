@@ -25,7 +25,7 @@ import {
 export type Mode = 'dev' | 'serve'
 
 /** Which of several servers over one store trims its log is no option: the command sees to that. */
-type SettingOptions = Omit<ServerSettings, 'isKeeper'>
+type SettingOptions = Omit<ServerSettings, 'mayKeep'>
 
 export interface Config extends SettingOptions {
   readonly data: string

@@ -39,7 +39,7 @@ describe('without anything said', () => {
   })
 
   test("the server's settings are its own defaults", () => {
-    const { isKeeper: _, ...settings } = DEFAULT_SETTINGS
+    const { mayKeep: _, ...settings } = DEFAULT_SETTINGS
     expect(read().config).toMatchObject(settings)
   })
 })
@@ -85,7 +85,7 @@ describe('a config file', () => {
     [{ prot: 80 }, 'freshet.json has the key "prot", which is no option. Did you mean "port"?'],
     [{ 'log-level': 'off' }, 'freshet.json has the key "log-level", which is no option. Did you mean "logLevel"?'],
     [{ colour: 'red' }, 'freshet.json has the key "colour", which is no option.'],
-    [{ isKeeper: false }, 'freshet.json has the key "isKeeper", which is no option.'],
+    [{ mayKeep: false }, 'freshet.json has the key "mayKeep", which is no option.'],
     [{ __proto__x: 1 }, 'freshet.json has the key "__proto__x", which is no option.'],
     [{ port: '80a' }, 'port in freshet.json takes a port from 0 (any that is free) to 65535, not "80a".'],
     [{ port: null }, 'port in freshet.json takes a port from 0 (any that is free) to 65535, not "null".'],

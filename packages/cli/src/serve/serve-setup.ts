@@ -29,7 +29,7 @@ export function storeOptionsOf(config: Config): EmbeddedStoreOptions {
 }
 
 /** The server's part of the configuration. */
-export function settingsOf(config: Config, isKeeper: boolean): Partial<ServerSettings> {
+export function settingsOf(config: Config): Partial<ServerSettings> {
   const {
     data,
     port,
@@ -50,5 +50,5 @@ export function settingsOf(config: Config, isKeeper: boolean): Partial<ServerSet
     recordSecret,
     ...settings
   } = config
-  return { ...settings, isKeeper }
+  return settings
 }

@@ -11,7 +11,7 @@ export async function startSingleProcess({ config, log }: ServeSetup): Promise<R
     const page = await loadPage(config)
     const { caches } = config
     const { end, ...recorded } = openRecording(config, log, [0, 1])
-    const server = createFreshetServer({ store, settings: settingsOf(config, true), log, caches, ...page, ...recorded })
+    const server = createFreshetServer({ store, settings: settingsOf(config), log, caches, ...page, ...recorded })
     const isEmpty = (await store.buckets()).length === 0
     const { port } = await server.listen({ port: config.port, host: config.host })
     return {

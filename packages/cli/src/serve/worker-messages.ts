@@ -4,7 +4,7 @@ import type { MetricFamily } from '@freshet/server'
 import type { Config } from '../config/options.js'
 
 export type ToWorker =
-  | { readonly freshet: 'start'; readonly config: Config; readonly slot: number; readonly isKeeper: boolean }
+  | { readonly freshet: 'start'; readonly config: Config; readonly slot: number }
   | { readonly freshet: 'stop' }
   /** What have you counted? */
   | { readonly freshet: 'countMetrics'; readonly question: number }

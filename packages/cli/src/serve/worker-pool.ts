@@ -1,6 +1,6 @@
 /**
  * The workers of a primary: as many as asked for, each in a slot of its own; one that dies is replaced
- * (`worker-restarts.ts`). The worker in slot 0 is the keeper, the one that trims the change log.
+ * (`worker-restarts.ts`).
  *
  * Signals are the primary's business. A terminal sends Ctrl-C to all processes at once; workers ignore it and wait to be
  * told.
@@ -123,7 +123,7 @@ export class WorkerPool {
 
   #tellToStart({ worker, index }: Slot): void {
     this.#options.attach(worker)
-    say(worker, { freshet: 'start', config: this.#options.config, slot: index, isKeeper: index === 0 })
+    say(worker, { freshet: 'start', config: this.#options.config, slot: index })
   }
 
   #hear(slot: Slot, message: FromWorker): void {

@@ -14,13 +14,13 @@ let countMetrics: () => readonly MetricFamily[] = () => []
 const questions = new Map<number, (figures: readonly MetricFamily[]) => void>()
 let lastQuestion = 0
 
-async function start({ config, slot, isKeeper }: StartMessage): Promise<void> {
+async function start({ config, slot }: StartMessage): Promise<void> {
   const log = withFields(createLog(config), { worker: slot })
   const store = await openEmbeddedReader({ path: config.data, channel: ipcChannel(process) })
   const { end, ...recorded } = openRecording(config, log, [slot, config.workers])
   const server = createFreshetServer({
     store,
-    settings: settingsOf(config, isKeeper),
+    settings: settingsOf(config),
     log,
     caches: config.caches,
     allMetrics,

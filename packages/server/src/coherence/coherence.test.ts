@@ -140,7 +140,7 @@ describe('the sketch', () => {
   test('of a server that is not the keeper leaves the log alone', async () => {
     const clock = handClock()
     const store = createMemoryStore({ ...clock, positionsAfter: 0 })
-    const settings = { lifetimeMs: 10, responseMsMax: 10, slackMs: 0, slotMs: 5, trimIntervalMs: 5, isKeeper: false }
+    const settings = { lifetimeMs: 10, responseMsMax: 10, slackMs: 0, slotMs: 5, trimIntervalMs: 5, mayKeep: false }
     const running = await start(store, settings)
     await running.put('/db/shop/products/1', {})
     await until(async () => {

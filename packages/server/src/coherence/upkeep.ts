@@ -1,5 +1,6 @@
 /** What has to be done from time to time: let the sketch age, keep the promises on disk current, trim the log, forget operations. */
 import type { Store } from '@freshet/core/store'
+import type { Keeper } from '../fleet/keeper.js'
 import { describeError, type Log } from '../operations/log.js'
 import type { ServerSettings } from '../settings.js'
 import type { LogFollower } from './log-follower.js'
@@ -9,6 +10,7 @@ export interface UpkeepOptions {
   readonly follower: LogFollower
   readonly settings: ServerSettings
   readonly log: Log
+  readonly keeper: Keeper
 }
 
 export class Upkeep {
@@ -33,11 +35,11 @@ export class Upkeep {
   }
 
   async #run(): Promise<void> {
-    const { follower, settings, log } = this.#options
+    const { follower, keeper, log } = this.#options
     try {
       await follower.catchUp()
       follower.advance()
-      if (settings.isKeeper) await this.#keep()
+      if (keeper.isKeeper) await this.#keep()
     } catch (error) {
       log.write('error', 'upkeep failed', describeError(error))
     }

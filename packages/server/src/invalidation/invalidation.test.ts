@@ -164,10 +164,25 @@ test('who would be left with old compressed forms is warned at the start', async
 
 test('only the keeper tells caches', async () => {
   const proxy = await startProxy()
-  const server = await start({ caches: [configOf(proxy)], settings: { isKeeper: false } })
+  const server = await start({ caches: [configOf(proxy)], settings: { mayKeep: false } })
   await server.put(GREEN, {})
-  expect(await (await server.fetch('/metrics')).text()).not.toContain('freshet_invalidation')
+  expect(await (await server.fetch('/metrics')).text()).not.toContain('cache="edge"')
   expect(proxy.asked).toEqual([])
+})
+
+test('of two servers one tells caches; when it stops, the other does', async () => {
+  const proxy = await startProxy()
+  const store = createMemoryStore()
+  const options = { store, caches: [configOf(proxy)], settings: { responseMsMax: 60_000 } }
+  const first = await startServer(options)
+  const second = await start(options)
+  await second.put(GREEN, {})
+  await until(() => proxy.asked.length === 2)
+  expect([await metric(first, 'purges_total'), await metric(second, 'purges_total')]).toEqual([2, Number.NaN])
+  await first.stop()
+  await second.put(GREEN, { price: 1 })
+  await until(() => times(proxy, GREEN) >= 2)
+  expect(await metric(second, 'purges_total')).toBeGreaterThan(0)
 })
 
 describe('tags', () => {

@@ -5,6 +5,7 @@
  * Each cache has a queue and a cursor of its own, so that one that is slow or down keeps no other waiting.
  */
 import type { Store } from '@freshet/core/store'
+import type { Keeper } from '../fleet/keeper.js'
 import { describeError, type Log } from '../operations/log.js'
 import type { Gauge } from '../operations/metrics.js'
 import type { ServerSettings } from '../settings.js'
@@ -17,24 +18,37 @@ export interface InvalidationOptions {
   readonly store: Store
   readonly settings: ServerSettings
   readonly log: Log
+  readonly keeper: Keeper
 }
 
 export class Invalidation {
   readonly #options: InvalidationOptions
-  readonly #caches: readonly CacheInvalidator[]
-
   /** Of several servers over the same data, only the keeper has caches to tell. */
+  #caches: readonly CacheInvalidator[] = []
+  #changing: Promise<void> = Promise.resolve()
+
   constructor(options: InvalidationOptions) {
-    const { caches, store, settings, log } = options
     this.#options = options
-    this.#caches = (settings.isKeeper ? caches : []).map(
-      config => new CacheInvalidator({ config, kind: createCacheKind(config), store, settings, log }),
-    )
   }
 
   async start(): Promise<void> {
-    if (this.#caches.length > 0) this.#warnOfForms()
-    await Promise.all(this.#caches.map(cache => cache.start()))
+    const { caches, keeper } = this.#options
+    if (caches.length === 0) return
+    this.#warnOfForms()
+    keeper.onChange(isKeeper => {
+      this.#changing = this.#changing.then(() => (isKeeper ? this.#begin() : this.#end()))
+    })
+    if (keeper.isKeeper) await this.#begin()
+  }
+
+  async #begin(): Promise<void> {
+    const { caches, store, settings, log } = this.#options
+    this.#caches = caches.map(
+      config => new CacheInvalidator({ config, kind: createCacheKind(config), store, settings, log }),
+    )
+    for (const result of await Promise.allSettled(this.#caches.map(cache => cache.start()))) {
+      if (result.status === 'rejected') log.write('error', 'starting invalidation failed', describeError(result.reason))
+    }
   }
 
   /** There is more in the log. */
@@ -43,10 +57,16 @@ export class Invalidation {
   }
 
   async stop(): Promise<void> {
+    await this.#changing
+    await this.#end()
+  }
+
+  async #end(): Promise<void> {
     for (const result of await Promise.allSettled(this.#caches.map(cache => cache.stop()))) {
       if (result.status === 'rejected')
         this.#options.log.write('error', 'stopping invalidation failed', describeError(result.reason))
     }
+    this.#caches = []
   }
 
   /** Measured: a purge drops one of the compressed forms of a URL, and the others are served again after it. */
@@ -61,7 +81,7 @@ export class Invalidation {
   }
 
   gauges(): readonly Gauge[] {
-    if (this.#caches.length === 0) return []
+    if (this.#options.caches.length === 0) return []
     const each = (value: (cache: CacheInvalidator) => number) => () =>
       this.#caches.map(cache => ({ labels: `cache="${cache.name}"`, value: value(cache) }))
     const counter = 'counter' as const

@@ -10,13 +10,13 @@ import { FreshetError, pathOfKey, type SchemaViolation } from '@freshet/protocol
 import type { LogFollower } from '../coherence/log-follower.js'
 import type { Bucket, BucketDirectory } from '../data/bucket-directory.js'
 import { type BucketRecord, recordWrite } from '../data/bucket-record.js'
+import type { Keeper } from '../fleet/keeper.js'
 import { JSON_TYPE } from '../http/answer.js'
 import { describeError, type Log } from '../operations/log.js'
 import type { ServerRecorder } from '../recording/server-recorder.js'
 import { takeSteps } from '../schemas/migration-steps.js'
 import { effective, migratesFrom } from '../schemas/schema-changes.js'
 import type { SchemaGuard } from '../schemas/schema-guard.js'
-import type { ServerSettings } from '../settings.js'
 import {
   findTask,
   forgetEnded,
@@ -30,12 +30,12 @@ import {
 
 export interface TaskRunnerOptions {
   readonly store: Store
-  readonly settings: ServerSettings
   readonly follower: LogFollower
   readonly buckets: BucketDirectory
   readonly guard: SchemaGuard
   readonly recorder: ServerRecorder | undefined
   readonly log: Log
+  readonly keeper: Keeper
 }
 
 const CHANGED_AT_ONCE = 100
@@ -55,8 +55,10 @@ export class TaskRunner {
   }
 
   start(): void {
-    const { settings, follower } = this.#options
-    if (!settings.isKeeper) return
+    const { follower, keeper } = this.#options
+    keeper.onChange(isKeeper => {
+      if (isKeeper) this.#wake()
+    })
     this.#stopFollowing = follower.onProgress(entries => {
       if (tellsOfTasks(entries)) this.#wake()
     })
@@ -70,17 +72,22 @@ export class TaskRunner {
     await this.#running
   }
 
+  get #mayWork(): boolean {
+    return this.#options.keeper.isKeeper && !this.#isStopping
+  }
+
   #wake(): void {
+    if (!this.#mayWork) return
     this.#isAwake = true
     this.#running ??= this.#run()
   }
 
   async #run(): Promise<void> {
     try {
-      while (this.#isAwake && !this.#isStopping) {
+      while (this.#isAwake && this.#mayWork) {
         this.#isAwake = false
         const tasks = (await listTasks(this.#options.store)).filter(({ state }) => state === 'running')
-        for (const { id } of tasks) while (!this.#isStopping && (await this.#step(id))) await turn()
+        for (const { id } of tasks) while (this.#mayWork && (await this.#step(id))) await turn()
       }
     } catch (error) {
       if (this.#isStopping) return
@@ -88,7 +95,7 @@ export class TaskRunner {
       this.#retry = setTimeout(() => this.#wake(), RETRY_MS).unref()
     } finally {
       this.#running = undefined
-      if (this.#isAwake && !this.#isStopping) this.#wake()
+      if (this.#isAwake) this.#wake()
     }
   }
 
@@ -118,7 +125,7 @@ export class TaskRunner {
       })
       total += page.entries.length
       if (page.next === undefined) break
-      if (this.#isStopping) return false
+      if (!this.#mayWork) return false
       after = page.next
       await turn()
     }

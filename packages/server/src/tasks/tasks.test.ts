@@ -24,8 +24,8 @@ afterEach(async () => {
   await Promise.all(servers.splice(0).map(server => server.stop()))
 })
 
-async function start(store: Store = createMemoryStore(), isKeeper = true): Promise<RunningServer> {
-  const server = await startServer({ store, settings: { isKeeper } })
+async function start(store: Store = createMemoryStore(), mayKeep = true): Promise<RunningServer> {
+  const server = await startServer({ store, settings: { mayKeep } })
   servers.push(server)
   return server
 }

@@ -335,6 +335,10 @@ export class EmbeddedStore implements Store {
     return this.#closing
   }
 
+  get isOpen(): boolean {
+    return this.#closing === undefined
+  }
+
   get durablePosition(): Position {
     return this.#mark.position
   }

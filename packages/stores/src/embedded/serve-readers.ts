@@ -31,6 +31,8 @@ class ReaderSession {
   readonly #store: EmbeddedStore
   readonly #channel: WriterChannel
   #stopObserving: (() => void) | undefined
+  /** What this reader may hold, and as whom. */
+  readonly #held = new Map<string, string>()
   #isOver = false
   #answers: (readonly [id: number, answer: Answer])[] = []
 
@@ -45,6 +47,7 @@ class ReaderSession {
     if (this.#isOver) return
     this.#isOver = true
     this.#stopObserving?.()
+    if (this.#store.isOpen) for (const [name, holder] of this.#held) this.#store.hold(name, holder, 0)
     this.#store.forgetDeadReaders()
   }
 
@@ -83,11 +86,16 @@ class ReaderSession {
   async #do(question: Question): Promise<Answered> {
     if ('commit' in question) return this.#store.commitChecked(question.commit)
     if ('countOperations' in question) return this.#store.operationCounts()
-    if ('hold' in question) return this.#store.hold(question.hold, question.holder, question.ms)
+    if ('hold' in question) return this.#hold(question.hold, question.holder, question.ms)
     if ('trim' in question) await this.#store.trim(question.trim)
     else if ('forgetOperations' in question) await this.#store.forgetOperations()
     else await this.#store.remember(question.remember, question.value)
     return undefined
+  }
+
+  #hold(name: string, holder: string, ms: number): boolean {
+    this.#held.set(name, holder)
+    return this.#store.hold(name, holder, ms)
   }
 
   #answerSoon(id: number, answer: Answer): void {
