@@ -3,6 +3,7 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Store } from '@freshet/core/store'
 import { answerBroken, refuseTunnel } from './http/broken-requests.js'
 import { Exchange } from './http/exchange.js'
@@ -46,6 +47,13 @@ export interface Listening {
   readonly url: string
 }
 
+export interface CloseOptions {
+  /** So long requests under way may take to finish. */
+  readonly graceMs?: number
+  /** So long before that `/ready` says no while all is answered: for load balancers to notice. */
+  readonly drainMs?: number
+}
+
 export interface FreshetServer {
   /** Reads the change log, then accepts connections. Also in the workers of node:cluster. */
   listen(options: ListenOptions): Promise<Listening>
@@ -54,7 +62,7 @@ export interface FreshetServer {
   /** What this process has counted, to be added up with others. */
   readMetrics(): readonly MetricFamily[]
   /** Stops accepting, lets requests under way finish for `graceMs`, ends event streams. The store stays open. */
-  close(options?: { readonly graceMs?: number }): Promise<void>
+  close(options?: CloseOptions): Promise<void>
 }
 
 export function createFreshetServer({
@@ -134,8 +142,8 @@ class HttpServer implements FreshetServer {
     return this.#parts.readMetrics()
   }
 
-  close({ graceMs = GRACE_MS }: { readonly graceMs?: number } = {}): Promise<void> {
-    this.#closing ??= this.#close(graceMs)
+  close({ graceMs = GRACE_MS, drainMs = 0 }: CloseOptions = {}): Promise<void> {
+    this.#closing ??= this.#close(graceMs, drainMs)
     return this.#closing
   }
 
@@ -165,10 +173,11 @@ class HttpServer implements FreshetServer {
     if (settled) replies.send(exchange, settled)
   }
 
-  async #close(graceMs: number): Promise<void> {
+  async #close(graceMs: number, drainMs: number): Promise<void> {
     const { log, replies } = this.#parts
     replies.isStopping = true
-    log.write('info', 'stopping', { graceMs, pid: process.pid })
+    log.write('info', 'stopping', { graceMs, drainMs, pid: process.pid })
+    if (drainMs > 0) await delay(drainMs)
     const stopped = new Promise<void>(resolve => this.#server.close(() => resolve()))
     this.#parts.endStreams()
     // Again and again: a connection whose answer was under way is idle only when that has left.

@@ -36,6 +36,7 @@ export interface Config extends SettingOptions {
   readonly operationMemory: 'exact' | 'compact'
   readonly operationRetentionMs: number
   readonly stopMsMax: number
+  readonly drainMs: number
   readonly logLevel: LogLevel
   readonly logFormat: 'text' | 'json'
   readonly page: boolean
@@ -100,6 +101,11 @@ function commandOptions(coreCount: number): Omit<Options, keyof SettingOptions> 
       about: 'how long requests under way may take to finish when the server stops',
       kind: durationFrom(0),
       defaults: both(10_000),
+    },
+    drainMs: {
+      about: 'how long /ready says no before the server stops, for load balancers to notice',
+      kind: durationFrom(0),
+      defaults: both(0),
     },
     logLevel: {
       about: 'what to log; request has a line for every request',

@@ -39,6 +39,7 @@ export function settingsOf(config: Config): Partial<ServerSettings> {
     operationMemory,
     operationRetentionMs,
     stopMsMax,
+    drainMs,
     logLevel,
     logFormat,
     page,

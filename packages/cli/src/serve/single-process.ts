@@ -19,7 +19,7 @@ export async function startSingleProcess({ config, log }: ServeSetup): Promise<R
       isEmpty,
       failed: new Promise(() => undefined),
       stop: async () => {
-        await server.close({ graceMs: config.stopMsMax })
+        await server.close({ graceMs: config.stopMsMax, drainMs: config.drainMs })
         end()
         await store.close()
       },

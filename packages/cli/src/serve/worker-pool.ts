@@ -90,7 +90,8 @@ export class WorkerPool {
   async stop(): Promise<void> {
     this.#isStopping = true
     const alive = this.#slots.filter(slot => !slot.worker.isDead())
-    const deadline = setTimeout(() => this.kill(), this.#options.config.stopMsMax + EXIT_MS_MAX)
+    const { stopMsMax, drainMs } = this.#options.config
+    const deadline = setTimeout(() => this.kill(), drainMs + stopMsMax + EXIT_MS_MAX)
     const gone = alive.map(({ worker }) => new Promise(resolve => worker.once('exit', resolve)))
     for (const { worker, isLoaded } of alive) {
       if (isLoaded) say(worker, { freshet: 'stop' })

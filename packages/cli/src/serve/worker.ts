@@ -29,7 +29,7 @@ async function start({ config, slot }: StartMessage): Promise<void> {
   })
   countMetrics = () => server.readMetrics()
   stop = async () => {
-    await server.close({ graceMs: config.stopMsMax })
+    await server.close({ graceMs: config.stopMsMax, drainMs: config.drainMs })
     end()
     await store.close()
   }

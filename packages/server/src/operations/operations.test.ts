@@ -275,6 +275,24 @@ describe('stopping', () => {
     expect(received.match(/Connection: close/g)).toHaveLength(1)
   })
 
+  test('says so for a while before, and answers meanwhile', async () => {
+    const running = await start()
+    await running.put('/db/a/b/c', { n: 1 })
+    expect((await running.fetch('/ready')).status).toBe(200)
+    let hasClosed = false
+    const closing = running.server.close({ drainMs: 500 }).then(() => {
+      hasClosed = true
+    })
+    const ready = await running.fetch('/ready')
+    expect([ready.status, ready.headers.get('connection')]).toEqual([503, 'close'])
+    expect(((await ready.json()) as { code: string }).code).toBe('SERVER_STOPPING')
+    expect(await (await running.fetch('/db/a/b/c')).json()).toEqual({ n: 1 })
+    expect((await running.put('/db/a/b/c', { n: 2 })).version).toBeGreaterThan(0)
+    expect(hasClosed).toBe(false)
+    await closing
+    await expect(running.fetch('/ready')).rejects.toThrow()
+  })
+
   test('cuts what does not finish in time', async () => {
     const store = createMemoryStore({ positionsAfter: 0 })
     const stuck = withMethods(store, { getMany: () => new Promise(() => undefined) })
