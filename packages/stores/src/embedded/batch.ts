@@ -177,7 +177,11 @@ export class Batch {
     const id = idOfKey(key)
     if (id === undefined) return
     const before = this.#recordOf(key)
-    this.#indexes.write({ bucket, id, before: before && bodyOf(before), after: record && bodyOf(record) }, position, tags)
+    this.#indexes.write(
+      { bucket, id, before: before && bodyOf(before), after: record && bodyOf(record) },
+      position,
+      tags,
+    )
   }
 
   /** A second entry for changes that are in the log already, under a later time. */

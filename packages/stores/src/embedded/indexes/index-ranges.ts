@@ -80,7 +80,10 @@ function beginAt({ low, high }: EntryRange, place: Buffer, isDescending: boolean
 }
 
 /** Keys from `low` up to, not including, `high`; as narrow as is simple. */
-export function idBounds(folder: string, conditions: readonly Condition[]): { readonly low: string; readonly high: string } {
+export function idBounds(
+  folder: string,
+  conditions: readonly Condition[],
+): { readonly low: string; readonly high: string } {
   let low = folder
   let high = `${folder.slice(0, -1)}0`
   const raise = (id: unknown) => {
