@@ -4,8 +4,9 @@
  *
  * A connection over which nothing comes back for `patienceMs` although something is asked is given up: a cut cable says nothing.
  */
+import type { Socket } from 'node:net'
 import pg from 'pg'
-import { EngineLost } from '../sql/sql-engine.js'
+import { storeClosed } from '../sql/sql-errors.js'
 import { toEngineError } from './postgres-errors.js'
 import { STATEMENTS, type StatementName } from './statements.js'
 
@@ -36,6 +37,7 @@ export class Line {
   #isClosed = false
   #asked = 0
   #answered = 0
+  #gathering: pg.Client | undefined
   readonly #watch: NodeJS.Timeout
 
   constructor(options: LineOptions) {
@@ -46,6 +48,7 @@ export class Line {
   /** Connected. Throws `EngineLost`, or what says why it cannot be. */
   connected(): Promise<pg.Client> {
     if (this.#client) return Promise.resolve(this.#client)
+    if (this.#isClosed) return Promise.reject(storeClosed(this.#options.place))
     if (this.#failure && performance.now() < this.#failure.untilMs) return Promise.reject(this.#failure.error)
     this.#connecting ??= this.#connect().finally(() => {
       this.#connecting = undefined
@@ -54,41 +57,59 @@ export class Line {
   }
 
   /** The rows that a statement finds. `isUnknown`: if the answer is lost, it may have taken effect. */
-  async rows(name: StatementName, values: unknown[] = [], isUnknown = false): Promise<readonly Row[]> {
-    return this.rowsOn(this.#client ?? (await this.connected()), name, values, isUnknown)
+  rows(name: StatementName, values: unknown[] = [], isUnknown = false): Promise<readonly Row[]> {
+    const client = this.#client
+    if (client) return this.rowsOn(client, name, values, isUnknown)
+    return this.connected().then(connected => this.rowsOn(connected, name, values, isUnknown))
   }
 
   /** On this connection or not at all. */
-  async rowsOn(
-    client: pg.Client,
-    name: StatementName,
-    values: unknown[] = [],
-    isUnknown = false,
-  ): Promise<readonly Row[]> {
-    return (await this.#send(client, { name, text: STATEMENTS[name], values, rowMode: 'array' }, isUnknown)).rows
+  rowsOn(client: pg.Client, name: StatementName, values: unknown[] = [], isUnknown = false): Promise<readonly Row[]> {
+    return this.#send(client, { name, text: STATEMENTS[name], values, rowMode: 'array' }, isUnknown, rowsOf)
   }
 
   /** Says what was done: ROLLBACK is also what the COMMIT of a failed transaction comes to. */
-  async command(client: pg.Client, text: string, isUnknown = false): Promise<string> {
-    return (await this.#send(client, { text, rowMode: 'array' }, isUnknown)).command
+  command(client: pg.Client, text: string, isUnknown = false): Promise<string> {
+    return this.#send(client, { text, rowMode: 'array' }, isUnknown, commandOf)
   }
 
+  /** Waits for what was asked. */
   async close(): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#watch)
     const client = this.#client ?? (await this.#connecting?.catch(() => undefined))
+    this.#client = undefined
     await client?.end()
   }
 
-  async #send(client: pg.Client, config: pg.QueryArrayConfig, isUnknown: boolean): Promise<pg.QueryArrayResult> {
+  /** Without async functions: each costs a turn of promises, and this is the path that all reads take. */
+  #send<Result>(
+    client: pg.Client,
+    config: pg.QueryArrayConfig,
+    isUnknown: boolean,
+    toResult: (result: pg.QueryArrayResult) => Result,
+  ): Promise<Result> {
     this.#asked++
-    try {
-      return await client.query(config)
-    } catch (error) {
-      throw toEngineError(this.#options.place, error, isUnknown)
-    } finally {
-      this.#answered++
-    }
+    this.#gather(client)
+    return new Promise((resolve, reject) => {
+      client.query(config, (error: Error | null, result: pg.QueryArrayResult) => {
+        this.#answered++
+        if (error) reject(toEngineError(this.#options.place, error, isUnknown))
+        else resolve(toResult(result))
+      })
+    })
+  }
+
+  /** What is asked in one turn goes out in one packet. */
+  #gather(client: pg.Client): void {
+    if (this.#gathering === client) return
+    this.#gathering = client
+    const stream = streamOf(client)
+    stream.cork()
+    process.nextTick(() => {
+      this.#gathering = undefined
+      stream.uncork()
+    })
   }
 
   async #connect(): Promise<pg.Client> {
@@ -103,7 +124,7 @@ export class Line {
     try {
       await client.connect()
       await prepare(client, this.#isFirst)
-      if (this.#isClosed) throw new EngineLost(new Error('The store was closed.'), false)
+      if (this.#isClosed) throw storeClosed(place)
       this.#isFirst = false
       this.#failure = undefined
       this.#client = client
@@ -124,12 +145,23 @@ export class Line {
       seen = this.#answered
       looks = isStuck ? looks + 1 : 0
       if (looks <= LOOKS || this.#client === undefined) return
-      const { stream } = (this.#client as unknown as { connection: { stream: { destroy(error: Error): void } } })
-        .connection
-      stream.destroy(new Error(`Nothing has come back for ${patienceMs} ms`))
+      streamOf(this.#client).destroy(new Error(`Nothing has come back for ${patienceMs} ms`))
     }
     return setInterval(look, patienceMs / LOOKS).unref()
   }
+}
+
+function rowsOf({ rows }: pg.QueryArrayResult): readonly Row[] {
+  return rows
+}
+
+function commandOf({ command }: pg.QueryArrayResult): string {
+  return command
+}
+
+/** The driver does not declare it. */
+function streamOf(client: pg.Client): Socket {
+  return (client as unknown as { readonly connection: { readonly stream: Socket } }).connection.stream
 }
 
 /** Positions are within what a number holds exactly. */

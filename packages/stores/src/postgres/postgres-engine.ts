@@ -72,9 +72,8 @@ export class PostgresEngine implements SqlEngine {
     this.#view = viewOf((name, values) => this.#read(name, values))
   }
 
-  async value(key: Key): Promise<StoredValue | undefined> {
-    const [row] = await this.#read('value', [key])
-    return row && toValue(row)
+  value(key: Key): Promise<StoredValue | undefined> {
+    return this.#read('value', [key]).then(firstValue)
   }
 
   values(keys: readonly Key[]): Promise<Snapshot<ReadonlyMap<Key, StoredValue>>> {
@@ -175,7 +174,8 @@ export class PostgresEngine implements SqlEngine {
     try {
       const { state, engineMs } = await lockAndRead(writes, client, ask, needs, nowMs)
       const changes = await decide(state)
-      if (changes === undefined) writes.command(client, 'COMMIT').catch(() => {})
+      // Not COMMIT: the lock would be flushed to the disk.
+      if (changes === undefined) writes.command(client, 'ROLLBACK').catch(() => {})
       else await this.#write(client, changes, engineMs)
     } catch (error) {
       // If there is no transaction any more, there is nothing to do, and that is well.
@@ -217,12 +217,7 @@ export class PostgresEngine implements SqlEngine {
 
   async #write(client: pg.Client, changes: Changes, engineMs: number): Promise<void> {
     const { writes, channel } = this.#options
-    const { position, timeMs, numbers, log } = changes
-    const sent = writesOf(changes).map(([name, values]) => writes.rowsOn(client, name, values, true))
-    const record = log && encodeLogBatch(timeMs, log.commits)
-    if (log) sent.push(writes.rowsOn(client, 'putLog', [position, log.batch, record], true))
-    const indexNumbers = numbers && Buffer.from(encodeNumbers(numbers)).toString()
-    sent.push(writes.rowsOn(client, 'moveHead', [position, timeMs, engineMs, indexNumbers ?? null, channel], true))
+    const sent = writesOf(changes, engineMs, channel).map(([name, values]) => writes.rowsOn(client, name, values, true))
     const committing = writes.command(client, 'COMMIT', true)
     const outcomes = await Promise.allSettled([...sent, committing])
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason
@@ -313,18 +308,18 @@ async function lockAndRead(
     const names = [...wanted]
     return names.length === 0 ? [] : ask(name, [texts(names)])
   }
-  const [, , heads, values, buckets, indexes, tags, clients, foreign] = await Promise.all([
+  const [, , heads, values, buckets, tags, clients, foreign] = await Promise.all([
     line.command(client, BEGIN),
     ask('lock'),
-    ask('state', [nowMs]),
+    ask('state', [nowMs, texts(needs.indexes)]),
     some('lockedValues', needs.keys),
     some('lockedBuckets', needs.buckets),
-    some('lockedIndexes', needs.indexes),
     some('tagVersions', needs.tags),
     some('lockedClients', needs.clients),
     some('lockedForeign', needs.foreign),
   ])
   const [position, timeMs, trimmedTo, numbers, engineMs] = heads[0] as [number, number, number, string, number]
+  const indexes = heads.map(row => row.slice(5)).filter(([bucket]) => bucket !== null)
   const state: LockedState = {
     head: { position, timeMs, trimmedTo, numbers: decodeNumbers(Buffer.from(numbers)) },
     values: toValues(values),
@@ -346,26 +341,16 @@ async function lockAndRead(
 }
 
 /** The statements that write, with what they write; only those that have something to. */
-function writesOf(changes: Changes): [StatementName, unknown[]][] {
-  const { values, buckets, indexes, entries, tags, windows, foreign } = changes
-  const written = [...values].filter((each): each is [Key, StoredValue] => each[1] !== undefined)
+function writesOf(changes: Changes, engineMs: number, channel: string): [StatementName, unknown[]][] {
+  const { values, indexes, numbers, entries, tags, windows, foreign, log, timeMs } = changes
   const removed = [...values].filter(each => each[1] === undefined).map(([key]) => key)
   const kept = [...entries.values()].filter(({ isThere }) => isThere).map(({ key }) => key)
   const dropped = [...entries.values()].filter(({ isThere }) => !isThere).map(({ key }) => key)
-  const bodies = written.map(([, value]) => value)
   const all: [StatementName, number, () => unknown[]][] = [
-    [
-      'putValues',
-      written.length,
-      () => [
-        texts(written.map(([key]) => key)),
-        integers(bodies.map(({ version }) => version)),
-        texts(bodies.map(({ contentType }) => contentType)),
-        byteStrings(bodies.map(({ body }) => body)),
-      ],
-    ],
+    ['putCommits', log ? 1 : 0, () => [...valuesOf(changes), ...logOf(changes), timeMs, engineMs, channel]],
+    ['putTime', log ? 0 : 1, () => [timeMs, engineMs]],
+    ['putNumbers', numbers ? 1 : 0, () => [Buffer.from(encodeNumbers(numbers!)).toString()]],
     ['removeValues', removed.length, () => [texts(removed)]],
-    ['putBuckets', buckets.size, () => [texts(buckets.keys()), integers(buckets.values())]],
     ['putIndexes', indexes.size, () => [texts(indexes.keys()), byteTexts(indexes.values())]],
     ['dropEntries', dropped.length, () => [byteStrings(dropped)]],
     ['putEntries', kept.length, () => [byteStrings(kept)]],
@@ -392,6 +377,22 @@ function writesOf(changes: Changes): [StatementName, unknown[]][] {
   return all.filter(([, count]) => count > 0).map(([name, , make]) => [name, make()])
 }
 
+function valuesOf({ values, buckets }: Changes): Buffer[] {
+  const written = [...values].filter((each): each is [Key, StoredValue] => each[1] !== undefined)
+  return [
+    texts(written.map(([key]) => key)),
+    integers(written.map(([, { version }]) => version)),
+    texts(written.map(([, { contentType }]) => contentType)),
+    byteStrings(written.map(([, { body }]) => body)),
+    texts(buckets.keys()),
+    integers(buckets.values()),
+  ]
+}
+
+function logOf({ position, timeMs, log }: Changes): unknown[] {
+  return [position, log!.batch, encodeLogBatch(timeMs, log!.commits)]
+}
+
 /** Texts that are bytes already. */
 function byteTexts(values: Iterable<Uint8Array>): Buffer {
   return texts(Array.from(values, value => Buffer.from(value).toString()))
@@ -413,6 +414,10 @@ function toPage(rows: readonly Row[]): BucketPage {
 function toValues(rows: readonly Row[]): Map<Key, StoredValue> {
   const there = rows.filter(([key]) => key !== null)
   return new Map(there.map(([key, ...value]) => [key as Key, toValue(value)]))
+}
+
+function firstValue([row]: readonly Row[]): StoredValue | undefined {
+  return row && toValue(row)
 }
 
 function toValue([version, contentType, body]: Row): StoredValue {

@@ -108,22 +108,17 @@ const texts = {
 
   // Not in one with what is read of it: that would be from before the wait.
   lock: 'SELECT FROM head FOR UPDATE',
-  state: `SELECT position, GREATEST($1::float8, ${TIME_MS}), trimmed_to, index_numbers, engine.ms FROM head, ${ENGINE}`,
+  state: `
+    SELECT position, GREATEST($1::float8, ${TIME_MS}), trimmed_to, index_numbers, engine.ms, indexes.bucket, indexes.record
+    FROM head CROSS JOIN ${ENGINE} LEFT JOIN indexes ON indexes.bucket = ANY ($2::text[])`,
   lockedValues: 'SELECT key, version, content_type, body FROM objects WHERE key = ANY ($1::text[])',
   lockedBuckets: 'SELECT bucket, version FROM buckets WHERE bucket = ANY ($1::text[])',
-  lockedIndexes: 'SELECT bucket, record FROM indexes WHERE bucket = ANY ($1::text[])',
   lockedClients: 'SELECT client, operations FROM clients WHERE client = ANY ($1::text[])',
   lockedForeign: 'SELECT id, done FROM operations WHERE id = ANY ($1::text[])',
   count: 'SELECT count(*) FROM objects WHERE key >= $1 AND key < $2',
   changedAfter: 'SELECT position, record FROM log WHERE position > $1 ORDER BY position DESC LIMIT $2',
 
-  putValues: `
-    INSERT INTO objects SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::bytea[]) ON CONFLICT (key)
-    DO UPDATE SET version = EXCLUDED.version, content_type = EXCLUDED.content_type, body = EXCLUDED.body`,
   removeValues: 'DELETE FROM objects WHERE key = ANY ($1::text[])',
-  putBuckets: `
-    INSERT INTO buckets SELECT * FROM unnest($1::text[], $2::bigint[]) ON CONFLICT (bucket)
-    DO UPDATE SET version = EXCLUDED.version`,
   putIndexes: `
     INSERT INTO indexes SELECT * FROM unnest($1::text[], $2::text[]) ON CONFLICT (bucket)
     DO UPDATE SET record = EXCLUDED.record`,
@@ -138,11 +133,22 @@ const texts = {
   putForeign: `
     INSERT INTO operations SELECT * FROM unnest($1::text[], $2::float8[], $3::text[]) ON CONFLICT (id)
     DO UPDATE SET time_ms = EXCLUDED.time_ms, done = EXCLUDED.done`,
-  putLog: 'INSERT INTO log VALUES ($1, $2, $3)',
-  moveHead: `
-    WITH moved AS (
-      UPDATE head SET position = $1::bigint, time_ms = $2, set_ms = $3, index_numbers = COALESCE($4, index_numbers))
-    SELECT pg_notify($5, $1::bigint::text)`,
+  // What every commit writes, in one.
+  putCommits: `
+    WITH put_values AS (
+      INSERT INTO objects SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::bytea[]) ON CONFLICT (key)
+      DO UPDATE SET version = EXCLUDED.version, content_type = EXCLUDED.content_type, body = EXCLUDED.body
+    ), put_buckets AS (
+      INSERT INTO buckets SELECT * FROM unnest($5::text[], $6::bigint[]) ON CONFLICT (bucket)
+      DO UPDATE SET version = EXCLUDED.version
+    ), put_log AS (
+      INSERT INTO log VALUES ($7::bigint, $8, $9)
+    ), moved AS (
+      UPDATE head SET position = $7::bigint, time_ms = $10, set_ms = $11
+    ) SELECT pg_notify($12, $7::bigint::text)`,
+  // Where nothing has taken a position.
+  putTime: 'UPDATE head SET time_ms = $1, set_ms = $2',
+  putNumbers: 'UPDATE head SET index_numbers = $1',
   tick: `UPDATE head SET time_ms = GREATEST($1::float8, ${TIME_MS}), set_ms = engine.ms FROM ${ENGINE}
     RETURNING position, time_ms, trimmed_to`,
   isCommitted: `

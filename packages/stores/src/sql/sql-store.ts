@@ -97,7 +97,7 @@ export class SqlStore implements Store {
 
   get(key: Key): Promise<StoredValue | undefined> {
     this.#checkOpen()
-    return isWritable(key) ? this.#during(this.#engine.value(key)) : Promise.resolve(undefined)
+    return isWritable(key) ? this.#engine.value(key) : Promise.resolve(undefined)
   }
 
   async getMany(keys: readonly Key[]): Promise<Snapshot<readonly (StoredValue | undefined)[]>> {
