@@ -7,7 +7,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -17,6 +17,8 @@ import { freePort } from './free-port.js'
 export interface PostgresOptions {
   /** By their names in postgresql.conf, where its own defaults will not do. */
   readonly settings?: Readonly<Record<string, string>>
+  /** One whose primary is gone: it can be read, and not written to. */
+  readonly isStandby?: boolean
 }
 
 export interface RunningPostgres {
@@ -28,6 +30,13 @@ export interface RunningPostgres {
   readonly url: string
   /** All that it has on disk. */
   readonly folder: string
+  /** Its data, in that folder. */
+  readonly data: string
+  /** Ends it without a word, and leaves what is on disk. */
+  kill(): Promise<void>
+  /** After `kill`: on the same data and port. */
+  startAgain(): Promise<void>
+  /** Ends it for good. */
   stop(): Promise<void>
 }
 
@@ -37,8 +46,10 @@ interface Account {
 }
 
 interface Instance {
-  readonly child: ChildProcess
   readonly folder: string
+  /** Starts the server on its data. */
+  readonly launch: () => ChildProcess
+  child: ChildProcess
   output: string
 }
 
@@ -61,15 +72,28 @@ export function isPostgresInstalled(): boolean {
   return findPrograms() !== undefined
 }
 
-export async function startPostgres({ settings = {} }: PostgresOptions = {}): Promise<RunningPostgres> {
+export async function startPostgres({
+  settings = {},
+  isStandby = false,
+}: PostgresOptions = {}): Promise<RunningPostgres> {
   const programs = findPrograms()
   if (programs === undefined) throw new Error('PostgreSQL is not installed: sudo apt-get install postgresql')
   for (let attempt = 1; ; attempt++) {
     const port = await freePort()
     try {
-      const instance = await start(programs, port, settings)
+      const instance = await start(programs, port, settings, isStandby)
       const url = `postgres://${USER}@127.0.0.1:${port}/postgres`
-      return { user: USER, database: 'postgres', port, url, folder: instance.folder, stop: () => stop(instance) }
+      return {
+        user: USER,
+        database: 'postgres',
+        port,
+        url,
+        folder: instance.folder,
+        data: dataOf(instance.folder),
+        kill: () => kill(instance),
+        startAgain: () => startAgain(instance, port),
+        stop: () => stop(instance),
+      }
     } catch (error) {
       // Somebody else may have taken the port meanwhile.
       if (attempt === ATTEMPTS_MAX || !/address already in use/i.test(String(error))) throw error
@@ -88,11 +112,16 @@ function findPrograms(): string | undefined {
   return folders.find(folder => existsSync(join(folder, 'initdb')) && existsSync(join(folder, 'postgres')))
 }
 
-async function start(programs: string, port: number, more: Readonly<Record<string, string>>): Promise<Instance> {
+async function start(
+  programs: string,
+  port: number,
+  more: Readonly<Record<string, string>>,
+  isStandby: boolean,
+): Promise<Instance> {
   const folder = mkdtempSync(join(tmpdir(), 'freshet-postgres-'))
   const account = accountToUse()
   if (account) chownSync(folder, account.uid, account.gid)
-  const data = join(folder, 'data')
+  const data = dataOf(folder)
   const options = { cwd: folder, ...account }
   try {
     await initialise(join(programs, 'initdb'), ['-D', data, '-U', USER, '-A', 'trust', '-E', 'UTF8'], options)
@@ -100,20 +129,52 @@ async function start(programs: string, port: number, more: Readonly<Record<strin
     rmSync(folder, { recursive: true, force: true })
     throw error
   }
+  if (isStandby) writeFileSync(join(data, 'standby.signal'), '')
   const settings = Object.entries({ ...SETTINGS, ...more }).map(([name, value]) => `${name}=${value}`)
   const args = ['-D', data, '-p', `${port}`, ...settings.flatMap(each => ['-c', each])]
-  const child = spawn(join(programs, 'postgres'), args, { ...options, stdio: ['ignore', 'ignore', 'pipe'] })
-  const instance: Instance = { child, folder, output: '' }
+  const launch = () => spawn(join(programs, 'postgres'), args, { ...options, stdio: ['ignore', 'ignore', 'pipe'] })
+  const instance: Instance = { folder, launch, child: launch(), output: '' }
   running.add(instance)
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    instance.output = (instance.output + text).slice(-4000)
-  })
+  listen(instance)
   try {
     await untilReady(instance, port)
     return instance
   } catch (error) {
     await stop(instance)
     throw error
+  }
+}
+
+function dataOf(folder: string): string {
+  return join(folder, 'data')
+}
+
+function listen(instance: Instance): void {
+  instance.child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    instance.output = (instance.output + text).slice(-4000)
+  })
+}
+
+/** Its other processes see that it is gone, and end as well. */
+async function kill({ child }: Instance): Promise<void> {
+  if (hasEnded(child)) return
+  const ended = once(child, 'exit')
+  child.kill('SIGKILL')
+  await ended
+}
+
+async function startAgain(instance: Instance, port: number): Promise<void> {
+  const deadlineMs = performance.now() + START_MS_MAX
+  for (;;) {
+    instance.child = instance.launch()
+    listen(instance)
+    try {
+      return await untilReady(instance, port)
+    } catch (error) {
+      // Those that it left behind may not have ended yet, and then it refuses.
+      if (!hasEnded(instance.child) || performance.now() > deadlineMs) throw error
+      await delay(POLL_MS)
+    }
   }
 }
 
@@ -139,7 +200,8 @@ function accountToUse(): Account | undefined {
   return { uid: Number(uid), gid: Number(gid) }
 }
 
-async function untilReady({ child, ...instance }: Instance, port: number): Promise<void> {
+async function untilReady(instance: Instance, port: number): Promise<void> {
+  const { child } = instance
   const deadlineMs = performance.now() + START_MS_MAX
   while (!(await answers(port))) {
     const what = hasEnded(child) ? 'ended at its start' : `did not answer within ${START_MS_MAX} ms`
