@@ -47,7 +47,7 @@ export class Line {
 
   /** Connected. Throws `EngineLost`, or what says why it cannot be. */
   connected(): Promise<pg.Client> {
-    if (this.#client) return Promise.resolve(this.#client)
+    if (this.#client && !this.#isClosed) return Promise.resolve(this.#client)
     if (this.#isClosed) return Promise.reject(storeClosed(this.#options.place))
     if (this.#failure && performance.now() < this.#failure.untilMs) return Promise.reject(this.#failure.error)
     this.#connecting ??= this.#connect().finally(() => {
@@ -59,7 +59,7 @@ export class Line {
   /** The rows that a statement finds. `isUnknown`: if the answer is lost, it may have taken effect. */
   rows(name: StatementName, values: unknown[] = [], isUnknown = false): Promise<readonly Row[]> {
     const client = this.#client
-    if (client) return this.rowsOn(client, name, values, isUnknown)
+    if (client && !this.#isClosed) return this.rowsOn(client, name, values, isUnknown)
     return this.connected().then(connected => this.rowsOn(connected, name, values, isUnknown))
   }
 
@@ -76,10 +76,9 @@ export class Line {
   /** Waits for what was asked. */
   async close(): Promise<void> {
     this.#isClosed = true
-    clearInterval(this.#watch)
     const client = this.#client ?? (await this.#connecting?.catch(() => undefined))
-    this.#client = undefined
     await client?.end()
+    clearInterval(this.#watch)
   }
 
   /** Without async functions: each costs a turn of promises, and this is the path that all reads take. */
@@ -123,7 +122,8 @@ export class Line {
     if (onNotification) client.on('notification', ({ payload = '' }) => onNotification(payload))
     try {
       await client.connect()
-      await prepare(client, this.#isFirst)
+      const impatience = setTimeout(() => streamOf(client).destroy(new Error(silence(patienceMs))), patienceMs)
+      await prepare(client, this.#isFirst).finally(() => clearTimeout(impatience))
       if (this.#isClosed) throw storeClosed(place)
       this.#isFirst = false
       this.#failure = undefined
@@ -145,10 +145,14 @@ export class Line {
       seen = this.#answered
       looks = isStuck ? looks + 1 : 0
       if (looks <= LOOKS || this.#client === undefined) return
-      streamOf(this.#client).destroy(new Error(`Nothing has come back for ${patienceMs} ms`))
+      streamOf(this.#client).destroy(new Error(silence(patienceMs)))
     }
     return setInterval(look, patienceMs / LOOKS).unref()
   }
+}
+
+function silence(patienceMs: number): string {
+  return `nothing has come back for ${patienceMs} ms`
 }
 
 function rowsOf({ rows }: pg.QueryArrayResult): readonly Row[] {

@@ -88,8 +88,10 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   })
   const clock = new FleetClock(monotonicMs)
   try {
-    const [head] = await Promise.all([engine.tick(0), engine.head()])
-    clock.learn(head.timeMs, clock.monotonicMs)
+    await engine.head()
+    const sentMs = clock.monotonicMs
+    const { timeMs } = await engine.tick(0)
+    clock.learn(timeMs, { sentMs, receivedMs: clock.monotonicMs })
   } catch (error) {
     await engine.close()
     throw openingFailed(place, error)
@@ -112,7 +114,7 @@ async function open(config: pg.ClientConfig, place: string, schema: string): Pro
   try {
     await client.connect()
     const found = await inspect(client, place)
-    await client.query(`BEGIN; SELECT pg_advisory_xact_lock(${OPENING_LOCK})`)
+    await client.query(`BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT pg_advisory_xact_lock(${OPENING_LOCK})`)
     const log = await findOrCreate(client, place, schema)
     await client.query('COMMIT')
     return { log, ...found }
@@ -144,11 +146,17 @@ async function inspect(client: pg.Client, place: string): Promise<Omit<Opening, 
 
 /** The id of the log. One at a time does this. */
 async function findOrCreate(client: pg.Client, place: string, schema: string): Promise<string> {
-  const found = await client.query('SELECT to_regclass($1) IS NOT NULL AS exists', [`${schema}.head`])
+  const found = await client.query(
+    'SELECT to_regnamespace($1) IS NOT NULL AS "isSchema", to_regclass($2) IS NOT NULL AS "isStore"',
+    [schema, `${schema}.head`],
+  )
+  const { isSchema, isStore } = found.rows[0]
   const position = positionAtTime(Date.now())
   const engine = 'pg_postmaster_start_time()::text'
-  if (!found.rows[0].exists) {
-    await client.query(`CREATE SCHEMA IF NOT EXISTS ${schema}; SET search_path = ${schema}; ${TABLES}`)
+  if (!isStore) {
+    // Somebody may have made it for a user who may not.
+    if (!isSchema) await client.query(`CREATE SCHEMA ${schema}`)
+    await client.query(`SET search_path = ${schema}; ${TABLES}`)
     const log = randomUUID()
     const numbers = Buffer.from(encodeNumbers({ last: 0, dropped: [] })).toString()
     const columns = 'format, log, position, trimmed_to, time_ms, set_ms, engine, index_numbers'

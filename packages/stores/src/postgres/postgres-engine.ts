@@ -132,8 +132,8 @@ export class PostgresEngine implements SqlEngine {
 
   async forgetOperations({ clientsMs, foreignMs }: { clientsMs: number; foreignMs: number }): Promise<void> {
     const { writes } = this.#options
-    await this.#again(() => writes.rows('forgetClients', [clientsMs]))
-    await this.#again(() => writes.rows('forgetForeign', [foreignMs]))
+    await this.#whileMany(() => writes.rows('forgetClients', [clientsMs, DELETE_MAX]))
+    await this.#whileMany(() => writes.rows('forgetForeign', [foreignMs, DELETE_MAX]))
   }
 
   async countOperations(): Promise<{ clients: number; foreign: number; diskBytes: number }> {

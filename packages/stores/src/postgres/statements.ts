@@ -100,8 +100,12 @@ const texts = {
   deleteTrimmed: `
     DELETE FROM log WHERE position IN (
       SELECT position FROM log WHERE position <= (SELECT trimmed_to FROM head) ORDER BY position LIMIT $1) RETURNING position`,
-  forgetClients: 'DELETE FROM clients WHERE last_ms < $1',
-  forgetForeign: 'DELETE FROM operations WHERE time_ms < $1',
+  forgetClients: `
+    DELETE FROM clients WHERE client IN (
+      SELECT client FROM clients WHERE last_ms < $1 ORDER BY last_ms LIMIT $2) AND last_ms < $1 RETURNING 1`,
+  forgetForeign: `
+    DELETE FROM operations WHERE id IN (
+      SELECT id FROM operations WHERE time_ms < $1 ORDER BY time_ms LIMIT $2) AND time_ms < $1 RETURNING 1`,
   removeEntries: `
     DELETE FROM entries WHERE entry IN (
       SELECT entry FROM entries WHERE entry >= $1 AND entry < $2 ORDER BY entry LIMIT $3) RETURNING 1`,

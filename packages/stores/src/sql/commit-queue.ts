@@ -16,6 +16,8 @@ import { type Changes, EngineBusy, EngineLost, type LockedState, type Needs, typ
 import { storeUnavailable } from './sql-errors.js'
 
 const COMMITS_PER_BATCH_MAX = 1000
+/** A larger statement would not be faster, and a very large one would be refused. */
+const BYTES_PER_BATCH_MAX = 16 * 1024 * 1024
 const LOG_BATCHES_MAX = 10_000
 const PAUSE_MS = 20
 
@@ -82,8 +84,12 @@ export class CommitQueue {
   }
 
   #take(): Task[] {
-    const count = this.#alone > 0 ? 1 : COMMITS_PER_BATCH_MAX
+    const most = this.#alone > 0 ? 1 : COMMITS_PER_BATCH_MAX
     this.#alone = Math.max(0, this.#alone - 1)
+    let count = 0
+    for (let bytes = 0; count < most && count < this.#waiting.length && bytes < BYTES_PER_BATCH_MAX; count++) {
+      bytes += bytesOf(this.#waiting[count]!.commit)
+    }
     return this.#waiting.splice(0, count)
   }
 
@@ -107,6 +113,7 @@ export class CommitQueue {
     const { engine, clock, retentionMs } = this.#options
     const commits = attempt.tasks.map(({ commit }) => commit)
     const needs = this.#needsOf(commits)
+    const sentMs = clock.monotonicMs
     let receivedMs = 0
     await engine.transact(needs, clock.nowMs(), async state => {
       receivedMs = clock.monotonicMs
@@ -116,7 +123,7 @@ export class CommitQueue {
       attempt.changes = attempt.batch.finish()
       return attempt.changes
     })
-    if (attempt.changes) clock.learn(attempt.changes.timeMs, receivedMs)
+    if (attempt.changes) clock.learn(attempt.changes.timeMs, { sentMs, receivedMs })
     this.#answer(attempt)
   }
 
@@ -208,6 +215,10 @@ async function changedBefore(state: LockedState, commits: readonly Commit[]): Pr
     .filter(({ bucket, version }) => (state.buckets.get(bucket) ?? 0) > version && version >= state.head.trimmedTo)
     .map(({ version }) => version)
   return versions.length === 0 ? undefined : state.changedAfter(Math.min(...versions), LOG_BATCHES_MAX)
+}
+
+function bytesOf({ writes }: Commit): number {
+  return writes.reduce((sum, write) => sum + ('delete' in write ? 0 : write.body.length), 0)
 }
 
 function set(): Set<string> {

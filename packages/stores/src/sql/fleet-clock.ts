@@ -13,7 +13,8 @@
  * A server cannot ask for it each time: `nowMs` is synchronous, and on every path. It takes what it was told, and goes on from
  * there by its own monotonic clock. Two things keep this from ever being ahead of the store's time:
  * - What it was told was true before it arrived. So each sample is late, by the way back; the least late of the last few is used.
- *   (Only of the last few: two quartz clocks differ by some 50 millionths, so that old samples would run ahead.)
+ *   (Only of the last few: two quartz clocks differ by some 50 millionths, so that old samples would run ahead. And only of those
+ *   since when the store's clock cannot have stood still: from one to the next less than LEASE_MS went by.)
  * - It goes no further than LEASE_MS beyond what it knows the head to hold. A server that is cut off stands still.
  *
  * So whatever time any server has told anybody, a commit decided later has no earlier time: an age by this clock is never more
@@ -25,12 +26,18 @@
 export const LEASE_MS = 1000
 const SAMPLES = 8
 
+export interface Sample {
+  readonly sentMs: number
+  readonly receivedMs: number
+}
+
 export class FleetClock {
   readonly #monotonicMs: () => number
   /** The store's time less the machine's, of the last samples. */
   #offsets: number[] = []
   #offset = 0
   #storedMs = 0
+  #last: Sample = { sentMs: Number.NEGATIVE_INFINITY, receivedMs: Number.NEGATIVE_INFINITY }
   #lastMs = 0
 
   constructor(monotonicMs: () => number) {
@@ -41,9 +48,16 @@ export class FleetClock {
     return this.#monotonicMs()
   }
 
-  /** The head holds this time; it was told when the machine's clock stood at `receivedMs`. */
-  learn(timeMs: number, receivedMs: number): void {
-    this.#offsets = [...this.#offsets.slice(1 - SAMPLES), timeMs - receivedMs]
+  /** How long ago it was last told. */
+  get silentMs(): number {
+    return this.#monotonicMs() - this.#last.receivedMs
+  }
+
+  /** The head holds this time; it was set after `sentMs`, and told at `receivedMs`, by the machine's clock. */
+  learn(timeMs: number, { sentMs, receivedMs }: Sample): void {
+    const stoodStill = receivedMs - this.#last.sentMs > LEASE_MS
+    this.#last = { sentMs, receivedMs }
+    this.#offsets = [...(stoodStill ? [] : this.#offsets.slice(1 - SAMPLES)), timeMs - receivedMs]
     this.#offset = Math.max(...this.#offsets)
     this.#storedMs = Math.max(this.#storedMs, timeMs)
   }

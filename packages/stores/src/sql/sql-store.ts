@@ -44,7 +44,7 @@ import { CommitQueue } from './commit-queue.js'
 import { type FleetClock, LEASE_MS } from './fleet-clock.js'
 import { IndexUpkeep } from './index-upkeep.js'
 import { keyRange, scanBounds } from './key-range.js'
-import type { Head, SqlEngine, SqlView } from './sql-engine.js'
+import type { SqlEngine, SqlView } from './sql-engine.js'
 import { storeClosed } from './sql-errors.js'
 import { queryPage, queryVersion } from './sql-queries.js'
 
@@ -141,6 +141,7 @@ export class SqlStore implements Store {
     this.#checkOpen()
     checkCommit(commit)
     checkStorable(commit)
+    for (const write of commit.writes) if (!('delete' in write)) checkContentType(write.contentType)
     const submit = () => {
       this.#checkOpen()
       return this.#queue.commit(commit)
@@ -256,20 +257,22 @@ export class SqlStore implements Store {
 
   #tick(): void {
     if (++this.#ticked % UPKEEP_TICKS === 0) this.#upkeep.wake()
-    if (this.#isTicking) return
+    // Commits do the same.
+    if (this.#isTicking || this.#clock.silentMs < TICK_MS / 2) return
     this.#isTicking = true
     // While the database is gone the clock stands still, and whoever uses the store is told.
     this.#queue
-      .between(() => this.#engine.tick(this.#clock.nowMs()))
-      .then(head => this.#learn(head))
+      .between(() => this.#setTime())
       .catch(() => {})
       .finally(() => {
         this.#isTicking = false
       })
   }
 
-  #learn({ timeMs, position }: Head): void {
-    this.#clock.learn(timeMs, this.#clock.monotonicMs)
+  async #setTime(): Promise<void> {
+    const sentMs = this.#clock.monotonicMs
+    const { timeMs, position } = await this.#engine.tick(this.#clock.nowMs())
+    this.#clock.learn(timeMs, { sentMs, receivedMs: this.#clock.monotonicMs })
     this.hear(position)
   }
 
@@ -312,6 +315,10 @@ function ownValue(keys: readonly Key[], i: number, value: StoredValue | undefine
 /** No text of a database has a character 0, so no key has. */
 function isWritable(key: Key): boolean {
   return !key.includes('\0')
+}
+
+function checkContentType(contentType: string): void {
+  if (contentType.includes('\0')) throw new TypeError(`${JSON.stringify(contentType)} cannot be a content type.`)
 }
 
 /** What cannot be a bucket is asked for as one that is not there. */
