@@ -10,6 +10,8 @@ export interface CutAt {
   readonly request: string
   /** 'before': the server never gets it. 'after': the server has done it, and its answer is lost. */
   readonly when: 'before' | 'after'
+  /** All of the line is then down, until it is mended. */
+  readonly forAll?: boolean
 }
 
 export class CuttingLine {
@@ -92,23 +94,28 @@ export class CuttingLine {
       return
     }
     this.#cutAt = undefined
-    this.cuts++
     if (at.when === 'before') {
-      this.#end(pair)
+      this.#cut(pair, at)
       return
     }
     server.unpipe()
     server.write(data)
-    this.#untilDone(pair)
+    this.#untilDone(pair, at)
   }
 
   /** The server has answered all of it when it is ready for the next: 'Z', 5 bytes, 'I', not in a transaction. */
-  #untilDone(pair: readonly [Socket, Socket]): void {
+  #untilDone(pair: readonly [Socket, Socket], at: CutAt): void {
     const [, server] = pair
     server.on('data', (data: Buffer) => {
-      if (data.subarray(-6).equals(READY)) this.#end(pair)
+      if (data.subarray(-6).equals(READY)) this.#cut(pair, at)
     })
     server.resume()
+  }
+
+  #cut(pair: readonly [Socket, Socket], { forAll = false }: CutAt): void {
+    this.cuts++
+    this.#end(pair)
+    if (forAll) this.cut()
   }
 
   #end(pair: readonly [Socket, Socket]): void {
