@@ -15,10 +15,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { ClientWindow, ForeignOperation } from '@freshet/core/counters'
 import type { BucketChange, Key, LogEntry, Position, Snapshot, StoredValue, Version } from '@freshet/core/store'
 import type pg from 'pg'
-import { decodeForeign, decodeWindow, encodeForeign, encodeWindow } from '../embedded/done-operations.js'
 import { entriesUnder, indexPrefix } from '../embedded/indexes/index-keys.js'
 import { decodeIndexes, decodeNumbers, encodeNumbers, type IndexRecord } from '../embedded/indexes/index-records.js'
 import { decodeLogBatch, encodeLogBatch } from '../embedded/records.js'
+import { readForeign, readWindow, spellForeign, spellWindow } from '../sql/operation-records.js'
 import type { ChangedBefore } from '../sql/sql-batch.js'
 import {
   type BucketPage,
@@ -327,10 +327,10 @@ async function lockAndRead(
     indexes: new Map(indexes.map(([bucket, record]) => [bucket as Key, Buffer.from(record as string)])),
     tags: new Map(tags as [string, Version][]),
     windows: new Map(
-      clients.map(([name, record]): [string, ClientWindow] => [name as string, decodeWindow(toBuffer(record))]),
+      clients.map(([name, record]): [string, ClientWindow] => [name as string, readWindow(record as string)]),
     ),
     foreign: new Map(
-      foreign.map(([id, record]): [string, ForeignOperation] => [id as string, decodeForeign(toBuffer(record))]),
+      foreign.map(([id, record]): [string, ForeignOperation] => [id as string, readForeign(record as string)]),
     ),
     more: async keys => toValues(await ask('lockedValues', [texts(keys)])),
     page: (bucket, range) => viewOf(ask).page(bucket, range),
@@ -361,7 +361,7 @@ function writesOf(changes: Changes, engineMs: number, channel: string): [Stateme
       () => [
         texts(windows.keys()),
         doubles(Array.from(windows.values(), ({ lastMs }) => lastMs)),
-        byteTexts(Array.from(windows.values(), encodeWindow)),
+        texts(Array.from(windows.values(), spellWindow)),
       ],
     ],
     [
@@ -370,7 +370,7 @@ function writesOf(changes: Changes, engineMs: number, channel: string): [Stateme
       () => [
         texts(foreign.keys()),
         doubles(Array.from(foreign.values(), ({ timeMs }) => timeMs)),
-        byteTexts(Array.from(foreign.values(), encodeForeign)),
+        texts(Array.from(foreign.values(), spellForeign)),
       ],
     ],
   ]
@@ -430,10 +430,6 @@ function toHead([position, timeMs, trimmedTo]: Row): Head {
 
 function toIndexes(record: string | null): readonly IndexRecord[] {
   return decodeIndexes(record === null ? undefined : Buffer.from(record))
-}
-
-function toBuffer(text: unknown): Buffer {
-  return Buffer.from(text as string)
 }
 
 /** Of batches of the log, of which the first may begin before the position. */

@@ -30,7 +30,7 @@ import {
   type Tag,
   type Version,
 } from '@freshet/core/store'
-import { bucketOfKey, idOfKey } from '@freshet/protocol'
+import { bucketOfKey, idOfKey, type OwnOperationId } from '@freshet/protocol'
 import { IndexChanges, type IndexTables } from '../embedded/indexes/index-changes.js'
 import { decodeNumbers, encodeNumbers, type IndexNumbers } from '../embedded/indexes/index-records.js'
 import { type Changed, decodeNumber, encodeNumber } from '../embedded/records.js'
@@ -156,7 +156,7 @@ export class SqlBatch implements OperationTables {
     return this.#windows.get(client) ?? this.#state.windows.get(client)
   }
 
-  setWindow(client: string, window: ClientWindow): void {
+  setWindow({ client }: OwnOperationId, window: ClientWindow): void {
     this.#windows.set(client, window)
   }
 

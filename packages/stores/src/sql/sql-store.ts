@@ -5,7 +5,7 @@
  * How positions come in the order of commits: every transaction that writes locks the one row of `head` before it reads anything,
  * and gives positions from it. So transactions follow each other, and who sees a position sees all before it.
  */
-import { AHEAD_MS_MAX, recallOperation } from '@freshet/core/counters'
+import { AHEAD_MS_MAX } from '@freshet/core/counters'
 import {
   type BucketChange,
   CHANGES_LIMIT_DEFAULT,
@@ -14,7 +14,6 @@ import {
   checkCommit,
   checkLimit,
   checkPosition,
-  type DoneOperation,
   type IndexState,
   indexesIn,
   isBeyond,
@@ -35,7 +34,7 @@ import {
   type StoreSupports,
   scanLimit,
 } from '@freshet/core/store'
-import { checkQuery, FreshetError, type OperationId } from '@freshet/protocol'
+import { checkQuery, FreshetError } from '@freshet/protocol'
 import { CommitListeners } from '../embedded/commit-listeners.js'
 import { toState } from '../embedded/indexes/index-records.js'
 import { checkStorable } from '../embedded/records.js'
@@ -151,29 +150,6 @@ export class SqlStore implements Store {
     return result
   }
 
-  async recallOperation(id: OperationId): Promise<DoneOperation | undefined> {
-    this.#checkOpen()
-    let done: DoneOperation | undefined
-    const needs = {
-      keys: [],
-      buckets: [],
-      indexes: [],
-      tags: [],
-      clients: id.kind === 'own' ? [id.client] : [],
-      foreign: id.kind === 'own' ? [] : [id.id],
-    }
-    await this.#queue.between(() =>
-      this.#engine.transact(needs, this.#clock.nowMs(), async state => {
-        done = recallOperation(id, {
-          window: client => state.windows.get(client),
-          foreign: each => state.foreign.get(each),
-        })
-        return undefined
-      }),
-    )
-    return done
-  }
-
   async forgetOperations(): Promise<void> {
     this.#checkOpen()
     const foreignMs = this.#clock.nowMs() - this.supports.retentionMs
@@ -182,7 +158,12 @@ export class SqlStore implements Store {
 
   async operationCounts(): Promise<OperationCounts> {
     this.#checkOpen()
-    return { ...(await this.#during(this.#engine.countOperations())), memoryBytes: 0, falsePositiveRate: 0 }
+    return {
+      ...(await this.#during(this.#engine.countOperations())),
+      memoryBytes: 0,
+      mode: 'exact',
+      falsePositiveRate: 0,
+    }
   }
 
   async position(): Promise<Position> {
