@@ -79,6 +79,38 @@ describe('a killed database', () => {
   })
 })
 
+test('when a standby takes over, what it had acknowledged with the primary is there, and nothing is done twice', async () => {
+  const primary = await startPostgres({ settings: { synchronous_standby_names: '*' } })
+  const standby = await startPostgres({ standbyOf: primary, settings: { synchronous_standby_names: '' } })
+  const line = await CuttingLine.open(primary.port)
+  toClose.push(line)
+  const options = { url: urlAt(line.port), schema: aSchema() }
+  const stores = [await open(options), await open(options)]
+  const done: Added[] = []
+  let isOver = false
+  const working = Array.from({ length: 16 }, async (_, worker) => {
+    for (let i = 0; !isOver; i++) done.push(await add(stores[i % 2]!, `a/n/${worker % 4}`, false))
+  })
+  await until(() => done.length > 300)
+  await primary.kill()
+  line.cut()
+  const client = new pg.Client({ connectionString: standby.url })
+  await client.connect()
+  await client.query('SELECT pg_promote()')
+  await client.end()
+  line.target = standby.port
+  line.mend()
+  const before = done.length
+  await until(() => done.length > before + 300)
+  isOver = true
+  await Promise.all(working)
+  const positions = done.map(({ position }) => position)
+  expect(await allChanges(stores[0]!)).toEqual([...positions].sort((a, b) => a - b))
+  expect(new Set(positions).size).toBe(positions.length)
+  const sums = await Promise.all([0, 1, 2, 3].map(async i => Number(await textOf(stores[1]!, `a/n/${i}`))))
+  expect(sums.reduce((sum, each) => sum + each, 0)).toBe(done.length)
+})
+
 describe('a lost connection', () => {
   test.each(['before', 'after'] as const)('%s COMMIT has arrived: what was under way is done once', async when => {
     const line = await aLine()
@@ -195,7 +227,7 @@ describe('opening', () => {
     await client.connect()
     await client.query(`CREATE ROLE guest LOGIN PASSWORD 'secret'; SET synchronous_commit = on`)
     const { rows } = await client.query('SHOW hba_file')
-    const lines = `host all guest 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n`
+    const lines = `host all guest 127.0.0.1/32 scram-sha-256\nhost all,replication all 127.0.0.1/32 trust\n`
     await client.query(`COPY (SELECT unnest(string_to_array($$${lines}$$, E'\\n'))) TO '${rows[0].hba_file}'`)
     await client.query('SELECT pg_reload_conf()')
     await client.end()
@@ -209,7 +241,7 @@ describe('opening', () => {
   })
 
   test('says that a standby is no place to write to', async () => {
-    const standby = await startPostgres({ isStandby: true })
+    const standby = await startPostgres({ standbyOf: postgres })
     const error = await openPostgresStore({ url: standby.url }).catch(failure => failure)
     expect(error).toMatchObject({ code: 'STORE_UNUSABLE' })
     expect(error.message).toMatch(/standby/)

@@ -16,7 +16,8 @@ export interface CutAt {
 
 export class CuttingLine {
   readonly #server: Server
-  readonly #target: number
+  /** The port that it leads to, of new connections. */
+  target: number
   readonly #pairs = new Set<readonly [Socket, Socket]>()
   #cutAt: CutAt | undefined
   #isDown = false
@@ -31,7 +32,7 @@ export class CuttingLine {
   }
 
   private constructor(target: number) {
-    this.#target = target
+    this.target = target
     this.#server = createServer({ noDelay: true }, socket => this.#accept(socket))
   }
 
@@ -75,7 +76,7 @@ export class CuttingLine {
       client.destroy()
       return
     }
-    const server = connect({ port: this.#target, host: '127.0.0.1', noDelay: true })
+    const server = connect({ port: this.target, host: '127.0.0.1', noDelay: true })
     const pair = [client, server] as const
     this.#pairs.add(pair)
     for (const socket of pair) {

@@ -7,7 +7,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -17,8 +17,8 @@ import { freePort } from './free-port.js'
 export interface PostgresOptions {
   /** By their names in postgresql.conf, where its own defaults will not do. */
   readonly settings?: Readonly<Record<string, string>>
-  /** One whose primary is gone: it can be read, and not written to. */
-  readonly isStandby?: boolean
+  /** It follows this one: it can be read, and not written to. */
+  readonly standbyOf?: RunningPostgres
 }
 
 export interface RunningPostgres {
@@ -72,16 +72,13 @@ export function isPostgresInstalled(): boolean {
   return findPrograms() !== undefined
 }
 
-export async function startPostgres({
-  settings = {},
-  isStandby = false,
-}: PostgresOptions = {}): Promise<RunningPostgres> {
+export async function startPostgres({ settings = {}, standbyOf }: PostgresOptions = {}): Promise<RunningPostgres> {
   const programs = findPrograms()
   if (programs === undefined) throw new Error('PostgreSQL is not installed: sudo apt-get install postgresql')
   for (let attempt = 1; ; attempt++) {
     const port = await freePort()
     try {
-      const instance = await start(programs, port, settings, isStandby)
+      const instance = await start(programs, port, settings, standbyOf)
       const url = `postgres://${USER}@127.0.0.1:${port}/postgres`
       return {
         user: USER,
@@ -116,7 +113,7 @@ async function start(
   programs: string,
   port: number,
   more: Readonly<Record<string, string>>,
-  isStandby: boolean,
+  primary: RunningPostgres | undefined,
 ): Promise<Instance> {
   const folder = mkdtempSync(join(tmpdir(), 'freshet-postgres-'))
   const account = accountToUse()
@@ -124,12 +121,12 @@ async function start(
   const data = dataOf(folder)
   const options = { cwd: folder, ...account }
   try {
-    await initialise(join(programs, 'initdb'), ['-D', data, '-U', USER, '-A', 'trust', '-E', 'UTF8'], options)
+    if (primary) await run(join(programs, 'pg_basebackup'), ['-D', data, ...copyOf(primary)], options)
+    else await run(join(programs, 'initdb'), ['-D', data, '-U', USER, '-A', 'trust', '-E', 'UTF8'], options)
   } catch (error) {
     rmSync(folder, { recursive: true, force: true })
     throw error
   }
-  if (isStandby) writeFileSync(join(data, 'standby.signal'), '')
   const settings = Object.entries({ ...SETTINGS, ...more }).map(([name, value]) => `${name}=${value}`)
   const args = ['-D', data, '-p', `${port}`, ...settings.flatMap(each => ['-c', each])]
   const launch = () => spawn(join(programs, 'postgres'), args, { ...options, stdio: ['ignore', 'ignore', 'pipe'] })
@@ -178,7 +175,12 @@ async function startAgain(instance: Instance, port: number): Promise<void> {
   }
 }
 
-async function initialise(program: string, args: readonly string[], options: object): Promise<void> {
+/** All that it holds, and that it is to be followed. */
+function copyOf({ port }: RunningPostgres): string[] {
+  return ['-h', '127.0.0.1', '-p', `${port}`, '-U', USER, '--checkpoint=fast', '--write-recovery-conf']
+}
+
+async function run(program: string, args: readonly string[], options: object): Promise<void> {
   const child = spawn(program, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {
@@ -187,7 +189,7 @@ async function initialise(program: string, args: readonly string[], options: obj
     })
   }
   const [code] = (await once(child, 'close')) as [number | null]
-  if (code !== 0) throw new Error(`initdb ended with ${code}: ${output.slice(-2000)}`)
+  if (code !== 0) throw new Error(`${program} ended with ${code}: ${output.slice(-2000)}`)
 }
 
 /** Undefined: whoever runs this will do. */
