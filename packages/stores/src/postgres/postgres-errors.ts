@@ -4,7 +4,7 @@ import { EngineBusy, EngineLost } from '../sql/sql-engine.js'
 import { storeFull, storeUnusable } from '../sql/sql-errors.js'
 
 /** https://www.postgresql.org/docs/15/errcodes-appendix.html */
-const BUSY = ['40001', '40P01', '55P03']
+const BUSY = ['40001', '40P01', '55P03', '57014']
 /** The server is going, coming, or has ended this connection; or has no room for another. */
 const LOST = ['57P01', '57P02', '57P03', '57P05', '25P03', '53300']
 const FULL = ['53100', '58030']

@@ -23,6 +23,13 @@ export function storeFull(place: string, cause: unknown): FreshetError {
   )
 }
 
+export function storeDamaged(what: string): FreshetError {
+  return new FreshetError(
+    'STORE_DAMAGED',
+    `The tables of the store cannot be trusted: ${what}. Somebody else has written to them; restore a copy if it persists.`,
+  )
+}
+
 export function storeClosed(place: string): FreshetError {
   return new FreshetError('STORE_CLOSED', `The store at ${place} was closed. Open it again.`)
 }

@@ -27,6 +27,7 @@ import { type IndexRecord, tagKey } from '../embedded/indexes/index-records.js'
 import { PageCollector } from '../embedded/indexes/page-collector.js'
 import { keyRange } from './key-range.js'
 import type { SqlView } from './sql-engine.js'
+import { storeDamaged } from './sql-errors.js'
 
 const ENTRIES_PER_READ = 500
 
@@ -94,7 +95,11 @@ function throughIndex(view: SqlView, bucket: Key, index: IndexRecord, access: Ac
     after = keys.at(-1) ?? after
     const steps = keys.map(key => stepAt(key, index.fields.length, access))
     const { value } = await view.values(steps.map(({ id }) => `${bucket}/${id}`))
-    return steps.map(({ id, run }) => ({ entry: { id, ...value.get(`${bucket}/${id}`)! }, run }))
+    return steps.map(({ id, run }) => {
+      const found = value.get(`${bucket}/${id}`)
+      if (found === undefined) throw storeDamaged(`an index of ${bucket} names ${id}, which is not there`)
+      return { entry: { id, ...found }, run }
+    })
   }
 }
 
