@@ -123,6 +123,11 @@ export class PostgresEngine implements SqlEngine {
     await this.#again(() => this.#options.writes.rows('remember', [name, value]))
   }
 
+  async hold(name: string, holder: string, ms: number): Promise<boolean> {
+    const rows = await this.#again(() => this.#options.writes.rows('hold', [name, holder, ms]))
+    return rows.length === 1
+  }
+
   async trim(upTo: Position): Promise<void> {
     const { writes } = this.#options
     await this.#again(() => writes.rows('trim', [upTo]))

@@ -30,6 +30,7 @@ export const TABLES = `
   CREATE TABLE buckets (bucket text COLLATE "C" PRIMARY KEY, version bigint NOT NULL) WITH (fillfactor = 50);
   CREATE TABLE log (position bigint PRIMARY KEY, batch uuid NOT NULL, record bytea NOT NULL);
   CREATE TABLE memory (name text COLLATE "C" PRIMARY KEY, value bytea NOT NULL);
+  CREATE UNLOGGED TABLE holders (name text COLLATE "C" PRIMARY KEY, holder text NOT NULL, until_ms double precision NOT NULL);
   CREATE TABLE indexes (bucket text COLLATE "C" PRIMARY KEY, record text NOT NULL);
   CREATE TABLE entries (entry bytea PRIMARY KEY);
   CREATE TABLE tags (tag text COLLATE "C" PRIMARY KEY, position bigint NOT NULL);
@@ -82,6 +83,10 @@ const texts = {
     ORDER BY l.position`,
   recall: 'SELECT value FROM memory WHERE name = $1',
   remember: 'INSERT INTO memory VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = EXCLUDED.value',
+  hold: `
+    INSERT INTO holders SELECT $1, $2, ${TIME_MS} + $3::float8 FROM head, ${ENGINE} ON CONFLICT (name)
+    DO UPDATE SET holder = EXCLUDED.holder, until_ms = EXCLUDED.until_ms
+    WHERE holders.holder = EXCLUDED.holder OR holders.until_ms <= EXCLUDED.until_ms - $3::float8 RETURNING 1`,
   indexes: `
     SELECT head.position, buckets.version, indexes.record FROM head
     LEFT JOIN buckets ON buckets.bucket = $1 LEFT JOIN indexes ON indexes.bucket = $1`,

@@ -4,10 +4,10 @@
  *     window    [settledTo, lastMs, [[sequence, fingerprint, position, units, note], ...]]
  *     foreign   [timeMs, fingerprint, position, units, note]
  */
-import type { ClientWindow, ForeignOperation } from '@freshet/core/counters'
+import { type ClientWindow, emptyWindow, type ForeignOperation } from '@freshet/core/counters'
 import type { DoneOperation, Position } from '@freshet/core/store'
 
-type DoneParts = readonly [fingerprint: string, position: Position, units: readonly number[], note: string]
+type DoneParts = readonly [fingerprint: string, position: Position, units: DoneOperation['units'], note: string]
 
 export function spellWindow({ settledTo, lastMs, done }: ClientWindow): string {
   const parts = Array.from(done, ([sequence, operation]) => [sequence, ...partsOf(operation)])
@@ -16,7 +16,9 @@ export function spellWindow({ settledTo, lastMs, done }: ClientWindow): string {
 
 export function readWindow(text: string): ClientWindow {
   const [settledTo, lastMs, parts] = JSON.parse(text) as [number, number, [number, ...DoneParts][]]
-  return { settledTo, lastMs, done: new Map(parts.map(([sequence, ...done]) => [sequence, toDone(done)])) }
+  const window = { ...emptyWindow(), settledTo, lastMs }
+  for (const [sequence, ...done] of parts) window.done.set(sequence, toDone(done))
+  return window
 }
 
 export function spellForeign(operation: ForeignOperation): string {

@@ -10,6 +10,7 @@
  *     buckets      bucket, position of its last change
  *     log          position of the last commit of a batch, the batch's own id, the record (`encodeLogBatch` of ../embedded)
  *     memory       name, bytes
+ *     holders      name, who holds it, until when; it need not survive anything
  *     indexes      bucket, its indexes: JSON, an array of IndexRecord
  *     entries      the bytes that ../embedded/indexes/index-keys.ts draws
  *     tags         tag, or # and its SHA-256 if it is long; position of the last change that carries it
@@ -36,6 +37,8 @@ export interface SqlEngine extends SqlView {
   changes(after: Position, batches: number): Promise<{ readonly trimmedTo: Position; readonly entries: LogEntry[] }>
   recall(name: string): Promise<Uint8Array | undefined>
   remember(name: string, value: Uint8Array): Promise<void>
+  /** See `Store.hold`; by the store's time. */
+  hold(name: string, holder: string, ms: number): Promise<boolean>
   /** Sets where the log begins, and deletes what is before. */
   trim(upTo: Position): Promise<void>
   forgetOperations(before: { readonly clientsMs: number; readonly foreignMs: number }): Promise<void>

@@ -214,6 +214,11 @@ export class SqlStore implements Store {
     return this.#during(this.#engine.recall(name))
   }
 
+  async hold(name: string, holder: string, ms: number): Promise<boolean> {
+    this.#checkOpen()
+    return this.#during(this.#engine.hold(name, holder, ms))
+  }
+
   close(): Promise<void> {
     this.#closing ??= this.#close()
     return this.#closing
