@@ -28,6 +28,11 @@ export const benches: readonly BenchEntry[] = [
     load: async () => (await import('./bench/indexes/indexes.js')).indexes,
   },
   {
+    name: 'postgres',
+    title: 'Commits and reads in PostgreSQL: the store against the driver alone; and the price of order',
+    load: async () => (await import('./bench/postgres/postgres.js')).postgres,
+  },
+  {
     name: 'coherence',
     title: 'Reads through a shared cache, never stale, against reads from a server 165 ms away',
     load: async () => (await import('./bench/coherence/coherence.js')).coherence,

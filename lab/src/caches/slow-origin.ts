@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { freePort } from './free-port.js'
+import { freePort } from '@freshet/stores/under-test/free-port'
 import type { SlowOriginMessage, SlowOriginSettings } from './slow-origin-process.js'
 
 const PROCESS = fileURLToPath(new URL('../../dist/caches/slow-origin-process.js', import.meta.url))

@@ -9,7 +9,7 @@ import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { freePort } from '../caches/free-port.js'
+import { freePort } from '@freshet/stores/under-test/free-port'
 
 export interface RunningRedis {
   readonly port: number

@@ -4,8 +4,8 @@
  * failure.
  */
 import { accessSync, constants } from 'node:fs'
-import { isPostgresInstalled } from '@freshet/lab/dist/engines/postgres.js'
 import { isRedisInstalled } from '@freshet/lab/dist/engines/redis.js'
+import { isPostgresInstalled } from '@freshet/stores/under-test/start-postgres'
 
 export interface Service {
   readonly name: string
@@ -45,7 +45,7 @@ export const services: readonly Service[] = [
     name: 'postgresql',
     probe: isPostgresInstalled,
     debianPackages: ['postgresql'],
-    suites: ['caches'],
+    suites: ['stores', 'caches'],
   },
   {
     name: 'redis',

@@ -2,9 +2,9 @@
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { freePort } from '@freshet/stores/under-test/free-port'
 import suites, { type SuiteTest } from 'http-cache-tests/tests/index.mjs'
 import type { RunningCache } from '../../caches/cache-process.js'
-import { freePort } from '../../caches/free-port.js'
 
 /**
  * Of a test that says what caches must or should do, pass or fail; of one that only asks what they do, yes or no. Unclear:

@@ -11,8 +11,8 @@
 import { type ConnectOptions, connect, type Database, type Fetch, type ReadMode } from '@freshet/client'
 import { createFreshetServer, type ServerSettings } from '@freshet/server'
 import { createMemoryStore } from '@freshet/stores/memory'
+import { freePort } from '@freshet/stores/under-test/free-port'
 import type { RunningCache } from '../../caches/cache-process.js'
-import { freePort } from '../../caches/free-port.js'
 import { startVarnish } from '../../caches/varnish.js'
 
 export const BUCKET = 'orestes/profiles'

@@ -6,9 +6,9 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { connect } from '@freshet/client'
+import { type RunningPostgres, startPostgres } from '@freshet/stores/under-test/start-postgres'
 import { startSlowOrigin } from '../../caches/slow-origin.js'
 import { startVarnish } from '../../caches/varnish.js'
-import { type RunningPostgres, startPostgres } from '../../engines/postgres.js'
 import { startRemoteLink } from '../../network/remote-link.js'
 import { idsOf } from './contended-work.js'
 import { POSTGRES_SETTINGS } from './postgres-contender.js'

@@ -24,12 +24,13 @@ import {
 } from '@freshet/core/store'
 import { bucketOfKey, idOfKey } from '@freshet/protocol'
 import type { Tables } from './engine.js'
-import { IndexChanges, type ObjectRecord, STEP_OBJECTS } from './indexes/index-changes.js'
+import { IndexChanges, STEP_OBJECTS } from './indexes/index-changes.js'
 import type { DoneOperations } from './operations/done-operations.js'
 import type { RecordArena } from './record-arena.js'
 import {
   bodyOf,
   type Changed,
+  type Content,
   decodeLogBatch,
   decodeNumber,
   encodeHead,
@@ -39,6 +40,9 @@ import {
   type Head,
   versionOf,
 } from './records.js'
+
+/** An object's record, as it is or will be in the table of values; undefined: not there. */
+type ObjectRecord = Uint8Array | undefined
 
 /** So many records of the log are deleted in one transaction: commits that wait behind it hardly notice. */
 const TRIM_RECORDS_MAX = 1000
@@ -172,7 +176,12 @@ export class Batch {
   #index(bucket: Key, key: Key, record: ObjectRecord, position: Position, tags: Set<Tag>): void {
     const id = idOfKey(key)
     if (id === undefined) return
-    this.#indexes.write({ bucket, id, before: this.#recordOf(key), after: record }, position, tags)
+    const before = this.#recordOf(key)
+    this.#indexes.write(
+      { bucket, id, before: before && bodyOf(before), after: record && bodyOf(record) },
+      position,
+      tags,
+    )
   }
 
   /** A second entry for changes that are in the log already, under a later time. */
@@ -221,8 +230,9 @@ export class Batch {
     const total = first.total || this.#tables.values.getKeysCount({ ...range })
     const exclusiveStart = first.cursor !== undefined
     const found = [...this.#tables.values.getRange({ ...range, exclusiveStart, limit: STEP_OBJECTS })]
-    const objects = found.map(({ key, value }): [string, ObjectRecord] => {
-      return [key.slice(folder.length), this.#values.has(key) ? this.#values.get(key) : value]
+    const objects = found.map(({ key, value }): [string, Content | undefined] => {
+      const record = this.#values.has(key) ? this.#values.get(key) : value
+      return [key.slice(folder.length), record && bodyOf(record)]
     })
     const cursor = found.length < STEP_OBJECTS ? undefined : objects.at(-1)![0]
     this.#hasChanges = true

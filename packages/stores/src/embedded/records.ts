@@ -102,7 +102,7 @@ function checkContentType(contentType: string): void {
 
 export function encodeValue(
   version: Version,
-  { contentType, body }: Omit<StoredValue, 'version'>,
+  { contentType, body }: Content,
   allocate: (bytes: number) => Uint8Array = Buffer.allocUnsafe,
 ): Uint8Array {
   const number = NUMBER_OF_CONTENT_TYPE.get(contentType) ?? 0
@@ -147,11 +147,10 @@ export function decodeValue(buffer: Uint8Array, size: number): StoredValue | und
   return { version: versionOf(buffer), contentType: found.contentType, body }
 }
 
+export type Content = Omit<StoredValue, 'version'>
+
 /** The content type and the body, not copied, in the first `size` bytes. Undefined if this is no value. */
-export function bodyOf(
-  buffer: Uint8Array,
-  size: number = buffer.length,
-): { readonly contentType: string; readonly body: Uint8Array } | undefined {
+export function bodyOf(buffer: Uint8Array, size: number = buffer.length): Content | undefined {
   if (size < HEADER_BYTES) return undefined
   const number = buffer[0]!
   let contentType = CONTENT_TYPES[number - 1]

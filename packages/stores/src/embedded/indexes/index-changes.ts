@@ -8,8 +8,7 @@
  */
 import { addTags, parseFields, valueAt } from '@freshet/core/queries'
 import { declaredAt, type IndexDeclaration, type Key, type Position, type Tag, type Version } from '@freshet/core/store'
-import type { Tables } from '../engine.js'
-import { bodyOf, decodeNumber, encodeNumber, FORMAT_VERSION } from '../records.js'
+import { type Content, decodeNumber, encodeNumber, FORMAT_VERSION } from '../records.js'
 import { entriesUnder, entryKey, indexPrefix } from './index-keys.js'
 import {
   decodeIndexes,
@@ -24,18 +23,36 @@ import {
 /** So many objects are indexed, or entries removed, in one transaction: commits that wait behind it hardly notice. */
 export const STEP_OBJECTS = 500
 
-/** An object's record, as it is or will be in the table of values; undefined: not there. */
-export type ObjectRecord = Uint8Array | undefined
-
 export interface ObjectWrite {
   readonly bucket: Key
   readonly id: string
-  readonly before: ObjectRecord
-  readonly after: ObjectRecord
+  /** Undefined: not there. */
+  readonly before: Content | undefined
+  readonly after: Content | undefined
+}
+
+/** Where indexes are kept: tables of a store, seen from within a transaction. */
+export interface IndexTables {
+  readonly indexes: RecordTable
+  readonly tags: RecordTable
+  readonly meta: {
+    get(name: string): Buffer | undefined
+    put(name: string, record: Uint8Array, epoch: number): unknown
+  }
+  readonly entries: {
+    getKeys(range: { readonly start: Buffer; readonly end: Buffer; readonly limit: number }): Iterable<Buffer>
+    put(key: Buffer, record: Uint8Array): unknown
+    remove(key: Buffer): unknown
+  }
+}
+
+interface RecordTable {
+  get(key: string): Buffer | undefined
+  put(key: string, record: Uint8Array): unknown
 }
 
 export class IndexChanges {
-  readonly #tables: Tables
+  readonly #tables: IndexTables
   readonly #indexes = new Map<Key, readonly IndexRecord[]>()
   readonly #changed = new Set<Key>()
   readonly #tags = new Map<Tag, Position>()
@@ -43,7 +60,7 @@ export class IndexChanges {
   readonly #entries: { readonly key: Buffer; readonly isThere: boolean }[] = []
   #numbers: IndexNumbers | undefined
 
-  constructor(tables: Tables) {
+  constructor(tables: IndexTables) {
     this.#tables = tables
   }
 
@@ -114,13 +131,13 @@ export class IndexChanges {
   build(
     bucket: Key,
     indexes: readonly IndexRecord[],
-    objects: Iterable<readonly [id: string, record: ObjectRecord]>,
+    objects: Iterable<readonly [id: string, content: Content | undefined]>,
     progress: { readonly cursor: string | undefined; readonly total: number },
   ): void {
     let done = 0
-    for (const [id, record] of objects) {
-      if (record === undefined) continue
-      const value = fieldsOf(record)
+    for (const [id, content] of objects) {
+      if (content === undefined) continue
+      const value = fieldsOf(content)
       for (const index of indexes) this.#entries.push({ key: keyOf(index, value, id), isThere: true })
       done++
     }
@@ -174,9 +191,8 @@ function advance(
   return { ...rest, cursor, done: soFar, total: Math.max(total, soFar) }
 }
 
-function fieldsOf(record: ObjectRecord): object | undefined {
-  const found = record && bodyOf(record)
-  return found && parseFields(found.contentType, found.body)
+function fieldsOf(content: Content | undefined): object | undefined {
+  return content && parseFields(content.contentType, content.body)
 }
 
 function keyOf({ number, fields }: IndexRecord, value: object | undefined, id: string): Buffer {

@@ -6,7 +6,6 @@ import { setImmediate } from 'node:timers/promises'
 import {
   type Access,
   chooseAccess,
-  combinations,
   dependenciesOf,
   describeAccess,
   orderOf,
@@ -22,20 +21,11 @@ import {
   type QueryVersion,
   type StoredEntry,
 } from '@freshet/core/store'
-import { type Condition, type Place, QUERY_LIMIT_DEFAULT, type Query } from '@freshet/protocol'
+import { type Place, QUERY_LIMIT_DEFAULT, type Query } from '@freshet/protocol'
 import type { Engine, ReadTransaction } from '../engine.js'
 import { decodeNumber, isTooLong } from '../records.js'
-import {
-  type EntryRange,
-  earlier,
-  encodeIndexValue,
-  entriesUnder,
-  indexPrefix,
-  later,
-  mayBeCut,
-  narrow,
-  valueEnds,
-} from './index-keys.js'
+import type { EntryRange } from './index-keys.js'
+import { entryRangesOf, idBounds, type Step, stepAt } from './index-ranges.js'
 import { decodeIndexes, type IndexRecord, tagKey, toState } from './index-records.js'
 import { PageCollector } from './page-collector.js'
 
@@ -95,8 +85,9 @@ export class QueryReads {
       scanMax: this.#scanMax,
       tooBroad: () => queryTooBroad({ bucket, query, indexes, scanMax: this.#scanMax }),
     })
-    const stretches = access.index
-      ? this.#stretchesOf(bucket, access, sortedValues(access, query, start), start)
+    const index = indexes.find(({ name }) => name === access.index?.name)
+    const stretches = index
+      ? entryRangesOf(index.number, access, query, start).map(range => this.#stretchOf(index, access, range))
       : [this.#stretchById(bucket, access, start)]
     const { limit = QUERY_LIMIT_DEFAULT } = query
     for (const stretch of stretches) {
@@ -126,24 +117,8 @@ export class QueryReads {
     return decodeIndexes(this.#engine.indexes.get(bucket, { transaction: this.#transaction }))
   }
 
-  /** One for each combination of the values that are demanded. */
-  #stretchesOf(bucket: Key, access: Access, seek: readonly Buffer[], start: Place | undefined): readonly Stretch[] {
-    const index = this.#records(bucket).find(({ name }) => name === access.index!.name)!
-    const prefixes = combinations(access.equal).map(values =>
-      Buffer.concat([indexPrefix(index.number), ...values.map(encodeIndexValue)]),
-    )
-    // Texts that differ only behind the cut lead to the same entries, which must be met once.
-    const places = new Map(prefixes.map(prefix => [prefix.toString('latin1'), prefix]))
-    return [...places.values()].map(prefix => {
-      const range = narrow(entriesUnder(prefix), prefix, access.range?.conditions ?? [])
-      const isExact = access.sortedFields === undefined && !seek.some(mayBeCut)
-      const place = Buffer.concat([prefix, ...seek, ...(isExact && start ? [Buffer.from(start.id)] : [])])
-      const rest = start && access.isSorted ? beginAt(range, place, access.isDescending) : range
-      return this.#stretchOf(index, access, rest)
-    })
-  }
-
-  #stretchOf(index: IndexRecord, { isSorted, isDescending, sortedFields }: Access, range: EntryRange): Stretch {
+  #stretchOf(index: IndexRecord, access: Access, range: EntryRange): Stretch {
+    const { isDescending } = access
     return (after, limit) => {
       const { low, high } = range
       const bounds = isDescending
@@ -151,11 +126,7 @@ export class QueryReads {
         : { start: after?.key ?? low, end: high, exclusiveStart: after !== undefined }
       if (Buffer.compare(low, high) >= 0) return []
       const keys = [...this.#engine.entries.getKeys({ ...bounds, limit, transaction: this.#transaction })]
-      return keys.map(key => {
-        const ends = valueEnds(key, index.fields.length)
-        const id = key.toString('utf8', ends.at(-1))
-        return { key, id, run: isSorted ? runOf(key, ends, sortedFields) : undefined }
-      })
+      return keys.map(key => stepAt(key, index.fields.length, access))
     }
   }
 
@@ -183,69 +154,4 @@ export class QueryReads {
 /** Some more of what lies on the way, after what was read last. */
 type Stretch = (after: Step | undefined, limit: number) => readonly Step[]
 
-interface Step {
-  readonly key: Buffer
-  readonly id: string
-  /** What it has in common with those that it is to be sorted with; undefined: it is in its place. */
-  readonly run: string | undefined
-}
-
 const NO_KEY = Buffer.alloc(0)
-
-/** The bytes of an entry up to where its order ends: the last field sorted by, or the first that may have been cut. */
-function runOf(key: Buffer, ends: readonly number[], sortedFields: number | undefined): string | undefined {
-  let begin = 4
-  for (const [i, end] of ends.entries()) {
-    if (i + 1 === sortedFields || mayBeCut(key.subarray(begin, end))) return key.toString('latin1', 0, end)
-    begin = end
-  }
-  return undefined
-}
-
-/** The encoded values at which a sorted stretch goes on, up to the first that may have been cut. */
-function sortedValues(access: Access, query: Query, start: Place | undefined): readonly Buffer[] {
-  if (start === undefined || !access.isSorted) return []
-  const sort = orderOf(query).fields.map(({ field }) => field)
-  const fields = access.index!.fields.slice(access.equal.length, access.sortedFields)
-  const values = fields.map(field => encodeIndexValue(start.values[sort.indexOf(field)]))
-  const cut = values.findIndex(mayBeCut)
-  return cut === -1 ? values : values.slice(0, cut + 1)
-}
-
-/** What is at the place itself is left in: whether it comes after the cursor is asked of its values. */
-function beginAt({ low, high }: EntryRange, place: Buffer, isDescending: boolean): EntryRange {
-  return isDescending ? { low, high: earlier(high, entriesUnder(place).high) } : { low: later(low, place), high }
-}
-
-/** Keys from `low` up to, not including, `high`; as narrow as is simple. */
-function idBounds(folder: string, conditions: readonly Condition[]): { readonly low: string; readonly high: string } {
-  let low = folder
-  let high = `${folder.slice(0, -1)}0`
-  const raise = (id: unknown) => {
-    if (typeof id === 'string' && !isTooLong(folder + id) && compareUtf8(folder + id, low) > 0) low = folder + id
-  }
-  const lower = (id: unknown) => {
-    const end = folder + id
-    if (typeof id === 'string' && !isTooLong(end) && compareUtf8(end, high) < 0) high = end
-  }
-  for (const { $eq, $in, $gt, $gte, $lt, $lte, $prefix } of conditions) {
-    const among = [...($in ?? []), ...($eq === undefined ? [] : [$eq])].filter(id => typeof id === 'string')
-    among.sort(compareUtf8)
-    for (const id of [$gt, $gte, $prefix, among[0]]) raise(id)
-    lower($lt)
-    // The least text that is greater.
-    for (const id of [$lte, among.at(-1)]) if (id !== undefined) lower(`${id}\0`)
-    if ($prefix) lower(textAfter($prefix))
-  }
-  return { low, high }
-}
-
-/** The least text that comes after all that begin so; undefined if there is none. */
-function textAfter(prefix: string): string | undefined {
-  const points = [...prefix]
-  while (points.at(-1) === '\u{10ffff}') points.pop()
-  const last = points.pop()?.codePointAt(0)
-  if (last === undefined) return undefined
-  // Beyond what stands for half a character only.
-  return points.join('') + String.fromCodePoint(last === 0xd7ff ? 0xe000 : last + 1)
-}

@@ -1,0 +1,197 @@
+/**
+ * A store in a PostgreSQL database, for any number of servers at once. Its tables are in a schema of their own, made by whoever
+ * opens it first.
+ *
+ * Positions are never given twice, even if the engine has lost its last moments (a standby took over that was behind; a machine
+ * went down that did not flush): whoever finds the engine started anew since it was last opened, or has lost its connection,
+ * goes on from the time of day (`positionAtTime`) before it commits anything.
+ */
+import { randomUUID } from 'node:crypto'
+import { RETENTION_MS_DEFAULT } from '@freshet/core/counters'
+import { SCAN_MAX_DEFAULT } from '@freshet/core/queries'
+import { positionAtTime, type Store, type StoreSupports } from '@freshet/core/store'
+import pg from 'pg'
+import { encodeNumbers } from '../embedded/indexes/index-records.js'
+import { monotonicMs } from '../embedded/store-clock.js'
+import { FleetClock } from '../sql/fleet-clock.js'
+import { EngineLost } from '../sql/sql-engine.js'
+import { storeUnavailable, storeUnusable } from '../sql/sql-errors.js'
+import { SqlStore } from '../sql/sql-store.js'
+import { Line, type LineOptions } from './line.js'
+import { PostgresEngine } from './postgres-engine.js'
+import { toEngineError } from './postgres-errors.js'
+import { FORMAT_VERSION, SETTINGS, STATEMENTS, TABLES } from './statements.js'
+
+export interface PostgresStoreOptions {
+  /** `postgres://user:password@host:5432/database`; what it leaves out is as in psql (PGPASSWORD and others). */
+  readonly url: string
+  /** The schema that the tables are in; `freshet` unless given. */
+  readonly schema?: string
+  /** So many entries a query may look at for one page; 10,000 unless given. */
+  readonly scanMax?: number
+  /** So long operations are remembered, and taken after they were made; a day unless given. */
+  readonly retentionMs?: number
+  /** So long what is asked of the store waits for a database that does not answer; 5,000 unless given. */
+  readonly waitMsMax?: number
+  /** Without a word for so long, a connection is given up; 10,000 unless given. */
+  readonly patienceMs?: number
+  /** Is told what the database's settings put at risk; a warning of the process unless given. */
+  readonly onWarning?: (text: string) => void
+}
+
+const STATES = 4
+const WAIT_MS_MAX = 5_000
+const PATIENCE_MS = 10_000
+const SCHEMA_NAME = /^[a-z_][a-z0-9_]{0,47}$/
+/** Any number that nobody else is likely to lock. */
+const OPENING_LOCK = 7_306_451
+
+interface Opening {
+  readonly log: string
+  readonly durability: StoreSupports['durability']
+  readonly warnings: readonly string[]
+}
+
+/**
+ * Throws STORE_UNAVAILABLE if there is nobody, STORE_UNUSABLE if it lets nobody in, is read-only, or was written by a newer
+ * Freshet.
+ */
+export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
+  const { url, schema = 'freshet', onWarning = text => process.emitWarning(text) } = options
+  const { scanMax = SCAN_MAX_DEFAULT, retentionMs = RETENTION_MS_DEFAULT } = options
+  const { waitMsMax = WAIT_MS_MAX, patienceMs = PATIENCE_MS } = options
+  if (!SCHEMA_NAME.test(schema)) throw new TypeError(`${JSON.stringify(schema)} cannot be the name of a schema.`)
+  const config = { connectionString: url, pipeline: true, keepAlive: true, application_name: 'freshet' }
+  const place = placeOf(config)
+  const { log, durability, warnings } = await open(config, place, schema)
+  for (const warning of warnings) onWarning(warning)
+
+  const hearing: { store?: SqlStore } = {}
+  const channel = `freshet_${schema}`
+  const line = (more: Partial<LineOptions>): Line =>
+    new Line({ config, place, patienceMs, prepare: client => settle(client, schema, patienceMs), ...more })
+  const engine = new PostgresEngine({
+    place,
+    channel,
+    waitMsMax,
+    reads: line({
+      prepare: client => settle(client, schema, patienceMs, `LISTEN ${channel}`),
+      onNotification: position => hearing.store?.hear(Number(position)),
+    }),
+    writes: line({
+      prepare: async (client, isFirst) => {
+        await settle(client, schema, patienceMs)
+        if (!isFirst) await client.query(STATEMENTS.skip, [positionAtTime(Date.now())])
+      },
+    }),
+    states: Array.from({ length: STATES }, () => line({})),
+  })
+  const clock = new FleetClock(monotonicMs)
+  try {
+    await engine.head()
+    const sentMs = clock.monotonicMs
+    const { timeMs } = await engine.tick(0)
+    clock.learn(timeMs, { sentMs, receivedMs: clock.monotonicMs })
+  } catch (error) {
+    await engine.close()
+    throw openingFailed(place, error)
+  }
+  const supports: StoreSupports = { durability, multiKeyCommits: true, queries: true, retentionMs }
+  hearing.store = new SqlStore({ engine, clock, supports, log, scanMax, waitMsMax })
+  return hearing.store
+}
+
+/** What every connection is told first. */
+async function settle(client: pg.Client, schema: string, patienceMs: number, more = ''): Promise<void> {
+  // A server that hangs in the middle of a transaction must not keep the head from all others.
+  const limits = `SET lock_timeout = ${patienceMs}; SET idle_in_transaction_session_timeout = ${patienceMs};`
+  await client.query(`SET search_path = ${schema}; ${SETTINGS} ${limits} ${more}`)
+}
+
+async function open(config: pg.ClientConfig, place: string, schema: string): Promise<Opening> {
+  const client = new pg.Client({ ...config, connectionTimeoutMillis: PATIENCE_MS })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    const found = await inspect(client, place)
+    await client.query(`BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT pg_advisory_xact_lock(${OPENING_LOCK})`)
+    const log = await findOrCreate(client, place, schema)
+    await client.query('COMMIT')
+    return { log, ...found }
+  } catch (error) {
+    throw openingFailed(place, error)
+  } finally {
+    await client.end().catch(() => {})
+  }
+}
+
+async function inspect(client: pg.Client, place: string): Promise<Omit<Opening, 'log'>> {
+  const { rows } = await client.query(`
+    SELECT pg_is_in_recovery() AS standby, current_setting('server_encoding') AS encoding,
+      current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS commits,
+      current_setting('full_page_writes') AS pages`)
+  const { standby, encoding, fsync, commits, pages } = rows[0]
+  if (standby) throw storeUnusable(place, 'it is a standby, which is read-only. Give the address of the primary')
+  if (encoding !== 'UTF8') throw storeUnusable(place, `its encoding is ${encoding}. Create a database with UTF8`)
+  const risks = [
+    ...(fsync === 'off' ? ['fsync = off: after a crash of its machine the whole database may be lost'] : []),
+    ...(commits === 'off' ? ['synchronous_commit = off: after a crash the last commits may be lost'] : []),
+    ...(pages === 'off' ? ['full_page_writes = off: after a crash of its machine pages may be torn'] : []),
+  ]
+  const warnings = risks.map(
+    risk => `The database at ${place} has ${risk}, though they were acknowledged. Set it to on.`,
+  )
+  return { durability: risks.length === 0 ? 'disk' : 'relaxed', warnings }
+}
+
+/** The id of the log. One at a time does this. */
+async function findOrCreate(client: pg.Client, place: string, schema: string): Promise<string> {
+  const found = await client.query(
+    'SELECT to_regnamespace($1) IS NOT NULL AS "isSchema", to_regclass($2) IS NOT NULL AS "isStore"',
+    [schema, `${schema}.head`],
+  )
+  const { isSchema, isStore } = found.rows[0]
+  const position = positionAtTime(Date.now())
+  const engine = 'pg_postmaster_start_time()::text'
+  if (!isStore) {
+    // Somebody may have made it for a user who may not.
+    if (!isSchema) await client.query(`CREATE SCHEMA ${schema}`)
+    await client.query(`SET search_path = ${schema}; ${TABLES}`)
+    const log = randomUUID()
+    const numbers = Buffer.from(encodeNumbers({ last: 0, dropped: [] })).toString()
+    const columns = 'format, log, position, trimmed_to, time_ms, set_ms, engine, index_numbers'
+    await client.query(`INSERT INTO head (${columns}) VALUES ($1, $2, $3, $3, 0, 0, ${engine}, $4)`, [
+      FORMAT_VERSION,
+      log,
+      position,
+      numbers,
+    ])
+    return log
+  }
+  await client.query(`SET search_path = ${schema}`)
+  const { rows } = await client.query('SELECT format, log FROM head FOR UPDATE')
+  const { format, log } = rows[0]
+  if (format > FORMAT_VERSION) {
+    throw storeUnusable(place, `its tables have format ${format}, of a newer Freshet. Update this one`)
+  }
+  await client.query(
+    `UPDATE head SET position = GREATEST(position, $1), engine = ${engine} WHERE engine <> ${engine}`,
+    [position],
+  )
+  return log
+}
+
+function openingFailed(place: string, error: unknown): unknown {
+  const reason = toEngineError(place, error, false)
+  return reason instanceof EngineLost ? storeUnavailable(place, reason, 'not-done') : reason
+}
+
+/** Without user and password. */
+function placeOf(config: pg.ClientConfig): string {
+  try {
+    const { host, port, database } = new pg.Client(config)
+    return `${host}:${port}/${database}`
+  } catch (cause) {
+    throw storeUnusable('the URL given', 'it cannot be understood', cause)
+  }
+}

@@ -1,0 +1,453 @@
+/**
+ * PostgreSQL as a `SqlEngine`. Three kinds of connections, each pipelined: one for all reads of a single statement, which also
+ * hears of commits (LISTEN); one for all that writes, one transaction at a time; and a few for reads of several statements,
+ * as REPEATABLE READ transactions, each of which sees one state.
+ *
+ * A transaction takes two round trips: BEGIN, the lock of the head and all reads are sent at once; then, when it is decided, all
+ * writes and COMMIT. Each statement of READ COMMITTED sees what was committed before it began, so what follows the lock sees
+ * everything up to the head's position.
+ *
+ * Nothing is seen before it is durable: with synchronous_commit on, a transaction is taken from the list of those under way only
+ * after its commit record is flushed (RecordTransactionCommit before ProcArrayEndTransaction, src/backend/access/transam/xact.c;
+ * https://www.postgresql.org/docs/15/wal-async-commit.html).
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import type { ClientWindow, ForeignOperation } from '@freshet/core/counters'
+import type { BucketChange, Key, LogEntry, Position, Snapshot, StoredValue, Version } from '@freshet/core/store'
+import type pg from 'pg'
+import { entriesUnder, indexPrefix } from '../embedded/indexes/index-keys.js'
+import { decodeIndexes, decodeNumbers, encodeNumbers, type IndexRecord } from '../embedded/indexes/index-records.js'
+import { decodeLogBatch, encodeLogBatch } from '../embedded/records.js'
+import { readForeign, readWindow, spellForeign, spellWindow } from '../sql/operation-records.js'
+import type { ChangedBefore } from '../sql/sql-batch.js'
+import {
+  type BucketPage,
+  type Changes,
+  EngineBusy,
+  EngineLost,
+  type EntriesRange,
+  type Head,
+  type KeyedValue,
+  type KeyRange,
+  type LockedState,
+  type Needs,
+  type SqlEngine,
+  type SqlView,
+} from '../sql/sql-engine.js'
+import { storeUnavailable } from '../sql/sql-errors.js'
+import { byteStrings, doubles, integers, texts } from './arrays.js'
+import type { Line, Row } from './line.js'
+import type { StatementName } from './statements.js'
+
+/** Whatever the database's own default is. */
+const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE'
+const PAUSE_MS = 20
+const DELETE_MAX = 1000
+
+export interface PostgresEngineOptions {
+  readonly place: string
+  readonly reads: Line
+  readonly writes: Line
+  /** For reads of several statements. */
+  readonly states: readonly Line[]
+  /** Of notifications. */
+  readonly channel: string
+  readonly waitMsMax: number
+}
+
+/** How statements are asked for: on some connection, or on this one. */
+type Ask = (name: StatementName, values?: unknown[]) => Promise<readonly Row[]>
+
+export class PostgresEngine implements SqlEngine {
+  readonly place: string
+  readonly #options: PostgresEngineOptions
+  readonly #view: SqlView
+  readonly #free: Line[]
+  readonly #waiting: ((line: Line) => void)[] = []
+
+  constructor(options: PostgresEngineOptions) {
+    this.place = options.place
+    this.#options = options
+    this.#free = [...options.states]
+    this.#view = viewOf((name, values) => this.#read(name, values))
+  }
+
+  value(key: Key): Promise<StoredValue | undefined> {
+    return this.#read('value', [key]).then(firstValue)
+  }
+
+  values(keys: readonly Key[]): Promise<Snapshot<ReadonlyMap<Key, StoredValue>>> {
+    return this.#view.values(keys)
+  }
+
+  page(bucket: Key, range: KeyRange): Promise<BucketPage> {
+    return this.#view.page(bucket, range)
+  }
+
+  indexes(bucket: Key): ReturnType<SqlView['indexes']> {
+    return this.#view.indexes(bucket)
+  }
+
+  tagVersions(tags: readonly string[]): Promise<ReadonlyMap<string, Version>> {
+    return this.#view.tagVersions(tags)
+  }
+
+  entries(range: EntriesRange): Promise<readonly Buffer[]> {
+    return this.#view.entries(range)
+  }
+
+  async buckets(): Promise<readonly BucketChange[]> {
+    return (await this.#read('buckets')).map(([bucket, version]) => ({ bucket, version }) as BucketChange)
+  }
+
+  async head(): Promise<Head> {
+    return toHead((await this.#read('head'))[0]!)
+  }
+
+  async changes(after: Position, batches: number): Promise<{ trimmedTo: Position; entries: LogEntry[] }> {
+    const rows = await this.#read('changes', [after, batches])
+    return {
+      trimmedTo: rows[0]![0] as Position,
+      entries: entriesOf(
+        rows.map(row => row.slice(1)),
+        after,
+      ),
+    }
+  }
+
+  async recall(name: string): Promise<Uint8Array | undefined> {
+    return (await this.#read('recall', [name]))[0]?.[0] as Buffer | undefined
+  }
+
+  async remember(name: string, value: Uint8Array): Promise<void> {
+    await this.#again(() => this.#options.writes.rows('remember', [name, value]))
+  }
+
+  async hold(name: string, holder: string, ms: number): Promise<boolean> {
+    const rows = await this.#again(() => this.#options.writes.rows('hold', [name, holder, ms]))
+    return rows.length === 1
+  }
+
+  async trim(upTo: Position): Promise<void> {
+    const { writes } = this.#options
+    await this.#again(() => writes.rows('trim', [upTo]))
+    // Whoever reads has been told that these are gone.
+    await this.#whileMany(() => writes.rows('deleteTrimmed', [DELETE_MAX]))
+  }
+
+  async forgetOperations({ clientsMs, foreignMs }: { clientsMs: number; foreignMs: number }): Promise<void> {
+    const { writes } = this.#options
+    await this.#whileMany(() => writes.rows('forgetClients', [clientsMs, DELETE_MAX]))
+    await this.#whileMany(() => writes.rows('forgetForeign', [foreignMs, DELETE_MAX]))
+  }
+
+  async countOperations(): Promise<{ clients: number; foreign: number; diskBytes: number }> {
+    const [clients, foreign, diskBytes] = (await this.#read('countOperations'))[0] as [number, number, number]
+    return { clients, foreign, diskBytes }
+  }
+
+  async unfinishedIndexes(): Promise<{ buckets: readonly Key[]; dropped: readonly number[] }> {
+    const [numbers, buckets] = (await this.#read('unfinished'))[0] as [string, string[]]
+    return { buckets, dropped: decodeNumbers(Buffer.from(numbers)).dropped }
+  }
+
+  async removeEntries(index: number, limit: number): Promise<number> {
+    const { low, high } = entriesUnder(indexPrefix(index))
+    const rows = await this.#again(() => this.#options.writes.rows('removeEntries', [low, high, limit]))
+    return rows.length
+  }
+
+  async inOneState<Result>(read: (view: SqlView) => Promise<Result>): Promise<Result> {
+    const line = this.#free.pop() ?? (await new Promise<Line>(resolve => this.#waiting.push(resolve)))
+    try {
+      return await this.#again(() => readState(line, read))
+    } finally {
+      const next = this.#waiting.shift()
+      if (next) next(line)
+      else this.#free.push(line)
+    }
+  }
+
+  async transact(
+    needs: Needs,
+    nowMs: number,
+    decide: (state: LockedState) => Promise<Changes | undefined>,
+  ): Promise<void> {
+    const { writes } = this.#options
+    const client = await writes.connected()
+    const ask: Ask = (name, values) => writes.rowsOn(client, name, values)
+    try {
+      const { state, engineMs } = await lockAndRead(writes, client, ask, needs, nowMs)
+      const changes = await decide(state)
+      // Not COMMIT: the lock would be flushed to the disk.
+      if (changes === undefined) writes.command(client, 'ROLLBACK').catch(() => {})
+      else await this.#write(client, changes, engineMs)
+    } catch (error) {
+      // If there is no transaction any more, there is nothing to do, and that is well.
+      writes.command(client, 'ROLLBACK').catch(() => {})
+      throw error
+    }
+  }
+
+  async isCommitted(position: Position, batch: string): Promise<boolean | undefined> {
+    const { writes } = this.#options
+    const client = await writes.connected()
+    const answers = await Promise.all([
+      writes.command(client, BEGIN),
+      writes.rowsOn(client, 'lock'),
+      writes.rowsOn(client, 'isCommitted', [position, batch]),
+      writes.command(client, 'COMMIT'),
+    ])
+    const [trimmedTo, isThere] = answers[2][0] as [Position, boolean]
+    return isThere || trimmedTo < position ? isThere : undefined
+  }
+
+  async tick(nowMs: number): Promise<Head> {
+    const { writes } = this.#options
+    const client = await writes.connected()
+    // Nobody waits for the disk: should this be lost, the clock goes on from what the log has.
+    const answers = await Promise.all([
+      writes.command(client, `${BEGIN}; SET LOCAL synchronous_commit = off`),
+      writes.rowsOn(client, 'lock'),
+      writes.rowsOn(client, 'tick', [nowMs]),
+      writes.command(client, 'COMMIT'),
+    ])
+    return toHead(answers[2][0]!)
+  }
+
+  async close(): Promise<void> {
+    const { reads, writes, states } = this.#options
+    await Promise.all([reads, writes, ...states].map(line => line.close()))
+  }
+
+  async #write(client: pg.Client, changes: Changes, engineMs: number): Promise<void> {
+    const { writes, channel } = this.#options
+    const sent = writesOf(changes, engineMs, channel).map(([name, values]) => writes.rowsOn(client, name, values, true))
+    const committing = writes.command(client, 'COMMIT', true)
+    const outcomes = await Promise.allSettled([...sent, committing])
+    for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason
+    if ((await committing) !== 'COMMIT') throw new EngineBusy(new Error('The transaction was rolled back.'))
+  }
+
+  #read(name: StatementName, values?: unknown[]): Promise<readonly Row[]> {
+    const { reads } = this.#options
+    return reads.rows(name, values).catch(error => this.#retry(error, () => reads.rows(name, values)))
+  }
+
+  /** Only for what may be done twice. */
+  #again<Result>(work: () => Promise<Result>): Promise<Result> {
+    return work().catch(error => this.#retry(error, work))
+  }
+
+  async #retry<Result>(first: unknown, work: () => Promise<Result>): Promise<Result> {
+    const deadlineMs = performance.now() + this.#options.waitMsMax
+    for (let error = first; ; ) {
+      if (!(error instanceof EngineLost || error instanceof EngineBusy)) throw error
+      if (performance.now() >= deadlineMs) throw storeUnavailable(this.place, error, 'not-done')
+      await delay(PAUSE_MS * (1 + Math.random()))
+      try {
+        return await work()
+      } catch (again) {
+        error = again
+      }
+    }
+  }
+
+  async #whileMany(remove: () => Promise<readonly Row[]>): Promise<void> {
+    while ((await this.#again(remove)).length === DELETE_MAX);
+  }
+}
+
+/** Reads by way of statements that are asked for somehow. */
+function viewOf(ask: Ask): SqlView {
+  return {
+    async page(bucket, range) {
+      return toPage(await ask(range.isDescending ? 'pageDown' : 'page', pageValues(bucket, range)))
+    },
+    async values(keys) {
+      const rows = await ask('values', [texts(keys)])
+      return { value: toValues(rows.map(row => row.slice(1))), position: rows[0]![0] as Position }
+    },
+    async indexes(bucket) {
+      const [position, version, record] = (await ask('indexes', [bucket]))[0] as [
+        Position,
+        Version | null,
+        string | null,
+      ]
+      return { value: { indexes: toIndexes(record), version: version ?? 0 }, position }
+    },
+    async tagVersions(tags) {
+      return new Map((await ask('tagVersions', [texts(tags)])) as [string, Version][])
+    },
+    async entries({ low, high, after, isDescending, limit }) {
+      // What follows an entry at once has one more byte.
+      const bounds = isDescending ? [low, after ?? high] : [after ? Buffer.concat([after, ZERO]) : low, high]
+      const rows = await ask(isDescending ? 'entriesDown' : 'entries', [...bounds, limit])
+      return rows.map(([entry]) => entry as Buffer)
+    },
+  }
+}
+
+const ZERO = Buffer.of(0)
+
+async function readState<Result>(line: Line, read: (view: SqlView) => Promise<Result>): Promise<Result> {
+  const client = await line.connected()
+  const beginning = line.command(client, 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
+  try {
+    const [result] = await Promise.all([read(viewOf((name, values) => line.rowsOn(client, name, values))), beginning])
+    return result
+  } finally {
+    // What it had to tell has been told.
+    line.command(client, 'COMMIT').catch(() => {})
+  }
+}
+
+async function lockAndRead(
+  line: Line,
+  client: pg.Client,
+  ask: Ask,
+  needs: Needs,
+  nowMs: number,
+): Promise<{ readonly state: LockedState; readonly engineMs: number }> {
+  const some = (name: StatementName, wanted: Iterable<string>) => {
+    const names = [...wanted]
+    return names.length === 0 ? [] : ask(name, [texts(names)])
+  }
+  const [, , heads, values, buckets, tags, clients, foreign] = await Promise.all([
+    line.command(client, BEGIN),
+    ask('lock'),
+    ask('state', [nowMs, texts(needs.indexes)]),
+    some('lockedValues', needs.keys),
+    some('lockedBuckets', needs.buckets),
+    some('tagVersions', needs.tags),
+    some('lockedClients', needs.clients),
+    some('lockedForeign', needs.foreign),
+  ])
+  const [position, timeMs, trimmedTo, numbers, engineMs] = heads[0] as [number, number, number, string, number]
+  const indexes = heads.map(row => row.slice(5)).filter(([bucket]) => bucket !== null)
+  const state: LockedState = {
+    head: { position, timeMs, trimmedTo, numbers: decodeNumbers(Buffer.from(numbers)) },
+    values: toValues(values),
+    buckets: new Map(buckets as [Key, Version][]),
+    indexes: new Map(indexes.map(([bucket, record]) => [bucket as Key, Buffer.from(record as string)])),
+    tags: new Map(tags as [string, Version][]),
+    windows: new Map(
+      clients.map(([name, record]): [string, ClientWindow] => [name as string, readWindow(record as string)]),
+    ),
+    foreign: new Map(
+      foreign.map(([id, record]): [string, ForeignOperation] => [id as string, readForeign(record as string)]),
+    ),
+    more: async keys => toValues(await ask('lockedValues', [texts(keys)])),
+    page: (bucket, range) => viewOf(ask).page(bucket, range),
+    count: async (low, high) => (await ask('count', [low, high]))[0]![0] as number,
+    changedAfter: async (after, batches) => toChanged(await ask('changedAfter', [after, batches]), after, batches),
+  }
+  return { state, engineMs }
+}
+
+/** The statements that write, with what they write; only those that have something to. */
+function writesOf(changes: Changes, engineMs: number, channel: string): [StatementName, unknown[]][] {
+  const { values, indexes, numbers, entries, tags, windows, foreign, log, timeMs } = changes
+  const removed = [...values].filter(each => each[1] === undefined).map(([key]) => key)
+  const kept = [...entries.values()].filter(({ isThere }) => isThere).map(({ key }) => key)
+  const dropped = [...entries.values()].filter(({ isThere }) => !isThere).map(({ key }) => key)
+  const all: [StatementName, number, () => unknown[]][] = [
+    ['putCommits', log ? 1 : 0, () => [...valuesOf(changes), ...logOf(changes), timeMs, engineMs, channel]],
+    ['putTime', log ? 0 : 1, () => [timeMs, engineMs]],
+    ['putNumbers', numbers ? 1 : 0, () => [Buffer.from(encodeNumbers(numbers!)).toString()]],
+    ['removeValues', removed.length, () => [texts(removed)]],
+    ['putIndexes', indexes.size, () => [texts(indexes.keys()), byteTexts(indexes.values())]],
+    ['dropEntries', dropped.length, () => [byteStrings(dropped)]],
+    ['putEntries', kept.length, () => [byteStrings(kept)]],
+    ['putTags', tags.size, () => [texts(tags.keys()), integers(tags.values())]],
+    [
+      'putClients',
+      windows.size,
+      () => [
+        texts(windows.keys()),
+        doubles(Array.from(windows.values(), ({ lastMs }) => lastMs)),
+        texts(Array.from(windows.values(), spellWindow)),
+      ],
+    ],
+    [
+      'putForeign',
+      foreign.size,
+      () => [
+        texts(foreign.keys()),
+        doubles(Array.from(foreign.values(), ({ timeMs }) => timeMs)),
+        texts(Array.from(foreign.values(), spellForeign)),
+      ],
+    ],
+  ]
+  return all.filter(([, count]) => count > 0).map(([name, , make]) => [name, make()])
+}
+
+function valuesOf({ values, buckets }: Changes): Buffer[] {
+  const written = [...values].filter((each): each is [Key, StoredValue] => each[1] !== undefined)
+  return [
+    texts(written.map(([key]) => key)),
+    integers(written.map(([, { version }]) => version)),
+    texts(written.map(([, { contentType }]) => contentType)),
+    byteStrings(written.map(([, { body }]) => body)),
+    texts(buckets.keys()),
+    integers(buckets.values()),
+  ]
+}
+
+function logOf({ position, timeMs, log }: Changes): unknown[] {
+  return [position, log!.batch, encodeLogBatch(timeMs, log!.commits)]
+}
+
+/** Texts that are bytes already. */
+function byteTexts(values: Iterable<Uint8Array>): Buffer {
+  return texts(Array.from(values, value => Buffer.from(value).toString()))
+}
+
+function pageValues(bucket: Key, { low, high, limit }: KeyRange): unknown[] {
+  return [bucket, low.key, high.key, low.isIncluded, high.isIncluded, limit]
+}
+
+function toPage(rows: readonly Row[]): BucketPage {
+  const [position, version] = rows[0] as [Position, Version | null]
+  const values = rows
+    .filter(row => row[2] !== null)
+    .map(([, , key, ...value]): KeyedValue => ({ key: key as Key, ...toValue(value) }))
+  return { values, version: version ?? 0, position }
+}
+
+/** Key and value; a row without is of a head alone. */
+function toValues(rows: readonly Row[]): Map<Key, StoredValue> {
+  const there = rows.filter(([key]) => key !== null)
+  return new Map(there.map(([key, ...value]) => [key as Key, toValue(value)]))
+}
+
+function firstValue([row]: readonly Row[]): StoredValue | undefined {
+  return row && toValue(row)
+}
+
+function toValue([version, contentType, body]: Row): StoredValue {
+  return { version: version as Version, contentType: contentType as string, body: body as Buffer }
+}
+
+function toHead([position, timeMs, trimmedTo]: Row): Head {
+  return { position: position as Position, timeMs: timeMs as number, trimmedTo: trimmedTo as Position }
+}
+
+function toIndexes(record: string | null): readonly IndexRecord[] {
+  return decodeIndexes(record === null ? undefined : Buffer.from(record))
+}
+
+/** Of batches of the log, of which the first may begin before the position. */
+function entriesOf(rows: readonly Row[], after: Position): LogEntry[] {
+  return rows
+    .filter(([position]) => position !== null)
+    .flatMap(([position, record]) => decodeLogBatch(position as Position, record as Buffer))
+    .filter(({ position }) => position > after)
+}
+
+/** The batches come last first. */
+function toChanged(rows: readonly Row[], after: Position, batches: number): ChangedBefore {
+  const entries = entriesOf(rows, after)
+  const oldest = rows.length < batches ? undefined : entriesOf(rows.slice(-1), 0)[0]
+  return { after: oldest ? oldest.position - 1 : 0, entries }
+}

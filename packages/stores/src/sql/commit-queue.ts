@@ -1,0 +1,228 @@
+/**
+ * Group commit: whatever arrives while one transaction is under way goes into the next. One transaction at a time from each
+ * server; between servers, the head's lock orders them.
+ *
+ * A transaction whose answer was lost is not guessed about: it had locked the head, so whoever gets the head next knows that it
+ * has ended, and the log says how. Only if the database stays away for too long is a commit reported as not known.
+ */
+import { setTimeout as delay, setImmediate } from 'node:timers/promises'
+import type { RetentionOptions } from '@freshet/core/counters'
+import { type Commit, type CommitResult, indexesIn, type Key, type Position } from '@freshet/core/store'
+import { bucketOfKey, FreshetError } from '@freshet/protocol'
+import { decodeIndexes, tagKey } from '../embedded/indexes/index-records.js'
+import type { FleetClock } from './fleet-clock.js'
+import { type ChangedBefore, SqlBatch } from './sql-batch.js'
+import { type Changes, EngineBusy, EngineLost, type LockedState, type Needs, type SqlEngine } from './sql-engine.js'
+import { storeUnavailable } from './sql-errors.js'
+
+const COMMITS_PER_BATCH_MAX = 1000
+/** A larger statement would not be faster, and a very large one would be refused. */
+const BYTES_PER_BATCH_MAX = 16 * 1024 * 1024
+const LOG_BATCHES_MAX = 10_000
+const PAUSE_MS = 20
+
+export interface CommitQueueOptions extends RetentionOptions {
+  readonly engine: SqlEngine
+  readonly clock: FleetClock
+  /** So long a database that does not answer is waited for. */
+  readonly waitMsMax: number
+  /** Called before those who wait for their commits are answered. */
+  readonly onCommitted: (position: Position) => void
+}
+
+interface Task {
+  readonly commit: Commit
+  readonly askedMs: number
+  readonly resolve: (result: CommitResult) => void
+  readonly reject: (error: unknown) => void
+}
+
+export class CommitQueue {
+  readonly #options: CommitQueueOptions
+  readonly #waiting: Task[] = []
+  readonly #others: (() => Promise<void>)[] = []
+  /** Buckets that had indexes when they were last written to: what is there before will be needed. */
+  readonly #indexed = new Set<Key>()
+  #running: Promise<void> | undefined
+  /** After a batch was refused its commits are tried one by one: one that cannot be must not take others with it. */
+  #alone = 0
+
+  constructor(options: CommitQueueOptions) {
+    this.#options = options
+  }
+
+  /** The commit has been checked. */
+  commit(commit: Commit): Promise<CommitResult> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ commit, askedMs: performance.now(), resolve, reject })
+      this.#running ??= this.#run()
+    })
+  }
+
+  /** Another transaction, between two batches. */
+  between<Result>(work: () => Promise<Result>): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      this.#others.push(() => work().then(resolve, reject))
+      this.#running ??= this.#run()
+    })
+  }
+
+  /** Resolves when nothing is waiting or under way. */
+  async idle(): Promise<void> {
+    while (this.#running) await this.#running
+  }
+
+  async #run(): Promise<void> {
+    // Whatever else arrives in this turn is taken along.
+    await setImmediate()
+    while (this.#waiting.length + this.#others.length > 0) {
+      await this.#others.shift()?.()
+      if (this.#waiting.length > 0) await this.#runBatch(this.#take())
+      // And what those commit next who were just answered.
+      await setImmediate()
+    }
+    this.#running = undefined
+  }
+
+  #take(): Task[] {
+    const most = this.#alone > 0 ? 1 : COMMITS_PER_BATCH_MAX
+    this.#alone = Math.max(0, this.#alone - 1)
+    let count = 0
+    for (let bytes = 0; count < most && count < this.#waiting.length && bytes < BYTES_PER_BATCH_MAX; count++) {
+      bytes += bytesOf(this.#waiting[count]!.commit)
+    }
+    return this.#waiting.splice(0, count)
+  }
+
+  async #runBatch(tasks: readonly Task[]): Promise<void> {
+    const { engine, waitMsMax } = this.#options
+    // Of the one that has waited longest: those who come while the database is away do not wait for each other in turn.
+    const deadlineMs = tasks[0]!.askedMs + waitMsMax
+    for (;;) {
+      const attempt: Attempt = { tasks, results: [], batch: undefined, changes: undefined }
+      try {
+        return await this.#attempt(attempt)
+      } catch (error) {
+        if (error instanceof EngineLost && error.isUnknown && (await this.#settle(attempt, error, deadlineMs))) return
+        const isPassing = error instanceof EngineLost || error instanceof EngineBusy
+        if (isPassing && performance.now() < deadlineMs) await delay(PAUSE_MS * Math.random())
+        else return this.#refuse(tasks, isPassing ? storeUnavailable(engine.place, error, 'not-done') : error)
+      }
+    }
+  }
+
+  async #attempt(attempt: Attempt): Promise<void> {
+    const { engine, clock, retentionMs } = this.#options
+    const commits = attempt.tasks.map(({ commit }) => commit)
+    const needs = this.#needsOf(commits)
+    const sentMs = clock.monotonicMs
+    let receivedMs = 0
+    await engine.transact(needs, clock.nowMs(), async state => {
+      receivedMs = clock.monotonicMs
+      await this.#readBefore(state, commits, needs.keys)
+      attempt.batch = new SqlBatch(state, { retentionMs }, await changedBefore(state, commits))
+      attempt.results = commits.map(commit => attempt.batch!.commit(commit))
+      attempt.changes = attempt.batch.finish()
+      return attempt.changes
+    })
+    if (attempt.changes) clock.learn(attempt.changes.timeMs, { sentMs, receivedMs })
+    this.#answer(attempt)
+  }
+
+  #answer({ tasks, results, batch }: Attempt): void {
+    this.#options.onCommitted(batch!.position)
+    for (const [i, { resolve }] of tasks.entries()) resolve(results[i]!)
+  }
+
+  /** Finds out what became of a lost transaction. False: nothing did, it may be tried again. */
+  async #settle(attempt: Attempt, lost: EngineLost, deadlineMs: number): Promise<boolean> {
+    const { engine } = this.#options
+    const { tasks, batch } = attempt
+    // What has taken no position can be done twice.
+    if (batch === undefined || batch.commits === 0) return false
+    for (;;) {
+      let reason: unknown = lost
+      try {
+        const isCommitted = await engine.isCommitted(batch.position, batch.id)
+        if (isCommitted) this.#answer(attempt)
+        if (isCommitted !== undefined) return isCommitted
+      } catch (error) {
+        reason = error
+      }
+      if (reason === lost || performance.now() >= deadlineMs) {
+        for (const { reject } of tasks) reject(storeUnavailable(engine.place, reason, 'unknown'))
+        return true
+      }
+      await delay(PAUSE_MS)
+    }
+  }
+
+  #refuse(tasks: readonly Task[], error: unknown): void {
+    if (tasks.length === 1 || error instanceof FreshetError) {
+      for (const { reject } of tasks) reject(error)
+    } else {
+      this.#waiting.unshift(...tasks)
+      this.#alone = tasks.length
+    }
+  }
+
+  #needsOf(commits: readonly Commit[]): Needs & { readonly keys: Set<Key> } {
+    const sets = { keys: set(), buckets: set(), indexes: set(), tags: set(), clients: set(), foreign: set() }
+    for (const { reads = [], lists = [], writes, adds = [], operation } of commits) {
+      for (const { key } of [...reads, ...adds]) sets.keys.add(key)
+      for (const { key } of [...writes, ...adds]) {
+        const bucket = bucketOfKey(key)
+        sets.indexes.add(bucket)
+        if (this.#indexed.has(bucket)) sets.keys.add(key)
+      }
+      for (const { bucket, tags = [] } of lists) {
+        sets.buckets.add(bucket)
+        if (tags.length > 0) sets.indexes.add(bucket)
+        for (const tag of tags) sets.tags.add(tagKey(tag))
+      }
+      if (operation?.id.kind === 'own') sets.clients.add(operation.id.client)
+      if (operation?.id.kind === 'foreign') sets.foreign.add(operation.id.id)
+    }
+    return sets
+  }
+
+  /** What indexes need to know of the objects that are written. */
+  async #readBefore(state: LockedState, commits: readonly Commit[], keysRead: ReadonlySet<Key>): Promise<void> {
+    const writes = commits.flatMap(commit => commit.writes)
+    const declaring = writes.filter(write => indexesIn(write)?.length).map(({ key }) => key)
+    const indexed = new Set(declaring)
+    for (const [bucket, record] of state.indexes) {
+      if (decodeIndexes(record).length > 0) indexed.add(bucket)
+      else this.#indexed.delete(bucket)
+    }
+    if (indexed.size === 0) return
+    for (const bucket of indexed) this.#indexed.add(bucket)
+    const keys = writes.map(({ key }) => key).filter(key => indexed.has(bucketOfKey(key)) && !keysRead.has(key))
+    if (keys.length === 0) return
+    for (const [key, value] of await state.more([...new Set(keys)])) state.values.set(key, value)
+  }
+}
+
+interface Attempt {
+  readonly tasks: readonly Task[]
+  results: readonly CommitResult[]
+  batch: SqlBatch | undefined
+  changes: Changes | undefined
+}
+
+/** What lists need to know of changes before this batch. */
+async function changedBefore(state: LockedState, commits: readonly Commit[]): Promise<ChangedBefore | undefined> {
+  const lists = commits.flatMap(({ lists = [] }) => lists).filter(({ tags = [] }) => tags.length === 0)
+  const versions = lists
+    .filter(({ bucket, version }) => (state.buckets.get(bucket) ?? 0) > version && version >= state.head.trimmedTo)
+    .map(({ version }) => version)
+  return versions.length === 0 ? undefined : state.changedAfter(Math.min(...versions), LOG_BATCHES_MAX)
+}
+
+function bytesOf({ writes }: Commit): number {
+  return writes.reduce((sum, write) => sum + ('delete' in write ? 0 : write.body.length), 0)
+}
+
+function set(): Set<string> {
+  return new Set()
+}

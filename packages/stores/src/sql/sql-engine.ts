@@ -1,0 +1,180 @@
+/**
+ * What a store over a SQL database needs of it. Everything that decides is in `sql-store.ts` and what it uses; an engine
+ * (`../postgres`) has the connections and the statements.
+ *
+ * The tables, in a schema of their own. Texts are compared byte by byte.
+ *
+ *     head         one row: the log's id, its position, the store's time and when that was set by the engine's clock, where
+ *                  the log begins, the numbers of indexes. Whoever writes locks it first, so it is what orders commits.
+ *     objects      key, version, content type, body
+ *     buckets      bucket, position of its last change
+ *     log          position of the last commit of a batch, the batch's own id, the record (`encodeLogBatch` of ../embedded)
+ *     memory       name, bytes
+ *     holders      name, who holds it, until when; it need not survive anything
+ *     indexes      bucket, its indexes: JSON, an array of IndexRecord
+ *     entries      the bytes that ../embedded/indexes/index-keys.ts draws
+ *     tags         tag, or # and its SHA-256 if it is long; position of the last change that carries it
+ *     clients      client, when its window was last changed, its window: JSON
+ *     operations   id, when it was done, what came of it: JSON
+ *
+ * Errors: an engine throws `EngineLost` when the connection is gone, `EngineBusy` when it was refused for the sake of another
+ * transaction; everything else is what `docs/errors.md` has.
+ */
+import type { ClientWindow, ForeignOperation } from '@freshet/core/counters'
+import type { BucketChange, Key, LogEntry, Position, Snapshot, StoredValue, Tag, Version } from '@freshet/core/store'
+import type { IndexNumbers, IndexRecord } from '../embedded/indexes/index-records.js'
+import type { Changed } from '../embedded/records.js'
+import type { ChangedBefore } from './sql-batch.js'
+
+export interface SqlEngine extends SqlView {
+  /** For messages: where it is, without a password. */
+  readonly place: string
+  /** The latest value. */
+  value(key: Key): Promise<StoredValue | undefined>
+  buckets(): Promise<readonly BucketChange[]>
+  head(): Promise<Head>
+  /** Entries after a position, of so many batches, and where the log began in that state. */
+  changes(after: Position, batches: number): Promise<{ readonly trimmedTo: Position; readonly entries: LogEntry[] }>
+  recall(name: string): Promise<Uint8Array | undefined>
+  remember(name: string, value: Uint8Array): Promise<void>
+  /** See `Store.hold`; by the store's time. */
+  hold(name: string, holder: string, ms: number): Promise<boolean>
+  /** Sets where the log begins, and deletes what is before. */
+  trim(upTo: Position): Promise<void>
+  forgetOperations(before: { readonly clientsMs: number; readonly foreignMs: number }): Promise<void>
+  countOperations(): Promise<{ readonly clients: number; readonly foreign: number; readonly diskBytes: number }>
+  /** The buckets whose indexes are not ready, and the indexes whose entries are to be removed. */
+  unfinishedIndexes(): Promise<{ readonly buckets: readonly Key[]; readonly dropped: readonly number[] }>
+  /** Removes some entries of an index. Says how many. */
+  removeEntries(index: number, limit: number): Promise<number>
+  /** Several reads of one state. */
+  inOneState<Result>(read: (view: SqlView) => Promise<Result>): Promise<Result>
+
+  /**
+   * One transaction: locks the head, reads what is needed, lets it be decided, writes, commits. Only one at a time. Throws
+   * `EngineLost` with `isUnknown` if it may have been committed; else it was not.
+   */
+  transact(needs: Needs, nowMs: number, decide: (state: LockedState) => Promise<Changes | undefined>): Promise<void>
+  /**
+   * Whether a batch was committed whose transaction was lost: it had locked the head, so whoever gets the head next knows that it
+   * is over. Undefined if that part of the log is gone.
+   */
+  isCommitted(position: Position, batch: string): Promise<boolean | undefined>
+  /** Brings the store's time forward, at least to `nowMs`. */
+  tick(nowMs: number): Promise<Head>
+  close(): Promise<void>
+}
+
+export interface Head {
+  readonly position: Position
+  /** The store's time when this was read. */
+  readonly timeMs: number
+  readonly trimmedTo: Position
+}
+
+/** Of keys; neither bound has a character 0. */
+export interface KeyRange {
+  readonly low: Bound
+  readonly high: Bound
+  readonly isDescending: boolean
+  readonly limit: number
+}
+
+export interface Bound {
+  readonly key: Key
+  readonly isIncluded: boolean
+}
+
+export interface KeyedValue extends StoredValue {
+  readonly key: Key
+}
+
+export interface BucketPage {
+  readonly values: readonly KeyedValue[]
+  readonly version: Version
+  readonly position: Position
+}
+
+/** Reads; each of an engine itself is from one state, those of `inOneState` are all from the same. */
+export interface SqlView {
+  page(bucket: Key, range: KeyRange): Promise<BucketPage>
+  values(keys: readonly Key[]): Promise<Snapshot<ReadonlyMap<Key, StoredValue>>>
+  indexes(bucket: Key): Promise<Snapshot<{ readonly indexes: readonly IndexRecord[]; readonly version: Version }>>
+  tagVersions(tags: readonly string[]): Promise<ReadonlyMap<string, Version>>
+  /** From `low` up to, not including, `high`; behind `after` in the direction of reading. */
+  entries(range: EntriesRange): Promise<readonly Buffer[]>
+}
+
+export interface EntriesRange {
+  readonly low: Buffer
+  readonly high: Buffer
+  readonly after: Buffer | undefined
+  readonly isDescending: boolean
+  readonly limit: number
+}
+
+/** What a transaction reads at once. */
+export interface Needs {
+  readonly keys: Iterable<Key>
+  /** Their versions. */
+  readonly buckets: Iterable<Key>
+  /** Their indexes. */
+  readonly indexes: Iterable<Key>
+  readonly tags: Iterable<string>
+  readonly clients: Iterable<string>
+  readonly foreign: Iterable<string>
+}
+
+export interface LockedState {
+  readonly head: Head & { readonly numbers: IndexNumbers }
+  readonly values: Map<Key, StoredValue>
+  readonly buckets: ReadonlyMap<Key, Version>
+  readonly indexes: ReadonlyMap<Key, Buffer>
+  readonly tags: ReadonlyMap<string, Version>
+  readonly windows: ReadonlyMap<string, ClientWindow>
+  readonly foreign: ReadonlyMap<string, ForeignOperation>
+  /** More values. */
+  more(keys: readonly Key[]): Promise<ReadonlyMap<Key, StoredValue>>
+  page(bucket: Key, range: KeyRange): Promise<BucketPage>
+  count(low: Key, high: Key): Promise<number>
+  /** What was changed after a position, or after a later one, if that is all that so many batches hold. */
+  changedAfter(position: Position, batches: number): Promise<ChangedBefore>
+}
+
+/** What a transaction writes. */
+export interface Changes {
+  readonly position: Position
+  readonly timeMs: number
+  readonly values: ReadonlyMap<Key, StoredValue | undefined>
+  readonly buckets: ReadonlyMap<Key, Position>
+  /** None: nothing has taken a position. */
+  readonly log: { readonly batch: string; readonly commits: readonly Changed[] } | undefined
+  readonly indexes: ReadonlyMap<Key, Uint8Array>
+  readonly numbers: IndexNumbers | undefined
+  /** Whether each is to be there. */
+  readonly entries: ReadonlyMap<string, { readonly key: Buffer; readonly isThere: boolean }>
+  readonly tags: ReadonlyMap<Tag, Position>
+  readonly windows: ReadonlyMap<string, ClientWindow>
+  readonly foreign: ReadonlyMap<string, ForeignOperation>
+}
+
+/** The connection is gone. */
+export class EngineLost extends Error {
+  override readonly name = 'EngineLost'
+  /** Whether what was asked for may have been done. */
+  readonly isUnknown: boolean
+
+  constructor(cause: unknown, isUnknown: boolean) {
+    super(cause instanceof Error ? cause.message : String(cause), { cause })
+    this.isUnknown = isUnknown
+  }
+}
+
+/** Refused for the sake of another transaction; nothing was done. */
+export class EngineBusy extends Error {
+  override readonly name = 'EngineBusy'
+
+  constructor(cause: unknown) {
+    super(cause instanceof Error ? cause.message : String(cause), { cause })
+  }
+}

@@ -1,0 +1,313 @@
+/**
+ * A store over a SQL database that any number of servers use at once. Nothing that decides is in the memory of any of them:
+ * positions, versions, the log, the clock, what was done under which id are the database's, and change in one transaction.
+ *
+ * How positions come in the order of commits: every transaction that writes locks the one row of `head` before it reads anything,
+ * and gives positions from it. So transactions follow each other, and who sees a position sees all before it.
+ */
+import { AHEAD_MS_MAX } from '@freshet/core/counters'
+import {
+  type BucketChange,
+  CHANGES_LIMIT_DEFAULT,
+  type Commit,
+  type CommitResult,
+  checkCommit,
+  checkLimit,
+  checkPosition,
+  type IndexState,
+  indexesIn,
+  isBeyond,
+  isWithin,
+  type Key,
+  type LogEntry,
+  type OperationCounts,
+  type Position,
+  type Query,
+  type QueryPage,
+  type QueryVersion,
+  type ScanPage,
+  type ScanRange,
+  type Snapshot,
+  type Store,
+  type StoredEntry,
+  type StoredValue,
+  type StoreSupports,
+  scanLimit,
+} from '@freshet/core/store'
+import { checkQuery, FreshetError } from '@freshet/protocol'
+import { CommitListeners } from '../embedded/commit-listeners.js'
+import { toState } from '../embedded/indexes/index-records.js'
+import { checkStorable } from '../embedded/records.js'
+import { CommitGate } from '../leasing/commit-gate.js'
+import { CommitQueue } from './commit-queue.js'
+import { type FleetClock, LEASE_MS } from './fleet-clock.js'
+import { IndexUpkeep } from './index-upkeep.js'
+import { keyRange, scanBounds } from './key-range.js'
+import type { SqlEngine, SqlView } from './sql-engine.js'
+import { storeClosed } from './sql-errors.js'
+import { queryPage, queryVersion } from './sql-queries.js'
+
+const TICK_MS = LEASE_MS / 4
+/** Every so many ticks somebody looks whether an index was left unfinished. */
+const UPKEEP_TICKS = 40
+const VALUES_PER_READ = 1000
+
+export interface SqlStoreOptions {
+  readonly engine: SqlEngine
+  readonly clock: FleetClock
+  readonly supports: StoreSupports
+  /** The id of the log. */
+  readonly log: string
+  readonly scanMax: number
+  /** So long a database that does not answer is waited for. */
+  readonly waitMsMax: number
+}
+
+export class SqlStore implements Store {
+  readonly supports: StoreSupports
+  readonly log: string
+  readonly #engine: SqlEngine
+  readonly #clock: FleetClock
+  readonly #scanMax: number
+  readonly #queue: CommitQueue
+  readonly #upkeep: IndexUpkeep
+  readonly #gate = new CommitGate()
+  readonly #listeners = new CommitListeners()
+  readonly #underWay = new Set<Promise<unknown>>()
+  readonly #ticks: NodeJS.Timeout
+  #ticked = 0
+  #isTicking = false
+  #heard: Position = 0
+  #closing: Promise<void> | undefined
+
+  constructor({ engine, clock, supports, log, scanMax, waitMsMax }: SqlStoreOptions) {
+    this.supports = supports
+    this.log = log
+    this.#engine = engine
+    this.#clock = clock
+    this.#scanMax = scanMax
+    const { retentionMs } = supports
+    const onCommitted = (position: Position) => this.hear(position)
+    this.#queue = new CommitQueue({ engine, clock, retentionMs, waitMsMax, onCommitted })
+    this.#upkeep = new IndexUpkeep({ engine, queue: this.#queue, clock })
+    this.#upkeep.wake()
+    this.#ticks = setInterval(() => this.#tick(), TICK_MS).unref()
+  }
+
+  get(key: Key): Promise<StoredValue | undefined> {
+    this.#checkOpen()
+    return isWritable(key) ? this.#engine.value(key) : Promise.resolve(undefined)
+  }
+
+  async getMany(keys: readonly Key[]): Promise<Snapshot<readonly (StoredValue | undefined)[]>> {
+    this.#checkOpen()
+    const { value, position } = await this.#during(this.#engine.values(keys.filter(isWritable)))
+    return { value: keys.map((key, i) => ownValue(keys, i, value.get(key))), position }
+  }
+
+  async scan(bucket: Key, range: ScanRange = {}): Promise<ScanPage> {
+    this.#checkOpen()
+    const limit = scanLimit(range)
+    const isShort = range.filter === undefined && limit < VALUES_PER_READ
+    const read = (view: SqlView) => scanPage(view, nameOf(bucket), range, limit)
+    return this.#during(isShort ? read(this.#engine) : this.#engine.inOneState(read))
+  }
+
+  async query(bucket: Key, query: Query): Promise<QueryPage> {
+    this.#checkOpen()
+    checkQuery(query)
+    return this.#during(this.#engine.inOneState(view => queryPage(view, nameOf(bucket), query, this.#scanMax)))
+  }
+
+  async queryVersion(bucket: Key, query: Query): Promise<QueryVersion> {
+    this.#checkOpen()
+    checkQuery(query)
+    return this.#during(this.#engine.inOneState(view => queryVersion(view, nameOf(bucket), query)))
+  }
+
+  async indexes(bucket: Key): Promise<readonly IndexState[]> {
+    this.#checkOpen()
+    const { value } = await this.#during(this.#engine.indexes(nameOf(bucket)))
+    return value.indexes.map(toState)
+  }
+
+  async buckets(): Promise<readonly BucketChange[]> {
+    this.#checkOpen()
+    return this.#during(this.#engine.buckets())
+  }
+
+  async commit(commit: Commit): Promise<CommitResult> {
+    this.#checkOpen()
+    checkCommit(commit)
+    checkStorable(commit)
+    for (const write of commit.writes) if (!('delete' in write)) checkContentType(write.contentType)
+    const submit = () => {
+      this.#checkOpen()
+      return this.#queue.commit(commit)
+    }
+    const result = await (this.#gate.isOpenTo(commit) ? submit() : this.#gate.pass(commit, submit))
+    if (result.committed && commit.writes.some(write => indexesIn(write) !== undefined)) this.#upkeep.wake()
+    return result
+  }
+
+  async forgetOperations(): Promise<void> {
+    this.#checkOpen()
+    const foreignMs = this.#clock.nowMs() - this.supports.retentionMs
+    await this.#during(this.#engine.forgetOperations({ clientsMs: foreignMs - AHEAD_MS_MAX, foreignMs }))
+  }
+
+  async operationCounts(): Promise<OperationCounts> {
+    this.#checkOpen()
+    return {
+      ...(await this.#during(this.#engine.countOperations())),
+      memoryBytes: 0,
+      mode: 'exact',
+      falsePositiveRate: 0,
+    }
+  }
+
+  async position(): Promise<Position> {
+    this.#checkOpen()
+    return (await this.#during(this.#engine.head())).position
+  }
+
+  async changes(after: Position, limit: number = CHANGES_LIMIT_DEFAULT): Promise<readonly LogEntry[]> {
+    this.#checkOpen()
+    checkPosition('after', after)
+    checkLimit(limit)
+    const { trimmedTo, entries } = await this.#during(this.#engine.changes(after, limit))
+    if (after >= trimmedTo) return entries.slice(0, limit)
+    throw new FreshetError(
+      'LOG_TRIMMED',
+      `The log begins after position ${trimmedTo}; what follows ${after} is no longer complete. Start over.`,
+    )
+  }
+
+  async trimmedTo(): Promise<Position> {
+    this.#checkOpen()
+    return (await this.#during(this.#engine.head())).trimmedTo
+  }
+
+  async trim(upTo: Position): Promise<void> {
+    this.#checkOpen()
+    checkPosition('upTo', upTo)
+    await this.#during(this.#engine.trim(upTo))
+  }
+
+  nowMs(): number {
+    this.#checkOpen()
+    return this.#clock.nowMs()
+  }
+
+  onCommit(listener: (position: Position) => void): () => void {
+    this.#checkOpen()
+    return this.#listeners.add(listener)
+  }
+
+  async remember(name: string, value: Uint8Array): Promise<void> {
+    this.#checkOpen()
+    await this.#during(this.#engine.remember(name, value.slice()))
+  }
+
+  async recall(name: string): Promise<Uint8Array | undefined> {
+    this.#checkOpen()
+    return this.#during(this.#engine.recall(name))
+  }
+
+  async hold(name: string, holder: string, ms: number): Promise<boolean> {
+    this.#checkOpen()
+    return this.#during(this.#engine.hold(name, holder, ms))
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  /** Somebody has committed. */
+  hear(position: Position): void {
+    if (position <= this.#heard) return
+    this.#heard = position
+    this.#listeners.notifySoon(position)
+  }
+
+  async #close(): Promise<void> {
+    clearInterval(this.#ticks)
+    this.#gate.close()
+    await this.#upkeep.stop()
+    await this.#queue.idle()
+    await Promise.allSettled(this.#underWay)
+    this.#listeners.clear()
+    await this.#engine.close()
+  }
+
+  #tick(): void {
+    if (++this.#ticked % UPKEEP_TICKS === 0) this.#upkeep.wake()
+    // Commits do the same.
+    if (this.#isTicking || this.#clock.silentMs < TICK_MS / 2) return
+    this.#isTicking = true
+    // While the database is gone the clock stands still, and whoever uses the store is told.
+    this.#queue
+      .between(() => this.#setTime())
+      .catch(() => {})
+      .finally(() => {
+        this.#isTicking = false
+      })
+  }
+
+  async #setTime(): Promise<void> {
+    const sentMs = this.#clock.monotonicMs
+    const { timeMs, position } = await this.#engine.tick(this.#clock.nowMs())
+    this.#clock.learn(timeMs, { sentMs, receivedMs: this.#clock.monotonicMs })
+    this.hear(position)
+  }
+
+  /** So that closing waits for it. */
+  #during<Result>(work: Promise<Result>): Promise<Result> {
+    this.#underWay.add(work)
+    return work.finally(() => this.#underWay.delete(work))
+  }
+
+  #checkOpen(): void {
+    if (this.#closing) throw storeClosed(this.#engine.place)
+  }
+}
+
+async function scanPage(view: SqlView, bucket: Key, range: ScanRange, limit: number): Promise<ScanPage> {
+  const folder = `${bucket}/`
+  const entries: StoredEntry[] = []
+  let { low, high } = scanBounds(folder, range)
+  for (;;) {
+    const size = Math.min(limit + 1, VALUES_PER_READ)
+    const { values, version, position } = await view.page(bucket, keyRange(low, high, size))
+    for (const { key, ...value } of values) {
+      const id = key.slice(folder.length)
+      if (isBeyond(id, range)) return { entries, version, position }
+      const last = entries.at(-1)
+      if (last !== undefined && entries.length === limit) return { entries, next: last.id, version, position }
+      const entry = { id, ...value }
+      if (isWithin(id, range) && (range.filter?.(entry) ?? true)) entries.push(entry)
+    }
+    if (values.length < size) return { entries, version, position }
+    low = { key: values.at(-1)!.key, isIncluded: false }
+  }
+}
+
+/** A key that is asked for twice is answered with bytes of its own, twice. */
+function ownValue(keys: readonly Key[], i: number, value: StoredValue | undefined): StoredValue | undefined {
+  return value === undefined || keys.indexOf(keys[i]!) === i ? value : { ...value, body: value.body.slice() }
+}
+
+/** No text of a database has a character 0, so no key has. */
+function isWritable(key: Key): boolean {
+  return !key.includes('\0')
+}
+
+function checkContentType(contentType: string): void {
+  if (contentType.includes('\0')) throw new TypeError(`${JSON.stringify(contentType)} cannot be a content type.`)
+}
+
+/** What cannot be a bucket is asked for as one that is not there. */
+function nameOf(bucket: Key): Key {
+  return isWritable(bucket) ? bucket : ''
+}

@@ -1,0 +1,129 @@
+/**
+ * A line to a server that can be cut: at once, or just before or just after a certain request has reached the server; and that can
+ * fall silent. For tests of what becomes of a request whose answer is lost.
+ */
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+
+export interface CutAt {
+  /** The bytes that the request holds. */
+  readonly request: string
+  /** 'before': the server never gets it. 'after': the server has done it, and its answer is lost. */
+  readonly when: 'before' | 'after'
+  /** All of the line is then down, until it is mended. */
+  readonly forAll?: boolean
+}
+
+export class CuttingLine {
+  readonly #server: Server
+  /** The port that it leads to, of new connections. */
+  target: number
+  readonly #pairs = new Set<readonly [Socket, Socket]>()
+  #cutAt: CutAt | undefined
+  #isDown = false
+  /** How often it was cut at a request. */
+  cuts = 0
+
+  static async open(target: number): Promise<CuttingLine> {
+    const line = new CuttingLine(target)
+    line.#server.listen(0, '127.0.0.1')
+    await once(line.#server, 'listening')
+    return line
+  }
+
+  private constructor(target: number) {
+    this.target = target
+    this.#server = createServer({ noDelay: true }, socket => this.#accept(socket))
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port
+  }
+
+  /** Once, the next time that such a request comes. */
+  cutNext(cutAt: CutAt): void {
+    this.#cutAt = cutAt
+  }
+
+  /** Cuts every connection, and refuses new ones, until `mend`. */
+  cut(): void {
+    this.#isDown = true
+    for (const pair of this.#pairs) this.#end(pair)
+  }
+
+  /** Nothing comes through on the connections that are open, and nobody is told. New ones are well. */
+  silence(): void {
+    for (const [client, server] of this.#pairs) {
+      client.unpipe().pause()
+      server.unpipe().pause()
+      client.removeAllListeners('data')
+    }
+  }
+
+  mend(): void {
+    this.#isDown = false
+  }
+
+  async close(): Promise<void> {
+    for (const pair of this.#pairs) this.#end(pair)
+    this.#server.close()
+    await once(this.#server, 'close')
+  }
+
+  #accept(client: Socket): void {
+    if (this.#isDown) {
+      client.on('error', () => {})
+      client.destroy()
+      return
+    }
+    const server = connect({ port: this.target, host: '127.0.0.1', noDelay: true })
+    const pair = [client, server] as const
+    this.#pairs.add(pair)
+    for (const socket of pair) {
+      socket.on('error', () => this.#end(pair))
+      socket.on('close', () => this.#end(pair))
+    }
+    server.pipe(client)
+    client.on('data', data => this.#pass(data, pair))
+  }
+
+  #pass(data: Buffer, pair: readonly [Socket, Socket]): void {
+    const [, server] = pair
+    const at = this.#cutAt
+    if (at === undefined || !data.includes(at.request)) {
+      server.write(data)
+      return
+    }
+    this.#cutAt = undefined
+    if (at.when === 'before') {
+      this.#cut(pair, at)
+      return
+    }
+    server.unpipe()
+    server.write(data)
+    this.#untilDone(pair, at)
+  }
+
+  /** The server has answered all of it when it is ready for the next: 'Z', 5 bytes, 'I', not in a transaction. */
+  #untilDone(pair: readonly [Socket, Socket], at: CutAt): void {
+    const [, server] = pair
+    server.on('data', (data: Buffer) => {
+      if (data.subarray(-6).equals(READY)) this.#cut(pair, at)
+    })
+    server.resume()
+  }
+
+  #cut(pair: readonly [Socket, Socket], { forAll = false }: CutAt): void {
+    this.cuts++
+    this.#end(pair)
+    if (forAll) this.cut()
+  }
+
+  #end(pair: readonly [Socket, Socket]): void {
+    if (!this.#pairs.delete(pair)) return
+    for (const socket of pair) socket.destroy()
+  }
+}
+
+/** ReadyForQuery of PostgreSQL: https://www.postgresql.org/docs/15/protocol-message-formats.html */
+const READY = Buffer.from([0x5a, 0, 0, 0, 5, 0x49])
