@@ -5,6 +5,7 @@
  */
 import { type CacheConfig, DEFAULT_SETTINGS, type LogLevel, type ServerSettings } from '@freshet/server'
 import { CACHES } from './caches-kind.js'
+import { EMBEDDED, STORE } from './store-kind.js'
 import {
   countFrom,
   durationFrom,
@@ -28,6 +29,8 @@ export type Mode = 'dev' | 'serve'
 type SettingOptions = Omit<ServerSettings, 'mayKeep'>
 
 export interface Config extends SettingOptions {
+  /** `embedded`, or a URL. */
+  readonly store: string
   readonly data: string
   readonly port: number
   readonly host: string
@@ -67,7 +70,13 @@ export function listOptions(coreCount: number): Options {
 
 function commandOptions(coreCount: number): Omit<Options, keyof SettingOptions> {
   return {
-    data: { about: 'where the store lives', kind: FOLDER, defaults: both('.freshet'), isCommon: true },
+    store: {
+      about: 'embedded, in --data; or an engine that several servers share',
+      kind: STORE,
+      defaults: both(EMBEDDED),
+      isCommon: true,
+    },
+    data: { about: 'where the embedded store lives', kind: FOLDER, defaults: both('.freshet'), isCommon: true },
     port: { about: 'where to listen; 0 takes any that is free', kind: PORT, defaults: both(7700), isCommon: true },
     host: {
       about: 'the address to listen at; 0.0.0.0 for all of them',
@@ -131,25 +140,29 @@ function commandOptions(coreCount: number): Omit<Options, keyof SettingOptions> 
       defaults: { dev: true, serve: false },
       isCommon: true,
     },
-    record: {
-      about: 'record what is acknowledged and answered into this file, for freshet check',
-      kind: { ...TEXT, placeholder: 'FILE', wants: 'a file, or none' },
-      defaults: both('none'),
-      isCommon: true,
-    },
-    recordBytesMax: {
-      about: 'the largest recording; then it becomes FILE.old',
-      kind: sizeFrom(1024),
-      defaults: both(256 * 1024 ** 2),
-    },
-    recordSample: { about: 'the share of objects that is recorded', kind: SHARE, defaults: both(1) },
-    recordSecret: {
-      about: 'record hashes under this secret instead of paths',
-      kind: { ...TEXT, show: secret => (secret === 'none' ? secret : 'set') },
-      defaults: both('none'),
-    },
+    ...RECORD_OPTIONS,
     caches: { about: 'caches to be told of every change', kind: CACHES, defaults: both([]) },
   }
+}
+
+const RECORD_OPTIONS: Pick<Options, 'record' | 'recordBytesMax' | 'recordSample' | 'recordSecret'> = {
+  record: {
+    about: 'record what is acknowledged and answered into this file, for freshet check',
+    kind: { ...TEXT, placeholder: 'FILE', wants: 'a file, or none' },
+    defaults: both('none'),
+    isCommon: true,
+  },
+  recordBytesMax: {
+    about: 'the largest recording; then it becomes FILE.old',
+    kind: sizeFrom(1024),
+    defaults: both(256 * 1024 ** 2),
+  },
+  recordSample: { about: 'the share of objects that is recorded', kind: SHARE, defaults: both(1) },
+  recordSecret: {
+    about: 'record hashes under this secret instead of paths',
+    kind: { ...TEXT, show: secret => (secret === 'none' ? secret : 'set') },
+    defaults: both('none'),
+  },
 }
 
 const SETTING_OPTIONS: { readonly [Name in keyof SettingOptions]: Option<SettingOptions[Name] & OptionValue> } = {

@@ -1,6 +1,7 @@
 /**
- * The primary of several processes: it is the one writer of the store and answers no requests itself. Its workers read
- * the store's files directly and hand their commits to it. When it dies, its workers end too.
+ * The primary of several processes, which answers no requests itself. It is the one writer of an embedded store: its workers
+ * read the store's files directly and hand their commits to it. A store that is shared they open themselves. When it dies, its
+ * workers end too.
  */
 import { type AddressInfo, createServer } from 'node:net'
 import {
@@ -10,7 +11,8 @@ import {
   type ReadersService,
   serveReaders,
 } from '@freshet/stores/embedded'
-import { type RunningServer, type ServeSetup, storeOptionsOf } from './serve-setup.js'
+import { embeddedOptionsOf, isEmbedded } from './open-store.js'
+import type { RunningServer, ServeSetup } from './serve-setup.js'
 import { WorkerPool } from './worker-pool.js'
 
 export async function startPrimary(setup: ServeSetup): Promise<RunningServer> {
@@ -19,17 +21,18 @@ export async function startPrimary(setup: ServeSetup): Promise<RunningServer> {
   const config = { ...setup.config, port }
   let readers: ReadersService | undefined
   let store: EmbeddedStore | undefined
-  const pool = new WorkerPool({ config, log, attach: worker => void readers!.attach(ipcChannel(worker)) })
+  const pool = new WorkerPool({ config, log, attach: worker => void readers?.attach(ipcChannel(worker)) })
   process.once('exit', () => pool.kill())
   try {
-    const opened = await openEmbeddedStore(storeOptionsOf(config))
-    store = opened
-    readers = serveReaders(opened)
-    const isEmpty = (await opened.buckets()).length === 0
+    if (isEmbedded(config)) {
+      store = await openEmbeddedStore(embeddedOptionsOf(config))
+      readers = serveReaders(store)
+    }
+    const isEmpty = store !== undefined && (await store.buckets()).length === 0
     await pool.start()
     const stop = async () => {
       await pool.stop()
-      await opened.close()
+      await store?.close()
     }
     return { port, isEmpty, failed: pool.failed, stop, force: () => pool.kill() }
   } catch (error) {

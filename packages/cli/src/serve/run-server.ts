@@ -1,4 +1,6 @@
 /** Runs a server from its start to its end, and says with which code to exit. */
+import { withoutPassword } from '../config/store-kind.js'
+import { isEmbedded } from './open-store.js'
 import { type RefusalContext, refusalOf } from './refusal.js'
 import type { RunningServer, ServeSetup } from './serve-setup.js'
 import { watchStopSignals } from './stop-signals.js'
@@ -36,7 +38,8 @@ async function start(setup: ServeSetup): Promise<RunningServer> {
 }
 
 async function announce({ config, log }: ServeSetup, { port, isEmpty }: RunningServer): Promise<void> {
-  const { host, data, workers, durability } = config
+  const { host, workers, durability } = config
+  const data = isEmbedded(config) ? config.data : withoutPassword(config.store)
   const url = urlFor(host, port)
   if (config.samples && isEmpty) await (await import('./samples.js')).writeSamples(url, config.lifetimeMsMax)
   if (config.logFormat === 'json') {

@@ -1,6 +1,5 @@
 /** What every way of serving is told, and what it becomes. */
 import type { Log, ServerSettings } from '@freshet/server'
-import type { EmbeddedStoreOptions } from '@freshet/stores/embedded'
 import type { Config, Mode } from '../config/options.js'
 
 export interface ServeSetup {
@@ -21,16 +20,10 @@ export interface RunningServer {
   force(): void
 }
 
-/** The store's part of the configuration. */
-export function storeOptionsOf(config: Config): EmbeddedStoreOptions {
-  const { data, durability, operationMemory, operationRetentionMs } = config
-  const compact = operationMemory === 'compact' ? { compact: {} } : {}
-  return { path: data, durability, retentionMs: operationRetentionMs, ...compact }
-}
-
 /** The server's part of the configuration. */
 export function settingsOf(config: Config): Partial<ServerSettings> {
   const {
+    store,
     data,
     port,
     host,

@@ -1,12 +1,12 @@
 /** One process does everything: it opens the store and answers requests. */
 import { createFreshetServer } from '@freshet/server'
-import { openEmbeddedStore } from '@freshet/stores/embedded'
 import { loadPage } from './load-page.js'
+import { openStore } from './open-store.js'
 import { openRecording } from './recording-file.js'
-import { type RunningServer, type ServeSetup, settingsOf, storeOptionsOf } from './serve-setup.js'
+import { type RunningServer, type ServeSetup, settingsOf } from './serve-setup.js'
 
 export async function startSingleProcess({ config, log }: ServeSetup): Promise<RunningServer> {
-  const store = await openEmbeddedStore(storeOptionsOf(config))
+  const store = await openStore(config, log)
   try {
     const page = await loadPage(config)
     const { caches } = config

@@ -3,6 +3,7 @@ import { createFreshetServer, type MetricFamily } from '@freshet/server'
 import { ipcChannel, openEmbeddedReader } from '@freshet/stores/embedded'
 import { createLog, withFields } from './create-log.js'
 import { loadPage } from './load-page.js'
+import { isEmbedded, openStore } from './open-store.js'
 import { openRecording } from './recording-file.js'
 import { settingsOf } from './serve-setup.js'
 import { type FromWorker, isFreshetMessage, type ToWorker, toWorkerError } from './worker-messages.js'
@@ -16,7 +17,9 @@ let lastQuestion = 0
 
 async function start({ config, slot }: StartMessage): Promise<void> {
   const log = withFields(createLog(config), { worker: slot })
-  const store = await openEmbeddedReader({ path: config.data, channel: ipcChannel(process) })
+  const store = isEmbedded(config)
+    ? await openEmbeddedReader({ path: config.data, channel: ipcChannel(process) })
+    : await openStore(config, log)
   const { end, ...recorded } = openRecording(config, log, [slot, config.workers])
   const server = createFreshetServer({
     store,

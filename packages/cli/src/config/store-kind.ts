@@ -1,0 +1,20 @@
+/** What `--store` takes: `embedded`, or the address of an engine, whose password is not shown. */
+import { TEXT, type ValueKind } from './value-kinds.js'
+
+export const EMBEDDED = 'embedded'
+const SCHEMES = ['postgres', 'postgresql'] as const
+
+export const STORE: ValueKind<string> = {
+  ...TEXT,
+  placeholder: 'URL',
+  wants: `${EMBEDDED}, or an address such as postgres://user@host/database`,
+  parse: text => (text === EMBEDDED || SCHEMES.some(scheme => text.startsWith(`${scheme}://`)) ? text : undefined),
+  // A text that is refused may hold a password all the same.
+  mistakes: text =>
+    STORE.parse(text) === undefined ? [`is ${EMBEDDED}, or an address that begins with ${SCHEMES[0]}://.`] : [],
+  show: withoutPassword,
+}
+
+export function withoutPassword(url: string): string {
+  return url.replace(/^([a-z]+:\/\/[^:@/]*):[^@/]*@/, '$1:***@')
+}
