@@ -51,6 +51,7 @@ export type FreshetErrorCode =
   | 'INTERNAL'
   | 'STORE_LOCKED'
   | 'STORE_UNUSABLE'
+  | 'STORE_UNAVAILABLE'
   | 'STORE_TAKEN_OVER'
   | 'STORE_CLOSED'
   | 'STORE_FULL'

@@ -60,6 +60,7 @@ export const STATUS_OF_CODE: Readonly<Partial<Record<FreshetErrorCode, number>>>
   INTERNAL: 500,
   STORE_LOCKED: 503,
   STORE_UNUSABLE: 503,
+  STORE_UNAVAILABLE: 503,
   STORE_TAKEN_OVER: 503,
   STORE_CLOSED: 503,
   STORE_FULL: 507,
