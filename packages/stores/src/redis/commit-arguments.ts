@@ -13,49 +13,65 @@ import type {
   ReadVersion,
 } from '@freshet/core/store'
 import { encodeValue } from '../embedded/records.js'
-import type { Argument, Reply } from './client.js'
+import type { Reply } from './client.js'
 
-export function argumentsOf(commit: Commit, nowMs: number, retentionMs: number): Argument[] {
+/** What a commit is made of, for the script: numbers, texts and bytes. */
+export type Part = string | number | Uint8Array
+
+const NOTHING = new Uint8Array()
+const TYPES_MAX = 1000
+const types = new Map<string, Uint8Array>()
+
+export function partsOf(commit: Commit, retentionMs: number): Part[] {
   const { reads, lists, writes, adds, operation } = commit
-  const args: Argument[] = [`${nowMs}`]
-  if (operation) pushOperation(args, operation, retentionMs)
-  if (reads) for (const { key, version } of reads) args.push('r', key, `${version}`)
-  if (lists) for (const list of lists) pushList(args, list)
+  const parts: Part[] = []
+  if (operation) pushOperation(parts, operation, retentionMs)
+  if (reads) for (const { key, version } of reads) parts.push('r', key, version)
+  if (lists) for (const list of lists) pushList(parts, list)
   for (const write of writes) {
-    if ('delete' in write) args.push('d', write.key)
-    else args.push('w', write.key, encodeValue(0, write) as Buffer)
+    if ('delete' in write) parts.push('d', write.key)
+    else parts.push('w', write.key, typeOf(write.contentType), write.body)
   }
-  if (adds) for (const add of adds) pushAddition(args, add)
-  return args
+  if (adds) for (const add of adds) pushAddition(parts, add)
+  return parts
 }
 
-function pushOperation(args: Argument[], { id, fingerprint, note = '' }: Operation, retentionMs: number): void {
+/** What a value has before its version, and between that and its body. */
+function typeOf(contentType: string): Uint8Array {
+  const known = types.get(contentType)
+  if (known) return known
+  const record = encodeValue(0, { contentType, body: NOTHING })
+  const type = Buffer.concat([record.subarray(0, 1), record.subarray(8)])
+  if (types.size < TYPES_MAX) types.set(contentType, type)
+  return type
+}
+
+function pushOperation(parts: Part[], { id, fingerprint, note = '' }: Operation, retentionMs: number): void {
   if (id.kind === 'foreign') {
-    args.push('f', id.id, fingerprint, note)
+    parts.push('f', id.id, fingerprint, note)
     return
   }
-  args.push('o', id.client, `${id.sequence}`, `${id.settledTo}`, `${id.madeMs}`, fingerprint, note, `${retentionMs}`)
+  parts.push('o', id.client, id.sequence, id.settledTo, id.madeMs, fingerprint, note, retentionMs)
 }
 
-function pushList(args: Argument[], { bucket, version, from, to, after, prefix, through }: ReadList): void {
-  args.push('l', bucket, `${version}`)
-  for (const bound of [from, to, after, prefix, through]) args.push(bound === undefined ? '' : `+${bound}`)
+function pushList(parts: Part[], { bucket, version, from, to, after, prefix, through }: ReadList): void {
+  parts.push('l', bucket, version)
+  for (const bound of [from, to, after, prefix, through]) parts.push(bound === undefined ? '' : `+${bound}`)
 }
 
-function pushAddition(args: Argument[], { key, by, decimals, min, max }: Addition): void {
-  args.push('a', key, `${by}`, `${decimals}`, boundOf(min), boundOf(max))
+function pushAddition(parts: Part[], { key, by, decimals, min, max }: Addition): void {
+  parts.push('a', key, by, decimals, boundOf(min), boundOf(max))
 }
 
-/** The script's numbers have no word for infinity, and need none. */
-function boundOf(bound: number | undefined): string {
-  return bound === undefined || !Number.isFinite(bound) ? '' : `${bound}`
+function boundOf(bound: number | undefined): Part {
+  return bound === undefined || !Number.isFinite(bound) ? '' : bound
 }
 
-/** Undefined: there is no store there. */
-export function resultOf(commit: Commit, reply: Reply): CommitResult | undefined {
+/** `failed` makes the error for a commit that could not be done. */
+export function resultOf(commit: Commit, reply: Reply, failed: (why: string) => Error): CommitResult {
   if (Buffer.isBuffer(reply)) return committedOf(reply.toString('latin1', 1), commit)
   const [kind, ...parts] = (reply as readonly Buffer[]).map(String) as [string, ...string[]]
-  if (kind === 'n') return undefined
+  if (kind === 'e') throw failed(parts[0]!)
   if (kind === 'p') return replayed(parts)
   if (kind === 'o') return { committed: false, conflicts: [], refusedOperation: parts[0] as OperationRefusal }
   if (kind === 'u') return { committed: false, conflicts: [], refusedAdds: refusalsOf(parts) }

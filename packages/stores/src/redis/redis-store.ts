@@ -35,8 +35,8 @@ import { CommitListeners } from '../embedded/commit-listeners.js'
 import { checkStorable, decodeValue } from '../embedded/records.js'
 import { readBucketPage } from './bucket-pages.js'
 import { type Client, type Reply, Script } from './client.js'
-import { argumentsOf, resultOf } from './commit-arguments.js'
-import { COMMIT_SCRIPT } from './commit-script.js'
+import { partsOf, resultOf } from './commit-arguments.js'
+import { CommitBatches } from './commit-batches.js'
 import { type Layout, layoutOf, parseHead } from './layout.js'
 import { RedisClock } from './redis-clock.js'
 import { closed } from './redis-errors.js'
@@ -59,7 +59,6 @@ export interface RedisStoreOptions {
 }
 
 const FORGET_MAX = 1000
-const commitScript = new Script(COMMIT_SCRIPT)
 const scanScript = new Script(SCAN_SCRIPT)
 const trimScript = new Script(TRIM_SCRIPT)
 const recallScript = new Script(`#!lua flags=no-writes
@@ -94,6 +93,7 @@ class RedisStore implements Store {
   readonly #layout: Layout
   readonly #clock: RedisClock
   readonly #listeners: CommitListeners
+  readonly #batches: CommitBatches
   #log: string
   /** One that was not sent yet. */
   #asking: Promise<Position> | undefined
@@ -110,6 +110,7 @@ class RedisStore implements Store {
     this.#layout = layout
     this.#clock = clock
     this.#listeners = listeners
+    this.#batches = new CommitBatches(layout.head, clock)
     this.#log = session.log
   }
 
@@ -164,15 +165,18 @@ class RedisStore implements Store {
     if (isQuery || writes.some(write => 'indexes' in write && write.indexes !== undefined)) throw this.#noQueries()
     // What has an operation's id takes effect once; what writes nothing, not at all.
     const isRepeatable = commit.operation !== undefined || writes.length + (commit.adds?.length ?? 0) === 0
+    const parts = partsOf(commit, this.supports.retentionMs)
     for (;;) {
-      const reply = await this.#session.run(isRepeatable ? 'not-done' : 'unknown', client => {
-        const args = argumentsOf(commit, this.#clock.nowMs(), this.supports.retentionMs)
-        return commitScript.run(client, this.#layout.head, args)
-      })
-      const result = resultOf(commit, reply)
-      if (result?.committed && result.position > this.#session.position) this.#session.position = result.position
-      if (result) return result
-      this.#session.startOver()
+      const reply = await this.#session.run(isRepeatable ? 'not-done' : 'unknown', client =>
+        this.#batches.add(client, parts),
+      )
+      if (reply === null) {
+        this.#session.startOver()
+        continue
+      }
+      const result = resultOf(commit, reply, why => this.#misused(why))
+      if (result.committed && result.position > this.#session.position) this.#session.position = result.position
+      return result
     }
   }
 
@@ -316,7 +320,11 @@ class RedisStore implements Store {
   }
 
   #damaged(key: Key): FreshetError {
-    const message = `Redis at ${this.#session.where} does not hold a value for ${JSON.stringify(key)} that we wrote. See who else writes to it.`
+    return this.#misused(`${JSON.stringify(key)} is no value that we wrote`)
+  }
+
+  #misused(why: string): FreshetError {
+    const message = `Redis at ${this.#session.where} does not hold what it should: ${why}. See who else writes to it.`
     return new FreshetError('STORE_DAMAGED', message)
   }
 
