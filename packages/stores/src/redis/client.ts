@@ -12,6 +12,8 @@ export type Argument = string | Buffer
 
 export interface Client {
   sendCommand(args: readonly Argument[]): Promise<Reply>
+  /** Resolves when what is under way has been answered. */
+  close(): Promise<void>
   /** At once: whatever is under way fails. */
   destroy(): void
 }
@@ -43,10 +45,12 @@ export class Script {
     this.#digest = createHash('sha1').update(text).digest('hex')
   }
 
-  run(client: Client, key: string, args: readonly Argument[]): Promise<Reply> {
-    return client.sendCommand(['EVALSHA', this.#digest, '1', key, ...args]).catch(error => {
+  /** `more`: the other keys that it uses, where that must be said. */
+  run(client: Client, key: string, args: readonly Argument[], more: readonly string[] = []): Promise<Reply> {
+    const rest = [`${1 + more.length}`, key, ...more, ...args]
+    return client.sendCommand(['EVALSHA', this.#digest, ...rest]).catch(error => {
       if (wordOf(error) !== 'NOSCRIPT') throw error
-      return client.sendCommand(['EVAL', this.#text, '1', key, ...args])
+      return client.sendCommand(['EVAL', this.#text, ...rest])
     })
   }
 }

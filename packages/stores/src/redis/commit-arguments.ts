@@ -12,8 +12,10 @@ import type {
   ReadList,
   ReadVersion,
 } from '@freshet/core/store'
+import { bucketOfKey } from '@freshet/protocol'
 import { encodeValue } from '../embedded/records.js'
 import type { Reply } from './client.js'
+import type { Layout } from './layout.js'
 
 /** What a commit is made of, for the script: numbers, texts and bytes. */
 export type Part = string | number | Uint8Array
@@ -34,6 +36,16 @@ export function partsOf(commit: Commit, retentionMs: number): Part[] {
   }
   if (adds) for (const add of adds) pushAddition(parts, add)
   return parts
+}
+
+/** Every key in Redis that a commit may read or write, except for the head. */
+export function keysOf({ reads = [], writes, adds = [], operation }: Commit, layout: Layout): string[] {
+  const keys = [layout.log, layout.meta, layout.buckets]
+  for (const { key } of [...reads, ...writes, ...adds]) keys.push(layout.values + key)
+  for (const { key } of [...writes, ...adds]) keys.push(layout.ids + bucketOfKey(key))
+  if (operation?.id.kind === 'own') keys.push(layout.clients, layout.windows + operation.id.client)
+  if (operation?.id.kind === 'foreign') keys.push(layout.foreign, layout.foreignLog)
+  return keys
 }
 
 /** What a value has before its version, and between that and its body. */

@@ -19,6 +19,7 @@ const commitScript = new Script(COMMIT_SCRIPT)
 
 interface Waiting {
   readonly parts: readonly Part[]
+  readonly keys: readonly string[]
   resolve(reply: Reply): void
   reject(error: unknown): void
 }
@@ -39,15 +40,15 @@ export class CommitBatches {
     this.#clock = clock
   }
 
-  /** The script's answer to this commit; null if there is no store. */
-  add(client: Client, parts: readonly Part[]): Promise<Reply> {
+  /** The script's answer to this commit; null if there is no store. `keys`: those it uses, where that must be said. */
+  add(client: Client, parts: readonly Part[], keys: readonly string[] = []): Promise<Reply> {
     return new Promise((resolve, reject) => {
       const bytes = sizeOf(parts)
       const open = this.#open
       if (open && (open.client !== client || open.waiting.length === COMMITS_MAX || open.bytes + bytes > BYTES_MAX))
         this.#send()
       this.#open ??= this.#begin(client)
-      this.#open.waiting.push({ parts, resolve, reject })
+      this.#open.waiting.push({ parts, keys, resolve, reject })
       this.#open.bytes += bytes
     })
   }
@@ -64,10 +65,11 @@ export class CommitBatches {
     const { client, waiting, bytes } = this.#open!
     this.#open = undefined
     const packed = pack(waiting, bytes)
-    commitScript.run(client, this.#head, [`${this.#clock.nowMs()}`, packed]).then(
+    const keys = waiting.flatMap(each => each.keys)
+    commitScript.run(client, this.#head, [`${this.#clock.nowMs()}`, packed], keys).then(
       reply => {
         const replies = Array.isArray(reply) ? (reply as readonly Reply[]) : undefined
-        waiting.forEach(({ resolve }, i) => resolve(replies?.[i] ?? null))
+        for (const [i, { resolve }] of waiting.entries()) resolve(replies?.[i] ?? null)
       },
       error => {
         for (const { reject } of waiting) reject(error)

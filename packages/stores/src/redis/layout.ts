@@ -31,8 +31,12 @@ export interface Layout {
   readonly memory: string
   readonly clients: string
   readonly foreign: string
-  /** The beginning of every value's key. */
+  readonly foreignLog: string
+  readonly clocks: string
+  /** What these keys begin with: those of values, of buckets' ids, of clients' windows. */
   readonly values: string
+  readonly ids: string
+  readonly windows: string
 }
 
 /** Throws TypeError. */
@@ -48,7 +52,11 @@ export function layoutOf(name: string): Layout {
     memory: `${prefix}memory`,
     clients: `${prefix}clients`,
     foreign: `${prefix}foreign`,
+    foreignLog: `${prefix}foreign-log`,
+    clocks: `${prefix}clocks`,
     values: `${prefix}v:`,
+    ids: `${prefix}i:`,
+    windows: `${prefix}c:`,
   }
 }
 

@@ -20,7 +20,10 @@ const FORBIDDEN = ['WRONGPASS', 'NOAUTH', 'NOPERM']
 
 /** The first word of an answer that is an error; undefined if it is none: then the connection was lost. */
 export function wordOf(error: unknown): string | undefined {
-  return error instanceof ErrorReply ? (/^-?([A-Z]+)/.exec(error.message)?.[1] ?? 'ERR') : undefined
+  if (!(error instanceof ErrorReply)) return undefined
+  // A script that reads has met a slot of which a part has already moved.
+  if (error.message.includes('non local key')) return 'TRYAGAIN'
+  return /^-?([A-Z]+)/.exec(error.message)?.[1] ?? 'ERR'
 }
 
 export function isPassing(word: string): boolean {

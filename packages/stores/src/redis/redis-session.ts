@@ -100,6 +100,11 @@ export class RedisSession {
     this.#use(line)
   }
 
+  /** Then scripts that write must name all their keys: a slot may be on its way to another node, key by key. */
+  get isCluster(): boolean {
+    return this.#line?.settings.isCluster ?? false
+  }
+
   get isClosed(): boolean {
     return this.#closing !== undefined
   }
@@ -138,7 +143,10 @@ export class RedisSession {
     if (line === undefined || this.#line !== line) return
     this.#line = undefined
     this.#lastError = error
-    end(line)
+    endClient(line.follower)
+    // A Redis that has answered will answer the others as well: so they need not be told that nobody knows.
+    if (wordOf(error) === undefined) endClient(line.client)
+    else endSoon(line.client, this.#options.answerMsMax)
     if (!this.isClosed || this.#underWay > 0) this.#reconnecting = this.#reconnect()
   }
 
@@ -194,7 +202,7 @@ export class RedisSession {
         const known = { log: this.#knownLog, position: this.position }
         line = await openLine(this.#options, known, error => this.drop(line, error))
         if (!this.#isWanted()) return end(line)
-        await this.#appendAgain(line)
+        if (this.#options.clock.nowMs() - this.#metMs > MEET_EVERY_MS + LATE_MS) await this.#appendAgain(line)
         this.#use(line)
       } catch (error) {
         this.#lastError = error
@@ -230,7 +238,10 @@ export class RedisSession {
     while (this.#line === line) {
       const begunMs = clock.nowMs()
       const args = [clock.boot, `${clock.monotonicMs()}`, `${begunMs}`]
-      const reply = await this.#inTime(clockScript.run(line.client, layout.head, args), this.#options.answerMsMax)
+      const reply = await this.#inTime(
+        clockScript.run(line.client, layout.head, args, [layout.clocks]),
+        this.#options.answerMsMax,
+      )
       const [offset] = reply as readonly Buffer[]
       if (String(offset) === 'n') return this.startOver()
       clock.meet(Number(offset))
@@ -243,7 +254,10 @@ export class RedisSession {
   /** What was committed while Redis was slow, or away, may have been stamped much earlier than it could be seen. */
   async #appendAgain({ client }: Pick<Line, 'client'>): Promise<void> {
     const { clock, layout, answerMsMax } = this.#options
-    await this.#inTime(againScript.run(client, layout.head, [`${this.#metMs}`, `${clock.nowMs()}`]), answerMsMax)
+    await this.#inTime(
+      againScript.run(client, layout.head, [`${this.#metMs}`, `${clock.nowMs()}`], [layout.log]),
+      answerMsMax,
+    )
   }
 
   /** The head is read right behind the wait, on the same connection: so it is as of then, however many commits there were. */
@@ -321,16 +335,14 @@ async function attach(
       settings = await readSettings(client, whereOf(owner))
     }
     const mayHaveLost = settings.durability !== 'disk' || settings.wasPromoted
-    const reply = await attachScript.run(client, layout.head, [
-      settings.run,
-      mayHaveLost ? '1' : '0',
-      known.log,
-      `${known.position}`,
-      randomUUID(),
-      clock.boot,
-      `${clock.monotonicMs()}`,
-      `${clock.nowMs()}`,
-    ])
+    const args = [settings.run, mayHaveLost ? '1' : '0', known.log, `${known.position}`, randomUUID()]
+    const times = [clock.boot, `${clock.monotonicMs()}`, `${clock.nowMs()}`]
+    const reply = await attachScript.run(
+      client,
+      layout.head,
+      [...args, ...times],
+      [layout.meta, layout.log, layout.clocks],
+    )
     const [log, position, offset] = (reply as readonly Buffer[]).map(String) as [string, string, string | undefined]
     if (log === 'format')
       throw unusable(whereOf(owner), `what it holds is of format ${position}, of a newer Freshet; update this one`)
@@ -372,6 +384,15 @@ function whereOf(url: string): string {
 function end({ client, follower }: Line): void {
   endClient(client)
   endClient(follower)
+}
+
+/** When everything that was asked has been answered. */
+function endSoon(client: Client, msMax: number): void {
+  const timer = setTimeout(() => endClient(client), msMax)
+  client.close().then(
+    () => clearTimeout(timer),
+    () => endClient(client),
+  )
 }
 
 function endClient(client: Client): void {

@@ -32,6 +32,8 @@ export async function readSettings(client: Client, where: string): Promise<Redis
   if (Number.parseInt(version, 10) < REDIS_VERSION_MIN) {
     throw unusable(where, `it is of version ${version}, and ${REDIS_VERSION_MIN} is needed`)
   }
+  // Before anything else is asked: one that takes over meanwhile would not be seen to have been a replica.
+  if (facts.get('role') !== 'master') throw new Error('it is a replica, which takes no writes')
   const config = await readConfig(client)
   const policy = config?.['maxmemory-policy'] ?? 'noeviction'
   if (policy !== 'noeviction') {

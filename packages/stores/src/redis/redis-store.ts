@@ -35,7 +35,7 @@ import { CommitListeners } from '../embedded/commit-listeners.js'
 import { checkStorable, decodeValue } from '../embedded/records.js'
 import { readBucketPage } from './bucket-pages.js'
 import { type Client, type Reply, Script } from './client.js'
-import { partsOf, resultOf } from './commit-arguments.js'
+import { keysOf, partsOf, resultOf } from './commit-arguments.js'
 import { CommitBatches } from './commit-batches.js'
 import { type Layout, layoutOf, parseHead } from './layout.js'
 import { RedisClock } from './redis-clock.js'
@@ -167,9 +167,10 @@ class RedisStore implements Store {
     const isRepeatable = commit.operation !== undefined || writes.length + (commit.adds?.length ?? 0) === 0
     const parts = partsOf(commit, this.supports.retentionMs)
     for (;;) {
-      const reply = await this.#session.run(isRepeatable ? 'not-done' : 'unknown', client =>
-        this.#batches.add(client, parts),
-      )
+      const reply = await this.#session.run(isRepeatable ? 'not-done' : 'unknown', client => {
+        const keys = this.#session.isCluster ? keysOf(commit, this.#layout) : undefined
+        return this.#batches.add(client, parts, keys)
+      })
       if (reply === null) {
         this.#session.startOver()
         continue
@@ -181,7 +182,7 @@ class RedisStore implements Store {
   }
 
   async recallOperation(id: OperationId): Promise<DoneOperation | undefined> {
-    const args = id.kind === 'own' ? ['c:' + id.client, `${id.sequence}`] : ['foreign', id.id]
+    const args = id.kind === 'own' ? [`c:${id.client}`, `${id.sequence}`] : ['foreign', id.id]
     const reply = await this.#run('not-done', recallScript, args)
     if (reply === null) return undefined
     const [fingerprint, position, units, note] = (reply as readonly Buffer[]).map(String) as [

@@ -13,6 +13,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 export interface RedisOptions {
   /** By their names in redis.conf. Unless told otherwise it keeps everything in memory alone. */
   readonly settings?: Readonly<Record<string, string>>
+  /** As a node of a cluster, which has to be made of it. */
+  readonly isNode?: boolean
 }
 
 export interface RunningRedis {
@@ -45,9 +47,11 @@ export function isRedisInstalled(): boolean {
   return PROGRAMS.some(program => existsSync(program))
 }
 
-export async function startRedis({ settings = {} }: RedisOptions = {}): Promise<RunningRedis> {
+export async function startRedis({ settings = {}, isNode = false }: RedisOptions = {}): Promise<RunningRedis> {
   for (let attempt = 1; ; attempt++) {
-    const instance = new Instance(await freePort(), settings)
+    // The port that nodes talk to each other on would be 10,000 more, which may be none.
+    const more = isNode ? { 'cluster-enabled': 'yes', 'cluster-port': `${await freePort()}` } : {}
+    const instance = new Instance(await freePort(), { ...settings, ...more })
     try {
       await instance.restart()
       return instance
