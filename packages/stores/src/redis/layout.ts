@@ -2,8 +2,9 @@
  * What a store is in Redis. Every key has the same hash tag, so that all of a store lies in one slot of a Redis Cluster:
  *
  *     {freshet:NAME}:head        string   position and clock, in decimals: "29312345678901 5000". Position of the last commit
- *     {freshet:NAME}:meta        hash     format; log: the id of the log; trimmed: the position that it begins after; run: the
- *                                         run of the Redis process that its positions were last fitted to
+ *     {freshet:NAME}:meta        hash     format; log: the id of the log; trimmed: the position that it begins after; run: of the
+ *                                         Redis process that positions were last fitted to; ended and begun: where those of the run
+ *                                         before ended, and those of this one began
  *     {freshet:NAME}:v:KEY       string   a value, as drawn in embedded/records.ts: content type, version, body
  *     {freshet:NAME}:i:BUCKET    zset     the bucket's ids, all with score 0: so they are in the order of their bytes
  *     {freshet:NAME}:buckets     hash     bucket: position of its last change

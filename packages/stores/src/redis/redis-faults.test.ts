@@ -210,16 +210,22 @@ test('a Redis that was emptied has a new log, whose positions go on; both server
 
 test('a Redis that was put back from an older copy has a new log, if a server knows more than it does', async () => {
   const redis = await start(DURABLE)
-  const store = await open(redis.url)
+  const line = await cuttableLine(redis.port)
+  toEnd.push(() => line.close())
+  const [store, ignorant] = [await open(redis.url), await open(`redis://127.0.0.1:${line.port}`)]
   await store.commit({ writes: [put('a/b/c', 'old')] })
   const copy = join(redis.folder, 'copy')
   const data = join(redis.folder, 'appendonlydir')
   await cp(data, copy, { recursive: true })
+  // One server does not hear of what will be lost, and may be the first to come back.
+  line.holdAnswers()
   const lost = positionOf(await store.commit({ writes: [put('a/b/c', 'new')] }))
   await redis.kill()
   await rm(data, { recursive: true })
   await cp(copy, data, { recursive: true })
   await redis.restart()
+  line.cut()
+  expect(await textOf(ignorant, 'a/b/c')).toBe('old')
   expect(await textOf(store, 'a/b/c')).toBe('old')
   await expect(store.changes(lost)).rejects.toMatchObject({ code: 'LOG_TRIMMED' })
   expect(positionOf(await store.commit({ writes: [put('a/b/c', 'newer')] }))).toBeGreaterThan(lost)

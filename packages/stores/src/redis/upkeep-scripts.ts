@@ -34,29 +34,34 @@ end
  *
  * Within one run of a Redis positions grow by one. A new run begins where the time of day is (core/store/first-position.ts): so
  * no position comes twice, also if the last moments of the run before are gone. And if they may be gone, or if somebody knows of
- * a later position than there is, the log gets a new id: who has seen what is lost must start over.
+ * a position between where the run before ended and this one begins, the log gets a new id: who has seen what is lost must start
+ * over.
  */
 export const ATTACH_SCRIPT: string = `#!lua${BASICS}${CLOCK}
 local run, mayHaveLost, knownLog, knownPosition = ARGV[1], ARGV[2] == '1', ARGV[3], tonumber(ARGV[4])
 local meta = prefix .. 'meta'
-local found = call('HMGET', meta, 'format', 'log', 'run')
+local found = call('HMGET', meta, 'format', 'log', 'run', 'ended', 'begun')
 if found[1] and found[1] ~= '${FORMAT}' then return {'format', found[1]} end
 local log = found[2]
 local isNew = not log or not head
-local isBehind = not isNew and knownLog == log and knownPosition > position
+local isBehind = false
+if not isNew and knownLog == log then
+  local ended, begun = tonumber(found[4] or 0), tonumber(found[5] or 0)
+  isBehind = knownPosition > position or (knownPosition > ended and knownPosition < begun)
+end
 if isNew or isBehind or found[3] ~= run then
   local clock = call('TIME')
   local isAnother = isNew or isBehind or mayHaveLost
   local atTime = (tonumber(clock[1]) - 1767225600) * 100000 + math.floor(tonumber(clock[2]) / 10)
-  local after = position
-  if isAnother and not isNew then after = math.max(position, knownPosition) + 1000000 end
+  local ended, after = position, math.max(position, knownPosition)
+  if isAnother and after > 0 then after = after + 1000000 end
   position = math.max(after, atTime)
   if isAnother then
     log = ARGV[5]
     call('HSET', meta, 'format', '${FORMAT}', 'log', log, 'trimmed', format('%.0f', position))
     call('UNLINK', prefix .. 'log')
   end
-  call('HSET', meta, 'run', run)
+  call('HSET', meta, 'run', run, 'ended', format('%.0f', ended), 'begun', format('%.0f', position))
   setHead()
 end
 local now, offset = meetClocks(ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8]))
