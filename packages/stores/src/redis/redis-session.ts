@@ -49,6 +49,7 @@ const MEET_EVERY_MS = 250
 /** Together with the time between two meetings, a second: for so long a commit may be on its way. */
 const LATE_MS = 750
 const BLOCK_MS = 2_000
+const REST_MS = 2
 const PAUSE_MS_MAX = 1_000
 const NEVER_SENT = ['ClientClosedError', 'ClientOfflineError']
 
@@ -273,6 +274,8 @@ export class RedisSession {
       if (reached > position) {
         position = reached
         this.#reached(reached)
+        // The first after a silence is told of at once. When many come, not everybody need be woken for each.
+        await delay(REST_MS)
       }
     }
   }
