@@ -15,7 +15,6 @@ import {
   checkCommit,
   checkLimit,
   checkPosition,
-  type DoneOperation,
   type IndexState,
   type Key,
   type LogEntry,
@@ -30,7 +29,7 @@ import {
   type StoredValue,
   type StoreSupports,
 } from '@freshet/core/store'
-import { FreshetError, type OperationId } from '@freshet/protocol'
+import { FreshetError } from '@freshet/protocol'
 import { CommitListeners } from '../embedded/commit-listeners.js'
 import { checkStorable, decodeValue } from '../embedded/records.js'
 import { readBucketPage } from './bucket-pages.js'
@@ -61,9 +60,6 @@ export interface RedisStoreOptions {
 const FORGET_MAX = 1000
 const scanScript = new Script(SCAN_SCRIPT)
 const trimScript = new Script(TRIM_SCRIPT)
-const recallScript = new Script(`#!lua flags=no-writes
-local record = redis.call('HGET', string.sub(KEYS[1], 1, -5) .. ARGV[1], ARGV[2])
-return record and cmsgpack.unpack(record)`)
 const forgetScript = new Script(FORGET_SCRIPT)
 
 /**
@@ -181,19 +177,6 @@ class RedisStore implements Store {
     }
   }
 
-  async recallOperation(id: OperationId): Promise<DoneOperation | undefined> {
-    const args = id.kind === 'own' ? [`c:${id.client}`, `${id.sequence}`] : ['foreign', id.id]
-    const reply = await this.#run('not-done', recallScript, args)
-    if (reply === null) return undefined
-    const [fingerprint, position, units, note] = (reply as readonly Buffer[]).map(String) as [
-      string,
-      string,
-      string,
-      string,
-    ]
-    return { fingerprint, position: Number(position), units: units.split(' ').filter(Boolean).map(Number), note }
-  }
-
   async forgetOperations(): Promise<void> {
     for (;;) {
       const args = [`${this.#clock.nowMs()}`, `${this.supports.retentionMs}`, `${FORGET_MAX}`]
@@ -202,12 +185,20 @@ class RedisStore implements Store {
     }
   }
 
+  /** The windows themselves are one small hash for each client, and not in the sum of bytes: it would take a walk over them all. */
   async operationCounts(): Promise<OperationCounts> {
-    const { clients, foreign } = this.#layout
+    const { clients, foreign, foreignLog } = this.#layout
     const [known, others] = await Promise.all([this.#command(['ZCARD', clients]), this.#command(['HLEN', foreign])])
-    const bytes = await Promise.all([clients, foreign].map(key => this.#command(['MEMORY', 'USAGE', key])))
+    const bytes = await Promise.all([clients, foreign, foreignLog].map(key => this.#command(['MEMORY', 'USAGE', key])))
     const memoryBytes = bytes.reduce<number>((sum, each) => sum + Number(each ?? 0), 0)
-    return { clients: Number(known), foreign: Number(others), memoryBytes, diskBytes: 0, falsePositiveRate: 0 }
+    return {
+      clients: Number(known),
+      foreign: Number(others),
+      memoryBytes,
+      diskBytes: 0,
+      mode: 'exact',
+      falsePositiveRate: 0,
+    }
   }
 
   /** It takes a round trip to know what others have acknowledged; those who ask in the same turn share one. */
