@@ -1,6 +1,6 @@
 /**
  * All commits that are asked for in one turn of the event loop go to Redis together: one script, one round trip. Measured, 64 in
- * flight: twice as many commits as one by one. They are sent as one argument, in MessagePack (msgpack.org), which Lua reads faster than
+ * flight: half as many commits again as one by one. They are sent as one argument, in MessagePack (msgpack.org), which Lua reads faster than
  * many arguments, and the driver writes faster.
  */
 import { type Client, type Reply, Script } from './client.js'

@@ -91,6 +91,17 @@ async function writeOn(
   return { done, added }
 }
 
+/** Somebody else, who sees the sum of what was added, and never sees it go back: nothing is shown before it is on disk. */
+async function watch(store: Store, isOver: () => boolean): Promise<number> {
+  let highest = 0
+  while (!isOver()) {
+    const sum = Number((await textOf(store, 'crash/n/sum')) ?? 0)
+    expect(sum).toBeGreaterThanOrEqual(highest)
+    highest = sum
+  }
+  return highest
+}
+
 test(`a Redis that is killed ${KILLS} times keeps what was acknowledged, gives no position twice, does each operation once`, async () => {
   const redis = await start(DURABLE)
   const stores = [await open(redis.url), await open(redis.url)]
@@ -100,6 +111,7 @@ test(`a Redis that is killed ${KILLS} times keeps what was acknowledged, gives n
   stores[1]!.onCommit(position => heard.push(position))
   let isOver = false
   const writing = Array.from({ length: WRITERS }, (_, i) => writeOn(stores[i % 2]!, i, () => isOver))
+  const watching = watch(await open(redis.url), () => isOver)
   for (let kill = 0; kill < KILLS; kill++) {
     const before = await stores[0]!.position()
     await eventually('commits go on', async () => (await stores[1]!.position()) > before + 50)
@@ -108,6 +120,7 @@ test(`a Redis that is killed ${KILLS} times keeps what was acknowledged, gives n
   }
   isOver = true
   const written = await Promise.all(writing)
+  expect(await watching).toBeGreaterThan(KILLS * 10)
   const store = await open(redis.url)
   const done = written.flatMap(each => each.done)
   expect(done.length).toBeGreaterThan(KILLS * 10)
