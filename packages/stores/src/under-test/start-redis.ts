@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -25,6 +25,8 @@ export interface RunningRedis {
   readonly pid: number
   /** SIGKILL: it has no time to write anything. */
   kill(): Promise<void>
+  /** After it was killed: what it has on disk is gone. */
+  empty(): Promise<void>
   /** After it was killed: on the same port, with what is in its folder. */
   restart(): Promise<void>
   stop(): Promise<void>
@@ -104,6 +106,10 @@ class Instance implements RunningRedis {
     const ended = once(child, 'exit')
     child.kill('SIGKILL')
     await ended
+  }
+
+  async empty(): Promise<void> {
+    for (const name of readdirSync(this.folder)) rmSync(join(this.folder, name), { recursive: true })
   }
 
   async stop(): Promise<void> {
