@@ -19,14 +19,28 @@ export interface Client {
 }
 
 const CONNECT_MS_MAX = 5_000
+const PAUSE_MS_MAX = 1_000
 
-export async function connectTo(url: string, onEnd: (error: Error) => void): Promise<Client> {
+export interface ConnectOptions {
+  /** The connection is lost, or was ended. */
+  readonly onEnd?: (error: Error) => void
+  /** By itself. What was on its way fails all the same. */
+  readonly reconnects?: boolean
+}
+
+export async function connectTo(
+  url: string,
+  { onEnd = () => {}, reconnects = false }: ConnectOptions = {},
+): Promise<Client> {
   const client = createClient({
     url,
     RESP: 2,
     name: 'freshet',
     disableOfflineQueue: true,
-    socket: { connectTimeout: CONNECT_MS_MAX, reconnectStrategy: false },
+    socket: {
+      connectTimeout: CONNECT_MS_MAX,
+      reconnectStrategy: reconnects ? retries => Math.min(50 * retries, PAUSE_MS_MAX) : false,
+    },
     commandOptions: { timeout: 0, typeMapping: { [RESP_TYPES.BLOB_STRING]: Buffer } },
   })
   client.on('error', onEnd)

@@ -15,7 +15,7 @@ let stores = 0
 beforeAll(async () => {
   for (let i = 0; i < 3; i++) {
     const redis = await startRedis({ settings: DURABLE, isNode: true })
-    const client = await connectTo(redis.url, () => {})
+    const client = await connectTo(redis.url)
     const [first, last] = [Math.ceil((i * SLOTS) / 3), Math.ceil(((i + 1) * SLOTS) / 3) - 1]
     await client.sendCommand(['CLUSTER', 'ADDSLOTSRANGE', `${first}`, `${last}`])
     nodes.push({ redis, client, id: String(await client.sendCommand(['CLUSTER', 'MYID'])) })

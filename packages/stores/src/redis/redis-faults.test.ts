@@ -34,7 +34,7 @@ async function open(url: RedisStoreOptions['url'], options: Partial<RedisStoreOp
 }
 
 async function command(redis: RunningRedis, ...args: string[]): Promise<unknown> {
-  const client = await connectTo(redis.url, () => {})
+  const client = await connectTo(redis.url)
   try {
     return await client.sendCommand(args)
   } finally {

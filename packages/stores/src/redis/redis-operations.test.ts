@@ -28,7 +28,7 @@ async function add(store: Store, id: OperationId): Promise<string> {
 
 /** What Redis holds, by a command. */
 async function asked(...args: string[]): Promise<unknown> {
-  const client = await connectTo(redis.url, () => {})
+  const client = await connectTo(redis.url)
   try {
     return await client.sendCommand(args)
   } finally {

@@ -312,7 +312,7 @@ async function openLine(options: SessionOptions, known: Known, onEnd: (error: Er
     try {
       attached = await attach(options, url, known, onEnd)
       const { client, settings, log, position } = attached
-      return { client, settings, log, position, follower: await connectTo(attached.url, onEnd) }
+      return { client, settings, log, position, follower: await connectTo(attached.url, { onEnd }) }
     } catch (error) {
       attached?.client.destroy()
       reason = error
@@ -328,13 +328,13 @@ async function attach(
   onEnd: (error: Error) => void,
 ): Promise<Attached> {
   const { clock, layout } = options
-  let client = await connectTo(url, onEnd)
+  let client = await connectTo(url, { onEnd })
   try {
     let settings = await readSettings(client, whereOf(url))
     const owner = settings.isCluster ? await ownerOf(client, url, layout.head) : url
     if (owner !== url) {
       endClient(client)
-      client = await connectTo(owner, onEnd)
+      client = await connectTo(owner, { onEnd })
       settings = await readSettings(client, whereOf(owner))
     }
     const mayHaveLost = settings.durability !== 'disk' || settings.wasPromoted

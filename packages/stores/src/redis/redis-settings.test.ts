@@ -8,7 +8,7 @@ let redis: RunningRedis
 afterEach(() => redis.stop())
 
 async function command(...args: string[]): Promise<unknown> {
-  const client = await connectTo(redis.url, () => {})
+  const client = await connectTo(redis.url)
   try {
     return await client.sendCommand(args)
   } finally {
