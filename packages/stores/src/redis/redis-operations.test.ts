@@ -2,6 +2,7 @@
 import type { Store } from '@freshet/core/store'
 import type { OperationId } from '@freshet/protocol'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createMemoryStore } from '../memory/memory-store.js'
 import { eventually } from '../under-test/eventually.js'
 import { type RunningRedis, startRedis } from '../under-test/start-redis.js'
 import { connectTo } from './client.js'
@@ -53,6 +54,46 @@ test('of a client only what it has not settled is kept, however far it settles a
   expect(await store.operationCounts()).toMatchObject({ clients: 1, foreign: 0 })
   await store.close()
 })
+
+test('any operations, in any order, come to what they come to in memory', async () => {
+  const random = mulberry(7)
+  const [store, model] = [await openRedisStore({ url: redis.url, name: 'walk' }), createMemoryStore()]
+  const outcomeOf = async (way: Store, id: OperationId, aheadMs: number, fingerprint: string, by: number) => {
+    const dated = id.kind === 'own' ? { ...id, madeMs: Math.floor(way.nowMs()) + aheadMs } : id
+    const adds = by === 0 ? [] : [{ key: 'a/n/x', by, decimals: 0, min: 0, max: 30 }]
+    const operation = { id: dated, fingerprint, note: fingerprint }
+    const { position: _, ...outcome } = { position: 0, ...(await way.commit({ writes: [], adds, operation })) }
+    return outcome
+  }
+  const kinds = new Set<string>()
+  for (let step = 0; step < 4000; step++) {
+    const sequence = 1 + Math.floor(step / 40) + random(20)
+    const client = random(2) === 0 ? 'client-number-one' : 'client-number-two'
+    const settledTo = Math.max(0, sequence - 1 - random(random(10) === 0 ? 300 : 30))
+    const own: OperationId = { kind: 'own', client, sequence, settledTo, madeMs: 0 }
+    const id: OperationId = random(4) === 0 ? { kind: 'foreign', id: `order-${sequence}` } : own
+    const aheadMs = [0, 0, 0, 0, 0, 0, 3_600_000, -2 * DAY_MS][random(8)]!
+    const args = [id, aheadMs, `f${random(5) === 0 ? 1 : 0}`, random(21) - 10] as const
+    const outcome = await outcomeOf(model, ...args)
+    expect(await outcomeOf(store, ...args), `step ${step}`).toEqual(outcome)
+    if (outcome.committed) kinds.add(outcome.replayed ? 'replayed' : 'done')
+    else kinds.add(outcome.refusedOperation ?? 'out of bounds')
+  }
+  const all = ['done', 'replayed', 'settled', 'expired', 'early', 'mismatched', 'out of bounds']
+  expect([...kinds].sort()).toEqual(all.sort())
+  await store.close()
+})
+
+/** Whole numbers below the one asked for, the same each time. */
+function mulberry(seed: number): (end: number) => number {
+  let state = seed
+  return end => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % end
+  }
+}
 
 test('a client that has too much under way is refused, until it settles', async () => {
   const store = await openRedisStore({ url: redis.url, name: 'overflowing' })
