@@ -10,7 +10,7 @@
  * forgets: it says no to what it was told, if Redis was emptied or lost its last moments.
  */
 import { Bloom, FilterError, type Key, keyIndexes, type Seed, sizeFor } from '@freshet/bloom'
-import { type Client, connectTo, type Reply, Script } from '../redis/client.js'
+import { type Client, connectTo, type Reply, Script, whereOf } from '../redis/client.js'
 import { refusalOf, unavailable, wordOf } from '../redis/redis-errors.js'
 import { BitCommands } from './bit-commands.js'
 
@@ -37,7 +37,7 @@ return ARGV
 export async function openRedisFilter({ url, name, ...options }: RedisFilterOptions): Promise<RedisFilter> {
   const { bits, hashes } = sizeFor(options.entriesMax, options.falsePositiveRateMax)
   const seed = options.seed ?? crypto.getRandomValues(new BigUint64Array(1))[0]!
-  const where = new URL(url).host
+  const where = whereOf(url)
   const keys = { shape: `{freshet-filter:${name}}:shape`, bits: `{freshet-filter:${name}}:bits` }
   try {
     const client = await connectTo(url, { reconnects: true })

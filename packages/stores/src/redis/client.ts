@@ -49,6 +49,20 @@ export async function connectTo(
   return client as unknown as Client
 }
 
+/** Where that is, without what is secret. */
+export function whereOf(url: string): string {
+  return new URL(url).host
+}
+
+/** Whether or not it has ended already. */
+export function endClient(client: Client): void {
+  try {
+    client.destroy()
+  } catch {
+    // That is how the driver says that it has.
+  }
+}
+
 /** A script is known to Redis by its digest, once it has seen it. */
 export class Script {
   readonly #text: string

@@ -20,13 +20,10 @@ beforeAll(async () => {
     await client.sendCommand(['CLUSTER', 'ADDSLOTSRANGE', `${first}`, `${last}`])
     nodes.push({ redis, client, id: String(await client.sendCommand(['CLUSTER', 'MYID'])) })
   }
-  const [{ redis, client }] = nodes as [(typeof nodes)[number]]
-  const busPort = async (each: Client) =>
-    String(((await each.sendCommand(['CONFIG', 'GET', 'cluster-port'])) as Buffer[])[1])
+  const { client } = nodes[0]!
   for (const other of nodes.slice(1)) {
-    await client.sendCommand(['CLUSTER', 'MEET', '127.0.0.1', `${other.redis.port}`, await busPort(other.client)])
+    await client.sendCommand(['CLUSTER', 'MEET', '127.0.0.1', `${other.redis.port}`, await busPortOf(other.client)])
   }
-  expect(redis.port).toBeGreaterThan(0)
   await eventually('the cluster is whole', async () => {
     const all = await Promise.all(nodes.map(each => each.client.sendCommand(['CLUSTER', 'INFO'])))
     return all.every(info => /cluster_state:ok/.test(String(info)) && /cluster_known_nodes:3/.test(String(info)))
@@ -105,6 +102,23 @@ test('a store whose slot moves to another node, key by key, while it is written 
   await peer.close()
 })
 
+test('the address may be that of a replica, which leads to the node that has the slot', async () => {
+  const replica = await startRedis({ settings: DURABLE, isNode: true })
+  const client = await connectTo(replica.url)
+  const [{ redis, id, client: primary }] = nodes as [(typeof nodes)[number]]
+  await client.sendCommand(['CLUSTER', 'MEET', '127.0.0.1', `${redis.port}`, await busPortOf(primary)])
+  const becomes = () => client.sendCommand(['CLUSTER', 'REPLICATE', id]).then(Boolean, () => false)
+  await eventually('it knows the node to follow', becomes)
+  const knows = async () => String(await client.sendCommand(['CLUSTER', 'INFO']))
+  await eventually('it knows the cluster', async () => /cluster_state:ok/.test(await knows()))
+  const store = await openRedisStore({ url: replica.url, name: 'by-replica' })
+  await store.commit({ writes: [{ key: 'a/b/c', contentType: 'text/plain', body: Buffer.from('1') }] })
+  expect((await store.get('a/b/c'))?.version).toBe(await store.position())
+  await store.close()
+  client.destroy()
+  await replica.stop()
+})
+
 /** As `redis-cli --cluster reshard` does it. */
 async function moveSlot(key: string): Promise<void> {
   const slot = `${await nodes[0]!.client.sendCommand(['CLUSTER', 'KEYSLOT', key])}`
@@ -119,6 +133,10 @@ async function moveSlot(key: string): Promise<void> {
     await source.client.sendCommand(['MIGRATE', ...to, 'KEYS', ...keys])
   }
   for (const { client } of [target, source]) await client.sendCommand(['CLUSTER', 'SETSLOT', slot, 'NODE', target.id])
+}
+
+async function busPortOf(client: Client): Promise<string> {
+  return String(((await client.sendCommand(['CONFIG', 'GET', 'cluster-port'])) as readonly Buffer[])[1])
 }
 
 async function holds(client: Client, slot: string): Promise<boolean> {

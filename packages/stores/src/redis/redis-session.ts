@@ -6,22 +6,16 @@
  * A Redis that does not answer is noticed by the clock, which is asked for several times a second: so there is one time-out for
  * all commands.
  */
-import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Position, StoreSupports } from '@freshet/core/store'
 import { FreshetError } from '@freshet/protocol'
-import { type Client, connectTo, type Reply, Script } from './client.js'
-import { type Layout, parseHead } from './layout.js'
-import type { RedisClock } from './redis-clock.js'
-import { closed, isPassing, refusalOf, unavailable, unusable, wordOf } from './redis-errors.js'
-import { type RedisSettings, readSettings } from './redis-settings.js'
-import { AGAIN_SCRIPT, ATTACH_SCRIPT, CLOCK_SCRIPT } from './upkeep-scripts.js'
+import { type AttachOptions, type Line, openLine } from './attach.js'
+import { type Client, endClient, type Reply, Script, whereOf } from './client.js'
+import { parseHead } from './layout.js'
+import { closed, isPassing, refusalOf, unavailable, wordOf } from './redis-errors.js'
+import { AGAIN_SCRIPT, CLOCK_SCRIPT } from './upkeep-scripts.js'
 
-export interface SessionOptions {
-  /** Tried in turn. */
-  readonly urls: readonly string[]
-  readonly layout: Layout
-  readonly clock: RedisClock
+export interface SessionOptions extends AttachOptions {
   /** A Redis that is silent for longer is given up, and connected to again. */
   readonly answerMsMax: number
   /** So long a call waits for Redis to come back before it fails. */
@@ -33,18 +27,6 @@ export interface SessionOptions {
 /** The outcome of what was sent when the connection is lost: 'not-done' if it may be sent again. */
 export type IfLost = 'not-done' | 'unknown'
 
-interface Line {
-  readonly client: Client
-  readonly follower: Client
-  readonly settings: RedisSettings
-  readonly log: string
-  readonly position: Position
-}
-
-interface Attached extends Omit<Line, 'follower'> {
-  readonly url: string
-}
-
 const MEET_EVERY_MS = 250
 /** Together with the time between two meetings, a second: for so long a commit may be on its way. */
 const LATE_MS = 750
@@ -53,7 +35,6 @@ const REST_MS = 2
 const PAUSE_MS_MAX = 1_000
 const NEVER_SENT = ['ClientClosedError', 'ClientOfflineError']
 
-const attachScript = new Script(ATTACH_SCRIPT)
 const clockScript = new Script(CLOCK_SCRIPT)
 const againScript = new Script(AGAIN_SCRIPT)
 
@@ -299,89 +280,10 @@ export class RedisSession {
   }
 }
 
-interface Known {
-  readonly log: string
-  readonly position: Position
-}
-
-/** The first that can be used. */
-async function openLine(options: SessionOptions, known: Known, onEnd: (error: Error) => void): Promise<Line> {
-  let reason: unknown
-  for (const url of options.urls) {
-    let attached: Attached | undefined
-    try {
-      attached = await attach(options, url, known, onEnd)
-      const { client, settings, log, position } = attached
-      return { client, settings, log, position, follower: await connectTo(attached.url, { onEnd }) }
-    } catch (error) {
-      attached?.client.destroy()
-      reason = error
-    }
-  }
-  throw reason
-}
-
-async function attach(
-  options: SessionOptions,
-  url: string,
-  known: Known,
-  onEnd: (error: Error) => void,
-): Promise<Attached> {
-  const { clock, layout } = options
-  let client = await connectTo(url, { onEnd })
-  try {
-    let settings = await readSettings(client, whereOf(url))
-    const owner = settings.isCluster ? await ownerOf(client, url, layout.head) : url
-    if (owner !== url) {
-      endClient(client)
-      client = await connectTo(owner, { onEnd })
-      settings = await readSettings(client, whereOf(owner))
-    }
-    const mayHaveLost = settings.durability !== 'disk' || settings.wasPromoted
-    const args = [settings.run, mayHaveLost ? '1' : '0', known.log, `${known.position}`, randomUUID()]
-    const times = [clock.boot, `${clock.monotonicMs()}`, `${clock.nowMs()}`]
-    const reply = await attachScript.run(
-      client,
-      layout.head,
-      [...args, ...times],
-      [layout.meta, layout.log, layout.clocks],
-    )
-    const [log, position, offset] = (reply as readonly Buffer[]).map(String) as [string, string, string | undefined]
-    if (log === 'format')
-      throw unusable(whereOf(owner), `what it holds is of format ${position}, of a newer Freshet; update this one`)
-    clock.meet(Number(offset))
-    return { url: owner, client, settings, log, position: Number(position) }
-  } catch (error) {
-    endClient(client)
-    throw error
-  }
-}
-
-/** In a cluster, all of a store is in one slot: the address of the node that has it. */
-async function ownerOf(client: Client, url: string, key: string): Promise<string> {
-  const slot = (await client.sendCommand(['CLUSTER', 'KEYSLOT', key])) as number
-  const id = String(await client.sendCommand(['CLUSTER', 'MYID']))
-  type Node = readonly [host: Buffer, port: number, id: Buffer]
-  const ranges = (await client.sendCommand(['CLUSTER', 'SLOTS'])) as unknown as readonly [number, number, Node][]
-  const owner = ranges.find(([first, last]) => first <= slot && slot <= last)?.[2]
-  if (owner === undefined) throw new Error(`No node of the cluster has slot ${slot}`)
-  if (String(owner[2]) === id) return url
-  const address = new URL(url)
-  // A node that does not know its own address has none to tell: it is where it was found.
-  if (String(owner[0]) !== '') address.hostname = String(owner[0])
-  address.port = `${owner[1]}`
-  return address.href
-}
-
 function explain(where: string, error: unknown): unknown {
   const word = wordOf(error)
   if (word !== undefined && !isPassing(word)) return refusalOf(where, error)
   return error instanceof FreshetError || error instanceof TypeError ? error : unavailable(where, 'not-done', error)
-}
-
-/** Without what is secret. */
-function whereOf(url: string): string {
-  return new URL(url).host
 }
 
 function end({ client, follower }: Line): void {
@@ -396,12 +298,4 @@ function endSoon(client: Client, msMax: number): void {
     () => clearTimeout(timer),
     () => endClient(client),
   )
-}
-
-function endClient(client: Client): void {
-  try {
-    client.destroy()
-  } catch {
-    // It has ended already.
-  }
 }

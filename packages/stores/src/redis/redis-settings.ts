@@ -48,6 +48,11 @@ export async function readSettings(client: Client, where: string): Promise<Redis
   }
 }
 
+/** Whether its slots may be at other nodes. */
+export async function isClusterNode(client: Client): Promise<boolean> {
+  return factsOf(String(await client.sendCommand(['INFO', 'cluster']))).get('cluster_enabled') === '1'
+}
+
 function factsOf(text: string): Map<string, string> {
   const lines = text.split('\r\n').filter(line => line.includes(':') && !line.startsWith('#'))
   return new Map(lines.map(line => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]))
