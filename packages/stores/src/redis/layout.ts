@@ -10,6 +10,7 @@
  *     {freshet:NAME}:buckets     hash     bucket: position of its last change
  *     {freshet:NAME}:log         stream   POSITION-0, field k: the clock in decimals, then each key after a byte 0
  *     {freshet:NAME}:memory      hash     what is remembered, by name
+ *     {freshet:NAME}:holders     hash     what one of several holds, by name: until when in decimals, a space, who
  *     {freshet:NAME}:clocks      hash     boot id of a machine: what is to be added to its monotonic clock, in milliseconds
  *     {freshet:NAME}:c:CLIENT    hash     a client's window: s: settled up to; l: about when it was last here; SEQUENCE: done
  *     {freshet:NAME}:clients     zset     client, with the score l: to forget by

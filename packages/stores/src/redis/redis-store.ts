@@ -40,7 +40,7 @@ import { type Layout, layoutOf, parseHead } from './layout.js'
 import { RedisClock } from './redis-clock.js'
 import { closed } from './redis-errors.js'
 import { RedisSession } from './redis-session.js'
-import { FORGET_SCRIPT, SCAN_SCRIPT, TRIM_SCRIPT } from './upkeep-scripts.js'
+import { FORGET_SCRIPT, HOLD_SCRIPT, SCAN_SCRIPT, TRIM_SCRIPT } from './upkeep-scripts.js'
 
 export interface RedisStoreOptions {
   /** `redis://user:password@host:6379/0`, `rediss://` with TLS. Several, of a cluster or of replicas: they are tried in turn. */
@@ -61,6 +61,7 @@ const FORGET_MAX = 1000
 const scanScript = new Script(SCAN_SCRIPT)
 const trimScript = new Script(TRIM_SCRIPT)
 const forgetScript = new Script(FORGET_SCRIPT)
+const holdScript = new Script(HOLD_SCRIPT)
 
 /**
  * Creates the store if there is none. Throws STORE_UNAVAILABLE if no Redis answers, STORE_UNUSABLE if it would lose data by
@@ -260,6 +261,13 @@ class RedisStore implements Store {
   async recall(name: string): Promise<Uint8Array | undefined> {
     const found = await this.#command(['HGET', this.#layout.memory, name])
     return found === null ? undefined : Buffer.from(found as Buffer)
+  }
+
+  async hold(name: string, holder: string, ms: number): Promise<boolean> {
+    const args = [name, holder, `${Math.ceil(ms)}`, `${this.#clock.nowMs()}`]
+    const reply = await this.#run('not-done', holdScript, args)
+    if (Array.isArray(reply)) throw this.#gone()
+    return reply === 1
   }
 
   async close(): Promise<void> {

@@ -147,3 +147,17 @@ for _, entry in ipairs(call('XRANGE', prefix .. 'foreign-log', '-', '+', 'COUNT'
 end
 return {#clients, forgotten}
 `
+
+/** ARGV: name, holder, for how long, now. Answers 1 if it is held, or was given up, and 0 if somebody else has it. */
+export const HOLD_SCRIPT: string = `#!lua${BASICS}
+if not head then return {'n'} end
+local holders, now = prefix .. 'holders', math.max(time, tonumber(ARGV[4]))
+local untilText, holder = match(call('HGET', holders, ARGV[1]) or '', '^(%d+) (.*)$')
+if holder and holder ~= ARGV[2] and tonumber(untilText) > now then return 0 end
+if tonumber(ARGV[3]) > 0 then
+  call('HSET', holders, ARGV[1], format('%.0f ', now + ARGV[3]) .. ARGV[2])
+elseif holder then
+  call('HDEL', holders, ARGV[1])
+end
+return 1
+`
