@@ -51,7 +51,7 @@ export const services: readonly Service[] = [
     name: 'redis',
     probe: isRedisInstalled,
     debianPackages: ['redis-server'],
-    suites: ['lab'],
+    suites: ['lab', 'stores', 'end-to-end'],
   },
   {
     name: 'curl',

@@ -2,16 +2,16 @@
 import { TEXT, type ValueKind } from './value-kinds.js'
 
 export const EMBEDDED = 'embedded'
-const SCHEMES = ['postgres', 'postgresql'] as const
+const SCHEMES = ['postgres', 'postgresql', 'redis', 'rediss'] as const
 
 export const STORE: ValueKind<string> = {
   ...TEXT,
   placeholder: 'URL',
-  wants: `${EMBEDDED}, or an address such as postgres://user@host/database`,
+  wants: `${EMBEDDED}, or an address such as postgres://user@host/database or redis://host`,
   parse: text => (text === EMBEDDED || SCHEMES.some(scheme => text.startsWith(`${scheme}://`)) ? text : undefined),
   // A text that is refused may hold a password all the same.
   mistakes: text =>
-    STORE.parse(text) === undefined ? [`is ${EMBEDDED}, or an address that begins with ${SCHEMES[0]}://.`] : [],
+    STORE.parse(text) === undefined ? [`is ${EMBEDDED}, or an address that begins with postgres:// or redis://.`] : [],
   show: withoutPassword,
 }
 

@@ -15,8 +15,9 @@ export async function openStore(config: Config, log: Log): Promise<Store> {
   if (isEmbedded(config)) return openEmbeddedStore(embeddedOptionsOf(config))
   const { store: url, operationRetentionMs: retentionMs } = config
   const onWarning = (warning: string) => log.write('error', warning)
-  const { openPostgresStore } = await import('@freshet/stores/postgres')
-  return openPostgresStore({ url, retentionMs, onWarning })
+  if (/^rediss?:/.test(url))
+    return (await import('@freshet/stores/redis')).openRedisStore({ url, retentionMs, onWarning })
+  return (await import('@freshet/stores/postgres')).openPostgresStore({ url, retentionMs, onWarning })
 }
 
 export function embeddedOptionsOf(config: Config): EmbeddedStoreOptions {

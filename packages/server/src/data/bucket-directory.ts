@@ -60,8 +60,10 @@ export class BucketDirectory {
     return [...this.#buckets.keys()].sort()
   }
 
+  /** Also over what was known: the store may have been emptied since, or put back from an older copy. */
   async load(): Promise<void> {
-    for (const { bucket } of await this.#store.buckets()) await this.refresh(bucket)
+    const listed = new Set((await this.#store.buckets()).map(({ bucket }) => bucket))
+    for (const key of [...listed, ...this.keys()]) this.#take(key, await this.#store.get(key), true)
     // What the log does not have any more is older than a window.
     const nowMs = this.#store.nowMs()
     this.#learnt.begin(await this.#store.trimmedTo(), nowMs - this.longestLifetimeMs(nowMs))
@@ -110,14 +112,14 @@ export class BucketDirectory {
     for (const entry of entries) this.#learnt.follow(this.#learning > 0 ? withBuckets(entry) : entry, learns)
   }
 
-  #take(key: Key, value: StoredValue | undefined): void {
+  #take(key: Key, value: StoredValue | undefined, isAnew = false): void {
     if (value === undefined) {
       this.#set(key, undefined)
       return
     }
     const known = this.#buckets.get(key)
     this.revision++
-    if (known && known.version >= value.version) return
+    if (known && known.version >= value.version && !isAnew) return
     const record = decodeRecord(value.body)
     const settings = settingsOf(record)
     const lifetimeMs = settings.learn?.maxMs ?? settings.lifetimeMs ?? this.#settings.lifetimeMs

@@ -118,6 +118,6 @@ function presentable(thrown: unknown): FreshetError {
   }
   if (!thrown.code.startsWith('STORE_')) return thrown
   return new FreshetError(thrown.code, 'The store cannot do this at the moment. The log of the server says why.', {
-    details: { retryAfterS: 5 },
+    details: { retryAfterS: 5, ...(thrown.details.outcome !== undefined && { outcome: thrown.details.outcome }) },
   })
 }

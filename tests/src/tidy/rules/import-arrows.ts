@@ -14,7 +14,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   bloom: [],
   protocol: [],
   core: ['bloom', 'protocol'],
-  stores: ['core', 'protocol'],
+  stores: ['bloom', 'core', 'protocol'],
   server: ['core', 'protocol'],
   client: ['bloom', 'protocol', 'core/coherence', 'core/history', 'core/queries', 'core/clock'],
   console: ['client'],

@@ -1,0 +1,1 @@
+export { openRedisFilter, type RedisFilter, type RedisFilterOptions } from './redis-filter.js'

@@ -1,0 +1,301 @@
+/**
+ * The connections to Redis, for as long as the store is open: one for commands, one that waits for commits. When one is lost
+ * both are made anew, and nothing is sent before it is known what Redis this is and what it holds (`ATTACH_SCRIPT`).
+ *
+ * What was on its way when a connection is lost is sent again if that does no harm; else its outcome is unknown, and said to be.
+ * A Redis that does not answer is noticed by the clock, which is asked for several times a second: so there is one time-out for
+ * all commands.
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Position, StoreSupports } from '@freshet/core/store'
+import { FreshetError } from '@freshet/protocol'
+import { type AttachOptions, type Line, openLine } from './attach.js'
+import { type Client, endClient, type Reply, Script, whereOf } from './client.js'
+import { parseHead } from './layout.js'
+import { closed, isPassing, refusalOf, unavailable, wordOf } from './redis-errors.js'
+import { AGAIN_SCRIPT, CLOCK_SCRIPT } from './upkeep-scripts.js'
+
+export interface SessionOptions extends AttachOptions {
+  /** A Redis that is silent for longer is given up, and connected to again. */
+  readonly answerMsMax: number
+  /** So long a call waits for Redis to come back before it fails. */
+  readonly patienceMs: number
+  onWarning(warning: string): void
+  onPosition(position: Position): void
+}
+
+/** The outcome of what was sent when the connection is lost: 'not-done' if it may be sent again. */
+export type IfLost = 'not-done' | 'unknown'
+
+const MEET_EVERY_MS = 250
+/** Together with the time between two meetings, a second: for so long a commit may be on its way. */
+const LATE_MS = 750
+const BLOCK_MS = 2_000
+const REST_MS = 2
+const PAUSE_MS_MAX = 1_000
+const NEVER_SENT = ['ClientClosedError', 'ClientOfflineError']
+
+const clockScript = new Script(CLOCK_SCRIPT)
+const againScript = new Script(AGAIN_SCRIPT)
+
+export class RedisSession {
+  readonly where: string
+  readonly durability: StoreSupports['durability']
+  /** As found when it was opened. */
+  readonly log: string
+  /** The furthest position that is known. */
+  position: Position
+  readonly #options: SessionOptions
+  readonly #warned = new Set<string>()
+  #line: Line | undefined
+  #knownLog: string
+  #reconnecting: Promise<void> | undefined
+  #lastError: unknown
+  #wake: (() => void)[] = []
+  /** When the last meeting of the clocks was begun that took no longer than it should. */
+  #metMs: number
+  #underWay = 0
+  #closing: Promise<void> | undefined
+  #onIdle: (() => void) | undefined
+
+  static async open(options: SessionOptions): Promise<RedisSession> {
+    const where = whereOf(options.urls[0]!)
+    let session: RedisSession | undefined
+    let line: Line | undefined
+    try {
+      line = await openLine(options, { log: '', position: 0 }, error => session?.drop(line, error))
+      session = new RedisSession(options, where, line)
+      return session
+    } catch (error) {
+      throw explain(where, error)
+    }
+  }
+
+  private constructor(options: SessionOptions, where: string, line: Line) {
+    this.#options = options
+    this.where = where
+    this.durability = line.settings.durability
+    this.log = line.log
+    this.#knownLog = line.log
+    this.position = line.position
+    this.#metMs = options.clock.nowMs()
+    this.#use(line)
+  }
+
+  /** Then scripts that write must name all their keys: a slot may be on its way to another node, key by key. */
+  get isCluster(): boolean {
+    return this.#line?.settings.isCluster ?? false
+  }
+
+  get isClosed(): boolean {
+    return this.#closing !== undefined
+  }
+
+  /** Sends something, and again if need be. Throws STORE_UNAVAILABLE, and what Redis refuses. */
+  async run(ifLost: IfLost, send: (client: Client) => Promise<Reply>): Promise<Reply> {
+    if (this.#closing !== undefined) throw closed(this.where)
+    this.#underWay++
+    try {
+      for (let deadlineMs = 0; ; ) {
+        const line = this.#line ?? (await this.#connected())
+        try {
+          return await send(line.client)
+        } catch (error) {
+          if (deadlineMs === 0) deadlineMs = performance.now() + this.#options.patienceMs
+          await this.#consider(error, line, ifLost, deadlineMs)
+        }
+      }
+    } finally {
+      this.#underWay--
+      if (this.#underWay === 0) this.#onIdle?.()
+    }
+  }
+
+  /** The store is not there any more, or has gone back: whoever was emptied, or put back from a copy, is attached to anew. */
+  startOver(): void {
+    if (this.#line) this.drop(this.#line, new Error('Redis was emptied'))
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  drop(line: Line | undefined, error: unknown): void {
+    if (line === undefined || this.#line !== line) return
+    this.#line = undefined
+    this.#lastError = error
+    endClient(line.follower)
+    // A Redis that has answered will answer the others as well: so they need not be told that nobody knows.
+    if (wordOf(error) === undefined) endClient(line.client)
+    else endSoon(line.client, this.#options.answerMsMax)
+    if (!this.isClosed || this.#underWay > 0) this.#reconnecting = this.#reconnect()
+  }
+
+  async #close(): Promise<void> {
+    if (this.#underWay > 0) {
+      await new Promise<void>(resolve => {
+        this.#onIdle = resolve
+      })
+    }
+    const line = this.#line
+    this.#line = undefined
+    if (line) end(line)
+    await this.#reconnecting
+  }
+
+  /** Returns if it is to be tried again. */
+  async #consider(error: unknown, line: Line, ifLost: IfLost, deadlineMs: number): Promise<void> {
+    const word = wordOf(error)
+    if (word !== undefined && !isPassing(word)) throw refusalOf(this.where, error)
+    if (error instanceof FreshetError || error instanceof TypeError) throw error
+    if (word !== 'BUSY') this.drop(line, error)
+    const isUnsent = error instanceof Error && NEVER_SENT.includes(error.constructor.name)
+    if (word === undefined && !isUnsent && ifLost === 'unknown') throw unavailable(this.where, 'unknown', error)
+    if (performance.now() > deadlineMs) throw unavailable(this.where, 'not-done', error)
+    await delay(MEET_EVERY_MS / 10)
+  }
+
+  async #connected(): Promise<Line> {
+    const { patienceMs } = this.#options
+    const deadlineMs = performance.now() + patienceMs
+    while (this.#line === undefined) {
+      const leftMs = deadlineMs - performance.now()
+      if (leftMs <= 0) throw explain(this.where, this.#lastError)
+      await new Promise<void>(resolve => {
+        const timer = setTimeout(resolve, leftMs)
+        this.#wake.push(() => {
+          clearTimeout(timer)
+          resolve()
+        })
+      })
+    }
+    return this.#line
+  }
+
+  async #reconnect(): Promise<void> {
+    for (
+      let pauseMs = 10;
+      this.#line === undefined && this.#isWanted();
+      pauseMs = Math.min(2 * pauseMs, PAUSE_MS_MAX)
+    ) {
+      let line: Line | undefined
+      try {
+        const known = { log: this.#knownLog, position: this.position }
+        line = await openLine(this.#options, known, error => this.drop(line, error))
+        if (!this.#isWanted()) return end(line)
+        if (this.#options.clock.nowMs() - this.#metMs > MEET_EVERY_MS + LATE_MS) await this.#appendAgain(line)
+        this.#use(line)
+      } catch (error) {
+        this.#lastError = error
+        await delay(pauseMs)
+      }
+    }
+  }
+
+  #isWanted(): boolean {
+    return !this.isClosed || this.#underWay > 0
+  }
+
+  #use(line: Line): void {
+    this.#line = line
+    this.#knownLog = line.log
+    for (const warning of line.settings.warnings) {
+      if (this.#warned.has(warning)) continue
+      this.#warned.add(warning)
+      this.#options.onWarning(warning)
+    }
+    this.#reached(line.position)
+    this.#watch(line, this.#meetClocks(line))
+    this.#watch(line, this.#follow(line))
+    for (const wake of this.#wake.splice(0)) wake()
+  }
+
+  #watch(line: Line, loop: Promise<void>): void {
+    loop.catch(error => this.drop(line, error))
+  }
+
+  async #meetClocks(line: Line): Promise<void> {
+    const { clock, layout } = this.#options
+    while (this.#line === line) {
+      const begunMs = clock.nowMs()
+      const args = [clock.boot, `${clock.monotonicMs()}`, `${begunMs}`]
+      const reply = await this.#inTime(
+        clockScript.run(line.client, layout.head, args, [layout.clocks]),
+        this.#options.answerMsMax,
+      )
+      const [offset] = reply as readonly Buffer[]
+      if (String(offset) === 'n') return this.startOver()
+      clock.meet(Number(offset))
+      if (clock.nowMs() - begunMs > LATE_MS) await this.#appendAgain(line)
+      else this.#metMs = begunMs
+      await delay(MEET_EVERY_MS, undefined, { ref: false })
+    }
+  }
+
+  /** What was committed while Redis was slow, or away, may have been stamped much earlier than it could be seen. */
+  async #appendAgain({ client }: Pick<Line, 'client'>): Promise<void> {
+    const { clock, layout, answerMsMax } = this.#options
+    await this.#inTime(
+      againScript.run(client, layout.head, [`${this.#metMs}`, `${clock.nowMs()}`], [layout.log]),
+      answerMsMax,
+    )
+  }
+
+  /** The head is read right behind the wait, on the same connection: so it is as of then, however many commits there were. */
+  async #follow(line: Line): Promise<void> {
+    const { layout, answerMsMax } = this.#options
+    const { follower } = line
+    for (let { position } = line; this.#line === line; ) {
+      const wait = ['XREAD', 'COUNT', '1', 'BLOCK', `${BLOCK_MS}`, 'STREAMS', layout.log, `${position}-0`]
+      const asked = Promise.all([follower.sendCommand(wait), follower.sendCommand(['GET', layout.head])])
+      const [, head] = await this.#inTime(asked, BLOCK_MS + answerMsMax)
+      if (head === null) return this.startOver()
+      const reached = parseHead(String(head)).position
+      if (reached > position) {
+        position = reached
+        this.#reached(reached)
+        // The first after a silence is told of at once. When many come, not everybody need be woken for each.
+        await delay(REST_MS)
+      }
+    }
+  }
+
+  #reached(position: Position): void {
+    this.position = Math.max(this.position, position)
+    this.#options.onPosition(position)
+  }
+
+  async #inTime<T>(asked: Promise<T>, msMax: number): Promise<T> {
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new Error(`Redis has not answered for ${msMax} ms`)), msMax)
+      timer.unref()
+    })
+    try {
+      return await Promise.race([asked, late])
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+}
+
+function explain(where: string, error: unknown): unknown {
+  const word = wordOf(error)
+  if (word !== undefined && !isPassing(word)) return refusalOf(where, error)
+  return error instanceof FreshetError || error instanceof TypeError ? error : unavailable(where, 'not-done', error)
+}
+
+function end({ client, follower }: Line): void {
+  endClient(client)
+  endClient(follower)
+}
+
+/** When everything that was asked has been answered. */
+function endSoon(client: Client, msMax: number): void {
+  const timer = setTimeout(() => endClient(client), msMax)
+  client.close().then(
+    () => clearTimeout(timer),
+    () => endClient(client),
+  )
+}

@@ -1,0 +1,349 @@
+/**
+ * A store in Redis, for any number of servers at once. Everything that decides is in Redis: a commit is one script and one round
+ * trip. `layout.ts` draws what is kept, `commit-script.ts` what a commit does, `redis-session.ts` what happens when a connection
+ * is lost; docs/decisions/0009 has the reasons.
+ *
+ * It answers no queries, and takes no leases. If Redis was emptied, or has lost what it had acknowledged, the log has another id;
+ * `log` says so as soon as `changes` or `trimmedTo` has met it, so that whoever follows the log starts over with the right one.
+ */
+import { RETENTION_MS_DEFAULT } from '@freshet/core/counters'
+import {
+  type BucketChange,
+  CHANGES_LIMIT_DEFAULT,
+  type Commit,
+  type CommitResult,
+  checkCommit,
+  checkLimit,
+  checkPosition,
+  type IndexState,
+  type Key,
+  type LogEntry,
+  type OperationCounts,
+  type Position,
+  type QueryPage,
+  type QueryVersion,
+  type ScanPage,
+  type ScanRange,
+  type Snapshot,
+  type Store,
+  type StoredValue,
+  type StoreSupports,
+} from '@freshet/core/store'
+import { FreshetError } from '@freshet/protocol'
+import { CommitListeners } from '../embedded/commit-listeners.js'
+import { checkStorable, decodeValue } from '../embedded/records.js'
+import { readBucketPage } from './bucket-pages.js'
+import { type Client, type Reply, Script } from './client.js'
+import { keysOf, partsOf, resultOf } from './commit-arguments.js'
+import { CommitBatches } from './commit-batches.js'
+import { type Layout, layoutOf, parseHead } from './layout.js'
+import { RedisClock } from './redis-clock.js'
+import { closed } from './redis-errors.js'
+import { RedisSession } from './redis-session.js'
+import { FORGET_SCRIPT, HOLD_SCRIPT, SCAN_SCRIPT, TRIM_SCRIPT } from './upkeep-scripts.js'
+
+export interface RedisStoreOptions {
+  /** `redis://user:password@host:6379/0`, `rediss://` with TLS. Several, of a cluster or of replicas: they are tried in turn. */
+  readonly url: string | readonly string[]
+  /** Of the store, for there may be several in one Redis; `main` unless given. */
+  readonly name?: string
+  /** So long operations are remembered; a day unless given. The same for all who have the store open. */
+  readonly retentionMs?: number
+  /** A Redis that is silent for longer is connected to again; 5 seconds unless given. */
+  readonly answerMsMax?: number
+  /** So long a call waits for a Redis that cannot be reached before it fails; 5 seconds unless given. */
+  readonly patienceMs?: number
+  /** Told once of whatever in the settings of Redis could cost acknowledged writes. */
+  readonly onWarning?: (warning: string) => void
+}
+
+const FORGET_MAX = 1000
+const scanScript = new Script(SCAN_SCRIPT)
+const trimScript = new Script(TRIM_SCRIPT)
+const forgetScript = new Script(FORGET_SCRIPT)
+const holdScript = new Script(HOLD_SCRIPT)
+
+/**
+ * Creates the store if there is none. Throws STORE_UNAVAILABLE if no Redis answers, STORE_UNUSABLE if it would lose data by
+ * itself, is too old or does not let us in.
+ */
+export async function openRedisStore(options: RedisStoreOptions): Promise<Store> {
+  const { url, name = 'main', retentionMs = RETENTION_MS_DEFAULT, answerMsMax = 5_000, patienceMs = 5_000 } = options
+  const layout = layoutOf(name)
+  const clock = new RedisClock()
+  const listeners = new CommitListeners()
+  const session = await RedisSession.open({
+    urls: typeof url === 'string' ? [url] : url,
+    layout,
+    clock,
+    answerMsMax,
+    patienceMs,
+    onWarning: warning => options.onWarning?.(warning),
+    onPosition: position => listeners.notifySoon(position),
+  })
+  return new RedisStore(session, layout, clock, listeners, retentionMs)
+}
+
+class RedisStore implements Store {
+  readonly supports: StoreSupports
+  readonly #session: RedisSession
+  readonly #layout: Layout
+  readonly #clock: RedisClock
+  readonly #listeners: CommitListeners
+  readonly #batches: CommitBatches
+  #log: string
+  /** One that was not sent yet. */
+  #asking: Promise<Position> | undefined
+
+  constructor(
+    session: RedisSession,
+    layout: Layout,
+    clock: RedisClock,
+    listeners: CommitListeners,
+    retentionMs: number,
+  ) {
+    this.supports = { durability: session.durability, multiKeyCommits: true, queries: false, retentionMs }
+    this.#session = session
+    this.#layout = layout
+    this.#clock = clock
+    this.#listeners = listeners
+    this.#batches = new CommitBatches(layout.head, clock)
+    this.#log = session.log
+  }
+
+  get log(): string {
+    return this.#log
+  }
+
+  async get(key: Key): Promise<StoredValue | undefined> {
+    const args = ['GET', this.#layout.values + key]
+    return this.#valueOf(key, await this.#session.run('not-done', client => client.sendCommand(args)))
+  }
+
+  async getMany(keys: readonly Key[]): Promise<Snapshot<readonly (StoredValue | undefined)[]>> {
+    const args = ['MGET', this.#layout.head, ...keys.map(key => this.#layout.values + key)]
+    const reply = await this.#session.run('not-done', client => client.sendCommand(args))
+    const [head, ...records] = reply as readonly Reply[]
+    return { value: records.map((record, i) => this.#valueOf(keys[i]!, record)), position: this.#positionIn(head!) }
+  }
+
+  async scan(bucket: Key, range: ScanRange = {}): Promise<ScanPage> {
+    const read = (first: string | Buffer, last: string | Buffer, count: number) =>
+      this.#run('not-done', scanScript, [bucket, first, last, `${count}`])
+    return readBucketPage(range, read, id => this.#damaged(`${bucket}/${id}`))
+  }
+
+  async query(): Promise<QueryPage> {
+    throw this.#noQueries()
+  }
+
+  async queryVersion(): Promise<QueryVersion> {
+    throw this.#noQueries()
+  }
+
+  indexes(): readonly IndexState[] {
+    this.#checkOpen()
+    return []
+  }
+
+  async buckets(): Promise<readonly BucketChange[]> {
+    const reply = await this.#command(['HGETALL', this.#layout.buckets])
+    const parts = (reply as readonly Buffer[]).map(String)
+    const changes = parts.flatMap((bucket, i) => (i % 2 === 0 ? [{ bucket, version: Number(parts[i + 1]) }] : []))
+    return changes.sort((a, b) => (a.bucket < b.bucket ? -1 : 1))
+  }
+
+  async commit(commit: Commit): Promise<CommitResult> {
+    this.#checkOpen()
+    checkCommit(commit)
+    checkStorable(commit)
+    const { writes, lists = [] } = commit
+    const isQuery = lists.some(({ tags = [] }) => tags.length > 0)
+    if (isQuery || writes.some(write => 'indexes' in write && write.indexes !== undefined)) throw this.#noQueries()
+    // What has an operation's id takes effect once; what writes nothing, not at all.
+    const isRepeatable = commit.operation !== undefined || writes.length + (commit.adds?.length ?? 0) === 0
+    const parts = partsOf(commit, this.supports.retentionMs)
+    for (;;) {
+      const reply = await this.#session.run(isRepeatable ? 'not-done' : 'unknown', client => {
+        const keys = this.#session.isCluster ? keysOf(commit, this.#layout) : undefined
+        return this.#batches.add(client, parts, keys)
+      })
+      if (reply === null) {
+        this.#session.startOver()
+        continue
+      }
+      const result = resultOf(commit, reply, why => this.#misused(why))
+      if (result.committed && result.position > this.#session.position) this.#session.position = result.position
+      return result
+    }
+  }
+
+  async forgetOperations(): Promise<void> {
+    for (;;) {
+      const args = [`${this.#clock.nowMs()}`, `${this.supports.retentionMs}`, `${FORGET_MAX}`]
+      const [clients = 0, foreign = 0] = (await this.#run('not-done', forgetScript, args)) as readonly number[]
+      if (!(clients === FORGET_MAX || foreign === FORGET_MAX)) return
+    }
+  }
+
+  /** The windows themselves are one small hash for each client, and not in the sum of bytes: it would take a walk over them all. */
+  async operationCounts(): Promise<OperationCounts> {
+    const { clients, foreign, foreignLog } = this.#layout
+    const [known, others] = await Promise.all([this.#command(['ZCARD', clients]), this.#command(['HLEN', foreign])])
+    const bytes = await Promise.all([clients, foreign, foreignLog].map(key => this.#command(['MEMORY', 'USAGE', key])))
+    const memoryBytes = bytes.reduce<number>((sum, each) => sum + Number(each ?? 0), 0)
+    return {
+      clients: Number(known),
+      foreign: Number(others),
+      memoryBytes,
+      diskBytes: 0,
+      mode: 'exact',
+      falsePositiveRate: 0,
+    }
+  }
+
+  /** It takes a round trip to know what others have acknowledged; those who ask in the same turn share one. */
+  position(): Promise<Position> {
+    this.#checkOpen()
+    this.#asking ??= Promise.resolve().then(async () => {
+      this.#asking = undefined
+      return this.#positionIn(await this.#command(['GET', this.#layout.head]))
+    })
+    return this.#asking
+  }
+
+  async changes(after: Position, limit: number = CHANGES_LIMIT_DEFAULT): Promise<readonly LogEntry[]> {
+    checkPosition('after', after)
+    checkLimit(limit)
+    const read = ['XRANGE', this.#layout.log, `(${after}-0`, '+', 'COUNT', `${limit}`]
+    // Where it begins is asked for behind it: if that is not beyond `after` then, nothing was missing before.
+    const [entries, begun] = await this.#together(client => [client.sendCommand(read), this.#begin(client)])
+    const begin = this.#meet(begun!)
+    if (after < begin) {
+      throw new FreshetError(
+        'LOG_TRIMMED',
+        `The log begins after position ${begin}; what follows ${after} is no longer complete. Start over.`,
+      )
+    }
+    const changes = (entries as unknown as readonly StreamEntry[]).map(entryOf)
+    this.#clock.isAtLeast(changes.at(-1)?.timeMs ?? 0)
+    return changes
+  }
+
+  async trimmedTo(): Promise<Position> {
+    return this.#meet(await this.#session.run('not-done', client => this.#begin(client)))
+  }
+
+  async trim(upTo: Position): Promise<void> {
+    this.#checkOpen()
+    checkPosition('upTo', upTo)
+    for (;;) {
+      const [removed] = (await this.#run('not-done', trimScript, [`${upTo}`])) as readonly Buffer[]
+      if (!(Number(removed) > 0)) return
+    }
+  }
+
+  nowMs(): number {
+    this.#checkOpen()
+    return this.#clock.nowMs()
+  }
+
+  onCommit(listener: (position: Position) => void): () => void {
+    this.#checkOpen()
+    return this.#listeners.add(listener)
+  }
+
+  async remember(name: string, value: Uint8Array): Promise<void> {
+    const copy = Buffer.from(value)
+    await this.#session.run('not-done', client => client.sendCommand(['HSET', this.#layout.memory, name, copy]))
+  }
+
+  async recall(name: string): Promise<Uint8Array | undefined> {
+    const found = await this.#command(['HGET', this.#layout.memory, name])
+    return found === null ? undefined : Buffer.from(found as Buffer)
+  }
+
+  async hold(name: string, holder: string, ms: number): Promise<boolean> {
+    const args = [name, holder, `${Math.ceil(ms)}`, `${this.#clock.nowMs()}`]
+    const reply = await this.#run('not-done', holdScript, args)
+    if (Array.isArray(reply)) throw this.#gone()
+    return reply === 1
+  }
+
+  async close(): Promise<void> {
+    this.#listeners.clear()
+    await this.#session.close()
+  }
+
+  #command(args: readonly string[]): Promise<Reply> {
+    return this.#session.run('not-done', client => client.sendCommand(args))
+  }
+
+  #run(ifLost: 'not-done', script: Script, args: readonly (string | Buffer)[]): Promise<Reply> {
+    return this.#session.run(ifLost, client => script.run(client, this.#layout.head, args))
+  }
+
+  /** In this order, on one connection. */
+  async #together(send: (client: Client) => readonly Promise<Reply>[]): Promise<readonly Reply[]> {
+    return (await this.#session.run('not-done', client => Promise.all(send(client)))) as readonly Reply[]
+  }
+
+  #begin(client: Client): Promise<Reply> {
+    return client.sendCommand(['HMGET', this.#layout.meta, 'trimmed', 'log'])
+  }
+
+  #meet(reply: Reply): Position {
+    const [trimmedTo, log] = reply as readonly (Buffer | null)[]
+    if (!trimmedTo || !log) throw this.#gone()
+    this.#log = String(log)
+    return Number(trimmedTo)
+  }
+
+  #positionIn(head: Reply): Position {
+    if (head === null) throw this.#gone()
+    const { position } = parseHead((head as Buffer).toString('latin1'))
+    if (position > this.#session.position) this.#session.position = position
+    return position
+  }
+
+  #valueOf(key: Key, record: Reply): StoredValue | undefined {
+    if (record === null) return undefined
+    const value = decodeValue(record as Buffer, (record as Buffer).length)
+    if (value === undefined) throw this.#damaged(key)
+    return value
+  }
+
+  #gone(): FreshetError {
+    this.#session.startOver()
+    const message = `Redis at ${this.#session.where} was emptied. A new store is made there; try again.`
+    return new FreshetError('STORE_UNAVAILABLE', message, { details: { outcome: 'not-done' } })
+  }
+
+  #damaged(key: Key): FreshetError {
+    return this.#misused(`${JSON.stringify(key)} is no value that we wrote`)
+  }
+
+  #misused(why: string): FreshetError {
+    const message = `Redis at ${this.#session.where} does not hold what it should: ${why}. See who else writes to it.`
+    return new FreshetError('STORE_DAMAGED', message)
+  }
+
+  #noQueries(): FreshetError {
+    this.#checkOpen()
+    return new FreshetError(
+      'LIMIT_EXCEEDED',
+      'A store in Redis has no indexes and answers no queries. List the bucket instead.',
+    )
+  }
+
+  #checkOpen(): void {
+    if (this.#session.isClosed) throw closed(this.#session.where)
+  }
+}
+
+type StreamEntry = readonly [id: Buffer, fields: readonly [field: Buffer, value: Buffer]]
+
+function entryOf([id, [, value]]: StreamEntry): LogEntry {
+  const [timeMs, ...keys] = String(value).split('\0') as [string, ...string[]]
+  return { position: Number.parseInt(String(id), 10), timeMs: Number(timeMs), keys, tags: [] }
+}

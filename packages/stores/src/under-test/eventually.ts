@@ -1,0 +1,12 @@
+/** Waits for a condition, up to a deadline; then says what it was. */
+import { setTimeout as delay } from 'node:timers/promises'
+
+const MS_MAX = 30_000
+
+export async function eventually(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
+  const deadlineMs = performance.now() + MS_MAX
+  while (!(await holds())) {
+    if (performance.now() > deadlineMs) throw new Error(`This did not come to pass in ${MS_MAX} ms: ${what}.`)
+    await delay(5)
+  }
+}

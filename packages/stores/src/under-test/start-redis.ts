@@ -1,0 +1,146 @@
+/**
+ * A real Redis of one's own, in a temporary folder, on a free port of this machine. It is gone with everything it wrote when it
+ * is stopped, and also when whoever started it ends without saying so.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { freePort } from './free-port.js'
+
+export interface RedisOptions {
+  /** By their names in redis.conf. Unless told otherwise it keeps everything in memory alone. */
+  readonly settings?: Readonly<Record<string, string>>
+  /** As a node of a cluster, which has to be made of it. */
+  readonly isNode?: boolean
+}
+
+export interface RunningRedis {
+  readonly port: number
+  readonly url: string
+  /** All that it has on disk. */
+  readonly folder: string
+  readonly pid: number
+  /** SIGKILL: it has no time to write anything. */
+  kill(): Promise<void>
+  /** After it was killed: what it has on disk is gone. */
+  empty(): Promise<void>
+  /** After it was killed: on the same port, with what is in its folder. */
+  restart(): Promise<void>
+  stop(): Promise<void>
+}
+
+/** What it acknowledges is on disk. */
+export const DURABLE: Readonly<Record<string, string>> = { appendonly: 'yes', appendfsync: 'always' }
+
+const PROGRAMS = ['/usr/bin/redis-server', '/usr/local/bin/redis-server']
+const START_MS_MAX = 20_000
+const POLL_MS = 20
+const ATTEMPTS_MAX = 5
+
+const running = new Set<Instance>()
+process.once('exit', () => {
+  for (const instance of running) instance.end()
+})
+
+export function isRedisInstalled(): boolean {
+  return PROGRAMS.some(program => existsSync(program))
+}
+
+export async function startRedis({ settings = {}, isNode = false }: RedisOptions = {}): Promise<RunningRedis> {
+  for (let attempt = 1; ; attempt++) {
+    // The port that nodes talk to each other on would be 10,000 more, which may be none.
+    const more = isNode ? { 'cluster-enabled': 'yes', 'cluster-port': `${await freePort()}` } : {}
+    const instance = new Instance(await freePort(), { ...settings, ...more })
+    try {
+      await instance.restart()
+      return instance
+    } catch (error) {
+      await instance.stop()
+      // Somebody else may have taken the port meanwhile.
+      if (attempt === ATTEMPTS_MAX) throw error
+    }
+  }
+}
+
+class Instance implements RunningRedis {
+  readonly port: number
+  readonly folder: string = mkdtempSync(join(tmpdir(), 'freshet-redis-'))
+  readonly #settings: Readonly<Record<string, string>>
+  #child: ChildProcess | undefined
+
+  constructor(port: number, settings: Readonly<Record<string, string>>) {
+    this.port = port
+    this.#settings = { appendonly: 'no', save: '', ...settings }
+  }
+
+  get url(): string {
+    return `redis://127.0.0.1:${this.port}`
+  }
+
+  get pid(): number {
+    return this.#child!.pid!
+  }
+
+  async restart(): Promise<void> {
+    const program = PROGRAMS.find(each => existsSync(each))
+    if (program === undefined) throw new Error('Redis is not installed: sudo apt-get install redis-server')
+    const settings = Object.entries(this.#settings).flatMap(([name, value]) => [`--${name}`, value])
+    const args = ['--port', `${this.port}`, '--bind', '127.0.0.1', '--dir', this.folder, ...settings]
+    const child = spawn(program, args, { stdio: 'ignore' })
+    this.#child = child
+    running.add(this)
+    const deadlineMs = performance.now() + START_MS_MAX
+    while (!(await answers(this.port))) {
+      if (hasEnded(child) || performance.now() > deadlineMs)
+        throw new Error(`Redis did not start on port ${this.port}.`)
+      await delay(POLL_MS)
+    }
+  }
+
+  async kill(): Promise<void> {
+    const child = this.#child
+    if (child === undefined || hasEnded(child)) return
+    const ended = once(child, 'exit')
+    child.kill('SIGKILL')
+    await ended
+  }
+
+  async empty(): Promise<void> {
+    for (const name of readdirSync(this.folder)) rmSync(join(this.folder, name), { recursive: true })
+  }
+
+  async stop(): Promise<void> {
+    await this.kill()
+    this.end()
+  }
+
+  /** At once, for there may be no later. */
+  end(): void {
+    this.#child?.kill('SIGKILL')
+    running.delete(this)
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 5 })
+  }
+}
+
+function hasEnded({ exitCode, signalCode, pid }: ChildProcess): boolean {
+  return exitCode !== null || signalCode !== null || pid === undefined
+}
+
+/** Whatever it answers, unless it is that it still reads its files. */
+async function answers(port: number): Promise<boolean> {
+  const socket = connect({ port, host: '127.0.0.1' })
+  try {
+    socket.write('PING\r\n')
+    const [reply] = (await once(socket, 'data')) as [Buffer]
+    return !reply.toString().startsWith('-LOADING')
+  } catch {
+    // Not yet: whoever started it asks again, and knows when to give up.
+    return false
+  } finally {
+    socket.destroy()
+  }
+}
