@@ -35,15 +35,16 @@ const VISIBLE_ASCII = /^[\x21\x23-\x5b\x5d-\x7e]+$/
 /** Throws IDEMPOTENCY_KEY_INVALID. Takes it in the quotes of the draft, `"abc"`, or without. */
 export function parseOperationId(header: string): OperationId {
   const text = header.length >= 2 && header.startsWith('"') && header.endsWith('"') ? header.slice(1, -1) : header
-  if (!VISIBLE_ASCII.test(text) || text.length > OPERATION_ID_BYTES_MAX) throw invalid()
-  const match = OWN.exec(text)
-  if (match === null) {
-    if (text.startsWith('f1.')) throw invalid()
+  if (!text.startsWith('f1.')) {
+    if (!VISIBLE_ASCII.test(text) || text.length > OPERATION_ID_BYTES_MAX) throw invalid()
     return { kind: 'foreign', id: text }
   }
-  const [sequence, settledTo, madeMs] = match.slice(2).map(Number) as [number, number, number]
+  const match = OWN.exec(text)
+  if (match === null) throw invalid()
+  const sequence = Number(match[2])
+  const settledTo = Number(match[3])
   if (settledTo >= sequence) throw invalid()
-  return { kind: 'own', client: match[1]!, sequence, settledTo, madeMs }
+  return { kind: 'own', client: match[1]!, sequence, settledTo, madeMs: Number(match[4]) }
 }
 
 export function formatOperationId(id: OperationId): string {

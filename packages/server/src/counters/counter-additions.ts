@@ -13,7 +13,7 @@ import {
   parseOperationId,
   toProblem,
 } from '@freshet/protocol'
-import { readJsonObject } from '../data/json-text.js'
+import { readMembers } from '../data/json-text.js'
 import { bucketNameOf, type ObjectName, objectIn, objectNameOf } from '../data/object-name.js'
 import type { ObjectWriter } from '../data/object-writer.js'
 import { type Answer, jsonTextAnswer } from '../http/answer.js'
@@ -56,7 +56,7 @@ export class CounterAdditions {
     const { bodyBytesMax, idBytesMax } = this.#options.settings
     const name = objectNameOf(names, idBytesMax)
     const body = await readBody(exchange, bodyBytesMax)
-    const asked = JSON.parse(readJsonObject(body, 1)) as Record<string, unknown>
+    const asked = readMembers(body, 1)
     checkMembers(asked, ['add'])
     const counted = await this.#add(name, asked.add, readOperation(exchange.request, body))
     const { position, isReplayed } = counted
@@ -127,7 +127,7 @@ function spell({ id, value, position }: Counted): string {
 
 /** Throws BODY_INVALID, IDEMPOTENCY_KEY_INVALID, LIMIT_EXCEEDED. */
 function readAdditions(body: Buffer, { commitWritesMax }: ServerSettings): readonly AskedAddition[] {
-  const root = JSON.parse(readJsonObject(body, 3)) as Record<string, unknown>
+  const root = readMembers(body, 3)
   checkMembers(root, ['additions'])
   if (!Array.isArray(root.additions)) throw invalid('additions must be a list')
   if (root.additions.length > commitWritesMax) {

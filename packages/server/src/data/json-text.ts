@@ -14,16 +14,26 @@ export interface JsonNode {
 
 /** The text of a JSON body; it is valid, and not nested deeper than `depthMax`. Throws BODY_INVALID. */
 export function readJson(body: Uint8Array, depthMax: number): string {
+  return parseJson(body, depthMax).text
+}
+
+/** The members of a body that must be a JSON object, as JavaScript has them: numbers may be rounded. Throws BODY_INVALID. */
+export function readMembers(body: Uint8Array, depthMax: number): Readonly<Record<string, unknown>> {
+  const { value } = parseJson(body, depthMax)
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw invalid('it must be an object: {...}')
+  return value as Record<string, unknown>
+}
+
+function parseJson(body: Uint8Array, depthMax: number): { readonly text: string; readonly value: unknown } {
   if (body.length === 0) throw invalid('it is empty')
   if (!isUtf8(body)) throw invalid('it is not UTF-8')
   if (depthOf(body) > depthMax) throw invalid(`it is nested deeper than ${depthMax} levels`)
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString()
   try {
-    JSON.parse(text)
+    return { text, value: JSON.parse(text) as unknown }
   } catch (cause) {
     throw invalid((cause as Error).message, cause)
   }
-  return text
 }
 
 /** As `readJson`, for a body that must be a JSON object. */

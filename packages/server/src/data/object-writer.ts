@@ -3,7 +3,7 @@
  * not. The bucket's own version is among the conditions of every write, so what its settings say holds at the commit,
  * and two first writes cannot create one bucket in two ways.
  */
-import type { Addition, Commit, CommitResult, Store, StoredValue, Write } from '@freshet/core/store'
+import type { Addition, Commit, CommitResult, Operation, Store, StoredValue, Write } from '@freshet/core/store'
 import { type BucketSettings, bucketOfKey, FreshetError, type Key, type Position, pathOfKey } from '@freshet/protocol'
 import type { LogFollower } from '../coherence/log-follower.js'
 import { counterRefused } from '../counters/counter-values.js'
@@ -101,12 +101,12 @@ export class ObjectWriter {
       if (settings.requireMatch) throw matchRequired(key)
       const addition = decide(settings)
       if (operation === undefined && settings.requireIdempotencyKey) throw keyRequired(pathOfKey(key))
-      const result = await (recorder ?? store).commit({
-        reads: [{ key: bucketKey, version: bucket?.version ?? 0 }],
-        writes: [],
-        adds: [addition],
-        ...(operation && { operation: { ...operation, note: `${addition.decimals}` } }),
-      })
+      const reads = [{ key: bucketKey, version: bucket?.version ?? 0 }]
+      const result = await (recorder ?? store).commit(
+        operation === undefined
+          ? { reads, writes: NONE, adds: [addition] }
+          : { reads, writes: NONE, adds: [addition], operation: withNote(operation, `${addition.decimals}`) },
+      )
       this.#note(result, true, () => settings)
       if (!result.committed) continue
       const { position, units, replayed } = result
@@ -213,6 +213,12 @@ function checkKeyless(
   for (const { key } of [...writes, ...adds]) {
     if (buckets.get(bucketOfKey(key))?.settings.requireIdempotencyKey) throw keyRequired(pathOfKey(key))
   }
+}
+
+const NONE: readonly never[] = []
+
+function withNote({ id, fingerprint }: AskedOperation, note: string): Operation {
+  return { id, fingerprint, note }
 }
 
 function replayedOutcome({ position, units: [units], note }: Replayed): Outcome {

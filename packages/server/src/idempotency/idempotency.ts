@@ -7,6 +7,7 @@
 import type { OperationRefusal, Position, Store } from '@freshet/core/store'
 import { FreshetError, fromProblem, type OperationId, statusOf, toProblem } from '@freshet/protocol'
 import type { Metrics } from '../operations/metrics.js'
+import { InProgress } from './in-progress.js'
 import type { AskedOperation } from './read-operation.js'
 
 /** The first answer is given again with this. */
@@ -28,36 +29,49 @@ export interface Replayed {
 export class Idempotency {
   readonly #store: Store
   readonly #metrics: Metrics
-  readonly #inProgress = new Set<string>()
+  readonly #inProgress = new InProgress()
 
   constructor(store: Store, metrics: Metrics) {
     this.#store = store
     this.#metrics = metrics
   }
 
-  /** `act` commits with the operation. If it refuses what was done before, `replay` makes the first outcome. */
-  async once<Outcome extends { readonly note?: string | undefined }>(
+  /**
+   * `act` commits with the operation. If it refuses what was done before, `replay` makes the first outcome. (No async function:
+   * there may be thousands of operations in one request.)
+   */
+  once<Outcome extends { readonly note?: string | undefined }>(
     operation: AskedOperation | undefined,
     act: () => Promise<Outcome>,
     replay: (done: Replayed) => Outcome,
   ): Promise<Outcome> {
     if (operation === undefined) return act()
-    const name = nameOf(operation.id)
+    const { id } = operation
     const { retentionMs } = this.#store.supports
-    if (operation.id.kind === 'foreign' && Date.now() - timeIn(operation.id.id) > retentionMs) {
-      throw operationRefused('expired', retentionMs)
+    if (id.kind === 'foreign' && Date.now() - timeIn(id.id) > retentionMs) {
+      return Promise.reject(operationRefused('expired', retentionMs))
     }
-    if (this.#inProgress.has(name)) throw inProgress()
-    this.#inProgress.add(name)
-    try {
-      const outcome = await act().catch(error => this.#refuse(operation, error, replay))
-      if (outcome.note === undefined) return outcome
-      this.#metrics.replays.value++
-      if (outcome.note.startsWith(REFUSED)) throw refusalOf(outcome.note)
-      return outcome
-    } finally {
-      this.#inProgress.delete(name)
-    }
+    if (!this.#inProgress.begin(id)) return Promise.reject(inProgress())
+    return act().then(
+      outcome => this.#end(id, outcome),
+      error =>
+        this.#refuse(operation, error, replay).then(
+          outcome => this.#end(id, outcome),
+          refusal => {
+            this.#inProgress.end(id)
+            throw refusal
+          },
+        ),
+    )
+  }
+
+  /** Throws the refusal, if that is what was answered the first time. */
+  #end<Outcome extends { readonly note?: string | undefined }>(id: OperationId, outcome: Outcome): Outcome {
+    this.#inProgress.end(id)
+    if (outcome.note === undefined) return outcome
+    this.#metrics.replays.value++
+    if (outcome.note.startsWith(REFUSED)) throw refusalOf(outcome.note)
+    return outcome
   }
 
   /** Remembers the refusal, unless there was an answer before. */
@@ -87,10 +101,6 @@ function timeIn(id: string): number {
 function refusalOf(note: string): FreshetError {
   const { code, message, details } = fromProblem(JSON.parse(note.slice(REFUSED.length)))!
   return new FreshetError(code, message, { details: { ...details, replayed: true } })
-}
-
-function nameOf(id: OperationId): string {
-  return id.kind === 'own' ? `f1.${id.client}.${id.sequence}` : id.id
 }
 
 export function keyRequired(path: string): FreshetError {
