@@ -121,7 +121,7 @@ describe('a window', () => {
     expect(judge(own(1, 0, 4000))).toEqual({ kind: 'new' })
     expect(judge(own(1, 0, 5001 + AHEAD_MS_MAX))).toEqual({ kind: 'refused', reason: 'early' })
     const full = emptyWindow()
-    for (let sequence = 1; sequence <= UNSETTLED_MAX; sequence++) full.done.set(sequence, done)
+    for (let sequence = 1; sequence <= UNSETTLED_MAX; sequence++) full.done.add(sequence, done)
     expect(judge(own(UNSETTLED_MAX + 1, 0, 5000), full)).toEqual({ kind: 'refused', reason: 'overflowing' })
     expect(judge(own(UNSETTLED_MAX + 1, 1, 5000), full)).toEqual({ kind: 'new' })
   })

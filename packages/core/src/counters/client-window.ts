@@ -76,7 +76,7 @@ export function rememberOwn(
     window.settledTo = id.settledTo
     window.done.dropTo(id.settledTo)
   }
-  window.done.set(id.sequence, done)
+  window.done.add(id.sequence, done)
   if (nowMs > window.lastMs) window.lastMs = nowMs
 }
 

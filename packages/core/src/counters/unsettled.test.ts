@@ -18,7 +18,8 @@ test('it holds what a map would', () => {
           for (const known of model.keys()) if (known <= Math.floor(sequence / 2)) model.delete(known)
         } else {
           const done = { fingerprint: 'x', position, units: [], note: '' }
-          unsettled.set(sequence, done)
+          if (model.has(sequence)) continue
+          unsettled.add(sequence, done)
           model.set(sequence, done)
         }
         expect([...unsettled].sort(bySequence)).toEqual([...model].sort(bySequence))

@@ -1,7 +1,7 @@
 /**
- * What came of a client's operations that are not settled, by sequence. There are very many such lists, and mostly one or two
- * operations in each: the new one is the last, and settled ones are the first. So two have places of their own, which costs
- * half of the memory that arrays would, and only what comes after them is in a map.
+ * What came of a client's operations that are not settled, by sequence. There are very many such lists, mostly with one operation
+ * or two: these have places of their own, which costs half of the memory that arrays would. Where there are more, after a
+ * batch, the others are in arrays in their order: the new one is mostly the last, and settled are the first.
  */
 import type { DoneOperation } from '../store/index.js'
 
@@ -13,31 +13,32 @@ export class Unsettled {
   #firstDone: DoneOperation | undefined
   #second = NONE
   #secondDone: DoneOperation | undefined
-  #others: Map<number, DoneOperation> | undefined
+  #others: Others | undefined
 
   get size(): number {
-    return (this.#first === NONE ? 0 : 1) + (this.#second === NONE ? 0 : 1) + (this.#others?.size ?? 0)
+    return (this.#first === NONE ? 0 : 1) + (this.#second === NONE ? 0 : 1) + (this.#others?.sequences.length ?? 0)
   }
 
   get(sequence: number): DoneOperation | undefined {
     if (sequence === this.#first) return this.#firstDone
     if (sequence === this.#second) return this.#secondDone
-    return this.#others?.get(sequence)
+    if (this.#others === undefined) return undefined
+    const { sequences, done } = this.#others
+    const place = placeOf(sequence, sequences)
+    return sequences[place] === sequence ? done[place] : undefined
   }
 
-  set(sequence: number, done: DoneOperation): void {
-    if (
-      sequence === this.#second ||
-      (this.#second === NONE && sequence !== this.#first && !this.#others?.has(sequence))
-    ) {
+  /** Of an operation that is not in it. */
+  add(sequence: number, done: DoneOperation): void {
+    if (this.#second === NONE) {
       this.#second = sequence
       this.#secondDone = done
-    } else if (sequence === this.#first || (this.#first === NONE && !this.#others?.has(sequence))) {
+    } else if (this.#first === NONE) {
       this.#first = sequence
       this.#firstDone = done
     } else {
-      this.#others ??= new Map()
-      this.#others.set(sequence, done)
+      this.#others ??= { sequences: [], done: [] }
+      insert(this.#others, sequence, done)
     }
   }
 
@@ -52,8 +53,14 @@ export class Unsettled {
       this.#secondDone = undefined
     }
     if (this.#others === undefined) return
-    for (const sequence of this.#others.keys()) if (sequence <= settledTo) this.#others.delete(sequence)
-    if (this.#others.size === 0) this.#others = undefined
+    const { sequences, done } = this.#others
+    const count = placeOf(settledTo + 1, sequences)
+    if (count === sequences.length) {
+      this.#others = undefined
+    } else {
+      sequences.splice(0, count)
+      done.splice(0, count)
+    }
   }
 
   countAfter(settledTo: number): number {
@@ -65,6 +72,36 @@ export class Unsettled {
   *[Symbol.iterator](): Generator<readonly [sequence: number, done: DoneOperation]> {
     if (this.#first !== NONE) yield [this.#first, this.#firstDone!]
     if (this.#second !== NONE) yield [this.#second, this.#secondDone!]
-    if (this.#others !== undefined) yield* this.#others
+    const { sequences, done } = this.#others ?? { sequences: [], done: [] }
+    for (const [i, sequence] of sequences.entries()) yield [sequence, done[i]!]
   }
+}
+
+interface Others {
+  /** Ascending. */
+  readonly sequences: number[]
+  readonly done: DoneOperation[]
+}
+
+function insert({ sequences, done }: Others, sequence: number, operation: DoneOperation): void {
+  const place = placeOf(sequence, sequences)
+  if (place === sequences.length) {
+    sequences.push(sequence)
+    done.push(operation)
+  } else {
+    sequences.splice(place, 0, sequence)
+    done.splice(place, 0, operation)
+  }
+}
+
+/** Where it is, or would be. */
+function placeOf(sequence: number, sequences: readonly number[]): number {
+  if (sequences.length === 0 || sequences.at(-1)! < sequence) return sequences.length
+  let low = 0
+  for (let high = sequences.length - 1; low < high; ) {
+    const middle = (low + high) >>> 1
+    if (sequences[middle]! < sequence) low = middle + 1
+    else high = middle
+  }
+  return low
 }

@@ -17,7 +17,7 @@ export function spellWindow({ settledTo, lastMs, done }: ClientWindow): string {
 export function readWindow(text: string): ClientWindow {
   const [settledTo, lastMs, parts] = JSON.parse(text) as [number, number, [number, ...DoneParts][]]
   const window = { ...emptyWindow(), settledTo, lastMs }
-  for (const [sequence, ...done] of parts) window.done.set(sequence, toDone(done))
+  for (const [sequence, ...done] of parts) window.done.add(sequence, toDone(done))
   return window
 }
 

@@ -5,7 +5,9 @@
  *     clients   client, ASCII            its window: number: settledTo | double: lastMs | number: how many are done, and each:
  *                                        number: sequence | what came of it
  *     journal   8: number, big-endian    what one transaction did: double: timeMs | number: position | until the end, each:
- *                                        text: client | number: sequence | number: settledTo | what came of it
+ *                                        text: client, or nothing if it is that of the one before | signed: sequence, beyond
+ *                                        that of the one before, which is 0 at first and for another client | number: how far
+ *                                        settledTo is behind | what came of it
  *
  * (`byte-records.ts`, `done-records.ts`)
  *
@@ -47,6 +49,9 @@ export class ClientWindows {
   /** Of the transaction that is being decided. */
   readonly #writer = new ByteWriter()
   #from: Position = 0
+  /** The last in it. */
+  #client = ''
+  #sequence = 0
   #hasChanges = false
 
   constructor(records: ClientRecords) {
@@ -61,6 +66,8 @@ export class ClientWindows {
     this.#writer.clear()
     this.#writer.double(nowMs)
     this.#writer.number(from)
+    this.#client = ''
+    this.#sequence = 0
   }
 
   get(client: string): ClientWindow | undefined {
@@ -75,10 +82,14 @@ export class ClientWindows {
   set({ client, sequence, settledTo }: OwnOperationId, window: ClientWindow, done: DoneOperation): void {
     this.#change(client, window)
     this.#hasChanges = true
-    this.#writer.text(client)
-    this.#writer.number(sequence)
-    this.#writer.number(settledTo)
+    // Those of one client mostly come together: so a transaction with a batch of them takes no page of its own.
+    const isSame = client === this.#client
+    this.#writer.text(isSame ? '' : client)
+    this.#writer.signed(isSame ? sequence - this.#sequence : sequence)
+    this.#writer.number(sequence - settledTo)
     writeDone(this.#writer, done, this.#from)
+    this.#client = client
+    this.#sequence = sequence
   }
 
   get hasChanges(): boolean {
@@ -167,11 +178,15 @@ export class ClientWindows {
   #redo(reader: ByteReader): void {
     const timeMs = reader.double()
     const from = reader.number()
+    let client = ''
+    let sequence = 0
     while (!reader.isAtEnd) {
-      const client = reader.text()
-      const id = { sequence: reader.number(), settledTo: reader.number() }
+      const another = reader.text()
+      sequence = reader.signed() + (another === '' ? sequence : 0)
+      if (another !== '') client = another
+      const settledTo = sequence - reader.number()
       const window = this.get(client) ?? emptyWindow()
-      rememberOwn(window, id, readDone(reader, from), timeMs)
+      rememberOwn(window, { sequence, settledTo }, readDone(reader, from), timeMs)
       this.#change(client, window)
     }
   }
@@ -212,6 +227,6 @@ function readWindow({ clients }: ClientRecords, client: string): ClientWindow | 
 function decodeWindow(record: Buffer): ClientWindow {
   const reader = new ByteReader(record)
   const window = { ...emptyWindow(), settledTo: reader.number(), lastMs: reader.double() }
-  for (let left = reader.number(); left > 0; left--) window.done.set(reader.number(), readDone(reader, 0))
+  for (let left = reader.number(); left > 0; left--) window.done.add(reader.number(), readDone(reader, 0))
   return window
 }
