@@ -1,74 +1,73 @@
 /**
- * Which ids are surely new: a windowed filter, and a larger one beside it when it is full. One that is full takes no more
- * ids, and goes when the last of them is too old to matter; so nothing is forgotten early, and memory follows the load.
+ * Which ids are surely new: a rotating filter (docs/decisions/0003) whose slices grow with the load. All are asked; ids go into the
+ * newest, and when that is full another takes its place: twice as large if it was full soon, so that there are few of them.
+ * A slice goes when the last of its ids is too old to matter. So nothing is forgotten early, and memory follows the load.
  */
-import { createWindowedFilter, FilterError, type WindowedFilter } from '@freshet/bloom'
+import { type Bloom, createBloom, expectedRate, hashUnder, type KeyHash } from '@freshet/bloom'
 
 export interface SeenIdsOptions {
   readonly windowMs: number
   readonly seed: bigint
 }
 
-interface Generation {
-  readonly filter: WindowedFilter
+interface Slice {
+  readonly filter: Bloom
   readonly entriesMax: number
-  /** When it was full. */
-  fullAtMs: number
+  readonly openedMs: number
+  newestMs: number
 }
 
 const ENTRIES_FIRST = 10_000
-const FALSE_POSITIVE_RATE_MAX = 0.01
+/** Of each slice, when it is full. There are rarely more than eight of them. */
+const SLICE_RATE_MAX = 0.001
+/** Slices that last for less of the window are too small. */
+const SOON_SHARE = 0.25
 
 export class SeenIds {
-  readonly #options: SeenIdsOptions
-  #generations: Generation[] = []
+  readonly #windowMs: number
+  readonly #hash: (id: string) => KeyHash
+  /** Oldest first. */
+  #slices: Slice[] = []
 
-  constructor(options: SeenIdsOptions) {
-    this.#options = options
+  constructor({ windowMs, seed }: SeenIdsOptions) {
+    this.#windowMs = windowMs
+    this.#hash = hashUnder(seed)
   }
 
   /** False: it was not added within the window. */
-  has(id: string, nowMs: number): boolean {
-    return this.#generations.some(({ filter }) => filter.has(id, nowMs))
+  has(id: string): boolean {
+    const { low, high } = this.#hash(id)
+    for (let i = this.#slices.length - 1; i >= 0; i--) if (this.#slices[i]!.filter.hasHash(low, high)) return true
+    return false
   }
 
+  /** Times do not go back. */
   add(id: string, nowMs: number): void {
-    const { windowMs } = this.#options
-    if (this.#generations.length > 1) {
-      this.#generations = this.#generations.filter(({ fullAtMs }) => nowMs - fullAtMs <= windowMs)
+    let slice = this.#slices.at(-1)
+    if (slice === undefined || slice.filter.count >= slice.entriesMax) {
+      this.#slices = this.#slices.filter(({ newestMs }) => nowMs - newestMs <= this.#windowMs)
+      slice = this.#open(slice, nowMs)
     }
-    const last = this.#generations.at(-1)
-    if (last === undefined || !hasRoom(last, id, nowMs)) this.#grow(last).add(id, nowMs)
+    const { low, high } = this.#hash(id)
+    slice.filter.addHash(low, high)
+    slice.newestMs = nowMs
   }
 
   /** Of a new id to be taken for one that may have been seen. */
   estimatedRate(): number {
-    return 1 - this.#generations.reduce((none, { filter }) => none * (1 - filter.estimatedRate()), 1)
+    return 1 - this.#slices.reduce((none, { filter }) => none * (1 - expectedRate(filter, filter.count)), 1)
   }
 
   sizeBytes(): number {
-    return this.#generations.reduce((sum, { filter }) => sum + filter.sizeBytes(), 0)
+    return this.#slices.reduce((sum, { filter }) => sum + filter.words.byteLength, 0)
   }
 
-  #grow(last: Generation | undefined): WindowedFilter {
-    const entriesMax = last === undefined ? ENTRIES_FIRST : 2 * last.entriesMax
-    const filter = createWindowedFilter({
-      ...this.#options,
-      entriesMax,
-      falsePositiveRateMax: FALSE_POSITIVE_RATE_MAX,
-    })
-    this.#generations.push({ filter, entriesMax, fullAtMs: Number.POSITIVE_INFINITY })
-    return filter
-  }
-}
-
-function hasRoom(generation: Generation, id: string, nowMs: number): boolean {
-  try {
-    generation.filter.add(id, nowMs)
-    return true
-  } catch (error) {
-    if (!(error instanceof FilterError) || error.code !== 'FILTER_FULL') throw error
-    generation.fullAtMs = nowMs
-    return false
+  #open(last: Slice | undefined, nowMs: number): Slice {
+    const wasFullSoon = last !== undefined && nowMs - last.openedMs < SOON_SHARE * this.#windowMs
+    const entriesMax = last === undefined ? ENTRIES_FIRST : (wasFullSoon ? 2 : 1) * last.entriesMax
+    const filter = createBloom({ entriesMax, falsePositiveRateMax: SLICE_RATE_MAX })
+    const slice = { filter, entriesMax, openedMs: nowMs, newestMs: nowMs }
+    this.#slices.push(slice)
+    return slice
   }
 }

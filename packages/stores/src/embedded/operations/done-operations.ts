@@ -81,7 +81,7 @@ export class DoneOperations implements OperationTables {
   }
 
   foreign(id: string): ForeignOperation | 'seen' | 'full' | undefined {
-    const done = this.#foreign.get(id, this.#nowMs)
+    const done = this.#foreign.get(id, this.#nowMs, this)
     if (done !== undefined || this.#compact === undefined) return done
     if (this.#compact.has(id, this.#nowMs)) return 'seen'
     return this.#isCompact && this.#compact.isFull ? 'full' : undefined

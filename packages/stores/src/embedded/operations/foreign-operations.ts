@@ -43,8 +43,12 @@ export class ForeignOperations {
     this.#writer.clear()
   }
 
-  get(id: string, nowMs: number): ForeignOperation | undefined {
-    return this.#decided.get(id) ?? (this.#seen.has(id, nowMs) ? this.#read(id) : undefined)
+  /** One whose time is over is not known, whether it is still there or not. */
+  get(id: string, nowMs: number, retention: RetentionOptions): ForeignOperation | undefined {
+    const decided = this.#decided.get(id)
+    if (decided !== undefined || !this.#seen.has(id)) return decided
+    const done = this.#read(id)
+    return done === undefined || hasForeignExpired(done, nowMs, retention) ? undefined : done
   }
 
   set(id: string, operation: ForeignOperation): void {
