@@ -11,9 +11,11 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { freePort } from '@freshet/stores/under-test/free-port'
 
 export type CacheKind = 'varnish' | 'squid' | 'nginx'
+/** HAProxy keeps nothing: it is before several servers. */
+type ProxyKind = CacheKind | 'haproxy'
 
-export interface RunningCache {
-  readonly kind: CacheKind
+export interface RunningCache<Kind extends ProxyKind = CacheKind> {
+  readonly kind: Kind
   readonly url: string
   /** For a purge. */
   readonly secret: string
@@ -22,8 +24,8 @@ export interface RunningCache {
   stop(): Promise<void>
 }
 
-export interface CacheCommand {
-  readonly kind: CacheKind
+export interface CacheCommand<Kind extends ProxyKind = ProxyKind> {
+  readonly kind: Kind
   readonly secret: string
   /** Writes the configuration into the folder, and says what to run. */
   prepare(folder: string, port: number): { readonly program: string; readonly args: readonly string[] }
@@ -53,7 +55,7 @@ process.once('exit', () => {
   for (const instance of running) end(instance)
 })
 
-export async function startCache(command: CacheCommand): Promise<RunningCache> {
+export async function startCache<Kind extends ProxyKind>(command: CacheCommand<Kind>): Promise<RunningCache<Kind>> {
   let port = 0
   const instance = await unlessPortIsTaken(async () => {
     port = await freePort()
@@ -80,7 +82,11 @@ export async function endCaches(): Promise<void> {
   await Promise.all([...running].map(stop))
 }
 
-function toRunningCache(command: CacheCommand, port: number, first: Instance): RunningCache {
+function toRunningCache<Kind extends ProxyKind>(
+  command: CacheCommand<Kind>,
+  port: number,
+  first: Instance,
+): RunningCache<Kind> {
   let instance = first
   return {
     kind: command.kind,

@@ -54,6 +54,12 @@ export const services: readonly Service[] = [
     suites: ['lab', 'stores', 'end-to-end'],
   },
   {
+    name: 'haproxy',
+    probe: () => isExecutable('/usr/sbin/haproxy'),
+    debianPackages: ['haproxy'],
+    suites: ['end-to-end'],
+  },
+  {
     name: 'curl',
     probe: () => isExecutable('/usr/bin/curl'),
     debianPackages: ['curl'],

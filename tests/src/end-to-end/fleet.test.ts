@@ -1,0 +1,122 @@
+/**
+ * Two servers over one engine, behind HAProxy as shipped: any request to any of them, while they are told to stop and started
+ * again, one after the other, and one is killed. Clients notice nothing of it.
+ */
+import { connect, type Database } from '@freshet/client'
+import { startHaproxy } from '@freshet/lab/dist/caches/haproxy.js'
+import { freePort } from '@freshet/stores/under-test/free-port'
+import { DURABLE, startRedis } from '@freshet/stores/under-test/redis'
+import { startPostgres } from '@freshet/stores/under-test/start-postgres'
+import { afterEach, describe, expect, test } from 'vitest'
+import { reasonToSkip } from '../runner/services.js'
+import { endFreshetProcesses, type FreshetProcess, startFreshet } from './freshet-process.js'
+
+interface Engine {
+  readonly url: string
+  stop(): Promise<void>
+}
+
+const ENGINES: readonly (readonly [name: string, service: string, start: () => Promise<Engine>])[] = [
+  ['PostgreSQL', 'postgresql', () => startPostgres()],
+  ['Redis', 'redis', () => startRedis({ settings: DURABLE })],
+]
+const WRITERS = 4
+const READERS = 3
+/** HAProxy asks every second, and believes it the second time. */
+const DRAIN = ['--drain-ms', '3s', '--stop-ms-max', '5s']
+
+const toStop: { stop(): Promise<unknown> }[] = []
+
+afterEach(async () => {
+  await endFreshetProcesses()
+  for (const each of toStop.splice(0).reverse()) await each.stop()
+})
+
+function startServer(engine: Engine, port: number): Promise<FreshetProcess> {
+  return startFreshet(['serve', '--store', engine.url, '--workers', '1', '--port', `${port}`, ...DRAIN])
+}
+
+for (const [name, service, startEngine] of ENGINES) {
+  const isLeftOut = [service, 'haproxy'].some(each => reasonToSkip(each) !== undefined)
+  describe.skipIf(isLeftOut)(`over ${name}`, () => {
+    test('servers are upgraded one after the other, and one is killed, without an error', async () => {
+      const engine = await startEngine()
+      toStop.push(engine)
+      const ports = [await freePort(), await freePort()] as const
+      const servers = await Promise.all(ports.map(port => startServer(engine, port)))
+      const proxy = await startHaproxy(ports)
+      toStop.push(proxy)
+      const load = await startLoad(proxy.url)
+      for (const [i, port] of ports.entries()) {
+        await load.goOn(100)
+        expect(await servers[i]!.stop()).toBe(0)
+        await load.goOn(50)
+        servers[i] = await startServer(engine, port)
+      }
+      await load.goOn(100)
+      await servers[0]!.kill()
+      await load.goOn(100)
+      const { added, value, errors, backwards, readers } = await load.end()
+      expect(errors).toEqual([])
+      expect(backwards).toBe(0)
+      expect(value).toBe(added)
+      expect(readers).toBeGreaterThan(100)
+    }, 180_000)
+  })
+}
+
+/** Sessions that add to one counter, and others that read it: it never goes back, and what was acknowledged is in it. */
+async function startLoad(url: string) {
+  const options = { timeoutMs: 30_000, retriesMax: 20 }
+  const sessions: Database[] = []
+  const open = async (staleness: number) => {
+    const db = await connect(url, { ...options, staleness })
+    sessions.push(db)
+    return db.counter('shop/views')
+  }
+  const first = await open(0)
+  await first.configure({})
+  const state = { added: 0, acknowledged: 0, reads: 0, backwards: 0, isOver: false }
+  const errors: unknown[] = []
+  const write = async () => {
+    const counter = await open(1000)
+    while (!state.isOver) {
+      state.added++
+      const { value } = await counter.add('a')
+      state.acknowledged = Math.max(state.acknowledged, value)
+    }
+  }
+  const read = async () => {
+    const counter = await open(0)
+    let last = 0
+    while (!state.isOver) {
+      const least = Math.max(last, state.acknowledged)
+      last = await counter.get('a')
+      state.reads++
+      if (last < least) state.backwards++
+    }
+  }
+  const noted = (work: () => Promise<void>) => work().catch(error => void errors.push(error))
+  const work = [
+    ...Array.from({ length: WRITERS }, () => noted(write)),
+    ...Array.from({ length: READERS }, () => noted(read)),
+  ]
+  return {
+    /** Until so many more were added. */
+    async goOn(additions: number): Promise<void> {
+      const target = state.acknowledged + additions
+      const deadlineMs = performance.now() + 30_000
+      while (state.acknowledged < target && errors.length === 0) {
+        if (performance.now() > deadlineMs) throw new Error(`Nothing goes on: ${JSON.stringify(state)}`)
+        await new Promise(resolve => setTimeout(resolve, 20))
+      }
+    },
+    async end() {
+      state.isOver = true
+      await Promise.all(work)
+      const value = await first.get('a')
+      for (const db of sessions) db.close()
+      return { ...state, value, errors, readers: state.reads }
+    },
+  }
+}
