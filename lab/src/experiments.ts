@@ -88,6 +88,11 @@ export const experiments: readonly ExperimentEntry[] = [
     load: async () => (await import('./experiments/query-coherence/query-coherence.js')).queryCoherence,
   },
   {
+    name: 'coherence-engines',
+    title: 'Reads through real caches before two servers over PostgreSQL and over Redis, one of them killed at random',
+    load: async () => (await import('./experiments/coherence-engines/coherence-engines.js')).coherenceEngines,
+  },
+  {
     name: 'coherence-in-browser',
     title: 'Reads of pages in Chromium, through its cache, Squid and Varnish: what sessions see, and what fetch sees',
     load: async () => (await import('./experiments/coherence-in-browser/coherence-in-browser.js')).coherenceInBrowser,

@@ -14,6 +14,7 @@ import {
   type RecyclableBloomOptions,
   type WindowedFilter,
 } from '@freshet/bloom'
+import type { Store } from '@freshet/core/store'
 import { createFreshetServer, type PageFile, type ServerSettings } from '@freshet/server'
 import { type EmbeddedStoreOptions, openEmbeddedStore } from '@freshet/stores/embedded'
 
@@ -26,6 +27,8 @@ export interface SlowOriginSettings {
   readonly lateMs: number
   /** 'relaxed' unless given: it survives kill -9, and does not make the test wait for the disk. */
   readonly durability?: 'disk' | 'relaxed'
+  /** The URL of an engine; embedded, at `path`, unless given. */
+  readonly store?: string
   /** What ids of others are remembered by, in place of the exact way. */
   readonly filter?: ServedFilter
   /** Whose files it has at /demo/ and, for browsers, at /. */
@@ -48,8 +51,8 @@ const TAKEN_MS = 100
 const CONTENT_TYPES: Readonly<Record<string, string>> = { '.html': 'text/html', '.js': 'text/javascript' }
 
 const given = JSON.parse(process.argv[2]!) as SlowOriginSettings
-const { path, port, settings, lateShare, lateMs, durability = 'relaxed', filter, pageFolder } = given
-const store = await openEmbeddedStore({ path, durability, ...(filter && compactBy(filter)) })
+const { port, settings, lateShare, lateMs, pageFolder } = given
+const store = await openStore(given)
 const freshet = createFreshetServer({ store, settings, page: filesIn(pageFolder) })
 let dataReads = 0
 let attemptsLeft = ATTEMPTS_MAX
@@ -76,6 +79,13 @@ setInterval(() => {
   toldReads = dataReads
 }, TELL_INTERVAL_MS)
 process.once('disconnect', () => process.exit())
+
+async function openStore({ path, store, durability = 'relaxed', filter }: SlowOriginSettings): Promise<Store> {
+  if (store?.startsWith('postgres:'))
+    return (await import('@freshet/stores/postgres')).openPostgresStore({ url: store })
+  if (store !== undefined) return (await import('@freshet/stores/redis')).openRedisStore({ url: store })
+  return openEmbeddedStore({ path, durability, ...(filter && compactBy(filter)) })
+}
 
 function compactBy(filter: ServedFilter): Pick<EmbeddedStoreOptions, 'compact' | 'retentionMs'> {
   const { retentionMs, falsePositiveRateMax, forgetful, recyclable } = filter

@@ -3,6 +3,7 @@
  * purged at random; with faults, caches and the server are killed and started again meanwhile. Every read is checked.
  */
 import { setTimeout as delay } from 'node:timers/promises'
+import { type EngineName, startFleetOrigin } from '../caches/fleet-origin.js'
 import { type SlowOrigin, startSlowOrigin } from '../caches/slow-origin.js'
 import type { RunningTopology, Topology } from '../caches/topology.js'
 import type { Random } from '../harness/random.js'
@@ -15,6 +16,8 @@ import { RecordedHistory } from './recorded-history.js'
 
 export interface LoadOptions {
   readonly topology: Topology
+  /** Two servers over it; one over an embedded store if undefined. */
+  readonly engine?: EngineName
   readonly random: Random
   /** It goes on until so many reads have been checked. */
   readonly reads: number
@@ -61,7 +64,12 @@ const READ_MS_MAX = 50
 const REFRESHES = ['on-demand', 'poll', 'push'] as const
 
 export async function runLoad(options: LoadOptions): Promise<LoadResult> {
-  const origin = await startSlowOrigin({ settings: { ...SETTINGS, lifetimeMs: options.lifetimeMs }, ...LATE })
+  const { engine, random, lifetimeMs } = options
+  const settings = { settings: { ...SETTINGS, lifetimeMs }, ...LATE }
+  const origin =
+    engine === undefined
+      ? await startSlowOrigin(settings)
+      : await startFleetOrigin(engine, settings, random.fork('servers'))
   try {
     const running = await options.topology.start(origin.url)
     try {

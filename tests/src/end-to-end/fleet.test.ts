@@ -3,14 +3,13 @@
  * again, one after the other, and one is killed. Clients notice nothing of it.
  */
 import { connect, type Database } from '@freshet/client'
-
+import { startHaproxy } from '@freshet/lab/dist/caches/haproxy.js'
 import { freePort } from '@freshet/stores/under-test/free-port'
 import { DURABLE, startRedis } from '@freshet/stores/under-test/redis'
 import { startPostgres } from '@freshet/stores/under-test/start-postgres'
 import { afterEach, describe, expect, test } from 'vitest'
 import { reasonToSkip } from '../runner/services.js'
 import { endFreshetProcesses, type FreshetProcess, startFreshet } from './freshet-process.js'
-import { startHaproxy } from './haproxy.js'
 
 interface Engine {
   readonly url: string

@@ -1,8 +1,8 @@
 /** HAProxy, with the shipped configuration, before two servers. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type RunningCache, startCache } from '@freshet/lab/dist/caches/cache-process.js'
-import { shippedConfiguration } from '@freshet/lab/dist/caches/shipped-configuration.js'
+import { type RunningCache, startCache } from './cache-process.js'
+import { shippedConfiguration } from './shipped-configuration.js'
 
 export function startHaproxy(servers: readonly [port: number, port: number]): Promise<RunningCache<'haproxy'>> {
   return startCache({

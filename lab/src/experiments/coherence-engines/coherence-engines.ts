@@ -1,0 +1,120 @@
+/**
+ * What readers see through real caches when the data is in an engine that two servers share, any of which answers, and one of
+ * which is killed again and again: sessions are held to what they promise, as in `coherence`, and plain reads to the same.
+ */
+import type { EngineName } from '../../caches/fleet-origin.js'
+import { requireCaches } from '../../caches/require-caches.js'
+import { TOPOLOGIES } from '../../caches/topology.js'
+import { type LoadResult, runLoad } from '../../coherence-load/run-load.js'
+import type { BarsChart } from '../../harness/chart.js'
+import type { Experiment, ExperimentContext, ExperimentResult } from '../../harness/experiment.js'
+import { formatPercent } from '../../harness/table.js'
+
+const ENGINES: readonly EngineName[] = ['PostgreSQL', 'Redis']
+const FULL = { topologies: ['Varnish', 'Squid before Varnish', 'Varnish beside nginx'], lifetimesMs: [20_000, 1000] }
+const QUICK = { topologies: ['Varnish'], lifetimesMs: [1000] }
+const READS = { full: 20_000, quick: 3000 }
+const FAULTS = { full: { intervalMs: 4000, countMax: 1000 }, quick: { intervalMs: 500, countMax: 6 } }
+
+interface EngineResult extends LoadResult {
+  readonly engine: EngineName
+}
+
+export const coherenceEngines: Experiment = {
+  name: 'coherence-engines',
+  title: 'Reads through real caches before two servers over PostgreSQL and over Redis, one of them killed at random',
+  source: 'Gessert and Bücklers 2012, section 3.8, with the data in an engine that servers share',
+  run: async context => {
+    requireCaches(['varnish', 'squid', 'nginx'])
+    return toResult(await measureAll(context))
+  },
+}
+
+async function measureAll({ quick, random, progress }: ExperimentContext): Promise<EngineResult[]> {
+  const { topologies, lifetimesMs } = quick ? QUICK : FULL
+  const reads = READS[quick ? 'quick' : 'full']
+  const faults = FAULTS[quick ? 'quick' : 'full']
+  const plainReads = reads / 10
+  const parts = ENGINES.flatMap(engine =>
+    TOPOLOGIES.filter(({ name }) => topologies.includes(name)).flatMap(topology =>
+      lifetimesMs.map(lifetimeMs => ({ engine, topology, lifetimeMs })),
+    ),
+  )
+  const results: EngineResult[] = []
+  for (const { engine, topology, lifetimeMs } of parts) {
+    const label = `${engine}, ${topology.name}, ${lifetimeMs / 1000} s`
+    const before = results.length * reads
+    const onProgress = (done: number) => progress(before + Math.min(done, reads), parts.length * reads, label)
+    const part = random.fork(label)
+    const load = { topology, engine, random: part, reads, plainReads, lifetimeMs, faults, onProgress }
+    results.push({ engine, ...(await runLoad(load)) })
+  }
+  return results
+}
+
+function toResult(results: readonly EngineResult[]): ExperimentResult {
+  const sum = (of: (result: EngineResult) => number) => results.reduce((total, result) => total + of(result), 0)
+  const violations = sum(result => result.violations)
+  const checkedReads = sum(result => result.checkedReads)
+  const traces = results.flatMap(result => result.traces)
+  return {
+    summary: { checkedReads, violations, naiveViolations: sum(result => result.naiveViolations) },
+    points: results,
+    tables: [
+      {
+        title: 'Two servers over one engine, behind HAProxy',
+        columns: [
+          ...[
+            'engine',
+            'through',
+            'lifetime / s',
+            'checked reads',
+            'violations',
+            'plain reads',
+            'stale',
+            'from caches',
+          ],
+          ...['writes', 'caches killed', 'servers killed', 'no answer', 's'],
+        ],
+        rows: results.map(result => [
+          ...[result.engine, result.topology, result.lifetimeMs / 1000, result.checkedReads, result.violations],
+          ...[result.naiveReads, result.naiveViolations, formatPercent(result.hitShare), result.writes],
+          ...[result.cacheRestarts, result.serverRestarts, result.failed, Math.round(result.seconds)],
+        ]),
+      },
+    ],
+    plots: [{ name: 'stale-reads', chart: toChart(results) }],
+    verdicts: [
+      {
+        claim: 'no read of a session is older than promised, whichever server answered, and whichever was killed',
+        holds: violations === 0,
+        detail: [`${violations} of ${checkedReads} reads`, ...traces].join('\n'),
+      },
+      {
+        claim: 'servers were killed meanwhile, and caches answered',
+        holds: results.every(result => result.serverRestarts > 0 && result.hitShare > 0),
+        detail: `${sum(result => result.serverRestarts)} kills`,
+      },
+      {
+        claim: 'plain reads through the same caches are stale',
+        holds: sum(result => result.naiveViolations) > 0,
+        detail: `${sum(result => result.naiveViolations)} of ${sum(result => result.naiveReads)}`,
+      },
+    ],
+  }
+}
+
+function toChart(results: readonly EngineResult[]): BarsChart {
+  const shares = (share: (result: EngineResult) => number) => results.map(share)
+  return {
+    kind: 'bars',
+    title: 'Stale reads: two servers over one engine, one of them killed again and again',
+    subtitle: 'a read is stale if it misses what was acknowledged longer ago than its mode allows, or goes back',
+    y: { name: 'share of the reads', percent: true, min: 0 },
+    categories: results.map(({ engine, topology, lifetimeMs }) => `${engine}, ${topology}, ${lifetimeMs / 1000} s`),
+    series: [
+      { name: 'plain reads', values: shares(({ naiveViolations, naiveReads }) => naiveViolations / naiveReads) },
+      { name: 'sessions', values: shares(({ violations, checkedReads }) => violations / checkedReads) },
+    ],
+  }
+}
