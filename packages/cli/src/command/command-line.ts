@@ -7,6 +7,7 @@ import { FreshetError } from '@freshet/protocol'
 import { type CheckLine, readCheckLine } from '../check/check-line.js'
 import { didYouMean } from '../config/nearest-name.js'
 import { flagOf, type Mode, type Option, type Options } from '../config/options.js'
+import { type CopyLine, readCopyLine } from '../copy/copy-line.js'
 import { type DoctorLine, readDoctorLine } from '../doctor/doctor-line.js'
 import { type GenLine, readGenLine } from '../gen/gen-line.js'
 import { type MigrateLine, readMigrateLine } from '../migrate/migrate-line.js'
@@ -14,6 +15,7 @@ import { type MigrateLine, readMigrateLine } from '../migrate/migrate-line.js'
 export type CommandLine =
   | { readonly command: 'help' | 'version' }
   | CheckLine
+  | CopyLine
   | DoctorLine
   | GenLine
   | MigrateLine
@@ -27,7 +29,18 @@ export type CommandLine =
       readonly configPath?: string
     }
 
-export const COMMANDS = ['dev', 'serve', 'config', 'check', 'doctor', 'migrate', 'gen', 'help', 'version'] as const
+export const COMMANDS = [
+  'dev',
+  'serve',
+  'config',
+  'check',
+  'doctor',
+  'migrate',
+  'gen',
+  'copy',
+  'help',
+  'version',
+] as const
 const MODES: readonly Mode[] = ['serve', 'dev']
 
 /** Throws CONFIG_INVALID. */
@@ -38,6 +51,7 @@ export function readCommandLine(argv: readonly string[], options: Options): Comm
   if (argv[0] === 'doctor' && !isHelpAsked) return readDoctorLine(argv.slice(1))
   if (argv[0] === 'migrate' && !isHelpAsked) return readMigrateLine(argv.slice(1))
   if (argv[0] === 'gen' && !isHelpAsked) return readGenLine(argv.slice(1))
+  if (argv[0] === 'copy' && !isHelpAsked) return readCopyLine(argv.slice(1))
   const { words, given } = scan(argv, options)
   if (given.has('help') || words[0] === 'help' || argv.length === 0) return { command: 'help' }
   if (given.has('version') || words[0] === 'version') return { command: 'version' }

@@ -37,6 +37,8 @@ async function run(line: CommandLine, options: Options): Promise<number> {
       return (await import('../migrate/run-migrate.js')).runMigrate(line)
     case 'gen':
       return (await import('../gen/run-gen.js')).runGen(line)
+    case 'copy':
+      return (await import('../copy/run-copy.js')).runCopy(line)
     case 'config':
       return showConfig(effectiveConfig(line.mode, line, options), line.isDumped, options)
     default:

@@ -8,11 +8,16 @@ export const STORE: ValueKind<string> = {
   ...TEXT,
   placeholder: 'URL',
   wants: `${EMBEDDED}, or an address such as postgres://user@host/database or redis://host`,
-  parse: text => (text === EMBEDDED || SCHEMES.some(scheme => text.startsWith(`${scheme}://`)) ? text : undefined),
+  parse: text => (text === EMBEDDED || isEngine(text) ? text : undefined),
   // A text that is refused may hold a password all the same.
   mistakes: text =>
     STORE.parse(text) === undefined ? [`is ${EMBEDDED}, or an address that begins with postgres:// or redis://.`] : [],
   show: withoutPassword,
+}
+
+/** Whether it is the address of one. */
+export function isEngine(text: string): boolean {
+  return SCHEMES.some(scheme => text.startsWith(`${scheme}://`))
 }
 
 export function withoutPassword(url: string): string {

@@ -3,7 +3,7 @@ import type { Store } from '@freshet/core/store'
 import type { Log } from '@freshet/server'
 import { type EmbeddedStoreOptions, openEmbeddedStore } from '@freshet/stores/embedded'
 import type { Config } from '../config/options.js'
-import { EMBEDDED } from '../config/store-kind.js'
+import { EMBEDDED, isEngine } from '../config/store-kind.js'
 
 /** Whether it is in this process, which is then the only one that writes. */
 export function isEmbedded({ store }: Config): boolean {
@@ -14,10 +14,23 @@ export function isEmbedded({ store }: Config): boolean {
 export async function openStore(config: Config, log: Log): Promise<Store> {
   if (isEmbedded(config)) return openEmbeddedStore(embeddedOptionsOf(config))
   const { store: url, operationRetentionMs: retentionMs } = config
-  const onWarning = (warning: string) => log.write('error', warning)
-  if (/^rediss?:/.test(url))
-    return (await import('@freshet/stores/redis')).openRedisStore({ url, retentionMs, onWarning })
-  return (await import('@freshet/stores/postgres')).openPostgresStore({ url, retentionMs, onWarning })
+  return openEngine({ url, retentionMs, onWarning: warning => log.write('error', warning) })
+}
+
+/** A folder, or the address of an engine. */
+export function openNamedStore(name: string, onWarning: (warning: string) => void): Promise<Store> {
+  return isEngine(name) ? openEngine({ url: name, onWarning }) : openEmbeddedStore({ path: name })
+}
+
+interface EngineOptions {
+  readonly url: string
+  readonly retentionMs?: number
+  readonly onWarning: (warning: string) => void
+}
+
+async function openEngine(options: EngineOptions): Promise<Store> {
+  if (/^rediss?:/.test(options.url)) return (await import('@freshet/stores/redis')).openRedisStore(options)
+  return (await import('@freshet/stores/postgres')).openPostgresStore(options)
 }
 
 export function embeddedOptionsOf(config: Config): EmbeddedStoreOptions {

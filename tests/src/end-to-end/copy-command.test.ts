@@ -1,0 +1,96 @@
+/** `freshet copy`: from a folder into PostgreSQL, on to Redis while a server writes, and back; killed meanwhile. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { connect } from '@freshet/client'
+import { DURABLE, startRedis } from '@freshet/stores/under-test/redis'
+import { startPostgres } from '@freshet/stores/under-test/start-postgres'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { reasonToSkip } from '../runner/services.js'
+import { endFreshetProcesses, runFreshet, startFreshet } from './freshet-process.js'
+
+const OBJECTS = 3000
+const isLeftOut = ['postgresql', 'redis'].some(service => reasonToSkip(service) !== undefined)
+
+let folder: string
+const toStop: { stop(): Promise<unknown> }[] = []
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'freshet-copy-'))
+})
+afterEach(async () => {
+  await endFreshetProcesses()
+  for (const each of toStop.splice(0)) await each.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+async function copy(from: string, to: string) {
+  const { exitCode, output, errors } = await runFreshet(['copy', '--from', from, '--to', to, '--json'])
+  expect(errors.replace('The target answers no queries: indexes are not copied.\n', '')).toBe('')
+  expect(exitCode).toBe(0)
+  return JSON.parse(output) as { copied: number; compared: number; repaired: number }
+}
+
+describe.skipIf(isLeftOut)('freshet copy', () => {
+  test('takes all there is from one store to another, and another', async () => {
+    const [postgres, redis] = [await startPostgres(), await startRedis({ settings: DURABLE })]
+    toStop.push(postgres, redis)
+    const data = join(folder, 'data')
+    const first = await startFreshet(['serve', '--data', data, '--workers', '1', '--durability', 'relaxed'])
+    const db = await connect(first.url)
+    const products = db.bucket<{ n: number }>('shop/products')
+    await products.configure({ indexes: [{ name: 'by-n', fields: ['n'] }] })
+    for (let i = 0; i < OBJECTS; i += 100) {
+      await db.commit(
+        Array.from({ length: 100 }, (_, j) => ({ bucket: 'shop/products', id: `${i + j}`, value: { n: i + j } })),
+      )
+    }
+    await db.counter('shop/views').configure({})
+    await db.counter('shop/views').add('a', 7)
+    db.close()
+    // Somebody has it open: it says so, and what to do.
+    const locked = await runFreshet(['copy', '--from', data, '--to', postgres.url])
+    expect([locked.exitCode, locked.errors.includes(data)]).toEqual([1, true])
+    await first.stop()
+
+    expect(await copy(data, postgres.url)).toMatchObject({ repaired: 0 })
+    // Again: nothing is left to do.
+    expect(await copy(data, postgres.url)).toMatchObject({ copied: 0, repaired: 0 })
+
+    // On to Redis, while a server over PostgreSQL takes writes, and the first try is killed.
+    const second = await startFreshet(['serve', '--store', postgres.url, '--workers', '1'])
+    const writer = await connect(second.url)
+    const killed = startFreshetCopy(postgres.url, redis.url)
+    for (let i = 0; i < 20; i++) await writer.bucket('shop/products').put(`new-${i}`, { n: -i })
+    await killed
+    const report = await copy(postgres.url, redis.url)
+    expect(report.compared).toBeGreaterThanOrEqual(OBJECTS + 20)
+    const found = await writer.bucket<{ n: number }>('shop/products').query({ where: { n: { $lt: 0 } } })
+    expect(found.items.length).toBe(19)
+    writer.close()
+
+    const third = await startFreshet(['serve', '--store', redis.url, '--workers', '2'])
+    const reader = await connect(third.url)
+    expect((await reader.bucket<{ n: number }>('shop/products').get('2999'))?.n).toBe(2999)
+    expect((await reader.bucket<{ n: number }>('shop/products').get('new-19'))?.n).toBe(-19)
+    expect(await reader.counter('shop/views').get('a')).toBe(7)
+    reader.close()
+  }, 120_000)
+
+  test('takes two stores, and an empty one to copy into', async () => {
+    expect(await runFreshet(['copy', '--from', 'a'])).toMatchObject({ exitCode: 2 })
+    const refused = await runFreshet(['copy', '--from', folder, '--to', 'postgres://nobody@127.0.0.1:1/none'])
+    expect(refused.exitCode).toBe(1)
+    expect(refused.errors.split('\n').length).toBe(2)
+  })
+})
+
+/** Runs it, and ends it soon after. */
+async function startFreshetCopy(from: string, to: string): Promise<void> {
+  const { spawn } = await import('node:child_process')
+  const program = new URL(import.meta.resolve('@freshet/cli/dist/freshet.js')).pathname
+  const child = spawn(process.execPath, [program, 'copy', '--from', from, '--to', to], { stdio: 'ignore' })
+  await new Promise(resolve => setTimeout(resolve, 900))
+  child.kill('SIGKILL')
+  if (child.exitCode === null) await new Promise(resolve => child.once('exit', resolve))
+}
