@@ -28,9 +28,9 @@ export const benches: readonly BenchEntry[] = [
     load: async () => (await import('./bench/indexes/indexes.js')).indexes,
   },
   {
-    name: 'postgres',
-    title: 'Commits and reads in PostgreSQL: the store against the driver alone; and the price of order',
-    load: async () => (await import('./bench/postgres/postgres.js')).postgres,
+    name: 'engines',
+    title: 'Commits and reads in PostgreSQL and Redis: the stores against the drivers alone',
+    load: async () => (await import('./bench/engines/engines.js')).engines,
   },
   {
     name: 'coherence',

@@ -1,0 +1,33 @@
+/** What is measured in an engine: commits and reads, by the store or by the driver. */
+import type { Store } from '@freshet/core/store'
+
+export type EngineName = 'PostgreSQL' | 'Redis'
+
+/** `bare`: a value by itself, with no log, nor anything else that goes with it. */
+export type EngineKind = 'freshet' | 'driver' | 'ordered' | 'unordered' | 'bare'
+
+export interface EnginesSettings {
+  readonly engine: EngineName
+  readonly kind: EngineKind
+  readonly url: string
+  /** Which of the servers it is. */
+  readonly server: number
+  readonly inFlight: number
+  readonly commits: number
+  readonly gets: number
+}
+
+export interface Target {
+  commit(keys: readonly string[]): Promise<unknown>
+  get?(key: string): Promise<unknown>
+  /** So many keys go into one call of `commit`. */
+  readonly batch: number
+}
+
+export const BODY: Buffer = Buffer.from(JSON.stringify({ text: 'x'.repeat(489) }))
+export const TYPE = 'application/json'
+
+export function storeTarget(store: Store): Target {
+  const put = (key: string) => ({ key, contentType: TYPE, body: BODY })
+  return { commit: keys => store.commit({ writes: keys.map(put) }), get: async key => store.get(key), batch: 1 }
+}

@@ -1,0 +1,148 @@
+/**
+ * Stores in engines against their drivers alone, durable, 500 bytes, 64 in flight in all, with one server and with two. In PostgreSQL
+ * also what it costs that positions come in the order of commits.
+ */
+import { DURABLE, startRedis } from '@freshet/stores/under-test/redis'
+import { startPostgres } from '@freshet/stores/under-test/start-postgres'
+import { requirePostgres } from '../../engines/postgres.js'
+import type { Bench, BenchContext, BenchResult } from '../../harness/bench.js'
+import { type PreparedContender, startChild } from '../../harness/child-contender.js'
+import { measureSideBySide, type Standing, speedRatio } from '../../harness/side-by-side.js'
+import type { EngineKind, EngineName, EnginesSettings } from './engine-target.js'
+import type { EnginesMeasure } from './engines-worker.js'
+import { preparePostgres } from './postgres-targets.js'
+
+const IN_FLIGHT = 64
+const KINDS: Readonly<Record<EngineName, readonly EngineKind[]>> = {
+  PostgreSQL: ['freshet', 'driver', 'ordered', 'unordered'],
+  Redis: ['freshet', 'driver', 'bare'],
+}
+const SERVERS = [1, 2]
+const FULL = { commits: 6400, gets: 20_000, rounds: 7 }
+const QUICK = { commits: 3200, gets: 10_000, rounds: 3 }
+const READS_MIN = 0.6
+const COMMITS_MIN = 0.5
+
+type EngineContender = PreparedContender<undefined, EnginesMeasure>
+
+interface Measured {
+  readonly engine: EngineName
+  readonly standings: readonly Standing<EnginesMeasure>[]
+}
+
+export const engines: Bench = {
+  name: 'engines',
+  title: 'Commits and reads in PostgreSQL and Redis: the stores against the drivers alone',
+  async run(context) {
+    requirePostgres()
+    const measured: Measured[] = []
+    for (const engine of Object.keys(KINDS) as EngineName[]) {
+      const server = await (engine === 'Redis' ? startRedis({ settings: DURABLE }) : startPostgres())
+      try {
+        if (engine === 'PostgreSQL') await preparePostgres(server.url)
+        measured.push({ engine, standings: await measure(context, engine, server.url, measured.length) })
+      } finally {
+        await server.stop()
+      }
+    }
+    return report(measured)
+  },
+}
+
+async function measure(
+  { quick, progress }: BenchContext,
+  engine: EngineName,
+  url: string,
+  turn: number,
+): Promise<readonly Standing<EnginesMeasure>[]> {
+  const { rounds, commits, gets } = quick ? QUICK : FULL
+  const contenders: EngineContender[] = []
+  try {
+    for (const kind of KINDS[engine]) {
+      for (const servers of SERVERS) contenders.push(await startFleet({ engine, kind, url, commits, gets }, servers))
+    }
+    const onTurn = (done: number, total: number, name: string) => progress(turn * total + done, 2 * total, name)
+    return await measureSideBySide<EnginesMeasure>({ contenders, measures: ['commit', 'get'], rounds, onTurn })
+  } finally {
+    await Promise.all(contenders.map(contender => contender.stop()))
+  }
+}
+
+/** Several processes that work at the same time, as one contender. */
+async function startFleet(
+  given: Omit<EnginesSettings, 'server' | 'inFlight'>,
+  servers: number,
+): Promise<EngineContender> {
+  const name = nameOf(given.kind, servers)
+  const module = new URL('./child.js', import.meta.url)
+  const { commits, gets } = given
+  const share = { inFlight: IN_FLIGHT / servers, commits: commits / servers, gets: gets / servers }
+  const children = await Promise.all(
+    Array.from({ length: servers }, (_, server) => {
+      const settings: EnginesSettings = { ...given, ...share, server }
+      return startChild<undefined, EnginesMeasure>({ name: `${name}, ${server}`, module, settings })
+    }),
+  )
+  return {
+    name,
+    details: undefined,
+    async round() {
+      const readings = await Promise.all(children.map(child => child.round()))
+      // Until the last is done; each has done a share.
+      const slowest = (measure: EnginesMeasure) => Math.max(...readings.map(each => each[measure])) / servers
+      return { commit: slowest('commit'), get: slowest('get') }
+    },
+    stop: async () => {
+      await Promise.all(children.map(child => child.stop()))
+    },
+  }
+}
+
+function report(measured: readonly Measured[]): BenchResult {
+  const summaries = Object.fromEntries(measured.map(each => [each.engine, summaryOf(each)]))
+  return {
+    summary: { inFlight: IN_FLIGHT, ...summaries },
+    tables: measured.map(({ engine, standings }) => ({
+      title: `${engine}, ${IN_FLIGHT} in flight in all, per second`,
+      columns: ['', 'commits', 'reads'],
+      rows: standings.map(({ name, medians: { commit, get } }) => [
+        name,
+        Math.round(1e9 / commit),
+        get === 0 ? '' : Math.round(1e9 / get),
+      ]),
+    })),
+    notes: [
+      ...measured.map(({ engine }) => {
+        const { commitsToDriver, readsToDriver } = summaries[engine]!
+        const both = (ratios: Readonly<Record<string, number>>) => SERVERS.map(servers => ratios[servers]).join(' and ')
+        return (
+          `${engine}, one server and two: commits ${both(commitsToDriver)} of the driver's (asked: ${COMMITS_MIN}), ` +
+          `reads ${both(readsToDriver)} (asked: ${READS_MIN}).`
+        )
+      }),
+      'driver: in PostgreSQL a connection for each upsert in flight, and reads pipelined on one; in Redis the same writes in a MULTI.',
+      'ordered and unordered: batches as the store makes them, with positions from a locked row, or from a sequence. bare: SET.',
+    ],
+  }
+}
+
+function summaryOf({ engine, standings }: Measured) {
+  const perServers = (of: EngineKind, to: EngineKind, measure: EnginesMeasure) =>
+    Object.fromEntries(
+      SERVERS.map(servers => {
+        const ratio = speedRatio(standings, nameOf(of, servers), nameOf(to, servers), measure)
+        return [servers, Number(ratio.toPrecision(3))]
+      }),
+    )
+  return {
+    commitsToDriver: perServers('freshet', 'driver', 'commit'),
+    readsToDriver: perServers('freshet', 'driver', 'get'),
+    ...(engine === 'PostgreSQL'
+      ? { orderedToUnordered: perServers('ordered', 'unordered', 'commit') }
+      : { commitsToSet: perServers('freshet', 'bare', 'commit') }),
+  }
+}
+
+function nameOf(kind: EngineKind, servers: number): string {
+  return `${kind}, ${servers} ${servers === 1 ? 'server' : 'servers'}`
+}
