@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { tellingNothing } from '../testing/odd-stores.js'
 import { startServer } from '../testing/running-server.js'
-import { HotObjects, toHotObject } from './hot-objects.js'
+import { type Awaited, HotObjects, toHotObject } from './hot-objects.js'
 
 function objectOf(version: number, bytes = 100) {
   return toHotObject({ version, contentType: 'application/json', body: new Uint8Array(bytes) }, 1024)
@@ -17,6 +17,40 @@ const action = fc.record({
 })
 
 describe('hot objects', () => {
+  test('that were waited for are what the store has, too, whenever it answered', () => {
+    const step = fc.record({
+      kind: fc.constantFrom('ask', 'ask', 'answer', 'answer', 'commit', 'clear'),
+      key: fc.nat({ max: 3 }).map(n => `a/b/${n}`),
+      which: fc.nat({ max: 10 }),
+    })
+    let filled = 0
+    fc.assert(
+      fc.property(fc.array(step, { minLength: 20, maxLength: 200, size: 'max' }), steps => {
+        const hot = new HotObjects(1_000_000)
+        const store = new Map<string, number>()
+        const asked: { readonly awaited: Awaited; readonly version: number }[] = []
+        steps.forEach(({ kind, key, which }, i) => {
+          if (kind === 'clear') hot.clear()
+          else if (kind === 'commit') {
+            store.set(key, i + 1)
+            hot.follow([{ position: i + 1, timeMs: 0, keys: [key], tags: [] }])
+          } else if (kind === 'ask') asked.push({ awaited: hot.await(key), version: store.get(key) ?? 0 })
+          else if (asked.length > 0) {
+            const [{ awaited, version }] = asked.splice(which % asked.length, 1) as [(typeof asked)[number]]
+            hot.fill(awaited, objectOf(version))
+          }
+          for (const [known, version] of store) {
+            const found = hot.get(known)
+            if (found) filled++
+            if (found) expect(found.version).toBe(version)
+          }
+        })
+      }),
+      { numRuns: 300 },
+    )
+    expect(filled).toBeGreaterThan(1000)
+  })
+
   test('are what the store has, whatever was read, committed and forgotten in between', () => {
     fc.assert(
       fc.property(fc.array(action, { minLength: 50, maxLength: 300, size: 'max' }), actions => {

@@ -3,8 +3,8 @@
  * headers another; a read that finds it here takes neither.
  *
  * Invariant: what is here is what the store has, as of the log follower's position. The follower takes out what a commit
- * changed before it moves on to that commit's position; and nothing is put in that was waited for, since the follower may
- * have moved on meanwhile. Every read first brings the follower up to the store's position, so none is answered from an
+ * changed before it moves on to that commit's position; and what was waited for is put in only if the follower has not come
+ * by a change of it meanwhile. Every read first brings the follower up to the store's position, so none is answered from an
  * older state than the store's own answer would be.
  */
 import type { LogEntry, StoredValue } from '@freshet/core/store'
@@ -65,12 +65,22 @@ export function toHotObject({ version, contentType, body }: StoredValue, compres
   }
 }
 
+/** A read that is waited for. */
+export interface Awaited {
+  readonly key: Key
+  /** Of the same key. */
+  reads: number
+  /** Nobody has changed it since. */
+  isGood: boolean
+}
+
 /** Two generations: what is not read while the younger one fills up is forgotten with the older. */
 export class HotObjects {
   readonly #generationBytesMax: number
   #young = new Map<Key, HotObject>()
   #old = new Map<Key, HotObject>()
   #youngBytes = 0
+  readonly #awaited = new Map<Key, Awaited>()
 
   constructor(bytesMax: number) {
     this.#generationBytesMax = bytesMax / 2
@@ -96,18 +106,45 @@ export class HotObjects {
     this.#youngBytes += bytes
   }
 
+  /** The store is about to be asked for it, and will answer later. */
+  await(key: Key): Awaited {
+    let awaited = this.#awaited.get(key)
+    if (awaited === undefined) {
+      awaited = { key, reads: 0, isGood: true }
+      this.#awaited.set(key, awaited)
+    }
+    awaited.reads++
+    return awaited
+  }
+
+  /** It has answered. */
+  fill(awaited: Awaited, object: HotObject | undefined): void {
+    const { key } = awaited
+    if (--awaited.reads === 0 && this.#awaited.get(key) === awaited) this.#awaited.delete(key)
+    if (awaited.isGood && object !== undefined) this.put(key, object)
+  }
+
   /** Forgets what these commits changed. */
   follow(entries: readonly LogEntry[]): void {
-    if (this.#young.size === 0 && this.#old.size === 0) return
+    if (this.#young.size + this.#old.size + this.#awaited.size === 0) return
     for (const { keys } of entries) {
       for (const key of keys) {
         this.#young.delete(key)
         this.#old.delete(key)
+        this.#spoil(this.#awaited.get(key))
       }
     }
   }
 
+  #spoil(awaited: Awaited | undefined): void {
+    if (awaited === undefined) return
+    awaited.isGood = false
+    // Who asks from now on gets what is there now.
+    this.#awaited.delete(awaited.key)
+  }
+
   clear(): void {
+    for (const awaited of [...this.#awaited.values()]) this.#spoil(awaited)
     this.#young.clear()
     this.#old.clear()
     this.#youngBytes = 0

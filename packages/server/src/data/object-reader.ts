@@ -125,10 +125,22 @@ export class ObjectReader {
     const hot = this.#hot.get(read.key)
     if (hot !== undefined) return this.#answer(read, position, hot)
     const value = this.#store.get(read.key)
-    if (isPromise(value)) return value.then(found => this.#answer(read, position, found && this.#prepare(found)))
+    if (isPromise(value)) return this.#answerLater(read, position, value)
     const object = value && this.#prepare(value)
     if (object !== undefined) this.#hot.put(read.key, object)
     return this.#answer(read, position, object)
+  }
+
+  async #answerLater(read: ObjectRead, position: Position, asked: Promise<StoredValue | undefined>): Promise<void> {
+    const awaited = this.#hot.await(read.key)
+    let object: HotObject | undefined
+    try {
+      const found = await asked
+      object = found && this.#prepare(found)
+    } finally {
+      this.#hot.fill(awaited, object)
+    }
+    this.#answer(read, position, object)
   }
 
   #prepare(value: StoredValue): HotObject {

@@ -78,6 +78,7 @@ export class SqlStore implements Store {
   #ticked = 0
   #isTicking = false
   #heard: Position = 0
+  #asking: Promise<Position> | undefined
   #closing: Promise<void> | undefined
 
   constructor({ engine, clock, supports, log, scanMax, waitMsMax }: SqlStoreOptions) {
@@ -166,9 +167,14 @@ export class SqlStore implements Store {
     }
   }
 
-  async position(): Promise<Position> {
+  /** Those who ask in one turn share the question: a server asks for each read. */
+  position(): Promise<Position> {
     this.#checkOpen()
-    return (await this.#during(this.#engine.head())).position
+    this.#asking ??= Promise.resolve().then(async () => {
+      this.#asking = undefined
+      return (await this.#during(this.#engine.head())).position
+    })
+    return this.#asking
   }
 
   async changes(after: Position, limit: number = CHANGES_LIMIT_DEFAULT): Promise<readonly LogEntry[]> {
