@@ -48,6 +48,11 @@ export const experiments: readonly ExperimentEntry[] = [
     load: async () => (await import('./experiments/fbf/fbf-14.js')).fbf14,
   },
   {
+    name: 'fbf-14-engines',
+    title: 'Counters in PostgreSQL and in Redis, servers and a replica killed: with ids exact, without them wrong',
+    load: async () => (await import('./experiments/fbf/fbf-14-engines.js')).fbf14Engines,
+  },
+  {
     name: 'fbf-15',
     title: 'Batches of 50 additions, each with an id and none: how much slower exactly once is',
     load: async () => (await import('./experiments/fbf/fbf-15.js')).fbf15,

@@ -1,4 +1,7 @@
-/** Two real servers over one engine, behind HAProxy as shipped; answers come late now and then, and servers can be killed. */
+/**
+ * Two real servers over one engine that has a replica, behind HAProxy as shipped; answers come late now and then, and servers and the
+ * replica can be killed.
+ */
 import { DURABLE, startRedis } from '@freshet/stores/under-test/redis'
 import { startPostgres } from '@freshet/stores/under-test/start-postgres'
 import type { Random } from '../harness/random.js'
@@ -9,15 +12,49 @@ export type EngineName = 'PostgreSQL' | 'Redis'
 
 interface Engine {
   readonly url: string
+  /** `kill -9`, and started again. */
+  restartReplica(): Promise<void>
   stop(): Promise<void>
 }
 
 const ENGINES: Readonly<Record<EngineName, () => Promise<Engine>>> = {
-  PostgreSQL: () => startPostgres(),
-  Redis: () => startRedis({ settings: DURABLE }),
+  PostgreSQL: startPostgresPair,
+  Redis: startRedisPair,
 }
 
-/** `restart` kills one of the servers, drawn at random, and starts it again. */
+async function startPostgresPair(): Promise<Engine> {
+  const primary = await startPostgres()
+  const standby = await startPostgres({ standbyOf: primary })
+  return {
+    url: primary.url,
+    restartReplica: async () => {
+      await standby.kill()
+      await standby.startAgain()
+    },
+    stop: async () => {
+      await standby.stop()
+      await primary.stop()
+    },
+  }
+}
+
+async function startRedisPair(): Promise<Engine> {
+  const primary = await startRedis({ settings: DURABLE })
+  const replica = await startRedis({ settings: { ...DURABLE, replicaof: `127.0.0.1 ${primary.port}` } })
+  return {
+    url: primary.url,
+    restartReplica: async () => {
+      await replica.kill()
+      await replica.restart()
+    },
+    stop: async () => {
+      await replica.stop()
+      await primary.stop()
+    },
+  }
+}
+
+/** `restart` kills one of the servers or the replica, drawn at random, and starts it again. */
 export async function startFleetOrigin(
   name: EngineName,
   options: SlowOriginOptions,
@@ -43,7 +80,7 @@ export async function startFleetOrigin(
       get dataReads() {
         return servers.reduce((sum, server) => sum + server.dataReads, 0)
       },
-      restart: () => random.pick(servers).restart(),
+      restart: () => random.pick([...servers.map(server => server.restart), engine.restartReplica])(),
       stop,
     }
   } catch (error) {

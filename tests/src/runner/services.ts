@@ -57,7 +57,7 @@ export const services: readonly Service[] = [
     name: 'haproxy',
     probe: () => isExecutable('/usr/sbin/haproxy'),
     debianPackages: ['haproxy'],
-    suites: ['end-to-end'],
+    suites: ['caches', 'end-to-end'],
   },
   {
     name: 'curl',

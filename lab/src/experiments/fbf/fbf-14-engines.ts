@@ -1,0 +1,120 @@
+/**
+ * As `fbf-14`, with the data in an engine: two servers over PostgreSQL and over Redis, each with a replica, behind HAProxy; servers and
+ * the replica are killed at random moments. With ids every operation counts once, without them some count twice.
+ */
+import { type EngineName, startFleetOrigin } from '../../caches/fleet-origin.js'
+import { type CounterResult, runCounters } from '../../counter-load/run-counters.js'
+import type { BarsChart } from '../../harness/chart.js'
+import type { Experiment, ExperimentContext, ExperimentResult } from '../../harness/experiment.js'
+import { formatPercent } from '../../harness/table.js'
+
+const ENGINES: readonly EngineName[] = ['PostgreSQL', 'Redis']
+const FULL = { operations: 20_000, kills: 15 }
+const QUICK = { operations: 1500, kills: 3 }
+const LOAD = { clients: 16, counters: 50, faultShare: 0.1 }
+
+interface Run extends CounterResult {
+  readonly engine: EngineName
+  readonly hasIds: boolean
+}
+
+export const fbf14Engines: Experiment = {
+  name: 'fbf-14-engines',
+  title: 'Counters in PostgreSQL and in Redis, servers and a replica killed: with ids exact, without them wrong',
+  source: 'Subramanyam, Gupta, Leslie, Wang 2015, figure 14',
+  async run(context) {
+    return toResult(await measureAll(context))
+  },
+}
+
+async function measureAll({ quick, random, progress }: ExperimentContext): Promise<Run[]> {
+  const { operations, kills: count } = quick ? QUICK : FULL
+  const runs: Run[] = []
+  for (const engine of ENGINES) {
+    for (const hasIds of [true, false]) {
+      const label = `${engine}, ${hasIds ? 'with' : 'without'} ids`
+      const part = random.fork(label)
+      const onProgress = (done: number) => progress(runs.length * operations + done, 4 * operations, label)
+      const origin = await startFleetOrigin(engine, { settings: {}, lateShare: 0, lateMs: 0 }, part.fork('servers'))
+      try {
+        const kills = { count, restart: () => origin.restart() }
+        const load = { ...LOAD, url: origin.url, random: part, operations, hasIds, kills, onProgress }
+        runs.push({ engine, hasIds, ...(await runCounters(load)) })
+      } finally {
+        await origin.stop()
+      }
+    }
+  }
+  return runs
+}
+
+function toResult(runs: readonly Run[]): ExperimentResult {
+  const [withIds, without] = [true, false].map(hasIds => runs.filter(run => run.hasIds === hasIds)) as [Run[], Run[]]
+  const operations = withIds.reduce((sum, run) => sum + run.operations, 0)
+  const error = Math.max(...withIds.map(run => run.error))
+  return {
+    summary: { operations, error, errorWithout: Math.max(...without.map(run => run.error)) },
+    points: runs,
+    tables: [
+      {
+        title: 'Two servers over an engine with a replica, behind HAProxy',
+        columns: [
+          ...[
+            'engine',
+            'ids',
+            'operations',
+            'requests',
+            'again',
+            'replies lost',
+            'doubled',
+            'late',
+            'kills',
+            'replays',
+          ],
+          ...['counted too much', 'error'],
+        ],
+        rows: runs.map(run => [
+          ...[
+            run.engine,
+            run.hasIds,
+            run.operations,
+            run.requests,
+            run.retries,
+            run.lostReplies,
+            run.doubled,
+            run.late,
+          ],
+          ...[run.kills, run.replays, (run.unitsTooMuch - run.unitsTooLittle) / 100, formatPercent(run.error)],
+        ]),
+      },
+    ],
+    plots: [{ name: 'error-by-engine', chart: toChart(withIds, without) }],
+    verdicts: [
+      {
+        claim:
+          'with ids every acknowledged operation counts exactly once, whichever server answered, and whichever was killed',
+        holds: error === 0 && withIds.every(run => run.sharedAnswers === 0 && run.replays > 0),
+        detail: `${formatPercent(error)} off after ${operations} operations`,
+      },
+      {
+        claim: 'the same load without ids miscounts',
+        holds: without.every(run => run.error > 0),
+        detail: without.map(run => `${run.engine} ${formatPercent(run.error)}`).join(', '),
+      },
+    ],
+  }
+}
+
+function toChart(withIds: readonly Run[], without: readonly Run[]): BarsChart {
+  return {
+    kind: 'bars',
+    title: 'Error of counters in engines',
+    subtitle: 'a tenth of the requests lost, doubled or late; servers and a replica killed',
+    y: { name: 'error', percent: true, min: 0 },
+    categories: ENGINES,
+    series: [
+      { name: 'without ids', values: without.map(run => run.error) },
+      { name: 'with ids', values: withIds.map(run => run.error) },
+    ],
+  }
+}

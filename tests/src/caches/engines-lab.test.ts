@@ -1,0 +1,40 @@
+/** What `npm run lab -- coherence-engines` and `fbf-14-engines` show, in small. */
+import { endCaches } from '@freshet/lab/dist/caches/cache-process.js'
+import { endSlowOrigins } from '@freshet/lab/dist/caches/slow-origin.js'
+import { coherenceEngines } from '@freshet/lab/dist/experiments/coherence-engines/coherence-engines.js'
+import { fbf14Engines } from '@freshet/lab/dist/experiments/fbf/fbf-14-engines.js'
+import { createRandom } from '@freshet/lab/dist/harness/random.js'
+import { endPostgres } from '@freshet/stores/under-test/start-postgres'
+import { afterAll, expect, test } from 'vitest'
+import { reasonToSkip } from '../runner/services.js'
+
+const SERVICES = ['varnish', 'squid', 'nginx', 'haproxy', 'postgresql', 'redis']
+const isLeftOut = SERVICES.some(service => reasonToSkip(service) !== undefined)
+
+afterAll(async () => {
+  await Promise.all([endCaches(), endSlowOrigins(), endPostgres()])
+})
+
+test.skipIf(isLeftOut)(
+  'reads are as fresh as promised before two servers over an engine, one of them killed',
+  async () => {
+    const { summary } = await coherenceEngines.run(context(2))
+    expect(summary).toMatchObject({ violations: 0 })
+    expect(summary.checkedReads).toBeGreaterThan(5000)
+  },
+  180_000,
+)
+
+test.skipIf(isLeftOut)(
+  'additions count once over an engine, servers and a replica killed; without ids they do not',
+  async () => {
+    const { summary } = await fbf14Engines.run(context(3))
+    expect(summary).toMatchObject({ error: 0 })
+    expect(summary.errorWithout).toBeGreaterThan(0)
+  },
+  180_000,
+)
+
+function context(seed: number) {
+  return { quick: true, seed, random: createRandom(seed), progress: () => {} }
+}
