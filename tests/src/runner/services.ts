@@ -45,13 +45,13 @@ export const services: readonly Service[] = [
     name: 'postgresql',
     probe: isPostgresInstalled,
     debianPackages: ['postgresql'],
-    suites: ['stores', 'caches'],
+    suites: ['stores', 'caches', 'end-to-end'],
   },
   {
     name: 'redis',
     probe: isRedisInstalled,
     debianPackages: ['redis-server'],
-    suites: ['lab', 'stores', 'end-to-end'],
+    suites: ['lab', 'stores', 'caches', 'end-to-end'],
   },
   {
     name: 'haproxy',
