@@ -85,6 +85,20 @@ describe.skipIf(isLeftOut)('freshet copy', () => {
   })
 })
 
+test.skipIf(isLeftOut)('freshet doctor --store tells what an engine could lose, and what to change', async () => {
+  const [postgres, redis] = [await startPostgres(), await startRedis()]
+  toStop.push(postgres, redis)
+  const well = await runFreshet(['doctor', '--store', postgres.url])
+  expect([well.exitCode, well.errors]).toEqual([0, ''])
+  expect(well.output).toMatch(/what is acknowledged is on disk; it answers in [0-9.]+ ms\.\nNothing to change\.\n$/)
+  const ill = await runFreshet(['doctor', '--store', redis.url, '--json'])
+  expect(ill.exitCode).toBe(1)
+  const { durability, warnings } = JSON.parse(ill.output) as { durability: string; warnings: string[] }
+  expect([durability, warnings.join()]).toEqual(['none', expect.stringContaining('appendonly')])
+  expect((await runFreshet(['doctor', '--store', 'redis://127.0.0.1:1'])).exitCode).toBe(2)
+  expect((await runFreshet(['doctor', '--store', redis.url, '--bucket', 'a/b'])).exitCode).toBe(2)
+})
+
 /** Runs it, and ends it soon after. */
 async function startFreshetCopy(from: string, to: string): Promise<void> {
   const { spawn } = await import('node:child_process')

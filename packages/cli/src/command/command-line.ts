@@ -8,7 +8,7 @@ import { type CheckLine, readCheckLine } from '../check/check-line.js'
 import { didYouMean } from '../config/nearest-name.js'
 import { flagOf, type Mode, type Option, type Options } from '../config/options.js'
 import { type CopyLine, readCopyLine } from '../copy/copy-line.js'
-import { type DoctorLine, readDoctorLine } from '../doctor/doctor-line.js'
+import { type DoctorLine, readDoctorLine, type StoreDoctorLine } from '../doctor/doctor-line.js'
 import { type GenLine, readGenLine } from '../gen/gen-line.js'
 import { type MigrateLine, readMigrateLine } from '../migrate/migrate-line.js'
 
@@ -17,6 +17,7 @@ export type CommandLine =
   | CheckLine
   | CopyLine
   | DoctorLine
+  | StoreDoctorLine
   | GenLine
   | MigrateLine
   | { readonly command: Mode; readonly flags: ReadonlyMap<string, string>; readonly configPath?: string }

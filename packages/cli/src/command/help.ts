@@ -19,7 +19,8 @@ Options:
 const FOOT = `
 Options of check: --json, --traces N (told in full: 5), --complete (the recordings hold every write there was),
 --follow (reads on as FILE grows, and prints JSON lines), --interval TIME (between its summaries: 10s).
-Options of doctor: --server URL (past the caches), --purge-secret TEXT, --bucket NAME (freshet/doctor), --json.
+Options of doctor: --server URL (past the caches), --purge-secret TEXT, --bucket NAME (freshet/doctor), --json;
+--store URL (instead of --through: what could an engine lose, by its settings?).
 Options of copy: --follow (goes on with what changes, until Ctrl-C), --json.
 Options of migrate: --folder FOLDER (migrations). Of gen: --out FILE, --check (is FILE what would be written?).
 

@@ -32,6 +32,7 @@ async function run(line: CommandLine, options: Options): Promise<number> {
     case 'check':
       return (await import('../check/check-recordings.js')).checkRecordings(line)
     case 'doctor':
+      if ('store' in line) return (await import('../doctor/examine-store.js')).examineStore(line)
       return (await import('../doctor/run-doctor.js')).runDoctor(line)
     case 'migrate':
       return (await import('../migrate/run-migrate.js')).runMigrate(line)

@@ -22,8 +22,10 @@ describe('freshet doctor', () => {
 
   test('takes the secret from a variable, which others cannot see', () => {
     const argv = ['--through', URL_8080]
-    expect(readDoctorLine(argv, { FRESHET_PURGE_SECRET: 's' }).purgeSecret).toBe('s')
-    expect(readDoctorLine([...argv, '--purge-secret', 't'], { FRESHET_PURGE_SECRET: 's' }).purgeSecret).toBe('t')
+    expect(readDoctorLine(argv, { FRESHET_PURGE_SECRET: 's' })).toMatchObject({ purgeSecret: 's' })
+    expect(readDoctorLine([...argv, '--purge-secret', 't'], { FRESHET_PURGE_SECRET: 's' })).toMatchObject({
+      purgeSecret: 't',
+    })
   })
 
   test.each([

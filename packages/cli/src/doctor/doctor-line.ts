@@ -1,4 +1,4 @@
-/** The command line of `freshet doctor --through URL`. */
+/** The command line of `freshet doctor --through URL`, and of `freshet doctor --store URL`. */
 import { parseArgs } from 'node:util'
 import { FreshetError, parseBucketName } from '@freshet/protocol'
 import { didYouMean } from '../config/nearest-name.js'
@@ -15,7 +15,15 @@ export interface DoctorLine {
   readonly isJson: boolean
 }
 
+export interface StoreDoctorLine {
+  readonly command: 'doctor'
+  /** A folder, or the address of an engine. */
+  readonly store: string
+  readonly isJson: boolean
+}
+
 const FLAGS = {
+  store: { type: 'string' },
   through: { type: 'string' },
   server: { type: 'string' },
   bucket: { type: 'string' },
@@ -31,7 +39,7 @@ const SECRET = /^[\x21-\x7e]{1,4096}$/
 export function readDoctorLine(
   argv: readonly string[],
   environment: Readonly<Record<string, string | undefined>> = process.env,
-): DoctorLine {
+): DoctorLine | StoreDoctorLine {
   const { tokens } = parseArgs({ args: [...argv], options: FLAGS, strict: false, allowPositionals: true, tokens: true })
   const given = new Map<string, string>()
   for (const token of tokens) {
@@ -41,6 +49,8 @@ export function readDoctorLine(
     if (given.has(name)) throw invalid(`--${name} is given twice. Leave one out.`)
     given.set(name, textOf(token))
   }
+  const store = given.get('store')
+  if (store !== undefined) return storeLineOf(store, given)
   const through = given.get('through')
   if (through === undefined) throw invalid(`Say where readers ask: ${USAGE}`)
   const server = given.get('server')
@@ -52,6 +62,12 @@ export function readDoctorLine(
     purgeSecret: secretOf(given.get('purge-secret') ?? (environment.FRESHET_PURGE_SECRET || undefined)),
     isJson: given.has('json'),
   }
+}
+
+function storeLineOf(store: string, given: ReadonlyMap<string, string>): StoreDoctorLine {
+  const other = [...given.keys()].find(name => name !== 'store' && name !== 'json')
+  if (other !== undefined) throw invalid(`--${other} is about caches, and --store about an engine. Leave one out.`)
+  return { command: 'doctor', store, isJson: given.has('json') }
 }
 
 const USAGE = 'freshet doctor --through http://localhost:8080'
