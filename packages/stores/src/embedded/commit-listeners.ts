@@ -12,6 +12,10 @@ export class CommitListeners {
     return () => this.#listeners.delete(own)
   }
 
+  get isEmpty(): boolean {
+    return this.#listeners.size === 0
+  }
+
   /** Later in this turn, so that a listener that throws hurts nobody who is in the middle of something. */
   notifySoon(position: Position): void {
     const isFirst = this.#pending === undefined

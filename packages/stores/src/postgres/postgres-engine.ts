@@ -11,20 +11,19 @@
  * after its commit record is flushed (RecordTransactionCommit before ProcArrayEndTransaction, src/backend/access/transam/xact.c;
  * https://www.postgresql.org/docs/15/wal-async-commit.html).
  */
-import { setTimeout as delay } from 'node:timers/promises'
 import type { ClientWindow, ForeignOperation } from '@freshet/core/counters'
 import type { BucketChange, Key, LogEntry, Position, Snapshot, StoredValue, Version } from '@freshet/core/store'
 import type pg from 'pg'
 import { entriesUnder, indexPrefix } from '../embedded/indexes/index-keys.js'
 import { decodeIndexes, decodeNumbers, encodeNumbers, type IndexRecord } from '../embedded/indexes/index-records.js'
-import { decodeLogBatch, encodeLogBatch } from '../embedded/records.js'
+import { encodeLogBatch } from '../embedded/records.js'
+import { entriesOf, toChanged } from '../sql/log-rows.js'
 import { readForeign, readWindow, spellForeign, spellWindow } from '../sql/operation-records.js'
-import type { ChangedBefore } from '../sql/sql-batch.js'
+import { retrying } from '../sql/retrying.js'
 import {
   type BucketPage,
   type Changes,
   EngineBusy,
-  EngineLost,
   type EntriesRange,
   type Head,
   type KeyedValue,
@@ -34,14 +33,12 @@ import {
   type SqlEngine,
   type SqlView,
 } from '../sql/sql-engine.js'
-import { storeUnavailable } from '../sql/sql-errors.js'
 import { byteStrings, doubles, integers, texts } from './arrays.js'
 import type { Line, Row } from './line.js'
 import type { StatementName } from './statements.js'
 
 /** Whatever the database's own default is. */
 const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE'
-const PAUSE_MS = 20
 const DELETE_MAX = 1000
 
 export interface PostgresEngineOptions {
@@ -231,26 +228,12 @@ export class PostgresEngine implements SqlEngine {
 
   #read(name: StatementName, values?: unknown[]): Promise<readonly Row[]> {
     const { reads } = this.#options
-    return reads.rows(name, values).catch(error => this.#retry(error, () => reads.rows(name, values)))
+    return this.#again(() => reads.rows(name, values))
   }
 
   /** Only for what may be done twice. */
   #again<Result>(work: () => Promise<Result>): Promise<Result> {
-    return work().catch(error => this.#retry(error, work))
-  }
-
-  async #retry<Result>(first: unknown, work: () => Promise<Result>): Promise<Result> {
-    const deadlineMs = performance.now() + this.#options.waitMsMax
-    for (let error = first; ; ) {
-      if (!(error instanceof EngineLost || error instanceof EngineBusy)) throw error
-      if (performance.now() >= deadlineMs) throw storeUnavailable(this.place, error, 'not-done')
-      await delay(PAUSE_MS * (1 + Math.random()))
-      try {
-        return await work()
-      } catch (again) {
-        error = again
-      }
-    }
+    return retrying(this.#options, work)
   }
 
   async #whileMany(remove: () => Promise<readonly Row[]>): Promise<void> {
@@ -435,19 +418,4 @@ function toHead([position, timeMs, trimmedTo]: Row): Head {
 
 function toIndexes(record: string | null): readonly IndexRecord[] {
   return decodeIndexes(record === null ? undefined : Buffer.from(record))
-}
-
-/** Of batches of the log, of which the first may begin before the position. */
-function entriesOf(rows: readonly Row[], after: Position): LogEntry[] {
-  return rows
-    .filter(([position]) => position !== null)
-    .flatMap(([position, record]) => decodeLogBatch(position as Position, record as Buffer))
-    .filter(({ position }) => position > after)
-}
-
-/** The batches come last first. */
-function toChanged(rows: readonly Row[], after: Position, batches: number): ChangedBefore {
-  const entries = entriesOf(rows, after)
-  const oldest = rows.length < batches ? undefined : entriesOf(rows.slice(-1), 0)[0]
-  return { after: oldest ? oldest.position - 1 : 0, entries }
 }

@@ -230,6 +230,11 @@ export class SqlStore implements Store {
     return this.#closing
   }
 
+  /** Whether anybody wants to hear of commits. */
+  get isListenedTo(): boolean {
+    return !this.#listeners.isEmpty
+  }
+
   /** Somebody has committed. */
   hear(position: Position): void {
     if (position <= this.#heard) return

@@ -1,0 +1,1 @@
+export { type MariadbStoreOptions, openMariadbStore } from './open-mariadb-store.js'

@@ -1,0 +1,459 @@
+/**
+ * MariaDB as a `SqlEngine`, with tables of InnoDB. Its connections: a few for reads of a single statement, pipelined; one for
+ * transactions, one at a time; one for all else that writes; one for reads of what may not be on disk yet (`durable-reads.ts`);
+ * and a few for reads of several statements, each of one snapshot.
+ *
+ * A transaction takes two round trips: BEGIN, the lock of the head and all reads are one script; then, when it is decided, all
+ * writes and COMMIT are another. Its connection has READ COMMITTED: each statement sees what was committed before it began, and
+ * InnoDB makes a commit visible before it releases its locks, so what follows the lock sees everything up to the head's position.
+ *
+ * Nobody tells of commits here. So the head is asked for again and again, while anybody wants to know.
+ */
+import type { ClientWindow, ForeignOperation } from '@freshet/core/counters'
+import type { BucketChange, Key, LogEntry, Position, Snapshot, StoredValue, Version } from '@freshet/core/store'
+import { entriesUnder, indexPrefix } from '../embedded/indexes/index-keys.js'
+import { decodeIndexes, decodeNumbers } from '../embedded/indexes/index-records.js'
+import { entriesOf, toChanged } from '../sql/log-rows.js'
+import { readForeign, readWindow } from '../sql/operation-records.js'
+import { retrying } from '../sql/retrying.js'
+import type {
+  BucketPage,
+  Changes,
+  EntriesRange,
+  Head,
+  KeyedValue,
+  KeyRange,
+  LockedState,
+  Needs,
+  SqlEngine,
+  SqlView,
+} from '../sql/sql-engine.js'
+import { DurableReads } from './durable-reads.js'
+import type { Line, Link, Row } from './line.js'
+import { tooLarge } from './mariadb-errors.js'
+import { command, type Statement, type Statements, sizeOf } from './statements.js'
+
+const BEGIN: Statement = command('START TRANSACTION READ WRITE')
+const COMMIT: Statement = command('COMMIT')
+const ROLLBACK: Statement = command('ROLLBACK')
+const SNAPSHOT: Statement = command('START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY')
+const DELETE_MAX = 1000
+const FOLLOW_MS = 25
+/** Of a packet, what is not values. */
+const TEXT_BYTES_MAX = 64 * 1024
+
+export interface MariadbEngineOptions {
+  readonly place: string
+  readonly statements: Statements
+  readonly reads: readonly Line[]
+  /** For transactions. */
+  readonly writes: Line
+  /** For all other writes. */
+  readonly others: Line
+  readonly durableReads: Line
+  /** For reads of several statements. */
+  readonly states: readonly Line[]
+  readonly waitMsMax: number
+  /** max_allowed_packet. */
+  readonly packetBytesMax: number
+  /** Whether what is committed is flushed, so that it can be waited for. */
+  readonly isFlushed: boolean
+}
+
+/** How a statement is asked for: on some connection, or on this one. */
+type Ask = (statement: Statement) => Promise<readonly Row[]>
+
+export class MariadbEngine implements SqlEngine {
+  readonly place: string
+  readonly #options: MariadbEngineOptions
+  readonly #statements: Statements
+  readonly #view: SqlView
+  readonly #durableReads: DurableReads
+  readonly #free: Line[]
+  readonly #waiting: ((line: Line) => void)[] = []
+  /** All up to here is on disk. */
+  #durableTo: Position
+  #turn = 0
+  #following: NodeJS.Timeout | undefined
+
+  constructor(options: MariadbEngineOptions) {
+    this.place = options.place
+    this.#options = options
+    this.#statements = options.statements
+    this.#durableReads = new DurableReads(options.durableReads, options.statements.flush())
+    this.#durableTo = options.isFlushed ? 0 : Number.POSITIVE_INFINITY
+    this.#free = [...options.states]
+    this.#view = viewOf(this.#statements, statement => this.#read(statement))
+  }
+
+  /** Calls with the position, soon after others have committed, while it is wanted. */
+  follow(isWanted: () => boolean, onPosition: (position: Position) => void): void {
+    let isAsking = false
+    const ask = async () => {
+      if (isAsking || !isWanted()) return
+      isAsking = true
+      try {
+        onPosition((await this.#head()).position)
+      } catch {
+        // While the database is gone nobody commits, and whoever uses the store is told.
+      }
+      isAsking = false
+    }
+    this.#following = setInterval(ask, FOLLOW_MS).unref()
+  }
+
+  async value(key: Key): Promise<StoredValue | undefined> {
+    const [row] = await this.#again(() => this.#nextReads().rows(this.#statements.value(key)))
+    const value = row && toValue(row)
+    if (value && value.version <= this.#durableTo) return value
+    // It is new, or gone since who knows when.
+    return (await this.values([key])).value.get(key)
+  }
+
+  values(keys: readonly Key[]): Promise<Snapshot<ReadonlyMap<Key, StoredValue>>> {
+    return this.#view.values(keys)
+  }
+
+  page(bucket: Key, range: KeyRange): Promise<BucketPage> {
+    return this.#view.page(bucket, range)
+  }
+
+  indexes(bucket: Key): ReturnType<SqlView['indexes']> {
+    return this.#view.indexes(bucket)
+  }
+
+  tagVersions(tags: readonly string[]): Promise<ReadonlyMap<string, Version>> {
+    return this.inOneState(view => view.tagVersions(tags))
+  }
+
+  entries(range: EntriesRange): Promise<readonly Buffer[]> {
+    return this.inOneState(view => view.entries(range))
+  }
+
+  async buckets(): Promise<readonly BucketChange[]> {
+    const rows = (await this.#read(this.#statements.buckets())).filter(([position]) => position === null)
+    return byBytes(rows, 1).map(([, bucket, version]) => ({ bucket: textOf(bucket), version: version as Version }))
+  }
+
+  head(): Promise<Head> {
+    return this.#again(() => this.#head())
+  }
+
+  async changes(after: Position, batches: number): Promise<{ trimmedTo: Position; entries: LogEntry[] }> {
+    const rows = await this.#read(this.#statements.changes(after, batches))
+    const entries = entriesOf(
+      rows.map(row => row.slice(2)),
+      after,
+    )
+    return { trimmedTo: headIn(rows)[1] as Position, entries: entries.sort((a, b) => a.position - b.position) }
+  }
+
+  async recall(name: string): Promise<Uint8Array | undefined> {
+    const [row] = await this.#again(() => this.#nextReads().rows(this.#statements.recall(name)))
+    return row?.[0] as Buffer | undefined
+  }
+
+  async remember(name: string, value: Uint8Array): Promise<void> {
+    await this.#again(() => this.#options.others.rows(this.#statements.remember(name, value)))
+  }
+
+  async hold(name: string, holder: string, ms: number): Promise<boolean> {
+    const { others } = this.#options
+    const script = this.#statements.hold(name, holder, ms)
+    const answers = await this.#again(async () => others.script(await others.connected(), script))
+    return answers.at(-1)?.[0]?.[0] === 1
+  }
+
+  async trim(upTo: Position): Promise<void> {
+    const { others } = this.#options
+    await this.#again(() => others.affected(this.#statements.trim(upTo)))
+    // Whoever reads has been told that these are gone.
+    const { trimmedTo } = await this.head()
+    await this.#whileMany(() => others.affected(this.#statements.deleteTrimmed(trimmedTo, DELETE_MAX)))
+  }
+
+  async forgetOperations({ clientsMs, foreignMs }: { clientsMs: number; foreignMs: number }): Promise<void> {
+    const { others } = this.#options
+    await this.#whileMany(() => others.affected(this.#statements.forgetClients(clientsMs, DELETE_MAX)))
+    await this.#whileMany(() => others.affected(this.#statements.forgetForeign(foreignMs, DELETE_MAX)))
+  }
+
+  async countOperations(): Promise<{ clients: number; foreign: number; diskBytes: number }> {
+    const rows = await this.#again(() => this.#nextReads().rows(this.#statements.countOperations()))
+    const [clients, foreign, diskBytes] = rows[0] as [number, number, number]
+    return { clients, foreign, diskBytes }
+  }
+
+  async unfinishedIndexes(): Promise<{ buckets: readonly Key[]; dropped: readonly number[] }> {
+    const rows = await this.#again(() => this.#nextReads().rows(this.#statements.unfinished()))
+    const buckets = rows.filter(([, bucket]) => bucket !== null).map(([, bucket]) => textOf(bucket))
+    return { buckets, dropped: decodeNumbers(headIn(rows)[0] as Buffer).dropped }
+  }
+
+  async removeEntries(index: number, limit: number): Promise<number> {
+    const { low, high } = entriesUnder(indexPrefix(index))
+    return this.#again(() => this.#options.others.affected(this.#statements.removeEntries(low, high, limit)))
+  }
+
+  async inOneState<Result>(read: (view: SqlView) => Promise<Result>): Promise<Result> {
+    const line = this.#free.pop() ?? (await new Promise<Line>(resolve => this.#waiting.push(resolve)))
+    try {
+      return await this.#again(() => this.#readState(line, read))
+    } finally {
+      const next = this.#waiting.shift()
+      if (next) next(line)
+      else this.#free.push(line)
+    }
+  }
+
+  async transact(
+    needs: Needs,
+    nowMs: number,
+    decide: (state: LockedState) => Promise<Changes | undefined>,
+  ): Promise<void> {
+    const { writes } = this.#options
+    const link = await writes.connected()
+    try {
+      const { state, engineMs } = await this.#lockAndRead(link, needs, nowMs)
+      const changes = await decide(state)
+      if (changes) await this.#write(link, changes, engineMs)
+      else await this.#leave(link, state.head.position)
+    } catch (error) {
+      // If there is no transaction any more, there is nothing to do, and that is well.
+      writes.rowsOn(link, ROLLBACK).catch(() => {})
+      throw error
+    }
+  }
+
+  async isCommitted(position: Position, batch: string): Promise<boolean | undefined> {
+    const { writes } = this.#options
+    const { lock, flush } = { lock: this.#statements.lock(), flush: this.#statements.flush() }
+    // It may be there to be read, and not on disk yet.
+    const script = [BEGIN, lock, this.#statements.isCommitted(position, batch), flush, COMMIT]
+    const answers = await writes.script(await writes.connected(), script)
+    const [trimmedTo, isThere] = answers[2]![0] as [Position, number]
+    return isThere === 1 || trimmedTo < position ? isThere === 1 : undefined
+  }
+
+  async tick(nowMs: number): Promise<Head> {
+    const { writes } = this.#options
+    const { lock, tick, ticked } = {
+      lock: this.#statements.lock(),
+      tick: this.#statements.tick(nowMs),
+      ticked: this.#statements.ticked(),
+    }
+    const answers = await writes.script(await writes.connected(), [BEGIN, lock, tick, ticked, COMMIT])
+    const head = toHead(answers[3]![0]!)
+    this.#isDurable(head.position)
+    return head
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#following)
+    const { reads, writes, others, durableReads, states } = this.#options
+    await Promise.all([...reads, writes, others, durableReads, ...states].map(line => line.close()))
+  }
+
+  async #lockAndRead(link: Link, needs: Needs, nowMs: number): Promise<{ state: LockedState; engineMs: number }> {
+    const { writes } = this.#options
+    const statements = this.#statements
+    const wanted: [keyof Needs, (names: readonly string[]) => Statement][] = [
+      ['indexes', names => statements.indexesOf(names)],
+      ['keys', names => statements.valuesOf(names)],
+      ['buckets', names => statements.versionsOf(names)],
+      ['tags', names => statements.tagVersions(names)],
+      ['clients', names => statements.windowsOf(names)],
+      ['foreign', names => statements.foreign(names)],
+    ]
+    const asked = wanted.filter(([what]) => [...needs[what]].length > 0)
+    const script = [
+      BEGIN,
+      statements.lock(),
+      statements.state(nowMs),
+      ...asked.map(([what, spell]) => spell([...needs[what]])),
+    ]
+    const [, , heads, ...answers] = await writes.script(link, script)
+    const rowsOf = (what: keyof Needs) => answers[asked.findIndex(each => each[0] === what)] ?? []
+    const [position, timeMs, trimmedTo, numbers, engineMs] = heads![0] as [number, number, number, Buffer, number]
+    const ask: Ask = statement => writes.rowsOn(link, statement)
+    const state: LockedState = {
+      head: { position, timeMs, trimmedTo, numbers: decodeNumbers(numbers) },
+      values: toValues(rowsOf('keys')),
+      buckets: toMap(rowsOf('buckets'), version => version as Version),
+      indexes: toMap(rowsOf('indexes'), record => record as Buffer),
+      tags: toMap(rowsOf('tags'), version => version as Version),
+      windows: toMap(rowsOf('clients'), (record): ClientWindow => readWindow(textOf(record))),
+      foreign: toMap(rowsOf('foreign'), (record): ForeignOperation => readForeign(textOf(record))),
+      more: async keys => toValues(await ask(statements.valuesOf(keys))),
+      page: (bucket, range) => viewOf(statements, ask).page(bucket, range),
+      count: async (low, high) => (await ask(statements.count(low, high)))[0]![0] as number,
+      changedAfter: async (after, batches) =>
+        toChanged(await ask(statements.changedAfter(after, batches)), after, batches),
+    }
+    return { state, engineMs }
+  }
+
+  /** In as many packets as it takes; COMMIT is in the last. */
+  async #write(link: Link, changes: Changes, engineMs: number): Promise<void> {
+    const { writes, packetBytesMax } = this.#options
+    const packets = inPackets([...this.#statements.writes(changes, engineMs), COMMIT], packetBytesMax)
+    if (packets === undefined) throw tooLarge(this.place)
+    for (const packet of packets) await writes.script(link, packet, packet === packets.at(-1))
+    this.#isDurable(changes.position)
+  }
+
+  /** What was decided from this state will be told, so it must be durable. */
+  async #leave(link: Link, position: Position): Promise<void> {
+    const { writes } = this.#options
+    if (position <= this.#durableTo) {
+      writes.rowsOn(link, ROLLBACK).catch(() => {})
+      return
+    }
+    await writes.script(link, [this.#statements.flush(), COMMIT])
+    this.#isDurable(position)
+  }
+
+  async #readState<Result>(line: Line, read: (view: SqlView) => Promise<Result>): Promise<Result> {
+    const link = await line.connected()
+    const beginning = line.script(link, [SNAPSHOT, this.#statements.head()])
+    const reading = read(viewOf(this.#statements, statement => line.rowsOn(link, statement)))
+    const [began, done] = await Promise.allSettled([beginning, reading])
+    line.rowsOn(link, COMMIT).catch(() => {})
+    if (began.status === 'rejected') throw began.reason
+    const { position } = toHead(began.value[1]![0]!)
+    if (position > this.#durableTo) {
+      await line.rowsOn(link, this.#statements.flush())
+      this.#isDurable(position)
+    }
+    if (done.status === 'rejected') throw done.reason
+    return done.value
+  }
+
+  async #head(): Promise<Head> {
+    return toHead((await this.#readOnce(this.#statements.head()))[0]!)
+  }
+
+  #read(statement: Statement): Promise<readonly Row[]> {
+    return this.#again(() => this.#readOnce(statement))
+  }
+
+  /** A statement that says the position. */
+  async #readOnce(statement: Statement): Promise<readonly Row[]> {
+    const rows = await this.#nextReads().rows(statement)
+    if (positionIn(rows) <= this.#durableTo) return rows
+    const durable = await this.#durableReads.rows(statement)
+    this.#isDurable(positionIn(durable))
+    return durable
+  }
+
+  #isDurable(position: Position): void {
+    this.#durableTo = Math.max(this.#durableTo, position)
+  }
+
+  #nextReads(): Line {
+    const { reads } = this.#options
+    return reads[this.#turn++ % reads.length]!
+  }
+
+  /** Only for what may be done twice. */
+  #again<Result>(work: () => Promise<Result>): Promise<Result> {
+    return retrying(this.#options, work)
+  }
+
+  async #whileMany(remove: () => Promise<number>): Promise<void> {
+    while ((await this.#again(remove)) === DELETE_MAX);
+  }
+}
+
+/** Reads by way of statements that are asked for somehow. */
+function viewOf(statements: Statements, ask: Ask): SqlView {
+  return {
+    async page(bucket, range) {
+      const rows = await ask(statements.page(bucket, range))
+      const [position, version] = headIn(rows) as [Position, Version | null]
+      const found = byBytes(
+        rows.filter(row => row[0] === null),
+        2,
+      )
+      if (range.isDescending) found.reverse()
+      const values = found.map(([, , key, ...value]): KeyedValue => ({ key: textOf(key), ...toValue(value) }))
+      return { values, version: version ?? 0, position }
+    },
+    async values(keys) {
+      const rows = await ask(statements.values(keys))
+      const found = rows.filter(row => row[0] === null).map(row => row.slice(1))
+      return { value: toValues(found), position: positionIn(rows) }
+    },
+    async indexes(bucket) {
+      const [row] = await ask(statements.indexes(bucket))
+      const [position, version, record] = row as [Position, Version | null, Buffer | null]
+      return { value: { indexes: decodeIndexes(record ?? undefined), version: version ?? 0 }, position }
+    },
+    async tagVersions(tags) {
+      if (tags.length === 0) return new Map()
+      return toMap(await ask(statements.tagVersions(tags)), version => version as Version)
+    },
+    async entries({ low, high, after, isDescending, limit }) {
+      // What follows an entry at once has one more byte.
+      const bounds = isDescending
+        ? { low, high: after ?? high }
+        : { low: after ? Buffer.concat([after, ZERO]) : low, high }
+      const rows = await ask(statements.entries({ ...bounds, isDescending, limit }))
+      return rows.map(([entry]) => entry as Buffer)
+    },
+  }
+}
+
+const ZERO = Buffer.of(0)
+
+/** Undefined if one of the statements is too large for any. */
+function inPackets(statements: readonly Statement[], bytesMax: number): Statement[][] | undefined {
+  const packets: Statement[][] = []
+  let size = Number.POSITIVE_INFINITY
+  for (const statement of statements) {
+    const bytes = statement.text.length + sizeOf(statement.values)
+    if (bytes > bytesMax - TEXT_BYTES_MAX) return undefined
+    size += bytes
+    if (size <= bytesMax - TEXT_BYTES_MAX) packets.at(-1)!.push(statement)
+    else {
+      packets.push([statement])
+      size = bytes
+    }
+  }
+  return packets
+}
+
+/** The row that says the position; in those of single columns, the first. */
+function headIn(rows: readonly Row[]): Row {
+  return rows.find(([first]) => first !== null)!
+}
+
+function positionIn(rows: readonly Row[]): Position {
+  return headIn(rows)[0] as Position
+}
+
+/** In order: a union has none of its own. What is in order already costs nothing much. */
+function byBytes(rows: Row[], column: number): Row[] {
+  return rows.sort((a, b) => Buffer.compare(a[column] as Buffer, b[column] as Buffer))
+}
+
+function toMap<Value>(rows: readonly Row[], toValue: (column: unknown) => Value): Map<string, Value> {
+  return new Map(rows.map(([name, column]) => [textOf(name), toValue(column)]))
+}
+
+/** Key and value. */
+function toValues(rows: readonly Row[]): Map<Key, StoredValue> {
+  return new Map(rows.map(([key, ...value]) => [textOf(key), toValue(value)]))
+}
+
+function toValue([version, contentType, body]: Row): StoredValue {
+  return { version: version as Version, contentType: textOf(contentType), body: body as Buffer }
+}
+
+function toHead([position, timeMs, trimmedTo]: Row): Head {
+  return { position: position as Position, timeMs: timeMs as number, trimmedTo: trimmedTo as Position }
+}
+
+function textOf(bytes: unknown): string {
+  return (bytes as Buffer).toString()
+}

@@ -1,0 +1,217 @@
+/**
+ * A store in a MariaDB database, for any number of servers at once. The names of its tables have a prefix of their own; whoever
+ * opens it first makes them.
+ *
+ * Positions are never given twice, even if the engine has lost its last moments (a replica took over that was behind; a machine
+ * went down that did not flush): whoever finds the engine started anew since it was last opened, or has lost its connection,
+ * goes on from the time of day (`positionAtTime`) before it commits anything.
+ */
+import { randomUUID } from 'node:crypto'
+import { RETENTION_MS_DEFAULT } from '@freshet/core/counters'
+import { SCAN_MAX_DEFAULT } from '@freshet/core/queries'
+import { positionAtTime, type Store, type StoreSupports } from '@freshet/core/store'
+import type { Connection, ConnectionConfig } from 'mariadb'
+import { encodeNumbers } from '../embedded/indexes/index-records.js'
+import { monotonicMs } from '../embedded/store-clock.js'
+import { FleetClock } from '../sql/fleet-clock.js'
+import { EngineLost } from '../sql/sql-engine.js'
+import { storeUnavailable, storeUnusable } from '../sql/sql-errors.js'
+import { SqlStore } from '../sql/sql-store.js'
+import { dial, Line } from './line.js'
+import { MariadbEngine } from './mariadb-engine.js'
+import { toEngineError } from './mariadb-errors.js'
+import { ENGINE, FORMAT_VERSION, Statements, tablesFor } from './statements.js'
+
+export interface MariadbStoreOptions {
+  /** `mariadb://user:password@host:3306/database`, or `mysql://`; with `?ssl=true` it is encrypted. */
+  readonly url: string
+  /** What the names of the tables begin with; `freshet_` unless given. */
+  readonly prefix?: string
+  /** So many entries a query may look at for one page; 10,000 unless given. */
+  readonly scanMax?: number
+  /** So long operations are remembered, and taken after they were made; a day unless given. */
+  readonly retentionMs?: number
+  /** So long what is asked of the store waits for a database that does not answer; 5,000 unless given. */
+  readonly waitMsMax?: number
+  /** Without a word for so long, a connection is given up; 10,000 unless given. */
+  readonly patienceMs?: number
+  /** Is told what the database's settings put at risk; a warning of the process unless given. */
+  readonly onWarning?: (text: string) => void
+}
+
+const READS = 4
+const STATES = 4
+const WAIT_MS_MAX = 5_000
+const PATIENCE_MS = 10_000
+const PREFIX = /^[a-z_][a-z0-9_]{0,31}$/
+const PORT = 3306
+/** Larger values, and batches of values, would not fit. */
+const PACKET_BYTES_MIN = 4 * 1024 * 1024
+
+interface Opening {
+  readonly log: string
+  readonly durability: StoreSupports['durability']
+  readonly warnings: readonly string[]
+  readonly packetBytesMax: number
+}
+
+/**
+ * Throws STORE_UNAVAILABLE if there is nobody, STORE_UNUSABLE if it lets nobody in, is read-only, or was written by a newer
+ * Freshet.
+ */
+export async function openMariadbStore(options: MariadbStoreOptions): Promise<Store> {
+  const { url, prefix = 'freshet_', onWarning = text => process.emitWarning(text) } = options
+  const { scanMax = SCAN_MAX_DEFAULT, retentionMs = RETENTION_MS_DEFAULT } = options
+  const { waitMsMax = WAIT_MS_MAX, patienceMs = PATIENCE_MS } = options
+  if (!PREFIX.test(prefix)) throw new TypeError(`${JSON.stringify(prefix)} cannot be what names of tables begin with.`)
+  const given = configOf(url)
+  const place = `${given.host}:${given.port}/${given.database}`
+  const { log, durability, warnings, packetBytesMax } = await open(given, place, prefix, patienceMs)
+  for (const warning of warnings) onWarning(warning)
+
+  const config = { ...given, maxAllowedPacket: packetBytesMax }
+  const statements = new Statements(prefix)
+  const line = (isolation: string, isWriter = false): Line =>
+    new Line({
+      config,
+      place,
+      patienceMs,
+      prepare: async (connection, isFirst) => {
+        await settle(connection, isolation, patienceMs)
+        const { text, values } = statements.skip(positionAtTime(Date.now()))
+        if (isWriter && !isFirst) await connection.query(text, values)
+      },
+    })
+  const engine = new MariadbEngine({
+    place,
+    statements,
+    waitMsMax,
+    packetBytesMax,
+    isFlushed: durability === 'disk',
+    reads: Array.from({ length: READS }, () => line('REPEATABLE READ')),
+    writes: line('READ COMMITTED', true),
+    others: line('READ COMMITTED'),
+    durableReads: line('REPEATABLE READ'),
+    states: Array.from({ length: STATES }, () => line('REPEATABLE READ')),
+  })
+  const clock = new FleetClock(monotonicMs)
+  try {
+    const sentMs = clock.monotonicMs
+    const { timeMs } = await engine.tick(0)
+    clock.learn(timeMs, { sentMs, receivedMs: clock.monotonicMs })
+  } catch (error) {
+    await engine.close()
+    throw openingFailed(place, error)
+  }
+  const supports: StoreSupports = { durability, multiKeyCommits: true, queries: true, retentionMs }
+  const store = new SqlStore({ engine, clock, supports, log, scanMax, waitMsMax })
+  engine.follow(
+    () => store.isListenedTo,
+    position => store.hear(position),
+  )
+  return store
+}
+
+/** What every connection is told first. */
+async function settle(connection: Connection, isolation: string, patienceMs: number): Promise<void> {
+  // A server that hangs in the middle of a transaction must not keep the head from all others.
+  const patience = Math.max(1, Math.ceil(patienceMs / 1000))
+  await connection.query(`
+    SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', time_zone = '+00:00', autocommit = 1,
+      innodb_lock_wait_timeout = ${patience}, lock_wait_timeout = ${patience}, idle_transaction_timeout = ${patience},
+      in_predicate_conversion_threshold = 0, max_statement_time = 0;
+    SET SESSION TRANSACTION ISOLATION LEVEL ${isolation}, READ WRITE`)
+}
+
+async function open(config: ConnectionConfig, place: string, prefix: string, patienceMs: number): Promise<Opening> {
+  let connection: Connection | undefined
+  try {
+    connection = (await dial(config, patienceMs)).connection
+    await settle(connection, 'READ COMMITTED', patienceMs)
+    const found = await inspect(connection, place)
+    const [[isLocked]] = await connection.query('SELECT GET_LOCK(?, ?)', [`freshet ${prefix}`, patienceMs / 1000])
+    if (!isLocked) throw new Error('somebody else has been opening it for too long')
+    return { log: await findOrCreate(connection, place, prefix), ...found }
+  } catch (error) {
+    throw openingFailed(place, error)
+  } finally {
+    await connection?.end().catch(() => {})
+  }
+}
+
+async function inspect(connection: Connection, place: string): Promise<Omit<Opening, 'log'>> {
+  const [row] = await connection.query(`
+    SELECT version(), @@read_only OR @@innodb_read_only, @@log_bin, @@binlog_format, @@sync_binlog,
+      @@innodb_flush_log_at_trx_commit, @@innodb_doublewrite, @@max_allowed_packet`)
+  const [version, isReadOnly, hasBinlog, format, syncs, flushes, doublewrite, packetBytesMax] = row
+  if (!/mariadb/i.test(version)) throw storeUnusable(place, `it is MySQL ${version}. Give the address of a MariaDB`)
+  if (isReadOnly) throw storeUnusable(place, 'it is read-only, as a replica is. Give the address of the primary')
+  if (hasBinlog && format === 'STATEMENT') {
+    throw storeUnusable(place, 'its binary log is kept as statements. Set binlog_format to MIXED or ROW')
+  }
+  if (packetBytesMax < PACKET_BYTES_MIN) {
+    throw storeUnusable(place, `its max_allowed_packet is ${packetBytesMax}. Set it to ${PACKET_BYTES_MIN} or more`)
+  }
+  const lost = 'after a crash the last commits may be lost, though they were acknowledged. Set it to 1'
+  const torn = 'after a crash of its machine pages may be torn, unless its disk writes them whole. Set it to ON'
+  const risks = [
+    ...(flushes === 0 || flushes === 2 ? [`innodb_flush_log_at_trx_commit = ${flushes}: ${lost}`] : []),
+    ...(hasBinlog && syncs !== 1 ? [`sync_binlog = ${syncs}: ${lost}`] : []),
+    ...(doublewrite ? [] : [`innodb_doublewrite = OFF: ${torn}`]),
+  ]
+  const warnings = risks.map(risk => `The database at ${place} has ${risk}.`)
+  return { durability: risks.length === 0 ? 'disk' : 'relaxed', warnings, packetBytesMax }
+}
+
+/** The id of the log. One at a time does this. */
+async function findOrCreate(connection: Connection, place: string, prefix: string): Promise<string> {
+  const position = positionAtTime(Date.now())
+  const isStored = 'SELECT 1 FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?'
+  const [exists] = await connection.query(isStored, [`${prefix}head`])
+  const read = () => connection.query(`SELECT format, log FROM ${prefix}head`)
+  let [head] = exists ? await read() : []
+  if (head === undefined) {
+    for (const table of tablesFor(prefix)) await connection.query(table)
+    const numbers = Buffer.from(encodeNumbers({ last: 0, dropped: [] }))
+    const values = [FORMAT_VERSION, randomUUID(), position, position, numbers]
+    // The last, for it says that the others are there.
+    await connection.query(`INSERT IGNORE INTO ${prefix}flushes VALUES (1, 0)`)
+    await connection.query(`INSERT INTO ${prefix}head VALUES (1, ?, ?, ?, ?, 0, 0, ?)`, values)
+    head = (await read())[0]
+  }
+  const [format, log] = head as [number, Buffer]
+  if (format > FORMAT_VERSION) {
+    throw storeUnusable(place, `its tables have format ${format}, of a newer Freshet. Update this one`)
+  }
+  const [isKnown] = await connection.query(`SELECT 1 FROM ${prefix}started WHERE engine = ${ENGINE}`)
+  if (!isKnown) {
+    const { text, values } = new Statements(prefix).skip(position)
+    await connection.query(text, values)
+    await connection.query(`REPLACE INTO ${prefix}started VALUES (1, ${ENGINE})`)
+  }
+  return log.toString()
+}
+
+function openingFailed(place: string, error: unknown): unknown {
+  const reason = toEngineError(place, error, false)
+  return reason instanceof EngineLost ? storeUnavailable(place, reason, 'not-done') : reason
+}
+
+function configOf(text: string): ConnectionConfig {
+  try {
+    const { protocol, hostname, port, username, password, pathname, searchParams } = new URL(text)
+    if (protocol !== 'mariadb:' && protocol !== 'mysql:') throw new TypeError(`${protocol} is none of MariaDB`)
+    const database = decodeURIComponent(pathname.slice(1))
+    if (database === '') throw new TypeError('no database is named')
+    return {
+      host: hostname.replace(/^\[|\]$/g, '') || 'localhost',
+      port: Number(port) || PORT,
+      database,
+      ...(username && { user: decodeURIComponent(username) }),
+      ...(password && { password: decodeURIComponent(password) }),
+      ...(searchParams.get('ssl') === 'true' && { ssl: true }),
+    }
+  } catch (cause) {
+    throw storeUnusable('the URL given', 'it cannot be understood', cause)
+  }
+}

@@ -1,0 +1,194 @@
+/**
+ * A real MariaDB of its own: new tables in a temporary folder, on a free port of this machine, with the server's own defaults,
+ * so that what it acknowledges is on disk. It is gone with everything it wrote when it is stopped, and also when whoever
+ * started it ends without saying so.
+ *
+ * MariaDB does not run as root: root starts it as the user that the package has made for it.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { createConnection } from 'mariadb'
+import { freePort } from './free-port.js'
+
+export interface MariadbOptions {
+  /** By their names in my.cnf, where its own defaults will not do. */
+  readonly settings?: Readonly<Record<string, string>>
+}
+
+export interface RunningMariadb {
+  readonly port: number
+  /** `mariadb://...`, of an empty database. Without a password: it listens on 127.0.0.1 alone. */
+  readonly url: string
+  /** All that it has on disk. */
+  readonly folder: string
+  /** Its data, in that folder. */
+  readonly data: string
+  readonly pid: number
+  /** Ends it without a word, and leaves what is on disk. */
+  kill(): Promise<void>
+  /** After `kill`: on the same data and port. */
+  startAgain(): Promise<void>
+  /** Ends it for good. */
+  stop(): Promise<void>
+}
+
+const SERVERS = ['/usr/sbin/mariadbd', '/usr/local/bin/mariadbd']
+const INSTALLERS = ['/usr/bin/mariadb-install-db', '/usr/local/bin/mariadb-install-db']
+const DATABASE = 'freshet'
+const START_MS_MAX = 60_000
+const POLL_MS = 50
+const ATTEMPTS_MAX = 5
+
+const running = new Set<Instance>()
+process.once('exit', () => {
+  for (const instance of running) instance.end()
+})
+
+export function isMariadbInstalled(): boolean {
+  return [SERVERS, INSTALLERS].every(programs => programs.some(each => existsSync(each)))
+}
+
+export async function startMariadb({ settings = {} }: MariadbOptions = {}): Promise<RunningMariadb> {
+  if (!isMariadbInstalled()) throw new Error('MariaDB is not installed: sudo apt-get install mariadb-server')
+  for (let attempt = 1; ; attempt++) {
+    const instance = new Instance(await freePort(), settings)
+    try {
+      await instance.create()
+      return instance
+    } catch (error) {
+      await instance.stop()
+      // Somebody else may have taken the port meanwhile.
+      if (attempt === ATTEMPTS_MAX || !/address already in use/i.test(String(error))) throw error
+    }
+  }
+}
+
+/** For `afterAll`: ends whatever a test that failed has left behind. */
+export async function endMariadb(): Promise<void> {
+  await Promise.all([...running].map(instance => instance.stop()))
+}
+
+class Instance implements RunningMariadb {
+  readonly port: number
+  readonly folder: string = mkdtempSync(join(tmpdir(), 'freshet-mariadb-'))
+  readonly #settings: readonly string[]
+  readonly #account = accountToUse()
+  #child: ChildProcess | undefined
+  #output = ''
+
+  constructor(port: number, settings: Readonly<Record<string, string>>) {
+    this.port = port
+    this.#settings = Object.entries({ max_connections: '500', ...settings }).map(
+      ([name, value]) => `--${name}=${value}`,
+    )
+    if (this.#account) chownSync(this.folder, this.#account.uid, this.#account.gid)
+    running.add(this)
+  }
+
+  get url(): string {
+    return `mariadb://root@127.0.0.1:${this.port}/${DATABASE}`
+  }
+
+  get data(): string {
+    return join(this.folder, 'data')
+  }
+
+  get pid(): number {
+    return this.#child!.pid!
+  }
+
+  async create(): Promise<void> {
+    const installing = this.#spawn(INSTALLERS, [
+      '--no-defaults',
+      `--datadir=${this.data}`,
+      '--auth-root-authentication-method=normal',
+      '--skip-test-db',
+    ])
+    const [code] = (await once(installing, 'close')) as [number | null]
+    if (code !== 0) throw new Error(`mariadb-install-db ended with ${code}: ${this.#output}`)
+    await this.startAgain()
+    const connection = await createConnection({ host: '127.0.0.1', port: this.port, user: 'root' })
+    await connection.query(`CREATE DATABASE ${DATABASE}`)
+    await connection.end()
+  }
+
+  async startAgain(): Promise<void> {
+    const child = this.#spawn(SERVERS, [
+      '--no-defaults',
+      `--datadir=${this.data}`,
+      `--socket=${join(this.folder, 'socket')}`,
+      `--pid-file=${join(this.folder, 'pid')}`,
+      `--port=${this.port}`,
+      '--bind-address=127.0.0.1',
+      ...this.#settings,
+    ])
+    this.#child = child
+    const deadlineMs = performance.now() + START_MS_MAX
+    while (!(await answers(this.port))) {
+      const what = hasEnded(child) ? 'ended at its start' : `did not answer within ${START_MS_MAX} ms`
+      if (hasEnded(child) || performance.now() > deadlineMs) throw new Error(`MariaDB ${what}: ${this.#output}`)
+      await delay(POLL_MS)
+    }
+  }
+
+  async kill(): Promise<void> {
+    const child = this.#child
+    if (child === undefined || hasEnded(child)) return
+    const ended = once(child, 'exit')
+    child.kill('SIGKILL')
+    await ended
+  }
+
+  /** Nobody will read what it would still write. */
+  async stop(): Promise<void> {
+    await this.kill()
+    this.end()
+  }
+
+  /** At once, for there may be no later. */
+  end(): void {
+    this.#child?.kill('SIGKILL')
+    running.delete(this)
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 5 })
+  }
+
+  #spawn(programs: readonly string[], args: readonly string[]): ChildProcess {
+    const program = programs.find(each => existsSync(each))!
+    const child = spawn(program, args, { cwd: this.folder, ...this.#account, stdio: ['ignore', 'pipe', 'pipe'] })
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.setEncoding('utf8').on('data', (text: string) => {
+        this.#output = (this.#output + text).slice(-4000)
+      })
+    }
+    return child
+  }
+}
+
+/** Undefined: whoever runs this will do. */
+function accountToUse(): { readonly uid: number; readonly gid: number } | undefined {
+  if (process.getuid?.() !== 0) return undefined
+  const lines = readFileSync('/etc/passwd', 'utf8').split('\n')
+  const found = ['mysql', 'nobody'].map(name => lines.find(line => line.startsWith(`${name}:`))).find(Boolean)
+  const [, , uid, gid] = found?.split(':') ?? []
+  if (uid === undefined || gid === undefined) throw new Error('There is no user to run MariaDB as: it refuses root.')
+  return { uid: Number(uid), gid: Number(gid) }
+}
+
+async function answers(port: number): Promise<boolean> {
+  try {
+    const connection = await createConnection({ host: '127.0.0.1', port, user: 'root' })
+    await connection.end()
+    return true
+  } catch {
+    // Not yet: whoever started it asks again, and knows when to give up.
+    return false
+  }
+}
+
+function hasEnded({ exitCode, signalCode, pid }: ChildProcess): boolean {
+  return exitCode !== null || signalCode !== null || pid === undefined
+}
