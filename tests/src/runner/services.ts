@@ -5,6 +5,7 @@
  */
 import { accessSync, constants } from 'node:fs'
 import { isRedisInstalled } from '@freshet/lab/dist/engines/redis.js'
+import { isMariadbInstalled } from '@freshet/stores/under-test/start-mariadb'
 import { isPostgresInstalled } from '@freshet/stores/under-test/start-postgres'
 
 export interface Service {
@@ -46,6 +47,12 @@ export const services: readonly Service[] = [
     probe: isPostgresInstalled,
     debianPackages: ['postgresql'],
     suites: ['stores', 'caches', 'end-to-end'],
+  },
+  {
+    name: 'mariadb',
+    probe: isMariadbInstalled,
+    debianPackages: ['mariadb-server'],
+    suites: ['stores'],
   },
   {
     name: 'redis',

@@ -2,16 +2,18 @@
 import { TEXT, type ValueKind } from './value-kinds.js'
 
 export const EMBEDDED = 'embedded'
-const SCHEMES = ['postgres', 'postgresql', 'redis', 'rediss'] as const
+const SCHEMES = ['postgres', 'postgresql', 'mariadb', 'mysql', 'redis', 'rediss'] as const
 
 export const STORE: ValueKind<string> = {
   ...TEXT,
   placeholder: 'URL',
-  wants: `${EMBEDDED}, or an address such as postgres://user@host/database or redis://host`,
+  wants: `${EMBEDDED}, or an address such as postgres://user@host/database, mariadb://user@host/database or redis://host`,
   parse: text => (text === EMBEDDED || isEngine(text) ? text : undefined),
   // A text that is refused may hold a password all the same.
   mistakes: text =>
-    STORE.parse(text) === undefined ? [`is ${EMBEDDED}, or an address that begins with postgres:// or redis://.`] : [],
+    STORE.parse(text) === undefined
+      ? [`is ${EMBEDDED}, or an address that begins with postgres://, mariadb:// or redis://.`]
+      : [],
   show: withoutPassword,
 }
 

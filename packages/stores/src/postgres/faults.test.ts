@@ -2,10 +2,10 @@
 import { execFileSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { CommitResult, Store } from '@freshet/core/store'
-import type { OperationId } from '@freshet/protocol'
+import type { Store } from '@freshet/core/store'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { type Added, add, allChanges, aPut, operation, put, textOf, until } from '../under-test/commits.js'
 import { CuttingLine } from '../under-test/cutting-line.js'
 import { endPostgres, type RunningPostgres, startPostgres } from '../under-test/start-postgres.js'
 import { openPostgresStore, type PostgresStoreOptions } from './open-postgres-store.js'
@@ -268,60 +268,6 @@ describe('opening', () => {
   })
 })
 
-interface Added {
-  readonly key: string
-  readonly position: number
-  readonly units: readonly number[] | undefined
-  readonly again: (() => Promise<CommitResult>) | undefined
-}
-
-let operations = 0
-
-/** Adds 1. */
-async function add(store: Store, key: string, isNamed: boolean): Promise<Added> {
-  const commit = {
-    writes: [],
-    adds: [{ key, by: 1, decimals: 0 }],
-    ...(isNamed && operation(`operation-${++operations}`)),
-  }
-  const result = await store.commit(commit)
-  if (!result.committed) throw new Error(`Refused: ${JSON.stringify(result)}`)
-  return {
-    key,
-    position: result.position,
-    units: result.units,
-    again: isNamed ? () => store.commit(commit) : undefined,
-  }
-}
-
-function operation(name: string): { operation: { id: OperationId; fingerprint: string } } {
-  return { operation: { id: { kind: 'foreign', id: name }, fingerprint: name } }
-}
-
-async function put(store: Store, key: string): Promise<number> {
-  const result = await store.commit({ writes: [aPut(key)] })
-  if (!result.committed) throw new Error(`Refused: ${JSON.stringify(result)}`)
-  return result.position
-}
-
-function aPut(key: string) {
-  return { key, contentType: 'text/plain', body: Buffer.from('1') }
-}
-
-async function textOf(store: Store, key: string): Promise<string | undefined> {
-  const value = await store.get(key)
-  return value && Buffer.from(value.body).toString()
-}
-
-async function allChanges(store: Store): Promise<number[]> {
-  const found: number[] = []
-  for (let after = await store.trimmedTo(); ; after = found.at(-1)!) {
-    const entries = await store.changes(after)
-    if (entries.length === 0) return found
-    found.push(...entries.map(({ position }) => position))
-  }
-}
-
 async function open(options: Partial<PostgresStoreOptions>): Promise<Store> {
   const store = await openPostgresStore({ url: postgres.url, waitMsMax: DEADLINE_MS, ...options })
   toClose.push(store)
@@ -340,14 +286,6 @@ function aSchema(): string {
 
 function urlAt(port: number): string {
   return postgres.url.replace(`:${postgres.port}`, `:${port}`)
-}
-
-async function until(isSo: () => boolean): Promise<void> {
-  const deadlineMs = performance.now() + DEADLINE_MS
-  while (!isSo()) {
-    if (performance.now() > deadlineMs) throw new Error(`It did not come to this: ${isSo}`)
-    await delay(5)
-  }
 }
 
 async function untilRejected(action: () => Promise<Store>, text: RegExp): Promise<void> {

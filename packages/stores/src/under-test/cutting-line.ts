@@ -18,21 +18,24 @@ export class CuttingLine {
   readonly #server: Server
   /** The port that it leads to, of new connections. */
   target: number
+  readonly #isAnswered: (bytes: Buffer) => boolean
   readonly #pairs = new Set<readonly [Socket, Socket]>()
   #cutAt: CutAt | undefined
   #isDown = false
   /** How often it was cut at a request. */
   cuts = 0
 
-  static async open(target: number): Promise<CuttingLine> {
-    const line = new CuttingLine(target)
+  /** `isAnswered`: whether these bytes are the end of all that a server has to say to a request, in a transaction no more. */
+  static async open(target: number, isAnswered: (bytes: Buffer) => boolean = isReady): Promise<CuttingLine> {
+    const line = new CuttingLine(target, isAnswered)
     line.#server.listen(0, '127.0.0.1')
     await once(line.#server, 'listening')
     return line
   }
 
-  private constructor(target: number) {
+  private constructor(target: number, isAnswered: (bytes: Buffer) => boolean) {
     this.target = target
+    this.#isAnswered = isAnswered
     this.#server = createServer({ noDelay: true }, socket => this.#accept(socket))
   }
 
@@ -104,11 +107,10 @@ export class CuttingLine {
     this.#untilDone(pair, at)
   }
 
-  /** The server has answered all of it when it is ready for the next: 'Z', 5 bytes, 'I', not in a transaction. */
   #untilDone(pair: readonly [Socket, Socket], at: CutAt): void {
     const [, server] = pair
     server.on('data', (data: Buffer) => {
-      if (data.subarray(-6).equals(READY)) this.#cut(pair, at)
+      if (this.#isAnswered(data)) this.#cut(pair, at)
     })
     server.resume()
   }
@@ -125,5 +127,9 @@ export class CuttingLine {
   }
 }
 
-/** ReadyForQuery of PostgreSQL: https://www.postgresql.org/docs/15/protocol-message-formats.html */
+/** PostgreSQL's ReadyForQuery, not in a transaction: https://www.postgresql.org/docs/15/protocol-message-formats.html */
+function isReady(bytes: Buffer): boolean {
+  return bytes.subarray(-READY.length).equals(READY)
+}
+
 const READY = Buffer.from([0x5a, 0, 0, 0, 5, 0x49])

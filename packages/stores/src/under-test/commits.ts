@@ -1,0 +1,68 @@
+/** Commits and readings of them, for tests of what goes wrong. */
+import { setTimeout as delay } from 'node:timers/promises'
+import type { CommitResult, PutWrite, Store } from '@freshet/core/store'
+import type { OperationId } from '@freshet/protocol'
+
+const DEADLINE_MS = 60_000
+
+export interface Added {
+  readonly key: string
+  readonly position: number
+  readonly units: readonly number[] | undefined
+  readonly again: (() => Promise<CommitResult>) | undefined
+}
+
+let operations = 0
+
+/** Adds 1. */
+export async function add(store: Store, key: string, isNamed: boolean): Promise<Added> {
+  const commit = {
+    writes: [],
+    adds: [{ key, by: 1, decimals: 0 }],
+    ...(isNamed && operation(`operation-${++operations}`)),
+  }
+  const result = await store.commit(commit)
+  if (!result.committed) throw new Error(`Refused: ${JSON.stringify(result)}`)
+  return {
+    key,
+    position: result.position,
+    units: result.units,
+    again: isNamed ? () => store.commit(commit) : undefined,
+  }
+}
+
+export function operation(name: string): { operation: { id: OperationId; fingerprint: string } } {
+  return { operation: { id: { kind: 'foreign', id: name }, fingerprint: name } }
+}
+
+export async function put(store: Store, key: string): Promise<number> {
+  const result = await store.commit({ writes: [aPut(key)] })
+  if (!result.committed) throw new Error(`Refused: ${JSON.stringify(result)}`)
+  return result.position
+}
+
+export function aPut(key: string): PutWrite {
+  return { key, contentType: 'text/plain', body: Buffer.from('1') }
+}
+
+export async function textOf(store: Store, key: string): Promise<string | undefined> {
+  const value = await store.get(key)
+  return value && Buffer.from(value.body).toString()
+}
+
+export async function allChanges(store: Store): Promise<number[]> {
+  const found: number[] = []
+  for (let after = await store.trimmedTo(); ; after = found.at(-1)!) {
+    const entries = await store.changes(after)
+    if (entries.length === 0) return found
+    found.push(...entries.map(({ position }) => position))
+  }
+}
+
+export async function until(isSo: () => boolean): Promise<void> {
+  const deadlineMs = performance.now() + DEADLINE_MS
+  while (!isSo()) {
+    if (performance.now() > deadlineMs) throw new Error(`It did not come to this: ${isSo}`)
+    await delay(5)
+  }
+}
