@@ -48,8 +48,8 @@ export class DurableReads {
 
   async #round(tasks: readonly Task[]): Promise<void> {
     const link = await this.#line.connected()
-    const reading = tasks.map(({ statement }) => this.#line.rowsOn(link, statement))
-    const [found] = await Promise.all([Promise.allSettled(reading), this.#line.rowsOn(link, this.#flush)])
+    const found = await Promise.allSettled(tasks.map(({ statement }) => this.#line.rowsOn(link, statement)))
+    await this.#line.rowsOn(link, this.#flush)
     for (const [i, { resolve, reject }] of tasks.entries()) {
       const outcome = found[i]!
       if (outcome.status === 'fulfilled') resolve(outcome.value)

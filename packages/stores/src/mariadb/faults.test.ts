@@ -242,17 +242,21 @@ describe('a commit that the database gives up', () => {
     expect((await allChanges(store)).length).toBe(2)
   })
 
-  test('because it had to wait for too long is tried again', async () => {
+  test.each(['head', 'objects'])('because it had to wait too long for its %s is tried again', async table => {
     const prefix = aPrefix()
     const store = await open({ prefix, patienceMs: 1000 })
+    await put(store, 'a/b/2')
     const client = await connect()
-    await client.query(`BEGIN; SELECT * FROM ${prefix}head FOR UPDATE`)
+    await client.query(`BEGIN; SELECT * FROM ${prefix}${table} FOR UPDATE`)
     const waits = await statusOf(client, 'Innodb_row_lock_waits')
-    const committing = put(store, 'a/b/1')
+    const committing = store.commit({ writes: [aPut('a/b/1'), aPut('a/b/2'), aPut('a/b/3')] })
     await eventually('it waits once more', async () => (await statusOf(client, 'Innodb_row_lock_waits')) >= waits + 3)
+    // Of what it had written when it was given up, nothing is left.
+    expect(await store.get('a/b/1')).toBe(undefined)
     await client.query('ROLLBACK')
-    const position = await committing
-    expect((await store.get('a/b/1'))?.version).toBe(position)
+    const { position } = (await committing) as { position: number }
+    for (const key of ['a/b/1', 'a/b/2', 'a/b/3']) expect((await store.get(key))?.version).toBe(position)
+    expect((await allChanges(store)).length).toBe(2)
   })
 })
 

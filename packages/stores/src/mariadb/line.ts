@@ -91,10 +91,13 @@ export class Line {
     clearInterval(this.#watch)
   }
 
-  /** A list has to be spelled out; what has none is prepared once, and then sent as it is. */
+  /**
+   * What has parameters is prepared once, and they are sent as they are; but a list has to be spelled out. What has none, as
+   * COMMIT and ROLLBACK, is never prepared: it must not be overtaken by what is asked after it.
+   */
   #send<Result>(link: Link, statement: Statement, isUnknown: boolean): Promise<Result> {
     const { text, values } = statement
-    if (values.some(Array.isArray)) return this.#query(link, statement, isUnknown)
+    if (values.length === 0 || values.some(Array.isArray)) return this.#query(link, statement, isUnknown)
     return this.#answer(link.connection.execute<Result>(text, values), isUnknown)
   }
 

@@ -1,10 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { testStore } from '@freshet/core/store/conformance'
+import { createConnection } from 'mariadb'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { eventually } from '../under-test/eventually.js'
 import { endMariadb, type RunningMariadb, startMariadb } from '../under-test/start-mariadb.js'
 import { openMariadbStore } from './open-mariadb-store.js'
 
+const MIB = 1024 * 1024
 let mariadb: RunningMariadb
 
 beforeAll(async () => {
@@ -54,6 +57,97 @@ describe('with another server', () => {
     },
     seed: 2,
   })
+})
+
+test('keys are the bytes they are: blanks at the end count, and order is that of UTF-8', async () => {
+  const store = await openMariadbStore({ url: mariadb.url, prefix: aPrefix() })
+  const ids = [
+    'a',
+    'a ',
+    'a  ',
+    'A',
+    'ä',
+    'ａ',
+    '\u{10000}',
+    '\u{1f600}',
+    '%',
+    '_',
+    "'",
+    '\\',
+    'é',
+    'e\u0301',
+    'x'.repeat(512),
+  ]
+  for (const id of ids) {
+    await store.commit({ writes: [{ key: `a/b/${id}`, contentType: 'text/plain', body: Buffer.from(id) }] })
+  }
+  const { entries } = await store.scan('a/b')
+  expect(entries.map(({ id }) => id)).toEqual([...ids].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))))
+  for (const { id, body } of entries) expect(Buffer.from(body).toString()).toBe(id)
+  await store.close()
+})
+
+test('what is larger than a packet goes in several; a value that is larger than any is refused, and takes nobody with it', async () => {
+  const store = await openMariadbStore({ url: mariadb.url, prefix: aPrefix() })
+  // Each byte of which is escaped.
+  const large = () => Buffer.alloc(3 * MIB, '\\')
+  const write = (id: string, body: Buffer) => ({ key: `a/b/${id}`, contentType: 'text/plain', body })
+  const writes = Array.from({ length: 7 }, (_, i) => write(`${i}`, large()))
+  const results = await Promise.allSettled([
+    store.commit({ writes }),
+    store.commit({ writes: [write('small', Buffer.from('1')), write('huge', Buffer.alloc(17 * MIB))] }),
+    store.commit({ writes: [write('small too', Buffer.from('1'))] }),
+  ])
+  expect(results[1]).toMatchObject({ status: 'rejected', reason: { code: 'LIMIT_EXCEEDED' } })
+  expect(results[0]).toMatchObject({ status: 'fulfilled', value: { committed: true } })
+  expect(results[2]).toMatchObject({ status: 'fulfilled', value: { committed: true } })
+  const { value } = await store.getMany([...writes.map(({ key }) => key), 'a/b/small', 'a/b/small too'])
+  for (const found of value.slice(0, 7)) expect(large().equals(found!.body)).toBe(true)
+  expect(value.slice(7).map(found => found?.body.length)).toEqual([undefined, 1])
+  await store.close()
+})
+
+test('operations of others are forgotten when they are too old to matter, and counted until then', async () => {
+  const store = await openMariadbStore({ url: mariadb.url, prefix: aPrefix(), retentionMs: 2000 })
+  const commitUnder = (id: string) =>
+    store.commit({
+      writes: [],
+      adds: [{ key: 'a/n/x', by: 1, decimals: 0 }],
+      operation: { id: { kind: 'foreign', id }, fingerprint: id },
+    })
+  await Promise.all(['one', 'two', 'three'].map(commitUnder))
+  expect(await store.operationCounts()).toMatchObject({ clients: 0, foreign: 3 })
+  const doneMs = store.nowMs()
+  while (store.nowMs() <= doneMs + 2000) await setImmediate()
+  await commitUnder('four')
+  await store.forgetOperations()
+  expect(await store.operationCounts()).toMatchObject({ foreign: 1 })
+  expect(await commitUnder('one')).toMatchObject({ units: [5] })
+  await store.close()
+})
+
+test('what a dropped index leaves behind is removed', async () => {
+  const prefix = aPrefix()
+  const store = await openMariadbStore({ url: mariadb.url, prefix })
+  const client = await createConnection({ host: '127.0.0.1', port: mariadb.port, user: 'root', database: 'freshet' })
+  const body = Buffer.from('{"a":1}')
+  const declare = (fields: string[]) =>
+    store.commit({
+      writes: [
+        { key: 'a/b', contentType: 'application/json', body, indexes: fields.map(name => ({ name, fields: [name] })) },
+      ],
+    })
+  await declare(['a'])
+  const writes = Array.from({ length: 1200 }, (_, i) => ({ key: `a/b/${i}`, contentType: 'application/json', body }))
+  await store.commit({ writes })
+  const entries = async () => Number((await client.query(`SELECT count(*) AS count FROM ${prefix}entries`))[0].count)
+  expect(await entries()).toBe(1200)
+  await declare([])
+  await eventually('its entries are gone', async () => (await entries()) === 0)
+  const numbers = async () => `${(await client.query(`SELECT index_numbers FROM ${prefix}head`))[0].index_numbers}`
+  await eventually('it is forgotten', async () => (await numbers()) === '{"last":1,"dropped":[]}')
+  await client.end()
+  await store.close()
 })
 
 function aPrefix(): string {

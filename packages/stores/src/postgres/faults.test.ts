@@ -111,6 +111,18 @@ test('when a standby takes over, what it had acknowledged with the primary is th
   expect(sums.reduce((sum, each) => sum + each, 0)).toBe(done.length)
 })
 
+test('what is remembered during commits that come to nothing is not lost', async () => {
+  const store = await open({ schema: aSchema() })
+  await put(store, 'a/b/1')
+  for (let i = 0; i < 50; i++) {
+    const refused = store.commit({ reads: [{ key: 'a/b/1', version: 1 }], writes: [aPut('a/b/1')] })
+    await delay(0)
+    await store.remember(`name ${i}`, Buffer.of(i))
+    expect((await refused).committed).toBe(false)
+    expect(await store.recall(`name ${i}`)).toEqual(Buffer.of(i))
+  }
+})
+
 describe('a lost connection', () => {
   test.each(['before', 'after'] as const)('%s COMMIT has arrived: what was under way is done once', async when => {
     const line = await aLine()

@@ -84,6 +84,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
         if (!isFirst) await client.query(STATEMENTS.skip, [positionAtTime(Date.now())])
       },
     }),
+    others: line({}),
     states: Array.from({ length: STATES }, () => line({})),
   })
   const clock = new FleetClock(monotonicMs)

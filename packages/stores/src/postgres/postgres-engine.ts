@@ -1,7 +1,7 @@
 /**
- * PostgreSQL as a `SqlEngine`. Three kinds of connections, each pipelined: one for all reads of a single statement, which also
- * hears of commits (LISTEN); one for all that writes, one transaction at a time; and a few for reads of several statements,
- * as REPEATABLE READ transactions, each of which sees one state.
+ * PostgreSQL as a `SqlEngine`. Four kinds of connections, each pipelined: one for all reads of a single statement, which also
+ * hears of commits (LISTEN); one for transactions, one at a time; one for all else that writes; and a few for reads of several
+ * statements, as REPEATABLE READ transactions, each of which sees one state.
  *
  * A transaction takes two round trips: BEGIN, the lock of the head and all reads are sent at once; then, when it is decided, all
  * writes and COMMIT. Each statement of READ COMMITTED sees what was committed before it began, so what follows the lock sees
@@ -44,7 +44,10 @@ const DELETE_MAX = 1000
 export interface PostgresEngineOptions {
   readonly place: string
   readonly reads: Line
+  /** For transactions. */
   readonly writes: Line
+  /** For all other writes: in the middle of a transaction they would be undone with it. */
+  readonly others: Line
   /** For reads of several statements. */
   readonly states: readonly Line[]
   /** Of notifications. */
@@ -117,25 +120,25 @@ export class PostgresEngine implements SqlEngine {
   }
 
   async remember(name: string, value: Uint8Array): Promise<void> {
-    await this.#again(() => this.#options.writes.rows('remember', [name, value]))
+    await this.#again(() => this.#options.others.rows('remember', [name, value]))
   }
 
   async hold(name: string, holder: string, ms: number): Promise<boolean> {
-    const rows = await this.#again(() => this.#options.writes.rows('hold', [name, holder, ms]))
+    const rows = await this.#again(() => this.#options.others.rows('hold', [name, holder, ms]))
     return rows.length === 1
   }
 
   async trim(upTo: Position): Promise<void> {
-    const { writes } = this.#options
-    await this.#again(() => writes.rows('trim', [upTo]))
+    const { others } = this.#options
+    await this.#again(() => others.rows('trim', [upTo]))
     // Whoever reads has been told that these are gone.
-    await this.#whileMany(() => writes.rows('deleteTrimmed', [DELETE_MAX]))
+    await this.#whileMany(() => others.rows('deleteTrimmed', [DELETE_MAX]))
   }
 
   async forgetOperations({ clientsMs, foreignMs }: { clientsMs: number; foreignMs: number }): Promise<void> {
-    const { writes } = this.#options
-    await this.#whileMany(() => writes.rows('forgetClients', [clientsMs, DELETE_MAX]))
-    await this.#whileMany(() => writes.rows('forgetForeign', [foreignMs, DELETE_MAX]))
+    const { others } = this.#options
+    await this.#whileMany(() => others.rows('forgetClients', [clientsMs, DELETE_MAX]))
+    await this.#whileMany(() => others.rows('forgetForeign', [foreignMs, DELETE_MAX]))
   }
 
   async countOperations(): Promise<{ clients: number; foreign: number; diskBytes: number }> {
@@ -150,7 +153,7 @@ export class PostgresEngine implements SqlEngine {
 
   async removeEntries(index: number, limit: number): Promise<number> {
     const { low, high } = entriesUnder(indexPrefix(index))
-    const rows = await this.#again(() => this.#options.writes.rows('removeEntries', [low, high, limit]))
+    const rows = await this.#again(() => this.#options.others.rows('removeEntries', [low, high, limit]))
     return rows.length
   }
 
@@ -213,8 +216,8 @@ export class PostgresEngine implements SqlEngine {
   }
 
   async close(): Promise<void> {
-    const { reads, writes, states } = this.#options
-    await Promise.all([reads, writes, ...states].map(line => line.close()))
+    const { reads, writes, others, states } = this.#options
+    await Promise.all([reads, writes, others, ...states].map(line => line.close()))
   }
 
   async #write(client: pg.Client, changes: Changes, engineMs: number): Promise<void> {
