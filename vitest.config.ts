@@ -6,7 +6,11 @@ function room(name: string, include: string[], exclude: string[] = []) {
 }
 
 // The tests of a store whose engine is not installed, as tests/src/runner has found out and said.
-const ENGINES = { redis: 'packages/stores/src/redis*/**', postgresql: 'packages/stores/src/postgres/**' }
+const ENGINES = {
+  redis: 'packages/stores/src/redis*/**',
+  postgresql: 'packages/stores/src/postgres/**',
+  mariadb: 'packages/stores/src/mariadb/**',
+}
 const missing = (process.env.FRESHET_SKIP ?? '').split(',')
 const withoutEngine = Object.entries(ENGINES).flatMap(([engine, tests]) => (missing.includes(engine) ? [tests] : []))
 

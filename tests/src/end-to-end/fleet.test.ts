@@ -6,6 +6,7 @@ import { connect, type Database } from '@freshet/client'
 import { startHaproxy } from '@freshet/lab/dist/caches/haproxy.js'
 import { freePort } from '@freshet/stores/under-test/free-port'
 import { DURABLE, startRedis } from '@freshet/stores/under-test/redis'
+import { startMariadb } from '@freshet/stores/under-test/start-mariadb'
 import { startPostgres } from '@freshet/stores/under-test/start-postgres'
 import { afterEach, describe, expect, test } from 'vitest'
 import { reasonToSkip } from '../runner/services.js'
@@ -18,6 +19,7 @@ interface Engine {
 
 const ENGINES: readonly (readonly [name: string, service: string, start: () => Promise<Engine>])[] = [
   ['PostgreSQL', 'postgresql', () => startPostgres()],
+  ['MariaDB', 'mariadb', () => startMariadb()],
   ['Redis', 'redis', () => startRedis({ settings: DURABLE })],
 ]
 const WRITERS = 4

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Commit, CommitResult, Position, Store } from '@freshet/core/store'
 import { FreshetError, type OwnOperationId } from '@freshet/protocol'
 import { afterEach, expect, test } from 'vitest'
-import { cuttableLine } from '../under-test/cuttable-line.js'
+import { CuttingLine } from '../under-test/cutting-line.js'
 import { eventually } from '../under-test/eventually.js'
 import { DURABLE, type RunningRedis, startRedis } from '../under-test/start-redis.js'
 import { connectTo } from './client.js'
@@ -142,7 +142,7 @@ test(`a Redis that is killed ${KILLS} times keeps what was acknowledged, gives n
 
 test('when the answer to a commit is lost, it is done once: with an id it is answered, without one it is unknown', async () => {
   const redis = await start(DURABLE)
-  const line = await cuttableLine(redis.port)
+  const line = await CuttingLine.open(redis.port)
   toEnd.push(() => line.close())
   const far = await open(`redis://127.0.0.1:${line.port}`)
   const near = await open(redis.url)
@@ -156,6 +156,7 @@ test('when the answer to a commit is lost, it is done once: with an id it is ans
   await eventually('both are done', async () => (await textOf(near, 'a/b/c')) === 'once')
   const position = await near.position()
   line.cut()
+  line.mend()
   await failing
   expect(await named).toEqual({ committed: true, position: position - 1, units: [1], replayed: { note: 'a note' } })
   expect(await textOf(far, 'a/n/x')).toBe('1')
@@ -223,7 +224,7 @@ test('a Redis that was emptied has a new log, whose positions go on; both server
 
 test('a Redis that was put back from an older copy has a new log, if a server knows more than it does', async () => {
   const redis = await start(DURABLE)
-  const line = await cuttableLine(redis.port)
+  const line = await CuttingLine.open(redis.port)
   toEnd.push(() => line.close())
   const [store, ignorant] = [await open(redis.url), await open(`redis://127.0.0.1:${line.port}`)]
   await store.commit({ writes: [put('a/b/c', 'old')] })
@@ -238,6 +239,7 @@ test('a Redis that was put back from an older copy has a new log, if a server kn
   await cp(copy, data, { recursive: true })
   await redis.restart()
   line.cut()
+  line.mend()
   expect(await textOf(ignorant, 'a/b/c')).toBe('old')
   expect(await textOf(store, 'a/b/c')).toBe('old')
   await expect(store.changes(lost)).rejects.toMatchObject({ code: 'LOG_TRIMMED' })

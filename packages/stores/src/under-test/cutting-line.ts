@@ -63,6 +63,11 @@ export class CuttingLine {
     }
   }
 
+  /** What is asked on the connections that are open comes through, the answers do not. New ones are well. */
+  holdAnswers(): void {
+    for (const [, server] of this.#pairs) server.unpipe()
+  }
+
   mend(): void {
     this.#isDown = false
   }
