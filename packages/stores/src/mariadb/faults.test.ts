@@ -201,6 +201,15 @@ describe('a lost connection', () => {
     await until(() => heard.at(-1)! >= position)
   })
 
+  test('that falls silent does not keep the store from being closed', async () => {
+    const line = await aLine()
+    const store = await open({ url: urlAt(line.port), prefix: aPrefix(), patienceMs: 400, waitMsMax: 300 })
+    await put(store, 'a/b/1')
+    await store.get('a/b/1')
+    line.silence()
+    await store.close()
+  })
+
   test('leaves the clock standing, and it goes on without a jump', async () => {
     const line = await aLine()
     const prefix = aPrefix()
@@ -322,6 +331,7 @@ describe('opening', () => {
     ['nothing', { log_bin: 'binlog', sync_binlog: '1' }],
   ])('warns of %s', async (text, settings) => {
     const own = await startMariadb({ settings })
+    toClose.push({ close: () => own.stop() })
     const warnings: string[] = []
     const store = await open({ url: own.url, onWarning: warning => warnings.push(warning) })
     const isSafe = text === 'nothing'
@@ -330,7 +340,6 @@ describe('opening', () => {
     if (!isSafe) expect(warnings[0]).toContain(text)
     const position = await put(store, 'a/b/c')
     expect((await store.get('a/b/c'))?.version).toBe(position)
-    await own.stop()
   })
 })
 

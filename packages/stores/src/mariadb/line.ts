@@ -6,6 +6,7 @@
  * A connection over which nothing comes back for `patienceMs` although something is asked is given up: a cut cable says nothing.
  */
 import { connect, type Socket } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import { type Connection, type ConnectionConfig, createConnection } from 'mariadb'
 import { storeClosed } from '../sql/sql-errors.js'
 import { toEngineError } from './mariadb-errors.js'
@@ -83,11 +84,15 @@ export class Line {
     return this.#query(link, { text, values: statements.flatMap(({ values }) => values) }, isUnknown)
   }
 
-  /** Waits for what was asked. */
+  /** Waits for what was asked; not for ever, if nothing comes back. */
   async close(): Promise<void> {
     this.#isClosed = true
     const link = this.#link ?? (await this.#connecting?.catch(() => undefined))
-    await link?.connection.end().catch(() => {})
+    if (link) {
+      const ending = link.connection.end().catch(() => {})
+      await Promise.race([ending, delay(this.#options.patienceMs, undefined, { ref: false })])
+      link.socket.destroy()
+    }
     clearInterval(this.#watch)
   }
 

@@ -16,6 +16,7 @@ const UNUSABLE: Readonly<Record<number, string>> = {
   1130: 'it lets nobody in from this machine. Look at the hosts that its users may come from',
   1142: 'this user may not do what is needed. Grant it all privileges on the database',
   1146: 'its tables are not there any more. Somebody has dropped them; open the store again',
+  1193: 'it is too old. MariaDB 10.11 and newer are known to do',
   1227: 'this user may not do what is needed. Grant it all privileges on the database',
   1290: 'it is read-only, as a replica is. Give the address of the primary',
   1665: 'its binary log is kept as statements. Set binlog_format to MIXED or ROW',

@@ -127,8 +127,8 @@ async function open(config: ConnectionConfig, place: string, prefix: string, pat
   let connection: Connection | undefined
   try {
     connection = (await dial(config, patienceMs)).connection
-    await settle(connection, 'READ COMMITTED', patienceMs)
     const found = await inspect(connection, place)
+    await settle(connection, 'READ COMMITTED', patienceMs)
     const [[isLocked]] = await connection.query('SELECT GET_LOCK(?, ?)', [`freshet ${prefix}`, patienceMs / 1000])
     if (!isLocked) throw new Error('somebody else has been opening it for too long')
     return { log: await findOrCreate(connection, place, prefix), ...found }
@@ -157,10 +157,15 @@ async function inspect(connection: Connection, place: string): Promise<Omit<Open
   const risks = [
     ...(flushes === 0 || flushes === 2 ? [`innodb_flush_log_at_trx_commit = ${flushes}: ${lost}`] : []),
     ...(hasBinlog && syncs !== 1 ? [`sync_binlog = ${syncs}: ${lost}`] : []),
-    ...(doublewrite ? [] : [`innodb_doublewrite = OFF: ${torn}`]),
+    ...(isOff(doublewrite) ? [`innodb_doublewrite = OFF: ${torn}`] : []),
   ]
   const warnings = risks.map(risk => `The database at ${place} has ${risk}.`)
   return { durability: risks.length === 0 ? 'disk' : 'relaxed', warnings, packetBytesMax }
+}
+
+/** A number before MariaDB 11, a word since. */
+function isOff(setting: unknown): boolean {
+  return setting === 0 || setting === 'OFF'
 }
 
 /** The id of the log. One at a time does this. */

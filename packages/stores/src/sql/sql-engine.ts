@@ -1,6 +1,6 @@
 /**
  * What a store over a SQL database needs of it. Everything that decides is in `sql-store.ts` and what it uses; an engine
- * (`../postgres`) has the connections and the statements.
+ * (`../postgres`, `../mariadb`) has the connections and the statements.
  *
  * The tables, in a schema of their own. Texts are compared byte by byte.
  *
