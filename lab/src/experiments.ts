@@ -49,7 +49,8 @@ export const experiments: readonly ExperimentEntry[] = [
   },
   {
     name: 'fbf-14-engines',
-    title: 'Counters in PostgreSQL and in Redis, servers and a replica killed: with ids exact, without them wrong',
+    title:
+      'Counters in PostgreSQL, MariaDB and Redis, servers and a replica killed: with ids exact, without them wrong',
     load: async () => (await import('./experiments/fbf/fbf-14-engines.js')).fbf14Engines,
   },
   {
@@ -94,7 +95,8 @@ export const experiments: readonly ExperimentEntry[] = [
   },
   {
     name: 'coherence-engines',
-    title: 'Reads through real caches before two servers over PostgreSQL and over Redis, one of them killed at random',
+    title:
+      'Reads through real caches before two servers over PostgreSQL, MariaDB and Redis, one of them killed at random',
     load: async () => (await import('./experiments/coherence-engines/coherence-engines.js')).coherenceEngines,
   },
   {

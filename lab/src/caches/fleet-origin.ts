@@ -1,24 +1,27 @@
 /**
- * Two real servers over one engine that has a replica, behind HAProxy as shipped; answers come late now and then, and servers and the
+ * Two real servers over one engine, PostgreSQL and Redis with a replica, behind HAProxy as shipped; answers come late now and then, and servers and the
  * replica can be killed.
  */
+
 import { DURABLE, startRedis } from '@freshet/stores/under-test/redis'
+import { startMariadb } from '@freshet/stores/under-test/start-mariadb'
 import { startPostgres } from '@freshet/stores/under-test/start-postgres'
 import type { Random } from '../harness/random.js'
 import { startHaproxy } from './haproxy.js'
 import { type SlowOrigin, type SlowOriginOptions, startSlowOrigin } from './slow-origin.js'
 
-export type EngineName = 'PostgreSQL' | 'Redis'
+export type EngineName = 'PostgreSQL' | 'MariaDB' | 'Redis'
 
 interface Engine {
   readonly url: string
-  /** `kill -9`, and started again. */
-  restartReplica(): Promise<void>
+  /** `kill -9`, and started again; undefined if it has none. */
+  restartReplica?(): Promise<void>
   stop(): Promise<void>
 }
 
 const ENGINES: Readonly<Record<EngineName, () => Promise<Engine>>> = {
   PostgreSQL: startPostgresPair,
+  MariaDB: () => startMariadb(),
   Redis: startRedisPair,
 }
 
@@ -80,7 +83,7 @@ export async function startFleetOrigin(
       get dataReads() {
         return servers.reduce((sum, server) => sum + server.dataReads, 0)
       },
-      restart: () => random.pick([...servers.map(server => server.restart), engine.restartReplica])(),
+      restart: () => random.pick([...servers.map(server => server.restart), engine.restartReplica ?? []].flat())(),
       stop,
     }
   } catch (error) {

@@ -81,6 +81,7 @@ setInterval(() => {
 process.once('disconnect', () => process.exit())
 
 async function openStore({ path, store, durability = 'relaxed', filter }: SlowOriginSettings): Promise<Store> {
+  if (store?.startsWith('mariadb:')) return (await import('@freshet/stores/mariadb')).openMariadbStore({ url: store })
   if (store?.startsWith('postgres:'))
     return (await import('@freshet/stores/postgres')).openPostgresStore({ url: store })
   if (store !== undefined) return (await import('@freshet/stores/redis')).openRedisStore({ url: store })

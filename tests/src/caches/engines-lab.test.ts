@@ -8,7 +8,7 @@ import { endPostgres } from '@freshet/stores/under-test/start-postgres'
 import { afterAll, expect, test } from 'vitest'
 import { reasonToSkip } from '../runner/services.js'
 
-const SERVICES = ['varnish', 'squid', 'nginx', 'haproxy', 'postgresql', 'redis']
+const SERVICES = ['varnish', 'squid', 'nginx', 'haproxy', 'postgresql', 'mariadb', 'redis']
 const isLeftOut = SERVICES.some(service => reasonToSkip(service) !== undefined)
 
 afterAll(async () => {

@@ -52,7 +52,7 @@ export const services: readonly Service[] = [
     name: 'mariadb',
     probe: isMariadbInstalled,
     debianPackages: ['mariadb-server'],
-    suites: ['stores', 'end-to-end'],
+    suites: ['stores', 'caches', 'end-to-end'],
   },
   {
     name: 'redis',

@@ -1,6 +1,6 @@
 /**
- * As `fbf-14`, with the data in an engine: two servers over PostgreSQL and over Redis, each with a replica, behind HAProxy; servers and
- * the replica are killed at random moments. With ids every operation counts once, without them some count twice.
+ * As `fbf-14`, with the data in an engine: two servers over PostgreSQL and Redis, each with a replica, and MariaDB, behind HAProxy; servers and
+ * replicas are killed at random moments. With ids every operation counts once, without them some count twice.
  */
 import { type EngineName, startFleetOrigin } from '../../caches/fleet-origin.js'
 import { type CounterResult, runCounters } from '../../counter-load/run-counters.js'
@@ -8,7 +8,7 @@ import type { BarsChart } from '../../harness/chart.js'
 import type { Experiment, ExperimentContext, ExperimentResult } from '../../harness/experiment.js'
 import { formatPercent } from '../../harness/table.js'
 
-const ENGINES: readonly EngineName[] = ['PostgreSQL', 'Redis']
+const ENGINES: readonly EngineName[] = ['PostgreSQL', 'MariaDB', 'Redis']
 const FULL = { operations: 20_000, kills: 15 }
 const QUICK = { operations: 1500, kills: 3 }
 const LOAD = { clients: 16, counters: 50, faultShare: 0.1 }
@@ -20,7 +20,7 @@ interface Run extends CounterResult {
 
 export const fbf14Engines: Experiment = {
   name: 'fbf-14-engines',
-  title: 'Counters in PostgreSQL and in Redis, servers and a replica killed: with ids exact, without them wrong',
+  title: 'Counters in PostgreSQL, MariaDB and Redis, servers and a replica killed: with ids exact, without them wrong',
   source: 'Subramanyam, Gupta, Leslie, Wang 2015, figure 14',
   async run(context) {
     return toResult(await measureAll(context))
@@ -34,7 +34,8 @@ async function measureAll({ quick, random, progress }: ExperimentContext): Promi
     for (const hasIds of [true, false]) {
       const label = `${engine}, ${hasIds ? 'with' : 'without'} ids`
       const part = random.fork(label)
-      const onProgress = (done: number) => progress(runs.length * operations + done, 4 * operations, label)
+      const onProgress = (done: number) =>
+        progress(runs.length * operations + done, 2 * ENGINES.length * operations, label)
       const origin = await startFleetOrigin(engine, { settings: {}, lateShare: 0, lateMs: 0 }, part.fork('servers'))
       try {
         const kills = { count, restart: () => origin.restart() }
