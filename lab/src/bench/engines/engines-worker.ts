@@ -1,13 +1,19 @@
 /** What happens in each server's process. */
 import type { ContenderWorker } from '../../harness/contender-worker.js'
 import { elapsedMs, stopwatch } from '../../harness/stopwatch.js'
-import type { EnginesSettings, Target } from './engine-target.js'
+import type { EngineName, EnginesSettings, Target } from './engine-target.js'
+import { openMariadbTarget } from './mariadb-targets.js'
 import { openPostgresTarget } from './postgres-targets.js'
 import { openRedisTarget } from './redis-targets.js'
 
 export type EnginesMeasure = 'commit' | 'get'
 
 const KEYS = 5000
+const OPEN: Readonly<Record<EngineName, (settings: EnginesSettings) => Promise<Target>>> = {
+  PostgreSQL: openPostgresTarget,
+  MariaDB: openMariadbTarget,
+  Redis: openRedisTarget,
+}
 
 export function createEnginesWorker(): ContenderWorker<EnginesSettings, undefined, EnginesMeasure> {
   let target: Target | undefined
@@ -15,7 +21,7 @@ export function createEnginesWorker(): ContenderWorker<EnginesSettings, undefine
   return {
     async prepare(given) {
       settings = given
-      target = await (given.engine === 'Redis' ? openRedisTarget(given) : openPostgresTarget(given))
+      target = await OPEN[given.engine](given)
       return undefined
     },
     async round() {

@@ -2,7 +2,9 @@
  * Stores in engines against their drivers alone, durable, 500 bytes, 64 in flight in all, with one server and with two. In PostgreSQL
  * also what it costs that positions come in the order of commits.
  */
+
 import { DURABLE, startRedis } from '@freshet/stores/under-test/redis'
+import { startMariadb } from '@freshet/stores/under-test/start-mariadb'
 import { startPostgres } from '@freshet/stores/under-test/start-postgres'
 import { requirePostgres } from '../../engines/postgres.js'
 import type { Bench, BenchContext, BenchResult } from '../../harness/bench.js'
@@ -10,12 +12,27 @@ import { type PreparedContender, startChild } from '../../harness/child-contende
 import { measureSideBySide, type Standing, speedRatio } from '../../harness/side-by-side.js'
 import type { EngineKind, EngineName, EnginesSettings } from './engine-target.js'
 import type { EnginesMeasure } from './engines-worker.js'
+import { prepareMariadb } from './mariadb-targets.js'
 import { preparePostgres } from './postgres-targets.js'
 
 const IN_FLIGHT = 64
 const KINDS: Readonly<Record<EngineName, readonly EngineKind[]>> = {
   PostgreSQL: ['freshet', 'driver', 'ordered', 'unordered'],
+  MariaDB: ['freshet', 'driver'],
   Redis: ['freshet', 'driver', 'bare'],
+}
+const START: Readonly<Record<EngineName, () => Promise<{ readonly url: string; stop(): Promise<void> }>>> = {
+  async PostgreSQL() {
+    const server = await startPostgres()
+    await preparePostgres(server.url)
+    return server
+  },
+  async MariaDB() {
+    const server = await startMariadb({ settings: { max_connections: '500' } })
+    await prepareMariadb(server.url)
+    return server
+  },
+  Redis: () => startRedis({ settings: DURABLE }),
 }
 const SERVERS = [1, 2]
 const FULL = { commits: 6400, gets: 20_000, rounds: 7 }
@@ -32,14 +49,13 @@ interface Measured {
 
 export const engines: Bench = {
   name: 'engines',
-  title: 'Commits and reads in PostgreSQL and Redis: the stores against the drivers alone',
+  title: 'Commits and reads in PostgreSQL, MariaDB and Redis: the stores against the drivers alone',
   async run(context) {
     requirePostgres()
     const measured: Measured[] = []
     for (const engine of Object.keys(KINDS) as EngineName[]) {
-      const server = await (engine === 'Redis' ? startRedis({ settings: DURABLE }) : startPostgres())
+      const server = await START[engine]()
       try {
-        if (engine === 'PostgreSQL') await preparePostgres(server.url)
         measured.push({ engine, standings: await measure(context, engine, server.url, measured.length) })
       } finally {
         await server.stop()
@@ -61,7 +77,7 @@ async function measure(
     for (const kind of KINDS[engine]) {
       for (const servers of SERVERS) contenders.push(await startFleet({ engine, kind, url, commits, gets }, servers))
     }
-    const onTurn = (done: number, total: number, name: string) => progress(turn * total + done, 2 * total, name)
+    const onTurn = (done: number, total: number, name: string) => progress(turn * total + done, 3 * total, name)
     return await measureSideBySide<EnginesMeasure>({ contenders, measures: ['commit', 'get'], rounds, onTurn })
   } finally {
     await Promise.all(contenders.map(contender => contender.stop()))
@@ -120,7 +136,7 @@ function report(measured: readonly Measured[]): BenchResult {
           `reads ${both(readsToDriver)} (asked: ${READS_MIN}).`
         )
       }),
-      'driver: in PostgreSQL a connection for each upsert in flight, and reads pipelined on one; in Redis the same writes in a MULTI.',
+      'driver: a connection for each upsert in flight, and reads pipelined on one (MariaDB: four); in Redis the same writes in a MULTI.',
       'ordered and unordered: batches as the store makes them, with positions from a locked row, or from a sequence. bare: SET.',
     ],
   }
@@ -137,9 +153,8 @@ function summaryOf({ engine, standings }: Measured) {
   return {
     commitsToDriver: perServers('freshet', 'driver', 'commit'),
     readsToDriver: perServers('freshet', 'driver', 'get'),
-    ...(engine === 'PostgreSQL'
-      ? { orderedToUnordered: perServers('ordered', 'unordered', 'commit') }
-      : { commitsToSet: perServers('freshet', 'bare', 'commit') }),
+    ...(engine === 'PostgreSQL' ? { orderedToUnordered: perServers('ordered', 'unordered', 'commit') } : {}),
+    ...(engine === 'Redis' ? { commitsToSet: perServers('freshet', 'bare', 'commit') } : {}),
   }
 }
 
