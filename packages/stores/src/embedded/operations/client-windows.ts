@@ -61,6 +61,7 @@ export class ClientWindows {
 
   /** Before a transaction is decided. */
   begin(from: Position, nowMs: number): void {
+    if (this.#known.size - this.#changed.size > KNOWN_MAX) this.#forgetUnchanged()
     this.#from = from
     this.#hasChanges = false
     this.#writer.clear()
@@ -128,7 +129,12 @@ export class ClientWindows {
     this.#first = this.#last + 1
     this.#bytes = 0
     this.#new = 0
-    if (this.#known.size > KNOWN_MAX) this.#known.clear()
+  }
+
+  /** They are on disk. */
+  #forgetUnchanged(): void {
+    this.#known.clear()
+    for (const [client, window] of this.#changed) this.#known.set(client, window)
   }
 
   /** Which of those that follow, at most so many, no one needs any more; and the last that was looked at. */

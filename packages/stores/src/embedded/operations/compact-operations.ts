@@ -71,12 +71,17 @@ export class CompactOperations {
     const record = Buffer.allocUnsafe(TIME_BYTES + ID_HASH_BYTES * this.#decided.size)
     let end = record.writeDoubleLE(nowMs)
     for (const hash of this.#decided.values()) {
-      this.#ids.add(hash, nowMs)
       record.set(hash, end)
       end += ID_HASH_BYTES
     }
-    this.#count += this.#decided.size
     this.#records.hashes.put(++this.#last, record)
+  }
+
+  /** It has been done. Not earlier: the filter cannot forget again what a transaction that is refused had added. */
+  end(nowMs: number): void {
+    for (const hash of this.#decided.values()) this.#ids.add(hash, nowMs)
+    this.#count += this.#decided.size
+    this.#decided.clear()
   }
 
   /** The oldest transactions, at most so many. */

@@ -111,6 +111,25 @@ test('windows are the same from memory, from the journal, and after checkpoints,
   )
 })
 
+test('however many clients are asked about, few windows are kept in memory, and those are not lost that are not on disk', () => {
+  const engine = createFakeEngine()
+  const operations = new DoneOperations({ tables: engine, retentionMs: 100, seed: 1n })
+  for (let i = 0; i < 25_000; i++) engine.clients.put(`${i}`, A_WINDOW)
+  operations.begin(0, 10)
+  does(operations, own('a', 1), 0)
+  operations.apply(1)
+  operations.end()
+  let most = 0
+  for (let i = 0; i < 25_000; i += 100) {
+    operations.begin(1, 11)
+    for (let k = 0; k < 100; k++) expect(operations.window(`${i + k}`)!.settledTo).toBe(5)
+    most = Math.max(most, operations.counts().memoryBytes)
+    operations.end()
+  }
+  expect(most).toBeLessThan(3_000_000)
+  expect(sequencesOf(operations, 'a')).toEqual([1])
+})
+
 test('who is here again is not forgotten in the same transaction', () => {
   const engine = createFakeEngine()
   const operations = new DoneOperations({ tables: engine, retentionMs: 100, seed: 1n })
@@ -123,6 +142,27 @@ test('who is here again is not forgotten in the same transaction', () => {
   operations.begin(10_000_001, 11)
   expect(sequencesOf(operations, 'a')).toEqual([6])
 })
+
+test.each([undefined, {}])(
+  'an id of a transaction that was refused after it was applied is still new, compact %j',
+  compact => {
+    const engine = createFakeEngine()
+    const operations = new DoneOperations({ tables: engine, retentionMs: 100, seed: 1n, compact })
+    const before = engine.snapshot()
+    operations.begin(0, 10)
+    does(operations, { kind: 'foreign', id: 'a' }, 0)
+    operations.apply(1)
+    engine.restore(before)
+    operations.begin(1, 10)
+    expect(operations.foreign('a')).toBeUndefined()
+    does(operations, { kind: 'foreign', id: 'a' }, 1)
+    operations.apply(1)
+    operations.end()
+    operations.begin(2, 11)
+    expect(operations.foreign('a')).toBeDefined()
+    expect(operations.counts().foreign + engine.operations.getStats().entryCount).toBe(1)
+  },
+)
 
 test('an id that was used again after its time is not forgotten with those it was done with first', () => {
   const engine = createFakeEngine()

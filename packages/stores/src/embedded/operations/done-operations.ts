@@ -125,6 +125,7 @@ export class DoneOperations implements OperationTables {
 
   /** What was decided is done. */
   end(): void {
+    this.#compact?.end(this.#nowMs)
     this.#isUnderWay = false
   }
 
