@@ -12,7 +12,7 @@ export const STORE: ValueKind<string> = {
   // A text that is refused may hold a password all the same.
   mistakes: text =>
     STORE.parse(text) === undefined
-      ? [`is ${EMBEDDED}, or an address that begins with postgres://, mariadb:// or redis://.`]
+      ? [`it is ${EMBEDDED}, or an address that begins with postgres://, mariadb:// or redis://.`]
       : [],
   show: withoutPassword,
 }
