@@ -77,7 +77,7 @@ test('every program has the outcomes, states, hooks and stored objects of the na
       await twin.compareStored()
     }),
     // On a busy machine, fewer; and a failure is printed with its seed, however far it could be made smaller.
-    { numRuns: 150, interruptAfterTimeLimit: 80_000 },
+    { numRuns: 400, interruptAfterTimeLimit: 80_000 },
   )
   // A program that only ever fails, or never does, would show nothing.
   for (const seen of [
