@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect } from '@freshet/client'
+import { openRedisStore } from '@freshet/stores/redis'
 import { DURABLE, startRedis } from '@freshet/stores/under-test/redis'
 import { startPostgres } from '@freshet/stores/under-test/start-postgres'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -82,6 +83,8 @@ describe.skipIf(isLeftOut)('freshet copy', () => {
     const refused = await runFreshet(['copy', '--from', folder, '--to', 'postgres://nobody@127.0.0.1:1/none'])
     expect(refused.exitCode).toBe(1)
     expect(refused.errors.split('\n').length).toBe(2)
+    const compact = ['serve', '--store', 'redis://127.0.0.1:1', '--workers', '1', '--operation-memory', 'compact']
+    expect((await runFreshet(compact)).errors).toContain('Leave out --operation-memory, or --store.')
   })
 })
 
@@ -104,7 +107,10 @@ async function startFreshetCopy(from: string, to: string): Promise<void> {
   const { spawn } = await import('node:child_process')
   const program = new URL(import.meta.resolve('@freshet/cli/dist/freshet.js')).pathname
   const child = spawn(process.execPath, [program, 'copy', '--from', from, '--to', to], { stdio: 'ignore' })
-  await new Promise(resolve => setTimeout(resolve, 900))
+  const store = await openRedisStore({ url: to, onWarning: () => {} })
+  // It has begun, and noted that in the target.
+  await expect.poll(async () => store.recall('copy'), { timeout: 20_000 }).toBeDefined()
   child.kill('SIGKILL')
+  await store.close()
   if (child.exitCode === null) await new Promise(resolve => child.once('exit', resolve))
 }

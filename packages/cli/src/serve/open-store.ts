@@ -1,5 +1,6 @@
 /** Which store it is, by what it is called: a folder of this machine, or the address of an engine that several servers share. */
 import type { Store } from '@freshet/core/store'
+import { FreshetError } from '@freshet/protocol'
 import type { Log } from '@freshet/server'
 import { type EmbeddedStoreOptions, openEmbeddedStore } from '@freshet/stores/embedded'
 import type { Config } from '../config/options.js'
@@ -13,8 +14,16 @@ export function isEmbedded({ store }: Config): boolean {
 /** Each server and each worker opens one that is shared by itself. */
 export async function openStore(config: Config, log: Log): Promise<Store> {
   if (isEmbedded(config)) return openEmbeddedStore(embeddedOptionsOf(config))
-  const { store: url, operationRetentionMs: retentionMs } = config
+  const { store: url, operationRetentionMs: retentionMs, operationMemory } = config
+  if (operationMemory === 'compact') throw notCompact()
   return openEngine({ url, retentionMs, onWarning: warning => log.write('error', warning) })
+}
+
+function notCompact(): FreshetError {
+  return new FreshetError(
+    'CONFIG_INVALID',
+    'Operations are remembered compactly by the embedded store alone. Leave out --operation-memory, or --store.',
+  )
 }
 
 /** A folder, or the address of an engine. */

@@ -76,7 +76,7 @@ export interface EmbeddedStoreOptions {
   /** So long operations are remembered, and taken after they were made; a day unless given. */
   readonly retentionMs?: number
   /**
-   * If given, of operations whose ids others made only hashes are remembered: about a twentieth of the space, but their first
+   * If given, of operations whose ids others made only hashes are remembered: 8 bytes on disk for each, but their first
    * answers cannot be given again, and a few that are new are refused. Those of our clients are remembered in full.
    */
   readonly compact?: CompactOptions

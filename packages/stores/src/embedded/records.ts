@@ -30,14 +30,15 @@
  *               it are consecutive. The keys of one commit are separated by a byte 0, the commits by a byte 1. If a commit carries
  *               tags, they follow its keys after a byte 2, separated by a byte 0. UTF-8.
  *
- * Format 1 has no indexes, no tags and no operations; a store is of format 2 from its first on. Both are read.
+ * Format 1 has no indexes, no tags and no operations; a store is of format 3 from its first on. All are read, but for the operations
+ * of format 2, which had another form, and are not known any more.
  *
  * The head goes with every write transaction: the epoch names the process that may write, the position is that of the
  * last commit, and the time is the store's clock when it was written.
  */
 import type { Commit, Key, LogEntry, Position, StoredValue, Tag, Version } from '@freshet/core/store'
 
-export const FORMAT_VERSION = 2
+export const FORMAT_VERSION = 3
 /** That of a store without indexes. */
 export const FORMAT_VERSION_FIRST = 1
 /** LMDB's own limit is 1978. The longest key that the protocol allows has 640. */

@@ -108,7 +108,7 @@ test('a store without indexes keeps its first format, and an older Freshet may o
   store = await openEmbeddedStore({ path: folder.path })
   await declare(store, INDEXES)
   await store.close()
-  expect(await formatOf()).toBe(2)
+  expect(await formatOf()).toBe(3)
   await (await openEmbeddedStore({ path: folder.path })).close()
   await folder.remove()
 })
