@@ -192,6 +192,21 @@ const samples: Readonly<Record<string, Samples>> = {
       },
     ],
   },
+  'imports of built files have a source': {
+    clean: {
+      'tests/src/a.test.ts': "import { b } from '@freshet/lab/dist/b.js'\nimport { c } from '@freshet/cli/dist/c.js'",
+      'lab/src/b.ts': '',
+      'packages/cli/src/c.ts': '',
+    },
+    planted: [
+      {
+        what: 'an import of a file that was moved',
+        tree: { 'tests/src/a.test.ts': "import { b } from '@freshet/lab/dist/b.js'", 'lab/src/moved/b.ts': '' },
+        at: 'tests/src/a.test.ts:1',
+        fix: 'Import the file from where it is now',
+      },
+    ],
+  },
   'every source file is reached': {
     clean: {
       'package.json': '{ "scripts": { "lab": "tsc -b && node lab/dist/lab.js" } }',

@@ -1,5 +1,6 @@
 /** All tidy rules, in the order they are reported. A new rule also needs a planted violation, or its test fails. */
 import type { Rule } from './rule.js'
+import { builtImports } from './rules/built-imports.js'
 import { deadFiles } from './rules/dead-files.js'
 import { errorCodes } from './rules/error-codes.js'
 import { importArrows } from './rules/import-arrows.js'
@@ -14,6 +15,7 @@ import { starExports } from './rules/star-exports.js'
 
 export const rules: readonly Rule[] = [
   { claim: 'imports follow the arrows between rooms', check: importArrows },
+  { claim: 'imports of built files have a source', check: builtImports },
   { claim: 'the pure rooms have no clock, no randomness and no Node', check: purity },
   { claim: 'the pure rooms have no run-time dependency', check: runtimeDependencies },
   { claim: 'error codes and docs/errors.md agree', check: errorCodes },
