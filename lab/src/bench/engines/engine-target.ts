@@ -3,13 +3,18 @@ import type { Store } from '@freshet/core/store'
 
 export type EngineName = 'PostgreSQL' | 'MariaDB' | 'Redis'
 
-/** `bare`: a value by itself, with no log, nor anything else that goes with it. */
-export type EngineKind = 'freshet' | 'driver' | 'ordered' | 'unordered' | 'bare'
+/**
+ * `bare`: a value by itself, with no log, nor anything else that goes with it. `cached` and `current`: reads by the client of a server over
+ * the store, which keeps what it has read; as current as its session asks for, and as current as can be.
+ */
+export type EngineKind = 'freshet' | 'driver' | 'ordered' | 'unordered' | 'bare' | 'cached' | 'current'
 
 export interface EnginesSettings {
   readonly engine: EngineName
   readonly kind: EngineKind
   readonly url: string
+  /** Where a server over the store listens, if it is asked. */
+  readonly served: string | undefined
   /** Which of the servers it is. */
   readonly server: number
   readonly inFlight: number
@@ -18,8 +23,10 @@ export interface EnginesSettings {
 }
 
 export interface Target {
-  commit(keys: readonly string[]): Promise<unknown>
+  commit?(keys: readonly string[]): Promise<unknown>
   get?(key: string): Promise<unknown>
+  /** What goes on beside the reads; it returns the way to stop it. */
+  disturb?(): () => void
   /** So many keys go into one call of `commit`. */
   readonly batch: number
 }
