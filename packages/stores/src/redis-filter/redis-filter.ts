@@ -18,9 +18,9 @@ import {
   sizeFor,
 } from '@freshet/bloom'
 import { Script } from '../redis/client.js'
+import { SharedTurn } from '../redis/shared-turn.js'
 import { type BitString, bloomOf, isManyFor, workOf } from './bit-work.js'
 import { FilterLine } from './filter-line.js'
-import { SharedTurn } from './shared-turn.js'
 
 /**
  * Sizes as `createBloom` takes them. The seed is that of a new filter, drawn at random unless given; whoever opens one that is there takes

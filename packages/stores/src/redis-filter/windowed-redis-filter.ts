@@ -16,10 +16,10 @@
  */
 import { FilterError, type FilterSize, type Key, type Seed, sizeFor } from '@freshet/bloom'
 import { type Reply, Script } from '../redis/client.js'
+import { SharedTurn } from '../redis/shared-turn.js'
 import { type BitString, bloomOf, workOf } from './bit-work.js'
 import { FilterLine } from './filter-line.js'
 import { checkShape, inParts, randomSeed } from './redis-filter.js'
-import { SharedTurn } from './shared-turn.js'
 
 export interface WindowedRedisFilterOptions {
   /** `redis://user:password@host:6379/0`. */
