@@ -4,17 +4,15 @@ import type { Store } from '@freshet/core/store'
 export type EngineName = 'PostgreSQL' | 'MariaDB' | 'Redis'
 
 /**
- * `bare`: a value by itself, with no log, nor anything else that goes with it. `cached` and `current`: reads by the client of a server over
- * the store, which keeps what it has read; as current as its session asks for, and as current as can be.
+ * `bare`: a value by itself, with no log, nor anything else that goes with it. `cached`: reads in a server over the store, which keeps what
+ * it has read. `client`: reads by a client of such a server, which does as well.
  */
-export type EngineKind = 'freshet' | 'driver' | 'ordered' | 'unordered' | 'bare' | 'cached' | 'current'
+export type EngineKind = 'freshet' | 'driver' | 'ordered' | 'unordered' | 'bare' | 'cached' | 'client'
 
 export interface EnginesSettings {
   readonly engine: EngineName
   readonly kind: EngineKind
   readonly url: string
-  /** Where a server over the store listens, if it is asked. */
-  readonly served: string | undefined
   /** Which of the servers it is. */
   readonly server: number
   readonly inFlight: number

@@ -1,6 +1,10 @@
 /** What happens in each server's process. */
+import type { Store } from '@freshet/core/store'
+import { openMariadbStore } from '@freshet/stores/mariadb'
+import { openPostgresStore } from '@freshet/stores/postgres'
+import { openRedisStore } from '@freshet/stores/redis'
 import type { ContenderWorker } from '../../harness/contender-worker.js'
-import { openCachedTarget } from './cached-target.js'
+import { openCachedTarget } from './cached-targets.js'
 import type { EngineName, EnginesSettings, Target } from './engine-target.js'
 import { openMariadbTarget } from './mariadb-targets.js'
 import { openPostgresTarget } from './postgres-targets.js'
@@ -15,6 +19,12 @@ const OPEN: Readonly<Record<EngineName, (settings: EnginesSettings) => Promise<T
   Redis: openRedisTarget,
 }
 
+const STORES: Readonly<Record<EngineName, (options: { url: string }) => Promise<Store>>> = {
+  PostgreSQL: openPostgresStore,
+  MariaDB: openMariadbStore,
+  Redis: openRedisStore,
+}
+
 export function createEnginesWorker(): ContenderWorker<EnginesSettings, undefined, EnginesMeasure> {
   let target: Target | undefined
   let settings: EnginesSettings | undefined
@@ -22,9 +32,10 @@ export function createEnginesWorker(): ContenderWorker<EnginesSettings, undefine
   return {
     async prepare(given) {
       settings = given
-      const { engine, served } = given
+      const { engine, kind, url } = given
       const keys = Array.from({ length: KEYS }, (_, i) => keyOf(i))
-      target = served === undefined ? await OPEN[engine](given) : await openCachedTarget(given, keys)
+      const isCached = kind === 'cached' || kind === 'client'
+      target = isCached ? await openCachedTarget(given, () => STORES[engine]({ url }), keys) : await OPEN[engine](given)
       return undefined
     },
     async round() {

@@ -2,7 +2,6 @@
  * Stores in engines against their drivers alone, durable, 500 bytes, 64 in flight in all, with one server and with two. In PostgreSQL
  * also what it costs that positions come in the order of commits.
  */
-import { fileURLToPath } from 'node:url'
 import { DURABLE, startRedis } from '@freshet/stores/under-test/redis'
 import { startMariadb } from '@freshet/stores/under-test/start-mariadb'
 import { startPostgres } from '@freshet/stores/under-test/start-postgres'
@@ -10,7 +9,6 @@ import { requirePostgres } from '../../engines/postgres.js'
 import type { Bench, BenchContext, BenchResult } from '../../harness/bench.js'
 import { type PreparedContender, startChild } from '../../harness/child-contender.js'
 import { measureSideBySide, type Standing, speedRatio } from '../../harness/side-by-side.js'
-import { type ServerProcess, startServer } from '../http/server-process.js'
 import type { EngineKind, EngineName, EnginesSettings } from './engine-target.js'
 import type { EnginesMeasure } from './engines-worker.js'
 import { prepareMariadb } from './mariadb-targets.js'
@@ -18,9 +16,9 @@ import { preparePostgres } from './postgres-targets.js'
 
 const IN_FLIGHT = 64
 const KINDS: Readonly<Record<EngineName, readonly EngineKind[]>> = {
-  PostgreSQL: ['freshet', 'driver', 'cached', 'current', 'ordered', 'unordered'],
-  MariaDB: ['freshet', 'driver', 'cached', 'current'],
-  Redis: ['freshet', 'driver', 'cached', 'current', 'bare'],
+  PostgreSQL: ['freshet', 'driver', 'cached', 'client', 'ordered', 'unordered'],
+  MariaDB: ['freshet', 'driver', 'cached', 'client'],
+  Redis: ['freshet', 'driver', 'cached', 'client', 'bare'],
 }
 const START: Readonly<Record<EngineName, () => Promise<{ readonly url: string; stop(): Promise<void> }>>> = {
   async PostgreSQL() {
@@ -44,7 +42,7 @@ const READS_MIN = 0.6
 const CACHED_MIN = 2
 const COMMITS_MIN = 0.5
 
-type FleetSettings = Omit<EnginesSettings, 'server' | 'inFlight' | 'served'>
+type FleetSettings = Omit<EnginesSettings, 'server' | 'inFlight'>
 type EngineContender = PreparedContender<undefined, EnginesMeasure>
 
 interface Measured {
@@ -92,15 +90,12 @@ async function measure(
 /** Several processes that work at the same time, as one contender. */
 async function startFleet(given: FleetSettings, servers: number): Promise<EngineContender> {
   const name = nameOf(given.kind, servers)
-  const isServed = given.kind === 'cached' || given.kind === 'current'
-  const served: ServerProcess[] = []
-  if (isServed) for (let i = 0; i < servers; i++) served.push(await startServerOver(given.url))
   const module = new URL('./child.js', import.meta.url)
-  const gets = given.gets * (given.kind === 'cached' ? CACHED_TIMES : 1)
+  const gets = given.gets * (given.kind === 'cached' || given.kind === 'client' ? CACHED_TIMES : 1)
   const share = { inFlight: IN_FLIGHT / servers, commits: given.commits / servers, gets: gets / servers }
   const children = await Promise.all(
     Array.from({ length: servers }, (_, server) => {
-      const settings: EnginesSettings = { ...given, ...share, server, served: served[server]?.url }
+      const settings: EnginesSettings = { ...given, ...share, server }
       return startChild<undefined, EnginesMeasure>({ name: `${name}, ${server}`, module, settings })
     }),
   )
@@ -114,14 +109,9 @@ async function startFleet(given: FleetSettings, servers: number): Promise<Engine
       return { commit: slowest('commit'), get: slowest('get') }
     },
     stop: async () => {
-      await Promise.all([...children, ...served].map(each => each.stop()))
+      await Promise.all(children.map(child => child.stop()))
     },
   }
-}
-
-function startServerOver(url: string): Promise<ServerProcess> {
-  const command = fileURLToPath(import.meta.resolve('@freshet/cli/dist/freshet.js'))
-  return startServer({ name: 'freshet serve', args: [command, 'serve', '--store', url, '--port', '0', '--workers', '1'] })
 }
 
 function report(measured: readonly Measured[]): BenchResult {
@@ -147,7 +137,7 @@ function report(measured: readonly Measured[]): BenchResult {
         )
       }),
       'driver: a connection for each upsert in flight, and reads pipelined on one (MariaDB: four); in Redis the same writes in a MULTI.',
-      'cached: the client of a server, which keeps 5,000 objects while somebody changes 50 a second; it knows of what was written a second ago. current: the same, of all that was written before the read.',
+      'cached: reads in a server, which keeps 5,000 objects while somebody changes 50 a second; as current as without. client: the same in its client, of all that was written a second ago.',
       'ordered and unordered: batches as the store makes them, with positions from a locked row, or from a sequence. bare: SET.',
     ],
   }
@@ -165,7 +155,7 @@ function summaryOf({ engine, standings }: Measured) {
     commitsToDriver: perServers('freshet', 'driver', 'commit'),
     readsToDriver: perServers('freshet', 'driver', 'get'),
     cachedToDriver: perServers('cached', 'driver', 'get'),
-    currentToDriver: perServers('current', 'driver', 'get'),
+    clientToDriver: perServers('client', 'driver', 'get'),
     ...(engine === 'PostgreSQL' ? { orderedToUnordered: perServers('ordered', 'unordered', 'commit') } : {}),
     ...(engine === 'Redis' ? { commitsToSet: perServers('freshet', 'bare', 'commit') } : {}),
   }
