@@ -22,6 +22,10 @@ export type FreshetErrorCode =
   | 'REQUEST_INCOMPLETE'
   | 'LIMIT_EXCEEDED'
   | 'SCHEMA_INVALID'
+  // Who asks may not.
+  | 'UNAUTHENTICATED'
+  | 'FORBIDDEN'
+  | 'RATE_LIMITED'
   // What was asked for cannot be done, as things are.
   | 'OBJECT_NOT_FOUND'
   | 'BUCKET_NOT_FOUND'
@@ -67,6 +71,8 @@ export type FreshetErrorCode =
   | 'TRANSACTION_EXPIRED'
   // What only the command finds.
   | 'CONFIG_INVALID'
+  | 'ACCESS_REQUIRED'
+  | 'RULES_INVALID'
   | 'RECORDING_INVALID'
 
 export interface FreshetErrorOptions {

@@ -5,6 +5,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Key, Store, StoredValue } from '@freshet/core/store'
+import type { AccessConfig } from './access/access.js'
+import type { RateLimitConfig } from './access/rate-limits.js'
 import { answerBroken, refuseTunnel } from './http/broken-requests.js'
 import { Exchange } from './http/exchange.js'
 import { isPromise } from './http/maybe-promise.js'
@@ -30,6 +32,10 @@ export interface FreshetServerOptions {
   readonly page?: PageFiles
   /** Caches to be told of every change; by the keeper alone, but all servers over the same data need the same list. */
   readonly caches?: readonly CacheConfig[]
+  /** Who may do what: docs/access.md. Without it, everybody may do everything. */
+  readonly access?: AccessConfig
+  /** How often one address, or the bearer of one token, may ask. */
+  readonly limits?: RateLimitConfig
   /** What `/metrics` answers where several processes serve the same data, given what this one has counted; see `addUpMetrics`. */
   readonly allMetrics?: AllMetrics
 }
@@ -78,11 +84,14 @@ export function createFreshetServer({
   caches = [],
   record,
   allMetrics,
+  access,
+  limits,
 }: FreshetServerOptions): FreshetServer {
   const { mistakes } = readCaches(caches)
   if (mistakes.length > 0) throw new TypeError(`The caches cannot be these. ${mistakes.join(' ')}`)
   const complete = completeSettings(settings)
-  return new HttpServer(createParts({ store, settings: complete, log, page, caches, record, allMetrics }))
+  const parts = { store, settings: complete, log, page, caches, record, allMetrics, access, limits }
+  return new HttpServer(createParts(parts))
 }
 
 const GRACE_MS = 10_000
@@ -91,12 +100,14 @@ const IDLE_CHECK_MS = 50
 class HttpServer implements FreshetServer {
   readonly #parts: ServerParts
   readonly #server: Server
+  readonly #isGuarded: boolean
   #started: Promise<void> | undefined
   #isReady = false
   #closing: Promise<void> | undefined
 
   constructor(parts: ServerParts) {
     this.#parts = parts
+    this.#isGuarded = parts.access.isOn || parts.access.limits !== undefined
     const { urlBytesMax, headerBytesMax, requestMsMax, keepAliveMs } = parts.settings
     const handle = (request: IncomingMessage, response: ServerResponse) => this.handle(request, response)
     this.#server = createServer({
@@ -134,13 +145,19 @@ class HttpServer implements FreshetServer {
   handle(request: IncomingMessage, response: ServerResponse): void {
     const startedMs = performance.now()
     const plain = this.#isReady ? recognisePlainRead(request) : undefined
-    if (plain === undefined) {
+    if (plain === undefined || (this.#isGuarded && !this.#isOpenRead(plain.key))) {
       this.#route(new Exchange(request, response, startedMs))
     } else {
       leaveBodyAlone(request)
       const { key, at, ifNoneMatch } = plain
       this.#parts.reader.read({ request, response, startedMs, key, at, ifMatch: undefined, ifNoneMatch })
     }
+  }
+
+  /** Whether nobody need be asked who they are, nor told to wait. */
+  #isOpenRead(key: Key): boolean {
+    const { isOn, limits } = this.#parts.access
+    return limits === undefined && (!isOn || this.#parts.access.isOpenRead(key))
   }
 
   async get(key: Key): Promise<StoredValue | undefined> {
@@ -179,9 +196,13 @@ class HttpServer implements FreshetServer {
       replies.send(exchange, routed.answer)
       return
     }
-    const answer = routed.operation.handle(routed.call)
+    const { access: need, handle } = routed.operation
+    if (this.#isGuarded) exchange.caller = await this.#parts.access.admit(exchange, need)
+    const answer = handle(routed.call)
     const settled = isPromise(answer) ? await answer : answer
-    if (settled) replies.send(exchange, settled)
+    if (settled === undefined) return
+    if (exchange.caller?.wasAsked === false) throw new Error(`${exchange.route} was answered without asking who may.`)
+    replies.send(exchange, settled)
   }
 
   async #close(graceMs: number, drainMs: number): Promise<void> {

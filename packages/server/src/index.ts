@@ -1,3 +1,9 @@
+export type { AccessConfig } from './access/access.js'
+export type { RateLimitConfig } from './access/rate-limits.js'
+export { checkExamples } from './access/rules/check-examples.js'
+export { parseRules, type RulesRead } from './access/rules/parse-rules.js'
+export type { RulesMistake } from './access/rules/rules-mistake.js'
+export { objectionToTokens, TOKEN_AUDIENCE, TOKEN_LEEWAY_MS, type TokenConfig } from './access/token-config.js'
 export {
   createFreshetServer,
   type FreshetServer,

@@ -2,6 +2,9 @@
 import { randomBytes } from 'node:crypto'
 import type { Store } from '@freshet/core/store'
 import { createIdMaker } from '@freshet/protocol'
+import { Access, type AccessConfig } from './access/access.js'
+import { AccessRoutes } from './access/access-routes.js'
+import type { RateLimitConfig } from './access/rate-limits.js'
 import { CoherenceRoutes } from './coherence/coherence-routes.js'
 import { EventStreams } from './coherence/event-streams.js'
 import { LogFollower } from './coherence/log-follower.js'
@@ -41,6 +44,8 @@ import { TaskRoutes } from './tasks/task-routes.js'
 import { TaskRunner } from './tasks/task-runner.js'
 
 export interface PartsOptions {
+  readonly access?: AccessConfig | undefined
+  readonly limits?: RateLimitConfig | undefined
   readonly store: Store
   readonly settings: ServerSettings
   readonly log: Log
@@ -57,6 +62,7 @@ export interface ServerParts {
   readonly router: Router
   readonly replies: Replies
   readonly reader: ObjectReader
+  readonly access: Access
   readMetrics(): readonly MetricFamily[]
   start(): Promise<void>
   /** Ends what would otherwise not end by itself. */
@@ -93,6 +99,7 @@ export function createParts({ page, allMetrics, ...rest }: PartsOptions): Server
     ...new TaskRoutes(base).routes(),
     new IdempotencyRoute(store, base.metrics).route(),
     ...new CoherenceRoutes(base).routes(),
+    ...new AccessRoutes(store).routes(),
     ...new OperationsRoutes({
       ...base,
       gauges,
@@ -106,6 +113,7 @@ export function createParts({ page, allMetrics, ...rest }: PartsOptions): Server
     log,
     routes,
     reader,
+    access: base.access,
     replies: base.replies,
     readMetrics: () => base.metrics.read(gauges),
     router: new Router(routes, base.cors, settings.urlBytesMax),
@@ -113,7 +121,15 @@ export function createParts({ page, allMetrics, ...rest }: PartsOptions): Server
   }
 }
 
-function createBase({ store, settings, log, caches = [], record }: Omit<PartsOptions, 'page' | 'allMetrics'>) {
+function createBase({
+  store,
+  settings,
+  log,
+  caches = [],
+  record,
+  access: accessConfig,
+  limits,
+}: Omit<PartsOptions, 'page' | 'allMetrics'>) {
   const metrics = new Metrics()
   const cors = new Cors(settings.corsOrigins)
   const deadlines = new ResponseDeadlines(settings.responseMsMax)
@@ -121,7 +137,10 @@ function createBase({ store, settings, log, caches = [], record }: Omit<PartsOpt
   const replies = new Replies({ cors, deadlines, metrics, log, whole })
   const buckets = new BucketDirectory(store, settings)
   const hot = new HotObjects(settings.hotCacheBytesMax)
-  const follower = new LogFollower(store, settings, buckets, hot)
+  const access = new Access({ store, log, config: accessConfig, limits })
+  // Heads made under other rules say other things.
+  access.onChange = () => buckets.revision++
+  const follower = new LogFollower(store, settings, buckets, hot, access)
   const waits = new PositionWaits(store, settings)
   const events = new EventStreams({ store, follower, settings, log })
   const keeper = new Keeper({ store, settings, log })
@@ -157,6 +176,7 @@ function createBase({ store, settings, log, caches = [], record }: Omit<PartsOpt
       guard,
       idempotency,
       tasks,
+      access,
       newId: createIdMaker({ nowMs: Date.now, randomBytes }),
     },
   }
@@ -177,6 +197,7 @@ function lifecycleOf({
   invalidation,
   recorder,
   tasks,
+  access,
 }: Base) {
   let stopListening: () => void = () => undefined
   const onCommit = async () => {
@@ -190,6 +211,7 @@ function lifecycleOf({
   }
   return {
     start: async () => {
+      await access.start()
       await recorder?.start()
       await follower.start()
       stopListening = store.onCommit(onCommit)

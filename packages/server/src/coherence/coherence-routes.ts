@@ -46,15 +46,23 @@ export class CoherenceRoutes {
     return [
       {
         pattern: '/coherence',
-        operations: { GET: { handle: call => this.#head(call), parameters: ['after', 'at', 'nonce'] } },
+        operations: {
+          GET: { access: 'anyone', handle: call => this.#head(call), parameters: ['after', 'at', 'nonce'] },
+        },
       },
-      { pattern: '/coherence/segments/{segments}', operations: { GET: { handle: call => this.#segments(call) } } },
-      { pattern: '/coherence/filter', operations: { GET: { handle: call => this.#filter(call) } } },
+      {
+        pattern: '/coherence/segments/{segments}',
+        operations: { GET: { access: 'anyone', handle: call => this.#segments(call) } },
+      },
+      { pattern: '/coherence/filter', operations: { GET: { access: 'anyone', handle: call => this.#filter(call) } } },
       {
         pattern: '/coherence/events',
-        operations: { GET: { handle: call => this.#events(call), parameters: ['after'] } },
+        operations: { GET: { access: 'anyone', handle: call => this.#events(call), parameters: ['after'] } },
       },
-      { pattern: '/time', operations: { GET: { handle: call => this.#time(call), parameters: ['nonce'] } } },
+      {
+        pattern: '/time',
+        operations: { GET: { access: 'anyone', handle: call => this.#time(call), parameters: ['nonce'] } },
+      },
     ]
   }
 

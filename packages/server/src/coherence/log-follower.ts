@@ -12,7 +12,9 @@
 import { createHash } from 'node:crypto'
 import { createSketch, Lifetimes, type Sketch } from '@freshet/core/coherence'
 import type { LogEntry, MaybePromise, Store } from '@freshet/core/store'
-import { FreshetError, type Position } from '@freshet/protocol'
+import { bucketOfKey, FreshetError, type Position } from '@freshet/protocol'
+import type { Access } from '../access/access.js'
+import { lastRulesChange } from '../access/access-record.js'
 import type { BucketDirectory } from '../data/bucket-directory.js'
 import type { HotObjects } from '../data/hot-objects.js'
 import { isPromise } from '../http/maybe-promise.js'
@@ -28,6 +30,7 @@ export class LogFollower {
   readonly #settings: ServerSettings
   readonly #buckets: BucketDirectory
   readonly #hot: HotObjects
+  readonly #access: Access | undefined
   readonly #listeners = new Set<ProgressListener>()
   #lifetimes: Lifetimes
   #sketch: Sketch
@@ -35,16 +38,18 @@ export class LogFollower {
   #reading: Promise<void> | undefined
   /** Of the bucket directory that the window was last computed from. */
   #revision = 0
+  #distrustedMs = Number.NEGATIVE_INFINITY
   /** What the sketch and the directory include. */
   position: Position = 0
   /** Everything committed before this, by the store's clock, is included. */
   asOfMs = 0
 
-  constructor(store: Store, settings: ServerSettings, buckets: BucketDirectory, hot: HotObjects) {
+  constructor(store: Store, settings: ServerSettings, buckets: BucketDirectory, hot: HotObjects, access?: Access) {
     this.#store = store
     this.#settings = settings
     this.#buckets = buckets
     this.#hot = hot
+    this.#access = access
     this.#lifetimes = this.#createLifetimes(undefined)
     this.#sketch = this.#createSketch(0)
   }
@@ -98,6 +103,15 @@ export class LogFollower {
     this.#sketch.advance(nowMs, this.#windowMs(nowMs))
   }
 
+  /**
+   * How much of the log nobody needs any more. Copies from before the rules changed are as old as any for a while, though the sketch
+   * says nothing of them: who purges caches needs the log of that time.
+   */
+  get trimmableTo(): Position {
+    const nowMs = this.#store.nowMs()
+    return nowMs - this.#distrustedMs <= this.#windowMs(nowMs) ? 0 : this.#sketch.from
+  }
+
   /** Calls the listener whenever there is more in the sketch, with what that is. */
   onProgress(listener: ProgressListener): () => void {
     this.#listeners.add(listener)
@@ -122,6 +136,12 @@ export class LogFollower {
   }
 
   #take(entries: readonly LogEntry[], position: Position): MaybePromise<void> {
+    const reloading = this.#access?.follow(entries)
+    if (reloading) return reloading.then(() => this.#follow(entries, position))
+    return this.#follow(entries, position)
+  }
+
+  #follow(entries: readonly LogEntry[], position: Position): MaybePromise<void> {
     const following = this.#buckets.follow(entries)
     if (isPromise(following)) return following.then(() => this.#append(entries, position))
     this.#append(entries, position)
@@ -131,11 +151,33 @@ export class LogFollower {
   #append(entries: readonly LogEntry[], position: Position): void {
     // Positions may have gaps; one that holds nothing must still be reached.
     const known = entries.length > 0 ? entries : [{ position, timeMs: this.#store.nowMs(), keys: [], tags: [] }]
-    this.#sketch.append(known)
+    const change = lastRulesChange(known)
+    if (change !== -1) this.#distrust(known[change]!)
+    this.#sketch.append(this.#shown(known.slice(change + 1)))
     this.#hot.follow(entries)
     this.position = this.#sketch.position
     if (this.#buckets.revision !== this.#revision) this.advance()
     for (const listener of this.#listeners) listener(entries)
+  }
+
+  /**
+   * The rules have changed, and copies from before may be nobody's business now: the sketch begins here, and what begins later than
+   * a copy does not vouch for it (`core/coherence/session.ts`).
+   */
+  #distrust({ position, timeMs }: LogEntry): void {
+    this.#sketch = this.#createSketch(position)
+    this.#distrustedMs = timeMs
+  }
+
+  /** Of what no cache may keep, nobody need hear that it has changed. */
+  #shown(entries: readonly LogEntry[]): readonly LogEntry[] {
+    const access = this.#access
+    if (access === undefined || !access.isOn) return entries
+    return entries.map(entry => ({
+      ...entry,
+      keys: entry.keys.filter(key => access.mayBeCached(bucketOfKey(key))),
+      tags: entry.tags.filter(tag => access.mayBeCached(tag.slice(0, tag.indexOf('?')))),
+    }))
   }
 
   /** Whoever has fallen behind the trimmed log starts over: what was trimmed is older than the window. */

@@ -51,7 +51,7 @@ export class Upkeep {
     if (nowMs - this.#trimmedMs < settings.trimIntervalMs) return
     this.#trimmedMs = nowMs
     await follower.keepPromise()
-    await store.trim(follower.sketch.from)
+    await store.trim(follower.trimmableTo)
     await store.forgetOperations()
   }
 }

@@ -13,6 +13,7 @@ import {
   parseOperationId,
   toProblem,
 } from '@freshet/protocol'
+import type { Caller } from '../access/caller.js'
 import { readMembers } from '../data/json-text.js'
 import { bucketNameOf, type ObjectName, objectIn, objectNameOf } from '../data/object-name.js'
 import type { ObjectWriter } from '../data/object-writer.js'
@@ -58,7 +59,8 @@ export class CounterAdditions {
     const body = await readBody(exchange, bodyBytesMax)
     const asked = readMembers(body, 1)
     checkMembers(asked, ['add'])
-    const counted = await this.#add(name, asked.add, readOperation(exchange.request, body))
+    const { caller, request } = exchange
+    const counted = await this.#add(name, asked.add, readOperation(request, body, caller?.subject), caller)
     const { position, isReplayed } = counted
     return jsonTextAnswer(`{${spell(counted)}}`, [
       ...['ETag', formatEtag(position), 'Freshet-Position', `${position}`],
@@ -72,7 +74,7 @@ export class CounterAdditions {
     const bucket = bucketNameOf(names)
     const results = await Promise.all(
       readAdditions(body, settings).map(({ id, add, key }) =>
-        this.#try(objectIn(bucket, id, settings.idBytesMax), add, key),
+        this.#try(objectIn(bucket, id, settings.idBytesMax), add, key, exchange.caller),
       ),
     )
     let position = 0
@@ -82,18 +84,28 @@ export class CounterAdditions {
     return jsonTextAnswer(text, position === 0 ? [] : ['Freshet-Position', `${position}`])
   }
 
-  #try(name: ObjectName, add: unknown, key: OperationId | undefined): Promise<Counted | Refused> {
-    const operation = key && { id: key, fingerprint: fingerprintOf(name.key, add) }
-    return this.#add(name, add, operation).catch(error => {
+  #try(
+    name: ObjectName,
+    add: unknown,
+    key: OperationId | undefined,
+    caller: Caller | undefined,
+  ): Promise<Counted | Refused> {
+    const operation = key && { id: key, fingerprint: fingerprintOf(name.key, add, caller?.subject) }
+    return this.#add(name, add, operation, caller).catch(error => {
       if (!(error instanceof FreshetError)) throw error
       return { id: name.id, error: toProblem(error) }
     })
   }
 
-  async #add({ id, bucket, key }: ObjectName, add: unknown, operation: AskedOperation | undefined): Promise<Counted> {
+  async #add(
+    { id, bucket, key }: ObjectName,
+    add: unknown,
+    operation: AskedOperation | undefined,
+    caller: Caller | undefined,
+  ): Promise<Counted> {
     let decimals = 0
     const { position, units, note } = await this.#options.writer.add({
-      ...{ bucket, key, operation },
+      ...{ bucket, key, operation, caller },
       decide: settings => {
         if (settings.kind !== 'counter') throw noCounter(key)
         const addition = additionOf(key, add, settings)
@@ -107,8 +119,8 @@ export class CounterAdditions {
 }
 
 /** Of one addition among several. A short one is its own: there are many, and it has no base64 in it. */
-function fingerprintOf(key: Key, add: unknown): string {
-  const text = `${JSON.stringify(add)} ${key}`
+function fingerprintOf(key: Key, add: unknown, subject = ''): string {
+  const text = `${JSON.stringify(add)} ${key}${subject === '' ? '' : ` ${subject}`}`
   return text.length <= FINGERPRINT_LENGTH_MAX ? text : hashOf(text)
 }
 

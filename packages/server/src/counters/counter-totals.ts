@@ -5,6 +5,7 @@
 import { formatUnits, parseUnits } from '@freshet/core/counters'
 import type { StoredEntry } from '@freshet/core/store'
 import { FreshetError, type Key, readPosition } from '@freshet/protocol'
+import { PRIVATE } from '../access/caller.js'
 import type { Bucket } from '../data/bucket-directory.js'
 import type { ListReaderOptions } from '../data/list-reader.js'
 import { pageAnswer, unchangedPage } from '../data/page-answer.js'
@@ -36,6 +37,8 @@ export class CounterTotals {
 
   async read(key: Key, { exchange, parameters }: Call): Promise<Answer> {
     const { store, settings, waits, follower, buckets, tagHeaders } = this.#options
+    const { caller } = exchange
+    caller?.check('list', key)
     const top = topOf(parameters)
     const at = parameters.has('at') ? readPosition('at', parameters.get('at')!) : 0
     await follower.catchUpTo(await waits.reach(at))
@@ -45,11 +48,14 @@ export class CounterTotals {
     // In one step: so it is one state, whoever adds to it meanwhile.
     const { entries, next, version, position } = await store.scan(key, { limit: settings.countersMax })
     if (next !== undefined) throw tooMany(settings.countersMax)
-    const facts = { cacheControl: buckets.cacheControl({ key, version, isAt: at !== 0 }), version, position }
+    const isOpen = caller === undefined || caller.seesWhatAllSee(key)
+    const cacheControl = isOpen ? buckets.cacheControl({ key, version, isAt: at !== 0 }) : PRIVATE
+    const facts = { cacheControl, version, position }
     const { headers } = exchange.request
     const ifNoneMatch = headers['if-none-match']
     if (ifNoneMatch !== undefined && hasVersion(ifNoneMatch, version)) return unchangedPage(facts)
-    const body = Buffer.from(`${render(bucket, valuesOf(entries, bucket), top)}\n`)
+    const seen = isOpen ? entries : entries.filter(entry => caller.may('read', `${key}/${entry.id}`, entry))
+    const body = Buffer.from(`${render(bucket, valuesOf(seen, bucket), top)}\n`)
     const encoding = headers['accept-encoding'] as string | undefined
     const answer = await pageAnswer(facts, body, encoding, settings.compressBytesMin)
     return { ...answer, headers: [...answer.headers, ...tagsOf(tagHeaders, key)] }

@@ -14,14 +14,18 @@ import {
   type SchemaList,
   type Version,
 } from '@freshet/protocol'
+import { type Audited, auditWrite } from '../access/audit.js'
+import type { Caller } from '../access/caller.js'
 import type { LogFollower } from '../coherence/log-follower.js'
 import type { CounterAdditions } from '../counters/counter-additions.js'
 import { asksForTotals, type CounterTotals, TOTALS_PARAMETERS } from '../counters/counter-totals.js'
 import { type Answer, JSON_TYPE, jsonAnswer } from '../http/answer.js'
 import type { Call, Route } from '../http/call.js'
 import { holds, isConditional, readConditions } from '../http/conditions.js'
+import type { Exchange } from '../http/exchange.js'
 import { readBody } from '../http/request-body.js'
 import { parameterInvalid } from '../http/request-target.js'
+import type { Log } from '../operations/log.js'
 import type { Metrics } from '../operations/metrics.js'
 import type { ServerRecorder } from '../recording/server-recorder.js'
 import type { SchemaChanges } from '../schemas/schema-changes.js'
@@ -50,6 +54,7 @@ export interface BucketRoutesOptions {
   readonly objects: ObjectRoutes
   readonly additions: CounterAdditions
   readonly schemas: SchemaChanges
+  readonly log: Log
 }
 
 const PARAMETERS = [
@@ -65,31 +70,37 @@ export class BucketRoutes {
 
   routes(): readonly Route[] {
     return [
-      { pattern: '/db', operations: { GET: { handle: () => this.#namespaces() } } },
-      { pattern: '/db/{namespace}', operations: { GET: { handle: call => this.#bucketsOf(call) } } },
+      { pattern: '/db', operations: { GET: { access: 'rules', handle: call => this.#namespaces(call) } } },
+      { pattern: '/db/{namespace}', operations: { GET: { access: 'rules', handle: call => this.#bucketsOf(call) } } },
       {
         pattern: '/db/{namespace}/{bucket}',
         operations: {
-          GET: { handle: call => this.#get(call), parameters: PARAMETERS },
-          PUT: { handle: call => this.#put(call), takesBody: true },
-          POST: { handle: call => this.#post(call), takesBody: true },
+          GET: { access: 'rules', handle: call => this.#get(call), parameters: PARAMETERS },
+          PUT: { access: 'admin', handle: call => this.#put(call), takesBody: true },
+          POST: { access: 'rules', handle: call => this.#post(call), takesBody: true },
         },
       },
     ]
   }
 
-  async #namespaces(): Promise<Answer> {
+  async #namespaces({ exchange }: Call): Promise<Answer> {
     await this.#options.follower.catchUp()
-    const namespaces = new Set(this.#options.buckets.keys().map(key => key.slice(0, key.indexOf('/'))))
+    const namespaces = new Set(this.#listable(exchange).map(key => key.slice(0, key.indexOf('/'))))
     const answer: NamespaceList = { namespaces: [...namespaces] }
     return jsonAnswer(200, answer, this.#positionHeader())
   }
 
-  async #bucketsOf({ names: [namespace = ''] }: Call): Promise<Answer> {
+  /** The buckets that the caller may list. */
+  #listable({ caller }: Exchange): readonly Key[] {
+    if (caller !== undefined) caller.wasAsked = true
+    return this.#options.buckets.keys().filter(key => caller === undefined || caller.may('list', key))
+  }
+
+  async #bucketsOf({ exchange, names: [namespace = ''] }: Call): Promise<Answer> {
     checkName('namespace', namespace)
     const { buckets, follower } = this.#options
     await follower.catchUp()
-    const keys = buckets.keys().filter(key => key.startsWith(`${namespace}/`))
+    const keys = this.#listable(exchange).filter(key => key.startsWith(`${namespace}/`))
     const answer: BucketList = {
       buckets: keys.map(key => ({ bucket: key.slice(namespace.length + 1), ...buckets.get(key)!.settings })),
     }
@@ -100,8 +111,10 @@ export class BucketRoutes {
     const key = bucketKeyOf(call.names)
     if (asksForTotals(call.parameters)) return this.#options.totals.read(key, call)
     if (isQuery(call.parameters)) return this.#options.queries.query(key, call)
+    const { caller } = call.exchange
     const asked = ['schemas', 'settings'].find(name => call.parameters.has(name))
     if (asked === undefined) return this.#options.lists.list(key, call)
+    caller?.check('list', key)
     if (call.parameters.size > 1) throw parameterInvalid(`${asked} goes with no other parameter.`)
     await this.#options.follower.catchUp()
     const bucket = this.#options.buckets.get(key)
@@ -147,7 +160,7 @@ export class BucketRoutes {
       if (schemaVersion !== undefined && schemaVersion !== (before?.settings.schemaVersion ?? 0)) {
         throw versionConflict(key, version)
       }
-      const answer = await this.#change(key, before, settings, attempt)
+      const answer = await this.#change(key, before, settings, attempt, exchange.caller)
       if (answer) return answer
     }
     throw tooMuchContention()
@@ -158,8 +171,9 @@ export class BucketRoutes {
     before: Bucket | undefined,
     change: BucketChange,
     attempt: number,
+    caller: Caller | undefined,
   ): Promise<Answer | undefined> {
-    const { store, buckets, metrics, settings: server, recorder, schemas } = this.#options
+    const { store, buckets, metrics, settings: server, recorder, schemas, log } = this.#options
     const { migration: _, schema: __, schemaVersion: ___, ...settings } = change
     if (before === undefined && buckets.size >= server.bucketsMax) throw tooManyBuckets(server.bucketsMax)
     const changesKind = before !== undefined && spellingOf(before.settings) !== spellingOf(settings)
@@ -168,13 +182,16 @@ export class BucketRoutes {
     const { fields, lists, writes, task } = await schemas.plan(key, before, change, attempt)
     const record = changeRecord(before?.record, { ...settings, ...fields }, store.nowMs(), server)
     const reads = [{ key, version: before?.version ?? 0 }]
-    const stored = [this.#recordWrite(key, record), ...writes]
+    const audited = caller && bucketAudit(caller, key, before?.record, record)
+    const audit = audited === undefined ? [] : [auditWrite(audited, store.nowMs())]
+    const stored = [this.#recordWrite(key, record), ...writes, ...audit]
     const result = await (recorder ?? store).commit({ reads, lists, writes: stored })
     if (!result.committed) {
       metrics.conflicts.value++
       return undefined
     }
     metrics.commits.value++
+    if (audited !== undefined) log.write('info', 'audit', { ...audited })
     if (changesKind) await this.#undoUnlessEmpty(before, record, result.position)
     const { position } = result
     const answer: BucketAnswer = { id: key, version: position, position, ...(task === undefined ? {} : { task }) }
@@ -220,6 +237,10 @@ export class BucketRoutes {
   #positionHeader(): readonly string[] {
     return ['Freshet-Position', `${this.#options.follower.position}`]
   }
+}
+
+function bucketAudit(caller: Caller, bucket: Key, before: BucketRecord | undefined, after: BucketRecord): Audited {
+  return { who: caller.subject, what: 'bucket', bucket, before: before ?? null, after }
 }
 
 function bucketKeyOf([namespace = '', bucket = '']: readonly string[]): Key {

@@ -1,6 +1,6 @@
 /** `POST /commit`: several writes and the versions they rely on, all or nothing. */
 import { formatUnits } from '@freshet/core/counters'
-import type { Addition, ReadVersion, Store, Write } from '@freshet/core/store'
+import type { Addition, ReadVersion, Store, StoredValue, Write } from '@freshet/core/store'
 import {
   bucketOfKey,
   type CommitLease,
@@ -10,6 +10,7 @@ import {
   type Position,
   pathOfKey,
 } from '@freshet/protocol'
+import type { Caller } from '../access/caller.js'
 import type { LogFollower } from '../coherence/log-follower.js'
 import { additionOf, counterWrite, noCounter } from '../counters/counter-values.js'
 import { type Answer, JSON_TYPE, jsonTextAnswer } from '../http/answer.js'
@@ -22,7 +23,7 @@ import type { Bucket, BucketDirectory } from './bucket-directory.js'
 import { type ReadCommit, type RequestedWrite, readCommit } from './commit-request.js'
 import { isJson, notJson, readContentType } from './content-types.js'
 import { leaseOf } from './lease-answer.js'
-import { ATTEMPTS_MAX, type ObjectWriter, SETTINGS_BY_DEFAULT } from './object-writer.js'
+import { ATTEMPTS_MAX, type ObjectWriter, rightTo, SETTINGS_BY_DEFAULT } from './object-writer.js'
 import { matchRequired, tooMuchContention } from './refusals.js'
 
 export interface CommitRouteOptions {
@@ -42,7 +43,10 @@ export class CommitRoute {
   }
 
   route(): Route {
-    return { pattern: '/commit', operations: { POST: { handle: call => this.#post(call), takesBody: true } } }
+    return {
+      pattern: '/commit',
+      operations: { POST: { access: 'rules', handle: call => this.#post(call), takesBody: true } },
+    }
   }
 
   async #post({ exchange }: Call): Promise<Answer> {
@@ -50,18 +54,23 @@ export class CommitRoute {
     checkType(exchange.request.headers['content-type'])
     const body = await readBody(exchange, settings.commitBodyBytesMax)
     const commit = readCommit(body, settings)
-    const operation = commit.writes.length === 0 ? undefined : readOperation(exchange.request, body)
+    const operation =
+      commit.writes.length === 0 ? undefined : readOperation(exchange.request, body, exchange.caller?.subject)
     const outcome = await this.#options.idempotency.once(
       operation,
-      () => this.#commit(commit, operation),
+      () => this.#commit(commit, operation, exchange.caller),
       ({ position, units, note }) => ({ position, units, note, decimals: [] }),
     )
     return committed(outcome)
   }
 
-  async #commit(commit: ReadCommit, operation: AskedOperation | undefined): Promise<Committed> {
+  async #commit(
+    commit: ReadCommit,
+    operation: AskedOperation | undefined,
+    caller: Caller | undefined,
+  ): Promise<Committed> {
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-      const outcome = await this.#attempt(commit, operation)
+      const outcome = await this.#attempt(commit, operation, caller)
       if (outcome !== undefined) return outcome
     }
     throw tooMuchContention()
@@ -69,11 +78,14 @@ export class CommitRoute {
 
   /** Undefined if a bucket has changed meanwhile: that is no conflict of the client's, only a reason to look again. */
   async #attempt(
-    { reads, lists, writes, lease }: ReadCommit,
+    commit: ReadCommit,
     operation: AskedOperation | undefined,
+    caller: Caller | undefined,
   ): Promise<Committed | undefined> {
     const { store, follower, buckets, writer } = this.#options
+    const { reads, lists, writes, lease } = commit
     await follower.catchUp()
+    const judged = caller === undefined ? [] : await this.#judge(commit, caller)
     const touched = new Map(writes.map(({ key }) => [bucketOfKey(key), buckets.get(bucketOfKey(key))]))
     const known = new Set(reads.map(read => read.key))
     const additions = writes.filter(write => write.kind === 'add')
@@ -84,7 +96,7 @@ export class CommitRoute {
     }
     const decimals = adds.map(add => add.decimals)
     const conditions = {
-      ...{ reads, lists },
+      ...{ reads: [...reads, ...judged], lists },
       ...(lease === undefined ? {} : { lease }),
       ...(operation === undefined ? {} : { operation: { ...operation, note: decimals.join() } }),
     }
@@ -99,6 +111,29 @@ export class CommitRoute {
     const isLasting = result.changedLists !== undefined || result.conflicts.some(({ key }) => wanted.has(key))
     throw conflict(conflicts, result.lease && (await leaseOf(result.lease, reads, store)), isLasting)
   }
+
+  /**
+   * Throws unless all of it is allowed; before anything else, since every other refusal tells something of what is there. Answers what
+   * that was judged by: it must still be so when it is committed.
+   */
+  async #judge({ reads, lists, writes, lease }: ReadCommit, caller: Caller): Promise<readonly ReadVersion[]> {
+    for (const { bucket } of lists) caller.check('list', bucket)
+    // Who writes nothing has no turn to wait for.
+    if (lease !== undefined && writes.length === 0) throw caller.refusal()
+    const keys = [...new Set([...reads, ...writes].map(({ key }) => key))]
+    const { value } = await this.#options.store.getMany(keys)
+    const found = new Map(keys.map((key, i) => [key, value[i]]))
+    for (const { key } of reads) caller.check('read', key, found.get(key))
+    for (const write of writes) {
+      const current = found.get(write.key)
+      const right = write.kind === 'add' ? 'update' : write.kind === 'delete' ? 'delete' : rightTo(write, current)
+      caller.check(right, write.key, current, nextOf(write))
+    }
+    const known = new Set(reads.map(({ key }) => key))
+    return writes
+      .filter(({ key, kind }) => kind !== 'add' && !known.has(key))
+      .map(({ key }) => ({ key, version: found.get(key)?.version ?? 0 }))
+  }
 }
 
 interface Committed {
@@ -108,6 +143,11 @@ interface Committed {
   readonly decimals: readonly number[]
   /** Of the first time: the decimals. */
   readonly note: string | undefined
+}
+
+function nextOf(write: RequestedWrite): Pick<StoredValue, 'contentType' | 'body'> | undefined {
+  if (write.kind === 'json') return { contentType: JSON_TYPE, body: write.body }
+  return write.kind === 'bytes' ? write : undefined
 }
 
 function toAddition(

@@ -4,6 +4,7 @@
  */
 import type { ScanRange, Store, StoredEntry, StoredValue } from '@freshet/core/store'
 import { checkId, FreshetError, type Key, type Position, readPosition, type Version } from '@freshet/protocol'
+import { type Caller, PRIVATE } from '../access/caller.js'
 import type { LogFollower } from '../coherence/log-follower.js'
 import type { PositionWaits } from '../coherence/position-waits.js'
 import type { Answer } from '../http/answer.js'
@@ -49,12 +50,18 @@ export class ListReader {
 
   async list(key: Key, { exchange, parameters }: Call): Promise<Answer> {
     const { waits, follower, buckets } = this.#options
+    const { caller } = exchange
+    caller?.check('list', key)
     const at = parameters.has('at') ? readPosition('at', parameters.get('at')!) : 0
     await follower.catchUpTo(await waits.reach(at))
     const bucket = buckets.get(key)
     if (bucket === undefined) throw bucketNotFound(key)
-    const page = parameters.has('ids') ? await this.#many(key, parameters) : await this.#page(key, parameters)
-    const cacheControl = buckets.cacheControl({ key, version: page.version, isAt: at !== 0 })
+    const isOpen = caller === undefined || caller.seesWhatAllSee(key)
+    const reader = isOpen ? undefined : caller
+    const page = parameters.has('ids')
+      ? await this.#many(key, parameters, reader)
+      : await this.#page(key, parameters, reader)
+    const cacheControl = isOpen ? buckets.cacheControl({ key, version: page.version, isAt: at !== 0 }) : PRIVATE
     const facts = { cacheControl, version: page.version, position: page.position }
     const { headers } = exchange.request
     const ifNoneMatch = headers['if-none-match']
@@ -67,41 +74,53 @@ export class ListReader {
     return { ...answer, headers: [...answer.headers, ...tagsOf(this.#options.tagHeaders, key)] }
   }
 
-  async #many(key: Key, parameters: Parameters): Promise<Page> {
+  /** `caller`: who sees only what they may read. */
+  async #many(key: Key, parameters: Parameters, caller: Caller | undefined): Promise<Page> {
     const others = [...parameters.keys()].filter(name => !['ids', 'embed', 'at'].includes(name))
     if (others.length > 0) throw parameterInvalid(`ids does not go with ${others.join(', ')}.`)
     const ids = parameters.get('ids')!.split(',').map(decodeURIComponent)
     this.#checkCount('ids', ids.length)
     for (const id of ids) checkId(id)
     const { value, position } = await this.#options.store.getMany(ids.map(id => `${key}/${id}`))
+    const seen = (found: StoredValue | undefined, i: number) =>
+      caller === undefined || caller.may('read', `${key}/${ids[i]}`, found) ? found : undefined
     // What is not there is listed with version 0.
-    return { entries: ids.map((id, i) => ({ version: 0, ...value[i], id })), position }
+    return { entries: ids.map((id, i) => ({ version: 0, ...seen(value[i], i), id })), position }
   }
 
-  async #page(key: Key, parameters: Parameters): Promise<Page> {
+  /**
+   * Where only some of the objects may be seen, `next` is the last one that was: the name of another would tell of it. So it is
+   * read on until there is one, or nothing follows.
+   */
+  async #page(key: Key, parameters: Parameters, caller: Caller | undefined): Promise<Page> {
     const limit = this.#limitOf(parameters)
     const range = rangeOf(parameters)
     const countsBody = parameters.has('embed')
     const entries: StoredEntry[] = []
     let bytes = 0
     let step = await this.#options.store.scan(key, { ...range, limit: Math.min(STEP, limit) })
-    const { version, position } = step
+    let { version, position } = step
     for (;;) {
       for (const entry of step.entries) {
+        if (caller !== undefined && !caller.may('read', `${key}/${entry.id}`, entry)) continue
         bytes += entry.id.length + (countsBody ? entry.body.length : 0)
         const last = entries.at(-1)
         if (last && bytes > this.#options.settings.listBytesMax) return { entries, next: last.id, version, position }
         entries.push(entry)
       }
-      const { next } = step
-      if (next === undefined || entries.length >= limit) return { entries, next, version, position }
+      const reached = step.next
+      const next = caller === undefined || reached === undefined ? reached : entries.at(-1)?.id
+      if (reached === undefined || entries.length >= limit) return { entries, next, version, position }
       step = await this.#options.store.scan(key, {
         ...range,
-        after: next,
+        after: reached,
         limit: Math.min(STEP, limit - entries.length),
       })
-      // The bucket has changed meanwhile. A page is from one state, so this one ends here.
-      if (step.version !== version) return { entries, next, version, position }
+      // The bucket has changed meanwhile. A page is from one state, so this one ends here, or has not begun.
+      if (step.version !== version && (entries.length > 0 || caller === undefined)) {
+        return { entries, next, version, position }
+      }
+      ;({ version, position } = step)
     }
   }
 

@@ -8,6 +8,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { MaybePromise, Store, StoredValue } from '@freshet/core/store'
 import { type Coding, FreshetError, formatEtag, type Key, type Position, type Version } from '@freshet/protocol'
+import { type Caller, PRIVATE } from '../access/caller.js'
 import type { LogFollower } from '../coherence/log-follower.js'
 import type { PositionWaits } from '../coherence/position-waits.js'
 import { hasVersion, holds, readConditions } from '../http/conditions.js'
@@ -57,6 +58,10 @@ export interface ObjectRead {
   readonly at: Position
   readonly ifMatch: string | undefined
   readonly ifNoneMatch: string | undefined
+  /** Undefined where everybody may read it. */
+  readonly caller?: Caller | undefined
+  /** Not everybody may read it, so nobody may keep it. */
+  readonly isPrivate?: boolean
 }
 
 export class ObjectReader {
@@ -159,8 +164,9 @@ export class ObjectReader {
     return toHotObject(value, this.#compressBytesMin)
   }
 
-  #answer(read: ObjectRead, position: Position, object: HotObject | undefined): void {
+  #answer(asked: ObjectRead, position: Position, object: HotObject | undefined): void {
     this.#originReads.value++
+    const read = asked.caller === undefined ? asked : judged(asked, asked.caller, position, object)
     this.#recorder?.answered(read.key, object?.version ?? 0, position, read.startedMs)
     if (object === undefined) throw notFound(read.key, position)
     const { ifMatch, ifNoneMatch } = read
@@ -232,8 +238,9 @@ export class ObjectReader {
     return headers
   }
 
-  #headers({ key, at, request }: ObjectRead, position: Position, { version }: HotObject, etag: string): string[] {
-    const cacheControl = this.#buckets.cacheControl({ key, version, isAt: at !== 0 })
+  #headers(read: ObjectRead, position: Position, { version }: HotObject, etag: string): string[] {
+    const { key, at, request } = read
+    const cacheControl = read.isPrivate ? PRIVATE : this.#buckets.cacheControl({ key, version, isAt: at !== 0 })
     return [
       ...['ETag', etag, 'Cache-Control', cacheControl, 'Freshet-Position', `${position}`],
       ...this.#options.cors.headers(request),
@@ -242,8 +249,9 @@ export class ObjectReader {
   }
 
   /** Heads that depend on who asks are not kept; and a server that stops says so in its own. */
-  #canSendWhole({ request, response }: ObjectRead): boolean {
+  #canSendWhole({ request, response, isPrivate }: ObjectRead): boolean {
     const { cors, replies } = this.#options
+    if (isPrivate) return false
     return cors.constant !== undefined && !replies.isStopping && this.#whole.canSend(request, response)
   }
 
@@ -286,6 +294,16 @@ export class ObjectReader {
   #fail(read: ObjectRead, error: unknown): void {
     this.#options.replies.fail(exchangeOf(read), error)
   }
+}
+
+/**
+ * Throws unless it may be read. Where nothing is there, and where something is that the caller may not see, they are told the
+ * same: what the rules say of nothing.
+ */
+function judged(read: ObjectRead, caller: Caller, position: Position, object: HotObject | undefined): ObjectRead {
+  const { key } = read
+  if (caller.may('read', key, object)) return { ...read, isPrivate: !caller.isOpen('read', key, object) }
+  throw caller.may('read', key) ? notFound(key, position) : caller.refusal()
 }
 
 function exchangeOf({ request, response, startedMs }: ObjectRead): Exchange {

@@ -49,11 +49,11 @@ export class ObjectRoutes {
     return {
       pattern: OBJECT_ROUTE,
       operations: {
-        GET: { handle: call => this.#get(call), parameters: ['at'] },
-        PUT: { handle: call => this.#put(call), takesBody: true },
-        PATCH: { handle: call => this.#patch(call), takesBody: true },
-        POST: { handle: call => this.#options.additions.one(call), takesBody: true },
-        DELETE: { handle: call => this.#delete(call) },
+        GET: { access: 'rules', handle: call => this.#get(call), parameters: ['at'] },
+        PUT: { access: 'rules', handle: call => this.#put(call), takesBody: true },
+        PATCH: { access: 'rules', handle: call => this.#patch(call), takesBody: true },
+        POST: { access: 'rules', handle: call => this.#options.additions.one(call), takesBody: true },
+        DELETE: { access: 'rules', handle: call => this.#delete(call) },
       },
     }
   }
@@ -69,22 +69,22 @@ export class ObjectRoutes {
 
   /** `note`: status and id, which is another one each time if it is made here. */
   async #write(
-    { request }: Exchange,
+    { request, caller }: Exchange,
     body: Buffer | undefined,
     intent: Intent & ObjectName,
     statusOf: (existed: boolean) => 200 | 201,
   ): Promise<Answer> {
-    const operation = readOperation(request, body)
+    const operation = readOperation(request, body, caller?.subject)
     const note = (existed: boolean) => `${statusOf(existed)} ${intent.id}`
-    const outcome = await this.#options.writer.write({ ...intent, operation, note })
+    const outcome = await this.#options.writer.write({ ...intent, caller, operation, note })
     return written(intent.bucket, outcome, outcome.note ?? note(outcome.existed))
   }
 
-  #get({ exchange: { request, response, startedMs }, names, parameters }: Call): undefined {
+  #get({ exchange: { request, response, startedMs, caller }, names, parameters }: Call): undefined {
     const { key } = this.#nameOf(names)
     const at = parameters.has('at') ? readPosition('at', parameters.get('at')!) : 0
     const { 'if-match': ifMatch, 'if-none-match': ifNoneMatch } = request.headers
-    this.#options.reader.read({ request, response, startedMs, key, at, ifMatch, ifNoneMatch })
+    this.#options.reader.read({ request, response, startedMs, key, at, ifMatch, ifNoneMatch, caller })
   }
 
   async #put({ exchange, names }: Call): Promise<Answer> {
@@ -115,7 +115,8 @@ export class ObjectRoutes {
     const patch = readJsonObject(body, this.#options.settings.jsonDepthMax)
     const decide: Intent['decide'] = (settings, current, bucket) =>
       this.#decidePatch(name.key, settings, this.#migrated(name.key, bucket, current), patch)
-    return this.#write(exchange, body, { ...name, conditions, dependsOnCurrent: true, decide }, () => 200)
+    const intent = { ...name, conditions, dependsOnCurrent: true, isTelling: true, decide }
+    return this.#write(exchange, body, intent, () => 200)
   }
 
   /**
@@ -157,7 +158,8 @@ export class ObjectRoutes {
       // If-None-Match: * holds where there is nothing; but there is nothing to delete either.
       throw conditions.match === undefined ? nothingThere(name.key) : versionConflict(name.key, 0)
     }
-    return this.#write(exchange, undefined, { ...name, conditions, dependsOnCurrent: true, decide }, () => 200)
+    const intent = { ...name, conditions, dependsOnCurrent: true, isTelling: true, decide }
+    return this.#write(exchange, undefined, intent, () => 200)
   }
 
   #nameOf(names: readonly string[]): ObjectName {

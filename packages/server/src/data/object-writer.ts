@@ -5,6 +5,8 @@
  */
 import type { Addition, Commit, CommitResult, Operation, Store, StoredValue, Write } from '@freshet/core/store'
 import { type BucketSettings, bucketOfKey, FreshetError, type Key, type Position, pathOfKey } from '@freshet/protocol'
+import type { Caller } from '../access/caller.js'
+import type { Right } from '../access/rules/rights.js'
 import type { LogFollower } from '../coherence/log-follower.js'
 import { counterRefused } from '../counters/counter-values.js'
 import { JSON_TYPE } from '../http/answer.js'
@@ -39,6 +41,10 @@ export interface Intent {
   readonly dependsOnCurrent: boolean
   /** Called again after each conflict. Throws a refusal. Without a `bucket`: this write would create it. */
   decide(settings: BucketSettings, current: StoredValue | undefined, bucket: Bucket | undefined): Write
+  /** Whether its refusals depend on what is there, and so tell of it. */
+  readonly isTelling?: boolean
+  /** Undefined where everybody may do everything. */
+  readonly caller?: Caller | undefined
   readonly operation?: AskedOperation | undefined
   /** What the answer will be made of, should it be given again. */
   note?(existed: boolean): string
@@ -51,6 +57,7 @@ export interface AddIntent {
   /** Called again if the bucket has changed. Throws a refusal. */
   decide(settings: BucketSettings): Addition
   readonly operation: AskedOperation | undefined
+  readonly caller: Caller | undefined
 }
 
 export interface Changes {
@@ -91,7 +98,8 @@ export class ObjectWriter {
   }
 
   /** Nothing has to be read for it: the commit adds to what it finds. */
-  async #add({ bucket: bucketKey, key, decide, operation }: AddIntent): Promise<Outcome> {
+  async #add({ bucket: bucketKey, key, decide, operation, caller }: AddIntent): Promise<Outcome> {
+    caller?.check('update', key)
     const { store, recorder, follower, buckets } = this.#options
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
       const caughtUp = follower.catchUp()
@@ -130,11 +138,14 @@ export class ObjectWriter {
     const bucket = buckets.get(bucketKey)
     const current = await store.get(key)
     const version = current?.version ?? 0
+    const existed = current !== undefined
+    const decide = () => intent.decide(bucket?.settings ?? SETTINGS_BY_DEFAULT, current, bucket)
+    const allowed = intent.caller && this.#allowed(intent, intent.caller, current, decide)
     if (bucket?.settings.requireMatch && !isConditional(conditions)) throw matchRequired(key)
     if (!holds(conditions, version)) throw versionConflict(key, version)
-    const existed = current !== undefined
-    const decided = intent.decide(bucket?.settings ?? SETTINGS_BY_DEFAULT, current, bucket)
-    const isBound = dependsOnCurrent || isConditional(conditions)
+    const decided = allowed ?? decide()
+    // What was allowed was allowed of what is there.
+    const isBound = dependsOnCurrent || isConditional(conditions) || allowed !== undefined
     const result = await this.tryCommit(
       { writes: [decided] },
       {
@@ -145,6 +156,19 @@ export class ObjectWriter {
     )
     if (!result.committed) return undefined
     return { position: result.position, existed, note: result.replayed?.note }
+  }
+
+  /** Asked before anything else, since every other refusal tells something of what is there. */
+  #allowed({ key, isTelling }: Intent, caller: Caller, current: StoredValue | undefined, decide: () => Write): Write {
+    let decided: Write
+    try {
+      decided = decide()
+    } catch (error) {
+      throw isTelling && !caller.may('read', key, current) ? caller.refusal() : error
+    }
+    const next = 'delete' in decided ? undefined : decided
+    caller.check(rightTo(decided, current), key, current, next)
+    return decided
   }
 
   /**
@@ -194,6 +218,12 @@ export class ObjectWriter {
     if (more === 0 || buckets.size + more <= settings.bucketsMax) return
     throw tooManyBuckets(settings.bucketsMax)
   }
+}
+
+/** What one needs to be allowed for a write, given what is there. */
+export function rightTo(write: { readonly delete?: true } | object, current: StoredValue | undefined): Right {
+  if ('delete' in write) return 'delete'
+  return current === undefined ? 'create' : 'update'
 }
 
 export function tooManyBuckets(bucketsMax: number): FreshetError {

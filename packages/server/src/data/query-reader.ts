@@ -18,6 +18,7 @@ import {
   type QueryExplanation,
   readPosition,
 } from '@freshet/protocol'
+import { type Caller, PRIVATE } from '../access/caller.js'
 import type { LogFollower } from '../coherence/log-follower.js'
 import type { PositionWaits } from '../coherence/position-waits.js'
 import { type Answer, jsonAnswer, redirectAnswer } from '../http/answer.js'
@@ -50,6 +51,14 @@ export function isQuery(parameters: Parameters): boolean {
   return OF_QUERIES.some(name => parameters.has(name))
 }
 
+interface AskedQuery {
+  readonly key: Key
+  readonly query: Query
+  readonly at: Position
+  /** Who sees only what they may read; undefined where everybody sees the same. */
+  readonly caller: Caller | undefined
+}
+
 interface Rendered {
   readonly body: Buffer
   readonly count: number
@@ -69,11 +78,19 @@ export class QueryReader {
     const canonical = canonicalQuery(query, parameters)
     // The router has seen to the path.
     if (!exchange.request.url!.endsWith(canonical)) return redirectAnswer(pathOfKey(key) + canonical)
+    const { caller } = exchange
+    caller?.check('list', key)
     const at = parameters.has('at') ? readPosition('at', parameters.get('at')!) : 0
     await this.#checkBucket(key, at)
-    if (parameters.has('explain')) return this.#explain(key, query)
+    const reader = caller === undefined || caller.seesWhatAllSee(key) ? undefined : caller
+    if (parameters.has('explain')) {
+      // It tells how many there are, also of those that one may not see.
+      reader?.checkAdmin()
+      return this.#explain(key, query)
+    }
     const { headers } = exchange.request
-    return (await this.#unchanged(key, query, at, headers['if-none-match'])) ?? this.#run(key, query, at, headers)
+    const asked = { key, query, at, caller: reader }
+    return (await this.#unchanged(asked, headers['if-none-match'])) ?? this.#run(asked, headers)
   }
 
   async #checkBucket(key: Key, at: Position): Promise<void> {
@@ -86,18 +103,20 @@ export class QueryReader {
     }
   }
 
-  async #unchanged(key: Key, query: Query, at: Position, ifNoneMatch: string | undefined): Promise<Answer | undefined> {
+  async #unchanged(asked: AskedQuery, ifNoneMatch: string | undefined): Promise<Answer | undefined> {
+    const { key, query } = asked
     if (ifNoneMatch === undefined) return undefined
     const { version, position } = await this.#options.store.queryVersion(key, query)
     if (!hasVersion(ifNoneMatch, version)) return undefined
-    return unchangedPage({ cacheControl: this.#cacheControl(key, version, at), version, position })
+    return unchangedPage({ cacheControl: this.#cacheControl(asked, version), version, position })
   }
 
-  async #run(key: Key, query: Query, at: Position, headers: Call['exchange']['request']['headers']): Promise<Answer> {
+  async #run(asked: AskedQuery, headers: Call['exchange']['request']['headers']): Promise<Answer> {
     const { settings, tagHeaders } = this.#options
-    const page = await this.#find(key, query)
+    const { key, query, caller } = asked
+    const page = caller === undefined ? await this.#find(key, query) : await this.#findVisible(key, query, caller)
     const { version, position } = page
-    const facts = { cacheControl: this.#cacheControl(key, version, at), version, position }
+    const facts = { cacheControl: this.#cacheControl(asked, version), version, position }
     const { body } = this.#render(page, query)
     const answer = await pageAnswer(
       facts,
@@ -130,7 +149,28 @@ export class QueryReader {
     return page
   }
 
-  #cacheControl(key: Key, version: number, at: Position): string {
+  /** As lists do it: the cursor tells only of what was shown, and a page is from one state. */
+  async #findVisible(key: Key, query: Query, caller: Caller): Promise<QueryPage> {
+    const limit = Math.min(query.limit ?? QUERY_LIMIT_DEFAULT, this.#options.settings.listLimitMax)
+    let page = await this.#find(key, query)
+    const entries: StoredEntry[] = []
+    for (;;) {
+      const { next: reached, ...rest } = page
+      const visible = page.entries.filter(entry => caller.may('read', `${key}/${entry.id}`, entry))
+      const room = limit - entries.length
+      entries.push(...visible.slice(0, room))
+      const last = entries.at(-1)
+      if (reached === undefined && visible.length <= room) return { ...rest, entries }
+      const cut = () => ({ ...rest, entries, next: cursorAfter(query, last!) })
+      if (last !== undefined && entries.length >= limit) return cut()
+      const following = await this.#find(key, { ...query, after: reached! })
+      if (last !== undefined && following.version !== page.version) return cut()
+      page = following
+    }
+  }
+
+  #cacheControl({ key, at, caller }: AskedQuery, version: number): string {
+    if (caller !== undefined) return PRIVATE
     return this.#options.buckets.cacheControl({ key, version, isAt: at !== 0 })
   }
 

@@ -39,12 +39,29 @@ export function problemAnswer(error: FreshetError, requestId: string): Answer {
   const problem = { ...toProblem(error), requestId }
   return {
     status: problem.status,
-    headers: [...['Content-Type', PROBLEM_TYPE, ...NO_STORE, ...NO_SNIFF], ...headersOf(error.details)],
+    headers: [
+      ...['Content-Type', PROBLEM_TYPE, ...keepingOf(problem.status), ...NO_SNIFF],
+      ...headersOf(error.details),
+    ],
     body: `${JSON.stringify(problem)}\n`,
   }
 }
 
-function headersOf({ allow, retryAfterS, position, replayed }: Readonly<Record<string, unknown>>): string[] {
+/** Of what depends on who asks, to the letter: also for caches that know only one of the two words. */
+function keepingOf(status: number): readonly string[] {
+  return [401, 403, 429].includes(status) ? ['Cache-Control', 'private, no-store'] : NO_STORE
+}
+
+function headersOf({ challenge, rateLimit, rateLimitPolicy, ...details }: Readonly<Record<string, unknown>>): string[] {
+  return [
+    ...(typeof challenge === 'string' ? ['WWW-Authenticate', challenge] : []),
+    ...(typeof rateLimit === 'string' ? ['RateLimit', rateLimit] : []),
+    ...(typeof rateLimitPolicy === 'string' ? ['RateLimit-Policy', rateLimitPolicy] : []),
+    ...moreHeadersOf(details),
+  ]
+}
+
+function moreHeadersOf({ allow, retryAfterS, position, replayed }: Readonly<Record<string, unknown>>): string[] {
   return [
     ...(Array.isArray(allow) ? ['Allow', allow.join(', ')] : []),
     ...(typeof retryAfterS === 'number' ? ['Retry-After', `${retryAfterS}`] : []),

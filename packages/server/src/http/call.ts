@@ -16,7 +16,14 @@ export type Handler = (call: Call) => MaybePromise<Answer | undefined>
 
 export type Method = 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE'
 
+/**
+ * Who may ask for it where there are rules. `rules`: its handler asks the caller (`access/caller.ts`) about each bucket and object.
+ */
+export type AccessNeed = 'anyone' | 'rules' | 'admin'
+
 export interface Operation {
+  /** Without it, nobody may; a test wants one of every operation. */
+  readonly access?: AccessNeed
   readonly handle: Handler
   /** The names of the query parameters it takes. */
   readonly parameters?: readonly string[]

@@ -1,6 +1,7 @@
 /** One request and its response, with what is known of them on the way. */
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Caller } from '../access/caller.js'
 
 const REQUEST_ID = /^[A-Za-z0-9._~-]{1,128}$/
 const ID_PREFIX = randomBytes(6).toString('base64url')
@@ -13,6 +14,8 @@ export class Exchange {
   readonly startedMs: number
   /** The pattern of the route it took, for metrics. */
   route = 'none'
+  /** Undefined where everybody may do everything. */
+  caller: Caller | undefined
   #requestId: string | undefined
 
   constructor(request: IncomingMessage, response: ServerResponse, startedMs: number) {

@@ -15,7 +15,7 @@ export class IdempotencyRoute {
   }
 
   route(): Route {
-    return { pattern: '/idempotency', operations: { GET: { handle: () => this.#get() } } }
+    return { pattern: '/idempotency', operations: { GET: { access: 'admin', handle: () => this.#get() } } }
   }
 
   async #get(): Promise<Answer> {

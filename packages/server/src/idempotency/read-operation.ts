@@ -14,14 +14,15 @@ const HEADERS = ['content-type', 'if-match', 'if-none-match'] as const
 /** 72 bits: it tells mistakes, of which there are few. */
 const FINGERPRINT_LENGTH = 12
 
-/** Undefined if it has no id. Throws IDEMPOTENCY_KEY_INVALID. */
+/** What was done for one `subject` is not told to another. Undefined if it has no id. Throws IDEMPOTENCY_KEY_INVALID. */
 export function readOperation(
   { method, url, headers }: IncomingMessage,
   body: Uint8Array | undefined,
+  subject = '',
 ): AskedOperation | undefined {
   const key = headers['idempotency-key']
   if (key === undefined) return undefined
-  const parts = [method, url, ...HEADERS.map(name => headers[name] ?? '')]
+  const parts = [method, url, ...HEADERS.map(name => headers[name] ?? ''), ...(subject === '' ? [] : [subject])]
   return { id: parseOperationId(String(key)), fingerprint: fingerprintOf(parts.join('\n'), body) }
 }
 

@@ -30,11 +30,11 @@ export class DemoPage {
 
   routes(): readonly Route[] {
     return [
-      { pattern: '/', operations: { GET: { handle: call => this.#root(call) } } },
-      { pattern: '/demo', operations: { GET: { handle: () => this.#file(INDEX) } } },
+      { pattern: '/', operations: { GET: { access: 'anyone', handle: call => this.#root(call) } } },
+      { pattern: '/demo', operations: { GET: { access: 'anyone', handle: () => this.#file(INDEX) } } },
       {
         pattern: '/demo/{file}',
-        operations: { GET: { handle: ({ names }) => this.#file(names.join('/')) } },
+        operations: { GET: { access: 'anyone', handle: ({ names }) => this.#file(names.join('/')) } },
         isOpenEnded: true,
       },
     ]

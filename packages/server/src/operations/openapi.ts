@@ -18,7 +18,15 @@ export function openApiDocument(version: string): Json {
     },
     servers: [{ url: '/' }],
     paths: { ...DATA_PATHS, ...COHERENCE_PATHS, ...OPERATIONS_PATHS },
-    components: { schemas: SCHEMAS, parameters: PARAMETERS, headers: HEADERS, responses: RESPONSES },
+    components: {
+      schemas: SCHEMAS,
+      parameters: PARAMETERS,
+      headers: HEADERS,
+      responses: RESPONSES,
+      securitySchemes: { token: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
+    },
+    // Where there are rules; what everybody may do needs none.
+    security: [{}, { token: [] }],
   }
 }
 
@@ -363,6 +371,21 @@ const COHERENCE_PATHS: Json = {
 const ANY_JSON: Json = { 'application/json': { schema: { type: 'object' } } }
 
 const OPERATIONS_PATHS: Json = {
+  '/access': {
+    get: operation({
+      id: 'getRules',
+      summary: 'The rules in effect, for admins',
+      responses: answers('The text of them; null where everybody may do everything.', ANY_JSON),
+    }),
+  },
+  '/audit': {
+    get: operation({
+      id: 'getAudit',
+      summary: 'Who changed rules, settings of buckets and schemas, for admins',
+      parameters: ['after', 'limit'],
+      responses: answers('The oldest first.', ANY_JSON),
+    }),
+  },
   '/idempotency': {
     get: operation({
       id: 'getIdempotency',

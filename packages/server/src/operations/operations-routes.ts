@@ -31,11 +31,14 @@ export class OperationsRoutes {
   routes(): readonly Route[] {
     const { version } = this.#options
     return [
-      { pattern: '/live', operations: { GET: { handle: () => jsonAnswer(200, { live: true }) } } },
-      { pattern: '/ready', operations: { GET: { handle: () => this.#ready() } } },
-      { pattern: '/metrics', operations: { GET: { handle: () => this.#metrics() } } },
-      { pattern: '/openapi.json', operations: { GET: { handle: () => jsonAnswer(200, openApiDocument(version)) } } },
-      { pattern: '/errors/{code}', operations: { GET: { handle: call => describeCode(call) } } },
+      { pattern: '/live', operations: { GET: { access: 'anyone', handle: () => jsonAnswer(200, { live: true }) } } },
+      { pattern: '/ready', operations: { GET: { access: 'anyone', handle: () => this.#ready() } } },
+      { pattern: '/metrics', operations: { GET: { access: 'admin', handle: () => this.#metrics() } } },
+      {
+        pattern: '/openapi.json',
+        operations: { GET: { access: 'anyone', handle: () => jsonAnswer(200, openApiDocument(version)) } },
+      },
+      { pattern: '/errors/{code}', operations: { GET: { access: 'anyone', handle: call => describeCode(call) } } },
     ]
   }
 

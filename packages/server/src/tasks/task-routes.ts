@@ -34,12 +34,12 @@ export class TaskRoutes {
 
   routes(): readonly Route[] {
     return [
-      { pattern: '/tasks', operations: { GET: { handle: () => this.#list() } } },
+      { pattern: '/tasks', operations: { GET: { access: 'admin', handle: () => this.#list() } } },
       {
         pattern: '/tasks/{task}',
         operations: {
-          GET: { handle: call => this.#get(call) },
-          POST: { handle: call => this.#post(call), takesBody: true },
+          GET: { access: 'admin', handle: call => this.#get(call) },
+          POST: { access: 'admin', handle: call => this.#post(call), takesBody: true },
         },
       },
     ]

@@ -1,0 +1,141 @@
+/**
+ * Who may do what: tokens, rules, limits. One of a server; without one, everybody may do everything.
+ *
+ * The rules that count are those in the store (`access-record.ts`). A server that is started with others puts its own there, and the
+ * others take them from the log.
+ */
+import type { IncomingMessage } from 'node:http'
+import { hostname } from 'node:os'
+import type { LogEntry, Store } from '@freshet/core/store'
+import { bucketOfKey, FreshetError, type Key } from '@freshet/protocol'
+import type { AccessNeed } from '../http/call.js'
+import type { Exchange } from '../http/exchange.js'
+import { describeError, type Log } from '../operations/log.js'
+import { lastRulesChange, putRules, type RulesText, recallRules } from './access-record.js'
+import { Caller } from './caller.js'
+import { type RateLimitConfig, RateLimits } from './rate-limits.js'
+import { AccessRules, type Claims } from './rules/access-rules.js'
+import { checkExamples } from './rules/check-examples.js'
+import { type ParsedRules, parseRules } from './rules/parse-rules.js'
+import type { TokenConfig } from './token-config.js'
+import { TokenVerifier } from './token-verifier.js'
+
+export interface AccessConfig {
+  /** The text of a rules file: docs/access.md. */
+  readonly rules: string
+  readonly tokens: TokenConfig
+}
+
+export interface AccessOptions {
+  readonly store: Store
+  readonly log: Log
+  /** Undefined: everybody may do everything. */
+  readonly config: AccessConfig | undefined
+  readonly limits: RateLimitConfig | undefined
+}
+
+const NO_RULES: ParsedRules = { admin: [], wall: undefined, buckets: [], examples: [] }
+const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]+)$/i
+
+export class Access {
+  readonly #store: Store
+  readonly #log: Log
+  readonly #text: RulesText
+  readonly #tokens: TokenVerifier | undefined
+  #rules: AccessRules
+  readonly limits: RateLimits | undefined
+  /** Without it nothing is asked and nothing is kept from anybody. */
+  readonly isOn: boolean
+  /** Called when the rules have changed. */
+  onChange: () => void = () => undefined
+
+  /** Throws a TypeError if rules or tokens cannot be meant. */
+  constructor({ store, log, config, limits }: AccessOptions) {
+    this.#store = store
+    this.#log = log
+    this.isOn = config !== undefined
+    this.#text = config?.rules ?? null
+    this.#tokens = config && new TokenVerifier(config.tokens)
+    this.#rules = new AccessRules(config ? readRules(config.rules) : NO_RULES)
+    this.limits = limits && new RateLimits(limits)
+  }
+
+  /** To be done before the log is followed. */
+  async start(): Promise<void> {
+    const hasChanged = await putRules(this.#store, this.#text, `${hostname()} (started with them)`)
+    if (hasChanged) this.#log.write('info', 'audit', { what: 'rules', who: hostname(), isOn: this.isOn })
+  }
+
+  /** Takes what these commits changed of the rules. */
+  follow(entries: readonly LogEntry[]): Promise<void> | undefined {
+    if (!this.isOn || lastRulesChange(entries) === -1) return undefined
+    return this.#reload()
+  }
+
+  /** Whether everybody may read the object, whatever it is: so nobody need be asked who they are. */
+  isOpenRead(key: Key): boolean {
+    return this.#rules.openness('read', bucketOfKey(key)) === 'always'
+  }
+
+  /** Whether caches may have copies of anything in the bucket. */
+  mayBeCached(bucket: Key): boolean {
+    return !this.isOn || this.#rules.openness('read', bucket) !== 'never'
+  }
+
+  /** Throws UNAUTHENTICATED, FORBIDDEN, RATE_LIMITED. */
+  async admit(exchange: Exchange, need: AccessNeed | undefined): Promise<Caller | undefined> {
+    this.limits?.takeByAddress(exchange)
+    if (!this.isOn) return undefined
+    if (need === 'anyone') return undefined
+    const claims = await this.#claimsOf(exchange.request)
+    const caller = new Caller(this.#rules, claims)
+    if (claims !== undefined) this.limits?.takeBySubject(caller.subject)
+    // What nobody has thought about is nobody's.
+    if (need === undefined) throw caller.refusal()
+    if (need === 'admin') caller.checkAdmin()
+    return caller
+  }
+
+  async #claimsOf({ headers, rawHeaders }: IncomingMessage): Promise<Claims | undefined> {
+    const { authorization } = headers
+    if (authorization === undefined) return undefined
+    // Node takes the first of several; who knows which one a cache took.
+    const count = rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === 'authorization').length
+    const [, token] = BEARER.exec(authorization) ?? []
+    if (count > 1 || token === undefined) throw notBearer()
+    try {
+      return await this.#tokens!.verify(token)
+    } catch (error) {
+      if (error instanceof FreshetError && error.code === 'SERVER_BUSY') {
+        this.#log.write('error', 'keys of tokens cannot be had', describeError(error))
+      }
+      throw error
+    }
+  }
+
+  async #reload(): Promise<void> {
+    const text = await recallRules(this.#store)
+    try {
+      this.#rules = new AccessRules(text === null || text === undefined ? NO_RULES : readRules(text))
+    } catch (error) {
+      // Of a newer Freshet, perhaps. What cannot be read allows nothing.
+      this.#rules = new AccessRules(NO_RULES)
+      this.#log.write('error', 'the rules in the store cannot be read: nothing is allowed', describeError(error))
+    }
+    this.onChange()
+  }
+}
+
+function readRules(text: string): ParsedRules {
+  const { rules, mistakes } = parseRules(text)
+  const wrong = rules === undefined ? mistakes : checkExamples(rules)
+  if (rules !== undefined && wrong.length === 0) return rules
+  const list = wrong.map(({ line, column, message }) => `${line}:${column}: ${message}`)
+  throw new TypeError(`The rules cannot be these. ${list.join(' ')}`)
+}
+
+function notBearer(): FreshetError {
+  return new FreshetError('UNAUTHENTICATED', 'Send one header "Authorization: Bearer TOKEN".', {
+    details: { challenge: 'Bearer error="invalid_request"' },
+  })
+}

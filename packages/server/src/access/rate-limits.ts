@@ -1,0 +1,140 @@
+/**
+ * Token buckets (leaky, in memory, of this process): each address, and each subject of a token, may send `perS` requests a second over time,
+ * and so many seconds' worth at once. What is refused is told when to come back, by the headers of draft-ietf-httpapi-ratelimit-headers.
+ */
+
+import type { IncomingMessage } from 'node:http'
+import { BlockList, isIP } from 'node:net'
+import { FreshetError } from '@freshet/protocol'
+import type { Exchange } from '../http/exchange.js'
+
+export interface RateLimitConfig {
+  /** 0: no limit. */
+  readonly perAddressPerS: number
+  readonly perSubjectPerS: number
+  /** So many seconds' worth may come at once. */
+  readonly burstS: number
+  /** Addresses and networks (10.0.0.0/8) whose X-Forwarded-For and Forwarded are believed. */
+  readonly trustedProxies: readonly string[]
+}
+
+interface Level {
+  /** By `performance.now()`: when the bucket would be full again. */
+  fullAtMs: number
+}
+
+const KEPT_MAX = 100_000
+
+export class RateLimits {
+  readonly #config: RateLimitConfig
+  readonly #trusted: BlockList
+  readonly #addresses = new Map<string, Level>()
+  readonly #subjects = new Map<string, Level>()
+
+  constructor(config: RateLimitConfig) {
+    this.#config = config
+    this.#trusted = blockListOf(config.trustedProxies)
+  }
+
+  /** Throws RATE_LIMITED. */
+  takeByAddress({ request }: Pick<Exchange, 'request'>): void {
+    const { perAddressPerS } = this.#config
+    if (perAddressPerS > 0) this.#take(this.#addresses, networkOf(this.addressOf(request)), perAddressPerS, 'address')
+  }
+
+  /** Throws RATE_LIMITED. */
+  takeBySubject(subject: string): void {
+    const { perSubjectPerS } = this.#config
+    if (perSubjectPerS > 0) this.#take(this.#subjects, subject, perSubjectPerS, 'subject')
+  }
+
+  /** Of who sent it: the last one that no trusted proxy has. */
+  addressOf(request: IncomingMessage): string {
+    let address = plain(request.socket.remoteAddress ?? '')
+    if (!this.#isTrusted(address)) return address
+    const hops = forwardedFor(request.headers)
+    for (let i = hops.length - 1; i >= 0; i--) {
+      const hop = plain(hops[i]!)
+      if (isIP(hop) === 0) return address
+      address = hop
+      if (!this.#isTrusted(address)) return address
+    }
+    return address
+  }
+
+  #isTrusted(address: string): boolean {
+    const family = isIP(address)
+    return family !== 0 && this.#trusted.check(address, family === 4 ? 'ipv4' : 'ipv6')
+  }
+
+  #take(levels: Map<string, Level>, name: string, perS: number, policy: string): void {
+    const nowMs = performance.now()
+    const eachMs = 1000 / perS
+    const windowMs = this.#config.burstS * 1000
+    const level = levels.get(name)
+    const fullAtMs = Math.max(nowMs, level?.fullAtMs ?? nowMs)
+    const overMs = fullAtMs + eachMs - nowMs - windowMs
+    if (overMs > 0) throw limited(policy, perS * this.#config.burstS, this.#config.burstS, overMs)
+    if (level !== undefined) level.fullAtMs = fullAtMs + eachMs
+    else this.#keep(levels, name, fullAtMs + eachMs, nowMs)
+  }
+
+  /** Those who have not been here for a while are as good as new. */
+  #keep(levels: Map<string, Level>, name: string, fullAtMs: number, nowMs: number): void {
+    if (levels.size >= KEPT_MAX) {
+      for (const [known, level] of levels) if (level.fullAtMs <= nowMs) levels.delete(known)
+      if (levels.size >= KEPT_MAX) levels.delete(levels.keys().next().value!)
+    }
+    levels.set(name, { fullAtMs })
+  }
+}
+
+/** Throws a TypeError. */
+function blockListOf(networks: readonly string[]): BlockList {
+  const list = new BlockList()
+  for (const network of networks) {
+    const [address = '', bits] = network.split('/')
+    const family = isIP(address)
+    if (family === 0) throw new TypeError(`${network} is no address or network, such as 10.0.0.5 or 10.0.0.0/8.`)
+    const type = family === 4 ? 'ipv4' : 'ipv6'
+    if (bits === undefined) list.addAddress(address, type)
+    else list.addSubnet(address, Number(bits), type)
+  }
+  return list
+}
+
+/** Forwarded (RFC 7239) if it is there, else X-Forwarded-For; the nearest hop last. */
+function forwardedFor(headers: IncomingMessage['headers']): readonly string[] {
+  const { forwarded, 'x-forwarded-for': list } = headers
+  if (forwarded !== undefined) return [...forwarded.matchAll(/for="?\[?([^\]",;]+)/gi)].map(([, hop]) => hop!)
+  return String(list ?? '')
+    .split(',')
+    .map(hop => hop.trim())
+    .filter(hop => hop !== '')
+}
+
+/** An IPv4 address is one, also where the socket is of IPv6. */
+function plain(address: string): string {
+  return address.startsWith('::ffff:') && isIP(address.slice(7)) === 4 ? address.slice(7) : address
+}
+
+/** Who has one address of IPv6 has 2^64 of them. */
+function networkOf(address: string): string {
+  if (isIP(address) !== 6) return address
+  const [head = '', tail] = address.split('::')
+  const before = head.split(':').filter(part => part !== '')
+  const missing = tail === undefined ? 0 : 8 - before.length - tail.split(':').filter(part => part !== '').length
+  return [...before, ...Array.from({ length: missing }, () => '0')].slice(0, 4).join(':')
+}
+
+function limited(policy: string, quota: number, windowS: number, overMs: number): FreshetError {
+  const retryAfterS = Math.max(1, Math.ceil(overMs / 1000))
+  return new FreshetError('RATE_LIMITED', `Too many requests from this ${policy}. Come back in ${retryAfterS} s.`, {
+    details: {
+      retryAfterS,
+      rateLimit: `"${policy}";r=0;t=${retryAfterS}`,
+      rateLimitPolicy: `"${policy}";q=${Math.floor(quota)};w=${windowS}`,
+      outcome: 'not-done',
+    },
+  })
+}

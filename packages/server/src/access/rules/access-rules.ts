@@ -1,0 +1,123 @@
+/** What the rules come to: who may do what with which bucket. Looked up once for each bucket, and then at hand. */
+import { bucketOfKey, idOfKey, type Key } from '@freshet/protocol'
+import { memberOf, type Scope } from './condition.js'
+import type { ParsedRules, Rule } from './parse-rules.js'
+import { RIGHTS, type Right } from './rights.js'
+
+/** Whether somebody without a token may do it: with everything in the bucket, with nothing in it, or it depends. */
+export type Openness = 'always' | 'sometimes' | 'never'
+
+export type Claims = Readonly<Record<string, unknown>>
+
+/** What is known of the objects concerned; what a right does not look at need not be there. */
+export interface Row {
+  readonly object?: unknown
+  readonly next?: unknown
+}
+
+interface RightsOfBucket {
+  readonly rules: Readonly<Record<Right, readonly Rule['condition'][]>>
+  readonly openness: Readonly<Record<Right, Openness>>
+}
+
+/** Names come from requests. */
+const BUCKETS_KEPT_MAX = 20_000
+
+export class AccessRules {
+  readonly #parsed: ParsedRules
+  readonly #buckets = new Map<Key, RightsOfBucket>()
+
+  constructor(parsed: ParsedRules) {
+    this.#parsed = parsed
+  }
+
+  isAdmin(claims: Claims | undefined): boolean {
+    if (claims === undefined) return false
+    const scope: Scope = { claims, namespace: '', bucket: '', id: undefined }
+    return this.#parsed.admin.some(({ test }) => test(scope))
+  }
+
+  /** `key` is that of an object, or of a bucket where the right is to all of it. */
+  allows(right: Right, claims: Claims | undefined, key: Key, row: Row = {}): boolean {
+    const bucketKey = bucketOfKey(key)
+    const { rules, openness } = this.#rightsOf(bucketKey)
+    if (openness[right] === 'always') return true
+    const slash = bucketKey.indexOf('/')
+    const namespace = bucketKey.slice(0, slash)
+    const bucket = bucketKey.slice(slash + 1)
+    const holdsFor = (who: Claims | undefined) => {
+      const scope = scopeOf(who, { namespace, bucket, id: idOfKey(key) }, row)
+      return rules[right].some(({ test }) => test(scope))
+    }
+    // What anyone may do, a token does not take away.
+    if (openness[right] === 'sometimes' && holdsFor(undefined)) return true
+    if (claims === undefined) return false
+    return (this.#isWithinWall(claims, namespace) && holdsFor(claims)) || this.isAdmin(claims)
+  }
+
+  openness(right: Right, bucket: Key): Openness {
+    return this.#rightsOf(bucket).openness[right]
+  }
+
+  /** Whether what is allowed depends on the objects themselves, as they are or would be. */
+  looksAt(right: Right, bucket: Key): boolean {
+    return this.#rightsOf(bucket).rules[right].some(({ looksAt }) => looksAt.size > 0)
+  }
+
+  /** Whether it depends on which of the objects of a bucket it is. */
+  isByRow(right: Right, bucket: Key): boolean {
+    return this.#rightsOf(bucket).openness[right] !== 'always'
+  }
+
+  #isWithinWall(claims: Claims, namespace: string): boolean {
+    const { wall } = this.#parsed
+    if (wall === undefined) return true
+    const named = memberOf(claims, wall)
+    return named === namespace || (Array.isArray(named) && named.includes(namespace))
+  }
+
+  #rightsOf(bucketKey: Key): RightsOfBucket {
+    const known = this.#buckets.get(bucketKey)
+    if (known !== undefined) return known
+    const [namespace, bucket] = bucketKey.split('/')
+    const rules = this.#parsed.buckets
+      .filter(each => (each.namespace ?? namespace) === namespace && (each.bucket ?? bucket) === bucket)
+      .flatMap(each => each.rules)
+    const conditionsOf = (right: Right) => rules.filter(rule => rule.right === right).map(rule => rule.condition)
+    // Nothing of ours is reached by any rule.
+    const isOurs = bucketKey.startsWith('_')
+    const found: RightsOfBucket = {
+      rules: eachRight(right => (isOurs ? [] : conditionsOf(right))),
+      openness: eachRight(right => (isOurs ? 'never' : opennessOf(conditionsOf(right)))),
+    }
+    if (this.#buckets.size >= BUCKETS_KEPT_MAX) this.#buckets.clear()
+    this.#buckets.set(bucketKey, found)
+    return found
+  }
+}
+
+/** The objects may be costly to look at, so they are when a condition does. */
+function scopeOf(
+  claims: Claims | undefined,
+  { namespace, bucket, id }: Pick<Scope, 'namespace' | 'bucket' | 'id'>,
+  row: Row,
+): Scope {
+  return {
+    ...{ claims, namespace, bucket, id },
+    get object() {
+      return row.object
+    },
+    get next() {
+      return row.next
+    },
+  }
+}
+
+function eachRight<Value>(make: (right: Right) => Value): Readonly<Record<Right, Value>> {
+  return Object.fromEntries(RIGHTS.map(right => [right, make(right)])) as Record<Right, Value>
+}
+
+function opennessOf(conditions: readonly Rule['condition'][]): Openness {
+  if (conditions.some(({ whenAnonymous }) => whenAnonymous === true)) return 'always'
+  return conditions.some(({ whenAnonymous }) => whenAnonymous === undefined) ? 'sometimes' : 'never'
+}

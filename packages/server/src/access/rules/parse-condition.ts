@@ -1,0 +1,181 @@
+/**
+ * What follows `if` in a rule:
+ *
+ *   condition  = and { "or" and }
+ *   and        = not { "and" not }
+ *   not        = "not" not | "(" condition ")" | "authenticated" | value [ comparison value ]
+ *   comparison = "==" | "!=" | "<" | "<=" | ">" | ">=" | "in" | "contains" | "startsWith"
+ *   value      = text | number | "true" | "false" | "null" | "[" [ value { "," value } ] "]" | "id" | "namespace" | "bucket"
+ *              | ( "claim" | "object" | "new" ) { "." member }          member = name | text
+ */
+import {
+  AUTHENTICATED,
+  both,
+  COMPARISONS,
+  type Comparison,
+  type Condition,
+  compare,
+  either,
+  isTrue,
+  memberOf,
+  not,
+  type Operand,
+} from './condition.js'
+import type { Word } from './read-words.js'
+import { type Guess, RulesError } from './rules-mistake.js'
+
+const NAMES = ['claim', 'object', 'new', 'id', 'namespace', 'bucket', 'true', 'false', 'null', 'authenticated', 'not']
+const DEPTH_MAX = 50
+
+export class ConditionParser {
+  readonly #words: readonly Word[]
+  readonly #end: number
+  readonly #guess: Guess
+  #next: number
+  #depth = 0
+
+  /** `end` is the column after the last word, for what is missing there. */
+  constructor(words: readonly Word[], start: number, end: number, guess: Guess) {
+    this.#words = words
+    this.#next = start
+    this.#end = end
+    this.#guess = guess
+  }
+
+  /** All of the rest of the line. Throws a RulesError. */
+  parse(): Condition {
+    const condition = this.#or()
+    const extra = this.#words[this.#next]
+    if (extra === undefined) return condition
+    const guess = this.#guess(extra.text, ['and', 'or', ...COMPARISONS])
+    throw new RulesError(
+      extra.column,
+      `The condition ends before ${extra.text}.${guess || ' Join conditions by and, or.'}`,
+    )
+  }
+
+  #or(): Condition {
+    let condition = this.#and()
+    while (this.#takes('or')) condition = either(condition, this.#and())
+    return condition
+  }
+
+  #and(): Condition {
+    let condition = this.#not()
+    while (this.#takes('and')) condition = both(condition, this.#not())
+    return condition
+  }
+
+  #not(): Condition {
+    if (++this.#depth > DEPTH_MAX) throw this.#wrong(`A condition has at most ${DEPTH_MAX} levels.`)
+    try {
+      if (this.#takes('not')) return not(this.#not())
+      if (this.#takes('authenticated')) return AUTHENTICATED
+      if (!this.#takes('(')) return this.#comparison()
+      const condition = this.#or()
+      this.#expect(')')
+      return condition
+    } finally {
+      this.#depth--
+    }
+  }
+
+  #comparison(): Condition {
+    const left = this.#value()
+    const word = this.#words[this.#next]
+    const comparison = COMPARISONS.find(name => name === word?.text)
+    if (comparison === undefined) return isTrue(left)
+    this.#next++
+    const right = this.#value()
+    checkNull(left, comparison, right, word!.column)
+    return compare(left, comparison, right)
+  }
+
+  #value(): Operand {
+    const word = this.#words[this.#next]
+    if (word === undefined) throw this.#wrong('A value is missing here, such as claim.sub or "text".')
+    this.#next++
+    if (word.kind === 'text' || word.kind === 'number') return { value: () => word.value }
+    switch (word.text) {
+      case 'true':
+        return { value: () => true }
+      case 'false':
+        return { value: () => false }
+      case 'null':
+        return { value: () => null, isNull: true }
+      case '[':
+        return this.#list()
+      case 'id':
+      case 'namespace':
+      case 'bucket': {
+        const name = word.text
+        return { value: scope => scope[name] }
+      }
+      case 'claim': {
+        const path = this.#path(word)
+        return { value: ({ claims }) => memberOf(claims, path), isClaim: true }
+      }
+      case 'object': {
+        const path = this.#path(word)
+        return { value: ({ object }) => memberOf(object, path), looksAt: 'object' }
+      }
+      case 'new': {
+        const path = this.#path(word)
+        return { value: ({ next }) => memberOf(next, path), looksAt: 'new' }
+      }
+      default:
+        throw new RulesError(word.column, `${word.text} is no value.${this.#guess(word.text, NAMES) || wants()}`)
+    }
+  }
+
+  /** A list with something missing in it has one member less. */
+  #list(): Operand {
+    const items: Operand[] = []
+    while (!this.#takes(']')) {
+      if (items.length > 0) this.#expect(',')
+      items.push(this.#value())
+    }
+    const seen = items.find(({ looksAt }) => looksAt !== undefined)?.looksAt
+    return {
+      value: scope => items.map(({ value }) => value(scope)).filter(value => value !== undefined),
+      ...(seen === undefined ? {} : { looksAt: seen }),
+    }
+  }
+
+  #path(after: Word): readonly string[] {
+    const path: string[] = []
+    while (this.#takes('.')) {
+      const word = this.#words[this.#next++]
+      if (word?.kind !== 'name' && word?.kind !== 'text') {
+        throw new RulesError(word?.column ?? this.#end, `The name of a member is missing after ${after.text}.`)
+      }
+      path.push(word.kind === 'text' ? String(word.value) : word.text)
+    }
+    if (path.length === 0) throw new RulesError(after.column, `Say what of it: ${after.text}.name.`)
+    return path
+  }
+
+  #takes(text: string): boolean {
+    const word = this.#words[this.#next]
+    if (word?.text !== text || word.kind === 'text') return false
+    this.#next++
+    return true
+  }
+
+  #expect(text: string): void {
+    if (!this.#takes(text)) throw this.#wrong(`${text} is missing here.`)
+  }
+
+  #wrong(message: string): RulesError {
+    return new RulesError(this.#words[this.#next]?.column ?? this.#end, message)
+  }
+}
+
+function checkNull(left: Operand, comparison: Comparison, right: Operand, column: number): void {
+  if (!left.isNull && !right.isNull) return
+  if (comparison !== '==' && comparison !== '!=') throw new RulesError(column, 'null goes with == and != only.')
+}
+
+function wants(): string {
+  return ' A value is a text, a number, true, false, null, a list, id, namespace, bucket, claim.x, object.x or new.x.'
+}

@@ -1,0 +1,185 @@
+/**
+ * Reads a rules file. One statement a line; `#` begins a comment:
+ *
+ *   file     = { admin | wall | bucket { right } | example }
+ *   admin    = "admin" "if" condition                       may do everything
+ *   wall     = "wall" claim                                 tokens reach only the namespaces that this claim names
+ *   bucket   = "bucket" part "/" part                       part = name | "*"
+ *   right    = verb { "," verb } [ "if" condition ]         verb = "read" | "list" | "create" | "update" | "delete" | "write"
+ *   example  = ( "allow" | "deny" ) verb path "as" ( "anyone" | JSON ) [ "object" JSON ] [ "new" JSON ]
+ *
+ * What no line allows is denied. docs/access.md is for those who write such files. All mistakes are told, each with its place.
+ */
+import { ALWAYS, type Condition } from './condition.js'
+import { ConditionParser } from './parse-condition.js'
+import { parseExample, type RuleExample } from './parse-example.js'
+import { readWords, type Word } from './read-words.js'
+import { RIGHTS, type Right } from './rights.js'
+import { type Guess, RulesError, type RulesMistake } from './rules-mistake.js'
+
+export interface Rule {
+  readonly right: Right
+  readonly condition: Condition
+}
+
+export interface BucketRules {
+  /** Undefined: any. */
+  readonly namespace: string | undefined
+  readonly bucket: string | undefined
+  readonly rules: readonly Rule[]
+}
+
+export interface ParsedRules {
+  readonly admin: readonly Condition[]
+  /** The path to the claim that names namespaces. */
+  readonly wall: readonly string[] | undefined
+  readonly buckets: readonly BucketRules[]
+  readonly examples: readonly RuleExample[]
+}
+
+export type RulesRead =
+  | { readonly rules: ParsedRules; readonly mistakes: readonly [] }
+  | { readonly rules: undefined; readonly mistakes: readonly RulesMistake[] }
+
+const WRITES: readonly Right[] = ['create', 'update', 'delete']
+const VERBS = [...RIGHTS, 'write']
+const STATEMENTS = [...VERBS, 'bucket', 'admin', 'wall', 'allow', 'deny']
+const NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/
+/** What of objects there is to look at, by right. Whether one may list is asked before any is looked at. */
+const SEEN: Readonly<Record<Right, readonly string[]>> = {
+  read: ['object'],
+  list: [],
+  create: ['new'],
+  update: ['object', 'new'],
+  delete: ['object'],
+}
+
+export function parseRules(text: string, guess: Guess = () => ''): RulesRead {
+  const parser = new RulesParser(guess)
+  const mistakes: RulesMistake[] = []
+  text.split(/\r?\n/).forEach((line, i) => {
+    try {
+      parser.take(line, i + 1)
+    } catch (error) {
+      if (!(error instanceof RulesError)) throw error
+      mistakes.push({ line: i + 1, column: error.column, message: error.message })
+    }
+  })
+  return mistakes.length > 0 ? { rules: undefined, mistakes } : { rules: parser.rules(), mistakes: [] }
+}
+
+class RulesParser {
+  readonly #guess: Guess
+  readonly #admin: Condition[] = []
+  readonly #buckets: { namespace: string | undefined; bucket: string | undefined; rules: Rule[] }[] = []
+  readonly #examples: RuleExample[] = []
+  #wall: readonly string[] | undefined
+
+  constructor(guess: Guess) {
+    this.#guess = guess
+  }
+
+  rules(): ParsedRules {
+    return { admin: this.#admin, wall: this.#wall, buckets: this.#buckets, examples: this.#examples }
+  }
+
+  take(line: string, number: number): void {
+    if (/^\s*(?:allow|deny)\b/.test(line)) {
+      this.#examples.push(parseExample(line, number))
+      return
+    }
+    const words = readWords(line)
+    const [first] = words
+    if (first === undefined) return
+    const end = line.length + 1
+    if (first.text === 'admin') this.#admin.push(this.#ifAt(words, 1, end))
+    else if (first.text === 'wall') this.#takeWall(words, end)
+    else if (first.text === 'bucket') this.#takeBucket(words, end)
+    else this.#takeRight(words, end)
+  }
+
+  #takeWall(words: readonly Word[], end: number): void {
+    if (this.#wall !== undefined) throw new RulesError(1, 'There is a wall already. One claim names the namespaces.')
+    const [, claim, ...rest] = words
+    if (claim?.text !== 'claim') throw new RulesError(claim?.column ?? end, 'A wall is a claim: wall claim.namespaces')
+    const path: string[] = []
+    for (let i = 0; i < rest.length; i += 2) {
+      const [dot, name] = [rest[i]!, rest[i + 1]]
+      if (dot.text !== '.' || (name?.kind !== 'name' && name?.kind !== 'text')) {
+        throw new RulesError(dot.column, 'A wall is a claim: wall claim.namespaces')
+      }
+      path.push(name.kind === 'text' ? String(name.value) : name.text)
+    }
+    if (path.length === 0) throw new RulesError(end, 'Say which claim: wall claim.namespaces')
+    this.#wall = path
+  }
+
+  #takeBucket(words: readonly Word[], end: number): void {
+    const pattern = words.slice(1)
+    const text = pattern.map(word => word.text).join('')
+    const parts = text.split('/')
+    const column = pattern[0]?.column ?? end
+    if (parts.length !== 2) throw new RulesError(column, 'A bucket is namespace/bucket; * stands for any: shop/*.')
+    const wrong = parts.find(part => part !== '*' && !NAME.test(part))
+    if (wrong !== undefined) {
+      throw new RulesError(column, `${JSON.stringify(wrong)} is no name: a-z, 0-9, _ and -, or * for any.`)
+    }
+    const [namespace, bucket] = parts.map(part => (part === '*' ? undefined : part))
+    this.#buckets.push({ namespace, bucket, rules: [] })
+  }
+
+  #takeRight(words: readonly Word[], end: number): void {
+    const rights = new Set<Right>()
+    let i = 0
+    for (;;) {
+      for (const right of this.#rightsAt(words[i], end)) rights.add(right)
+      if (words[i + 1]?.text !== ',') break
+      i += 2
+    }
+    const current = this.#buckets.at(-1)
+    if (current === undefined) throw new RulesError(words[0]!.column, 'Say of which bucket first: bucket shop/products')
+    const condition = words[i + 1] === undefined ? ALWAYS : this.#ifAt(words, i + 1, end)
+    for (const right of rights) {
+      checkSeen(right, condition, words[0]!)
+      current.rules.push({ right, condition })
+    }
+  }
+
+  #rightsAt(word: Word | undefined, end: number): readonly Right[] {
+    if (word?.text === 'write') return WRITES
+    const right = RIGHTS.find(name => name === word?.text)
+    if (right !== undefined) return [right]
+    if (word === undefined) throw new RulesError(end, `One of ${VERBS.join(', ')} is missing here.`)
+    const guess = this.#guess(word.text, STATEMENTS)
+    throw new RulesError(
+      word.column,
+      `${word.text} begins no line.${guess || ` Lines begin with ${STATEMENTS.join(', ')}.`}`,
+    )
+  }
+
+  #ifAt(words: readonly Word[], at: number, end: number): Condition {
+    const word = words[at]
+    if (word?.text !== 'if' || word.kind === 'text') {
+      const guess = word && this.#guess(word.text, ['if'])
+      throw new RulesError(word?.column ?? end, `if and a condition are missing here.${guess ?? ''}`)
+    }
+    return new ConditionParser(words, at + 1, end, this.#guess).parse()
+  }
+}
+
+/** A rule that could never hold, or would hold for want of what it looks at, is a mistake. */
+function checkSeen(right: Right, { looksAt }: Condition, { text, column }: Word): void {
+  const unseen = [...looksAt].find(name => !SEEN[right].includes(name))
+  if (unseen === undefined) return
+  const hint =
+    text === 'write' ? ' write stands for create, update and delete: give each a line of its own.' : ` ${HINT[right]}`
+  throw new RulesError(column, `There is no ${unseen} to look at on ${right}.${hint}`)
+}
+
+const HINT: Readonly<Record<Right, string>> = {
+  read: 'It has object, as it is.',
+  list: 'A list shows what its reader may read; put the condition there.',
+  create: 'It has new, as it would be.',
+  update: '',
+  delete: 'It has object, as it is.',
+}

@@ -1,0 +1,195 @@
+/**
+ * Verifies bearer tokens (RFC 6750): JWTs, by `jose` (docs/decisions/0018). Which key may verify a token is decided by its
+ * algorithm before its signature is looked at, and a key never serves for two: so a public key is never taken for a secret, and
+ * `none` finds no key at all.
+ *
+ * A token costs one verification. What came of it is kept under the token's hash, until it expires, or for a few minutes: so long a key
+ * that was withdrawn goes on to be believed.
+ */
+import { createHash, createPublicKey, type KeyObject } from 'node:crypto'
+import { FreshetError } from '@freshet/protocol'
+import {
+  createLocalJWKSet,
+  createRemoteJWKSet,
+  decodeProtectedHeader,
+  errors,
+  type JSONWebKeySet,
+  type JWTPayload,
+  type JWTVerifyGetKey,
+  jwtVerify,
+} from 'jose'
+import type { Claims } from './rules/access-rules.js'
+import { objectionToTokens, type TokenConfig } from './token-config.js'
+
+const PUBLIC_ALGORITHMS = ['RS256', 'ES256', 'EdDSA']
+const KEPT_MAX = 10_000
+const KEPT_MS_MAX = 5 * 60_000
+const TOKEN_LENGTH_MAX = 8192
+const FETCH_MS_MAX = 5_000
+
+interface Kept {
+  readonly claims: Claims
+  readonly untilMs: number
+}
+
+export class TokenVerifier {
+  readonly #config: TokenConfig
+  readonly #secret: Uint8Array | undefined
+  readonly #keys: JWTVerifyGetKey[] = []
+  #discovered: Promise<JWTVerifyGetKey> | undefined
+  /** In the order of insertion: the oldest goes first. */
+  readonly #kept = new Map<string, Kept>()
+  readonly #underWay = new Map<string, Promise<Claims>>()
+  /** How many signatures were looked at. */
+  verifications = 0
+
+  /** Throws a TypeError if the configuration cannot be meant. */
+  constructor(config: TokenConfig) {
+    const objection = objectionToTokens(config)
+    if (objection !== undefined) throw new TypeError(objection)
+    this.#config = config
+    this.#secret = config.secret === undefined ? undefined : new TextEncoder().encode(config.secret)
+    if (config.publicKey !== undefined) this.#keys.push(localKeys(config.publicKey))
+    if (config.jwksUrl !== undefined) this.#keys.push(remoteKeys(config.jwksUrl))
+  }
+
+  /** What a token says of its bearer. Throws UNAUTHENTICATED, or SERVER_BUSY if its keys cannot be had just now. */
+  verify(token: string): Promise<Claims> {
+    if (token.length > TOKEN_LENGTH_MAX) return Promise.reject(refused('it is too long'))
+    const hash = createHash('sha256').update(token).digest('base64')
+    const kept = this.#kept.get(hash)
+    if (kept !== undefined) {
+      if (Date.now() < kept.untilMs) return Promise.resolve(kept.claims)
+      this.#kept.delete(hash)
+    }
+    let verifying = this.#underWay.get(hash)
+    if (verifying === undefined) {
+      verifying = this.#verify(token, hash).finally(() => this.#underWay.delete(hash))
+      this.#underWay.set(hash, verifying)
+    }
+    return verifying
+  }
+
+  async #verify(token: string, hash: string): Promise<Claims> {
+    try {
+      const payload = await this.#check(token)
+      this.#keep(hash, payload)
+      return payload
+    } catch (error) {
+      throw refusalOf(error)
+    }
+  }
+
+  async #check(token: string): Promise<JWTPayload> {
+    const { alg } = decodeProtectedHeader(token)
+    const { audience, issuer, oidcIssuer, leewayMs } = this.#config
+    const expectedIssuer = oidcIssuer ?? issuer
+    const options = {
+      audience,
+      ...(expectedIssuer === undefined ? {} : { issuer: expectedIssuer }),
+      clockTolerance: leewayMs / 1000,
+      requiredClaims: ['exp'],
+    }
+    this.verifications++
+    if (alg === 'HS256') {
+      if (this.#secret === undefined) throw new errors.JOSEAlgNotAllowed('no secret')
+      return (await jwtVerify(token, this.#secret, { ...options, algorithms: ['HS256'] })).payload
+    }
+    if (alg === undefined || !PUBLIC_ALGORITHMS.includes(alg)) throw new errors.JOSEAlgNotAllowed(String(alg))
+    const keys = await this.#publicKeys()
+    let failure: unknown = new errors.JWKSNoMatchingKey()
+    for (const key of keys) {
+      try {
+        return (await jwtVerify(token, key, { ...options, algorithms: PUBLIC_ALGORITHMS })).payload
+      } catch (error) {
+        failure = error
+      }
+    }
+    throw failure
+  }
+
+  async #publicKeys(): Promise<readonly JWTVerifyGetKey[]> {
+    const { oidcIssuer } = this.#config
+    if (oidcIssuer === undefined) return this.#keys
+    this.#discovered ??= discover(oidcIssuer)
+    try {
+      return [...this.#keys, await this.#discovered]
+    } catch (error) {
+      // The next token tries again.
+      this.#discovered = undefined
+      throw error
+    }
+  }
+
+  #keep(hash: string, claims: JWTPayload): void {
+    if (this.#kept.size >= KEPT_MAX) this.#kept.delete(this.#kept.keys().next().value!)
+    const untilMs = Math.min((claims.exp ?? 0) * 1000 + this.#config.leewayMs, Date.now() + KEPT_MS_MAX)
+    this.#kept.set(hash, { claims, untilMs })
+  }
+}
+
+/** OpenID Connect Discovery 1.0, 4. */
+async function discover(issuer: string): Promise<JWTVerifyGetKey> {
+  const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
+  const response = await fetch(url, { signal: AbortSignal.timeout(FETCH_MS_MAX), redirect: 'error' })
+  if (!response.ok) throw new Error(`${url} was answered ${response.status}`)
+  const { issuer: named, jwks_uri: jwksUrl } = (await response.json()) as { issuer?: unknown; jwks_uri?: unknown }
+  if (named !== issuer) throw new Error(`${url} is of the issuer ${String(named)}, not of ${issuer}`)
+  if (typeof jwksUrl !== 'string' || objectionToTokens({ jwksUrl, audience: '', leewayMs: 0 }) !== undefined) {
+    throw new Error(`${url} names no address of keys`)
+  }
+  return remoteKeys(jwksUrl)
+}
+
+function remoteKeys(url: string): JWTVerifyGetKey {
+  return createRemoteJWKSet(new URL(url), { timeoutDuration: FETCH_MS_MAX })
+}
+
+/** PEM, a JWK, or a set of them. Throws a TypeError. */
+function localKeys(text: string): JWTVerifyGetKey {
+  try {
+    if (!text.trimStart().startsWith('{')) return keysOf([createPublicKey(text)])
+    const parsed = JSON.parse(text) as Partial<JSONWebKeySet>
+    return createLocalJWKSet(
+      parsed.keys === undefined ? { keys: [parsed as JSONWebKeySet['keys'][0]] } : (parsed as JSONWebKeySet),
+    )
+  } catch (cause) {
+    throw new TypeError('The public key of tokens is neither PEM nor a JWK nor a set of JWKs.', { cause })
+  }
+}
+
+function keysOf(keys: readonly KeyObject[]): JWTVerifyGetKey {
+  return createLocalJWKSet({ keys: keys.map(key => key.export({ format: 'jwk' }) as JSONWebKeySet['keys'][0]) })
+}
+
+/** What the client need not know of a failure to fetch keys is in the cause. */
+function refusalOf(error: unknown): FreshetError {
+  if (error instanceof FreshetError) return error
+  if (error instanceof errors.JWTExpired) return refused('it has expired', error)
+  if (error instanceof errors.JWTClaimValidationFailed)
+    return refused(`its claim ${error.claim} is not as it must be`, error)
+  if (error instanceof errors.JWKSTimeout) return keysMissing(error)
+  if (error instanceof errors.JOSEError)
+    return refused('its signature, algorithm or form is not one that is believed here', error)
+  // Of a token that cannot be read at all, jose throws a TypeError.
+  if (error instanceof TypeError && !('cause' in error)) return refused('it is no token', error)
+  return keysMissing(error)
+}
+
+function refused(reason: string, cause?: unknown): FreshetError {
+  return new FreshetError('UNAUTHENTICATED', `The token is refused: ${reason}. Get a new one.`, {
+    cause,
+    details: { challenge: 'Bearer error="invalid_token"' },
+  })
+}
+
+function keysMissing(cause: unknown): FreshetError {
+  return new FreshetError(
+    'SERVER_BUSY',
+    'The keys that tokens are verified with cannot be had at the moment. Try again.',
+    {
+      cause,
+      details: { retryAfterS: 2 },
+    },
+  )
+}
