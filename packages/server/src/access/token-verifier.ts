@@ -6,7 +6,7 @@
  * A token costs one verification. What came of it is kept under the token's hash, until it expires, or for a few minutes: so long a key
  * that was withdrawn goes on to be believed.
  */
-import { createHash, createPublicKey, type KeyObject } from 'node:crypto'
+import { createHash, createPublicKey } from 'node:crypto'
 import { FreshetError } from '@freshet/protocol'
 import {
   createLocalJWKSet,
@@ -148,7 +148,11 @@ function remoteKeys(url: string): JWTVerifyGetKey {
 /** PEM, a JWK, or a set of them. Throws a TypeError. */
 function localKeys(text: string): JWTVerifyGetKey {
   try {
-    if (!text.trimStart().startsWith('{')) return keysOf([createPublicKey(text)])
+    if (!text.trimStart().startsWith('{')) {
+      const key = createPublicKey(text)
+      // Whether it is of the kind that the algorithm wants, jose asks.
+      return async () => key
+    }
     const parsed = JSON.parse(text) as Partial<JSONWebKeySet>
     return createLocalJWKSet(
       parsed.keys === undefined ? { keys: [parsed as JSONWebKeySet['keys'][0]] } : (parsed as JSONWebKeySet),
@@ -158,22 +162,25 @@ function localKeys(text: string): JWTVerifyGetKey {
   }
 }
 
-function keysOf(keys: readonly KeyObject[]): JWTVerifyGetKey {
-  return createLocalJWKSet({ keys: keys.map(key => key.export({ format: 'jwk' }) as JSONWebKeySet['keys'][0]) })
-}
-
 /** What the client need not know of a failure to fetch keys is in the cause. */
 function refusalOf(error: unknown): FreshetError {
   if (error instanceof FreshetError) return error
   if (error instanceof errors.JWTExpired) return refused('it has expired', error)
   if (error instanceof errors.JWTClaimValidationFailed)
     return refused(`its claim ${error.claim} is not as it must be`, error)
-  if (error instanceof errors.JWKSTimeout) return keysMissing(error)
+  if (isOfFetching(error)) return keysMissing(error)
   if (error instanceof errors.JOSEError)
     return refused('its signature, algorithm or form is not one that is believed here', error)
-  // Of a token that cannot be read at all, jose throws a TypeError.
-  if (error instanceof TypeError && !('cause' in error)) return refused('it is no token', error)
+  // Of a token that cannot be read at all, or a key of another kind, jose throws a TypeError.
+  if (error instanceof TypeError) return refused('it is no token that is believed here', error)
   return keysMissing(error)
+}
+
+/** A set of keys did not come, or not as one. */
+function isOfFetching(error: unknown): boolean {
+  if (error instanceof errors.JWKSTimeout || error instanceof errors.JWKSInvalid) return true
+  if (error instanceof errors.JOSEError) return error.code === 'ERR_JOSE_GENERIC'
+  return error instanceof TypeError && error.message === 'fetch failed'
 }
 
 function refused(reason: string, cause?: unknown): FreshetError {
