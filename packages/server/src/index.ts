@@ -3,7 +3,9 @@ export type { RateLimitConfig } from './access/rate-limits.js'
 export { checkExamples } from './access/rules/check-examples.js'
 export { parseRules, type RulesRead } from './access/rules/parse-rules.js'
 export type { RulesMistake } from './access/rules/rules-mistake.js'
+export { readToken, type SignOptions, signToken } from './access/sign-token.js'
 export { objectionToTokens, TOKEN_AUDIENCE, TOKEN_LEEWAY_MS, type TokenConfig } from './access/token-config.js'
+export { TokenVerifier } from './access/token-verifier.js'
 export {
   createFreshetServer,
   type FreshetServer,

@@ -16,12 +16,18 @@ export async function callServer<Body>(
 ): Promise<Called<Body>> {
   const response = await send(`${url}${target}`, {
     method,
-    headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+    headers: { ...authorization(), ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   })
   const answer = await read(response, `${method} ${url}${target}`)
   if (!response.ok) throw fromProblem(answer) ?? notOurs(`${method} ${url}${target}`, response.status)
   return { body: answer as Body, etag: response.headers.get('etag') ?? undefined }
+}
+
+/** Where the server has rules. */
+function authorization(): Record<string, string> {
+  const { FRESHET_TOKEN: token } = process.env
+  return token ? { authorization: `Bearer ${token}` } : {}
 }
 
 async function send(url: string, init: RequestInit): Promise<Response> {

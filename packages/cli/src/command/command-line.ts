@@ -4,6 +4,8 @@
  */
 import { parseArgs } from 'node:util'
 import { FreshetError } from '@freshet/protocol'
+import { type CheckRulesLine, readCheckRulesLine } from '../access/check-rules-line.js'
+import { readTokenLine, type TokenLine } from '../access/token-line.js'
 import { type CheckLine, readCheckLine } from '../check/check-line.js'
 import { didYouMean } from '../config/nearest-name.js'
 import { flagOf, type Mode, type Option, type Options } from '../config/options.js'
@@ -19,6 +21,8 @@ export type CommandLine =
   | DoctorLine
   | StoreDoctorLine
   | GenLine
+  | TokenLine
+  | CheckRulesLine
   | MigrateLine
   | { readonly command: Mode; readonly flags: ReadonlyMap<string, string>; readonly configPath?: string }
   | {
@@ -39,6 +43,7 @@ export const COMMANDS = [
   'migrate',
   'gen',
   'copy',
+  'token',
   'help',
   'version',
 ] as const
@@ -48,6 +53,8 @@ const MODES: readonly Mode[] = ['serve', 'dev']
 export function readCommandLine(argv: readonly string[], options: Options): CommandLine {
   const isHelpAsked = argv.includes('--help') || argv.includes('-h')
   // Its words are files, and its options are its own.
+  if (argv[0] === 'check' && argv[1] === 'rules' && !isHelpAsked) return readCheckRulesLine(argv.slice(2))
+  if (argv[0] === 'token' && !isHelpAsked) return readTokenLine(argv.slice(1))
   if (argv[0] === 'check' && !isHelpAsked) return readCheckLine(argv.slice(1))
   if (argv[0] === 'doctor' && !isHelpAsked) return readDoctorLine(argv.slice(1))
   if (argv[0] === 'migrate' && !isHelpAsked) return readMigrateLine(argv.slice(1))

@@ -8,6 +8,8 @@ Usage:
   freshet serve                production: all cores, JSON logs
   freshet config [dev|serve]   check the configuration; --dump prints it, and where each value came from
   freshet check FILES...       did every read keep its promise? FILES are recordings, - is standard input
+  freshet check rules FILE     has it mistakes, does it do what its examples say? docs/access.md
+  freshet token --sub NAME     makes a token, signed with FRESHET_TOKEN_SECRET or --key FILE; --inspect TOKEN reads one
   freshet doctor --through URL what do the caches between here and a server do, and is it safe? docs/doctor.md
   freshet migrate --url URL    takes every migration in ./migrations that is not done yet; docs/schemas.md
   freshet copy --from A --to B copies a store into an empty one while it is in use: folders, postgres://... and the like
@@ -21,6 +23,8 @@ Options of check: --json, --traces N (told in full: 5), --complete (the recordin
 --follow (reads on as FILE grows, and prints JSON lines), --interval TIME (between its summaries: 10s).
 Options of doctor: --server URL (past the caches), --purge-secret TEXT, --bucket NAME (freshet/doctor), --json;
 --store URL (instead of --through: what could an engine lose, by its settings?).
+Options of token: --claims JSON, --expires TIME (1h), --key FILE (private key), --inspect TOKEN, --config FILE, --json.
+gen and migrate send the token in the variable FRESHET_TOKEN, if there is one.
 Options of copy: --follow (goes on with what changes, until Ctrl-C), --json.
 Options of migrate: --folder FOLDER (migrations). Of gen: --out FILE, --check (is FILE what would be written?).
 
@@ -32,6 +36,7 @@ Exit codes: 0 stopped in order, 1 could not start or go on, 2 the configuration 
 Of check: 0 every promise was kept, 1 one was broken, 2 a recording cannot be read.
 Of doctor: 0 readers are safe, 1 something is fatal or unsafe, 2 it could not be examined, 130 stopped.
 Of copy: 0 copied and compared, 1 failed, 130 stopped: run it again to go on.
+Of check rules: 0 no mistakes, 1 some. Of token: 0 made, or believed; 1 not believed.
 Of migrate: 0 all are done, 1 one failed. Of gen: 0 written, or up to date; 1 out of date, or no answer.
 `
 

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { FreshetError } from '@freshet/protocol'
+import type { TokenLine } from '../access/token-line.js'
 import { readConfigFile } from '../config/config-file.js'
 import { listOptions, type Mode, type Options } from '../config/options.js'
 import { type ConfigRead, readConfig } from '../config/read-config.js'
@@ -10,13 +11,14 @@ import { readVariables } from '../config/variables.js'
 import { type CommandLine, readCommandLine } from './command-line.js'
 
 const EXIT_CONFIG_INVALID = 2
+const OF_CONFIGURATION = ['CONFIG_INVALID', 'ACCESS_REQUIRED']
 
 export async function runCommand(argv: readonly string[]): Promise<number> {
   try {
     const options = listOptions(availableParallelism())
     return await run(readCommandLine(argv, options), options)
   } catch (error) {
-    if (!(error instanceof FreshetError) || error.code !== 'CONFIG_INVALID') throw error
+    if (!(error instanceof FreshetError) || !OF_CONFIGURATION.includes(error.code)) throw error
     console.error(error.message)
     return EXIT_CONFIG_INVALID
   }
@@ -32,6 +34,10 @@ async function run(line: CommandLine, options: Options): Promise<number> {
       return 0
     case 'check':
       return (await import('../check/check-recordings.js')).checkRecordings(line)
+    case 'check-rules':
+      return (await import('../access/check-rules.js')).checkRules(line)
+    case 'token':
+      return (await import('../access/run-token.js')).runToken(line, tokenConfig(line, options).config)
     case 'doctor':
       if ('store' in line) return (await import('../doctor/examine-store.js')).examineStore(line)
       return (await import('../doctor/run-doctor.js')).runDoctor(line)
@@ -50,12 +56,17 @@ async function run(line: CommandLine, options: Options): Promise<number> {
 
 function effectiveConfig(
   mode: Mode,
-  { flags, configPath }: { flags: ReadonlyMap<string, string>; configPath?: string },
+  { flags, configPath }: { flags: ReadonlyMap<string, string>; configPath?: string | undefined },
   options: Options,
 ): ConfigRead {
   const file = readConfigFile(configPath ?? (process.env.FRESHET_CONFIG || undefined))
   const environment = readVariables(process.env, Object.keys(options))
   return readConfig(mode, options, { flags, environment, ...(file ? { file } : {}) })
+}
+
+/** As a server here would have it. */
+function tokenConfig({ configPath }: TokenLine, options: Options): ConfigRead {
+  return effectiveConfig('serve', { flags: new Map(), configPath }, options)
 }
 
 async function showConfig(read: ConfigRead, isDumped: boolean, options: Options): Promise<number> {
@@ -65,10 +76,12 @@ async function showConfig(read: ConfigRead, isDumped: boolean, options: Options)
 }
 
 async function serve(mode: Mode, { config }: ConfigRead): Promise<number> {
-  const [{ runServer }, { createLog }] = await Promise.all([
+  const [{ runServer }, { createLog }, { checkAccess }] = await Promise.all([
     import('../serve/run-server.js'),
     import('../serve/create-log.js'),
+    import('../serve/access-setup.js'),
   ])
+  checkAccess(config)
   return runServer({ mode, config: { ...config, data: resolve(config.data) }, log: createLog(config) })
 }
 

@@ -4,6 +4,7 @@
  * whatever can be set can be set from outside.
  */
 import { type CacheConfig, DEFAULT_SETTINGS, type LogLevel, type ServerSettings } from '@freshet/server'
+import { ACCESS_OPTIONS, type AccessSettings } from './access-options.js'
 import { CACHES } from './caches-kind.js'
 import { EMBEDDED, STORE } from './store-kind.js'
 import {
@@ -28,7 +29,7 @@ export type Mode = 'dev' | 'serve'
 /** Which of several servers over one store trims its log is no option: the command sees to that. */
 type SettingOptions = Omit<ServerSettings, 'mayKeep'>
 
-export interface Config extends SettingOptions {
+export interface Config extends SettingOptions, AccessSettings {
   /** `embedded`, or a URL. */
   readonly store: string
   readonly data: string
@@ -140,6 +141,7 @@ function commandOptions(coreCount: number): Omit<Options, keyof SettingOptions> 
       defaults: { dev: true, serve: false },
       isCommon: true,
     },
+    ...ACCESS_OPTIONS,
     ...RECORD_OPTIONS,
     caches: { about: 'caches to be told of every change', kind: CACHES, defaults: both([]) },
   }

@@ -2,6 +2,7 @@
  * The kinds of value an option takes, each read from text: that is what flags and the environment have, and a config
  * file's numbers and lists are read in the same way. A kind says what it wants in words that complete "takes ...".
  */
+import { isIP } from 'node:net'
 import type { CacheConfig } from '@freshet/server'
 import { didYouMean } from './nearest-name.js'
 
@@ -98,6 +99,35 @@ export function oneOf<const Name extends string>(...names: readonly Name[]): Val
     parse: text => names.find(name => name === text),
     hint: text => didYouMean(text, names),
   }
+}
+
+/** A rate, of which there may be a part. */
+export function rateFrom(least: number): ValueKind<number> {
+  return {
+    placeholder: 'N',
+    wants: `a number from ${least} on`,
+    parse: text => {
+      const value = /^\d+(?:\.\d+)?$/.test(text) ? Number(text) : Number.NaN
+      return value >= least && value <= 1e9 ? value : undefined
+    },
+  }
+}
+
+/** Addresses and networks with commas between. */
+export const NETWORKS: ValueKind<readonly string[]> = {
+  placeholder: 'NETWORKS',
+  wants: 'addresses or networks such as 10.0.0.5,192.168.0.0/16, or none',
+  parse: text => {
+    const networks = text === 'none' ? [] : text.split(',').map(network => network.trim())
+    return networks.every(isNetwork) ? networks : undefined
+  },
+  show: networks => (networks.length === 0 ? 'none' : networks.join(',')),
+}
+
+function isNetwork(text: string): boolean {
+  const [address = '', bits, ...more] = text.split('/')
+  const bitsMax = isIP(address) === 4 ? 32 : isIP(address) === 6 ? 128 : -1
+  return more.length === 0 && bitsMax > 0 && (bits === undefined || wholeNumber(bits, 0, bitsMax) !== undefined)
 }
 
 const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^/\s,]+$/

@@ -1,4 +1,5 @@
 /** Runs a server from its start to its end, and says with which code to exit. */
+import { NONE } from '../config/file-kinds.js'
 import { withoutPassword } from '../config/store-kind.js'
 import { isEmbedded } from './open-store.js'
 import { type RefusalContext, refusalOf } from './refusal.js'
@@ -41,7 +42,9 @@ async function announce({ config, log }: ServeSetup, { port, isEmpty }: RunningS
   const { host, workers, durability } = config
   const data = isEmbedded(config) ? config.data : withoutPassword(config.store)
   const url = urlFor(host, port)
-  if (config.samples && isEmpty) await (await import('./samples.js')).writeSamples(url, config.lifetimeMsMax)
+  // Where there are rules, nobody in particular may not write.
+  if (config.samples && isEmpty && config.rules === NONE)
+    await (await import('./samples.js')).writeSamples(url, config.lifetimeMsMax)
   if (config.logFormat === 'json') {
     log.write('info', 'serving', { url, host, port, data, workers, durability })
     return

@@ -42,6 +42,19 @@ export function settingsOf(config: Config): Partial<ServerSettings> {
     recordBytesMax,
     recordSample,
     recordSecret,
+    rules,
+    insecure,
+    tokenSecret,
+    tokenPublicKey,
+    tokenJwksUrl,
+    tokenOidcIssuer,
+    tokenIssuer,
+    tokenAudience,
+    tokenLeewayMs,
+    limitPerAddress,
+    limitPerSubject,
+    limitBurstMs,
+    trustedProxies,
     ...settings
   } = config
   return settings

@@ -1,5 +1,6 @@
 /** One process does everything: it opens the store and answers requests. */
 import { createFreshetServer } from '@freshet/server'
+import { accessOf } from './access-setup.js'
 import { loadPage } from './load-page.js'
 import { openStore } from './open-store.js'
 import { openRecording } from './recording-file.js'
@@ -11,7 +12,15 @@ export async function startSingleProcess({ config, log }: ServeSetup): Promise<R
     const page = await loadPage(config)
     const { caches } = config
     const { end, ...recorded } = openRecording(config, log, [0, 1])
-    const server = createFreshetServer({ store, settings: settingsOf(config), log, caches, ...page, ...recorded })
+    const server = createFreshetServer({
+      store,
+      settings: settingsOf(config),
+      log,
+      caches,
+      ...accessOf(config),
+      ...page,
+      ...recorded,
+    })
     const isEmpty = (await store.buckets()).length === 0
     const { port } = await server.listen({ port: config.port, host: config.host })
     return {

@@ -1,6 +1,7 @@
 /** A worker of `primary.ts`: answers requests, reads the store, hands commits to the primary. */
 import { createFreshetServer, type MetricFamily } from '@freshet/server'
 import { ipcChannel, openEmbeddedReader } from '@freshet/stores/embedded'
+import { accessOf } from './access-setup.js'
 import { createLog, withFields } from './create-log.js'
 import { loadPage } from './load-page.js'
 import { isEmbedded, openStore } from './open-store.js'
@@ -27,6 +28,7 @@ async function start({ config, slot }: StartMessage): Promise<void> {
     log,
     caches: config.caches,
     allMetrics,
+    ...accessOf(config),
     ...(await loadPage(config)),
     ...recorded,
   })

@@ -49,7 +49,7 @@ export class Access {
   /** Called when the rules have changed. */
   onChange: () => void = () => undefined
 
-  /** Throws a TypeError if rules or tokens cannot be meant. */
+  /** Throws RULES_INVALID, and a TypeError if the keys of tokens cannot be meant. */
   constructor({ store, log, config, limits }: AccessOptions) {
     this.#store = store
     this.#log = log
@@ -131,7 +131,7 @@ function readRules(text: string): ParsedRules {
   const wrong = rules === undefined ? mistakes : checkExamples(rules)
   if (rules !== undefined && wrong.length === 0) return rules
   const list = wrong.map(({ line, column, message }) => `${line}:${column}: ${message}`)
-  throw new TypeError(`The rules cannot be these. ${list.join(' ')}`)
+  throw new FreshetError('RULES_INVALID', `The rules cannot be these. ${list.join(' ')}`)
 }
 
 function notBearer(): FreshetError {

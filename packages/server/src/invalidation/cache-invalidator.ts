@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { type PurgeBatch, PurgeQueue, type PurgeStep } from '@freshet/core/coherence/invalidation'
 import type { Store } from '@freshet/core/store'
 import { FreshetError, type Position, parsePosition } from '@freshet/protocol'
+import { lastRulesChange } from '../access/access-record.js'
 import { describeError, type Log } from '../operations/log.js'
 import { Counter } from '../operations/metrics.js'
 import type { ServerSettings } from '../settings.js'
@@ -131,8 +132,11 @@ export class CacheInvalidator {
     const { store } = this.#options
     try {
       const entries = await store.changes(step.after, ENTRIES_PER_READ)
-      const isWide = queue.took(step, entries, performance.now())
-      if (isWide) this.#say('info', 'cache has too many changes to purge one by one: all of it is purged')
+      const hasOtherRules = lastRulesChange(entries) !== -1
+      const isWide = queue.took(step, entries, performance.now(), hasOtherRules)
+      const why = hasOtherRules ? 'the rules have changed' : 'cache has too many changes to purge one by one'
+      if (isWide) this.#say('info', `${why}: all of it is purged`)
+      else if (hasOtherRules) this.#say('info', 'the rules have changed, and this cache cannot be purged as a whole')
     } catch (error) {
       if (!(error instanceof FreshetError) || error.code !== 'LOG_TRIMMED') throw error
       const trimmedTo = await store.trimmedTo()

@@ -130,12 +130,16 @@ export class PurgeQueue {
     return this.#send(nowMs)
   }
 
-  /** The log, as a `read` asked for it. Says whether everything will be purged, since it was more than fits. */
-  took(step: PurgeStep & { kind: 'read' }, entries: readonly LogEntry[], nowMs: number): boolean {
+  /**
+   * The log, as a `read` asked for it. Says whether everything will be purged, since it was more than fits, or since `concernsAll`
+   * says that any copy may be one that nobody should have.
+   */
+  took(step: PurgeStep & { kind: 'read' }, entries: readonly LogEntry[], nowMs: number, concernsAll = false): boolean {
     const { targetsMax, canPurgeEverything } = this.#options
     const lane = this.#lanes[step.pass]
     lane.add(entries, step.upTo, targetsMax)
-    const widens = canPurgeEverything && lane.size >= targetsMax && lane.position < step.upTo
+    const isTooMuch = lane.size >= targetsMax && lane.position < step.upTo
+    const widens = canPurgeEverything && (isTooMuch || concernsAll)
     if (widens) lane.widen(step.upTo, entries[0]?.timeMs ?? 0)
     if (step.pass === 'first') this.#schedule.add(lane.position, nowMs)
     return widens

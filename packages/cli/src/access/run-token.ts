@@ -1,0 +1,67 @@
+/** `freshet token`: makes one that a server with the same configuration believes, or says whether it would believe one. */
+import { readFileSync } from 'node:fs'
+import { FreshetError } from '@freshet/protocol'
+import { readToken, signToken, TokenVerifier } from '@freshet/server'
+import { NONE } from '../config/file-kinds.js'
+import type { Config } from '../config/options.js'
+import { tokensOf } from '../serve/access-setup.js'
+import type { TokenLine } from './token-line.js'
+
+/** `config`: as the server has it. */
+export async function runToken(line: TokenLine, config: Config): Promise<number> {
+  return line.inspect === undefined ? make(line, config) : inspect(line.inspect, line.isJson, config)
+}
+
+async function make({ claims, expiresMs, keyPath, isJson }: TokenLine, config: Config): Promise<number> {
+  const { tokenSecret, tokenAudience, tokenIssuer, tokenOidcIssuer } = config
+  if (keyPath === undefined && tokenSecret === NONE) {
+    throw new FreshetError(
+      'CONFIG_INVALID',
+      'Say what to sign with: FRESHET_TOKEN_SECRET, or a private key with --key FILE.',
+    )
+  }
+  const issuer = [tokenOidcIssuer, tokenIssuer].find(name => name !== NONE)
+  const keys = keyPath === undefined ? { secret: tokenSecret } : { privateKey: readKey(keyPath) }
+  const token = await sign({ claims, audience: tokenAudience, issuer, expiresMs, ...keys })
+  console.log(isJson ? JSON.stringify({ token, ...readToken(token) }) : token)
+  return 0
+}
+
+async function sign(options: Parameters<typeof signToken>[0]): Promise<string> {
+  try {
+    return await signToken(options)
+  } catch (cause) {
+    throw new FreshetError('CONFIG_INVALID', `The key cannot be signed with: ${(cause as Error).message}`, { cause })
+  }
+}
+
+async function inspect(token: string, isJson: boolean, config: Config): Promise<number> {
+  const verdict = await new TokenVerifier(tokensOf(config)).verify(token).then(
+    () => ({ isBelieved: true, reason: 'A server with this configuration believes it.' }),
+    (error: Error) => ({ isBelieved: false, reason: error.message }),
+  )
+  const content = contentOf(token)
+  if (isJson) console.log(JSON.stringify({ ...verdict, ...content }))
+  else {
+    if (content !== undefined) console.log(JSON.stringify(content, undefined, 2))
+    console.log(verdict.reason)
+  }
+  return verdict.isBelieved ? 0 : 1
+}
+
+function contentOf(token: string): ReturnType<typeof readToken> | undefined {
+  try {
+    return readToken(token)
+  } catch {
+    // It is no token, and the verdict says so.
+    return undefined
+  }
+}
+
+function readKey(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (cause) {
+    throw new FreshetError('CONFIG_INVALID', `The key ${path} cannot be read: ${(cause as Error).message}`, { cause })
+  }
+}

@@ -1,0 +1,78 @@
+/** Options that decide who may do what. */
+import { TOKEN_AUDIENCE, TOKEN_LEEWAY_MS } from '@freshet/server'
+import { KEY_FILE, NONE, RULES } from './file-kinds.js'
+import type { Option, Options } from './options.js'
+import { durationFrom, NETWORKS, rateFrom, SWITCH, TEXT } from './value-kinds.js'
+
+export interface AccessSettings {
+  /** The text of a rules file, or none. */
+  readonly rules: string
+  readonly insecure: boolean
+  readonly tokenSecret: string
+  readonly tokenPublicKey: string
+  readonly tokenJwksUrl: string
+  readonly tokenOidcIssuer: string
+  readonly tokenIssuer: string
+  readonly tokenAudience: string
+  readonly tokenLeewayMs: number
+  readonly limitPerAddress: number
+  readonly limitPerSubject: number
+  readonly limitBurstMs: number
+  readonly trustedProxies: readonly string[]
+}
+
+const SECRET_TEXT = { ...TEXT, show: (secret: string) => (secret === NONE ? NONE : 'set') }
+const ADDRESS = { ...TEXT, placeholder: 'URL', wants: 'an address, or none' }
+
+export const ACCESS_OPTIONS: Pick<Options, keyof AccessSettings> = {
+  rules: { about: 'who may do what: docs/access.md', kind: RULES, defaults: both(NONE), isCommon: true },
+  insecure: {
+    about: 'listen beyond this machine although there are no rules',
+    kind: SWITCH,
+    defaults: both(false),
+    isCommon: true,
+  },
+  tokenSecret: {
+    about: 'what tokens of HS256 are signed with; better FRESHET_TOKEN_SECRET_FILE',
+    kind: SECRET_TEXT,
+    defaults: both(NONE),
+  },
+  tokenPublicKey: {
+    about: 'what tokens of RS256, ES256 or EdDSA are verified with: PEM, a JWK or a set of them',
+    kind: KEY_FILE,
+    defaults: both(NONE),
+  },
+  tokenJwksUrl: { about: 'where such keys are kept', kind: ADDRESS, defaults: both(NONE) },
+  tokenOidcIssuer: {
+    about: 'whose tokens are believed: its keys are found by OpenID discovery',
+    kind: ADDRESS,
+    defaults: both(NONE),
+  },
+  tokenIssuer: { about: 'what tokens must have as iss', kind: TEXT, defaults: both(NONE) },
+  tokenAudience: { about: 'what tokens must have as aud', kind: TEXT, defaults: both(TOKEN_AUDIENCE) },
+  tokenLeewayMs: { about: 'how far clocks may be apart', kind: durationFrom(0), defaults: both(TOKEN_LEEWAY_MS) },
+  limitPerAddress: {
+    about: 'requests a second from one address, over time, per worker; 0 for no limit',
+    kind: rateFrom(0),
+    defaults: both(0),
+  },
+  limitPerSubject: {
+    about: 'the same, with tokens of one subject',
+    kind: rateFrom(0),
+    defaults: both(0),
+  },
+  limitBurstMs: {
+    about: "how long's worth of them may come at once",
+    kind: durationFrom(1000),
+    defaults: both(10_000),
+  },
+  trustedProxies: {
+    about: 'addresses and networks whose X-Forwarded-For and Forwarded are believed',
+    kind: NETWORKS,
+    defaults: both([]),
+  },
+}
+
+function both<Value>(value: Value): Option<Value & string>['defaults'] & Record<'dev' | 'serve', Value> {
+  return { dev: value, serve: value } as Record<'dev' | 'serve', Value & string>
+}

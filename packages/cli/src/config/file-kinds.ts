@@ -1,0 +1,51 @@
+/** Options that name a file, and are what is in it: rules, and keys of tokens. */
+import { readFileSync } from 'node:fs'
+import { checkExamples, parseRules, type RulesMistake } from '@freshet/server'
+import { didYouMean } from './nearest-name.js'
+import type { ValueKind } from './value-kinds.js'
+
+export const NONE = 'none'
+
+/** The text of a rules file that does what its examples say. */
+export const RULES: ValueKind<string> = {
+  placeholder: 'FILE',
+  wants: 'a file of access rules (docs/access.md), or none',
+  parse: path => (path === NONE ? NONE : rulesIn(path).text),
+  mistakes: path => rulesIn(path).mistakes,
+  show: text => (text === NONE ? NONE : `${text.split('\n').length} lines`),
+}
+
+export const KEY_FILE: ValueKind<string> = {
+  placeholder: 'FILE',
+  wants: 'a file that can be read, or none',
+  parse: path => (path === NONE ? NONE : read(path)),
+  show: text => (text === NONE ? NONE : 'set'),
+}
+
+export interface RulesInFile {
+  /** Undefined if there are mistakes. */
+  readonly text: string | undefined
+  readonly mistakes: readonly string[]
+  readonly examples: number
+}
+
+export function rulesIn(path: string): RulesInFile {
+  const text = read(path)
+  if (text === undefined) return { text, mistakes: [`${path} cannot be read.`], examples: 0 }
+  const { rules, mistakes } = parseRules(text, (typed, names) => didYouMean(typed, names))
+  const wrong = rules === undefined ? mistakes : checkExamples(rules)
+  const told = wrong.map(mistake => tell(path, mistake))
+  return { text: wrong.length === 0 ? text : undefined, mistakes: told, examples: rules?.examples.length ?? 0 }
+}
+
+function tell(path: string, { line, column, message }: RulesMistake): string {
+  return `${path}:${line}:${column}: ${message}`
+}
+
+function read(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return undefined
+  }
+}

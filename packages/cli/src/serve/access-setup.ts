@@ -1,0 +1,60 @@
+/** The access part of the configuration, as the server takes it. */
+import { isIP } from 'node:net'
+import { FreshetError } from '@freshet/protocol'
+import { type AccessConfig, objectionToTokens, type RateLimitConfig, type TokenConfig } from '@freshet/server'
+import type { AccessSettings } from '../config/access-options.js'
+import { NONE } from '../config/file-kinds.js'
+
+export interface AccessSetup {
+  readonly access?: AccessConfig
+  readonly limits?: RateLimitConfig
+}
+
+/** Throws ACCESS_REQUIRED, and CONFIG_INVALID where the keys of tokens cannot be meant. */
+export function checkAccess(config: AccessSettings & { readonly host: string }): void {
+  const objection = objectionToTokens(tokensOf(config))
+  if (objection !== undefined) throw new FreshetError('CONFIG_INVALID', objection)
+  if (config.rules !== NONE || config.insecure || isLoopback(config.host)) return
+  throw new FreshetError(
+    'ACCESS_REQUIRED',
+    `There are no access rules, and at ${config.host} others than this machine could read and write everything. ` +
+      'Name a file of rules with --rules (docs/access.md), listen at 127.0.0.1, or, if something else keeps them away, say --insecure. ' +
+      '(ACCESS_REQUIRED)',
+  )
+}
+
+export function accessOf(config: AccessSettings): AccessSetup {
+  const { rules, limitPerAddress, limitPerSubject, limitBurstMs, trustedProxies } = config
+  const isLimited = limitPerAddress > 0 || limitPerSubject > 0
+  return {
+    ...(rules === NONE ? {} : { access: { rules, tokens: tokensOf(config) } }),
+    ...(isLimited
+      ? {
+          limits: {
+            perAddressPerS: limitPerAddress,
+            perSubjectPerS: limitPerSubject,
+            burstS: limitBurstMs / 1000,
+            trustedProxies,
+          },
+        }
+      : {}),
+  }
+}
+
+export function tokensOf(config: AccessSettings): TokenConfig {
+  const { tokenSecret, tokenPublicKey, tokenJwksUrl, tokenOidcIssuer, tokenIssuer } = config
+  return {
+    ...(tokenSecret === NONE ? {} : { secret: tokenSecret }),
+    ...(tokenPublicKey === NONE ? {} : { publicKey: tokenPublicKey }),
+    ...(tokenJwksUrl === NONE ? {} : { jwksUrl: tokenJwksUrl }),
+    ...(tokenOidcIssuer === NONE ? {} : { oidcIssuer: tokenOidcIssuer }),
+    ...(tokenIssuer === NONE ? {} : { issuer: tokenIssuer }),
+    audience: config.tokenAudience,
+    leewayMs: config.tokenLeewayMs,
+  }
+}
+
+function isLoopback(host: string): boolean {
+  if (isIP(host) === 4) return host.startsWith('127.')
+  return host === 'localhost' || host === '::1'
+}
