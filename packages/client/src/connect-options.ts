@@ -3,6 +3,7 @@ import type { ReadMode } from '@freshet/core/coherence'
 import { FreshetError } from '@freshet/protocol'
 import type { Clock } from './clock/pessimistic-clock.js'
 import { createPessimisticClock } from './clock/pessimistic-clock.js'
+import type { Authorization } from './http/authorization.js'
 import type { Fetch } from './http/transport.js'
 import type { OutboxStorage } from './operations/outbox.js'
 import { checkMode } from './reading/read-options.js'
@@ -14,6 +15,11 @@ export interface ConnectOptions {
   readonly staleness?: number
   /** `db.session.token` of the session that this one continues. */
   readonly token?: string
+  /**
+   * Who asks, where the server has rules: a token (JWT), or a function that gets one, and is called again when it is refused. One
+   * connection is one person's: connect again for another. (`token` is another thing: where a session goes on.)
+   */
+  readonly authorization?: Authorization
   /** How reads are done that do not say otherwise. */
   readonly read?: ReadMode
   /** How the session learns of changes ahead of reads: not at all, by asking regularly, or by being told. */
@@ -44,7 +50,7 @@ export interface ConnectOptions {
   readonly random?: () => number
 }
 
-type Optional = 'token' | 'onRead' | 'record' | 'outbox'
+type Optional = 'token' | 'authorization' | 'onRead' | 'record' | 'outbox'
 
 export type Settings = Required<Omit<ConnectOptions, Optional>> & Pick<ConnectOptions, Optional>
 
@@ -68,7 +74,7 @@ export function completeOptions(given: ConnectOptions): Settings {
     clock: createPessimisticClock(),
     random: Math.random,
   }
-  checkNames(given, [...Object.keys(defaults), 'token', 'onRead', 'record', 'outbox'])
+  checkNames(given, [...Object.keys(defaults), 'token', 'authorization', 'onRead', 'record', 'outbox'])
   const settings = { ...defaults, ...withoutUndefined(given) }
   checkNumber('staleness', settings.staleness, 0)
   checkNumber('timeoutMs', settings.timeoutMs, 1)

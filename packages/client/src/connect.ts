@@ -3,7 +3,7 @@ import { FreshetError } from '@freshet/protocol'
 import { ServerClock } from './clock/server-clock.js'
 import { baseOf, type ConnectOptions, completeOptions, HAS_BROWSER_CACHE, type Settings } from './connect-options.js'
 import { type BucketTypes, Database } from './database.js'
-import { Transport } from './http/transport.js'
+import { type Fetch, Transport } from './http/transport.js'
 import { OperationIds } from './operations/operation-ids.js'
 import type { Outbox } from './operations/outbox.js'
 import { MemoryCache } from './reading/memory-cache.js'
@@ -27,7 +27,7 @@ export async function connect<Buckets extends BucketTypes<Buckets> = Record<neve
   const { clock, timeoutMs, read, retriesMax, random, memoryBytesMax } = settings
   const controller = new AbortController()
   const closed = controller.signal
-  const transport = new Transport(settings.fetch, baseOf(url))
+  const transport = new Transport(await fetchOf(settings), baseOf(url))
   const memory = memoryBytesMax > 0 ? new MemoryCache(memoryBytesMax) : undefined
   const serverClock = new ServerClock()
   const policy = { retriesMax, random }
@@ -61,6 +61,12 @@ export async function connect<Buckets extends BucketTypes<Buckets> = Record<neve
 function createSession({ staleness, token }: Settings, onAnotherLog: () => void): TrackedSession {
   const options = { stalenessMs: staleness, ...(token === undefined ? {} : { token }) }
   return new TrackedSession(options, onAnotherLog)
+}
+
+/** Loaded only when asked for. */
+async function fetchOf({ fetch, authorization }: Settings): Promise<Fetch> {
+  if (authorization === undefined) return fetch
+  return (await import('./http/authorization.js')).withAuthorization(fetch, authorization)
 }
 
 /** Loaded only when asked for. */

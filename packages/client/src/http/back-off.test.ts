@@ -22,9 +22,9 @@ async function delaysOf(error: FreshetError, random: number, retriesMax: number)
   return triedAtMs.slice(1).map((at, i) => at - triedAtMs[i]!)
 }
 
-test('exactly those of the server that have the status 503 may pass', () => {
+test('exactly those of the server that have the status 429 or 503 may pass', () => {
   for (const [code, status] of Object.entries(STATUS_OF_CODE) as [FreshetErrorCode, number][]) {
-    expect([code, isPassing(new FreshetError(code, ''))]).toEqual([code, status === 503])
+    expect([code, isPassing(new FreshetError(code, ''))]).toEqual([code, status === 429 || status === 503])
   }
 })
 

@@ -15,8 +15,8 @@ const FIRST_DELAY_MS_MAX = 100
 const DELAY_MS_MAX = 2_000
 
 /** Refused before anything was done; the same request may well succeed in a moment. */
-const REFUSALS: readonly FreshetErrorCode[] = ['SERVER_BUSY', 'SERVER_STOPPING', 'POSITION_NOT_REACHED']
-/** All that have the status 503; a test holds this to the protocol's table, which is too long to carry along. */
+const REFUSALS: readonly FreshetErrorCode[] = ['RATE_LIMITED', 'SERVER_BUSY', 'SERVER_STOPPING', 'POSITION_NOT_REACHED']
+/** All that have the status 429 or 503; a test holds this to the protocol's table, which is too long to carry along. */
 const UNAVAILABLE: readonly FreshetErrorCode[] = [
   ...REFUSALS,
   ...(['STORE_LOCKED', 'STORE_UNUSABLE', 'STORE_UNAVAILABLE', 'STORE_TAKEN_OVER', 'STORE_CLOSED'] as const),
