@@ -125,6 +125,11 @@ export const experiments: readonly ExperimentEntry[] = [
     load: async () => (await import('./experiments/http-cache-tests/http-cache-tests.js')).httpCacheTests,
   },
   {
+    name: 'hostile-requests',
+    title: 'Two tenants and hostile requests through every cache: nothing leaks, fails or is kept',
+    load: async () => (await import('./experiments/hostile-requests/hostile-requests.js')).hostileRequests,
+  },
+  {
     name: 'transaction-history',
     title: 'Transactions over cached reads while the server is killed: are they serialisable, and how many are refused',
     load: async () => (await import('./experiments/transaction-history/transaction-history.js')).transactionHistory,

@@ -1,0 +1,130 @@
+/** Sends hostile requests one way, and looks at every answer: what it shows to whom, and whether it may be or was kept. */
+import { connect } from 'node:net'
+import type { Random } from '../harness/random.js'
+import { makeRequest } from './make-request.js'
+import { type Person, secretOf, TENANTS } from './tenants-server.js'
+
+export interface HostileLoad {
+  readonly port: number
+  readonly people: readonly Person[]
+  readonly requests: number
+  readonly random: Random
+  readonly onProgress?: (done: number) => void
+}
+
+export interface HostileOutcome {
+  readonly requests: number
+  /** Others were answered by closing the connection. */
+  readonly answered: number
+  readonly byClass: Readonly<Record<string, number>>
+  /** Of our server, and of caches on the way. */
+  readonly ownFailures: readonly string[]
+  readonly othersFailures: number
+  /** What somebody was shown who may not see it. */
+  readonly leaks: readonly string[]
+  /** Answers that say that they may be kept, and should not; errors that came twice. */
+  readonly kept: readonly string[]
+  /** So often somebody was shown what is theirs; so often what is everybody's. */
+  readonly ownShown: number
+  readonly publicShown: number
+}
+
+const CONCURRENT = 64
+const ANSWER_MS_MAX = 3000
+const EXAMPLES_MAX = 5
+
+export async function runHostileLoad({
+  port,
+  people,
+  requests,
+  random,
+  onProgress,
+}: HostileLoad): Promise<HostileOutcome> {
+  const tally = new Tally()
+  let sent = 0
+  const worker = async () => {
+    while (sent < requests) {
+      sent++
+      const { person, bytes } = makeRequest(random, people)
+      tally.take(person, bytes, await exchange(port, bytes))
+      onProgress?.(sent)
+    }
+  }
+  await Promise.all(Array.from({ length: CONCURRENT }, worker))
+  return tally.outcome(requests)
+}
+
+class Tally {
+  #answered = 0
+  #othersFailures = 0
+  #ownShown = 0
+  #publicShown = 0
+  readonly #byClass: Record<string, number> = {}
+  readonly #ownFailures: string[] = []
+  readonly #leaks: string[] = []
+  readonly #kept: string[] = []
+  readonly #requestIds = new Set<string>()
+
+  take(person: Person, request: Buffer, answer: string): void {
+    const status = /^HTTP\/1\.[01] (\d{3})/.exec(answer)?.[1]
+    if (status === undefined) return
+    this.#answered++
+    const kind = `${status[0]}xx`
+    this.#byClass[kind] = (this.#byClass[kind] ?? 0) + 1
+    const headers = answer.slice(0, answer.indexOf('\r\n\r\n')).toLowerCase()
+    const describe = () =>
+      `${person.name}: ${JSON.stringify(request.toString('latin1').slice(0, 200))} -> ${answer.slice(0, 300)}`
+    // Also where a cache has cut the answer, or glued two together: anywhere in the bytes.
+    for (const tenant of TENANTS) {
+      if (!answer.includes(secretOf(tenant))) continue
+      if (person.tenant === tenant) this.#ownShown++
+      else this.#leaks.push(describe())
+      if (!headers.includes('cache-control: private, no-store')) this.#kept.push(describe())
+    }
+    if (answer.includes('public of')) this.#publicShown++
+    const isOurs = headers.includes('application/problem+json')
+    if (kind === '5xx' && (isOurs || !headers.includes('content-type: text/'))) this.#ownFailures.push(describe())
+    else if (kind === '5xx') this.#othersFailures++
+    if (isOurs) this.#checkProblem(headers, describe)
+  }
+
+  outcome(requests: number): HostileOutcome {
+    return {
+      requests,
+      answered: this.#answered,
+      byClass: this.#byClass,
+      ownFailures: this.#ownFailures.slice(0, EXAMPLES_MAX),
+      othersFailures: this.#othersFailures,
+      leaks: this.#leaks.slice(0, EXAMPLES_MAX),
+      kept: this.#kept.slice(0, EXAMPLES_MAX),
+      ownShown: this.#ownShown,
+      publicShown: this.#publicShown,
+    }
+  }
+
+  /** Each has an id of its own: one that comes twice came out of a cache. */
+  #checkProblem(headers: string, describe: () => string): void {
+    const id = /x-request-id: (\S+)/.exec(headers)?.[1]
+    if (!headers.includes('no-store') || (id !== undefined && this.#requestIds.has(id))) this.#kept.push(describe())
+    if (id !== undefined) this.#requestIds.add(id)
+  }
+}
+
+/** All that comes until the connection ends. */
+function exchange(port: number, bytes: Buffer): Promise<string> {
+  return new Promise(resolve => {
+    const socket = connect(port, '127.0.0.1')
+    let received = ''
+    const finish = () => {
+      clearTimeout(timer)
+      socket.destroy()
+      resolve(received)
+    }
+    const timer = setTimeout(finish, ANSWER_MS_MAX)
+    socket.setEncoding('latin1').on('data', (chunk: string) => {
+      received += chunk
+    })
+    socket.on('end', finish).on('error', finish).on('close', finish)
+    socket.write(bytes)
+  })
+}
