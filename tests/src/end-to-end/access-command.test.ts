@@ -1,0 +1,133 @@
+/** Access as somebody sets it up: rules in a file, tokens from the command, and every example of docs/access.md. */
+import { generateKeyPairSync } from 'node:crypto'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { checkExamples, parseRules } from '@freshet/server'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { endFreshetProcesses, runFreshet, startFreshet } from './freshet-process.js'
+
+const SECRET = 'a secret of at least thirty-two bytes'
+const environment = { FRESHET_TOKEN_SECRET: SECRET }
+const DOCUMENT = readFileSync(new URL('../../../docs/access.md', import.meta.url), 'utf8')
+const BLOCKS = [...DOCUMENT.matchAll(/```access\n(.*?)```/gs)].map(([, block]) => block!)
+
+let folder: string
+const file = (name: string, text: string) => {
+  writeFileSync(join(folder, name), text)
+  return join(folder, name)
+}
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'freshet-access-'))
+})
+afterAll(async () => {
+  await endFreshetProcesses()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+describe('the document', () => {
+  test.each(BLOCKS)('block %# does what its examples say', block => {
+    const { rules, mistakes } = parseRules(block)
+    expect(mistakes).toEqual([])
+    expect(rules!.examples.length).toBeGreaterThan(3)
+    expect(checkExamples(rules!)).toEqual([])
+  })
+})
+
+describe('freshet check rules', () => {
+  test('says that a file is right', async () => {
+    const { exitCode, output } = await runFreshet(['check', 'rules', file('good.access', BLOCKS[0]!)])
+    expect([exitCode, output]).toEqual([0, expect.stringContaining('all 8 examples')])
+  })
+
+  test('says what is wrong, where, and what may have been meant', async () => {
+    const bad = file(
+      'bad.access',
+      'bucket shop/x\n  raed if authenticated\n  read if clam.sub == "a"\ndeny read shop/x/1 as anyone\n',
+    )
+    const { exitCode, errors } = await runFreshet(['check', 'rules', bad])
+    expect(exitCode).toBe(1)
+    expect(errors).toContain(`${bad}:2:3: raed begins no line. Did you mean "read"?`)
+    expect(errors).toContain(`${bad}:3:11: clam is no value. Did you mean "claim"?`)
+  })
+
+  test('says which example does not come out', async () => {
+    const bad = file('open.access', 'bucket shop/x\n  read\ndeny read shop/x/1 as anyone\n')
+    const { exitCode, errors } = await runFreshet(['check', 'rules', bad])
+    expect([exitCode, errors]).toEqual([1, expect.stringContaining(`${bad}:3:1: The rules allow this`)])
+  })
+})
+
+describe('freshet serve', () => {
+  test('refuses to listen beyond this machine without rules', async () => {
+    const { exitCode, errors } = await runFreshet(['serve', '--host', '0.0.0.0', '--port', '0'], { cwd: folder })
+    expect([exitCode, errors]).toEqual([2, expect.stringContaining('ACCESS_REQUIRED')])
+  })
+
+  test('refuses rules with mistakes, and a secret that is too short', async () => {
+    const bad = file('bad.access', 'bucket shop')
+    const rules = await runFreshet(['serve', '--rules', bad, '--port', '0'], { cwd: folder })
+    expect([rules.exitCode, rules.errors]).toEqual([2, expect.stringContaining(`${bad}:1:8`)])
+    const secret = await runFreshet(['serve', '--port', '0'], {
+      cwd: folder,
+      environment: { FRESHET_TOKEN_SECRET: 'short' },
+    })
+    expect([secret.exitCode, secret.errors]).toEqual([2, expect.stringContaining('needs 32')])
+  })
+
+  test('serves under rules, in several processes, to tokens that the command makes', async () => {
+    const rules = file('shop.access', BLOCKS[0]!)
+    const args = ['serve', '--rules', rules, '--data', join(folder, 'data'), '--workers', '2', '--host', '0.0.0.0']
+    const server = await startFreshet(args, { environment })
+    const tokenOf = async (...more: string[]) => (await runFreshet(['token', ...more], { environment })).output.trim()
+    const [ann, editor] = [await tokenOf('--sub', 'ann'), await tokenOf('--sub', 'ed', '--claims', '{"role":"editor"}')]
+    const put = (path: string, value: unknown, token: string) =>
+      fetch(server.url + path, {
+        method: 'PUT',
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        body: JSON.stringify(value),
+      })
+    expect((await put('/db/shop/products/tea', { price: 5 }, ann)).status).toBe(403)
+    expect((await put('/db/shop/products/tea', { price: 5 }, editor)).status).toBe(201)
+    expect((await put('/db/shop/orders/1', { owner: 'ann' }, ann)).status).toBe(201)
+    const tea = await fetch(`${server.url}/db/shop/products/tea`)
+    expect([tea.status, tea.headers.get('cache-control')]).toEqual([200, expect.stringMatching(/^public/)])
+    expect((await fetch(`${server.url}/db/shop/orders/1`)).status).toBe(401)
+    expect((await fetch(`${server.url}/metrics`)).status).toBe(401)
+    const refused = await runFreshet(['gen', '--url', server.url], {})
+    expect(refused.exitCode).toBe(0)
+    expect(refused.output).not.toContain('orders')
+    const admin = await tokenOf('--claims', '{"role":"admin"}')
+    const all = await runFreshet(['gen', '--url', server.url], { environment: { FRESHET_TOKEN: admin } })
+    expect(all.output).toContain('orders')
+    await server.stop()
+  })
+})
+
+describe('freshet token', () => {
+  test('says whether a token is believed', async () => {
+    const { output } = await runFreshet(['token', '--sub', 'ann', '--expires', '1h'], { environment })
+    const good = await runFreshet(['token', '--inspect', output.trim(), '--json'], { environment })
+    expect([good.exitCode, JSON.parse(good.output)]).toMatchObject([0, { isBelieved: true, claims: { sub: 'ann' } }])
+    const other = { FRESHET_TOKEN_SECRET: 'another secret of thirty-two bytes' }
+    const bad = await runFreshet(['token', '--inspect', output.trim()], { environment: other })
+    expect([bad.exitCode, bad.output]).toEqual([1, expect.stringContaining('refused')])
+  })
+
+  test('signs with a private key, for a server that has the public one', async () => {
+    const { publicKey, privateKey } = generateKeyPairSync('ed25519')
+    const key = file('key.pem', privateKey.export({ type: 'pkcs8', format: 'pem' }) as string)
+    const publicPath = file('public.pem', publicKey.export({ type: 'spki', format: 'pem' }) as string)
+    const { output } = await runFreshet(['token', '--sub', 'service', '--key', key], {})
+    const { exitCode } = await runFreshet(['token', '--inspect', output.trim()], {
+      environment: { FRESHET_TOKEN_PUBLIC_KEY: publicPath },
+    })
+    expect(exitCode).toBe(0)
+  })
+
+  test('says what it needs', async () => {
+    const { exitCode, errors } = await runFreshet(['token', '--sub', 'ann'], {})
+    expect([exitCode, errors]).toEqual([2, expect.stringContaining('FRESHET_TOKEN_SECRET')])
+  })
+})
