@@ -122,7 +122,7 @@ function unreachable(name: string, cause: unknown): FreshetError {
   const outcome = NEVER_CONNECTED.includes(reason.code ?? '') ? 'not-done' : 'unknown'
   return new FreshetError(
     'REQUEST_FAILED',
-    `${name} got no answer: ${reason.text}. Check that the server runs, and the address, also the way it is spelled.`,
+    `${name} got no answer: ${reason.text}. Check that the server runs, and the address.`,
     { cause, details: { outcome } },
   )
 }

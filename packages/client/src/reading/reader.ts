@@ -316,7 +316,7 @@ function fromAge(ageS: number | undefined): 'shared cache' | 'unknown' {
 function untrustworthy(url: string): FreshetError {
   return new FreshetError(
     'CACHE_UNTRUSTWORTHY',
-    `${url} was answered three times with a copy that is too old, also past all caches that can be told so. Some cache ` +
-      'on the way leaves out the query string, or serves copies long past their max-age. Make it keep to both.',
+    `${url} was answered three times with a copy that is too old. Some cache on the way leaves out the query string, ` +
+      'or serves copies long past their max-age. Make it keep to both.',
   )
 }

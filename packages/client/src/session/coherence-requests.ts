@@ -47,7 +47,7 @@ function notFreshet(url: string, { status, headers, body }: Reply<string>): Fres
   return new FreshetError(
     'ANSWER_INVALID',
     `${url} was answered ${status}, but not as a Freshet server does: ${glimpse(headers, body)}. ` +
-      'Check the address: is something else listening there?',
+      'Check the address.',
   )
 }
 
