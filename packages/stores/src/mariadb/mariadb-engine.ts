@@ -10,7 +10,16 @@
  * Nobody tells of commits here. So the head is asked for again and again, while anybody wants to know.
  */
 import type { ClientWindow, ForeignOperation } from '@freshet/core/counters'
-import type { BucketChange, Key, LogEntry, Position, Snapshot, StoredValue, Version } from '@freshet/core/store'
+import type {
+  BucketChange,
+  Key,
+  LogEntry,
+  MaybePromise,
+  Position,
+  Snapshot,
+  StoredValue,
+  Version,
+} from '@freshet/core/store'
 import { entriesUnder, indexPrefix } from '../embedded/indexes/index-keys.js'
 import { decodeIndexes, decodeNumbers } from '../embedded/indexes/index-records.js'
 import { entriesOf, toChanged } from '../sql/log-rows.js'
@@ -102,12 +111,17 @@ export class MariadbEngine implements SqlEngine {
     this.#following = setInterval(ask, FOLLOW_MS).unref()
   }
 
-  async value(key: Key): Promise<StoredValue | undefined> {
-    const [row] = await this.#again(() => this.#nextReads().rows(this.#statements.value(key)))
-    const value = row && toValue(row)
-    if (value && value.version <= this.#durableTo) return value
-    // It is new, or gone since who knows when.
-    return (await this.values([key])).value.get(key)
+  async latest(keys: readonly Key[]): Promise<ReadonlyMap<Key, MaybePromise<StoredValue | undefined>>> {
+    const statement = this.#statements.values(keys)
+    const rows = await this.#again(() => this.#nextReads().rows(statement))
+    const found: Map<Key, MaybePromise<StoredValue | undefined>> = valuesIn(rows)
+    if (positionIn(rows) <= this.#durableTo) return found
+    for (const key of keys) {
+      const value = found.get(key) as StoredValue | undefined
+      // It is new, or gone since who knows when.
+      if (value === undefined || value.version > this.#durableTo) found.set(key, this.#durableValue(key))
+    }
+    return found
   }
 
   values(keys: readonly Key[]): Promise<Snapshot<ReadonlyMap<Key, StoredValue>>> {
@@ -346,6 +360,10 @@ export class MariadbEngine implements SqlEngine {
     return durable
   }
 
+  async #durableValue(key: Key): Promise<StoredValue | undefined> {
+    return (await this.values([key])).value.get(key)
+  }
+
   #isDurable(position: Position): void {
     this.#durableTo = Math.max(this.#durableTo, position)
   }
@@ -381,8 +399,7 @@ function viewOf(statements: Statements, ask: Ask): SqlView {
     },
     async values(keys) {
       const rows = await ask(statements.values(keys))
-      const found = rows.filter(row => row[0] === null).map(row => row.slice(1))
-      return { value: toValues(found), position: positionIn(rows) }
+      return { value: valuesIn(rows), position: positionIn(rows) }
     },
     async indexes(bucket) {
       const [row] = await ask(statements.indexes(bucket))
@@ -444,6 +461,15 @@ function toMap<Value>(rows: readonly Row[], toValue: (column: unknown) => Value)
 /** Key and value. */
 function toValues(rows: readonly Row[]): Map<Key, StoredValue> {
   return new Map(rows.map(([key, ...value]) => [textOf(key), toValue(value)]))
+}
+
+/** Beside the row that says the position. */
+function valuesIn(rows: readonly Row[]): Map<Key, StoredValue> {
+  const values = new Map<Key, StoredValue>()
+  for (const [position, key, version, contentType, body] of rows) {
+    if (position === null) values.set(textOf(key), toValue([version, contentType, body]))
+  }
+  return values
 }
 
 function toValue([version, contentType, body]: Row): StoredValue {

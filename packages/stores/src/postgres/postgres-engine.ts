@@ -72,8 +72,8 @@ export class PostgresEngine implements SqlEngine {
     this.#view = viewOf((name, values) => this.#read(name, values))
   }
 
-  value(key: Key): Promise<StoredValue | undefined> {
-    return this.#read('value', [key]).then(firstValue)
+  latest(keys: readonly Key[]): Promise<ReadonlyMap<Key, StoredValue>> {
+    return this.#read('lockedValues', [texts(keys)]).then(toValues)
   }
 
   values(keys: readonly Key[]): Promise<Snapshot<ReadonlyMap<Key, StoredValue>>> {
@@ -405,10 +405,6 @@ function toPage(rows: readonly Row[]): BucketPage {
 function toValues(rows: readonly Row[]): Map<Key, StoredValue> {
   const there = rows.filter(([key]) => key !== null)
   return new Map(there.map(([key, ...value]) => [key as Key, toValue(value)]))
-}
-
-function firstValue([row]: readonly Row[]): StoredValue | undefined {
-  return row && toValue(row)
 }
 
 function toValue([version, contentType, body]: Row): StoredValue {

@@ -69,7 +69,6 @@ const PAGE_UP: string = page('ASC')
 const PAGE_DOWN: string = page('DESC')
 
 const texts = {
-  value: 'SELECT version, content_type, body FROM objects WHERE key = $1',
   values: `
     SELECT head.position, o.key, o.version, o.content_type, o.body
     FROM head LEFT JOIN objects o ON o.key = ANY ($1::text[])`,

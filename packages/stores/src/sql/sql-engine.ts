@@ -21,7 +21,17 @@
  * transaction; everything else is what `docs/errors.md` has.
  */
 import type { ClientWindow, ForeignOperation } from '@freshet/core/counters'
-import type { BucketChange, Key, LogEntry, Position, Snapshot, StoredValue, Tag, Version } from '@freshet/core/store'
+import type {
+  BucketChange,
+  Key,
+  LogEntry,
+  MaybePromise,
+  Position,
+  Snapshot,
+  StoredValue,
+  Tag,
+  Version,
+} from '@freshet/core/store'
 import type { IndexNumbers, IndexRecord } from '../embedded/indexes/index-records.js'
 import type { Changed } from '../embedded/records.js'
 import type { ChangedBefore } from './sql-batch.js'
@@ -29,8 +39,8 @@ import type { ChangedBefore } from './sql-batch.js'
 export interface SqlEngine extends SqlView {
   /** For messages: where it is, without a password. */
   readonly place: string
-  /** The latest value. */
-  value(key: Key): Promise<StoredValue | undefined>
+  /** The latest values. What is not in the map is not there; what is promised is not durable yet. */
+  latest(keys: readonly Key[]): Promise<ReadonlyMap<Key, MaybePromise<StoredValue | undefined>>>
   buckets(): Promise<readonly BucketChange[]>
   head(): Promise<Head>
   /** Entries after a position, of so many batches, and where the log began in that state. */

@@ -41,6 +41,7 @@ import { checkStorable } from '../embedded/records.js'
 import { CommitGate } from '../leasing/commit-gate.js'
 import { CommitQueue } from './commit-queue.js'
 import { type FleetClock, LEASE_MS } from './fleet-clock.js'
+import { GatheredReads } from './gathered-reads.js'
 import { IndexUpkeep } from './index-upkeep.js'
 import { keyRange, scanBounds } from './key-range.js'
 import type { SqlEngine, SqlView } from './sql-engine.js'
@@ -70,6 +71,7 @@ export class SqlStore implements Store {
   readonly #clock: FleetClock
   readonly #scanMax: number
   readonly #queue: CommitQueue
+  readonly #gathered: GatheredReads
   readonly #upkeep: IndexUpkeep
   readonly #gate = new CommitGate()
   readonly #listeners = new CommitListeners()
@@ -90,6 +92,7 @@ export class SqlStore implements Store {
     const { retentionMs } = supports
     const onCommitted = (position: Position) => this.hear(position)
     this.#queue = new CommitQueue({ engine, clock, retentionMs, waitMsMax, onCommitted })
+    this.#gathered = new GatheredReads(keys => this.#during(engine.latest(keys)))
     this.#upkeep = new IndexUpkeep({ engine, queue: this.#queue, clock })
     this.#upkeep.wake()
     this.#ticks = setInterval(() => this.#tick(), TICK_MS).unref()
@@ -97,7 +100,7 @@ export class SqlStore implements Store {
 
   get(key: Key): Promise<StoredValue | undefined> {
     this.#checkOpen()
-    return isWritable(key) ? this.#engine.value(key) : Promise.resolve(undefined)
+    return isWritable(key) ? this.#gathered.get(key) : Promise.resolve(undefined)
   }
 
   async getMany(keys: readonly Key[]): Promise<Snapshot<readonly (StoredValue | undefined)[]>> {
@@ -170,9 +173,11 @@ export class SqlStore implements Store {
   /** Those who ask in one turn share the question: a server asks for each read. */
   position(): Promise<Position> {
     this.#checkOpen()
-    this.#asking ??= Promise.resolve().then(async () => {
-      this.#asking = undefined
-      return (await this.#during(this.#engine.head())).position
+    this.#asking ??= new Promise((resolve, reject) => {
+      setImmediate(() => {
+        this.#asking = undefined
+        this.#during(this.#engine.head()).then(({ position }) => resolve(position), reject)
+      })
     })
     return this.#asking
   }
@@ -306,7 +311,7 @@ async function scanPage(view: SqlView, bucket: Key, range: ScanRange, limit: num
 
 /** A key that is asked for twice is answered with bytes of its own, twice. */
 function ownValue(keys: readonly Key[], i: number, value: StoredValue | undefined): StoredValue | undefined {
-  return value === undefined || keys.indexOf(keys[i]!) === i ? value : { ...value, body: value.body.slice() }
+  return value === undefined || keys.indexOf(keys[i]!) === i ? value : { ...value, body: Buffer.from(value.body) }
 }
 
 /** No text of a database has a character 0, so no key has. */
