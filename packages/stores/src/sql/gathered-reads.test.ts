@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Key, StoredValue } from '@freshet/core/store'
+import type { Key, MaybePromise, StoredValue } from '@freshet/core/store'
 import { expect, test } from 'vitest'
 import { GatheredReads } from './gathered-reads.js'
 
@@ -11,7 +11,7 @@ test('what is asked for in one turn is asked for once, each key once, and everyb
   const asked: (readonly Key[])[] = []
   const reads = new GatheredReads(async keys => {
     asked.push(keys)
-    return new Map([
+    return new Map<Key, MaybePromise<StoredValue>>([
       ['a', aValue(1)],
       ['b', Promise.resolve(aValue(2))],
     ])
