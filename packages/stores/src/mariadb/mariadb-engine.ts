@@ -35,8 +35,10 @@ import type {
   LockedState,
   Needs,
   SqlEngine,
+  SqlStandby,
   SqlView,
 } from '../sql/sql-engine.js'
+import { StateLines } from '../sql/state-lines.js'
 import { DurableReads } from './durable-reads.js'
 import type { Line, Link, Row } from './line.js'
 import { tooLarge } from './mariadb-errors.js'
@@ -69,6 +71,8 @@ export interface MariadbEngineOptions {
   readonly isFlushed: boolean
 }
 
+export type StandbyLines = Pick<MariadbEngineOptions, 'place' | 'statements' | 'reads' | 'states'>
+
 /** How a statement is asked for: on some connection, or on this one. */
 type Ask = (statement: Statement) => Promise<readonly Row[]>
 
@@ -78,8 +82,7 @@ export class MariadbEngine implements SqlEngine {
   readonly #statements: Statements
   readonly #view: SqlView
   readonly #durableReads: DurableReads
-  readonly #free: Line[]
-  readonly #waiting: ((line: Line) => void)[] = []
+  readonly #states: StateLines<Line>
   /** All up to here is on disk. */
   #durableTo: Position
   #turn = 0
@@ -91,7 +94,7 @@ export class MariadbEngine implements SqlEngine {
     this.#statements = options.statements
     this.#durableReads = new DurableReads(options.durableReads, options.statements.flush())
     this.#durableTo = options.isFlushed ? 0 : Number.POSITIVE_INFINITY
-    this.#free = [...options.states]
+    this.#states = new StateLines(options.states)
     this.#view = viewOf(this.#statements, statement => this.#read(statement))
   }
 
@@ -210,14 +213,7 @@ export class MariadbEngine implements SqlEngine {
   }
 
   async inOneState<Result>(read: (view: SqlView) => Promise<Result>): Promise<Result> {
-    const line = this.#free.pop() ?? (await new Promise<Line>(resolve => this.#waiting.push(resolve)))
-    try {
-      return await this.#again(() => this.#readState(line, read))
-    } finally {
-      const next = this.#waiting.shift()
-      if (next) next(line)
-      else this.#free.push(line)
-    }
+    return this.#states.use(line => this.#again(() => this.#readState(line, read)))
   }
 
   async transact(
@@ -380,6 +376,33 @@ export class MariadbEngine implements SqlEngine {
 
   async #whileMany(remove: () => Promise<number>): Promise<void> {
     while ((await this.#again(remove)) === DELETE_MAX);
+  }
+}
+
+/**
+ * A replica: it is read from in the same way, and what fails is not tried again. What it has is in the primary's binary log; whether that
+ * is shown yet is asked of the primary.
+ */
+export function createStandby({ place, statements, reads, states }: StandbyLines): SqlStandby {
+  const free = new StateLines(states)
+  let turn = 0
+  return {
+    place,
+    ...viewOf(statements, statement => reads[turn++ % reads.length]!.rows(statement)),
+    inOneState: read =>
+      free.use(async line => {
+        const link = await line.connected()
+        const beginning = line.rowsOn(link, SNAPSHOT)
+        const reading = read(viewOf(statements, statement => line.rowsOn(link, statement)))
+        const [began, done] = await Promise.allSettled([beginning, reading])
+        line.rowsOn(link, COMMIT).catch(() => {})
+        if (began.status === 'rejected') throw began.reason
+        if (done.status === 'rejected') throw done.reason
+        return done.value
+      }),
+    close: async () => {
+      await Promise.all([...reads, ...states].map(line => line.close()))
+    },
   }
 }
 

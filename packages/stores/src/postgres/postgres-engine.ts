@@ -31,8 +31,10 @@ import {
   type LockedState,
   type Needs,
   type SqlEngine,
+  type SqlStandby,
   type SqlView,
 } from '../sql/sql-engine.js'
+import { StateLines } from '../sql/state-lines.js'
 import { byteStrings, doubles, integers, texts } from './arrays.js'
 import type { Line, Row } from './line.js'
 import type { StatementName } from './statements.js'
@@ -55,6 +57,8 @@ export interface PostgresEngineOptions {
   readonly waitMsMax: number
 }
 
+export type StandbyLines = Pick<PostgresEngineOptions, 'place' | 'reads' | 'states'>
+
 /** How statements are asked for: on some connection, or on this one. */
 type Ask = (name: StatementName, values?: unknown[]) => Promise<readonly Row[]>
 
@@ -62,13 +66,12 @@ export class PostgresEngine implements SqlEngine {
   readonly place: string
   readonly #options: PostgresEngineOptions
   readonly #view: SqlView
-  readonly #free: Line[]
-  readonly #waiting: ((line: Line) => void)[] = []
+  readonly #states: StateLines<Line>
 
   constructor(options: PostgresEngineOptions) {
     this.place = options.place
     this.#options = options
-    this.#free = [...options.states]
+    this.#states = new StateLines(options.states)
     this.#view = viewOf((name, values) => this.#read(name, values))
   }
 
@@ -158,14 +161,7 @@ export class PostgresEngine implements SqlEngine {
   }
 
   async inOneState<Result>(read: (view: SqlView) => Promise<Result>): Promise<Result> {
-    const line = this.#free.pop() ?? (await new Promise<Line>(resolve => this.#waiting.push(resolve)))
-    try {
-      return await this.#again(() => readState(line, read))
-    } finally {
-      const next = this.#waiting.shift()
-      if (next) next(line)
-      else this.#free.push(line)
-    }
+    return this.#states.use(line => this.#again(() => readState(line, read)))
   }
 
   async transact(
@@ -241,6 +237,19 @@ export class PostgresEngine implements SqlEngine {
 
   async #whileMany(remove: () => Promise<readonly Row[]>): Promise<void> {
     while ((await this.#again(remove)).length === DELETE_MAX);
+  }
+}
+
+/** A standby: it is read from in the same way, and what fails is not tried again. */
+export function createStandby({ place, reads, states }: StandbyLines): SqlStandby {
+  const free = new StateLines(states)
+  return {
+    place,
+    ...viewOf((name, values) => reads.rows(name, values)),
+    inOneState: read => free.use(line => readState(line, read)),
+    close: async () => {
+      await Promise.all([reads, ...states].map(line => line.close()))
+    },
   }
 }
 

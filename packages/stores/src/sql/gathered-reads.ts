@@ -4,31 +4,38 @@
  *
  * Nothing waits for it: what comes alone is asked for in the same turn, alone.
  */
-import type { Key, MaybePromise, StoredValue } from '@freshet/core/store'
+import type { Key, MaybePromise, Position, StoredValue } from '@freshet/core/store'
 
 /** More would not be cheaper, and who waits for a small object would wait for many large ones. */
 const KEYS_PER_READ = 32
 
-/** The latest values. What is not in the map is not there; what cannot be told yet is promised. */
-export type ReadLatest = (keys: readonly Key[]) => Promise<ReadonlyMap<Key, MaybePromise<StoredValue | undefined>>>
+/**
+ * Values, the latest, or from any state that includes `atLeast`. What is not in the map is not there; what cannot be told yet is
+ * promised.
+ */
+export type ReadValues = (
+  keys: readonly Key[],
+  atLeast: Position | undefined,
+) => Promise<ReadonlyMap<Key, MaybePromise<StoredValue | undefined>>>
 
 interface Waiting {
   readonly key: Key
+  readonly atLeast: Position | undefined
   readonly resolve: (value: MaybePromise<StoredValue | undefined>) => void
   readonly reject: (error: unknown) => void
 }
 
 export class GatheredReads {
-  readonly #read: ReadLatest
+  readonly #read: ReadValues
   #waiting: Waiting[] = []
 
-  constructor(read: ReadLatest) {
+  constructor(read: ReadValues) {
     this.#read = read
   }
 
-  get(key: Key): Promise<StoredValue | undefined> {
+  get(key: Key, atLeast?: Position): Promise<StoredValue | undefined> {
     return new Promise((resolve, reject) => {
-      if (this.#waiting.push({ key, resolve, reject }) === 1) setImmediate(() => this.#ask())
+      if (this.#waiting.push({ key, atLeast, resolve, reject }) === 1) setImmediate(() => this.#ask())
     })
   }
 
@@ -49,10 +56,20 @@ export class GatheredReads {
         told?.add(key)
       }
     }
-    this.#read(keys).then(tell, error => {
+    this.#read(keys, latestOf(waiting)).then(tell, error => {
       for (const { reject } of waiting) reject(error)
     })
   }
+}
+
+/** What is recent enough for all. */
+function latestOf(waiting: readonly Waiting[]): Position | undefined {
+  let latest = 0
+  for (const { atLeast } of waiting) {
+    if (atLeast === undefined) return undefined
+    if (atLeast > latest) latest = atLeast
+  }
+  return latest
 }
 
 /** Who reads a value owns its bytes. */

@@ -36,9 +36,19 @@ import type { IndexNumbers, IndexRecord } from '../embedded/indexes/index-record
 import type { Changed } from '../embedded/records.js'
 import type { ChangedBefore } from './sql-batch.js'
 
-export interface SqlEngine extends SqlView {
+/** What can be read of, whether it can be written to or not. */
+export interface SqlReader extends SqlView {
   /** For messages: where it is, without a password. */
   readonly place: string
+  /** Several reads of one state. */
+  inOneState<Result>(read: (view: SqlView) => Promise<Result>): Promise<Result>
+  close(): Promise<void>
+}
+
+/** A copy of the database that follows it. Throws at once if it does not answer. */
+export type SqlStandby = SqlReader
+
+export interface SqlEngine extends SqlReader {
   /** The latest values. What is not in the map is not there; what is promised is not durable yet. */
   latest(keys: readonly Key[]): Promise<ReadonlyMap<Key, MaybePromise<StoredValue | undefined>>>
   buckets(): Promise<readonly BucketChange[]>
@@ -57,8 +67,6 @@ export interface SqlEngine extends SqlView {
   unfinishedIndexes(): Promise<{ readonly buckets: readonly Key[]; readonly dropped: readonly number[] }>
   /** Removes some entries of an index. Says how many. */
   removeEntries(index: number, limit: number): Promise<number>
-  /** Several reads of one state. */
-  inOneState<Result>(read: (view: SqlView) => Promise<Result>): Promise<Result>
 
   /**
    * One transaction: locks the head, reads what is needed, lets it be decided, writes, commits. Only one at a time. Throws
@@ -72,7 +80,6 @@ export interface SqlEngine extends SqlView {
   isCommitted(position: Position, batch: string): Promise<boolean | undefined>
   /** Brings the store's time forward, at least to `nowMs`. */
   tick(nowMs: number): Promise<Head>
-  close(): Promise<void>
 }
 
 export interface Head {

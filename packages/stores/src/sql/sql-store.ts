@@ -20,11 +20,13 @@ import {
   isWithin,
   type Key,
   type LogEntry,
+  type MaybePromise,
   type OperationCounts,
   type Position,
   type Query,
   type QueryPage,
   type QueryVersion,
+  type ReadCount,
   type ScanPage,
   type ScanRange,
   type Snapshot,
@@ -44,9 +46,10 @@ import { type FleetClock, LEASE_MS } from './fleet-clock.js'
 import { GatheredReads } from './gathered-reads.js'
 import { IndexUpkeep } from './index-upkeep.js'
 import { keyRange, scanBounds } from './key-range.js'
-import type { SqlEngine, SqlView } from './sql-engine.js'
+import type { SqlEngine, SqlReader, SqlStandby, SqlView } from './sql-engine.js'
 import { storeClosed } from './sql-errors.js'
 import { queryPage, queryVersion } from './sql-queries.js'
+import { StandbyReads } from './standby-reads.js'
 
 const TICK_MS = LEASE_MS / 4
 /** Every so many ticks somebody looks whether an index was left unfinished. */
@@ -62,6 +65,9 @@ export interface SqlStoreOptions {
   readonly scanMax: number
   /** So long a database that does not answer is waited for. */
   readonly waitMsMax: number
+  /** That reads may be answered by. */
+  readonly standbys: readonly SqlStandby[]
+  readonly onWarning: (text: string) => void
 }
 
 export class SqlStore implements Store {
@@ -72,6 +78,7 @@ export class SqlStore implements Store {
   readonly #scanMax: number
   readonly #queue: CommitQueue
   readonly #gathered: GatheredReads
+  readonly #standbys: StandbyReads
   readonly #upkeep: IndexUpkeep
   readonly #gate = new CommitGate()
   readonly #listeners = new CommitListeners()
@@ -83,7 +90,7 @@ export class SqlStore implements Store {
   #asking: Promise<Position> | undefined
   #closing: Promise<void> | undefined
 
-  constructor({ engine, clock, supports, log, scanMax, waitMsMax }: SqlStoreOptions) {
+  constructor({ engine, clock, supports, log, scanMax, waitMsMax, standbys, onWarning }: SqlStoreOptions) {
     this.supports = supports
     this.log = log
     this.#engine = engine
@@ -92,20 +99,21 @@ export class SqlStore implements Store {
     const { retentionMs } = supports
     const onCommitted = (position: Position) => this.hear(position)
     this.#queue = new CommitQueue({ engine, clock, retentionMs, waitMsMax, onCommitted })
-    this.#gathered = new GatheredReads(keys => this.#during(engine.latest(keys)))
+    this.#standbys = new StandbyReads({ standbys, position: () => this.#askPosition(), onWarning })
+    this.#gathered = new GatheredReads((keys, atLeast) => this.#during(this.#values(keys, atLeast)))
     this.#upkeep = new IndexUpkeep({ engine, queue: this.#queue, clock })
     this.#upkeep.wake()
     this.#ticks = setInterval(() => this.#tick(), TICK_MS).unref()
   }
 
-  get(key: Key): Promise<StoredValue | undefined> {
+  get(key: Key, atLeast?: Position): Promise<StoredValue | undefined> {
     this.#checkOpen()
-    return isWritable(key) ? this.#gathered.get(key) : Promise.resolve(undefined)
+    return isWritable(key) ? this.#gathered.get(key, atLeast) : Promise.resolve(undefined)
   }
 
   async getMany(keys: readonly Key[]): Promise<Snapshot<readonly (StoredValue | undefined)[]>> {
     this.#checkOpen()
-    const { value, position } = await this.#during(this.#engine.values(keys.filter(isWritable)))
+    const { value, position } = await this.#read(reader => reader.values(keys.filter(isWritable)))
     return { value: keys.map((key, i) => ownValue(keys, i, value.get(key))), position }
   }
 
@@ -114,19 +122,20 @@ export class SqlStore implements Store {
     const limit = scanLimit(range)
     const isShort = range.filter === undefined && limit < VALUES_PER_READ
     const read = (view: SqlView) => scanPage(view, nameOf(bucket), range, limit)
-    return this.#during(isShort ? read(this.#engine) : this.#engine.inOneState(read))
+    return this.#read(reader => (isShort ? read(reader) : reader.inOneState(read)))
   }
 
   async query(bucket: Key, query: Query): Promise<QueryPage> {
     this.#checkOpen()
     checkQuery(query)
-    return this.#during(this.#engine.inOneState(view => queryPage(view, nameOf(bucket), query, this.#scanMax)))
+    const read = (view: SqlView) => queryPage(view, nameOf(bucket), query, this.#scanMax)
+    return this.#read(reader => reader.inOneState(read))
   }
 
   async queryVersion(bucket: Key, query: Query): Promise<QueryVersion> {
     this.#checkOpen()
     checkQuery(query)
-    return this.#during(this.#engine.inOneState(view => queryVersion(view, nameOf(bucket), query)))
+    return this.#read(reader => reader.inOneState(view => queryVersion(view, nameOf(bucket), query)))
   }
 
   async indexes(bucket: Key): Promise<readonly IndexState[]> {
@@ -170,13 +179,24 @@ export class SqlStore implements Store {
     }
   }
 
-  /** Those who ask in one turn share the question: a server asks for each read. */
   position(): Promise<Position> {
     this.#checkOpen()
+    return this.#askPosition()
+  }
+
+  readCounts(): readonly ReadCount[] {
+    return this.#standbys.isEmpty ? [] : this.#standbys.counts()
+  }
+
+  /** Those who ask in one turn share the question: a server asks for each read. */
+  #askPosition(): Promise<Position> {
     this.#asking ??= new Promise((resolve, reject) => {
       setImmediate(() => {
         this.#asking = undefined
-        this.#during(this.#engine.head()).then(({ position }) => resolve(position), reject)
+        this.#during(this.#engine.head()).then(({ position }) => {
+          this.#standbys.tell(position)
+          resolve(position)
+        }, reject)
       })
     })
     return this.#asking
@@ -244,6 +264,7 @@ export class SqlStore implements Store {
   hear(position: Position): void {
     if (position <= this.#heard) return
     this.#heard = position
+    this.#standbys.tell(position)
     this.#listeners.notifySoon(position)
   }
 
@@ -254,6 +275,7 @@ export class SqlStore implements Store {
     await this.#queue.idle()
     await Promise.allSettled(this.#underWay)
     this.#listeners.clear()
+    await this.#standbys.close()
     await this.#engine.close()
   }
 
@@ -276,6 +298,25 @@ export class SqlStore implements Store {
     const { timeMs, position } = await this.#engine.tick(this.#clock.nowMs())
     this.#clock.learn(timeMs, { sentMs, receivedMs: this.#clock.monotonicMs })
     this.hear(position)
+  }
+
+  async #values(
+    keys: readonly Key[],
+    atLeast: Position | undefined,
+  ): Promise<ReadonlyMap<Key, MaybePromise<StoredValue | undefined>>> {
+    if (this.#standbys.isEmpty) return this.#engine.latest(keys)
+    const found = await this.#standbys.read<{ value: ReadonlyMap<Key, MaybePromise<StoredValue | undefined>> }>(
+      atLeast,
+      standby => standby.values(keys),
+      async () => ({ value: await this.#engine.latest(keys) }),
+    )
+    return found.value
+  }
+
+  #read<Result extends { readonly position: Position }>(read: (reader: SqlReader) => Promise<Result>): Promise<Result> {
+    const { isEmpty } = this.#standbys
+    const fromPrimary = () => read(this.#engine)
+    return this.#during(isEmpty ? fromPrimary() : this.#standbys.read<Result>(undefined, read, fromPrimary))
   }
 
   /** So that closing waits for it. */
