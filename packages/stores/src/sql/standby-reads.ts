@@ -15,6 +15,7 @@
  * A standby that is behind, gone, slow or not of this store is left alone until it was seen, in the background, to have caught up: so one
  * read pays for that, and not all.
  */
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Position, ReadCount } from '@freshet/core/store'
 import { FreshetError } from '@freshet/protocol'
 import type { SqlReader, SqlStandby } from './sql-engine.js'
@@ -27,8 +28,8 @@ export interface StandbyReadsOptions {
   readonly onWarning: (text: string) => void
 }
 
-/** Who is a little behind is asked once more. */
-const PAUSE_MS = 2
+/** Who is a little behind is asked again. */
+const PAUSES_MS = [1, 2, 4, 8]
 /** How often one that is left alone is looked at. */
 const LOOK_MS = 100
 /** A read that takes longer is the primary's. */
@@ -50,6 +51,7 @@ export class StandbyReads {
   #byPrimary = 0
   #told: Position = 0
   #isLooking = false
+  #isClosed = false
 
   constructor(options: StandbyReadsOptions) {
     this.#options = options
@@ -88,6 +90,7 @@ export class StandbyReads {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true
     clearInterval(this.#looks)
     await Promise.all(this.#followed.map(({ standby }) => standby.close()))
   }
@@ -110,12 +113,16 @@ export class StandbyReads {
     first.catch(() => {})
     const required = atLeast ?? (await this.#options.position())
     try {
-      const found = await first
-      const recent = found.position >= required ? found : await again(() => within(ANSWER_MS_MAX, ask(standby)))
-      if (recent.position < required) followed.isUsed = false
-      else if (await this.#isShown(recent.position)) {
+      let found = await first
+      for (const pauseMs of PAUSES_MS) {
+        if (found.position >= required) break
+        await delay(pauseMs)
+        found = await within(ANSWER_MS_MAX, ask(standby))
+      }
+      if (found.position < required) followed.isUsed = false
+      else if (await this.#isShown(found.position)) {
         followed.reads++
-        return recent
+        return found
       }
     } catch (error) {
       // Of what is asked for the primary may say the same.
@@ -130,7 +137,7 @@ export class StandbyReads {
 
   #miss(followed: Followed, error: unknown): void {
     followed.isUsed = false
-    if (followed.isMissed) return
+    if (followed.isMissed || this.#isClosed) return
     followed.isMissed = true
     const reason = error instanceof Error ? error.message : String(error)
     this.#options.onWarning(`The replica at ${followed.standby.place} is not read from: ${reason}`)
@@ -146,10 +153,7 @@ export class StandbyReads {
     await Promise.all(
       left.map(async followed => {
         try {
-          const { position } = await within(
-            ANSWER_MS_MAX,
-            again(() => followed.standby.values([])),
-          )
+          const { position } = await within(ANSWER_MS_MAX, followed.standby.values([]))
           followed.isMissed = false
           followed.isUsed = position >= required
         } catch (error) {
@@ -163,12 +167,6 @@ export class StandbyReads {
 
 function isRefusal(error: unknown): boolean {
   return error instanceof FreshetError && !error.code.startsWith('STORE_')
-}
-
-function again<Result>(work: () => Promise<Result>): Promise<Result> {
-  return new Promise((resolve, reject) => {
-    setTimeout(() => work().then(resolve, reject), PAUSE_MS)
-  })
 }
 
 function within<Result>(ms: number, work: Promise<Result>): Promise<Result> {
