@@ -165,6 +165,34 @@ describe.each(ENGINES)('standbys of %s', (_, start, openStore) => {
   })
 })
 
+test('a commit that the primary does not show yet, for it waits for another standby, is not shown by this one', async () => {
+  const { url, replicas } = await postgresFleet()
+  const primary = new pg.Client({ connectionString: url })
+  await primary.connect()
+  const waitFor = (name: string) =>
+    primary
+      .query(`ALTER SYSTEM SET synchronous_standby_names = '${name}'`)
+      .then(() => primary.query('SELECT pg_reload_conf()'))
+  const [replica] = replicas as [Replica, Replica]
+  const writer = await openPostgresStore({ url })
+  const reader = await openPostgresStore({ url: `${url}?replicas=127.0.0.1:${replica.port}` })
+  toClose.push(reader, writer)
+  const before = await put(writer, 'a/b/1')
+  await untilUsed(reader, [replica.port])
+  await waitFor('nobody')
+  const putting = put(writer, 'a/b/1')
+  const standby = new pg.Client({ connectionString: url.replace(/:\d+/, `:${replica.port}`) })
+  await standby.connect()
+  const isThere = async () =>
+    (await standby.query('SELECT version::float8 FROM freshet.objects')).rows[0].version > before
+  await eventually('the standby has it', isThere)
+  for (let i = 0; i < 50; i++) expect((await reader.get('a/b/1'))?.version).toBe(before)
+  expect((await reader.scan('a/b')).version).toBe(before)
+  await waitFor('')
+  expect((await reader.get('a/b/1', await putting))?.version).toBe(await putting)
+  await Promise.all([primary.end(), standby.end()])
+})
+
 test('replicas that cannot be understood are refused', async () => {
   for (const open of [openPostgresStore, openMariadbStore]) {
     const scheme = open === openPostgresStore ? 'postgres' : 'mariadb'
