@@ -73,11 +73,14 @@ export interface MariadbEngineOptions {
 
 export type StandbyLines = Pick<MariadbEngineOptions, 'place' | 'statements' | 'reads' | 'states'>
 
+type Wanted = Exclude<keyof Needs, 'isBackfill'>
+
 /** How a statement is asked for: on some connection, or on this one. */
 type Ask = (statement: Statement) => Promise<readonly Row[]>
 
 export class MariadbEngine implements SqlEngine {
   readonly place: string
+  readonly sharesTables = false
   readonly #options: MariadbEngineOptions
   readonly #statements: Statements
   readonly #view: SqlView
@@ -267,7 +270,7 @@ export class MariadbEngine implements SqlEngine {
   async #lockAndRead(link: Link, needs: Needs, nowMs: number): Promise<{ state: LockedState; engineMs: number }> {
     const { writes } = this.#options
     const statements = this.#statements
-    const wanted: [keyof Needs, (names: readonly string[]) => Statement][] = [
+    const wanted: [Wanted, (names: readonly string[]) => Statement][] = [
       ['indexes', names => statements.indexesOf(names)],
       ['keys', names => statements.valuesOf(names)],
       ['buckets', names => statements.versionsOf(names)],
@@ -283,11 +286,12 @@ export class MariadbEngine implements SqlEngine {
       ...asked.map(([what, spell]) => spell([...needs[what]])),
     ]
     const [, , heads, ...answers] = await writes.script(link, script)
-    const rowsOf = (what: keyof Needs) => answers[asked.findIndex(each => each[0] === what)] ?? []
+    const rowsOf = (what: Wanted) => answers[asked.findIndex(each => each[0] === what)] ?? []
     const [position, timeMs, trimmedTo, numbers, engineMs] = heads![0] as [number, number, number, Buffer, number]
     const ask: Ask = statement => writes.rowsOn(link, statement)
     const state: LockedState = {
       head: { position, timeMs, trimmedTo, numbers: decodeNumbers(numbers) },
+      incoming: { writes: [], noted: 0, isFull: false },
       values: toValues(rowsOf('keys')),
       buckets: toMap(rowsOf('buckets'), version => version as Version),
       indexes: toMap(rowsOf('indexes'), record => record as Buffer),
@@ -500,7 +504,12 @@ function toValue([version, contentType, body]: Row): StoredValue {
 }
 
 function toHead([position, timeMs, trimmedTo]: Row): Head {
-  return { position: position as Position, timeMs: timeMs as number, trimmedTo: trimmedTo as Position }
+  return {
+    position: position as Position,
+    isPending: false,
+    timeMs: timeMs as number,
+    trimmedTo: trimmedTo as Position,
+  }
 }
 
 function textOf(bytes: unknown): string {

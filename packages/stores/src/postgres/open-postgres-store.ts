@@ -21,7 +21,8 @@ import { SqlStore } from '../sql/sql-store.js'
 import { Line, type LineOptions } from './line.js'
 import { createStandby, PostgresEngine } from './postgres-engine.js'
 import { toEngineError } from './postgres-errors.js'
-import { FORMAT_VERSION, SETTINGS, STATEMENTS, TABLES } from './statements.js'
+import { FORMAT_VERSION, SETTINGS, SHARED_FORMAT_VERSION, SHARED_TABLES, STATEMENTS, TABLES } from './statements.js'
+import { describeAgain } from './tables/table-records.js'
 
 export interface PostgresStoreOptions {
   /**
@@ -60,7 +61,11 @@ interface Opening {
  * Throws STORE_UNAVAILABLE if there is nobody, STORE_UNUSABLE if it lets nobody in, is read-only, or was written by a newer
  * Freshet.
  */
-export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
+export function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
+  return openSqlStore(options)
+}
+
+export async function openSqlStore(options: PostgresStoreOptions): Promise<SqlStore> {
   const { url, schema = 'freshet', onWarning = text => process.emitWarning(text) } = options
   const { scanMax = SCAN_MAX_DEFAULT, retentionMs = RETENTION_MS_DEFAULT } = options
   const { waitMsMax = WAIT_MS_MAX, patienceMs = PATIENCE_MS } = options
@@ -79,9 +84,11 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     place,
     channel,
     waitMsMax,
+    describeTablesAgain: () => describeAgain(url, schema),
     reads: line({
       prepare: client => settle(client, schema, patienceMs, `LISTEN ${channel}`),
-      onNotification: position => hearing.store?.hear(Number(position)),
+      // Nothing: somebody has changed a table that is a bucket.
+      onNotification: position => (position === '' ? hearing.store?.look() : hearing.store?.hear(Number(position))),
     }),
     writes: line({
       prepare: async (client, isFirst) => {
@@ -186,7 +193,7 @@ async function findOrCreate(client: pg.Client, place: string, schema: string): P
   if (!isStore) {
     // Somebody may have made it for a user who may not.
     if (!isSchema) await client.query(`CREATE SCHEMA ${schema}`)
-    await client.query(`SET search_path = ${schema}; ${TABLES}`)
+    await client.query(`SET search_path = ${schema}; ${TABLES} ${SHARED_TABLES}`)
     const log = randomUUID()
     const numbers = Buffer.from(encodeNumbers({ last: 0, dropped: [] })).toString()
     const columns = 'format, log, position, trimmed_to, time_ms, set_ms, engine, index_numbers'
@@ -201,9 +208,11 @@ async function findOrCreate(client: pg.Client, place: string, schema: string): P
   await client.query(`SET search_path = ${schema}`)
   const { rows } = await client.query('SELECT format, log FROM head FOR UPDATE')
   const { format, log } = rows[0]
-  if (format > FORMAT_VERSION) {
+  if (format > SHARED_FORMAT_VERSION) {
     throw storeUnusable(place, `its tables have format ${format}, of a newer Freshet. Update this one`)
   }
+  const shared = await client.query(`SELECT to_regclass('${schema}.incoming') IS NOT NULL AS "isThere"`)
+  if (!shared.rows[0].isThere) await client.query(SHARED_TABLES)
   await client.query(
     `UPDATE head SET position = GREATEST(position, $1), engine = ${engine} WHERE engine <> ${engine}`,
     [position],

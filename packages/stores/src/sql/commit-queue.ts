@@ -12,7 +12,16 @@ import { bucketOfKey, FreshetError } from '@freshet/protocol'
 import { decodeIndexes, tagKey } from '../embedded/indexes/index-records.js'
 import type { FleetClock } from './fleet-clock.js'
 import { type ChangedBefore, SqlBatch } from './sql-batch.js'
-import { type Changes, EngineBusy, EngineLost, type LockedState, type Needs, type SqlEngine } from './sql-engine.js'
+import {
+  type Changes,
+  CommitRefused,
+  EngineBusy,
+  EngineLost,
+  type Incoming,
+  type LockedState,
+  type Needs,
+  type SqlEngine,
+} from './sql-engine.js'
 import { storeUnavailable } from './sql-errors.js'
 
 const COMMITS_PER_BATCH_MAX = 1000
@@ -59,6 +68,17 @@ export class CommitQueue {
     })
   }
 
+  /** Gives positions to what others have written to tables that are buckets: of all that was there when it was asked for. */
+  async takeIncoming(isBackfill = false): Promise<Taken> {
+    for (;;) {
+      const attempt: Attempt = { tasks: [], results: [], batch: undefined, changes: undefined, incoming: undefined }
+      await this.between(() => this.#attempt(attempt, isBackfill))
+      const { noted, isFull } = attempt.incoming!
+      // One part of what was there before at a time, so that others may commit between.
+      if (!isFull || isBackfill) return { position: attempt.batch!.position, noted, isFull }
+    }
+  }
+
   /** Another transaction, between two batches. */
   between<Result>(work: () => Promise<Result>): Promise<Result> {
     return new Promise((resolve, reject) => {
@@ -99,7 +119,7 @@ export class CommitQueue {
     // Of the one that has waited longest: those who come while the database is away do not wait for each other in turn.
     const deadlineMs = tasks[0]!.askedMs + waitMsMax
     for (;;) {
-      const attempt: Attempt = { tasks, results: [], batch: undefined, changes: undefined }
+      const attempt: Attempt = { tasks, results: [], batch: undefined, changes: undefined, incoming: undefined }
       try {
         return await this.#attempt(attempt)
       } catch (error) {
@@ -111,17 +131,20 @@ export class CommitQueue {
     }
   }
 
-  async #attempt(attempt: Attempt): Promise<void> {
+  async #attempt(attempt: Attempt, isBackfill = false): Promise<void> {
     const { engine, clock, retentionMs } = this.#options
-    const commits = attempt.tasks.map(({ commit }) => commit)
-    const needs = this.#needsOf(commits)
+    const asked = attempt.tasks.map(({ commit }) => commit)
+    const needs = { ...this.#needsOf(asked), isBackfill }
     const sentMs = clock.monotonicMs
     let receivedMs = 0
     await engine.transact(needs, clock.nowMs(), async state => {
       receivedMs = clock.monotonicMs
+      attempt.incoming = state.incoming
+      const before = state.incoming.writes.length > 0 ? [{ writes: state.incoming.writes }] : []
+      const commits = [...before, ...asked]
       await this.#readBefore(state, commits, needs.keys)
       attempt.batch = new SqlBatch(state, { retentionMs }, await changedBefore(state, commits))
-      attempt.results = commits.map(commit => attempt.batch!.commit(commit))
+      attempt.results = commits.map(commit => attempt.batch!.commit(commit)).slice(before.length)
       attempt.changes = attempt.batch.finish()
       return attempt.changes
     })
@@ -159,7 +182,7 @@ export class CommitQueue {
 
   #refuse(tasks: readonly Task[], error: unknown): void {
     if (tasks.length === 1 || error instanceof FreshetError) {
-      for (const { reject } of tasks) reject(error)
+      for (const { reject } of tasks) reject(error instanceof CommitRefused ? error.reason : error)
     } else {
       this.#waiting.unshift(...tasks)
       this.#alone = tasks.length
@@ -208,6 +231,13 @@ interface Attempt {
   results: readonly CommitResult[]
   batch: SqlBatch | undefined
   changes: Changes | undefined
+  incoming: Incoming | undefined
+}
+
+export interface Taken {
+  readonly position: Position
+  readonly noted: number
+  readonly isFull: boolean
 }
 
 /** What lists need to know of changes before this batch. */

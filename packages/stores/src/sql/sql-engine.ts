@@ -31,7 +31,9 @@ import type {
   StoredValue,
   Tag,
   Version,
+  Write,
 } from '@freshet/core/store'
+import type { FreshetError } from '@freshet/protocol'
 import type { IndexNumbers, IndexRecord } from '../embedded/indexes/index-records.js'
 import type { Changed } from '../embedded/records.js'
 import type { ChangedBefore } from './sql-batch.js'
@@ -49,6 +51,8 @@ export interface SqlReader extends SqlView {
 export type SqlStandby = SqlReader
 
 export interface SqlEngine extends SqlReader {
+  /** Whether tables of others are buckets, so that `head` may find something pending. */
+  readonly sharesTables: boolean
   /** The latest values. What is not in the map is not there; what is promised is not durable yet. */
   latest(keys: readonly Key[]): Promise<ReadonlyMap<Key, MaybePromise<StoredValue | undefined>>>
   buckets(): Promise<readonly BucketChange[]>
@@ -84,6 +88,8 @@ export interface SqlEngine extends SqlReader {
 
 export interface Head {
   readonly position: Position
+  /** Others have changed tables that are buckets, and that is not in the log yet. */
+  readonly isPending: boolean
   /** The store's time when this was read. */
   readonly timeMs: number
   readonly trimmedTo: Position
@@ -140,10 +146,14 @@ export interface Needs {
   readonly tags: Iterable<string>
   readonly clients: Iterable<string>
   readonly foreign: Iterable<string>
+  /** Also of what was there before a table became a bucket. */
+  readonly isBackfill?: boolean
 }
 
 export interface LockedState {
-  readonly head: Head & { readonly numbers: IndexNumbers }
+  readonly head: Omit<Head, 'isPending'> & { readonly numbers: IndexNumbers }
+  /** What others have written to tables that are buckets: it comes before all that is decided now. */
+  readonly incoming: Incoming
   readonly values: Map<Key, StoredValue>
   readonly buckets: ReadonlyMap<Key, Version>
   readonly indexes: ReadonlyMap<Key, Buffer>
@@ -156,6 +166,14 @@ export interface LockedState {
   count(low: Key, high: Key): Promise<number>
   /** What was changed after a position, or after a later one, if that is all that so many batches hold. */
   changedAfter(position: Position, batches: number): Promise<ChangedBefore>
+}
+
+export interface Incoming {
+  readonly writes: readonly Write[]
+  /** How many changes were noted; some may have come to nothing. */
+  readonly noted: number
+  /** There is more. */
+  readonly isFull: boolean
 }
 
 /** What a transaction writes. */
@@ -184,6 +202,17 @@ export class EngineLost extends Error {
   constructor(cause: unknown, isUnknown: boolean) {
     super(cause instanceof Error ? cause.message : String(cause), { cause })
     this.isUnknown = isUnknown
+  }
+}
+
+/** One of the commits of a transaction cannot be made, and the others can, without it. */
+export class CommitRefused extends Error {
+  override readonly name = 'CommitRefused'
+  readonly reason: FreshetError
+
+  constructor(reason: FreshetError) {
+    super(reason.message, { cause: reason })
+    this.reason = reason
   }
 }
 

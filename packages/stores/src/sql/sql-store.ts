@@ -41,11 +41,12 @@ import { CommitListeners } from '../embedded/commit-listeners.js'
 import { toState } from '../embedded/indexes/index-records.js'
 import { checkStorable } from '../embedded/records.js'
 import { CommitGate } from '../leasing/commit-gate.js'
-import { CommitQueue } from './commit-queue.js'
+import { CommitQueue, type Taken } from './commit-queue.js'
 import { type FleetClock, LEASE_MS } from './fleet-clock.js'
 import { GatheredReads } from './gathered-reads.js'
 import { IndexUpkeep } from './index-upkeep.js'
 import { keyRange, scanBounds } from './key-range.js'
+import { type RetryingOptions, retrying } from './retrying.js'
 import type { SqlEngine, SqlReader, SqlStandby, SqlView } from './sql-engine.js'
 import { storeClosed } from './sql-errors.js'
 import { queryPage, queryVersion } from './sql-queries.js'
@@ -76,6 +77,7 @@ export class SqlStore implements Store {
   readonly #engine: SqlEngine
   readonly #clock: FleetClock
   readonly #scanMax: number
+  readonly #patience: RetryingOptions
   readonly #queue: CommitQueue
   readonly #gathered: GatheredReads
   readonly #standbys: StandbyReads
@@ -96,6 +98,7 @@ export class SqlStore implements Store {
     this.#engine = engine
     this.#clock = clock
     this.#scanMax = scanMax
+    this.#patience = { place: engine.place, waitMsMax }
     const { retentionMs } = supports
     const onCommitted = (position: Position) => this.hear(position)
     this.#queue = new CommitQueue({ engine, clock, retentionMs, waitMsMax, onCommitted })
@@ -193,7 +196,7 @@ export class SqlStore implements Store {
     this.#asking ??= new Promise((resolve, reject) => {
       setImmediate(() => {
         this.#asking = undefined
-        this.#during(this.#engine.head()).then(({ position }) => {
+        this.#during(this.#reached()).then(position => {
           this.#standbys.tell(position)
           resolve(position)
         }, reject)
@@ -260,6 +263,18 @@ export class SqlStore implements Store {
     return !this.#listeners.isEmpty
   }
 
+  /** Others may have changed tables that are buckets. */
+  look(): void {
+    // If the database is gone there is nothing to see, and whoever uses the store is told.
+    if (!this.#closing) this.#askPosition().catch(() => {})
+  }
+
+  /** Of what was there before a table became a bucket, one part. */
+  takeBackfill(): Promise<Taken> {
+    this.#checkOpen()
+    return this.#during(retrying(this.#patience, () => this.#queue.takeIncoming(true)))
+  }
+
   /** Somebody has committed. */
   hear(position: Position): void {
     if (position <= this.#heard) return
@@ -280,7 +295,10 @@ export class SqlStore implements Store {
   }
 
   #tick(): void {
-    if (++this.#ticked % UPKEEP_TICKS === 0) this.#upkeep.wake()
+    if (++this.#ticked % UPKEEP_TICKS === 0) {
+      this.#upkeep.wake()
+      if (this.#engine.sharesTables) this.#finishBackfill().catch(() => {})
+    }
     // Commits do the same.
     if (this.#isTicking || this.#clock.silentMs < TICK_MS / 2) return
     this.#isTicking = true
@@ -293,6 +311,11 @@ export class SqlStore implements Store {
       })
   }
 
+  /** What whoever has made a table a bucket has left unfinished. */
+  async #finishBackfill(): Promise<void> {
+    while (!this.#closing && (await this.takeBackfill()).isFull);
+  }
+
   async #setTime(): Promise<void> {
     const sentMs = this.#clock.monotonicMs
     const { timeMs, position } = await this.#engine.tick(this.#clock.nowMs())
@@ -300,10 +323,20 @@ export class SqlStore implements Store {
     this.hear(position)
   }
 
+  async #reached(): Promise<Position> {
+    const { position, isPending } = await this.#engine.head()
+    return isPending ? this.#takeIncoming() : position
+  }
+
+  async #takeIncoming(): Promise<Position> {
+    return (await retrying(this.#patience, () => this.#queue.takeIncoming())).position
+  }
+
   async #values(
     keys: readonly Key[],
     atLeast: Position | undefined,
   ): Promise<ReadonlyMap<Key, MaybePromise<StoredValue | undefined>>> {
+    if (atLeast === undefined && this.#engine.sharesTables) await this.#askPosition()
     if (this.#standbys.isEmpty) return this.#engine.latest(keys)
     const found = await this.#standbys.read<{ value: ReadonlyMap<Key, MaybePromise<StoredValue | undefined>> }>(
       atLeast,
@@ -315,7 +348,11 @@ export class SqlStore implements Store {
 
   #read<Result extends { readonly position: Position }>(read: (reader: SqlReader) => Promise<Result>): Promise<Result> {
     const { isEmpty } = this.#standbys
-    const fromPrimary = () => read(this.#engine)
+    const fromPrimary = async () => {
+      // What others have written to tables that are buckets comes first.
+      if (isEmpty && this.#engine.sharesTables) await this.#askPosition()
+      return read(this.#engine)
+    }
     return this.#during(isEmpty ? fromPrimary() : this.#standbys.read<Result>(undefined, read, fromPrimary))
   }
 

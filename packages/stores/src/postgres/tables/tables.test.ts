@@ -1,0 +1,528 @@
+/** Tables of others as buckets: whatever anybody does to either, both are the same, and the log has it. */
+import type { Store, Write } from '@freshet/core/store'
+import pg from 'pg'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { eventually } from '../../under-test/eventually.js'
+import { endPostgres, type RunningPostgres, startPostgres } from '../../under-test/start-postgres.js'
+import { openPostgresStore } from '../open-postgres-store.js'
+import { exposedTables, exposeTable, unexposeTable } from './expose-tables.js'
+
+const BUCKET = 'shop/products'
+let postgres: RunningPostgres
+let sql: pg.Client
+let schemas = 0
+const toClose: { close(): Promise<unknown> }[] = []
+
+beforeAll(async () => {
+  postgres = await startPostgres()
+  sql = await connect()
+})
+afterEach(async () => {
+  for (const each of toClose.splice(0)) await each.close()
+})
+afterAll(async () => {
+  await sql.end()
+  await endPostgres()
+})
+
+test('rows that are there become objects, and so do those that any program writes, at once', async () => {
+  const { url, schema, table } = await aTable('id integer PRIMARY KEY, name text NOT NULL, price numeric(10, 2)')
+  await sql.query(`INSERT INTO ${table} SELECT i, 'product ' || i, i / 4.0 FROM generate_series(1, 12000) i`)
+  const progress: [number, number][] = []
+  const exposure = await exposeTable({ url, schema, table, bucket: BUCKET, onProgress: (...at) => progress.push(at) })
+  expect(exposure).toEqual({ bucket: BUCKET, table, columns: ['id', 'name', 'price'], key: ['id'], isGone: false })
+  expect(progress[0]).toEqual([0, 12000])
+  expect(progress.at(-1)).toEqual([12000, 12000])
+  expect(progress.length).toBeGreaterThan(2)
+  const [store, other] = await openBoth(url, schema)
+  expect(await textOf(store, 3)).toBe('{"id":3,"name":"product 3","price":0.75}')
+  expect((await store.scan(BUCKET, { limit: 20_000 })).entries.length).toBe(12000)
+  const heard: number[] = []
+  other.onCommit(position => heard.push(position))
+  const before = await store.position()
+  await sql.query(`UPDATE ${table} SET price = 9.50 WHERE id IN (1, 2)`)
+  // Also those who do not ask for anything hear of it.
+  await eventually('it is heard', () => heard.some(position => position > before))
+  const entries = await store.changes(before)
+  expect(entries.length).toBe(1)
+  expect([...entries[0]!.keys].sort()).toEqual([`${BUCKET}/1`, `${BUCKET}/2`])
+  expect(await textOf(store, 1)).toBe('{"id":1,"name":"product 1","price":9.5}')
+  expect((await store.get(`${BUCKET}/1`))?.version).toBe(entries[0]!.position)
+  // A statement that changes nothing is no change.
+  await sql.query(`UPDATE ${table} SET price = price`)
+  expect(await store.position()).toBe(entries[0]!.position)
+  await sql.query(`TRUNCATE ${table}`)
+  expect((await store.scan(BUCKET)).entries).toEqual([])
+  expect(await store.get(`${BUCKET}/1`)).toBe(undefined)
+})
+
+test('what Freshet writes is in the table with it, and what the database makes of that comes after', async () => {
+  const { url, schema, table } = await aTable(
+    `id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text NOT NULL, stock integer NOT NULL DEFAULT 7,
+     twice integer GENERATED ALWAYS AS (stock * 2) STORED, secret text DEFAULT 'hidden'`,
+  )
+  await exposeTable({ url, schema, table, bucket: BUCKET, columns: ['name', 'stock', 'twice'] })
+  const [store, other] = await openBoth(url, schema)
+  const whole = { id: 1, name: 'a', stock: 1, twice: 2 }
+  const position = await put(store, 1, whole)
+  expect((await sql.query(`SELECT * FROM ${table}`)).rows).toEqual([{ ...whole, secret: 'hidden' }])
+  // As it was written, byte for byte, and once.
+  expect(await textOf(other, 1)).toBe(JSON.stringify(whole))
+  expect(await store.position()).toBe(position)
+  const first = await put(store, 2, { name: 'b' })
+  expect(await objectOf(other, 2)).toEqual({ id: 2, name: 'b', stock: 7, twice: 14 })
+  expect((await store.get(`${BUCKET}/2`))!.version).toBeGreaterThan(first)
+  await sql.query(`UPDATE ${table} SET secret = 'mine'`)
+  await put(store, 1, { name: 'c', stock: 3 })
+  expect((await sql.query(`SELECT name, secret FROM ${table} WHERE id = 1`)).rows).toEqual([
+    { name: 'c', secret: 'mine' },
+  ])
+  await store.commit({ writes: [{ key: `${BUCKET}/1`, delete: true }] })
+  expect((await sql.query(`SELECT id FROM ${table}`)).rows).toEqual([{ id: 2 }])
+  expect(await other.get(`${BUCKET}/1`)).toBe(undefined)
+})
+
+test('values of all types come back as they were', async () => {
+  const { url, schema, table } = await aTable(
+    `id bigint PRIMARY KEY, big bigint, price numeric, wide numeric(40, 20), at timestamptz, local timestamp, day date, bytes bytea,
+     document jsonb, tags text[], flag boolean, ratio double precision, span interval, uid uuid`,
+  )
+  await exposeTable({ url, schema, table, bucket: BUCKET })
+  const [store] = await openBoth(url, schema)
+  await sql.query(`SET TimeZone = 'America/New_York'; SET DateStyle = 'German'`)
+  await sql.query(`
+    INSERT INTO ${table} VALUES (9007199254740993, 9007199254740993, 9.50, 12345678901234567.25, '2026-11-16 10:00:00+01', '2026-11-16 10:00',
+      '2026-11-16', '\\xdeadbeef', '{"a": [1, null]}', '{x,"y z"}', true, 0.1, '1 day 02:00', '0b0f3a1e-4c8e-4a51-9d1b-0123456789ab'),
+      (1, 5, 1, 2, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'NaN', NULL, NULL)`)
+  await sql.query('RESET TimeZone; RESET DateStyle')
+  const object = await objectOf(store, '9007199254740993')
+  expect(object).toEqual({
+    id: '9007199254740993',
+    big: '9007199254740993',
+    price: 9.5,
+    wide: '12345678901234567.25000000000000000000',
+    at: '2026-11-16T09:00:00+00:00',
+    local: '2026-11-16T10:00:00',
+    day: '2026-11-16',
+    bytes: '\\xdeadbeef',
+    document: { a: [1, null] },
+    tags: ['x', 'y z'],
+    flag: true,
+    ratio: 0.1,
+    span: 'P1DT2H',
+    uid: '0b0f3a1e-4c8e-4a51-9d1b-0123456789ab',
+  })
+  expect(await objectOf(store, 1)).toMatchObject({ id: 1, big: 5, price: 1, at: null, document: null, ratio: 'NaN' })
+  const rows = () => sql.query({ text: `SELECT md5(t::text) FROM ${table} t ORDER BY id`, rowMode: 'array' })
+  const before = (await rows()).rows
+  const position = await put(store, '9007199254740993', object)
+  await put(store, 1, await objectOf(store, 1))
+  expect((await rows()).rows).toEqual(before)
+  expect((await store.get(`${BUCKET}/9007199254740993`))!.version).toBe(position)
+})
+
+test('keys of several columns, and of any text, are ids', async () => {
+  const { url, schema, table } = await aTable('a text, b date, c integer, PRIMARY KEY (a, b)')
+  await exposeTable({ url, schema, table, bucket: BUCKET })
+  const [store] = await openBoth(url, schema)
+  await sql.query(`INSERT INTO ${table} VALUES ('x,y%2C', '2026-01-02', 1), ('no/slash', '2026-01-02', 2)`)
+  expect(await objectOf(store, 'x%2Cy%252C,2026-01-02')).toEqual({ a: 'x,y%2C', b: '2026-01-02', c: 1 })
+  // What no URL can name is left out.
+  expect((await store.scan(BUCKET)).entries.length).toBe(1)
+  await put(store, 'q,2026-01-03', { c: 5 })
+  await put(store, 'x%2Cy%252C,2026-01-02', { a: 'x,y%2C', b: '2026-01-02', c: 2 })
+  const { rows } = await sql.query(`SELECT a, b::text, c FROM ${table} ORDER BY a COLLATE "C"`)
+  expect(rows).toEqual([
+    { a: 'no/slash', b: '2026-01-02', c: 2 },
+    { a: 'q', b: '2026-01-03', c: 5 },
+    { a: 'x,y%2C', b: '2026-01-02', c: 2 },
+  ])
+  // Another key is another object.
+  await sql.query(`UPDATE ${table} SET a = 'r' WHERE a = 'q'`)
+  expect(await store.get(`${BUCKET}/q,2026-01-03`)).toBe(undefined)
+  expect(await objectOf(store, 'r,2026-01-03')).toEqual({ a: 'r', b: '2026-01-03', c: 5 })
+})
+
+describe('what cannot be a row is refused, and nothing of its commit is done', () => {
+  test.each([
+    ['a field that is no column', '1', { name: 'x', colour: 'red' }, /no column colour/],
+    ['a constraint', '1', { name: 'x', stock: -1 }, /stock_check/],
+    ['a missing value', '1', { stock: 1 }, /not-null/],
+    ['another type', '1', { name: 'x', stock: 'many' }, /many/],
+    ['an id that is no key', 'abc', { name: 'x' }, /its key is id, integer/],
+    ['an id that is spelled otherwise', '01', { name: 'x' }, /its key is id, integer/],
+    ['another key than the id', '1', { id: 2, name: 'x' }, /id must be 1/],
+    ['no object', '1', [1], /JSON object/],
+    ['a key that is not there', '1', { name: 'x', maker: 99 }, /maker/],
+    ['one that is missed at the end only', '1', { name: 'x', later: 99 }, /later/],
+    ['one that a trigger does not like', '1', { name: 'forbidden' }, /not this one/],
+  ])('%s', async (_, id, object, message) => {
+    const { url, schema, table } =
+      await aTable(`id integer PRIMARY KEY, name text NOT NULL, stock integer CHECK (stock >= 0),
+      maker integer, later integer`)
+    await sql.query(`ALTER TABLE ${table} ADD FOREIGN KEY (maker) REFERENCES ${table},
+      ADD FOREIGN KEY (later) REFERENCES ${table} DEFERRABLE INITIALLY DEFERRED`)
+    await sql.query(`CREATE FUNCTION ${table}_check() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN IF NEW.name = 'forbidden' THEN RAISE 'not this one'; END IF; RETURN NEW; END $$;
+      CREATE TRIGGER checked BEFORE INSERT OR UPDATE ON ${table} FOR EACH ROW EXECUTE FUNCTION ${table}_check()`)
+    await exposeTable({ url, schema, table, bucket: BUCKET })
+    const [store] = await openBoth(url, schema)
+    const position = await store.position()
+    const refused = store.commit({
+      writes: [aPut(`${BUCKET}/7`, { name: 'fine' }), aPut(`${BUCKET}/${id}`, object), aPut('a/b/c', {})],
+    })
+    // Together with one that is not refused.
+    const fine = store.commit({
+      writes: [aPut(`${BUCKET}/8`, { id: 8, name: 'fine', stock: 1, maker: null, later: null })],
+    })
+    const error = await refused.catch(failure => failure)
+    expect(error).toMatchObject({ code: 'ROW_REFUSED' })
+    expect(error.message).toMatch(message)
+    expect(await fine).toMatchObject({ committed: true })
+    expect((await sql.query(`SELECT id FROM ${table}`)).rows).toEqual([{ id: 8 }])
+    expect((await store.changes(position)).flatMap(({ keys }) => keys)).toEqual([`${BUCKET}/8`])
+    expect(await store.get('a/b/c')).toBe(undefined)
+  })
+
+  test('other content, and counters', async () => {
+    const { url, schema, table } = await aTable('id integer PRIMARY KEY')
+    await exposeTable({ url, schema, table, bucket: BUCKET })
+    const [store] = await openBoth(url, schema)
+    const write = { key: `${BUCKET}/1`, contentType: 'text/plain', body: Buffer.from('{}') }
+    await expect(store.commit({ writes: [write] })).rejects.toMatchObject({ code: 'ROW_REFUSED' })
+    const adds = [{ key: `${BUCKET}/1`, by: 1, decimals: 0 }]
+    await expect(store.commit({ writes: [], adds })).rejects.toMatchObject({ code: 'ROW_REFUSED' })
+  })
+})
+
+test('what follows from a write, in other tables too, is in the log with it', async () => {
+  const { url, schema, table } = await aTable('id integer PRIMARY KEY, name text')
+  const children = `${table}_children`
+  await sql.query(
+    `CREATE TABLE ${children} (id integer PRIMARY KEY, parent integer REFERENCES ${table} ON DELETE CASCADE)`,
+  )
+  await exposeTable({ url, schema, table, bucket: BUCKET })
+  await exposeTable({ url, schema, table: children, bucket: 'shop/children' })
+  const [store, other] = await openBoth(url, schema)
+  await store.commit({ writes: [aPut(`${BUCKET}/1`, { name: 'a' }), aPut('shop/children/5', { parent: 1 })] })
+  expect(await objectOf(other, '5', 'shop/children')).toEqual({ id: 5, parent: 1 })
+  await store.commit({ writes: [{ key: `${BUCKET}/1`, delete: true }] })
+  expect(await other.get('shop/children/5')).toBe(undefined)
+  expect((await store.scan('shop/children')).entries).toEqual([])
+  expect((await exposedTables({ url, schema })).map(({ bucket }) => bucket)).toEqual([BUCKET, 'shop/children'])
+})
+
+test('a condition holds against what other programs do at the same time: of all additions none is lost', async () => {
+  const { url, schema, table } = await aTable('id integer PRIMARY KEY, sum integer NOT NULL')
+  await sql.query(`INSERT INTO ${table} VALUES (1, 0)`)
+  await exposeTable({ url, schema, table, bucket: BUCKET })
+  const stores = await openBoth(url, schema)
+  const addThrough = async (store: Store) => {
+    for (;;) {
+      const { version, body } = (await store.get(`${BUCKET}/1`))!
+      const { sum } = JSON.parse(Buffer.from(body).toString())
+      const reads = [{ key: `${BUCKET}/1`, version }]
+      const { committed } = await store.commit({ reads, writes: [aPut(`${BUCKET}/1`, { id: 1, sum: sum + 1 })] })
+      if (committed) return
+    }
+  }
+  const client = await connect()
+  toClose.push({ close: () => client.end() })
+  const bySql = (async () => {
+    for (let i = 0; i < 100; i++) await client.query(`UPDATE ${table} SET sum = sum + 1`)
+  })()
+  const byFreshet = stores.map(async store => {
+    for (let i = 0; i < 30; i++) await addThrough(store)
+  })
+  // To create what somebody else creates at the same time is given to one.
+  const creating = Array.from({ length: 30 }, async (_, i) => {
+    const key = `${BUCKET}/${100 + i}`
+    const insert = client.query(`INSERT INTO ${table} VALUES (${100 + i}, 1) ON CONFLICT DO NOTHING`)
+    const put = stores[0].commit({ reads: [{ key, version: 0 }], writes: [aPut(key, { id: 100 + i, sum: 2 })] })
+    const [{ rowCount }, { committed }] = await Promise.all([insert, put])
+    expect(rowCount! + Number(committed)).toBe(1)
+    expect(await objectOf(stores[1], 100 + i)).toEqual({ id: 100 + i, sum: committed ? 2 : 1 })
+  })
+  await Promise.all([bySql, ...byFreshet, ...creating])
+  expect(await objectOf(stores[0], 1)).toEqual({ id: 1, sum: 160 })
+  expect((await sql.query(`SELECT sum FROM ${table} WHERE id = 1`)).rows).toEqual([{ sum: 160 }])
+})
+
+test('a transaction of others is seen whole or not at all, and one that does not end holds up nobody', async () => {
+  const { url, schema, table } = await aTable('id integer PRIMARY KEY, n integer')
+  await sql.query(`INSERT INTO ${table} VALUES (1, 0), (2, 0)`)
+  await exposeTable({ url, schema, table, bucket: BUCKET })
+  const [store] = await openBoth(url, schema)
+  const client = await connect()
+  toClose.push({ close: () => client.end() })
+  let isOver = false
+  const writing = (async () => {
+    for (let i = 1; !isOver; i++) {
+      await client.query(`BEGIN; UPDATE ${table} SET n = ${i} WHERE id = ${1 + (i % 2)}`)
+      await client.query(`UPDATE ${table} SET n = ${i} WHERE id = ${2 - (i % 2)}; COMMIT`)
+    }
+  })()
+  for (let i = 0; i < 100; i++) {
+    const { value } = await store.getMany([`${BUCKET}/1`, `${BUCKET}/2`])
+    const [one, two] = value.map(each => JSON.parse(Buffer.from(each!.body).toString()).n)
+    expect(one).toBe(two)
+  }
+  isOver = true
+  await writing
+  await client.query(`BEGIN; UPDATE ${table} SET n = -1`)
+  const { rows } = await sql.query(`SELECT n FROM ${table} WHERE id = 1`)
+  expect(await objectOf(store, 1)).toEqual({ id: 1, n: rows[0].n })
+  await put(store, 3, { id: 3, n: 3 })
+  await client.query('ROLLBACK')
+  expect(await objectOf(store, 1)).toEqual({ id: 1, n: rows[0].n })
+})
+
+test.each([1, 2, 3])('any program and any server do as their model does, from seed %i', async seed => {
+  const { url, schema, table } = await aTable('id integer PRIMARY KEY, name text, n integer DEFAULT 1')
+  const random = randomFrom(seed)
+  const pick = (count: number) => Math.floor(random() * count)
+  const model = new Map<number, { id: number; name: string | null; n: number | null }>()
+  for (let id = 0; id < 5; id++) model.set(id, { id, name: 'old', n: id })
+  await sql.query(`INSERT INTO ${table} SELECT i, 'old', i FROM generate_series(0, 4) i`)
+  await exposeTable({ url, schema, table, bucket: BUCKET })
+  const stores = await openBoth(url, schema)
+  const followed = new Map<string, string | undefined>()
+  let reached = await stores[0].trimmedTo()
+  const aRow = (id: number) => ({ id, name: ['a', 'b', null][pick(3)]!, n: [pick(9), null][pick(2)]! })
+  const steps: (() => Promise<void>)[] = [
+    async () => {
+      const row = aRow(pick(12))
+      await sql.query(`INSERT INTO ${table} VALUES ($1, $2, $3) ON CONFLICT (id) DO UPDATE SET name = $2, n = $3`, [
+        row.id,
+        row.name,
+        row.n,
+      ])
+      model.set(row.id, row)
+    },
+    async () => {
+      const [from, by] = [pick(12), pick(3)]
+      await sql.query(`UPDATE ${table} SET n = n + ${by} WHERE id >= ${from}`)
+      for (const row of model.values()) if (row.id >= from && row.n !== null) row.n += by
+    },
+    async () => {
+      const id = pick(12)
+      await sql.query(`DELETE FROM ${table} WHERE id = ${id}`)
+      model.delete(id)
+    },
+    async () => {
+      await sql.query(
+        `BEGIN; DELETE FROM ${table} WHERE id < 6; INSERT INTO ${table} VALUES (${20 + pick(9)}); ROLLBACK`,
+      )
+    },
+    async () => {
+      const [from, to] = [pick(12), pick(12)]
+      if (!model.has(from) || model.has(to)) return
+      await sql.query(`UPDATE ${table} SET id = ${to} WHERE id = ${from}`)
+      model.set(to, { ...model.get(from)!, id: to })
+      model.delete(from)
+    },
+    async () => {
+      if (pick(10) > 0) return
+      await sql.query(`TRUNCATE ${table}`)
+      model.clear()
+    },
+    async () => {
+      const rows = [...new Set([pick(12), pick(12)])].map(aRow)
+      await stores[pick(2)]!.commit({ writes: rows.map(row => aPut(`${BUCKET}/${row.id}`, row)) })
+      for (const row of rows) model.set(row.id, row)
+    },
+    async () => {
+      const id = pick(12)
+      await put(stores[pick(2)]!, id, { name: 'c' })
+      model.set(id, { id, name: 'c', n: 1 })
+    },
+    async () => {
+      const id = pick(12)
+      await stores[pick(2)]!.commit({ writes: [{ key: `${BUCKET}/${id}`, delete: true }] })
+      model.delete(id)
+    },
+    async () => {
+      const id = pick(12)
+      const key = `${BUCKET}/${id}`
+      const version = pick(2) === 0 ? 0 : ((await stores[0].get(key))?.version ?? 0)
+      await sql.query(`UPDATE ${table} SET name = 'between' WHERE id = ${id} AND ${pick(2) === 0}`)
+      const { rows } = await sql.query(`SELECT * FROM ${table} WHERE id = ${id}`)
+      const isSame = rows.length === 0 ? version === 0 : version !== 0 && rows[0].name === model.get(id)!.name
+      if (rows.length > 0) model.set(id, rows[0])
+      const row = aRow(id)
+      const { committed } = await stores[1].commit({ reads: [{ key, version }], writes: [aPut(key, row)] })
+      expect(committed).toBe(isSame)
+      if (committed) model.set(id, row)
+    },
+  ]
+  for (let i = 0; i < 300; i++) {
+    await steps[pick(steps.length)]!()
+    const store = stores[pick(2)]!
+    const id = pick(12)
+    expect(await objectOf(store, id)).toEqual(model.get(id))
+    if (i % 10 > 0) continue
+    const { entries, position } = await store.scan(BUCKET)
+    const found = entries.map(({ body }) => JSON.parse(Buffer.from(body).toString()))
+    const byId = (a: { id: number }, b: { id: number }) => a.id - b.id
+    expect(found.sort(byId)).toEqual([...model.values()].sort(byId))
+    // Whoever follows the log has the same.
+    for (const { keys } of await store.changes(reached)) for (const key of keys) followed.set(key, undefined)
+    reached = position
+    for (const [key, text] of followed) {
+      if (text === undefined) followed.set(key, (await store.get(key))?.body.toString() ?? '')
+    }
+    const kept = [...followed.values()].filter(text => text !== '').map(text => JSON.parse(text!))
+    const ids = new Set(kept.map(each => each.id))
+    expect(ids).toEqual(new Set(model.keys()))
+    expect(kept.sort(byId)).toEqual([...model.values()].sort(byId))
+  }
+})
+
+test('indexes and queries know of what other programs write', async () => {
+  const { url, schema, table } = await aTable('id integer PRIMARY KEY, colour text, price numeric')
+  await exposeTable({ url, schema, table, bucket: BUCKET })
+  const [store] = await openBoth(url, schema)
+  const indexes = [{ name: 'by-colour', fields: ['colour', 'price'] }]
+  await store.commit({ writes: [{ ...aPut(BUCKET, {}), indexes }] })
+  await eventually('it is built', async () => (await store.indexes(BUCKET)).every(({ isReady }) => isReady))
+  const query = { filter: { colour: { eq: 'red' } } } as never
+  const before = await store.query(BUCKET, query)
+  expect(before.entries).toEqual([])
+  await sql.query(`INSERT INTO ${table} SELECT i, (ARRAY['red', 'blue'])[1 + i % 2], i FROM generate_series(1, 20) i`)
+  const after = await store.query(BUCKET, query)
+  expect(after.plan.index).toBe('by-colour')
+  expect(after.entries.length).toBe(10)
+  expect(after.version).toBeGreaterThan(before.version)
+  await sql.query(`UPDATE ${table} SET colour = 'blue' WHERE id = 2`)
+  expect((await store.query(BUCKET, query)).entries.length).toBe(9)
+})
+
+test('a table that becomes another, or goes, does not keep the store from working', async () => {
+  const { url, schema, table } = await aTable('id integer PRIMARY KEY, a integer, b integer')
+  await exposeTable({ url, schema, table, bucket: BUCKET })
+  const [store] = await openBoth(url, schema)
+  await sql.query(`INSERT INTO ${table} VALUES (1, 1, 1), (2, 2, 2)`)
+  expect(await objectOf(store, 1)).toEqual({ id: 1, a: 1, b: 1 })
+  await sql.query(`ALTER TABLE ${table} ADD c integer DEFAULT 5`)
+  await sql.query(`UPDATE ${table} SET a = 10 WHERE id = 1`)
+  expect(await objectOf(store, 1)).toEqual({ id: 1, a: 10, b: 1 })
+  // The new column is there when it is asked for.
+  await exposeTable({ url, schema, table, bucket: BUCKET })
+  expect(await objectOf(store, 2)).toEqual({ id: 2, a: 2, b: 2, c: 5 })
+  await sql.query(`ALTER TABLE ${table} DROP b`)
+  await sql.query(`UPDATE ${table} SET a = 11 WHERE id = 1`)
+  expect(await objectOf(store, 1)).toEqual({ id: 1, a: 11, c: 5 })
+  await put(store, 1, { id: 1, a: 12, c: 6 })
+  await sql.query(`UPDATE ${table} SET a = 13 WHERE id = 1`)
+  await sql.query(`DROP TABLE ${table} CASCADE`)
+  await put(store, 1, { a: 1 }).catch(error => expect(error).toMatchObject({ code: 'ROW_REFUSED' }))
+  await store.commit({ writes: [aPut('a/b/c', {})] })
+  expect(await store.get('a/b/c')).toBeDefined()
+  expect((await exposedTables({ url, schema }))[0]!.isGone).toBe(true)
+  await unexposeTable({ url, schema, bucket: BUCKET })
+  expect((await store.scan(BUCKET)).entries).toEqual([])
+})
+
+test('a bucket that is no table any more is gone, and the table is as it was', async () => {
+  const { url, schema, table } = await aTable('id integer PRIMARY KEY, a integer')
+  await sql.query(`INSERT INTO ${table} VALUES (1, 1)`)
+  await exposeTable({ url, schema, table, bucket: BUCKET })
+  const [store] = await openBoth(url, schema)
+  await unexposeTable({ url, schema, bucket: BUCKET })
+  expect(await store.get(`${BUCKET}/1`)).toBe(undefined)
+  await sql.query(`INSERT INTO ${table} VALUES (2, 2)`)
+  await put(store, 3, { any: 'thing' })
+  expect((await sql.query(`SELECT id FROM ${table} ORDER BY id`)).rows).toEqual([{ id: 1 }, { id: 2 }])
+  const { rows } = await sql.query(`SELECT count(*)::int AS n FROM pg_trigger WHERE tgrelid = '${table}'::regclass`)
+  expect(rows[0].n).toBe(0)
+  await expect(unexposeTable({ url, schema, bucket: BUCKET })).rejects.toMatchObject({ code: 'CONFIG_INVALID' })
+})
+
+test('a program that may write the table needs no other right', async () => {
+  const { url, schema, table } = await aTable('id integer PRIMARY KEY')
+  await exposeTable({ url, schema, table, bucket: BUCKET })
+  const [store] = await openBoth(url, schema)
+  await sql.query(`CREATE ROLE clerk LOGIN; GRANT USAGE ON SCHEMA public TO clerk; GRANT INSERT ON ${table} TO clerk`)
+  const clerk = new pg.Client({ connectionString: url.replace(/\/\/[^@]*@/, '//clerk@') })
+  await clerk.connect()
+  await clerk.query(`INSERT INTO ${table} VALUES (4)`)
+  await clerk.end()
+  expect(await objectOf(store, 4)).toEqual({ id: 4 })
+})
+
+describe('refused as a bucket', () => {
+  test.each([
+    ['no primary key', 'id integer', undefined, /no primary key/],
+    ['a key of a type with many spellings', 'id double precision PRIMARY KEY', undefined, /double precision/],
+    ['a column that is not there', 'id integer PRIMARY KEY', ['colour'], /no column colour/],
+  ])('%s', async (_, columns, asked, message) => {
+    const { url, schema, table } = await aTable(columns)
+    const error = await exposeTable({ url, schema, table, bucket: BUCKET, ...(asked && { columns: asked }) }).catch(
+      e => e,
+    )
+    expect(error).toMatchObject({ code: 'CONFIG_INVALID' })
+    expect(error.message).toMatch(message)
+  })
+
+  test('no table, a view, a bucket that is used, a table twice', async () => {
+    const { url, schema, table } = await aTable('id integer PRIMARY KEY')
+    const [store] = await openBoth(url, schema)
+    await sql.query(`CREATE VIEW ${table}_view AS SELECT * FROM ${table}`)
+    await store.commit({ writes: [aPut('a/used/1', {})] })
+    const expose = (name: string, bucket: string) =>
+      exposeTable({ url, schema, table: name, bucket }).catch(e => e.message)
+    expect(await expose('public.nothing', BUCKET)).toMatch(/none by that name/)
+    expect(await expose(`${table}_view`, BUCKET)).toMatch(/no table/)
+    expect(await expose(table, 'a/used')).toMatch(/holds objects/)
+    expect(await expose(`${schema}.memory`, BUCKET)).toMatch(/store itself/)
+    await exposeTable({ url, schema, table, bucket: BUCKET })
+    expect(await expose(table, 'shop/others')).toMatch(/is the bucket shop\/products already/)
+  })
+})
+
+let tables = 0
+async function aTable(columns: string): Promise<{ url: string; schema: string; table: string }> {
+  const table = `public.products_${++tables}`
+  await sql.query(`CREATE TABLE ${table} (${columns})`)
+  return { url: postgres.url, schema: `tables_${++schemas}`, table }
+}
+
+async function openBoth(url: string, schema: string): Promise<[Store, Store]> {
+  const stores: [Store, Store] = [await openPostgresStore({ url, schema }), await openPostgresStore({ url, schema })]
+  toClose.push(...stores)
+  return stores
+}
+
+async function connect(): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: postgres.url })
+  await client.connect()
+  return client
+}
+
+function aPut(key: string, object: unknown): Write {
+  return { key, contentType: 'application/json', body: Buffer.from(JSON.stringify(object)) }
+}
+
+async function put(store: Store, id: string | number, object: unknown): Promise<number> {
+  const result = await store.commit({ writes: [aPut(`${BUCKET}/${id}`, object)] })
+  if (!result.committed) throw new Error('Refused.')
+  return result.position
+}
+
+async function textOf(store: Store, id: string | number, bucket = BUCKET): Promise<string | undefined> {
+  const value = await store.get(`${bucket}/${id}`)
+  return value && Buffer.from(value.body).toString()
+}
+
+async function objectOf(store: Store, id: string | number, bucket = BUCKET): Promise<unknown> {
+  const text = await textOf(store, id, bucket)
+  return text === undefined ? undefined : JSON.parse(text)
+}
+
+function randomFrom(seed: number): () => number {
+  let state = seed * 2_654_435_761
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return state / 2 ** 32
+  }
+}
