@@ -43,6 +43,8 @@ import { isAboutNames, SharedTables, TAKEN_MAX, type TableWrites, toRefusal } fr
 /** Whatever the database's own default is. */
 const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE'
 const DELETE_MAX = 1000
+/** So long a row that another program has locked is waited for: meanwhile nobody can commit. */
+const ROW_WAIT_MS = 250
 
 export interface PostgresEngineOptions {
   readonly place: string
@@ -199,7 +201,10 @@ export class PostgresEngine implements SqlEngine {
       writes.command(client, 'ROLLBACK').catch(() => {})
       if (this.#tables.isEmpty || !isAboutNames(error)) throw error
       // Somebody has dropped or renamed columns, or a table.
-      await this.#options.describeTablesAgain()
+      await this.#options.describeTablesAgain().catch(() => {
+        throw error
+      })
+      this.#tables = new SharedTables('')
       throw new EngineBusy(error)
     }
   }
@@ -258,7 +263,8 @@ export class PostgresEngine implements SqlEngine {
         .map(async statement =>
           writes.rowsOfText(client, statement).catch(error => Promise.reject(toRefusal(each.table, error))),
         )
-    const sent = [...toTables.flatMap(run('put')), ...toTables.toReversed().flatMap(run('remove'))]
+    const limiting = writes.command(client, `SET LOCAL lock_timeout = ${ROW_WAIT_MS}`)
+    const sent = [limiting, ...toTables.flatMap(run('put')), ...toTables.toReversed().flatMap(run('remove'))]
     const settling = toTables.map(({ settling }) => writes.rowsOfText(client, settling))
     const outcomes = await Promise.allSettled([...sent, ...settling])
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason
@@ -358,23 +364,24 @@ async function lockAndRead(
     const names = [...wanted]
     return names.length === 0 ? [] : ask(name, [texts(names)])
   }
-  const [, , heads, noted, values, buckets, tags, clients, foreign] = await Promise.all([
+  const [, , heads, values, buckets, tags, clients, foreign] = await Promise.all([
     line.command(client, BEGIN),
     ask('lock'),
     ask('state', [nowMs, texts([...needs.indexes, ...tables.buckets])]),
-    tables.isEmpty ? undefined : line.rowsOfText(client, tables.take(needs.isBackfill === true)),
     some('lockedValues', needs.keys),
     some('lockedBuckets', needs.buckets),
     some('tagVersions', needs.tags),
     some('lockedClients', needs.clients),
     some('lockedForeign', needs.foreign),
   ])
-  const [position, timeMs, trimmedTo, numbers, engineMs, tablesText] = heads[0] as [
+  const [position, timeMs, trimmedTo, numbers, engineMs, tablesText, isPending] = heads[0] as [
     ...[number, number, number, string, number],
-    string | null,
+    ...[string | null, boolean],
   ]
+  const isTaken = !tables.isEmpty && (tablesText ?? '') === tables.text && (isPending || needs.isBackfill)
+  const noted = isTaken ? await line.rowsOfText(client, tables.take(needs.isBackfill === true)) : undefined
   const { count: taken, writes } = noted ? tables.taken(noted) : { count: 0, writes: [] }
-  const indexes = heads.map(row => row.slice(6)).filter(([bucket]) => bucket !== null)
+  const indexes = heads.map(row => row.slice(7)).filter(([bucket]) => bucket !== null)
   const state: LockedState = {
     head: { position, timeMs, trimmedTo, numbers: decodeNumbers(Buffer.from(numbers)) },
     incoming: { writes, noted: taken, isFull: taken === TAKEN_MAX },

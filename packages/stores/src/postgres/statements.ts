@@ -139,7 +139,8 @@ const texts = {
   lock: 'SELECT FROM head FOR UPDATE',
   state: `
     SELECT position, GREATEST($1::float8, ${TIME_MS}), trimmed_to, index_numbers, engine.ms,
-      (SELECT string_agg(record, E'\\n' ORDER BY number) FROM exposed), indexes.bucket, indexes.record
+      (SELECT string_agg(record, E'\\n' ORDER BY number) FROM exposed),
+      EXISTS (SELECT FROM incoming WHERE NOT is_backfill), indexes.bucket, indexes.record
     FROM head CROSS JOIN ${ENGINE} LEFT JOIN indexes ON indexes.bucket = ANY ($2::text[])`,
   lockedValues: 'SELECT key, version, content_type, body FROM objects WHERE key = ANY ($1::text[])',
   lockedBuckets: 'SELECT bucket, version FROM buckets WHERE bucket = ANY ($1::text[])',

@@ -5,6 +5,7 @@
 import type { Key, StoredValue, Write } from '@freshet/core/store'
 import { bucketOfKey, checkId, FreshetError, idOfKey } from '@freshet/protocol'
 import { CommitRefused } from '../../sql/sql-engine.js'
+import { storeUnavailable } from '../../sql/sql-errors.js'
 import { texts, textsOrNulls } from '../arrays.js'
 import type { Row } from '../line.js'
 import { columnOf, type ExposedTable, partsOf } from './exposed-table.js'
@@ -26,6 +27,8 @@ export interface TableWrites {
 
 /** So many changes of others go into one commit. */
 export const TAKEN_MAX = 5000
+const LOCKED = '55P03'
+const LOCKED_TEXT = 'another program has locked a row in a transaction that does not end'
 const JSON_TYPE = 'application/json'
 
 export class SharedTables {
@@ -151,6 +154,7 @@ function refused(table: ExposedTable, id: string, why: string): CommitRefused {
 /** What the database says to rows that it does not take: constraints, types, other triggers, missing rights. */
 export function toRefusal(table: ExposedTable, error: unknown): unknown {
   const { code, message, constraint, column } = ((error as Error).cause ?? error) as Record<string, unknown>
+  if (code === LOCKED) return new CommitRefused(storeUnavailable(tableName(table), LOCKED_TEXT, 'not-done'))
   const known = /^(22|23|P0|44)|^42501$|^428C9$|^55000$/
   if (typeof code !== 'string' || !known.test(code)) return error
   const details = { ...(constraint !== undefined && { constraint }), ...(column !== undefined && { column }) }

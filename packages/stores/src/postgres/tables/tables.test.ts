@@ -113,7 +113,8 @@ test('values of all types come back as they were', async () => {
     uid: '0b0f3a1e-4c8e-4a51-9d1b-0123456789ab',
   })
   expect(await objectOf(store, 1)).toMatchObject({ id: 1, big: 5, price: 1, at: null, document: null, ratio: 'NaN' })
-  const rows = () => sql.query({ text: `SELECT md5(t::text) FROM ${table} t ORDER BY id`, rowMode: 'array' })
+  const rows = () =>
+    sql.query({ text: `SELECT to_jsonb(t), t.big::text, t.wide::text FROM ${table} t ORDER BY id`, rowMode: 'array' })
   const before = (await rows()).rows
   const position = await put(store, '9007199254740993', object)
   await put(store, 1, await objectOf(store, 1))
@@ -229,7 +230,7 @@ test('a condition holds against what other programs do at the same time: of all 
   const client = await connect()
   toClose.push({ close: () => client.end() })
   const bySql = (async () => {
-    for (let i = 0; i < 100; i++) await client.query(`UPDATE ${table} SET sum = sum + 1`)
+    for (let i = 0; i < 100; i++) await client.query(`UPDATE ${table} SET sum = sum + 1 WHERE id = 1`)
   })()
   const byFreshet = stores.map(async store => {
     for (let i = 0; i < 30; i++) await addThrough(store)
@@ -273,6 +274,11 @@ test('a transaction of others is seen whole or not at all, and one that does not
   const { rows } = await sql.query(`SELECT n FROM ${table} WHERE id = 1`)
   expect(await objectOf(store, 1)).toEqual({ id: 1, n: rows[0].n })
   await put(store, 3, { id: 3, n: 3 })
+  // But whoever would write the same.
+  const blocked = put(store, 1, { id: 1, n: 4 }).catch(error => error)
+  const beside = put(store, 4, { id: 4, n: 4 })
+  expect(await blocked).toMatchObject({ code: 'STORE_UNAVAILABLE', details: { outcome: 'not-done' } })
+  await beside
   await client.query('ROLLBACK')
   expect(await objectOf(store, 1)).toEqual({ id: 1, n: rows[0].n })
 })
@@ -385,7 +391,7 @@ test('indexes and queries know of what other programs write', async () => {
   const indexes = [{ name: 'by-colour', fields: ['colour', 'price'] }]
   await store.commit({ writes: [{ ...aPut(BUCKET, {}), indexes }] })
   await eventually('it is built', async () => (await store.indexes(BUCKET)).every(({ isReady }) => isReady))
-  const query = { filter: { colour: { eq: 'red' } } } as never
+  const query = { where: { colour: 'red' } }
   const before = await store.query(BUCKET, query)
   expect(before.entries).toEqual([])
   await sql.query(`INSERT INTO ${table} SELECT i, (ARRAY['red', 'blue'])[1 + i % 2], i FROM generate_series(1, 20) i`)
