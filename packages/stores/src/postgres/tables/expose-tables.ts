@@ -88,7 +88,7 @@ async function addTable(
   schema: string,
   { bucket, table: name, columns }: ExposeOptions,
 ): Promise<{ readonly table: ExposedTable; readonly total: number }> {
-  const described = await describeTable(client, name, columns)
+  const described = await describeTable(client, await fullName(client, schema, name), columns)
   if (described.schema === schema) throw unsuitable(name, 'it is one of the store itself')
   // Waits for those who are writing to it, and has others wait: from now on all is noted.
   await client.query(`LOCK TABLE ${nameOf(described)} IN SHARE ROW EXCLUSIVE MODE`)
@@ -112,6 +112,18 @@ async function addTable(
   // A Freshet that knows nothing of this would write to the bucket, and not to the table.
   await client.query('UPDATE head SET format = $1', [SHARED_FORMAT_VERSION])
   return { table, total: rowCount ?? 0 }
+}
+
+/** A name without a schema is what it would be in psql. */
+async function fullName(client: pg.Client, schema: string, name: string): Promise<string> {
+  await client.query('SET LOCAL search_path TO DEFAULT')
+  const { rows } = await client.query(
+    `SELECT format('%I.%I', n.nspname, c.relname) AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+     WHERE c.oid = to_regclass($1)`,
+    [name],
+  )
+  await client.query(`SET LOCAL search_path TO ${schema}`)
+  return rows[0]?.name ?? name
 }
 
 async function checkEmpty(client: pg.Client, bucket: Key, table: string): Promise<void> {
