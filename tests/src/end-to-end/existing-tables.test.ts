@@ -96,7 +96,7 @@ describe.skipIf(reasonToSkip('postgresql') !== undefined)('existing tables', () 
     )
     toStop.push(...caches)
     const expected = [0, 0, 0, 0, 0]
-    for (let i = 1; i <= 30; i++) {
+    for (let i = 1; i <= 15; i++) {
       const id = i % 5
       // New ones, for each keeps what it has read.
       const sessions = await Promise.all(caches.map(({ url }) => connect(url)))
