@@ -53,6 +53,8 @@ export class CommitQueue {
   /** Buckets that had indexes when they were last written to: what is there before will be needed. */
   readonly #indexed = new Set<Key>()
   #running: Promise<void> | undefined
+  /** Waits for its turn. */
+  #taking: Promise<Taken> | undefined
   /** After a batch was refused its commits are tried one by one: one that cannot be must not take others with it. */
   #alone = 0
 
@@ -69,12 +71,27 @@ export class CommitQueue {
   }
 
   /** Gives positions to what others have written to tables that are buckets: of all that was there when it was asked for. */
-  async takeIncoming(isBackfill = false): Promise<Taken> {
+  takeIncoming(): Promise<Taken> {
+    // One that has not begun yet is as good.
+    this.#taking ??= this.#take(false, () => {
+      this.#taking = undefined
+    })
+    return this.#taking
+  }
+
+  /** Of what was there before a table became a bucket, one part, so that others may commit between. */
+  takeBackfill(): Promise<Taken> {
+    return this.#take(true, () => {})
+  }
+
+  async #take(isBackfill: boolean, onBegin: () => void): Promise<Taken> {
     for (;;) {
       const attempt: Attempt = { tasks: [], results: [], batch: undefined, changes: undefined, incoming: undefined }
-      await this.between(() => this.#attempt(attempt, isBackfill))
+      await this.between(() => {
+        onBegin()
+        return this.#attempt(attempt, isBackfill)
+      })
       const { noted, isFull } = attempt.incoming!
-      // One part of what was there before at a time, so that others may commit between.
       if (!isFull || isBackfill) return { position: attempt.batch!.position, noted, isFull }
     }
   }
@@ -97,14 +114,14 @@ export class CommitQueue {
     await setImmediate()
     while (this.#waiting.length + this.#others.length > 0) {
       await this.#others.shift()?.()
-      if (this.#waiting.length > 0) await this.#runBatch(this.#take())
+      if (this.#waiting.length > 0) await this.#runBatch(this.#next())
       // And what those commit next who were just answered.
       await setImmediate()
     }
     this.#running = undefined
   }
 
-  #take(): Task[] {
+  #next(): Task[] {
     const most = this.#alone > 0 ? 1 : COMMITS_PER_BATCH_MAX
     this.#alone = Math.max(0, this.#alone - 1)
     let count = 0

@@ -272,7 +272,7 @@ export class SqlStore implements Store {
   /** Of what was there before a table became a bucket, one part. */
   takeBackfill(): Promise<Taken> {
     this.#checkOpen()
-    return this.#during(retrying(this.#patience, () => this.#queue.takeIncoming(true)))
+    return this.#during(retrying(this.#patience, () => this.#queue.takeBackfill()))
   }
 
   /** Somebody has committed. */

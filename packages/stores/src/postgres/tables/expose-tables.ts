@@ -47,7 +47,10 @@ export async function exposeTable(options: ExposeOptions): Promise<Exposure> {
   const { bucket, onProgress = () => {} } = options
   checkBucket(bucket)
   return withStore(options, async (store, client, schema) => {
-    const { table, total } = await inTransaction(client, () => addTable(client, schema, options))
+    const table = await inTransaction(client, () => addTable(client, schema, options))
+    // What is written from now on is noted; so this holds up nobody.
+    const { rowCount } = await client.query(noteAll(table))
+    const total = rowCount ?? 0
     onProgress(0, total)
     for (let done = 0; ; ) {
       const { noted, isFull } = await store.takeBackfill()
@@ -87,7 +90,7 @@ async function addTable(
   client: pg.Client,
   schema: string,
   { bucket, table: name, columns }: ExposeOptions,
-): Promise<{ readonly table: ExposedTable; readonly total: number }> {
+): Promise<ExposedTable> {
   const described = await describeTable(client, await fullName(client, schema, name), columns)
   if (described.schema === schema) throw unsuitable(name, 'it is one of the store itself')
   // Waits for those who are writing to it, and has others wait: from now on all is noted.
@@ -108,10 +111,9 @@ async function addTable(
     [number, bucket, JSON.stringify(table)],
   )
   await client.query(createTriggers(schema, `freshet_${schema}`, table))
-  const { rowCount } = await client.query(noteAll(table))
   // A Freshet that knows nothing of this would write to the bucket, and not to the table.
   await client.query('UPDATE head SET format = $1', [SHARED_FORMAT_VERSION])
-  return { table, total: rowCount ?? 0 }
+  return table
 }
 
 /** A name without a schema is what it would be in psql. */

@@ -17,6 +17,7 @@ const LOCK_MS_MAX = 5000
 export async function describeAgain(url: string, schema: string): Promise<void> {
   const client = await connectTo(url, schema)
   try {
+    const changed: ExposedTable[] = []
     await inTransaction(client, async () => {
       await client.query('SELECT FROM head FOR UPDATE')
       for (const table of await readTables(client)) {
@@ -26,9 +27,10 @@ export async function describeAgain(url: string, schema: string): Promise<void> 
           table.number,
           JSON.stringify(described),
         ])
-        if (!described.isGone) await client.query(noteAll(described))
+        if (!described.isGone) changed.push(described)
       }
     })
+    for (const table of changed) await client.query(noteAll(table))
   } finally {
     await client.end()
   }

@@ -122,6 +122,18 @@ test('values of all types come back as they were', async () => {
   expect((await store.get(`${BUCKET}/9007199254740993`))!.version).toBe(position)
 })
 
+test('a column of json may hold what jsonb does not, and is written all the same', async () => {
+  const { url, schema, table } = await aTable('id integer PRIMARY KEY, document json')
+  await exposeTable({ url, schema, table, bucket: BUCKET })
+  const [store] = await openBoth(url, schema)
+  await sql.query(`INSERT INTO ${table} VALUES (1, '{"a" : "\\u0000", "n": 1e9999}')`)
+  expect(await textOf(store, 1)).toBe('{"id":1,"document":{"a" : "\\u0000", "n": 1e9999}}')
+  await put(store, 2, { document: { b: 1 } })
+  expect(await objectOf(store, 2)).toEqual({ id: 2, document: { b: 1 } })
+  await sql.query(`UPDATE ${table} SET document = '[]'`)
+  expect(await objectOf(store, 1)).toEqual({ id: 1, document: [] })
+})
+
 test('keys of several columns, and of any text, are ids', async () => {
   const { url, schema, table } = await aTable('a text, b date, c integer, PRIMARY KEY (a, b)')
   await exposeTable({ url, schema, table, bucket: BUCKET })
