@@ -21,7 +21,7 @@ import type {
   Version,
 } from '@freshet/core/store'
 import { entriesUnder, indexPrefix } from '../embedded/indexes/index-keys.js'
-import { decodeIndexes, decodeNumbers } from '../embedded/indexes/index-records.js'
+import { decodeNumbers } from '../embedded/indexes/index-records.js'
 import { entriesOf, toChanged } from '../sql/log-rows.js'
 import { readForeign, readWindow } from '../sql/operation-records.js'
 import { retrying } from '../sql/retrying.js'
@@ -30,24 +30,33 @@ import type {
   Changes,
   EntriesRange,
   Head,
-  KeyedValue,
   KeyRange,
   LockedState,
   Needs,
   SqlEngine,
-  SqlStandby,
   SqlView,
 } from '../sql/sql-engine.js'
 import { StateLines } from '../sql/state-lines.js'
 import { DurableReads } from './durable-reads.js'
 import type { Line, Link, Row } from './line.js'
 import { tooLarge } from './mariadb-errors.js'
+import {
+  type Ask,
+  byBytes,
+  COMMIT,
+  headIn,
+  positionIn,
+  SNAPSHOT,
+  textOf,
+  toMap,
+  toValues,
+  valuesIn,
+  viewOf,
+} from './mariadb-views.js'
 import { command, type Statement, type Statements, sizeOf } from './statements.js'
 
 const BEGIN: Statement = command('START TRANSACTION READ WRITE')
-const COMMIT: Statement = command('COMMIT')
 const ROLLBACK: Statement = command('ROLLBACK')
-const SNAPSHOT: Statement = command('START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY')
 const DELETE_MAX = 1000
 const FOLLOW_MS = 25
 /** Of a packet, what is not values. */
@@ -71,12 +80,7 @@ export interface MariadbEngineOptions {
   readonly isFlushed: boolean
 }
 
-export type StandbyLines = Pick<MariadbEngineOptions, 'place' | 'statements' | 'reads' | 'states'>
-
 type Wanted = Exclude<keyof Needs, 'isBackfill'>
-
-/** How a statement is asked for: on some connection, or on this one. */
-type Ask = (statement: Statement) => Promise<readonly Row[]>
 
 export class MariadbEngine implements SqlEngine {
   readonly place: string
@@ -383,73 +387,6 @@ export class MariadbEngine implements SqlEngine {
   }
 }
 
-/**
- * A replica: it is read from in the same way, and what fails is not tried again. What it has is in the primary's binary log; whether that
- * is shown yet is asked of the primary.
- */
-export function createStandby({ place, statements, reads, states }: StandbyLines): SqlStandby {
-  const free = new StateLines(states)
-  let turn = 0
-  return {
-    place,
-    ...viewOf(statements, statement => reads[turn++ % reads.length]!.rows(statement)),
-    inOneState: read =>
-      free.use(async line => {
-        const link = await line.connected()
-        const beginning = line.rowsOn(link, SNAPSHOT)
-        const reading = read(viewOf(statements, statement => line.rowsOn(link, statement)))
-        const [began, done] = await Promise.allSettled([beginning, reading])
-        line.rowsOn(link, COMMIT).catch(() => {})
-        if (began.status === 'rejected') throw began.reason
-        if (done.status === 'rejected') throw done.reason
-        return done.value
-      }),
-    close: async () => {
-      await Promise.all([...reads, ...states].map(line => line.close()))
-    },
-  }
-}
-
-/** Reads by way of statements that are asked for somehow. */
-function viewOf(statements: Statements, ask: Ask): SqlView {
-  return {
-    async page(bucket, range) {
-      const rows = await ask(statements.page(bucket, range))
-      const [position, version] = headIn(rows) as [Position, Version | null]
-      const found = byBytes(
-        rows.filter(row => row[0] === null),
-        2,
-      )
-      if (range.isDescending) found.reverse()
-      const values = found.map(([, , key, ...value]): KeyedValue => ({ key: textOf(key), ...toValue(value) }))
-      return { values, version: version ?? 0, position }
-    },
-    async values(keys) {
-      const rows = await ask(statements.values(keys))
-      return { value: valuesIn(rows), position: positionIn(rows) }
-    },
-    async indexes(bucket) {
-      const [row] = await ask(statements.indexes(bucket))
-      const [position, version, record] = row as [Position, Version | null, Buffer | null]
-      return { value: { indexes: decodeIndexes(record ?? undefined), version: version ?? 0 }, position }
-    },
-    async tagVersions(tags) {
-      if (tags.length === 0) return new Map()
-      return toMap(await ask(statements.tagVersions(tags)), version => version as Version)
-    },
-    async entries({ low, high, after, isDescending, limit }) {
-      // What follows an entry at once has one more byte.
-      const bounds = isDescending
-        ? { low, high: after ?? high }
-        : { low: after ? Buffer.concat([after, ZERO]) : low, high }
-      const rows = await ask(statements.entries({ ...bounds, isDescending, limit }))
-      return rows.map(([entry]) => entry as Buffer)
-    },
-  }
-}
-
-const ZERO = Buffer.of(0)
-
 /** Undefined if one of the statements is too large for any. */
 function inPackets(statements: readonly Statement[], bytesMax: number): Statement[][] | undefined {
   const packets: Statement[][] = []
@@ -467,42 +404,6 @@ function inPackets(statements: readonly Statement[], bytesMax: number): Statemen
   return packets
 }
 
-/** The row that says the position; in those of single columns, the first. */
-function headIn(rows: readonly Row[]): Row {
-  return rows.find(([first]) => first !== null)!
-}
-
-function positionIn(rows: readonly Row[]): Position {
-  return headIn(rows)[0] as Position
-}
-
-/** In order: a union has none of its own. What is in order already costs nothing much. */
-function byBytes(rows: Row[], column: number): Row[] {
-  return rows.sort((a, b) => Buffer.compare(a[column] as Buffer, b[column] as Buffer))
-}
-
-function toMap<Value>(rows: readonly Row[], toValue: (column: unknown) => Value): Map<string, Value> {
-  return new Map(rows.map(([name, column]) => [textOf(name), toValue(column)]))
-}
-
-/** Key and value. */
-function toValues(rows: readonly Row[]): Map<Key, StoredValue> {
-  return new Map(rows.map(([key, ...value]) => [textOf(key), toValue(value)]))
-}
-
-/** Beside the row that says the position. */
-function valuesIn(rows: readonly Row[]): Map<Key, StoredValue> {
-  const values = new Map<Key, StoredValue>()
-  for (const [position, key, version, contentType, body] of rows) {
-    if (position === null) values.set(textOf(key), toValue([version, contentType, body]))
-  }
-  return values
-}
-
-function toValue([version, contentType, body]: Row): StoredValue {
-  return { version: version as Version, contentType: textOf(contentType), body: body as Buffer }
-}
-
 function toHead([position, timeMs, trimmedTo]: Row): Head {
   return {
     position: position as Position,
@@ -510,8 +411,4 @@ function toHead([position, timeMs, trimmedTo]: Row): Head {
     timeMs: timeMs as number,
     trimmedTo: trimmedTo as Position,
   }
-}
-
-function textOf(bytes: unknown): string {
-  return (bytes as Buffer).toString()
 }

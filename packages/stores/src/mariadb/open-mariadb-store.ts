@@ -19,8 +19,9 @@ import { EngineLost } from '../sql/sql-engine.js'
 import { storeUnavailable, storeUnusable } from '../sql/sql-errors.js'
 import { SqlStore } from '../sql/sql-store.js'
 import { dial, Line } from './line.js'
-import { createStandby, MariadbEngine } from './mariadb-engine.js'
+import { MariadbEngine } from './mariadb-engine.js'
 import { toEngineError } from './mariadb-errors.js'
+import { createStandby } from './mariadb-views.js'
 import { ENGINE, FORMAT_VERSION, Statements, tablesFor } from './statements.js'
 
 export interface MariadbStoreOptions {

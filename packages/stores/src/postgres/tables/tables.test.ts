@@ -1,32 +1,22 @@
 /** Tables of others as buckets: whatever anybody does to either, both are the same, and the log has it. */
-import type { Store, Write } from '@freshet/core/store'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { eventually } from '../../under-test/eventually.js'
-import { endPostgres, type RunningPostgres, startPostgres } from '../../under-test/start-postgres.js'
-import { openPostgresStore } from '../open-postgres-store.js'
+import { aPut, BUCKET, objectOf, put, TablesUnderTest, textOf } from '../../under-test/tables.js'
 import { exposedTables, exposeTable, unexposeTable } from './expose-tables.js'
 
-const BUCKET = 'shop/products'
-let postgres: RunningPostgres
+let own: TablesUnderTest
 let sql: pg.Client
-let schemas = 0
-const toClose: { close(): Promise<unknown> }[] = []
 
 beforeAll(async () => {
-  postgres = await startPostgres()
-  sql = await connect()
+  own = await TablesUnderTest.start()
+  sql = own.sql
 })
-afterEach(async () => {
-  for (const each of toClose.splice(0)) await each.close()
-})
-afterAll(async () => {
-  await sql.end()
-  await endPostgres()
-})
+afterEach(() => own.close())
+afterAll(() => own.end())
 
 test('rows that are there become objects, and so do those that any program writes, at once', async () => {
-  const { url, schema, table } = await aTable('id integer PRIMARY KEY, name text NOT NULL, price numeric(10, 2)')
+  const { url, schema, table } = await own.aTable('id integer PRIMARY KEY, name text NOT NULL, price numeric(10, 2)')
   await sql.query(`INSERT INTO ${table} SELECT i, 'product ' || i, i / 4.0 FROM generate_series(1, 12000) i`)
   const progress: [number, number][] = []
   const exposure = await exposeTable({ url, schema, table, bucket: BUCKET, onProgress: (...at) => progress.push(at) })
@@ -34,7 +24,7 @@ test('rows that are there become objects, and so do those that any program write
   expect(progress[0]).toEqual([0, 12000])
   expect(progress.at(-1)).toEqual([12000, 12000])
   expect(progress.length).toBeGreaterThan(2)
-  const [store, other] = await openBoth(url, schema)
+  const [store, other] = await own.openBoth(url, schema)
   expect(await textOf(store, 3)).toBe('{"id":3,"name":"product 3","price":0.75}')
   expect((await store.scan(BUCKET, { limit: 20_000 })).entries.length).toBe(12000)
   const heard: number[] = []
@@ -57,12 +47,12 @@ test('rows that are there become objects, and so do those that any program write
 })
 
 test('what Freshet writes is in the table with it, and what the database makes of that comes after', async () => {
-  const { url, schema, table } = await aTable(
+  const { url, schema, table } = await own.aTable(
     `id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text NOT NULL, stock integer NOT NULL DEFAULT 7,
      twice integer GENERATED ALWAYS AS (stock * 2) STORED, secret text DEFAULT 'hidden'`,
   )
   await exposeTable({ url, schema, table, bucket: BUCKET, columns: ['name', 'stock', 'twice'] })
-  const [store, other] = await openBoth(url, schema)
+  const [store, other] = await own.openBoth(url, schema)
   const whole = { id: 1, name: 'a', stock: 1, twice: 2 }
   const position = await put(store, 1, whole)
   expect((await sql.query(`SELECT * FROM ${table}`)).rows).toEqual([{ ...whole, secret: 'hidden' }])
@@ -83,12 +73,12 @@ test('what Freshet writes is in the table with it, and what the database makes o
 })
 
 test('values of all types come back as they were', async () => {
-  const { url, schema, table } = await aTable(
+  const { url, schema, table } = await own.aTable(
     `id bigint PRIMARY KEY, big bigint, price numeric, wide numeric(40, 20), at timestamptz, local timestamp, day date, bytes bytea,
      document jsonb, tags text[], flag boolean, ratio double precision, span interval, uid uuid`,
   )
   await exposeTable({ url, schema, table, bucket: BUCKET })
-  const [store] = await openBoth(url, schema)
+  const [store] = await own.openBoth(url, schema)
   await sql.query(`SET TimeZone = 'America/New_York'; SET DateStyle = 'German'`)
   await sql.query(`
     INSERT INTO ${table} VALUES (9007199254740993, 9007199254740993, 9.50, 12345678901234567.25, '2026-11-16 10:00:00+01', '2026-11-16 10:00',
@@ -123,9 +113,9 @@ test('values of all types come back as they were', async () => {
 })
 
 test('a column of json may hold what jsonb does not, and is written all the same', async () => {
-  const { url, schema, table } = await aTable('id integer PRIMARY KEY, document json')
+  const { url, schema, table } = await own.aTable('id integer PRIMARY KEY, document json')
   await exposeTable({ url, schema, table, bucket: BUCKET })
-  const [store] = await openBoth(url, schema)
+  const [store] = await own.openBoth(url, schema)
   await sql.query(`INSERT INTO ${table} VALUES (1, '{"a" : "\\u0000", "n": 1e9999}')`)
   expect(await textOf(store, 1)).toBe('{"id":1,"document":{"a" : "\\u0000", "n": 1e9999}}')
   await put(store, 2, { document: { b: 1 } })
@@ -135,9 +125,9 @@ test('a column of json may hold what jsonb does not, and is written all the same
 })
 
 test('keys of several columns, and of any text, are ids', async () => {
-  const { url, schema, table } = await aTable('a text, b date, c integer, PRIMARY KEY (a, b)')
+  const { url, schema, table } = await own.aTable('a text, b date, c integer, PRIMARY KEY (a, b)')
   await exposeTable({ url, schema, table, bucket: BUCKET })
-  const [store] = await openBoth(url, schema)
+  const [store] = await own.openBoth(url, schema)
   await sql.query(`INSERT INTO ${table} VALUES ('x,y%2C', '2026-01-02', 1), ('no/slash', '2026-01-02', 2)`)
   expect(await objectOf(store, 'x%2Cy%252C,2026-01-02')).toEqual({ a: 'x,y%2C', b: '2026-01-02', c: 1 })
   // What no URL can name is left out.
@@ -171,7 +161,7 @@ describe('what cannot be a row is refused, and nothing of its commit is done', (
     ['one that a trigger does not like', '1', { name: 'forbidden' }, /not this one/],
   ])('%s', async (_, id, object, message) => {
     const { url, schema, table } =
-      await aTable(`id integer PRIMARY KEY, name text NOT NULL, stock integer CHECK (stock >= 0),
+      await own.aTable(`id integer PRIMARY KEY, name text NOT NULL, stock integer CHECK (stock >= 0),
       maker integer, later integer`)
     await sql.query(`ALTER TABLE ${table} ADD FOREIGN KEY (maker) REFERENCES ${table},
       ADD FOREIGN KEY (later) REFERENCES ${table} DEFERRABLE INITIALLY DEFERRED`)
@@ -179,7 +169,7 @@ describe('what cannot be a row is refused, and nothing of its commit is done', (
       $$ BEGIN IF NEW.name = 'forbidden' THEN RAISE 'not this one'; END IF; RETURN NEW; END $$;
       CREATE TRIGGER checked BEFORE INSERT OR UPDATE ON ${table} FOR EACH ROW EXECUTE FUNCTION ${table}_check()`)
     await exposeTable({ url, schema, table, bucket: BUCKET })
-    const [store] = await openBoth(url, schema)
+    const [store] = await own.openBoth(url, schema)
     const position = await store.position()
     const refused = store.commit({
       writes: [aPut(`${BUCKET}/7`, { name: 'fine' }), aPut(`${BUCKET}/${id}`, object), aPut('a/b/c', {})],
@@ -198,9 +188,9 @@ describe('what cannot be a row is refused, and nothing of its commit is done', (
   })
 
   test('other content, and counters', async () => {
-    const { url, schema, table } = await aTable('id integer PRIMARY KEY')
+    const { url, schema, table } = await own.aTable('id integer PRIMARY KEY')
     await exposeTable({ url, schema, table, bucket: BUCKET })
-    const [store] = await openBoth(url, schema)
+    const [store] = await own.openBoth(url, schema)
     const write = { key: `${BUCKET}/1`, contentType: 'text/plain', body: Buffer.from('{}') }
     await expect(store.commit({ writes: [write] })).rejects.toMatchObject({ code: 'ROW_REFUSED' })
     const adds = [{ key: `${BUCKET}/1`, by: 1, decimals: 0 }]
@@ -209,14 +199,14 @@ describe('what cannot be a row is refused, and nothing of its commit is done', (
 })
 
 test('what follows from a write, in other tables too, is in the log with it', async () => {
-  const { url, schema, table } = await aTable('id integer PRIMARY KEY, name text')
+  const { url, schema, table } = await own.aTable('id integer PRIMARY KEY, name text')
   const children = `${table}_children`
   await sql.query(
     `CREATE TABLE ${children} (id integer PRIMARY KEY, parent integer REFERENCES ${table} ON DELETE CASCADE)`,
   )
   await exposeTable({ url, schema, table, bucket: BUCKET })
   await exposeTable({ url, schema, table: children, bucket: 'shop/children' })
-  const [store, other] = await openBoth(url, schema)
+  const [store, other] = await own.openBoth(url, schema)
   await store.commit({ writes: [aPut(`${BUCKET}/1`, { name: 'a' }), aPut('shop/children/5', { parent: 1 })] })
   expect(await objectOf(other, '5', 'shop/children')).toEqual({ id: 5, parent: 1 })
   await store.commit({ writes: [{ key: `${BUCKET}/1`, delete: true }] })
@@ -225,181 +215,10 @@ test('what follows from a write, in other tables too, is in the log with it', as
   expect((await exposedTables({ url, schema })).map(({ bucket }) => bucket)).toEqual([BUCKET, 'shop/children'])
 })
 
-test('a condition holds against what other programs do at the same time: of all additions none is lost', async () => {
-  const { url, schema, table } = await aTable('id integer PRIMARY KEY, sum integer NOT NULL')
-  await sql.query(`INSERT INTO ${table} VALUES (1, 0)`)
-  await exposeTable({ url, schema, table, bucket: BUCKET })
-  const stores = await openBoth(url, schema)
-  const addThrough = async (store: Store) => {
-    for (;;) {
-      const { version, body } = (await store.get(`${BUCKET}/1`))!
-      const { sum } = JSON.parse(Buffer.from(body).toString())
-      const reads = [{ key: `${BUCKET}/1`, version }]
-      const { committed } = await store.commit({ reads, writes: [aPut(`${BUCKET}/1`, { id: 1, sum: sum + 1 })] })
-      if (committed) return
-    }
-  }
-  const client = await connect()
-  toClose.push({ close: () => client.end() })
-  const bySql = (async () => {
-    for (let i = 0; i < 100; i++) await client.query(`UPDATE ${table} SET sum = sum + 1 WHERE id = 1`)
-  })()
-  const byFreshet = stores.map(async store => {
-    for (let i = 0; i < 30; i++) await addThrough(store)
-  })
-  // To create what somebody else creates at the same time is given to one.
-  const creating = Array.from({ length: 30 }, async (_, i) => {
-    const key = `${BUCKET}/${100 + i}`
-    const insert = client.query(`INSERT INTO ${table} VALUES (${100 + i}, 1) ON CONFLICT DO NOTHING`)
-    const put = stores[0].commit({ reads: [{ key, version: 0 }], writes: [aPut(key, { id: 100 + i, sum: 2 })] })
-    const [{ rowCount }, { committed }] = await Promise.all([insert, put])
-    expect(rowCount! + Number(committed)).toBe(1)
-    expect(await objectOf(stores[1], 100 + i)).toEqual({ id: 100 + i, sum: committed ? 2 : 1 })
-  })
-  await Promise.all([bySql, ...byFreshet, ...creating])
-  expect(await objectOf(stores[0], 1)).toEqual({ id: 1, sum: 160 })
-  expect((await sql.query(`SELECT sum FROM ${table} WHERE id = 1`)).rows).toEqual([{ sum: 160 }])
-})
-
-test('a transaction of others is seen whole or not at all, and one that does not end holds up nobody', async () => {
-  const { url, schema, table } = await aTable('id integer PRIMARY KEY, n integer')
-  await sql.query(`INSERT INTO ${table} VALUES (1, 0), (2, 0)`)
-  await exposeTable({ url, schema, table, bucket: BUCKET })
-  const [store] = await openBoth(url, schema)
-  const client = await connect()
-  toClose.push({ close: () => client.end() })
-  let isOver = false
-  const writing = (async () => {
-    for (let i = 1; !isOver; i++) {
-      await client.query(`BEGIN; UPDATE ${table} SET n = ${i} WHERE id = ${1 + (i % 2)}`)
-      await client.query(`UPDATE ${table} SET n = ${i} WHERE id = ${2 - (i % 2)}; COMMIT`)
-    }
-  })()
-  for (let i = 0; i < 100; i++) {
-    const { value } = await store.getMany([`${BUCKET}/1`, `${BUCKET}/2`])
-    const [one, two] = value.map(each => JSON.parse(Buffer.from(each!.body).toString()).n)
-    expect(one).toBe(two)
-  }
-  isOver = true
-  await writing
-  await client.query(`BEGIN; UPDATE ${table} SET n = -1`)
-  const { rows } = await sql.query(`SELECT n FROM ${table} WHERE id = 1`)
-  expect(await objectOf(store, 1)).toEqual({ id: 1, n: rows[0].n })
-  await put(store, 3, { id: 3, n: 3 })
-  // But whoever would write the same.
-  const blocked = put(store, 1, { id: 1, n: 4 }).catch(error => error)
-  const beside = put(store, 4, { id: 4, n: 4 })
-  expect(await blocked).toMatchObject({ code: 'STORE_UNAVAILABLE', details: { outcome: 'not-done' } })
-  await beside
-  await client.query('ROLLBACK')
-  expect(await objectOf(store, 1)).toEqual({ id: 1, n: rows[0].n })
-})
-
-test.each([1, 2, 3])('any program and any server do as their model does, from seed %i', async seed => {
-  const { url, schema, table } = await aTable('id integer PRIMARY KEY, name text, n integer DEFAULT 1')
-  const random = randomFrom(seed)
-  const pick = (count: number) => Math.floor(random() * count)
-  const model = new Map<number, { id: number; name: string | null; n: number | null }>()
-  for (let id = 0; id < 5; id++) model.set(id, { id, name: 'old', n: id })
-  await sql.query(`INSERT INTO ${table} SELECT i, 'old', i FROM generate_series(0, 4) i`)
-  await exposeTable({ url, schema, table, bucket: BUCKET })
-  const stores = await openBoth(url, schema)
-  const followed = new Map<string, string | undefined>()
-  let reached = await stores[0].trimmedTo()
-  const aRow = (id: number) => ({ id, name: ['a', 'b', null][pick(3)]!, n: [pick(9), null][pick(2)]! })
-  const steps: (() => Promise<void>)[] = [
-    async () => {
-      const row = aRow(pick(12))
-      await sql.query(`INSERT INTO ${table} VALUES ($1, $2, $3) ON CONFLICT (id) DO UPDATE SET name = $2, n = $3`, [
-        row.id,
-        row.name,
-        row.n,
-      ])
-      model.set(row.id, row)
-    },
-    async () => {
-      const [from, by] = [pick(12), pick(3)]
-      await sql.query(`UPDATE ${table} SET n = n + ${by} WHERE id >= ${from}`)
-      for (const row of model.values()) if (row.id >= from && row.n !== null) row.n += by
-    },
-    async () => {
-      const id = pick(12)
-      await sql.query(`DELETE FROM ${table} WHERE id = ${id}`)
-      model.delete(id)
-    },
-    async () => {
-      await sql.query(
-        `BEGIN; DELETE FROM ${table} WHERE id < 6; INSERT INTO ${table} VALUES (${20 + pick(9)}); ROLLBACK`,
-      )
-    },
-    async () => {
-      const [from, to] = [pick(12), pick(12)]
-      if (!model.has(from) || model.has(to)) return
-      await sql.query(`UPDATE ${table} SET id = ${to} WHERE id = ${from}`)
-      model.set(to, { ...model.get(from)!, id: to })
-      model.delete(from)
-    },
-    async () => {
-      if (pick(10) > 0) return
-      await sql.query(`TRUNCATE ${table}`)
-      model.clear()
-    },
-    async () => {
-      const rows = [...new Set([pick(12), pick(12)])].map(aRow)
-      await stores[pick(2)]!.commit({ writes: rows.map(row => aPut(`${BUCKET}/${row.id}`, row)) })
-      for (const row of rows) model.set(row.id, row)
-    },
-    async () => {
-      const id = pick(12)
-      await put(stores[pick(2)]!, id, { name: 'c' })
-      model.set(id, { id, name: 'c', n: 1 })
-    },
-    async () => {
-      const id = pick(12)
-      await stores[pick(2)]!.commit({ writes: [{ key: `${BUCKET}/${id}`, delete: true }] })
-      model.delete(id)
-    },
-    async () => {
-      const id = pick(12)
-      const key = `${BUCKET}/${id}`
-      const version = pick(2) === 0 ? 0 : ((await stores[0].get(key))?.version ?? 0)
-      await sql.query(`UPDATE ${table} SET name = 'between' WHERE id = ${id} AND ${pick(2) === 0}`)
-      const { rows } = await sql.query(`SELECT * FROM ${table} WHERE id = ${id}`)
-      const isSame = rows.length === 0 ? version === 0 : version !== 0 && rows[0].name === model.get(id)!.name
-      if (rows.length > 0) model.set(id, rows[0])
-      const row = aRow(id)
-      const { committed } = await stores[1].commit({ reads: [{ key, version }], writes: [aPut(key, row)] })
-      expect(committed).toBe(isSame)
-      if (committed) model.set(id, row)
-    },
-  ]
-  for (let i = 0; i < 300; i++) {
-    await steps[pick(steps.length)]!()
-    const store = stores[pick(2)]!
-    const id = pick(12)
-    expect(await objectOf(store, id)).toEqual(model.get(id))
-    if (i % 10 > 0) continue
-    const { entries, position } = await store.scan(BUCKET)
-    const found = entries.map(({ body }) => JSON.parse(Buffer.from(body).toString()))
-    const byId = (a: { id: number }, b: { id: number }) => a.id - b.id
-    expect(found.sort(byId)).toEqual([...model.values()].sort(byId))
-    // Whoever follows the log has the same.
-    for (const { keys } of await store.changes(reached)) for (const key of keys) followed.set(key, undefined)
-    reached = position
-    for (const [key, text] of followed) {
-      if (text === undefined) followed.set(key, (await store.get(key))?.body.toString() ?? '')
-    }
-    const kept = [...followed.values()].filter(text => text !== '').map(text => JSON.parse(text!))
-    const ids = new Set(kept.map(each => each.id))
-    expect(ids).toEqual(new Set(model.keys()))
-    expect(kept.sort(byId)).toEqual([...model.values()].sort(byId))
-  }
-})
-
 test('indexes and queries know of what other programs write', async () => {
-  const { url, schema, table } = await aTable('id integer PRIMARY KEY, colour text, price numeric')
+  const { url, schema, table } = await own.aTable('id integer PRIMARY KEY, colour text, price numeric')
   await exposeTable({ url, schema, table, bucket: BUCKET })
-  const [store] = await openBoth(url, schema)
+  const [store] = await own.openBoth(url, schema)
   const indexes = [{ name: 'by-colour', fields: ['colour', 'price'] }]
   await store.commit({ writes: [{ ...aPut(BUCKET, {}), indexes }] })
   await eventually('it is built', async () => (await store.indexes(BUCKET)).every(({ isReady }) => isReady))
@@ -416,9 +235,9 @@ test('indexes and queries know of what other programs write', async () => {
 })
 
 test('a table that becomes another, or goes, does not keep the store from working', async () => {
-  const { url, schema, table } = await aTable('id integer PRIMARY KEY, a integer, b integer')
+  const { url, schema, table } = await own.aTable('id integer PRIMARY KEY, a integer, b integer')
   await exposeTable({ url, schema, table, bucket: BUCKET })
-  const [store] = await openBoth(url, schema)
+  const [store] = await own.openBoth(url, schema)
   await sql.query(`INSERT INTO ${table} VALUES (1, 1, 1), (2, 2, 2)`)
   expect(await objectOf(store, 1)).toEqual({ id: 1, a: 1, b: 1 })
   await sql.query(`ALTER TABLE ${table} ADD c integer DEFAULT 5`)
@@ -442,10 +261,10 @@ test('a table that becomes another, or goes, does not keep the store from workin
 })
 
 test('a bucket that is no table any more is gone, and the table is as it was', async () => {
-  const { url, schema, table } = await aTable('id integer PRIMARY KEY, a integer')
+  const { url, schema, table } = await own.aTable('id integer PRIMARY KEY, a integer')
   await sql.query(`INSERT INTO ${table} VALUES (1, 1)`)
   await exposeTable({ url, schema, table, bucket: BUCKET })
-  const [store] = await openBoth(url, schema)
+  const [store] = await own.openBoth(url, schema)
   await unexposeTable({ url, schema, bucket: BUCKET })
   expect(await store.get(`${BUCKET}/1`)).toBe(undefined)
   await sql.query(`INSERT INTO ${table} VALUES (2, 2)`)
@@ -457,9 +276,9 @@ test('a bucket that is no table any more is gone, and the table is as it was', a
 })
 
 test('a program that may write the table needs no other right', async () => {
-  const { url, schema, table } = await aTable('id integer PRIMARY KEY')
+  const { url, schema, table } = await own.aTable('id integer PRIMARY KEY')
   await exposeTable({ url, schema, table, bucket: BUCKET })
-  const [store] = await openBoth(url, schema)
+  const [store] = await own.openBoth(url, schema)
   await sql.query(`CREATE ROLE clerk LOGIN; GRANT USAGE ON SCHEMA public TO clerk; GRANT INSERT ON ${table} TO clerk`)
   const clerk = new pg.Client({ connectionString: url.replace(/\/\/[^@]*@/, '//clerk@') })
   await clerk.connect()
@@ -474,7 +293,7 @@ describe('refused as a bucket', () => {
     ['a key of a type with many spellings', 'id double precision PRIMARY KEY', undefined, /double precision/],
     ['a column that is not there', 'id integer PRIMARY KEY', ['colour'], /no column colour/],
   ])('%s', async (_, columns, asked, message) => {
-    const { url, schema, table } = await aTable(columns)
+    const { url, schema, table } = await own.aTable(columns)
     const error = await exposeTable({ url, schema, table, bucket: BUCKET, ...(asked && { columns: asked }) }).catch(
       e => e,
     )
@@ -483,8 +302,8 @@ describe('refused as a bucket', () => {
   })
 
   test('no table, a view, a bucket that is used, a table twice', async () => {
-    const { url, schema, table } = await aTable('id integer PRIMARY KEY')
-    const [store] = await openBoth(url, schema)
+    const { url, schema, table } = await own.aTable('id integer PRIMARY KEY')
+    const [store] = await own.openBoth(url, schema)
     await sql.query(`CREATE VIEW ${table}_view AS SELECT * FROM ${table}`)
     await store.commit({ writes: [aPut('a/used/1', {})] })
     const expose = (name: string, bucket: string) =>
@@ -497,50 +316,3 @@ describe('refused as a bucket', () => {
     expect(await expose(table, 'shop/others')).toMatch(/is the bucket shop\/products already/)
   })
 })
-
-let tables = 0
-async function aTable(columns: string): Promise<{ url: string; schema: string; table: string }> {
-  const table = `public.products_${++tables}`
-  await sql.query(`CREATE TABLE ${table} (${columns})`)
-  return { url: postgres.url, schema: `tables_${++schemas}`, table }
-}
-
-async function openBoth(url: string, schema: string): Promise<[Store, Store]> {
-  const stores: [Store, Store] = [await openPostgresStore({ url, schema }), await openPostgresStore({ url, schema })]
-  toClose.push(...stores)
-  return stores
-}
-
-async function connect(): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString: postgres.url })
-  await client.connect()
-  return client
-}
-
-function aPut(key: string, object: unknown): Write {
-  return { key, contentType: 'application/json', body: Buffer.from(JSON.stringify(object)) }
-}
-
-async function put(store: Store, id: string | number, object: unknown): Promise<number> {
-  const result = await store.commit({ writes: [aPut(`${BUCKET}/${id}`, object)] })
-  if (!result.committed) throw new Error('Refused.')
-  return result.position
-}
-
-async function textOf(store: Store, id: string | number, bucket = BUCKET): Promise<string | undefined> {
-  const value = await store.get(`${bucket}/${id}`)
-  return value && Buffer.from(value.body).toString()
-}
-
-async function objectOf(store: Store, id: string | number, bucket = BUCKET): Promise<unknown> {
-  const text = await textOf(store, id, bucket)
-  return text === undefined ? undefined : JSON.parse(text)
-}
-
-function randomFrom(seed: number): () => number {
-  let state = seed * 2_654_435_761
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-    return state / 2 ** 32
-  }
-}
