@@ -34,7 +34,8 @@ Exit codes: 0 stopped in order, 1 could not start or go on, 2 the configuration 
 Of check: 0 every promise was kept, 1 one was broken, 2 a recording cannot be read.
 Of doctor: 0 readers are safe, 1 something is fatal or unsafe, 2 it could not be examined, 130 stopped.
 Of copy: 0 copied and compared, 1 failed, 130 stopped: run it again to go on.
-Of tables: 0 done, 1 failed. Of migrate: 0 all are done, 1 one failed. Of gen: 0 written, or up to date; 1 out of date, or no answer.
+Of tables: 0 done, 1 failed.
+Of migrate: 0 all are done, 1 one failed. Of gen: 0 written, or up to date; 1 out of date, or no answer.
 `
 
 export function helpText(options: Options): string {
