@@ -14,6 +14,8 @@
  *
  * Any unit of time will do, the same everywhere.
  */
+import { offsetMost } from './offset-most.js'
+
 export interface OffsetRange {
   readonly least: number
   readonly most: number
@@ -31,7 +33,7 @@ export interface CristianExchange {
 
 export function cristianOffset(exchange: CristianExchange): OffsetRange {
   const { asked, answered, server, serverStep = 0, thereMin = 0, backMin = 0 } = exchange
-  return { least: server - (answered - backMin), most: server + serverStep - (asked + thereMin) }
+  return { least: server - (answered - backMin), most: offsetMost(server + serverStep, asked + thereMin) }
 }
 
 export interface NtpExchange {

@@ -7,33 +7,32 @@
  * For s2 < s there is no such bound, since the server's clock may have stood still in between. Every head that is
  * fetched is such an exchange.
  */
-import { cristianOffset } from './offset.js'
+import { offsetMost } from './offset-most.js'
 
 const DRIFT_MAX = 0.0005
 /** The server says its time in whole milliseconds. */
 const SERVER_STEP_MS = 1
-const NEVER = Number.NEGATIVE_INFINITY
 
 export class ServerClock {
-  #serverMs = NEVER
-  /** At the time of the exchange the server's clock was ahead of ours by no more than this. */
-  #aheadMsMax = Number.NaN
+  #serverMs!: number
+  /** At the time of the exchange the server's clock, as it reads, was ahead of ours by no more than this. */
+  #aheadMsMax!: number
+
+  constructor() {
+    this.forget()
+  }
 
   /** Takes note of an exchange; keeps it if it says more than the one known. */
   sample(askedAtMs: number, serverMs: number): void {
-    const { most } = cristianOffset({
-      ...{ asked: askedAtMs, answered: askedAtMs },
-      ...{ server: serverMs, serverStep: SERVER_STEP_MS },
-    })
-    if (serverMs - most < this.asOfMs(serverMs)) return
-    this.#aheadMsMax = most
+    if (askedAtMs < this.asOfMs(serverMs)) return
+    this.#aheadMsMax = offsetMost(serverMs, askedAtMs)
     this.#serverMs = serverMs
   }
 
   /** What the server stamped with this was made at or after the time returned; -Infinity if that cannot be known. */
   asOfMs(serverMs: number): number {
-    const sinceMs = serverMs - this.#serverMs
-    return sinceMs >= 0 && Number.isFinite(sinceMs) ? serverMs - this.#aheadMsMax - sinceMs * DRIFT_MAX : NEVER
+    const driftMs = (serverMs - this.#serverMs) * DRIFT_MAX
+    return driftMs >= 0 ? serverMs - this.#aheadMsMax - driftMs - SERVER_STEP_MS : Number.NEGATIVE_INFINITY
   }
 
   /**
@@ -41,12 +40,11 @@ export class ServerClock {
    * since, for its clock stands still meanwhile. NaN if there was no exchange.
    */
   nowMs(nowMs: number): number {
-    return nowMs + this.#aheadMsMax - SERVER_STEP_MS
+    return nowMs + this.#aheadMsMax
   }
 
   /** For a server with another log, whose clock is another one. */
   forget(): void {
-    this.#serverMs = NEVER
-    this.#aheadMsMax = Number.NaN
+    this.#serverMs = this.#aheadMsMax = Number.NaN
   }
 }
