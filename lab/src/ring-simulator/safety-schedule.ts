@@ -256,7 +256,10 @@ class Schedule {
   #enter(peer: RingPeer): void {
     if (this.#ring.find(peer.self) !== peer) return
     const others = this.#ring.peers.filter(other => other !== peer.self)
-    if (others.length === 0) return peer.chord.begin(this.#ring.nowMs(peer.self))
+    if (others.length === 0) {
+      peer.chord.begin(this.#ring.nowMs(peer.self))
+      return
+    }
     peer.join(this.#random.pick(others), this.#ring.nowMs(peer.self), hasJoined => {
       if (!hasJoined) this.#queue.after(300, () => this.#enter(peer))
     })

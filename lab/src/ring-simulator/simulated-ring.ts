@@ -100,7 +100,10 @@ export class SimulatedRing {
 
   #deliver(from: Peer, to: Peer, message: Message): void {
     const receiver = this.#running.get(to)
-    if (receiver !== undefined) return receiver.peer.receive(from, message, this.#read(receiver.clock))
+    if (receiver !== undefined) {
+      receiver.peer.receive(from, message, this.#read(receiver.clock))
+      return
+    }
     if (!('call' in message) || !this.#network.refuses(to)) return
     for (const delayMs of this.#network.delaysMs(to, from, message)) {
       this.queue.after(delayMs, () => {
