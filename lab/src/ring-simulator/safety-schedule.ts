@@ -50,7 +50,9 @@ export interface ScheduleResult {
   readonly faults: Readonly<Record<Fault, number>>
 }
 
-export type Fault = 'lost' | 'doubled' | 'late' | 'partition' | 'crash' | 'restart' | 'join' | 'leave' | 'gone for good'
+export type Fault =
+  | ('lost' | 'doubled' | 'late' | 'partition' | 'crash' | 'power cut')
+  | ('restart' | 'join' | 'leave' | 'gone for good')
 
 const DRIFT_MAX = 0.02
 const TROUBLE_MS = 8000
@@ -84,7 +86,8 @@ class Schedule {
   readonly #truths = new Map<string, Truth>()
   readonly #violations: string[] = []
   readonly #faults: Record<Fault, number> = {
-    ...{ lost: 0, doubled: 0, late: 0, partition: 0, crash: 0, restart: 0, join: 0, leave: 0, 'gone for good': 0 },
+    ...{ lost: 0, doubled: 0, late: 0, partition: 0, crash: 0, restart: 0, join: 0, leave: 0 },
+    ...{ 'power cut': 0, 'gone for good': 0 },
   }
   readonly #counts = { timestamps: 0, committed: 0, reads: 0, currentReads: 0, lateReads: 0, lateCurrentReads: 0 }
   #lossRate: number
@@ -142,7 +145,7 @@ class Schedule {
     // A clock that begins anywhere, also after a restart, and runs a little wrong.
     const clock = {
       offsetMs: this.#random.below(1e9),
-      rate: 1 + DRIFT_MAX * (2 * this.#random.float() - 1),
+      rate: 1 + DRIFT_MAX * Math.min(1, Math.max(-1, 4 * this.#random.float() - 2)),
     }
     const added = this.#ring.add(peer, memory, clock)
     this.#watch(added)
@@ -219,7 +222,8 @@ class Schedule {
 
   #harm(): void {
     const what = this.#random.float()
-    if (what < 0.3) this.#split()
+    if (what < 0.1) this.#cutPower()
+    else if (what < 0.3) this.#split()
     else if (what < 0.6) this.#crash()
     else if (what < 0.75) this.#join()
     else if (what < 0.9) this.#leave()
@@ -235,8 +239,18 @@ class Schedule {
     })
   }
 
-  #crash(peer: Peer = this.#random.pick(this.#ring.peers)): void {
-    if (this.#ring.peers.length < 2) return
+  /** Most peers at once, and soon after they are back. */
+  #cutPower(): void {
+    this.#faults['power cut']++
+    for (const peer of this.#ring.peers) {
+      if (this.#random.float() < 0.3) continue
+      this.#ring.stop(peer)
+      this.#queue.after(20 + this.#random.below(600), () => this.#restart(peer))
+    }
+  }
+
+  #crash(peer: Peer | undefined = this.#ring.peers[this.#random.below(Math.max(1, this.#ring.size))]): void {
+    if (peer === undefined || this.#ring.peers.length < 2) return
     this.#faults.crash++
     this.#ring.stop(peer)
     this.#queue.after(100 + this.#random.below(4000), () => this.#restart(peer))
