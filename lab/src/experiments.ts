@@ -135,6 +135,11 @@ export const experiments: readonly ExperimentEntry[] = [
     load: async () => (await import('./experiments/transactions/transactions.js')).transactions,
   },
   {
+    name: 'kts-6',
+    title: 'Current reads from replicas: real peers over TCP, by their number, and while they leave, crash and join',
+    load: async () => (await import('./experiments/kts/kts-6.js')).kts6,
+  },
+  {
     name: 'kts-7',
     title: 'Current reads from replicas: response time by the number of peers',
     load: async () => (await import('./experiments/kts/kts-7.js')).kts7,

@@ -82,9 +82,9 @@ export class Guard {
   answer(from: Peer, question: Question, nowMs: number): Answer {
     switch (question.kind) {
       case 'claim':
-        return this.#vote(question.version, question.key, nowMs) ?? this.#claim(from, question, nowMs)
+        return this.#vote(question.version, question.key) ?? this.#claim(from, question, nowMs)
       case 'hold':
-        return this.#vote(question.version, question.key, nowMs) ?? this.#hold(from, question, nowMs)
+        return this.#vote(question.version, question.key) ?? this.#hold(from, question, nowMs)
       case 'release':
         return this.#release(from, question, nowMs)
       case 'roster':
@@ -98,14 +98,14 @@ export class Guard {
   }
 
   /** Undefined if it may vote under this version of the roster. */
-  #vote(version: number, key: string, nowMs: number): GuardAnswer | undefined {
+  #vote(version: number, key: string): GuardAnswer | undefined {
     if (version === this.roster.version && this.isReady) return undefined
-    return this.#refusal(key, nowMs)
+    return { isGranted: false, isVoting: false, tenure: this.entryOf(key).tenure, leftMs: 0, roster: this.roster }
   }
 
   #refusal(key: string, nowMs: number): GuardAnswer {
     const leftMs = this.promisedForMs(key, nowMs)
-    return { isGranted: false, tenure: this.entryOf(key).tenure, leftMs, roster: this.roster }
+    return { isGranted: false, isVoting: true, tenure: this.entryOf(key).tenure, leftMs, roster: this.roster }
   }
 
   #claim(from: Peer, { key, tenure, after }: Question<'claim'>, nowMs: number): GuardAnswer {

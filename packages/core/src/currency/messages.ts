@@ -84,7 +84,14 @@ export interface LedgerLine extends LedgerEntry {
 
 export type GuardAnswer =
   | { readonly isGranted: true; readonly committed: Timestamp }
-  | { readonly isGranted: false; readonly tenure: number; readonly leftMs: number; readonly roster: Roster }
+  | {
+      readonly isGranted: false
+      /** False if it does not vote now, since the membership is just changing: ask again soon. */
+      readonly isVoting: boolean
+      readonly tenure: number
+      readonly leftMs: number
+      readonly roster: Roster
+    }
 
 export type Kind = keyof Dialogue
 export type Question<K extends Kind = Kind> = K extends Kind ? { readonly kind: K } & Dialogue[K][0] : never

@@ -39,11 +39,17 @@ export interface Inherited {
 interface Round {
   readonly granted: readonly Timestamp[]
   readonly isMajority: boolean
+  /** Some did not vote, because the membership is changing. */
+  readonly isUnsettled: boolean
   readonly tenureMax: number
   readonly leftMsMax: number
 }
 
+/** Of those that failed because another holds the key, or because nobody answered. */
 const ATTEMPTS_MAX = 4
+/** Of those that failed because the membership was changing, which is soon over. */
+const UNSETTLED_MAX = 12
+const UNSETTLED_PAUSE_MS = 40
 
 export class Tenures {
   readonly #calls: Calls
@@ -66,6 +72,7 @@ export class Tenures {
   /** Becomes the key's holder. Undefined if no majority would have it: then it must refuse. */
   claim(key: string, inherited: Inherited, nowMs: number, then: Then<Tenure | undefined>): void {
     const after = inherited.resigned
+    let unsettled = 0
     const attempt = (tenure: number, attempts: number, askedMs: number): void => {
       const { version } = this.#guard.roster
       const claim = { kind: 'claim', version, key, tenure, ...(after !== undefined && { after }) } as const
@@ -76,10 +83,13 @@ export class Tenures {
         for (const member of this.#guard.roster.members) {
           this.#calls.ask(member, { kind: 'release', key, tenure }, answeredMs, () => {})
         }
-        if (attempts === ATTEMPTS_MAX || this.#guard.roster.members.length === 0) return then(undefined, answeredMs)
+        const isPaused = round.isUnsettled && unsettled++ < UNSETTLED_MAX
+        const left = isPaused ? attempts : attempts + 1
+        if (left > ATTEMPTS_MAX || this.#guard.roster.members.length === 0) return then(undefined, answeredMs)
         // The wait of section 4.2.2: the last holder may answer until its promise has run out.
-        const again = (laterMs: number) => attempt(Math.max(tenure, round.tenureMax) + 1, attempts + 1, laterMs)
-        this.#effects.after(round.leftMsMax + 1, again)
+        const pauseMs = Math.max(round.leftMsMax + 1, isPaused ? UNSETTLED_PAUSE_MS : 0)
+        const again = (laterMs: number) => attempt(Math.max(tenure, round.tenureMax) + 1, left, laterMs)
+        this.#effects.after(pauseMs, again)
       })
     }
     attempt(Math.max(after ?? 0, this.#guard.entryOf(key).tenure) + 1, 1, nowMs)
@@ -87,10 +97,15 @@ export class Tenures {
 
   /** Records what is committed, and goes on being the holder. Undefined if another is, or no majority answered. */
   hold(key: string, tenure: number, committed: Timestamp, nowMs: number, then: Then<Tenure | undefined>): void {
-    const { version } = this.#guard.roster
-    this.#ask({ kind: 'hold', version, key, tenure, committed }, nowMs, ({ isMajority }, laterMs) =>
-      then(isMajority ? { tenure, committed, untilMs: nowMs + this.#leaseMs } : undefined, laterMs),
-    )
+    const attempt = (attempts: number, askedMs: number): void => {
+      const { version } = this.#guard.roster
+      this.#ask({ kind: 'hold', version, key, tenure, committed }, askedMs, ({ isMajority, isUnsettled }, laterMs) => {
+        if (isMajority) return then({ tenure, committed, untilMs: askedMs + this.#leaseMs }, laterMs)
+        if (!isUnsettled || attempts === UNSETTLED_MAX) return then(undefined, laterMs)
+        this.#effects.after(UNSETTLED_PAUSE_MS, againMs => attempt(attempts + 1, againMs))
+      })
+    }
+    attempt(1, nowMs)
   }
 
   /**
@@ -106,7 +121,7 @@ export class Tenures {
     const { members } = this.#guard.roster
     const needed = Math.floor(members.length / 2) + 1
     const granted: Timestamp[] = []
-    let [answered, tenureMax, leftMsMax, isOver] = [0, 0, 0, false]
+    let [answered, tenureMax, leftMsMax, isUnsettled, isOver] = [0, 0, 0, false, false]
     const take = (member: Peer): Then<GuardAnswer | undefined> => {
       return (answer, laterMs) => {
         answered++
@@ -114,16 +129,17 @@ export class Tenures {
         else if (answer !== undefined) {
           tenureMax = Math.max(tenureMax, answer.tenure)
           leftMsMax = Math.max(leftMsMax, answer.leftMs)
+          isUnsettled ||= !answer.isVoting
           this.#compareRosters(member, answer, laterMs)
         }
         const isMajority = granted.length >= needed
         if (isOver || !(isMajority || answered === members.length)) return
         isOver = true
-        then({ granted, isMajority, tenureMax, leftMsMax }, laterMs)
+        then({ granted, isMajority, isUnsettled, tenureMax, leftMsMax }, laterMs)
       }
     }
     if (members.length === 0) {
-      then({ granted, isMajority: false, tenureMax, leftMsMax }, nowMs)
+      then({ granted, isMajority: false, isUnsettled, tenureMax, leftMsMax }, nowMs)
       return
     }
     for (const member of members) this.#calls.ask(member, question as Question<'claim'>, nowMs, take(member))
