@@ -135,6 +135,11 @@ export const experiments: readonly ExperimentEntry[] = [
     load: async () => (await import('./experiments/transactions/transactions.js')).transactions,
   },
   {
+    name: 'clocks',
+    title: 'Clocks: what logical clocks say about order, and how far off estimates of another clock are',
+    load: async () => (await import('./experiments/clocks/clocks.js')).clocks,
+  },
+  {
     name: 'kts-6',
     title: 'Current reads from replicas: real peers over TCP, by their number, and while they leave, crash and join',
     load: async () => (await import('./experiments/kts/kts-6.js')).kts6,
