@@ -79,7 +79,7 @@ export class Calls {
       )
       return
     }
-    const call = ++this.#lastCall
+    const call = this.nextNumber()
     this.#waiting ??= new Map()
     this.#waiting.set(call, { goOn: then as Then<never>, meter, to, isQuick: patience === 1 })
     if (meter !== undefined) meter.messages++
@@ -87,6 +87,11 @@ export class Calls {
     this.#effects.after(this.#timeoutMs * patience, laterMs => {
       if (this.#waiting?.has(call) === true) this.unanswered(call, laterMs)
     })
+  }
+
+  /** A number that this peer has not used before, in no earlier life either. */
+  nextNumber(): number {
+    return ++this.#lastCall
   }
 
   receive(from: Peer, message: Message, nowMs: number): void {

@@ -17,7 +17,8 @@ import type { Answer, GuardAnswer, LedgerEntry, LedgerLine, Question, Roster } f
 import type { Peer } from './ring.js'
 import { laterOf, NO_TIMESTAMP } from './timestamp.js'
 
-const NEW_KEY: LedgerEntry = { tenure: 0, holder: -1, committed: NO_TIMESTAMP }
+const NOBODY = -1
+const NEW_KEY: LedgerEntry = { tenure: 0, holder: NOBODY, claim: 0, committed: NO_TIMESTAMP }
 /** Ledgers that were not sent are asked for again. */
 const RETRY_TICKS = 2
 
@@ -108,12 +109,12 @@ export class Guard {
     return { isGranted: false, isVoting: true, tenure: this.entryOf(key).tenure, leftMs, roster: this.roster }
   }
 
-  #claim(from: Peer, { key, tenure, after }: Question<'claim'>, nowMs: number): GuardAnswer {
+  #claim(from: Peer, { key, tenure, after, claim }: Question<'claim'>, nowMs: number): GuardAnswer {
     const entry = this.entryOf(key)
     const hasResigned = after !== undefined && entry.tenure <= after
     const isFree = entry.holder === from || hasResigned || this.promisedForMs(key, nowMs) === 0
     if (tenure <= entry.tenure || !isFree) return this.#refusal(key, nowMs)
-    return this.#record(key, { tenure, holder: from, committed: entry.committed }, nowMs)
+    return this.#record(key, { tenure, holder: from, claim, committed: entry.committed }, nowMs)
   }
 
   #hold(from: Peer, { key, tenure, committed }: Question<'hold'>, nowMs: number): GuardAnswer {
@@ -128,9 +129,9 @@ export class Guard {
     return { isGranted: true, committed: entry.committed }
   }
 
-  #release(from: Peer, { key, tenure }: Question<'release'>, nowMs: number): object {
+  #release(from: Peer, { key, claim }: Question<'release'>, nowMs: number): object {
     const entry = this.entryOf(key)
-    if (entry.tenure === tenure && entry.holder === from) this.#promisedUntilMs.set(key, nowMs)
+    if (entry.claim === claim && entry.holder === from) this.#promisedUntilMs.set(key, nowMs)
     return {}
   }
 
@@ -152,11 +153,19 @@ export class Guard {
     }
   }
 
-  #merge({ key, tenure, holder, committed, leftMs }: LedgerLine, nowMs: number): void {
-    const entry = this.entryOf(key)
-    const later = laterOf(entry.committed, committed)
-    const untilMs = Math.max(nowMs + this.promisedForMs(key, nowMs), nowMs + leftMs)
-    this.#memory.ledger.set(key, { ...(tenure > entry.tenure ? { tenure, holder } : entry), committed: later })
-    this.#promisedUntilMs.set(key, untilMs)
+  #merge(line: LedgerLine, nowMs: number): void {
+    const entry = this.entryOf(line.key)
+    const ownLeftMs = this.promisedForMs(line.key, nowMs)
+    const [higher, lowerLeftMs] = line.tenure > entry.tenure ? [line, ownLeftMs] : [entry, line.leftMs]
+    // The highest tenure may be one that only a minority granted, while the promise of the majority still runs: that must not
+    // be taken for a promise to the other, who could then have the next tenure at once.
+    const isDisputed = line.holder !== entry.holder && lowerLeftMs > 0
+    this.#memory.ledger.set(line.key, {
+      tenure: higher.tenure,
+      holder: isDisputed ? NOBODY : higher.holder,
+      claim: isDisputed ? 0 : higher.claim,
+      committed: laterOf(entry.committed, line.committed),
+    })
+    this.#promisedUntilMs.set(line.key, nowMs + Math.max(ownLeftMs, line.leftMs))
   }
 }

@@ -38,6 +38,8 @@ export interface Roster {
 export interface LedgerEntry {
   readonly tenure: number
   readonly holder: Peer
+  /** Which of the holder's claims it was: see `release`. */
+  readonly claim: number
   readonly committed: Timestamp
 }
 
@@ -69,9 +71,11 @@ export interface Dialogue {
   commit: [{ position: RingPosition; key: string; stamp: Timestamp }, { isCommitted: boolean } | undefined]
   /** I was the responsible before I failed, and had come to this. */
   correct: [{ position: RingPosition; key: string; last: Timestamp }, object | undefined]
-  claim: [{ version: number; key: string; tenure: number; after?: number }, GuardAnswer]
+  /** `claim` is a number that the asker uses once. */
+  claim: [{ version: number; key: string; tenure: number; claim: number; after?: number }, GuardAnswer]
   hold: [{ version: number; key: string; tenure: number; committed: Timestamp }, GuardAnswer]
-  release: [{ key: string; tenure: number }, object]
+  /** That claim came to nothing. By its number and not its tenure, which may be claimed again while this is on its way. */
+  release: [{ key: string; claim: number }, object]
   roster: [Roster, object]
   ledger: [{ version: number }, { entries?: readonly LedgerLine[] }]
 }

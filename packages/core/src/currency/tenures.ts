@@ -75,13 +75,14 @@ export class Tenures {
     let unsettled = 0
     const attempt = (tenure: number, attempts: number, askedMs: number): void => {
       const { version } = this.#guard.roster
-      const claim = { kind: 'claim', version, key, tenure, ...(after !== undefined && { after }) } as const
-      this.#ask(claim, askedMs, (round, answeredMs) => {
+      const claim = this.#calls.nextNumber()
+      const question = { kind: 'claim', version, key, tenure, claim, ...(after !== undefined && { after }) } as const
+      this.#ask(question, askedMs, (round, answeredMs) => {
         const committed = round.granted.reduce(laterOf, inherited.committed)
         const untilMs = askedMs + this.#leaseMs
         if (round.isMajority) return this.#settle(key, { tenure, committed, untilMs }, round, answeredMs, then)
         for (const member of this.#guard.roster.members) {
-          this.#calls.ask(member, { kind: 'release', key, tenure }, answeredMs, () => {})
+          this.#calls.ask(member, { kind: 'release', key, claim }, answeredMs, () => {})
         }
         const isPaused = round.isUnsettled && unsettled++ < UNSETTLED_MAX
         const left = isPaused ? attempts : attempts + 1
