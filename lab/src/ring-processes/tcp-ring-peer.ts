@@ -22,7 +22,7 @@ export class TcpRingPeer {
   readonly #asked = new Map<Peer, Set<number>>()
   readonly #timers = new Set<NodeJS.Timeout>()
   #isStopped = false
-  readonly #onStop: (() => void)[] = []
+  readonly #onStop = new Set<() => void>()
 
   private constructor(server: Server, options: RingPeerOptions) {
     this.#server = server
@@ -45,8 +45,12 @@ export class TcpRingPeer {
   /** What the peer is asked to do; undefined if it is stopped first. */
   perform<Result>(operation: (peer: RingPeer, then: (result: Result) => void) => void): Promise<Result | undefined> {
     return new Promise(resolve => {
-      this.#onStop.push(() => resolve(undefined))
-      operation(this.peer, resolve)
+      const giveUp = () => resolve(undefined)
+      this.#onStop.add(giveUp)
+      operation(this.peer, result => {
+        this.#onStop.delete(giveUp)
+        resolve(result)
+      })
     })
   }
 

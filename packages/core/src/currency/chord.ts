@@ -216,14 +216,14 @@ export class Chord {
   /** It did not answer. */
   forget(peer: Peer, nowMs: number): void {
     this.#successors = this.#successors.filter(other => other !== peer)
-    if (this.#successors.length === 0) this.#successors = [this.#farthestKnown(peer)]
+    if (this.#successors.length === 0) this.#successors = [this.#nearestKnown(peer)]
     const finger = this.#fingers.indexOf(peer)
     if (finger >= 0) this.#fingers = this.#fingers.map(other => (other === peer ? NOBODY : other))
     if (this.#predecessor === peer) this.#setPredecessor(undefined, nowMs)
   }
 
   /** Whoever is nearest clockwise of all that are known; oneself if nobody is. */
-  #farthestKnown(except: Peer): Peer {
+  #nearestKnown(except: Peer): Peer {
     const known = [...this.#fingers, this.#predecessor ?? NOBODY].filter(peer => peer !== NOBODY && peer !== except)
     const near = (peer: Peer) => distance(this.position, positionOfPeer(peer)) || RING_SIZE
     return known.reduce((nearest, peer) => (near(peer) < near(nearest) ? peer : nearest), this.self)
@@ -412,10 +412,7 @@ export class Chord {
   }
 
   #answerLeaving(from: Peer, { predecessor, successors, handed }: Question<'leaving'>, nowMs: number): object {
-    if (this.#predecessor === from) {
-      this.#setPredecessor(predecessor ?? undefined, nowMs)
-      if (predecessor === this.self) this.#setPredecessor(this.self, nowMs)
-    }
+    if (this.#predecessor === from) this.#setPredecessor(predecessor, nowMs)
     this.#events.take(handed, nowMs)
     if (this.#successors.includes(from)) {
       const rest = this.#successors.filter(peer => peer !== from)
