@@ -52,7 +52,7 @@ export const NO_EFFECTS: Effects = {
 
 export function entriesOf({ state, commits }: Pick<LogRecord, 'state' | 'commits'>): LogEntry[] {
   const first = state.position - commits.length + 1
-  return commits.map((changed, i) => ({ position: first + i, timeMs: state.timeMs, ...changed }))
+  return commits.map(({ keys, tags }, i) => ({ position: first + i, timeMs: state.timeMs, keys, tags }))
 }
 
 export function hasEffects({ effects }: LogRecord): boolean {
