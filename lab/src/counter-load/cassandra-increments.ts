@@ -26,8 +26,14 @@ export async function connectToCounter(far: FarCassandra, name: string, timeoutM
   return {
     increment: async () => {
       // Not idempotent, so the driver does not send it again by itself.
-      await client.execute(query, [name], { prepare: true, consistency: cassandra.types.consistencies.quorum })
-      return 'done'
+      try {
+        await client.execute(query, [name], { prepare: true, consistency: cassandra.types.consistencies.quorum })
+        return 'done'
+      } catch (error) {
+        // It has no connection, and has not sent it: no client would take that for the answer.
+        if (error instanceof cassandra.errors.NoHostAvailableError) return 'later'
+        throw error
+      }
     },
     close: () => client.shutdown(),
   }

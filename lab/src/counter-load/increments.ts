@@ -2,10 +2,13 @@
  * Increments of one counter, each by one, by clients that have one under way at a time and wait for so long for its answer. Those that
  * retry send it again until it is answered, and so it should count once; those that do not go on with the next, and it counts or not.
  */
+import { setTimeout as delay } from 'node:timers/promises'
+
+const PAUSE_MS = 20
 
 export interface Incrementer {
-  /** Adds one, with the same `operation` for each attempt. Throws if there is no answer in time, or one that says to try again. */
-  increment(operation: string, attempt: number): Promise<'done' | 'replayed'>
+  /** Adds one, with the same `operation` for each attempt. Throws if there is no answer in time. 'later': it is still under way. */
+  increment(operation: string, attempt: number): Promise<'done' | 'replayed' | 'later'>
   close(): Promise<void>
 }
 
@@ -61,12 +64,14 @@ async function incrementOnce(
 ): Promise<void> {
   for (let attempt = 0; ; attempt++) {
     try {
-      if ((await incrementer.increment(operation, attempt)) === 'replayed') counts.replays++
-      return
+      const answer = await incrementer.increment(operation, attempt)
+      if (answer === 'replayed') counts.replays++
+      if (answer !== 'later') return
     } catch {
       // Nobody knows whether it was done: that is the point.
       counts.unanswered++
       if (!isRetrying) return
     }
+    await delay(PAUSE_MS * Math.min(2 ** attempt, 32))
   }
 }

@@ -25,6 +25,7 @@ export function connectToServed(urls: readonly string[], name: string, client: n
         agent,
       )
       if (status === 200) return isReplayed ? 'replayed' : 'done'
+      if (text.includes('OPERATION_IN_PROGRESS')) return 'later'
       throw new Error(`${status}: ${text}`)
     },
     close: async () => agent.destroy(),

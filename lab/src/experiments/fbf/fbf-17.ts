@@ -19,9 +19,8 @@ import { formatPercent } from '../../harness/table.js'
 import { CONDITIONS_IDEAL, type Conditions } from '../../network/conditions.js'
 import { type Link, startLink } from '../../network/link.js'
 
-const FULL = [500, 50_000]
-const QUICK = [500, 2000]
-const CLIENTS = 32
+const FULL = { sizes: [500, 50_000], clients: 128 }
+const QUICK = { sizes: [500, 2000], clients: 32 }
 const SERVERS = 2
 const TIMEOUT_MS = 2000
 const PAPER_ERROR = 0.05
@@ -61,7 +60,7 @@ export const fbf17: Experiment = {
 }
 
 async function measureAll({ quick, random, progress }: ExperimentContext): Promise<Run[]> {
-  const sizes = quick ? QUICK : FULL
+  const { sizes, clients } = quick ? QUICK : FULL
   const total = KINDS.length * sizes.reduce((sum, size) => sum + size, 0)
   const runs: Run[] = []
   let before = 0
@@ -75,7 +74,7 @@ async function measureAll({ quick, random, progress }: ExperimentContext): Promi
         const name = `${kind.replaceAll(/\W+/g, '-')}-${operations}`
         const part = random.fork(name)
         const measure = kind.startsWith('Freshet') ? measureServed : measureVanilla
-        runs.push(await measure(far, { kind, name, operations, random: part, onProgress }))
+        runs.push(await measure(far, { kind, name, operations, clients, random: part, onProgress }))
         before += operations
       }
     }
@@ -89,14 +88,15 @@ interface Part {
   readonly kind: Kind
   readonly name: string
   readonly operations: number
+  readonly clients: number
   readonly random: Random
   readonly onProgress: (done: number) => void
 }
 
-async function measureVanilla(far: FarCassandra, { kind, name, operations, onProgress }: Part): Promise<Run> {
+async function measureVanilla(far: FarCassandra, { kind, name, operations, clients, onProgress }: Part): Promise<Run> {
   const isRetrying = kind === 'vanilla, retrying'
   const connect = () => connectToCounter(far, name, TIMEOUT_MS)
-  const load = { operations, clients: CLIENTS, isRetrying, onProgress }
+  const load = { operations, clients, isRetrying, onProgress }
   const increments = await runIncrements({
     ...load,
     connect,
@@ -105,7 +105,10 @@ async function measureVanilla(far: FarCassandra, { kind, name, operations, onPro
   return toRun(kind, increments, await readCounter(far, name))
 }
 
-async function measureServed(far: FarCassandra, { kind, name, operations, random, onProgress }: Part): Promise<Run> {
+async function measureServed(
+  far: FarCassandra,
+  { kind, name, operations, clients, random, onProgress }: Part,
+): Promise<Run> {
   const store = `cassandra://${far.hosts.join(',')}:${far.port}/lab?replication=${far.hosts.length}`
   const started: { stop(): Promise<void> }[] = []
   try {
@@ -124,7 +127,7 @@ async function measureServed(far: FarCassandra, { kind, name, operations, random
       for (const link of links) link.change(conditions)
       far.change(conditions === CONDITIONS_IDEAL ? conditions : TO_SERVERS)
     }, TO_CLIENTS)
-    const load = { operations, clients: CLIENTS, isRetrying: true, onProgress }
+    const load = { operations, clients, isRetrying: true, onProgress }
     const increments = await runIncrements({ ...load, connect, ...bad })
     return toRun(kind, increments, await readServed(servers[1]!.url, name))
   } finally {
@@ -196,7 +199,7 @@ function toChart(retrying: readonly Run[], single: readonly Run[], ours: readonl
   return {
     kind: 'bars',
     title: 'Error of counters in Cassandra over a bad line',
-    subtitle: `${CLIENTS} clients; time-outs of ${TIMEOUT_MS / 1000} s; three nodes, three copies`,
+    subtitle: `time-outs of ${TIMEOUT_MS / 1000} s; three nodes, three copies`,
     y: { name: 'error', percent: true, min: 0 },
     categories: ours.map(run => `${run.operations} increments`),
     series: [

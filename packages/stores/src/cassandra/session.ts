@@ -29,6 +29,7 @@ export interface SessionOptions {
 }
 
 const RECONNECT_MS = 250
+const HEARTBEAT_MS = 2000
 const { responseErrorCodes, consistencies } = cassandra.types
 /** What the engine will say again, however often it is asked. */
 const FINAL: ReadonlySet<number> = new Set([
@@ -186,7 +187,9 @@ function clientOptions(address: CassandraAddress, answerMsMax: number): cassandr
       loadBalancing: new loadBalancing.TokenAwarePolicy(nearest),
       reconnection: new reconnection.ConstantReconnectionPolicy(RECONNECT_MS),
     },
-    socketOptions: { connectTimeout: answerMsMax, readTimeout: answerMsMax },
+    // A connection that was silent for so long once is given up: whatever is asked over it may be lost.
+    socketOptions: { connectTimeout: answerMsMax, readTimeout: answerMsMax, defunctReadTimeoutThreshold: 1 },
+    pooling: { heartBeatInterval: HEARTBEAT_MS },
     monitorReporting: { enabled: false },
   }
 }
