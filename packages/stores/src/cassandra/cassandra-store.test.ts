@@ -64,3 +64,20 @@ describe('with another server', () => {
     steps: 2000,
   })
 })
+
+test('a commit that writes nothing is validated by the latest state, though nobody would refuse an append', async () => {
+  const name = randomUUID()
+  const [store, peer] = [await open(name), await open(name)]
+  const commit = async (by: Store, body: string) => {
+    const result = await by.commit({ writes: [{ key: 'a/b/c', contentType: 'text/plain', body: Buffer.from(body) }] })
+    return result.committed ? result.position : 0
+  }
+  const before = await commit(store, '1')
+  const validated = { reads: [{ key: 'a/b/c', version: before }], writes: [] }
+  // It has read the key, and remembers it.
+  expect(await store.commit(validated)).toEqual({ committed: true, position: before })
+  const after = await commit(peer, '2')
+  const conflicts = [{ key: 'a/b/c', version: after }]
+  expect(await store.commit(validated)).toEqual({ committed: false, conflicts })
+  await Promise.all([store.close(), peer.close()])
+})

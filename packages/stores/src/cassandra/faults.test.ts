@@ -7,7 +7,11 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { CuttingLine } from '../under-test/cutting-line.js'
 import { eventually } from '../under-test/eventually.js'
 import { endCassandra, type RunningCassandra, startCassandra } from '../under-test/start-cassandra.js'
+import { parseAddress } from './address.js'
+import { ChangeLog } from './change-log.js'
 import { type CassandraStoreOptions, openCassandraStore } from './open-cassandra-store.js'
+import { Rows } from './rows.js'
+import { Session } from './session.js'
 import { SLOTS_PER_PART } from './statements.js'
 import { expectExact, positionOf, put, textOf, watch, writeOn } from './under-test/crash-writers.js'
 
@@ -140,6 +144,25 @@ test('so does a server that was there all the time, when the log has gone on for
   for (let i = 0; i < 10; i++) await near.commit({ writes: [put('a/b/other', `${i}`)] })
   await eventually('the row is written', async () => (await row()).length === 1)
   expect(await textOf(near, 'a/b/new')).toBe('new')
+})
+
+test('rows may be written again, late and in any order: the newest stay', async () => {
+  const name = randomUUID()
+  const store = await open('near', name)
+  for (const text of ['9', '8', '7']) await store.commit({ writes: [put('a/b/c', text), put('a/b/gone', text)] })
+  await store.commit({ writes: [{ key: 'a/b/gone', delete: true }] })
+  for (const value of [3, 2, 1]) await store.remember('name', Buffer.from([value]))
+  await store.close()
+  const address = parseAddress(`cassandra://127.0.0.1:${node.port}/${KEYSPACE}?name=${name}`)
+  const session = new Session({ address, answerMsMax: 5000 })
+  toEnd.push(() => session.close())
+  await session.connect()
+  const { records } = await new ChangeLog(session, name).read(0)
+  const rows = new Rows(session, name)
+  for (const record of [...records].reverse()) await rows.apply(record)
+  expect(Buffer.from((await rows.object('a/b/c'))!.body).toString()).toBe('7')
+  expect(await rows.object('a/b/gone')).toBe(undefined)
+  expect(await rows.memory('name')).toEqual(Buffer.from([1]))
 })
 
 test('a node that does not answer is given up, and used again when it does', async () => {
