@@ -101,7 +101,7 @@ export const experiments: readonly ExperimentEntry[] = [
   {
     name: 'coherence-engines',
     title:
-      'Reads through real caches before two servers over PostgreSQL, MariaDB and Redis, one of them killed at random',
+      'Reads through real caches before two servers over PostgreSQL, MariaDB, Redis and Cassandra, one of them killed at random',
     load: async () => (await import('./experiments/coherence-engines/coherence-engines.js')).coherenceEngines,
   },
   {

@@ -1,6 +1,7 @@
 /** What happens in each server's process. */
 import type { ContenderWorker } from '../../harness/contender-worker.js'
 import { elapsedMs, stopwatch } from '../../harness/stopwatch.js'
+import { openCassandraTarget } from './cassandra-targets.js'
 import type { EngineName, EnginesSettings, Target } from './engine-target.js'
 import { openMariadbTarget } from './mariadb-targets.js'
 import { openPostgresTarget } from './postgres-targets.js'
@@ -13,6 +14,7 @@ const OPEN: Readonly<Record<EngineName, (settings: EnginesSettings) => Promise<T
   PostgreSQL: openPostgresTarget,
   MariaDB: openMariadbTarget,
   Redis: openRedisTarget,
+  Cassandra: openCassandraTarget,
 }
 
 export function createEnginesWorker(): ContenderWorker<EnginesSettings, undefined, EnginesMeasure> {

@@ -29,6 +29,7 @@ import { type ChangeLog, partOf } from './change-log.js'
 import { bytesOf, type Effects, type LogRecord, type LogState, NO_EFFECTS } from './log-record.js'
 import { Mirror, type Pin, type Recent } from './mirror.js'
 import type { Rows } from './rows.js'
+import { Turns } from './turns.js'
 
 export interface EngineOptions {
   readonly place: string
@@ -61,6 +62,7 @@ export class Engine {
   readonly #options: EngineOptions
   readonly #log: ChangeLog
   readonly #rows: Rows
+  readonly #turns = new Turns()
   #mirror: Mirror
   #looking: Promise<void> | undefined
   /** When the log was last looked at without finding anything, by the store's clock. */
@@ -189,8 +191,11 @@ export class Engine {
     if (this.#isToFence) await this.fence()
     await this.#room()
     await this.#pinned(async () => {
-      const found = await this.#fetch(needs)
+      const isAmongOthers = this.#turns.isAmongOthers(this.#options.nowMs())
+      // To be refused would take longer than a look.
+      const [found] = await Promise.all([this.#fetch(needs), isAmongOthers ? this.look() : undefined])
       for (;;) {
+        await this.#turn()
         const { slot } = this.#mirror
         const changes = await decide(this.#stateOf(found, nowMs))
         if (changes !== undefined) {
@@ -286,6 +291,7 @@ export class Engine {
     // Somebody may have read without it, at a time when by its stamp it was there.
     const isLate = record.commits.length > 0 && this.#lookedMs > record.state.timeMs + LATE_MS
     if (!this.#mirror.absorb(record)) return
+    this.#turns.meet(record.state.append, this.#options.nowMs())
     if (isLate) this.#late.push(record)
     if (record.state.again.length > 0) {
       this.#late = this.#late.filter(({ slot }) => !record.state.again.includes(slot))
@@ -328,6 +334,7 @@ export class Engine {
       applied: this.#mirror.applied,
       done: this.#mirror.untold(),
       again: [],
+      append: this.#turns.note,
       ...state,
     }
     const record = { slot: after + 1, id: randomUUID(), state: next, commits, effects }
@@ -338,8 +345,11 @@ export class Engine {
   /** False: another record has its slot, and is in the mirror. Throws EngineLost if it is not known. */
   async #append(record: LogRecord): Promise<boolean> {
     this.#lost = record
+    const startMs = performance.now()
     try {
-      return await this.#settle(record, await this.#log.append(record))
+      const reached = await this.#log.append(record)
+      if (reached === undefined) this.#turns.took(performance.now() - startMs)
+      return await this.#settle(record, reached)
     } catch (error) {
       if (error instanceof EngineLost) this.distrust()
       throw error
@@ -356,7 +366,10 @@ export class Engine {
     } else {
       await this.look()
     }
-    if (this.#mirror.idAt(record.slot) !== record.id) return false
+    if (this.#mirror.idAt(record.slot) !== record.id) {
+      this.#turns.lose()
+      return false
+    }
     this.#mirror.wasTold(record.state.done)
     this.#apply(record)
     return true
@@ -399,6 +412,14 @@ export class Engine {
       slot,
       work().finally(() => this.#applying.delete(slot)),
     )
+  }
+
+  /** Who waited for others does not know what they have done. */
+  async #turn(): Promise<void> {
+    const waitMs = this.#turns.waitMs(this.#options.nowMs())
+    if (waitMs === 0) return
+    await delay(waitMs)
+    await this.look()
   }
 
   /** Rows that are not written are in the memory of all servers. */
@@ -520,6 +541,7 @@ function firstRecord(): LogRecord {
     applied: 0,
     done: [],
     again: [],
+    append: new Turns().note,
   }
   return { slot: 0, id: randomUUID(), state, commits: [], effects: NO_EFFECTS }
 }

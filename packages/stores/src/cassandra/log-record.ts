@@ -4,6 +4,7 @@ import type { types } from 'cassandra-driver'
 import { type Changed, decodeLogBatch, decodeValue, encodeLogBatch, encodeValue } from '../embedded/records.js'
 import { storeDamaged } from '../sql/sql-errors.js'
 import type { Parameter } from './session.js'
+import type { AppendNote } from './turns.js'
 
 /** What holds after a record. */
 export interface LogState {
@@ -23,6 +24,7 @@ export interface LogState {
   readonly done: readonly number[]
   /** The keys of these slots, which were seen late, are in this record once more. */
   readonly again: readonly number[]
+  readonly append: AppendNote
 }
 
 /** What a record changes in the tables; undefined: deleted. */

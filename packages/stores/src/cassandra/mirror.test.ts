@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { type LogRecord, NO_EFFECTS } from './log-record.js'
 import { Mirror } from './mirror.js'
+import { Turns } from './turns.js'
 
 const STATE = {
   log: 'log',
@@ -12,6 +13,7 @@ const STATE = {
   applied: 0,
   done: [],
   again: [],
+  append: new Turns().note,
 }
 
 /** Writes one key. */
