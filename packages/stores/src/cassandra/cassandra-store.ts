@@ -33,8 +33,8 @@ import type { RedisClock } from '../redis/redis-clock.js'
 import { CommitQueue } from '../sql/commit-queue.js'
 import { readForeign, readWindow } from '../sql/operation-records.js'
 import { retrying } from '../sql/retrying.js'
-import { EngineBusy } from '../sql/sql-engine.js'
-import { storeClosed } from '../sql/sql-errors.js'
+import { EngineBusy, EngineLost } from '../sql/sql-engine.js'
+import { storeClosed, storeUnavailable } from '../sql/sql-errors.js'
 import { scanBucket } from './bucket-scan.js'
 import { type Engine, RecordTooLarge } from './engine.js'
 import type { Meetings } from './meetings.js'
@@ -290,13 +290,12 @@ export class CassandraStore implements Store {
     return this.#during(retrying({ place: session.place, waitMsMax }, work))
   }
 
-  /** The log was begun anew in between. */
+  /** Once more if the log was begun anew in between. */
   async #again(work: () => Promise<void>): Promise<void> {
     try {
-      await work()
+      await work().catch(error => (error instanceof EngineBusy ? work() : Promise.reject(error)))
     } catch (error) {
-      if (!(error instanceof EngineBusy)) throw error
-      await work()
+      throw error instanceof EngineLost ? storeUnavailable(this.#parts.session.place, error, 'unknown') : error
     }
   }
 

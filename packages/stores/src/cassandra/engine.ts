@@ -20,14 +20,14 @@ import {
   type Snapshot,
   type StoredValue,
 } from '@freshet/core/store'
-import { FreshetError } from '@freshet/protocol'
-import { readForeign, readWindow, spellForeign, spellWindow } from '../sql/operation-records.js'
 import type { ChangedBefore } from '../sql/sql-batch.js'
 import { type Changes, EngineBusy, EngineLost, type LockedState, type Needs } from '../sql/sql-engine.js'
-import { storeDamaged, storeUnavailable } from '../sql/sql-errors.js'
+import { storeDamaged } from '../sql/sql-errors.js'
 import { type ChangeLog, partOf } from './change-log.js'
-import { bytesOf, type Effects, type LogRecord, type LogState, NO_EFFECTS } from './log-record.js'
-import { Mirror, type Pin, type Recent } from './mirror.js'
+import { type Draft, draftOf, fetchNeeds, stateAtEnd } from './commit-state.js'
+import { bytesOf, type LogRecord, type LogState, NO_EFFECTS } from './log-record.js'
+import { Mirror, type Pin } from './mirror.js'
+import { RowWriter } from './row-writer.js'
 import type { Rows } from './rows.js'
 import { Turns } from './turns.js'
 
@@ -44,18 +44,9 @@ export interface EngineOptions {
 
 /** Another server has so many slots' time to write its rows. */
 const PATIENCE_SLOTS = 64
-const UNAPPLIED_BYTES_MAX = 64 * 1024 * 1024
 const PAUSE_MS = 20
-const PAUSE_MS_MAX = 1000
 /** Longer than this from its stamp until it could be seen, and the keys of a record are told again. */
 const LATE_MS = 1000
-
-/** What a record is to change, beside what follows from that. */
-interface Draft {
-  readonly state?: Partial<LogState>
-  readonly commits?: LogRecord['commits']
-  readonly effects?: Effects
-}
 
 export class Engine {
   readonly place: string
@@ -63,6 +54,7 @@ export class Engine {
   readonly #log: ChangeLog
   readonly #rows: Rows
   readonly #turns = new Turns()
+  readonly #writer: RowWriter
   #mirror: Mirror
   #looking: Promise<void> | undefined
   /** When the log was last looked at without finding anything, by the store's clock. */
@@ -72,14 +64,13 @@ export class Engine {
   /** The append that nobody knows the outcome of. */
   #lost: LogRecord | undefined
   #isToFence = true
-  readonly #applying = new Map<number, Promise<void>>()
-  #isClosed = false
 
   private constructor(options: EngineOptions, last: LogRecord) {
     this.#options = options
     this.place = options.place
     this.#log = options.changeLog
     this.#rows = options.rows
+    this.#writer = new RowWriter(options.rows)
     this.#mirror = new Mirror(last)
   }
 
@@ -96,7 +87,7 @@ export class Engine {
     const engine = new Engine(options, last)
     await engine.#look()
     await engine.fence()
-    for (const record of engine.#mirror.unapplied()) engine.#apply(record)
+    for (const record of engine.#mirror.unapplied()) engine.#write(record)
     return engine
   }
 
@@ -177,7 +168,10 @@ export class Engine {
     const known = this.#mirror.entriesAfter(after)
     if (known !== undefined) return known.slice(0, limit)
     const { slot: lastSlot, state } = this.#mirror
-    return (await this.#log.changes(after, limit, { firstPart: state.firstPart, lastSlot })).slice(0, limit)
+    const entries = await this.#log.changes(after, limit, { firstPart: state.firstPart, lastSlot })
+    // Some of it may have been trimmed meanwhile: whoever asks `state` now knows.
+    await this.look()
+    return entries.slice(0, limit)
   }
 
   // Committing. One of these at a time: they are called from one queue.
@@ -188,16 +182,21 @@ export class Engine {
     nowMs: number,
     decide: (state: LockedState) => Promise<Changes | undefined>,
   ): Promise<void> {
-    if (this.#isToFence) await this.fence()
-    await this.#room()
+    if (this.#isToFence) await this.fence(0)
+    await this.#writer.room(this.#mirror)
     await this.#pinned(async () => {
       const isAmongOthers = this.#turns.isAmongOthers(this.#options.nowMs())
       // To be refused would take longer than a look.
-      const [found] = await Promise.all([this.#fetch(needs), isAmongOthers ? this.look() : undefined])
+      const [found] = await Promise.all([
+        fetchNeeds(this.#mirror, this.#rows, needs),
+        isAmongOthers ? this.look() : undefined,
+      ])
       for (;;) {
         await this.#turn()
         const { slot } = this.#mirror
-        const changes = await decide(this.#stateOf(found, nowMs))
+        const changes = await decide(
+          stateAtEnd(this.#mirror, found, nowMs, (after, limit) => this.#changedAfter(after, limit)),
+        )
         if (changes !== undefined) {
           if (await this.#append(this.#draw(slot, draftOf(changes)))) return
         } else {
@@ -242,13 +241,13 @@ export class Engine {
   }
 
   /** Positions go on from the time of day; and what was being appended by others is finished, or never will be. */
-  async fence(): Promise<void> {
+  async fence(waitMsMax: number = this.#options.waitMsMax): Promise<void> {
     this.#isToFence = false
     await this.#change(({ position, trimmedTo }) => {
       const next = Math.max(position, positionAtTime(Date.now()))
       // An empty log begins at its position.
       return { state: { position: next, trimmedTo: trimmedTo === position ? next : trimmedTo } }
-    })
+    }, waitMsMax)
   }
 
   async forget(table: 'clients' | 'operations', hasExpired: (record: string) => boolean): Promise<void> {
@@ -269,11 +268,8 @@ export class Engine {
     return { count, bytes }
   }
 
-  /** Rows need not be written by us; but if the engine is there, they soon are. */
   async close(): Promise<void> {
-    const giveUp = delay(this.#options.waitMsMax, undefined, { ref: false })
-    await Promise.race([Promise.all(this.#applying.values()), giveUp])
-    this.#isClosed = true
+    await this.#writer.close(this.#options.waitMsMax)
   }
 
   async #look(): Promise<void> {
@@ -298,12 +294,15 @@ export class Engine {
     }
     this.#options.onRecord(record.state)
     const [oldest] = this.#mirror.unapplied()
-    if (oldest !== undefined && record.slot - oldest.slot > PATIENCE_SLOTS) this.#apply(oldest)
+    if (oldest !== undefined && record.slot - oldest.slot > PATIENCE_SLOTS) this.#write(oldest)
   }
 
-  /** A record of its own, made from the state that is then the latest; tried until it is known to be appended. */
-  async #change(make: (state: LogState) => Draft | undefined): Promise<void> {
-    const deadlineMs = performance.now() + this.#options.waitMsMax
+  /** A record of its own, made from the state that is then the latest; tried until it is known to be appended, or for so long. */
+  async #change(
+    make: (state: LogState) => Draft | undefined,
+    waitMsMax: number = this.#options.waitMsMax,
+  ): Promise<void> {
+    const deadlineMs = performance.now() + waitMsMax
     for (;;) {
       const draft = make(this.state)
       if (draft === undefined) return
@@ -313,8 +312,7 @@ export class Engine {
           if (await this.#append(record)) return
           break
         } catch (error) {
-          if (!(error instanceof EngineLost)) throw error
-          if (performance.now() > deadlineMs) throw storeUnavailable(this.place, error, 'unknown')
+          if (!(error instanceof EngineLost) || performance.now() > deadlineMs) throw error
           await delay(PAUSE_MS * (1 + Math.random()))
         }
       }
@@ -371,7 +369,7 @@ export class Engine {
       return false
     }
     this.#mirror.wasTold(record.state.done)
-    this.#apply(record)
+    this.#write(record)
     return true
   }
 
@@ -388,30 +386,11 @@ export class Engine {
     const state = { ...next, stamp: Math.max(stamp + 1, begin), timeMs: Math.max(timeMs, this.state.timeMs) }
     await this.#log.append(this.#draw(this.#mirror.slot, { state }))
     await this.#look()
-    for (const record of this.#mirror.unapplied()) this.#apply(record)
+    for (const record of this.#mirror.unapplied()) this.#write(record)
   }
 
-  /** Until it is done: the engine may be away for a while. */
-  #apply(record: LogRecord): void {
-    const { slot } = record
-    if (this.#applying.has(slot) || slot <= this.#mirror.applied) return
-    const mirror = this.#mirror
-    const work = async () => {
-      for (let pauseMs = PAUSE_MS; ; pauseMs = Math.min(PAUSE_MS_MAX, 2 * pauseMs)) {
-        try {
-          await this.#rows.apply(record)
-          mirror.applyDone(slot)
-          return
-        } catch (error) {
-          if (!(error instanceof EngineLost) || this.#isClosed) return
-          await delay(pauseMs, undefined, { ref: false })
-        }
-      }
-    }
-    this.#applying.set(
-      slot,
-      work().finally(() => this.#applying.delete(slot)),
-    )
+  #write(record: LogRecord): void {
+    this.#writer.write(record, this.#mirror)
   }
 
   /** Who waited for others does not know what they have done. */
@@ -420,14 +399,6 @@ export class Engine {
     if (waitMs === 0) return
     await delay(waitMs)
     await this.look()
-  }
-
-  /** Rows that are not written are in the memory of all servers. */
-  async #room(): Promise<void> {
-    while (this.#mirror.unappliedBytes > UNAPPLIED_BYTES_MAX) {
-      for (const record of this.#mirror.unapplied()) this.#apply(record)
-      await Promise.race(this.#applying.values())
-    }
   }
 
   async #pinned<Result>(read: (pin: Pin) => Promise<Result>): Promise<Result> {
@@ -439,71 +410,11 @@ export class Engine {
     }
   }
 
-  /** What a commit needs to know, of a state that may be older than what has been pinned meanwhile is over. */
-  async #fetch({ keys, buckets, clients, foreign }: Needs): Promise<Found> {
-    const { objects, buckets: versions, clients: windows, operations } = this.#mirror
-    const [a, b, c, d] = await Promise.all([
-      fetchMissing(objects, keys, missing => this.#rows.objects(missing)),
-      fetchMissing(versions, buckets, missing => this.#rows.buckets(missing)),
-      fetchMissing(windows, clients, missing => this.#rows.records('clients', missing)),
-      fetchMissing(operations, foreign, missing => this.#rows.records('operations', missing)),
-    ])
-    return { objects: a, buckets: b, clients: c, operations: d }
-  }
-
-  /** What was found, and over it what the log has beyond. */
-  #stateOf(found: Found, nowMs: number): LockedState {
-    const { state, objects, buckets, clients, operations } = this.#mirror
-    const timeMs = Math.max(state.timeMs, nowMs)
-    return {
-      head: { position: state.position, timeMs, trimmedTo: state.trimmedTo, numbers: { last: 0, dropped: [] } },
-      values: present(found.objects, objects, value => value),
-      buckets: present(found.buckets, buckets, version => version),
-      windows: present(found.clients, clients, readWindow),
-      foreign: present(found.operations, operations, readForeign),
-      indexes: new Map(),
-      tags: new Map(),
-      changedAfter: (after, limit) => this.#changedAfter(after, limit),
-      more: noIndexes,
-      page: noIndexes,
-      count: noIndexes,
-    }
-  }
-
   async #changedAfter(after: Position, limit: number): Promise<ChangedBefore> {
     const entries = await this.changes(after, limit + 1)
     // So many that the last are not among them: then nothing is known.
     return entries.length > limit ? { after: this.state.position, entries: [] } : { after: 0, entries }
   }
-}
-
-/** What is recent, or else what the tables have; and that is recent from then on. */
-async function fetchMissing<Value>(
-  recent: Recent<Value | undefined>,
-  all: Iterable<string>,
-  read: (keys: readonly string[]) => Promise<ReadonlyMap<string, Value>>,
-): Promise<Map<string, Value | undefined>> {
-  const keys = [...all]
-  const found = new Map(keys.filter(key => recent.has(key)).map(key => [key, recent.get(key)]))
-  const missing = keys.filter(key => !found.has(key))
-  const rows = missing.length === 0 ? new Map<string, Value>() : await read(missing)
-  for (const key of missing) {
-    found.set(key, rows.get(key))
-    recent.learn(key, rows.get(key), sizeOf(rows.get(key)))
-  }
-  return found
-}
-
-function sizeOf(value: unknown): number {
-  if (typeof value === 'string') return value.length
-  return typeof value === 'object' && value !== null && 'body' in value ? (value.body as Uint8Array).length : 0
-}
-
-interface Found {
-  readonly objects: Map<Key, StoredValue | undefined>
-  readonly buckets: Map<Key, Position | undefined>
-  readonly clients: Map<string, string | undefined>
-  readonly operations: Map<string, string | undefined>
 }
 
 /** More than a record may hold. */
@@ -512,20 +423,6 @@ export class RecordTooLarge extends Error {
 
   constructor(bytes: number) {
     super(`A record of the log would have ${bytes} bytes.`)
-  }
-}
-
-function draftOf({ position, values, buckets, log, windows, foreign }: Changes): Draft {
-  return {
-    state: { position },
-    commits: log?.commits ?? [],
-    effects: {
-      objects: values,
-      buckets,
-      clients: new Map(Array.from(windows, ([client, window]) => [client, spellWindow(window)])),
-      operations: new Map(Array.from(foreign, ([id, operation]) => [id, spellForeign(operation)])),
-      memory: new Map(),
-    },
   }
 }
 
@@ -546,25 +443,7 @@ function firstRecord(): LogRecord {
   return { slot: 0, id: randomUUID(), state, commits: [], effects: NO_EFFECTS }
 }
 
-/** Those that are there; what is recent goes over what was found. */
-function present<Kept, Value>(
-  found: ReadonlyMap<string, Kept | undefined>,
-  recent: { has(key: string): boolean; get(key: string): Kept | undefined },
-  read: (kept: Kept) => Value,
-): Map<string, Value> {
-  const values = new Map<string, Value>()
-  for (const [key, value] of found) {
-    const latest = recent.has(key) ? recent.get(key) : value
-    if (latest !== undefined) values.set(key, read(latest))
-  }
-  return values
-}
-
 /** The reader owns the bytes. */
 function owned(value: StoredValue | undefined): StoredValue | undefined {
   return value && { ...value, body: Buffer.from(value.body) }
-}
-
-function noIndexes(): never {
-  throw new FreshetError('LIMIT_EXCEEDED', 'A store in Cassandra has no indexes.')
 }
