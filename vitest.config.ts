@@ -10,6 +10,7 @@ const ENGINES = {
   redis: 'packages/stores/src/redis*/**',
   postgresql: 'packages/stores/src/postgres/**',
   mariadb: 'packages/stores/src/mariadb/**',
+  cassandra: 'packages/stores/src/cassandra/**',
 }
 const missing = (process.env.FRESHET_SKIP ?? '').split(',')
 const withoutEngine = Object.entries(ENGINES).flatMap(([engine, tests]) => (missing.includes(engine) ? [tests] : []))

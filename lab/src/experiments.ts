@@ -64,6 +64,11 @@ export const experiments: readonly ExperimentEntry[] = [
     load: async () => (await import('./experiments/fbf/fbf-16.js')).fbf16,
   },
   {
+    name: 'fbf-17',
+    title: "Counters in real Cassandra over a bad line: its own are wrong, Freshet's over it are exact",
+    load: async () => (await import('./experiments/fbf/fbf-17.js')).fbf17,
+  },
+  {
     name: 'operations-memory',
     title: 'What it takes to remember an operation: our ids, foreign ones, a Map, Redis',
     load: async () => (await import('./experiments/operations-memory.js')).operationsMemory,
@@ -96,7 +101,7 @@ export const experiments: readonly ExperimentEntry[] = [
   {
     name: 'coherence-engines',
     title:
-      'Reads through real caches before two servers over PostgreSQL, MariaDB and Redis, one of them killed at random',
+      'Reads through real caches before two servers over PostgreSQL, MariaDB, Redis and Cassandra, one of them killed at random',
     load: async () => (await import('./experiments/coherence-engines/coherence-engines.js')).coherenceEngines,
   },
   {
