@@ -11,6 +11,7 @@ Usage:
   freshet doctor --through URL what do the caches between here and a server do, and is it safe? docs/doctor.md
   freshet migrate --url URL    takes every migration in ./migrations that is not done yet; docs/schemas.md
   freshet copy --from A --to B copies a store into an empty one while it is in use: folders, postgres://... and the like
+  freshet shards init          prepares the shards that the config names; freshet shards check: are they as it says?
   freshet gen --url URL        prints TypeScript types from the schemas of all buckets
 
 Options:

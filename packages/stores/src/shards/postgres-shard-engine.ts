@@ -54,7 +54,12 @@ export function postgresShardEngine({ url, place, sessionsMax }: ShardAddress): 
 
 async function openSession(url: string, timeoutMs: number): Promise<Session> {
   const types: pg.CustomTypesConfig = { getTypeParser: () => (text: string) => text }
-  const client = new pg.Client({ connectionString: url, types, connectionTimeoutMillis: Math.ceil(timeoutMs) })
+  const client = new pg.Client({
+    connectionString: url,
+    pipeline: true,
+    types,
+    connectionTimeoutMillis: Math.ceil(timeoutMs),
+  })
   let isAlive = true
   const lose = () => {
     isAlive = false
