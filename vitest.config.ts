@@ -27,7 +27,7 @@ export default defineConfig({
       room('lab', ['lab/src/**/*.test.ts']),
       room('tidy', ['tests/src/tidy/**/*.test.ts']),
       room('caches', ['tests/src/caches/**/*.test.ts']),
-      room('end-to-end', ['tests/src/end-to-end/**/*.test.ts']),
+      room('end-to-end', ['tests/src/end-to-end/**/*.test.ts'], withoutEngine),
     ],
   },
 })

@@ -79,6 +79,12 @@ export const experiments: readonly ExperimentEntry[] = [
     load: async () => (await import('./experiments/coherence-simulated/coherence-simulated.js')).coherenceSimulated,
   },
   {
+    name: 'agg-truth',
+    title:
+      'Results over shards while all of them are written to, killed and held up: of one state, and never backwards',
+    load: async () => (await import('./experiments/aggregates/agg-truth.js')).aggTruth,
+  },
+  {
     name: 'lifetimes',
     title: 'Lifetimes learnt per key against the best fixed one: hits, requests in vain, outdated copies, the sketch',
     load: async () => (await import('./experiments/lifetimes/lifetimes.js')).lifetimes,

@@ -34,6 +34,8 @@ export interface QueryPlan {
   readonly tables: readonly string[]
   /** The shards that are asked, as places in the map. */
   readonly shards: readonly number[]
+  /** Every shard has all that it asks for, and one is asked: any. */
+  readonly isAnywhere: boolean
   readonly statement: Statement
   readonly merge: Merge
 }
@@ -61,7 +63,14 @@ export function planQuery(select: Select, options: PlanOptions): QueryPlan {
   const split =
     shards.length === 1 ? wholePlan(resolved, bounds, options) : new Splitter(resolved, local, bounds, options).split()
   const statement = renderSelect(split.select, map.dialect, values)
-  return { columns: resolved.items.map(({ alias }) => alias), tables, shards, statement, merge: split.merge }
+  return {
+    columns: resolved.items.map(({ alias }) => alias),
+    tables,
+    shards,
+    isAnywhere: !local.isSharded,
+    statement,
+    merge: split.merge,
+  }
 }
 
 interface Bounds {

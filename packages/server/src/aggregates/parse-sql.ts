@@ -71,9 +71,9 @@ const SELECT_FIELDS = [
 ]
 
 function selectOf(select: Fields): Select {
-  checkFields('SELECT', select, SELECT_FIELDS)
   if (select.op !== undefined && select.op !== 'SETOP_NONE')
     throw sqlRefused('UNION, INTERSECT and EXCEPT are not supported')
+  checkFields('SELECT', select, SELECT_FIELDS)
   if (select.limitOption === 'LIMIT_OPTION_WITH_TIES') throw sqlRefused('WITH TIES is not supported')
   const distinct = listOf(select.distinctClause)
   if (distinct.some(node => Object.keys(node).length > 0)) throw sqlRefused('DISTINCT ON is not supported')

@@ -54,6 +54,11 @@ interface Planned {
   readonly schemaVersion: number
 }
 
+interface Agreed {
+  readonly answers: readonly ShardAnswer[]
+  readonly versions: Versions
+}
+
 interface KnownCatalog {
   readonly version: number
   readonly catalog: Catalog
@@ -69,6 +74,7 @@ export class QueryCoordinator {
   readonly #results: ResultMap
   readonly #selects = new Map<string, Select>()
   #catalog: Promise<KnownCatalog> | undefined
+  #turn = 0
   /** How often the log had to be held. */
   holds = 0
   /** How often a shard was asked again. */
@@ -85,18 +91,36 @@ export class QueryCoordinator {
     const deadlineMs = performance.now() + settings.sqlMsMax
     const key = database.hasLocalWrites ? undefined : JSON.stringify([asked.text, asked.values])
     for (let replans = 0; ; replans++) {
-      const planned = await this.plan(asked)
+      const { plan, schemaVersion } = await this.plan(asked)
       const known = key === undefined ? undefined : this.#results.get(key)
-      if (known && (await this.#isCurrent(known, planned.plan, asked.floor, deadlineMs))) return known
-      const { answers, versions } = await this.#agree(planned.plan, asked.floor, deadlineMs)
-      if ((versions[SCHEMA_ASPECT] ?? 0) === planned.schemaVersion) {
-        const merged = mergeRows(planned.plan.merge, answers, settings.sqlRowsMax)
-        const result = { columns: planned.plan.columns, ...merged, versions }
+      const found = await this.#somewhere(plan, async plan => {
+        if (known && (await this.#isCurrent(known, plan, asked.floor, deadlineMs))) return known
+        return this.#agree(plan, asked.floor, deadlineMs)
+      })
+      if ('columns' in found) return found
+      if ((found.versions[SCHEMA_ASPECT] ?? 0) === schemaVersion) {
+        const merged = mergeRows(plan.merge, found.answers, settings.sqlRowsMax)
+        const result = { columns: plan.columns, ...merged, versions: found.versions }
         if (key !== undefined) this.#results.set(key, result)
         return result
       }
       this.#catalog = undefined
       if (replans === REPLANS_MAX) throw unsettled('their schemas change faster than queries are answered', {})
+    }
+  }
+
+  /** What every shard has is asked of each in turn, and of the next if one does not answer. */
+  async #somewhere<Result>(plan: QueryPlan, work: (plan: QueryPlan) => Promise<Result>): Promise<Result> {
+    if (!plan.isAnywhere) return work(plan)
+    const count = this.#options.database.shards.length
+    const first = this.#turn++ % count
+    for (let tried = 1; ; tried++) {
+      try {
+        return await work({ ...plan, shards: [(first + tried) % count] })
+      } catch (error) {
+        const isGone = error instanceof FreshetError && error.code === 'SHARD_UNAVAILABLE'
+        if (!isGone || tried === count) throw error
+      }
     }
   }
 
@@ -183,11 +207,7 @@ export class QueryCoordinator {
     )
   }
 
-  async #agree(
-    plan: QueryPlan,
-    floor: number,
-    deadlineMs: number,
-  ): Promise<{ answers: readonly ShardAnswer[]; versions: Versions }> {
+  async #agree(plan: QueryPlan, floor: number, deadlineMs: number): Promise<Agreed> {
     const { tables, shards } = plan
     const answers = await this.#readAll(
       plan,
@@ -205,11 +225,7 @@ export class QueryCoordinator {
     }
   }
 
-  async #agreeHolding(
-    plan: QueryPlan,
-    floor: number,
-    deadlineMs: number,
-  ): Promise<{ answers: readonly ShardAnswer[]; versions: Versions }> {
+  async #agreeHolding(plan: QueryPlan, floor: number, deadlineMs: number): Promise<Agreed> {
     const { database } = this.#options
     this.holds++
     const { head, release } = await database.log.hold(leftMs(deadlineMs))
