@@ -85,6 +85,11 @@ export const experiments: readonly ExperimentEntry[] = [
     load: async () => (await import('./experiments/aggregates/agg-truth.js')).aggTruth,
   },
   {
+    name: 'agg-table1',
+    title: 'A table scan over 1 to 9 shards, while all of them are written to',
+    load: async () => (await import('./experiments/aggregates/agg-table1.js')).aggTable1,
+  },
+  {
     name: 'lifetimes',
     title: 'Lifetimes learnt per key against the best fixed one: hits, requests in vain, outdated copies, the sketch',
     load: async () => (await import('./experiments/lifetimes/lifetimes.js')).lifetimes,

@@ -46,7 +46,7 @@ const SCHEMA_CHANGES = 3
 export async function runTruth(options: TruthOptions): Promise<TruthResult> {
   const fleet = await startSqlFleet({
     shards: SHARDS,
-    servers: 2,
+    servers: [{ localWrites: false }, { localWrites: false }],
     from: Array.from({ length: SHARDS }, (_, i) => i * ACCOUNTS_PER_SHARD),
     sharded: { accounts: 'id' },
     global: ['rates'],

@@ -15,14 +15,14 @@ import { type ServerProcess, startServer } from '../bench/http/server-process.js
 
 export interface SqlFleetOptions {
   readonly shards: number
-  readonly servers: number
+  /** One for each; whether it takes shards to be written to by others as well, so that it keeps no result. */
+  readonly servers: readonly { readonly localWrites: boolean }[]
   /** The first key of each shard. */
   readonly from: readonly number[]
   readonly sharded: Readonly<Record<string, string>>
   readonly global: readonly string[]
   /** Of MariaDB, besides small memory. */
   readonly settings?: Readonly<Record<string, string>>
-  readonly localWrites?: boolean
   /** What each shard holds before anything is asked. */
   fill(connection: Connection, shard: number): Promise<void>
   onStarted?(done: number, total: number): void
@@ -62,7 +62,7 @@ export async function startSqlFleet(options: SqlFleetOptions): Promise<SqlFleet>
   }
   try {
     const engines: RunningMariadb[] = []
-    const total = options.shards + 1 + options.servers
+    const total = options.shards + 1 + options.servers.length
     for (let i = 0; i <= options.shards; i++) {
       const engine = await startMariadb({ settings: { ...SMALL, ...options.settings } })
       engines.push(engine)
@@ -72,8 +72,8 @@ export async function startSqlFleet(options: SqlFleetOptions): Promise<SqlFleet>
     const config = configOf(options, engines)
     await prepare(options, config, engines)
     const servers: FleetServer[] = []
-    for (let i = 0; i < options.servers; i++) {
-      const server = await startFleetServer(config, folder, i)
+    for (const [i, own] of options.servers.entries()) {
+      const server = await startFleetServer({ ...config, ...own }, folder, i)
       servers.push(server)
       stops.push(server.stop)
       options.onStarted?.(engines.length + i + 1, total)
@@ -86,12 +86,12 @@ export async function startSqlFleet(options: SqlFleetOptions): Promise<SqlFleet>
 }
 
 function configOf(
-  { shards, from, sharded, global, localWrites = false }: SqlFleetOptions,
+  { shards, from, sharded, global }: SqlFleetOptions,
   engines: readonly RunningMariadb[],
 ): ShardsConfig {
   return {
     shards: engines.slice(0, shards).map(({ url }, i) => ({ name: `shard-${i + 1}`, url, from: from[i]! })),
-    ...{ sharded, global, localWrites },
+    ...{ sharded, global },
     arbitrator: engines[shards]!.url,
   }
 }

@@ -10,6 +10,7 @@ export type {
   AppendOptions,
   GlobalLog,
   GlobalWrite,
+  LogChanges,
   Shard,
   ShardAnswer,
   ShardRead,

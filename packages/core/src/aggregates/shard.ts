@@ -73,6 +73,11 @@ export interface AppendOptions {
   readonly fingerprint: string
 }
 
+export interface LogChanges {
+  readonly head: number
+  readonly aspects: ReadonlySet<string>
+}
+
 /** The ordered, durable log of global writes. */
 export interface GlobalLog {
   /** Durable when it resolves. Throws SHARD_UNAVAILABLE, OPERATION_MISMATCHED (another write under the same id). */
@@ -80,6 +85,8 @@ export interface GlobalLog {
   /** Those after a position, in order, without gaps, at most `limit`. */
   writesAfter(position: number, limit: number): Promise<readonly GlobalWrite[]>
   head(): Promise<number>
+  /** The last position, and the aspects of all writes after another one. */
+  changesAfter(position: number): Promise<LogChanges>
   /** Nobody appends until it is released, or until this process is gone. Gives the last position. Throws SHARD_UNAVAILABLE. */
   hold(timeoutMs: number): Promise<{ readonly head: number; release(): Promise<void> }>
   /** Whether this server is the one that brings shards up to date. Held until `resign`, or until its connection is gone. */

@@ -27,7 +27,7 @@ import { FreshetError } from '@freshet/protocol'
 import type { ServerSettings } from '../settings.js'
 import type { Arbitrator } from './arbitrator.js'
 import { parseSelect, type SqlParser } from './parse-sql.js'
-import { ResultMap } from './result-map.js'
+import { type KeptResult, ResultMap } from './result-map.js'
 import type { ShardedDatabase } from './sharded-database.js'
 
 export interface CoordinatorOptions {
@@ -91,17 +91,15 @@ export class QueryCoordinator {
     const deadlineMs = performance.now() + settings.sqlMsMax
     const key = database.hasLocalWrites ? undefined : JSON.stringify([asked.text, asked.values])
     for (let replans = 0; ; replans++) {
-      const { plan, schemaVersion } = await this.plan(asked)
       const known = key === undefined ? undefined : this.#results.get(key)
-      const found = await this.#somewhere(plan, async plan => {
-        if (known && (await this.#isCurrent(known, plan, asked.floor, deadlineMs))) return known
-        return this.#agree(plan, asked.floor, deadlineMs)
-      })
-      if ('columns' in found) return found
+      if (known && (await this.#isCurrent(known, asked.floor))) return known.result
+      const { plan, schemaVersion } = await this.plan(asked)
+      const found = await this.#somewhere(plan, plan => this.#agree(plan, asked.floor, deadlineMs))
       if ((found.versions[SCHEMA_ASPECT] ?? 0) === schemaVersion) {
         const merged = mergeRows(plan.merge, found.answers, settings.sqlRowsMax)
         const result = { columns: plan.columns, ...merged, versions: found.versions }
-        if (key !== undefined) this.#results.set(key, result)
+        const through = Math.min(...found.answers.map(({ applied }) => applied))
+        if (key !== undefined) this.#results.set(key, { result, tables: plan.tables, through })
         return result
       }
       this.#catalog = undefined
@@ -192,19 +190,17 @@ export class QueryCoordinator {
     throw failure ?? (await this.#options.database.shards[0]!.state().catch(error => error))
   }
 
-  /** What was found before still is: each shard has the versions that it was found with. */
-  async #isCurrent({ versions }: SqlResult, plan: QueryPlan, floor: number, deadlineMs: number): Promise<boolean> {
-    const statement = { text: 'SELECT 1', values: [] }
-    const states = await Promise.all(
-      plan.shards.map(i =>
-        this.#options.database.shards[i]!.read({ statement, tables: [], timeoutMs: leftMs(deadlineMs) }),
-      ),
-    )
-    const verdict = judgeMatrix(states, { tables: plan.tables, floor })
-    return (
-      verdict.kind === 'consistent' &&
-      Object.entries(verdict.versions).every(([aspect, version]) => versions[aspect] === version)
-    )
+  /** What was found before still is: nothing that it depends on was written since. One look at the log tells, whatever the shards. */
+  async #isCurrent(known: KeptResult, floor: number): Promise<boolean> {
+    try {
+      const { head, aspects } = await this.#options.database.log.changesAfter(known.through)
+      if (head < floor || aspects.has(SCHEMA_ASPECT) || known.tables.some(table => aspects.has(table))) return false
+      known.through = Math.max(known.through, head)
+      return true
+    } catch {
+      // The shards can be asked all the same.
+      return false
+    }
   }
 
   async #agree(plan: QueryPlan, floor: number, deadlineMs: number): Promise<Agreed> {

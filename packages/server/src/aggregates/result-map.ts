@@ -1,8 +1,16 @@
 /** Results that were found lately, with the versions they hold for. The least recently asked for are forgotten first. */
 import type { SqlResult } from './query-coordinator.js'
 
-interface Kept {
+export interface KeptResult {
   readonly result: SqlResult
+  /** What it depends on. */
+  readonly tables: readonly string[]
+  /** All that was written to these up to here is in it. */
+  through: number
+}
+
+interface Kept {
+  readonly kept: KeptResult
   readonly sizeBytes: number
 }
 
@@ -18,20 +26,20 @@ export class ResultMap {
     this.#sizeBytesMax = sizeBytesMax
   }
 
-  get(key: string): SqlResult | undefined {
-    const kept = this.#kept.get(key)
-    if (kept === undefined) return undefined
+  get(key: string): KeptResult | undefined {
+    const found = this.#kept.get(key)
+    if (found === undefined) return undefined
     this.#kept.delete(key)
-    this.#kept.set(key, kept)
-    return kept.result
+    this.#kept.set(key, found)
+    return found.kept
   }
 
   /** What is larger than all that may be kept is not. */
-  set(key: string, result: SqlResult): void {
+  set(key: string, kept: KeptResult): void {
     this.#delete(key)
-    const sizeBytes = key.length + sizeOf(result)
+    const sizeBytes = key.length + sizeOf(kept.result)
     if (sizeBytes > this.#sizeBytesMax) return
-    this.#kept.set(key, { result, sizeBytes })
+    this.#kept.set(key, { kept, sizeBytes })
     this.#sizeBytes += sizeBytes
     for (const oldest of this.#kept.keys()) {
       if (this.#sizeBytes <= this.#sizeBytesMax) return
@@ -40,10 +48,10 @@ export class ResultMap {
   }
 
   #delete(key: string): void {
-    const kept = this.#kept.get(key)
-    if (kept === undefined) return
+    const found = this.#kept.get(key)
+    if (found === undefined) return
     this.#kept.delete(key)
-    this.#sizeBytes -= kept.sizeBytes
+    this.#sizeBytes -= found.sizeBytes
   }
 }
 

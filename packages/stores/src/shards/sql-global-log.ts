@@ -7,7 +7,14 @@
  * next one, under the same position, for done. So what is read here is told only after a commit of our own, made later on the same
  * connection, has been acknowledged: then all before it is on disk.
  */
-import type { Appended, AppendOptions, GlobalLog, GlobalWrite } from '@freshet/core/aggregates'
+import {
+  type Appended,
+  type AppendOptions,
+  type GlobalLog,
+  type GlobalWrite,
+  type LogChanges,
+  SCHEMA_ASPECT,
+} from '@freshet/core/aggregates'
 import { FreshetError } from '@freshet/protocol'
 import type { Session, SessionResult } from './session-pool.js'
 import type { ShardEngine } from './shard-engine.js'
@@ -73,6 +80,23 @@ export class SqlGlobalLog implements GlobalLog {
 
   head(): Promise<number> {
     return this.#use(async session => headOf(await session.run('SELECT position FROM freshet_log_head WHERE id = 1')))
+  }
+
+  changesAfter(position: number): Promise<LogChanges> {
+    return this.#use(async session => {
+      const select =
+        'SELECT h.position, l.aspects, l.schema_change FROM freshet_log_head h LEFT JOIN freshet_log l ON l.position > ?'
+      const { rows } = await this.#run(session, select, [position])
+      if (rows[0] === undefined) throw new Error('its table freshet_log_head is empty')
+      const written = rows.filter(([, aspects]) => aspects !== null)
+      return {
+        head: Number(rows[0][0]),
+        aspects: new Set([
+          ...written.flatMap(([, aspects]) => JSON.parse(String(aspects)) as string[]),
+          ...(written.some(([, , isSchemaChange]) => Number(isSchemaChange) === 1) ? [SCHEMA_ASPECT] : []),
+        ]),
+      }
+    })
   }
 
   async hold(timeoutMs: number): Promise<{ head: number; release(): Promise<void> }> {
