@@ -1,15 +1,19 @@
 import type { GlobalAnswer, SqlAnswer } from '@freshet/protocol'
 import { createMemoryStore } from '@freshet/stores/memory'
-import { endMariadb } from '@freshet/stores/under-test/start-mariadb'
+import { openGlobalLog, openShard } from '@freshet/stores/shards'
+import { endMariadb, startMariadb } from '@freshet/stores/under-test/start-mariadb'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { jsonRequest, problemOf, type RunningServer, startServer } from '../testing/running-server.js'
-import { type MariadbShards, startMariadbShards } from './under-test/mariadb-shards.js'
+import { mariadbDatabases } from './under-test/engine-databases.js'
+import { fillShards, type ShardedEngine } from './under-test/sharded-engine.js'
 
-let started: MariadbShards
+let started: ShardedEngine
 const servers: RunningServer[] = []
 
 beforeAll(async () => {
-  started = await startMariadbShards()
+  const databases = await mariadbDatabases(await startMariadb({ settings: { character_set_server: 'utf8mb4' } }))
+  const placement = { kind: 'ranges', from: [0, 20, 40] } as const
+  started = await fillShards(databases, { openShard, openGlobalLog }, 'mariadb', placement)
 })
 
 afterEach(async () => {
@@ -55,8 +59,9 @@ describe('a query', () => {
       'select count(*) as n, sum(age) as years from people where id > $1',
       [5],
     )
-    const [{ n, years }] = await started.connection.query(
-      'SELECT COUNT(*) AS n, SUM(age) AS years FROM whole.people WHERE id > 5',
+    const [{ n, years } = {}] = await started.databases.run(
+      'whole',
+      'SELECT COUNT(*) AS n, SUM(age) AS years FROM people WHERE id > 5',
     )
     expect({ columns, types, rows }).toEqual({
       columns: ['n', 'years'],
@@ -141,7 +146,7 @@ describe('what is no query, or none that can be split,', () => {
 
   test('parameters are values whatever they hold', async () => {
     const server = await start()
-    const before = await started.connection.query('SELECT COUNT(*) AS n FROM a.people')
+    const before = await started.databases.run('a', 'SELECT COUNT(*) AS n FROM people')
     const attempts = [
       "' or 1=1 -- ",
       "'; drop table people; -- ",
@@ -160,7 +165,7 @@ describe('what is no query, or none that can be split,', () => {
       const quoted = `select count(*) from people where name = '${text.replaceAll("'", "''")}'`
       expect([quoted, (await ask(server, quoted)).rows]).toEqual([quoted, [[0]]])
     }
-    expect(await started.connection.query('SELECT COUNT(*) AS n FROM a.people')).toEqual(before)
+    expect(await started.databases.run('a', 'SELECT COUNT(*) AS n FROM people')).toEqual(before)
   })
 })
 
