@@ -26,6 +26,7 @@ export class Arbitrator {
   readonly #globalLog: GlobalLog
   readonly #options: ArbitratorOptions
   readonly #underWay = new Map<Shard, Promise<number>>()
+  readonly #complaints = new Map<Shard, string>()
   #timer: NodeJS.Timeout | undefined
   #looking: Promise<void> = Promise.resolve()
   #isLeading = false
@@ -150,12 +151,19 @@ export class Arbitrator {
   async #lookAt(shard: Shard, head: number): Promise<void> {
     try {
       if ((await shard.state()).applied < head) await this.bringUpToDate(shard)
+      this.#complaints.delete(shard)
     } catch (error) {
-      this.#options.log.write('error', 'a shard cannot be brought up to date', {
-        shard: shard.name,
-        ...describeError(error),
-      })
+      this.#complain(shard, error)
     }
+  }
+
+  /** It is looked at several times a second, and what is wrong with it need not be said as often. */
+  #complain(shard: Shard, error: unknown): void {
+    const text = error instanceof Error ? error.message : String(error)
+    if (this.#complaints.get(shard) === text) return
+    this.#complaints.set(shard, text)
+    const fields = { shard: shard.name, ...describeError(error) }
+    this.#options.log.write('error', 'a shard cannot be brought up to date', fields)
   }
 
   async #stateOf(shard: Shard): Promise<ShardStatus> {
