@@ -33,6 +33,11 @@ export const benches: readonly BenchEntry[] = [
     load: async () => (await import('./bench/engines/engines.js')).engines,
   },
   {
+    name: 'aggregates',
+    title: 'Averages over shards: kept and found anew, against a naive fan-out and one server',
+    load: async () => (await import('./bench/aggregates/aggregates.js')).aggregates,
+  },
+  {
     name: 'coherence',
     title: 'Reads through a shared cache, never stale, against reads from a server 165 ms away',
     load: async () => (await import('./bench/coherence/coherence.js')).coherence,
