@@ -6,6 +6,7 @@ import { FreshetError } from '@freshet/protocol'
 import { readConfigFile } from '../config/config-file.js'
 import { listOptions, type Mode, type Options } from '../config/options.js'
 import { type ConfigRead, readConfig } from '../config/read-config.js'
+import { readVariables } from '../config/variables.js'
 import { type CommandLine, readCommandLine } from './command-line.js'
 
 const EXIT_CONFIG_INVALID = 2
@@ -57,7 +58,8 @@ function effectiveConfig(
   options: Options,
 ): ConfigRead {
   const file = readConfigFile(configPath ?? (process.env.FRESHET_CONFIG || undefined))
-  return readConfig(mode, options, { flags, environment: process.env, ...(file ? { file } : {}) })
+  const environment = readVariables(process.env, Object.keys(options))
+  return readConfig(mode, options, { flags, environment, ...(file ? { file } : {}) })
 }
 
 async function showConfig(read: ConfigRead, isDumped: boolean, options: Options): Promise<number> {

@@ -104,6 +104,13 @@ export class ObjectReader {
     }
   }
 
+  /** Within the process: what an answer would be made of. */
+  async get(key: Key): Promise<HotObject | undefined> {
+    const position = await this.#store.position()
+    if (position !== this.#follower.position) await this.#follower.catchUpTo(position)
+    return this.#hot.get(key) ?? this.#fetch(key, this.#store.get(key))
+  }
+
   #begin(read: ObjectRead): MaybePromise<void> {
     const position = this.#store.position()
     if (typeof position !== 'number' || position < read.at) return this.#reach(read, position)
@@ -132,7 +139,12 @@ export class ObjectReader {
   }
 
   async #answerLater(read: ObjectRead, position: Position, asked: Promise<StoredValue | undefined>): Promise<void> {
-    const awaited = this.#hot.await(read.key)
+    this.#answer(read, position, await this.#fetch(read.key, asked))
+  }
+
+  /** What was asked for is kept, unless it has changed by the time it comes. */
+  async #fetch(key: Key, asked: MaybePromise<StoredValue | undefined>): Promise<HotObject | undefined> {
+    const awaited = this.#hot.await(key)
     let object: HotObject | undefined
     try {
       const found = await asked
@@ -140,7 +152,7 @@ export class ObjectReader {
     } finally {
       this.#hot.fill(awaited, object)
     }
-    this.#answer(read, position, object)
+    return object
   }
 
   #prepare(value: StoredValue): HotObject {
