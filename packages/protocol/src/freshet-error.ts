@@ -26,6 +26,9 @@ export type FreshetErrorCode =
   | 'UNAUTHENTICATED'
   | 'FORBIDDEN'
   | 'RATE_LIMITED'
+  | 'SQL_INVALID'
+  | 'SQL_REFUSED'
+  | 'GLOBAL_REFUSED'
   // What was asked for cannot be done, as things are.
   | 'OBJECT_NOT_FOUND'
   | 'BUCKET_NOT_FOUND'
@@ -33,6 +36,7 @@ export type FreshetErrorCode =
   | 'SCHEMA_VIOLATED'
   | 'SCHEMA_MISFIT'
   | 'REFERENCE_MISSING'
+  | 'ROW_REFUSED'
   | 'MIGRATION_UNFINISHED'
   | 'TASK_NOT_FOUND'
   | 'TASK_STATE'
@@ -60,6 +64,10 @@ export type FreshetErrorCode =
   | 'STORE_CLOSED'
   | 'STORE_FULL'
   | 'STORE_DAMAGED'
+  | 'SHARD_UNAVAILABLE'
+  | 'SHARD_UNUSABLE'
+  | 'SHARD_DRIFT'
+  | 'SHARDS_UNSETTLED'
   // What only a client finds.
   | 'OPTIONS_INVALID'
   | 'TOKEN_INVALID'

@@ -7,6 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Key, Store, StoredValue } from '@freshet/core/store'
 import type { AccessConfig } from './access/access.js'
 import type { RateLimitConfig } from './access/rate-limits.js'
+import type { ShardedDatabase } from './aggregates/sharded-database.js'
 import { answerBroken, refuseTunnel } from './http/broken-requests.js'
 import { Exchange } from './http/exchange.js'
 import { isPromise } from './http/maybe-promise.js'
@@ -36,6 +37,8 @@ export interface FreshetServerOptions {
   readonly access?: AccessConfig
   /** How often one address, or the bearer of one token, may ask. */
   readonly limits?: RateLimitConfig
+  /** For `/sql` and `/global`; it stays open when the server is closed. */
+  readonly shards?: ShardedDatabase
   /** What `/metrics` answers where several processes serve the same data, given what this one has counted; see `addUpMetrics`. */
   readonly allMetrics?: AllMetrics
 }
@@ -86,11 +89,12 @@ export function createFreshetServer({
   allMetrics,
   access,
   limits,
+  shards,
 }: FreshetServerOptions): FreshetServer {
   const { mistakes } = readCaches(caches)
   if (mistakes.length > 0) throw new TypeError(`The caches cannot be these. ${mistakes.join(' ')}`)
   const complete = completeSettings(settings)
-  const parts = { store, settings: complete, log, page, caches, record, allMetrics, access, limits }
+  const parts = { store, settings: complete, log, page, caches, record, allMetrics, access, limits, shards }
   return new HttpServer(createParts(parts))
 }
 

@@ -5,6 +5,8 @@ import { createIdMaker } from '@freshet/protocol'
 import { Access, type AccessConfig } from './access/access.js'
 import { AccessRoutes } from './access/access-routes.js'
 import type { RateLimitConfig } from './access/rate-limits.js'
+import type { ShardedDatabase } from './aggregates/sharded-database.js'
+import { SqlRoutes } from './aggregates/sql-routes.js'
 import { CoherenceRoutes } from './coherence/coherence-routes.js'
 import { EventStreams } from './coherence/event-streams.js'
 import { LogFollower } from './coherence/log-follower.js'
@@ -53,6 +55,7 @@ export interface PartsOptions {
   readonly caches?: readonly CacheConfig[]
   readonly record?: ServerRecordOptions | undefined
   readonly allMetrics?: AllMetrics | undefined
+  readonly shards?: ShardedDatabase | undefined
 }
 
 export interface ServerParts {
@@ -98,6 +101,7 @@ export function createParts({ page, allMetrics, ...rest }: PartsOptions): Server
     new CommitRoute({ ...base, writer }).route(),
     ...new TaskRoutes(base).routes(),
     new IdempotencyRoute(store, base.metrics).route(),
+    ...base.sql.routes(),
     ...new CoherenceRoutes(base).routes(),
     ...new AccessRoutes(store).routes(),
     ...new OperationsRoutes({
@@ -129,6 +133,7 @@ function createBase({
   record,
   access: accessConfig,
   limits,
+  shards,
 }: Omit<PartsOptions, 'page' | 'allMetrics'>) {
   const metrics = new Metrics()
   const cors = new Cors(settings.corsOrigins)
@@ -177,6 +182,7 @@ function createBase({
       idempotency,
       tasks,
       access,
+      sql: new SqlRoutes({ shards, settings, log }),
       newId: createIdMaker({ nowMs: Date.now, randomBytes }),
     },
   }
@@ -198,6 +204,7 @@ function lifecycleOf({
   recorder,
   tasks,
   access,
+  sql,
 }: Base) {
   let stopListening: () => void = () => undefined
   const onCommit = async () => {
@@ -218,6 +225,7 @@ function lifecycleOf({
       await keeper.start()
       upkeep.start()
       tasks.start()
+      sql.start()
       await invalidation.start()
     },
     endStreams: () => {
@@ -226,6 +234,7 @@ function lifecycleOf({
     },
     stop: async () => {
       stopListening()
+      await sql.stop()
       await tasks.stop()
       await recorder?.stop()
       deadlines.close()
@@ -237,7 +246,7 @@ function lifecycleOf({
   }
 }
 
-function gaugesOf({ follower, buckets, events, waits, deadlines, invalidation }: Base): readonly Gauge[] {
+function gaugesOf({ store, follower, buckets, events, waits, deadlines, invalidation, sql }: Base): readonly Gauge[] {
   return [
     { name: 'freshet_log_position', help: 'The last commit known.', value: () => follower.position },
     {
@@ -270,6 +279,14 @@ function gaugesOf({ follower, buckets, events, waits, deadlines, invalidation }:
       help: 'Responses that took too long to leave.',
       value: () => deadlines.cut,
     },
+    {
+      name: 'freshet_store_reads_total',
+      type: 'counter',
+      help: 'Reads that the database answered, and its replicas, where there are any.',
+      value: () =>
+        (store.readCounts?.() ?? []).map(({ source, reads }) => ({ labels: `source="${source}"`, value: reads })),
+    },
     ...invalidation.gauges(),
+    ...sql.gauges(),
   ]
 }

@@ -3,10 +3,10 @@
  * file's numbers and lists are read in the same way. A kind says what it wants in words that complete "takes ...".
  */
 import { isIP } from 'node:net'
-import type { CacheConfig } from '@freshet/server'
+import type { CacheConfig, ShardsConfig } from '@freshet/server'
 import { didYouMean } from './nearest-name.js'
 
-export type OptionValue = string | number | boolean | readonly string[] | readonly CacheConfig[]
+export type OptionValue = string | number | boolean | readonly string[] | readonly CacheConfig[] | ShardsConfig | null
 export type Environment = Readonly<Record<string, string | undefined>>
 
 export interface ValueKind<Value extends OptionValue = OptionValue> {

@@ -1,5 +1,6 @@
 /** One process does everything: it opens the store and answers requests. */
 import { createFreshetServer } from '@freshet/server'
+import { openDatabase } from '../shards/open-database.js'
 import { accessOf } from './access-setup.js'
 import { loadPage } from './load-page.js'
 import { openStore } from './open-store.js'
@@ -11,6 +12,7 @@ export async function startSingleProcess({ config, log }: ServeSetup): Promise<R
   try {
     const page = await loadPage(config)
     const { caches } = config
+    const shards = config.shards ? await openDatabase(config.shards) : undefined
     const { end, ...recorded } = openRecording(config, log, [0, 1])
     const server = createFreshetServer({
       store,
@@ -18,6 +20,7 @@ export async function startSingleProcess({ config, log }: ServeSetup): Promise<R
       log,
       caches,
       ...accessOf(config),
+      ...(shards ? { shards } : {}),
       ...page,
       ...recorded,
     })
@@ -30,6 +33,7 @@ export async function startSingleProcess({ config, log }: ServeSetup): Promise<R
       stop: async () => {
         await server.close({ graceMs: config.stopMsMax, drainMs: config.drainMs })
         end()
+        await shards?.close()
         await store.close()
       },
       force: () => undefined,

@@ -1,6 +1,7 @@
 /** A worker of `primary.ts`: answers requests, reads the store, hands commits to the primary. */
 import { createFreshetServer, type MetricFamily } from '@freshet/server'
 import { ipcChannel, openEmbeddedReader } from '@freshet/stores/embedded'
+import { openDatabase } from '../shards/open-database.js'
 import { accessOf } from './access-setup.js'
 import { createLog, withFields } from './create-log.js'
 import { loadPage } from './load-page.js'
@@ -22,6 +23,7 @@ async function start({ config, slot }: StartMessage): Promise<void> {
     ? await openEmbeddedReader({ path: config.data, channel: ipcChannel(process) })
     : await openStore(config, log)
   const { end, ...recorded } = openRecording(config, log, [slot, config.workers])
+  const shards = config.shards ? await openDatabase(config.shards) : undefined
   const server = createFreshetServer({
     store,
     settings: settingsOf(config),
@@ -29,6 +31,7 @@ async function start({ config, slot }: StartMessage): Promise<void> {
     caches: config.caches,
     allMetrics,
     ...accessOf(config),
+    ...(shards ? { shards } : {}),
     ...(await loadPage(config)),
     ...recorded,
   })
@@ -36,6 +39,7 @@ async function start({ config, slot }: StartMessage): Promise<void> {
   stop = async () => {
     await server.close({ graceMs: config.stopMsMax, drainMs: config.drainMs })
     end()
+    await shards?.close()
     await store.close()
   }
   await server.listen({ port: config.port, host: config.host })
