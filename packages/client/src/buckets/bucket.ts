@@ -301,5 +301,5 @@ function readPage({ body, served }: ReadResult): ListPage {
   } catch {
     // Not JSON: said below.
   }
-  throw new FreshetError('ANSWER_INVALID', 'A list came back that is none. Check what is between here and the server.')
+  throw new FreshetError('ANSWER_INVALID', 'A list came back that is none.')
 }

@@ -16,12 +16,11 @@ const DELAY_MS_MAX = 2_000
 
 /** Refused before anything was done; the same request may well succeed in a moment. */
 const REFUSALS: readonly FreshetErrorCode[] = ['RATE_LIMITED', 'SERVER_BUSY', 'SERVER_STOPPING', 'POSITION_NOT_REACHED']
-/** All that have the status 429 or 503; a test holds this to the protocol's table, which is too long to carry along. */
-const UNAVAILABLE: readonly FreshetErrorCode[] = [
-  ...REFUSALS,
-  ...(['STORE_LOCKED', 'STORE_UNUSABLE', 'STORE_UNAVAILABLE', 'STORE_TAKEN_OVER', 'STORE_CLOSED'] as const),
-  ...(['SHARD_UNAVAILABLE', 'SHARDS_UNSETTLED'] as const),
-]
+/**
+ * With those, all that have the status 429 or 503; a test holds this to the protocol's table, which is too long to carry along, as
+ * a list of them would be.
+ */
+const UNAVAILABLE = /^(?:STORE_(?!FULL|DAMAGED)|SHARD_UNAV|SHARDS_)/
 /** From somebody on the way, who passes on that all is not well behind him. */
 const PASSING_STATUSES = [408, 425, 429, 500, 502, 503, 504]
 
@@ -32,7 +31,7 @@ export type Repeatable = (error: unknown) => boolean
 export function isPassing(error: unknown): boolean {
   if (!(error instanceof FreshetError)) return false
   const { code, details } = error
-  if (UNAVAILABLE.includes(code)) return true
+  if (REFUSALS.includes(code) || UNAVAILABLE.test(code)) return true
   if (code !== 'REQUEST_FAILED' || details.closed === true) return false
   return typeof details.status === 'number' ? PASSING_STATUSES.includes(details.status) : true
 }

@@ -39,7 +39,7 @@ export class Deadline {
 function timedOut(what: string, timeoutMs: number): FreshetError {
   return new FreshetError(
     'REQUEST_TIMEOUT',
-    `${what} was not done within ${timeoutMs} ms. Look at the server and the way to it, or allow more with timeoutMs.`,
+    `${what} was not done within ${timeoutMs} ms. Allow more with timeoutMs.`,
     { details: { outcome: 'unknown' } },
   )
 }

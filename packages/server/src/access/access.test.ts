@@ -409,17 +409,17 @@ describe('a change of rules', () => {
 })
 
 describe('limits', () => {
-  const limits = { perAddressPerS: 1, perSubjectPerS: 0, burstS: 5, trustedProxies: [] }
+  // So slow that none comes back while the test runs, however long that takes.
+  const limits = { perAddressPerS: 0.001, perSubjectPerS: 0, burstS: 5000, trustedProxies: [] }
 
   test('by address are told with the headers of the draft', async () => {
     const limited = await startServer({ store: createMemoryStore({ positionsAfter: 0 }), limits })
     const answers = await Promise.all(Array.from({ length: 20 }, () => limited.fetch('/db/shop/products/tea')))
     const refused = answers.filter(({ status }) => status === 429)
-    expect(refused.length).toBeGreaterThanOrEqual(14)
-    expect(refused.length).toBeLessThanOrEqual(15)
+    expect(refused.length).toBe(15)
     const [{ headers }] = refused as [Response]
     expect(headers.get('ratelimit')).toMatch(/^"address";r=0;t=\d+$/)
-    expect(headers.get('ratelimit-policy')).toBe('"address";q=5;w=5')
+    expect(headers.get('ratelimit-policy')).toBe('"address";q=5;w=5000')
     expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
     expect(headers.get('cache-control')).toBe('private, no-store')
     await limited.stop()
@@ -433,7 +433,7 @@ describe('limits', () => {
     ] as const) {
       const limited = await startServer({
         store: createMemoryStore({ positionsAfter: 0 }),
-        limits: { ...limits, burstS: 1, trustedProxies },
+        limits: { ...limits, burstS: 1000, trustedProxies },
       })
       expect((await ask(limited, 'spoofed, 10.0.0.1')).status).toBe(200)
       expect((await ask(limited, '10.0.0.2')).status).toBe(expected)
@@ -446,7 +446,7 @@ describe('limits', () => {
     const limited = await startServer({
       store: createMemoryStore({ positionsAfter: 0 }),
       access: { rules: RULES, tokens: TOKENS },
-      limits: { perAddressPerS: 0, perSubjectPerS: 1, burstS: 1, trustedProxies: [] },
+      limits: { perAddressPerS: 0, perSubjectPerS: 0.001, burstS: 1000, trustedProxies: [] },
     })
     const tokens = [await bearer({ sub: 'ann', a: 1 }), await bearer({ sub: 'ann', a: 2 }), bob]
     const statuses = []
