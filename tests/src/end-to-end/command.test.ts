@@ -152,7 +152,7 @@ describe.each([1, 2])('with %i workers, what stands in the way is told in one li
   })
 
   test('an address that this machine does not have', async () => {
-    const { exitCode, errors } = await runFreshet(serve('--port', '7700', '--host', '192.0.2.1'))
+    const { exitCode, errors } = await runFreshet(serve('--port', '7700', '--host', '192.0.2.1', '--insecure'))
     expect(errors).toBe('This machine has no address 192.0.2.1 to listen at. Correct --host, or leave it out.\n')
     expect(exitCode).toBe(1)
   })
