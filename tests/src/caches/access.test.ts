@@ -1,4 +1,6 @@
 /** Who may see what, through real caches: two tenants, hostile requests, and rules that change while copies are in caches. */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { connect } from '@freshet/client'
 import { endCaches } from '@freshet/lab/dist/caches/cache-process.js'
 import { startVarnish } from '@freshet/lab/dist/caches/varnish.js'
@@ -126,6 +128,30 @@ test('a token that has expired is got anew, and nobody is shown what another con
   for await (const each of bob.bucket('shop/orders').list()) listed.push(each.id)
   expect(listed).toEqual([])
   for (const db of [ann, bob]) db.close()
+  await server.close({ graceMs: 100 })
+  await store.close()
+})
+
+test('a token is not sent where a connection is led elsewhere', async () => {
+  const seen: (string | undefined)[] = []
+  const store = createMemoryStore()
+  const server = createFreshetServer({ store })
+  await server.listen({ port: 0 })
+  const elsewhere = createServer((request, response) => {
+    seen.push(request.headers.authorization)
+    server.handle(request, response)
+  })
+  await new Promise<void>(resolve => elsewhere.listen(0, '127.0.0.1', resolve))
+  const here = createServer((request, response) => {
+    seen.push(request.headers.authorization)
+    const { port } = elsewhere.address() as AddressInfo
+    response.writeHead(307, { location: `http://127.0.0.1:${port}${request.url}` }).end()
+  })
+  await new Promise<void>(resolve => here.listen(0, '127.0.0.1', resolve))
+  const db = await connect(`http://127.0.0.1:${(here.address() as AddressInfo).port}`, { authorization: 'a' })
+  expect(seen).toEqual(['Bearer a', undefined])
+  db.close()
+  for (const each of [here, elsewhere]) each.close()
   await server.close({ graceMs: 100 })
   await store.close()
 })
