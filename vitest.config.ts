@@ -10,6 +10,7 @@ const ENGINES = {
   redis: ['packages/stores/src/redis*/**'],
   postgresql: ['packages/stores/src/postgres/**', '**/*postgres.test.ts'],
   mariadb: ['packages/stores/src/mariadb/**', '**/*mariadb.test.ts'],
+  cassandra: ['packages/stores/src/cassandra/**'],
 }
 const missing = (process.env.FRESHET_SKIP ?? '').split(',')
 const withoutEngine = Object.entries(ENGINES).flatMap(([engine, tests]) => (missing.includes(engine) ? tests : []))

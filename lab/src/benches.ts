@@ -29,7 +29,7 @@ export const benches: readonly BenchEntry[] = [
   },
   {
     name: 'engines',
-    title: 'Commits and reads in PostgreSQL, MariaDB and Redis: the stores against the drivers alone',
+    title: 'Commits and reads in PostgreSQL, MariaDB, Redis and Cassandra: the stores against the drivers alone',
     load: async () => (await import('./bench/engines/engines.js')).engines,
   },
   {

@@ -12,6 +12,7 @@ import { type DoctorLine, readDoctorLine, type StoreDoctorLine } from '../doctor
 import { type GenLine, readGenLine } from '../gen/gen-line.js'
 import { type MigrateLine, readMigrateLine } from '../migrate/migrate-line.js'
 import { readShardsLine, type ShardsLine } from '../shards/shards-line.js'
+import { readTablesLine, type TablesLine } from '../tables/tables-line.js'
 
 export type CommandLine =
   | { readonly command: 'help' | 'version' }
@@ -21,6 +22,7 @@ export type CommandLine =
   | StoreDoctorLine
   | GenLine
   | MigrateLine
+  | TablesLine
   | ShardsLine
   | { readonly command: Mode; readonly flags: ReadonlyMap<string, string>; readonly configPath?: string }
   | {
@@ -41,6 +43,7 @@ export const COMMANDS = [
   'migrate',
   'gen',
   'copy',
+  'tables',
   'shards',
   'help',
   'version',
@@ -56,6 +59,7 @@ export function readCommandLine(argv: readonly string[], options: Options): Comm
   if (argv[0] === 'migrate' && !isHelpAsked) return readMigrateLine(argv.slice(1))
   if (argv[0] === 'gen' && !isHelpAsked) return readGenLine(argv.slice(1))
   if (argv[0] === 'copy' && !isHelpAsked) return readCopyLine(argv.slice(1))
+  if (argv[0] === 'tables' && !isHelpAsked) return readTablesLine(argv.slice(1), process.env)
   if (argv[0] === 'shards' && !isHelpAsked) return readShardsLine(argv.slice(1))
   const { words, given } = scan(argv, options)
   if (given.has('help') || words[0] === 'help' || argv.length === 0) return { command: 'help' }

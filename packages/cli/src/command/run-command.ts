@@ -41,6 +41,8 @@ async function run(line: CommandLine, options: Options): Promise<number> {
       return (await import('../gen/run-gen.js')).runGen(line)
     case 'copy':
       return (await import('../copy/run-copy.js')).runCopy(line)
+    case 'tables':
+      return (await import('../tables/run-tables.js')).runTables(line)
     case 'shards': {
       const { config } = effectiveConfig('serve', { ...line, flags: new Map() }, options)
       return (await import('../shards/run-shards.js')).runShards(line, config.shards)

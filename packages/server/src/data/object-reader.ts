@@ -131,7 +131,8 @@ export class ObjectReader {
   #get(read: ObjectRead, position: Position): MaybePromise<void> {
     const hot = this.#hot.get(read.key)
     if (hot !== undefined) return this.#answer(read, position, hot)
-    const value = this.#store.get(read.key)
+    // No older than what the objects at hand are: it may become one of them.
+    const value = this.#store.get(read.key, Math.max(position, this.#follower.position))
     if (isPromise(value)) return this.#answerLater(read, position, value)
     const object = value && this.#prepare(value)
     if (object !== undefined) this.#hot.put(read.key, object)
