@@ -33,6 +33,11 @@ export const benches: readonly BenchEntry[] = [
     load: async () => (await import('./bench/engines/engines.js')).engines,
   },
   {
+    name: 'redis-filter',
+    title: 'A Bloom filter in Redis: ours against a round trip for each bit',
+    load: async () => (await import('./bench/redis-filter/redis-filter.js')).redisFilter,
+  },
+  {
     name: 'coherence',
     title: 'Reads through a shared cache, never stale, against reads from a server 165 ms away',
     load: async () => (await import('./bench/coherence/coherence.js')).coherence,

@@ -139,4 +139,64 @@ export const experiments: readonly ExperimentEntry[] = [
     title: 'Transactions far from their server: refused and done by contention, with leases, and against PostgreSQL',
     load: async () => (await import('./experiments/transactions/transactions.js')).transactions,
   },
+  {
+    name: 'clocks',
+    title: 'Clocks: what logical clocks say about order, and how far off estimates of another clock are',
+    load: async () => (await import('./experiments/clocks/clocks.js')).clocks,
+  },
+  {
+    name: 'kts-6',
+    title: 'Current reads from replicas: real peers over TCP, by their number, and while they leave, crash and join',
+    load: async () => (await import('./experiments/kts/kts-6.js')).kts6,
+  },
+  {
+    name: 'kts-7',
+    title: 'Current reads from replicas: response time by the number of peers',
+    load: async () => (await import('./experiments/kts/kts-7.js')).kts7,
+  },
+  {
+    name: 'kts-8',
+    title: 'Current reads from replicas: messages by the number of peers',
+    load: async () => (await import('./experiments/kts/kts-8.js')).kts8,
+  },
+  {
+    name: 'kts-9',
+    title: 'Current reads from replicas: response time by the number of replicas',
+    load: async () => (await import('./experiments/kts/kts-9.js')).kts9,
+  },
+  {
+    name: 'kts-10',
+    title: 'Current reads from replicas: messages by the number of replicas',
+    load: async () => (await import('./experiments/kts/kts-10.js')).kts10,
+  },
+  {
+    name: 'kts-11',
+    title: 'Current reads from replicas: response time by the failure rate',
+    load: async () => (await import('./experiments/kts/kts-11.js')).kts11,
+  },
+  {
+    name: 'kts-12',
+    title: 'Current reads from replicas: response time by the frequency of updates',
+    load: async () => (await import('./experiments/kts/kts-12.js')).kts12,
+  },
+  {
+    name: 'kts-expected',
+    title: 'Current reads from replicas: replicas fetched, replicas current and counters found, against theory',
+    load: async () => (await import('./experiments/kts/kts-expected.js')).ktsExpected,
+  },
+  {
+    name: 'kts-at-once',
+    title: 'Current reads from replicas: one question after the other, and several at once',
+    load: async () => (await import('./experiments/kts/kts-at-once.js')).ktsAtOnce,
+  },
+  {
+    name: 'kts-scale',
+    title: 'Current reads from replicas: 100 000 peers in one process',
+    load: async () => (await import('./experiments/kts/kts-scale.js')).ktsScale,
+  },
+  {
+    name: 'kts-safety',
+    title: 'Timestamps by key while everything goes wrong: never twice, and never falsely current',
+    load: async () => (await import('./experiments/kts/kts-safety.js')).ktsSafety,
+  },
 ]

@@ -3,6 +3,8 @@
  *
  * Wall-clock time counts what other processes took from us; processor time does not, but counts V8's helper threads,
  * which work beside us. Each is an upper bound, so the lesser of the two is taken. Browsers offer wall-clock time only.
+ *
+ * Not for code that waits, for a disk or an engine: there the time on the wall is what counts.
  */
 export interface Instant {
   readonly wallMs: number

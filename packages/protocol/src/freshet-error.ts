@@ -29,6 +29,7 @@ export type FreshetErrorCode =
   | 'SCHEMA_VIOLATED'
   | 'SCHEMA_MISFIT'
   | 'REFERENCE_MISSING'
+  | 'ROW_REFUSED'
   | 'MIGRATION_UNFINISHED'
   | 'TASK_NOT_FOUND'
   | 'TASK_STATE'

@@ -4,7 +4,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Store } from '@freshet/core/store'
+import type { Key, Store, StoredValue } from '@freshet/core/store'
 import { answerBroken, refuseTunnel } from './http/broken-requests.js'
 import { Exchange } from './http/exchange.js'
 import { isPromise } from './http/maybe-promise.js'
@@ -59,6 +59,11 @@ export interface FreshetServer {
   listen(options: ListenOptions): Promise<Listening>
   /** For a server of your own: a listener of its `request` event. Its `keepAliveTimeout` must be `settings.keepAliveMs`. */
   handle(request: IncomingMessage, response: ServerResponse): void
+  /**
+   * Within the process: the value of a key (`shop/products/42`), as a GET would be answered now; from what the server keeps of objects read
+   * lately, if it has it. The version is its ETag.
+   */
+  get(key: Key): Promise<StoredValue | undefined>
   /** What this process has counted, to be added up with others. */
   readMetrics(): readonly MetricFamily[]
   /** Stops accepting, lets requests under way finish for `graceMs`, ends event streams. The store stays open. */
@@ -136,6 +141,12 @@ class HttpServer implements FreshetServer {
       const { key, at, ifNoneMatch } = plain
       this.#parts.reader.read({ request, response, startedMs, key, at, ifMatch: undefined, ifNoneMatch })
     }
+  }
+
+  async get(key: Key): Promise<StoredValue | undefined> {
+    if (!this.#isReady) await this.#start()
+    const found = await this.#parts.reader.get(key)
+    return found && { version: found.version, contentType: found.contentType, body: new Uint8Array(found.body) }
   }
 
   readMetrics(): readonly MetricFamily[] {

@@ -215,7 +215,7 @@ function lifecycleOf({
   }
 }
 
-function gaugesOf({ follower, buckets, events, waits, deadlines, invalidation }: Base): readonly Gauge[] {
+function gaugesOf({ store, follower, buckets, events, waits, deadlines, invalidation }: Base): readonly Gauge[] {
   return [
     { name: 'freshet_log_position', help: 'The last commit known.', value: () => follower.position },
     {
@@ -247,6 +247,13 @@ function gaugesOf({ follower, buckets, events, waits, deadlines, invalidation }:
       type: 'counter',
       help: 'Responses that took too long to leave.',
       value: () => deadlines.cut,
+    },
+    {
+      name: 'freshet_store_reads_total',
+      type: 'counter',
+      help: 'Reads that the database answered, and its replicas, where there are any.',
+      value: () =>
+        (store.readCounts?.() ?? []).map(({ source, reads }) => ({ labels: `source="${source}"`, value: reads })),
     },
     ...invalidation.gauges(),
   ]

@@ -3,8 +3,11 @@ import type { Store } from '@freshet/core/store'
 
 export type EngineName = 'PostgreSQL' | 'MariaDB' | 'Redis' | 'Cassandra'
 
-/** `bare`: a value by itself, with no log, nor anything else that goes with it. */
-export type EngineKind = 'freshet' | 'driver' | 'ordered' | 'unordered' | 'bare'
+/**
+ * `bare`: a value by itself, with no log, nor anything else that goes with it. `cached`: reads in a server over the store, which keeps what
+ * it has read. `client`: reads by a client of such a server, which does as well.
+ */
+export type EngineKind = 'freshet' | 'driver' | 'ordered' | 'unordered' | 'bare' | 'cached' | 'client'
 
 export interface EnginesSettings {
   readonly engine: EngineName
@@ -18,8 +21,10 @@ export interface EnginesSettings {
 }
 
 export interface Target {
-  commit(keys: readonly string[]): Promise<unknown>
+  commit?(keys: readonly string[]): Promise<unknown>
   get?(key: string): Promise<unknown>
+  /** What goes on beside the reads; it returns the way to stop it. */
+  disturb?(): () => void
   /** So many keys go into one call of `commit`. */
   readonly batch: number
 }

@@ -11,6 +11,7 @@ import { type CopyLine, readCopyLine } from '../copy/copy-line.js'
 import { type DoctorLine, readDoctorLine, type StoreDoctorLine } from '../doctor/doctor-line.js'
 import { type GenLine, readGenLine } from '../gen/gen-line.js'
 import { type MigrateLine, readMigrateLine } from '../migrate/migrate-line.js'
+import { readTablesLine, type TablesLine } from '../tables/tables-line.js'
 
 export type CommandLine =
   | { readonly command: 'help' | 'version' }
@@ -20,6 +21,7 @@ export type CommandLine =
   | StoreDoctorLine
   | GenLine
   | MigrateLine
+  | TablesLine
   | { readonly command: Mode; readonly flags: ReadonlyMap<string, string>; readonly configPath?: string }
   | {
       readonly command: 'config'
@@ -39,6 +41,7 @@ export const COMMANDS = [
   'migrate',
   'gen',
   'copy',
+  'tables',
   'help',
   'version',
 ] as const
@@ -53,6 +56,7 @@ export function readCommandLine(argv: readonly string[], options: Options): Comm
   if (argv[0] === 'migrate' && !isHelpAsked) return readMigrateLine(argv.slice(1))
   if (argv[0] === 'gen' && !isHelpAsked) return readGenLine(argv.slice(1))
   if (argv[0] === 'copy' && !isHelpAsked) return readCopyLine(argv.slice(1))
+  if (argv[0] === 'tables' && !isHelpAsked) return readTablesLine(argv.slice(1), process.env)
   const { words, given } = scan(argv, options)
   if (given.has('help') || words[0] === 'help' || argv.length === 0) return { command: 'help' }
   if (given.has('version') || words[0] === 'version') return { command: 'version' }

@@ -11,6 +11,7 @@ Usage:
   freshet doctor --through URL what do the caches between here and a server do, and is it safe? docs/doctor.md
   freshet migrate --url URL    takes every migration in ./migrations that is not done yet; docs/schemas.md
   freshet copy --from A --to B copies a store into an empty one while it is in use: folders, postgres://... and the like
+  freshet tables add|remove|list makes tables of a PostgreSQL database buckets; docs/existing-tables.md
   freshet gen --url URL        prints TypeScript types from the schemas of all buckets
 
 Options:
@@ -22,6 +23,7 @@ Options of check: --json, --traces N (told in full: 5), --complete (the recordin
 Options of doctor: --server URL (past the caches), --purge-secret TEXT, --bucket NAME (freshet/doctor), --json;
 --store URL (instead of --through: what could an engine lose, by its settings?).
 Options of copy: --follow (goes on with what changes, until Ctrl-C), --json.
+Options of tables: --store URL, --bucket NAME, --table NAME, --columns A,B (all).
 Options of migrate: --folder FOLDER (migrations). Of gen: --out FILE, --check (is FILE what would be written?).
 
 Each option can also be a variable (FRESHET_LOG_LEVEL=error; PORT works too) or a key of freshet.json, or of the file
@@ -32,6 +34,7 @@ Exit codes: 0 stopped in order, 1 could not start or go on, 2 the configuration 
 Of check: 0 every promise was kept, 1 one was broken, 2 a recording cannot be read.
 Of doctor: 0 readers are safe, 1 something is fatal or unsafe, 2 it could not be examined, 130 stopped.
 Of copy: 0 copied and compared, 1 failed, 130 stopped: run it again to go on.
+Of tables: 0 done, 1 failed.
 Of migrate: 0 all are done, 1 one failed. Of gen: 0 written, or up to date; 1 out of date, or no answer.
 `
 

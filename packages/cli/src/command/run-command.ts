@@ -6,6 +6,7 @@ import { FreshetError } from '@freshet/protocol'
 import { readConfigFile } from '../config/config-file.js'
 import { listOptions, type Mode, type Options } from '../config/options.js'
 import { type ConfigRead, readConfig } from '../config/read-config.js'
+import { readVariables } from '../config/variables.js'
 import { type CommandLine, readCommandLine } from './command-line.js'
 
 const EXIT_CONFIG_INVALID = 2
@@ -40,6 +41,8 @@ async function run(line: CommandLine, options: Options): Promise<number> {
       return (await import('../gen/run-gen.js')).runGen(line)
     case 'copy':
       return (await import('../copy/run-copy.js')).runCopy(line)
+    case 'tables':
+      return (await import('../tables/run-tables.js')).runTables(line)
     case 'config':
       return showConfig(effectiveConfig(line.mode, line, options), line.isDumped, options)
     default:
@@ -53,7 +56,8 @@ function effectiveConfig(
   options: Options,
 ): ConfigRead {
   const file = readConfigFile(configPath ?? (process.env.FRESHET_CONFIG || undefined))
-  return readConfig(mode, options, { flags, environment: process.env, ...(file ? { file } : {}) })
+  const environment = readVariables(process.env, Object.keys(options))
+  return readConfig(mode, options, { flags, environment, ...(file ? { file } : {}) })
 }
 
 async function showConfig(read: ConfigRead, isDumped: boolean, options: Options): Promise<number> {

@@ -93,9 +93,16 @@ describe('hot objects', () => {
     const [one, other] = [await startServer({ store }), await startServer({ store })]
     for (let n = 0; n < 20; n++) {
       await one.put('/db/shop/products/hot', { n })
-      for (let i = 0; i < 3; i++) expect(await (await other.fetch('/db/shop/products/hot')).json()).toEqual({ n })
+      for (let i = 0; i < 3; i++) {
+        expect(await (await other.fetch('/db/shop/products/hot')).json()).toEqual({ n })
+        const value = await other.server.get('shop/products/hot')
+        expect(JSON.parse(String(Buffer.from(value!.body)))).toEqual({ n })
+        // It is the reader's own.
+        value!.body.fill(0)
+      }
       if (n % 5 === 4) {
         await one.fetch('/db/shop/products/hot', { method: 'DELETE' })
+        expect(await other.server.get('shop/products/hot')).toBeUndefined()
         expect((await other.fetch('/db/shop/products/hot')).status).toBe(404)
       }
     }

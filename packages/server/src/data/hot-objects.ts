@@ -15,6 +15,7 @@ import { confinement } from './content-types.js'
 
 export interface HotObject {
   readonly version: Version
+  readonly contentType: string
   readonly body: Uint8Array
   readonly etag: string
   /** Whether what is sent depends on Accept-Encoding. */
@@ -51,6 +52,7 @@ export function toHotObject({ version, contentType, body }: StoredValue, compres
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
   return {
     version,
+    contentType,
     body,
     isVarying,
     etag: formatEtag(version),

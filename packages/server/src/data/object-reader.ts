@@ -104,6 +104,13 @@ export class ObjectReader {
     }
   }
 
+  /** Within the process: what an answer would be made of. */
+  async get(key: Key): Promise<HotObject | undefined> {
+    const position = await this.#store.position()
+    if (position !== this.#follower.position) await this.#follower.catchUpTo(position)
+    return this.#hot.get(key) ?? this.#fetch(key, this.#store.get(key))
+  }
+
   #begin(read: ObjectRead): MaybePromise<void> {
     const position = this.#store.position()
     if (typeof position !== 'number' || position < read.at) return this.#reach(read, position)
@@ -124,7 +131,8 @@ export class ObjectReader {
   #get(read: ObjectRead, position: Position): MaybePromise<void> {
     const hot = this.#hot.get(read.key)
     if (hot !== undefined) return this.#answer(read, position, hot)
-    const value = this.#store.get(read.key)
+    // No older than what the objects at hand are: it may become one of them.
+    const value = this.#store.get(read.key, Math.max(position, this.#follower.position))
     if (isPromise(value)) return this.#answerLater(read, position, value)
     const object = value && this.#prepare(value)
     if (object !== undefined) this.#hot.put(read.key, object)
@@ -132,7 +140,12 @@ export class ObjectReader {
   }
 
   async #answerLater(read: ObjectRead, position: Position, asked: Promise<StoredValue | undefined>): Promise<void> {
-    const awaited = this.#hot.await(read.key)
+    this.#answer(read, position, await this.#fetch(read.key, asked))
+  }
+
+  /** What was asked for is kept, unless it has changed by the time it comes. */
+  async #fetch(key: Key, asked: MaybePromise<StoredValue | undefined>): Promise<HotObject | undefined> {
+    const awaited = this.#hot.await(key)
     let object: HotObject | undefined
     try {
       const found = await asked
@@ -140,7 +153,7 @@ export class ObjectReader {
     } finally {
       this.#hot.fill(awaited, object)
     }
-    this.#answer(read, position, object)
+    return object
   }
 
   #prepare(value: StoredValue): HotObject {

@@ -2,7 +2,7 @@
 import type { Key, Position, StoredValue } from '@freshet/core/store'
 import { FreshetError } from '@freshet/protocol'
 import { readForeign, readWindow, spellForeign, spellWindow } from '../sql/operation-records.js'
-import type { Changes, LockedState, Needs } from '../sql/sql-engine.js'
+import { type Changes, type LockedState, type Needs, NOTHING_INCOMING } from '../sql/sql-engine.js'
 import type { Effects, LogRecord, LogState } from './log-record.js'
 import type { Mirror, Recent } from './mirror.js'
 import type { Rows } from './rows.js'
@@ -74,6 +74,7 @@ export function stateAtEnd(
     foreign: present(found.operations, operations, readForeign),
     indexes: new Map(),
     tags: new Map(),
+    incoming: NOTHING_INCOMING,
     changedAfter,
     more: noIndexes,
     page: noIndexes,

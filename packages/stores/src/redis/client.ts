@@ -11,7 +11,8 @@ export type Reply = Buffer | number | null | readonly Reply[]
 export type Argument = string | Buffer
 
 export interface Client {
-  sendCommand(args: readonly Argument[]): Promise<Reply>
+  /** Of those of one chain none is sent on a later connection than the others. */
+  sendCommand(args: readonly Argument[], options?: { readonly chainId: symbol }): Promise<Reply>
   /** Resolves when what is under way has been answered. */
   close(): Promise<void>
   /** At once: whatever is under way fails. */

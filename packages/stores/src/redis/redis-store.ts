@@ -6,6 +6,7 @@
  * It answers no queries, and takes no leases. If Redis was emptied, or has lost what it had acknowledged, the log has another id;
  * `log` says so as soon as `changes` or `trimmedTo` has met it, so that whoever follows the log starts over with the right one.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { RETENTION_MS_DEFAULT } from '@freshet/core/counters'
 import {
   type BucketChange,
@@ -40,6 +41,7 @@ import { type Layout, layoutOf, parseHead } from './layout.js'
 import { RedisClock } from './redis-clock.js'
 import { closed } from './redis-errors.js'
 import { RedisSession } from './redis-session.js'
+import { SharedTurn } from './shared-turn.js'
 import { FORGET_SCRIPT, HOLD_SCRIPT, SCAN_SCRIPT, TRIM_SCRIPT } from './upkeep-scripts.js'
 
 export interface RedisStoreOptions {
@@ -58,6 +60,8 @@ export interface RedisStoreOptions {
 }
 
 const FORGET_MAX = 1000
+/** Whoever waits for something small would wait for many that are large. */
+const KEYS_PER_READ = 64
 const scanScript = new Script(SCAN_SCRIPT)
 const trimScript = new Script(TRIM_SCRIPT)
 const forgetScript = new Script(FORGET_SCRIPT)
@@ -92,8 +96,11 @@ class RedisStore implements Store {
   readonly #listeners: CommitListeners
   readonly #batches: CommitBatches
   #log: string
+  /** Several at a time: what a command costs the driver is more than what a value does. */
+  readonly #reads = new SharedTurn<Key, Reply>(keys => this.#records(keys), KEYS_PER_READ)
   /** One that was not sent yet. */
   #asking: Promise<Position> | undefined
+  #isClosed = false
 
   constructor(
     session: RedisSession,
@@ -116,8 +123,8 @@ class RedisStore implements Store {
   }
 
   async get(key: Key): Promise<StoredValue | undefined> {
-    const args = ['GET', this.#layout.values + key]
-    return this.#valueOf(key, await this.#session.run('not-done', client => client.sendCommand(args)))
+    this.#checkOpen()
+    return this.#valueOf(key, await this.#reads.ask(key))
   }
 
   async getMany(keys: readonly Key[]): Promise<Snapshot<readonly (StoredValue | undefined)[]>> {
@@ -205,7 +212,7 @@ class RedisStore implements Store {
   /** It takes a round trip to know what others have acknowledged; those who ask in the same turn share one. */
   position(): Promise<Position> {
     this.#checkOpen()
-    this.#asking ??= Promise.resolve().then(async () => {
+    this.#asking ??= nextTurn().then(async () => {
       this.#asking = undefined
       return this.#positionIn(await this.#command(['GET', this.#layout.head]))
     })
@@ -271,8 +278,15 @@ class RedisStore implements Store {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true
     this.#listeners.clear()
+    // What was asked for before is sent first.
+    await nextTurn()
     await this.#session.close()
+  }
+
+  async #records(keys: readonly Key[]): Promise<readonly Reply[]> {
+    return (await this.#command(['MGET', ...keys.map(key => this.#layout.values + key)])) as readonly Reply[]
   }
 
   #command(args: readonly string[]): Promise<Reply> {
@@ -337,7 +351,7 @@ class RedisStore implements Store {
   }
 
   #checkOpen(): void {
-    if (this.#session.isClosed) throw closed(this.#session.where)
+    if (this.#isClosed) throw closed(this.#session.where)
   }
 }
 

@@ -1,0 +1,38 @@
+/**
+ * The environment, with what it has in files: `FRESHET_STORE_FILE=/run/secrets/store` stands for `FRESHET_STORE`, as secrets of Docker and
+ * Kubernetes are handed over.
+ */
+import { readFileSync } from 'node:fs'
+import { FreshetError } from '@freshet/protocol'
+import { variableOf } from './options.js'
+import type { Environment } from './value-kinds.js'
+
+const IN_FILE = '_FILE'
+
+/** Throws CONFIG_INVALID. */
+export function readVariables(environment: Environment, names: readonly string[]): Environment {
+  const found: Record<string, string | undefined> = { ...environment }
+  for (const variable of names.map(variableOf)) {
+    const path = environment[variable + IN_FILE]
+    if (!path) continue
+    if (environment[variable]) {
+      throw invalid(`Both ${variable} and ${variable}${IN_FILE} are set. Leave one of them out.`)
+    }
+    found[variable] = read(variable + IN_FILE, path)
+  }
+  return found
+}
+
+function read(variable: string, path: string): string {
+  try {
+    return readFileSync(path, 'utf8').trim()
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException
+    const reason = code === 'ENOENT' ? 'is not there' : `cannot be read (${message})`
+    throw invalid(`The file ${path}, which ${variable} names, ${reason}. Correct the variable, or leave it out.`, cause)
+  }
+}
+
+function invalid(message: string, cause?: unknown): FreshetError {
+  return new FreshetError('CONFIG_INVALID', message, { cause })
+}
