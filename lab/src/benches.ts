@@ -33,6 +33,11 @@ export const benches: readonly BenchEntry[] = [
     load: async () => (await import('./bench/engines/engines.js')).engines,
   },
   {
+    name: 'aggregates',
+    title: 'Averages over shards: kept and found anew, against a naive fan-out and one server',
+    load: async () => (await import('./bench/aggregates/aggregates.js')).aggregates,
+  },
+  {
     name: 'redis-filter',
     title: 'A Bloom filter in Redis: ours against a round trip for each bit',
     load: async () => (await import('./bench/redis-filter/redis-filter.js')).redisFilter,

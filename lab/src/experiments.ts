@@ -84,6 +84,17 @@ export const experiments: readonly ExperimentEntry[] = [
     load: async () => (await import('./experiments/coherence-simulated/coherence-simulated.js')).coherenceSimulated,
   },
   {
+    name: 'agg-truth',
+    title:
+      'Results over shards while all of them are written to, killed and held up: of one state, and never backwards',
+    load: async () => (await import('./experiments/aggregates/agg-truth.js')).aggTruth,
+  },
+  {
+    name: 'agg-table1',
+    title: 'A table scan over 1 to 9 shards, while all of them are written to',
+    load: async () => (await import('./experiments/aggregates/agg-table1.js')).aggTable1,
+  },
+  {
     name: 'lifetimes',
     title: 'Lifetimes learnt per key against the best fixed one: hits, requests in vain, outdated copies, the sketch',
     load: async () => (await import('./experiments/lifetimes/lifetimes.js')).lifetimes,
