@@ -64,6 +64,11 @@ export const experiments: readonly ExperimentEntry[] = [
     load: async () => (await import('./experiments/fbf/fbf-16.js')).fbf16,
   },
   {
+    name: 'fbf-17',
+    title: "Counters in real Cassandra over a bad line: its own are wrong, Freshet's over it are exact",
+    load: async () => (await import('./experiments/fbf/fbf-17.js')).fbf17,
+  },
+  {
     name: 'operations-memory',
     title: 'What it takes to remember an operation: our ids, foreign ones, a Map, Redis',
     load: async () => (await import('./experiments/operations-memory.js')).operationsMemory,
@@ -77,6 +82,17 @@ export const experiments: readonly ExperimentEntry[] = [
     name: 'coherence-simulated',
     title: 'Reads through caches that misbehave: plain, with revalidation, and under URLs no stale copy can have',
     load: async () => (await import('./experiments/coherence-simulated/coherence-simulated.js')).coherenceSimulated,
+  },
+  {
+    name: 'agg-truth',
+    title:
+      'Results over shards while all of them are written to, killed and held up: of one state, and never backwards',
+    load: async () => (await import('./experiments/aggregates/agg-truth.js')).aggTruth,
+  },
+  {
+    name: 'agg-table1',
+    title: 'A table scan over 1 to 9 shards, while all of them are written to',
+    load: async () => (await import('./experiments/aggregates/agg-table1.js')).aggTable1,
   },
   {
     name: 'lifetimes',
@@ -96,7 +112,7 @@ export const experiments: readonly ExperimentEntry[] = [
   {
     name: 'coherence-engines',
     title:
-      'Reads through real caches before two servers over PostgreSQL, MariaDB and Redis, one of them killed at random',
+      'Reads through real caches before two servers over PostgreSQL, MariaDB, Redis and Cassandra, one of them killed at random',
     load: async () => (await import('./experiments/coherence-engines/coherence-engines.js')).coherenceEngines,
   },
   {

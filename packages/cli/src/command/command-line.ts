@@ -11,6 +11,7 @@ import { type CopyLine, readCopyLine } from '../copy/copy-line.js'
 import { type DoctorLine, readDoctorLine, type StoreDoctorLine } from '../doctor/doctor-line.js'
 import { type GenLine, readGenLine } from '../gen/gen-line.js'
 import { type MigrateLine, readMigrateLine } from '../migrate/migrate-line.js'
+import { readShardsLine, type ShardsLine } from '../shards/shards-line.js'
 import { readTablesLine, type TablesLine } from '../tables/tables-line.js'
 
 export type CommandLine =
@@ -22,6 +23,7 @@ export type CommandLine =
   | GenLine
   | MigrateLine
   | TablesLine
+  | ShardsLine
   | { readonly command: Mode; readonly flags: ReadonlyMap<string, string>; readonly configPath?: string }
   | {
       readonly command: 'config'
@@ -42,6 +44,7 @@ export const COMMANDS = [
   'gen',
   'copy',
   'tables',
+  'shards',
   'help',
   'version',
 ] as const
@@ -57,6 +60,7 @@ export function readCommandLine(argv: readonly string[], options: Options): Comm
   if (argv[0] === 'gen' && !isHelpAsked) return readGenLine(argv.slice(1))
   if (argv[0] === 'copy' && !isHelpAsked) return readCopyLine(argv.slice(1))
   if (argv[0] === 'tables' && !isHelpAsked) return readTablesLine(argv.slice(1), process.env)
+  if (argv[0] === 'shards' && !isHelpAsked) return readShardsLine(argv.slice(1))
   const { words, given } = scan(argv, options)
   if (given.has('help') || words[0] === 'help' || argv.length === 0) return { command: 'help' }
   if (given.has('version') || words[0] === 'version') return { command: 'version' }

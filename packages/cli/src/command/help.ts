@@ -12,6 +12,7 @@ Usage:
   freshet migrate --url URL    takes every migration in ./migrations that is not done yet; docs/schemas.md
   freshet copy --from A --to B copies a store into an empty one while it is in use: folders, postgres://... and the like
   freshet tables add|remove|list makes tables of a PostgreSQL database buckets; docs/existing-tables.md
+  freshet shards init          prepares the shards that the config names; freshet shards check: are they as it says?
   freshet gen --url URL        prints TypeScript types from the schemas of all buckets
 
 Options:

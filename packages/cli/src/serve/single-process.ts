@@ -1,5 +1,6 @@
 /** One process does everything: it opens the store and answers requests. */
 import { createFreshetServer } from '@freshet/server'
+import { openDatabase } from '../shards/open-database.js'
 import { loadPage } from './load-page.js'
 import { openStore } from './open-store.js'
 import { openRecording } from './recording-file.js'
@@ -10,8 +11,17 @@ export async function startSingleProcess({ config, log }: ServeSetup): Promise<R
   try {
     const page = await loadPage(config)
     const { caches } = config
+    const shards = config.shards ? await openDatabase(config.shards) : undefined
     const { end, ...recorded } = openRecording(config, log, [0, 1])
-    const server = createFreshetServer({ store, settings: settingsOf(config), log, caches, ...page, ...recorded })
+    const server = createFreshetServer({
+      store,
+      settings: settingsOf(config),
+      log,
+      caches,
+      ...(shards ? { shards } : {}),
+      ...page,
+      ...recorded,
+    })
     const isEmpty = (await store.buckets()).length === 0
     const { port } = await server.listen({ port: config.port, host: config.host })
     return {
@@ -21,6 +31,7 @@ export async function startSingleProcess({ config, log }: ServeSetup): Promise<R
       stop: async () => {
         await server.close({ graceMs: config.stopMsMax, drainMs: config.drainMs })
         end()
+        await shards?.close()
         await store.close()
       },
       force: () => undefined,

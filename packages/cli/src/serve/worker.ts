@@ -1,6 +1,7 @@
 /** A worker of `primary.ts`: answers requests, reads the store, hands commits to the primary. */
 import { createFreshetServer, type MetricFamily } from '@freshet/server'
 import { ipcChannel, openEmbeddedReader } from '@freshet/stores/embedded'
+import { openDatabase } from '../shards/open-database.js'
 import { createLog, withFields } from './create-log.js'
 import { loadPage } from './load-page.js'
 import { isEmbedded, openStore } from './open-store.js'
@@ -21,12 +22,14 @@ async function start({ config, slot }: StartMessage): Promise<void> {
     ? await openEmbeddedReader({ path: config.data, channel: ipcChannel(process) })
     : await openStore(config, log)
   const { end, ...recorded } = openRecording(config, log, [slot, config.workers])
+  const shards = config.shards ? await openDatabase(config.shards) : undefined
   const server = createFreshetServer({
     store,
     settings: settingsOf(config),
     log,
     caches: config.caches,
     allMetrics,
+    ...(shards ? { shards } : {}),
     ...(await loadPage(config)),
     ...recorded,
   })
@@ -34,6 +37,7 @@ async function start({ config, slot }: StartMessage): Promise<void> {
   stop = async () => {
     await server.close({ graceMs: config.stopMsMax, drainMs: config.drainMs })
     end()
+    await shards?.close()
     await store.close()
   }
   await server.listen({ port: config.port, host: config.host })

@@ -20,6 +20,7 @@ const REFUSALS: readonly FreshetErrorCode[] = ['SERVER_BUSY', 'SERVER_STOPPING',
 const UNAVAILABLE: readonly FreshetErrorCode[] = [
   ...REFUSALS,
   ...(['STORE_LOCKED', 'STORE_UNUSABLE', 'STORE_UNAVAILABLE', 'STORE_TAKEN_OVER', 'STORE_CLOSED'] as const),
+  ...(['SHARD_UNAVAILABLE', 'SHARDS_UNSETTLED'] as const),
 ]
 /** From somebody on the way, who passes on that all is not well behind him. */
 const PASSING_STATUSES = [408, 425, 429, 500, 502, 503, 504]

@@ -25,16 +25,17 @@ import { decodeNumbers } from '../embedded/indexes/index-records.js'
 import { entriesOf, toChanged } from '../sql/log-rows.js'
 import { readForeign, readWindow } from '../sql/operation-records.js'
 import { retrying } from '../sql/retrying.js'
-import type {
-  BucketPage,
-  Changes,
-  EntriesRange,
-  Head,
-  KeyRange,
-  LockedState,
-  Needs,
-  SqlEngine,
-  SqlView,
+import {
+  type BucketPage,
+  type Changes,
+  type EntriesRange,
+  type Head,
+  type KeyRange,
+  type LockedState,
+  type Needs,
+  NOTHING_INCOMING,
+  type SqlEngine,
+  type SqlView,
 } from '../sql/sql-engine.js'
 import { StateLines } from '../sql/state-lines.js'
 import { DurableReads } from './durable-reads.js'
@@ -295,7 +296,7 @@ export class MariadbEngine implements SqlEngine {
     const ask: Ask = statement => writes.rowsOn(link, statement)
     const state: LockedState = {
       head: { position, timeMs, trimmedTo, numbers: decodeNumbers(numbers) },
-      incoming: { writes: [], noted: 0, isFull: false },
+      incoming: NOTHING_INCOMING,
       values: toValues(rowsOf('keys')),
       buckets: toMap(rowsOf('buckets'), version => version as Version),
       indexes: toMap(rowsOf('indexes'), record => record as Buffer),

@@ -31,10 +31,12 @@ const LOG_BATCHES_MAX = 10_000
 const PAUSE_MS = 20
 
 export interface CommitQueueOptions extends RetentionOptions {
-  readonly engine: SqlEngine
-  readonly clock: FleetClock
+  readonly engine: Pick<SqlEngine, 'place' | 'transact' | 'isCommitted'>
+  readonly clock: Pick<FleetClock, 'nowMs' | 'monotonicMs' | 'learn'>
   /** So long a database that does not answer is waited for. */
   readonly waitMsMax: number
+  /** So many bytes go into one transaction, or one commit; 16 MiB unless given. */
+  readonly bytesMax?: number
   /** Called before those who wait for their commits are answered. */
   readonly onCommitted: (position: Position) => void
 }
@@ -122,10 +124,11 @@ export class CommitQueue {
   }
 
   #next(): Task[] {
+    const { bytesMax = BYTES_PER_BATCH_MAX } = this.#options
     const most = this.#alone > 0 ? 1 : COMMITS_PER_BATCH_MAX
     this.#alone = Math.max(0, this.#alone - 1)
     let count = 0
-    for (let bytes = 0; count < most && count < this.#waiting.length && bytes < BYTES_PER_BATCH_MAX; count++) {
+    for (let bytes = 0; count < most && count < this.#waiting.length && bytes < bytesMax; count++) {
       bytes += bytesOf(this.#waiting[count]!.commit)
     }
     return this.#waiting.splice(0, count)

@@ -176,6 +176,8 @@ export interface Incoming {
   readonly isFull: boolean
 }
 
+export const NOTHING_INCOMING: Incoming = { writes: [], noted: 0, isFull: false }
+
 /** What a transaction writes. */
 export interface Changes {
   readonly position: Position

@@ -189,7 +189,9 @@ class Instance implements RunningMariadb {
 
   #spawn(programs: readonly string[], args: readonly string[]): ChildProcess {
     const program = programs.find(each => existsSync(each))!
-    const child = spawn(program, args, { cwd: this.folder, ...this.#account, stdio: ['ignore', 'pipe', 'pipe'] })
+    // Its temporary tables are named by its process, and another server in another container may have the same number.
+    const env = { ...process.env, TMPDIR: this.folder }
+    const child = spawn(program, args, { cwd: this.folder, ...this.#account, env, stdio: ['ignore', 'pipe', 'pipe'] })
     for (const stream of [child.stdout, child.stderr]) {
       stream?.setEncoding('utf8').on('data', (text: string) => {
         this.#output = (this.#output + text).slice(-4000)
