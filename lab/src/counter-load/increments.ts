@@ -37,7 +37,9 @@ export async function runIncrements(load: IncrementLoad): Promise<Increments> {
   const counts = { unanswered: 0, replays: 0 }
   let begun = 0
   let ended = 0
-  const connected = await Promise.all(Array.from({ length: clients }, (_, client) => connect(client)))
+  // One after the other: all at once would be a load of its own.
+  const connected: Incrementer[] = []
+  for (let client = 0; client < clients; client++) connected.push(await connect(client))
   const startMs = performance.now()
   load.onBegin()
   const work = async (incrementer: Incrementer, client: number) => {

@@ -19,7 +19,7 @@ import { formatPercent } from '../../harness/table.js'
 import { CONDITIONS_IDEAL, type Conditions } from '../../network/conditions.js'
 import { type Link, startLink } from '../../network/link.js'
 
-const FULL = { sizes: [500, 50_000], clients: 128 }
+const FULL = { sizes: [500, 50_000], clients: 64 }
 const QUICK = { sizes: [500, 2000], clients: 32 }
 const SERVERS = 2
 const TIMEOUT_MS = 2000

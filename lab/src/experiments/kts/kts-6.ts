@@ -18,7 +18,7 @@ const KEYS = 12
 const WORKERS = 24
 
 const OPTIONS: SentOptions = {
-  ...{ replicas: 10, successorsMax: 8, tickMs: 500, timeoutMs: 3000, handsCopiesOnLeave: true, inspectEveryTicks: 0 },
+  ...{ replicas: 10, successorsMax: 8, tickMs: 1500, timeoutMs: 3000, handsCopiesOnLeave: true, inspectEveryTicks: 0 },
   ...{ waitMs: 0, graceMs: 5000, readsAtOnce: 1, isLossUnaware: false },
   ...{ copiesMin: 6, patience: 10, readsAhead: 0, versionsAtOnce: 1 },
 }

@@ -16,29 +16,52 @@ export const ktsScale: Experiment = {
 
 function measure({ quick, seed, progress }: ExperimentContext): ExperimentResult {
   const peers = quick ? PEERS.quick : PEERS.full
-  // Each peer lives as long as in the paper's ring: so ten departures a second. An hour and a half of it.
+  // Each peer lives as long as in the paper's ring: so ten departures a second. Half an hour of it.
   const departuresPerSecond = peers / PAPER.peers
-  const durationMs = (quick ? 0.25 : 1.5) * 3_600_000
+  const durationMs = (quick ? 0.25 : 0.5) * 3_600_000
   let bytesMax = 0
-  const startedMs = performance.now()
+  const [startedMs, usedBefore] = [performance.now(), processorMinutes()]
   const result = runChurn({ ...PAPER, seed, peers, departuresPerSecond, durationMs, items: 100 }, share => {
     bytesMax = Math.max(bytesMax, process.memoryUsage().rss)
     progress(share, 1, `${peers} peers`)
   })
-  return toResult(peers, durationMs, result, (performance.now() - startedMs) / 60_000, bytesMax / 2 ** 30)
+  const minutes = (performance.now() - startedMs) / 60_000
+  return toResult(
+    { peers, durationMs, minutes, used: processorMinutes() - usedBefore, gigabytes: bytesMax / 2 ** 30 },
+    result,
+  )
+}
+
+function processorMinutes(): number {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 60_000_000
+}
+
+interface Effort {
+  readonly peers: number
+  readonly durationMs: number
+  readonly minutes: number
+  /** Of the processor; how many pass meanwhile depends on what else the machine does. */
+  readonly used: number
+  readonly gigabytes: number
 }
 
 function toResult(
-  peers: number,
-  durationMs: number,
+  { peers, durationMs, minutes, used, gigabytes }: Effort,
   { queries, events, departures }: ChurnResult,
-  minutes: number,
-  gigabytes: number,
 ): ExperimentResult {
   const points = (['direct', 'indirect', 'brk'] as const).map(algorithm => pointOf(peers, algorithm, queries))
   const [direct, , brk] = points
   return {
-    summary: { peers, minutes, gigabytes, events, departures, factorDirect: brk!.responseMs / direct!.responseMs },
+    summary: {
+      peers,
+      minutes,
+      processorMinutes: used,
+      gigabytes,
+      events,
+      departures,
+      factorDirect: brk!.responseMs / direct!.responseMs,
+    },
     points,
     tables: [
       {
@@ -52,9 +75,9 @@ function toResult(
     plots: [],
     verdicts: [
       {
-        claim: `it takes no more than ${MINUTES_MAX} minutes and ${GIGABYTES_MAX} GiB`,
-        holds: minutes < MINUTES_MAX && gigabytes < GIGABYTES_MAX,
-        detail: `${minutes.toFixed(1)} minutes, ${gigabytes.toFixed(2)} GiB, ${Math.round(events / minutes / 60_000)} thousand events a second`,
+        claim: `it takes no more than ${MINUTES_MAX} minutes of one processor and ${GIGABYTES_MAX} GiB`,
+        holds: used < MINUTES_MAX && gigabytes < GIGABYTES_MAX,
+        detail: `${used.toFixed(1)} minutes (${minutes.toFixed(1)} passed), ${gigabytes.toFixed(2)} GiB, ${Math.round(events / used / 60_000)} thousand events a second`,
       },
       {
         claim: 'UMS-Direct is faster than BRK',

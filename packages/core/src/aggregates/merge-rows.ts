@@ -2,10 +2,11 @@
  * Puts the answers of the shards together, as `plan-query.ts` has laid down. Pure, and exact: numbers are added as decimals.
  */
 import { compareUtf8, FreshetError } from '@freshet/protocol'
-import { add, compare, type Decimal, formatDecimal, parseDecimal, plainDecimal } from './decimal.js'
+import { add, type Decimal, formatDecimal, parseDecimal, plainDecimal } from './decimal.js'
 import {
   type Cell,
   type CellType,
+  compareNumbers,
   evaluate,
   exact,
   type Final,
@@ -258,7 +259,7 @@ function orderWithNulls(a: Value, b: Value, { dialect, textOrder }: Manner): num
 
 function orderOf(a: Value, b: Value, textOrder: TextOrder): number {
   if (a.weight !== undefined && b.weight !== undefined) return a.weight < b.weight ? -1 : a.weight > b.weight ? 1 : 0
-  if (a.type === 'integer' || a.type === 'decimal') return compare(exact(a), exact(b))
+  if (a.type === 'integer' || a.type === 'decimal') return compareNumbers(a, b)
   if (a.type === 'float' || a.type === 'boolean') return Number(a.cell) - Number(b.cell)
   if (a.type === 'date' || (a.type === 'text' && textOrder === 'bytes'))
     return compareUtf8(String(a.cell), String(b.cell))

@@ -245,6 +245,7 @@ class Splitter {
     switch (expression.kind) {
       case 'binary':
         if (expression.operator === 'like' || expression.operator === 'not like') throw afterMerging('LIKE')
+        if ('+-*/%'.includes(expression.operator)) this.#checkOperands(expression.left, expression.right)
         return {
           kind: 'binary',
           operator: expression.operator,
@@ -277,6 +278,15 @@ class Splitter {
     }
   }
 
+  /** MariaDB computes with digits of a quotient that it does not show, unless its plan puts the quotient into a temporary table. */
+  #checkOperands(...operands: readonly Expression[]): void {
+    if (this.#dialect === 'mariadb' && operands.some(hasQuotient)) {
+      throw sqlRefused(
+        'an average or a quotient is computed with further, which in MariaDB depends on its plan. Divide last: sum(a) * 100 / count(*)',
+      )
+    }
+  }
+
   /** Computed by the engine, from what it groups by. */
   #withoutAggregate(expression: Expression, groupBy: readonly Expression[]): Final {
     const constant = constantOf(expression, this.#options.values)
@@ -305,14 +315,26 @@ class Splitter {
     if (isDistinct && of) {
       if (name !== 'count')
         throw sqlRefused(`${name}(DISTINCT ...) is not put together from parts. Group by it, and add up that`)
-      // No value of a key is on two shards.
-      if (isKey(of, this.#local.keys)) return { name: 'count', slot: this.#slot(aggregate) }
+      // No value of a key is on two shards; but it is in several parts of a group that is sent apart by something else.
+      if (isKey(of, this.#local.keys) && !this.#hasGrain()) return { name: 'count', slot: this.#slot(aggregate) }
       const found = this.#comparable(of, 'COUNT(DISTINCT ...)', true)
       if (!this.#grain.some(each => keyOf(each) === keyOf(of))) this.#grain.push(of)
       return { name: 'distinct', ...found }
     }
     if (name === 'avg') return { name, slot: partial('sum'), countSlot: partial('count') }
     return { name, slot: partial(name) }
+  }
+
+  /** Whether anything but keys is counted distinct. */
+  #hasGrain(): boolean {
+    const { items, having, orderBy } = this.#select
+    const counts = (expression: Expression): boolean => {
+      const isCounted = expression.kind === 'aggregate' && expression.name === 'count' && expression.isDistinct
+      return (isCounted && !isKey(expression.of!, this.#local.keys)) || childrenOf(expression).some(counts)
+    }
+    return (
+      [...items, ...orderBy].some(({ expression }) => counts(expression)) || (having !== undefined && counts(having))
+    )
   }
 
   #extreme(name: 'min' | 'max', aggregate: Aggregate): MergedAggregate {
@@ -323,6 +345,14 @@ class Splitter {
     if (this.#dialect === 'postgres') return { name, slot }
     return { name, slot, weightSlot: this.#weightSlot(aggregate, of, name.toUpperCase()) }
   }
+}
+
+function hasQuotient(expression: Expression): boolean {
+  const isQuotient = expression.kind === 'binary' && expression.operator === '/' && hasAggregate(expression)
+  return (
+    isQuotient ||
+    (expression.kind === 'aggregate' ? expression.name === 'avg' : childrenOf(expression).some(hasQuotient))
+  )
 }
 
 function negatedIf(isNegated: boolean, of: Final): Final {

@@ -59,6 +59,15 @@ test("the paper's query is split into one for each shard of its range, and their
   })
 })
 
+test('keys are counted by each shard, unless groups are sent apart by what else is counted', () => {
+  const keys = 'count(distinct emp_no)'
+  expect(plan(`select ${keys} from salaries`).statement.text).toContain(
+    'SELECT COUNT(DISTINCT `salaries`.`emp_no`) FROM',
+  )
+  const both = plan(`select ${keys}, count(distinct salary) from salaries`).statement.text
+  expect(both).toContain('GROUP BY `salaries`.`emp_no`, `salaries`.`salary`')
+})
+
 describe('only shards that can have rows are asked', () => {
   test.each([
     ['emp_no = 12000', [1]],

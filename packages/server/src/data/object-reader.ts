@@ -113,7 +113,8 @@ export class ObjectReader {
   async get(key: Key): Promise<HotObject | undefined> {
     const position = await this.#store.position()
     if (position !== this.#follower.position) await this.#follower.catchUpTo(position)
-    return this.#hot.get(key) ?? this.#fetch(key, this.#store.get(key))
+    const atLeast = Math.max(position, this.#follower.position)
+    return this.#hot.get(key) ?? this.#fetch(key, this.#store.get(key, atLeast))
   }
 
   #begin(read: ObjectRead): MaybePromise<void> {

@@ -81,3 +81,16 @@ test('a commit that writes nothing is validated by the latest state, though nobo
   expect(await store.commit(validated)).toEqual({ committed: false, conflicts })
   await Promise.all([store.close(), peer.close()])
 })
+
+test('a read that asks for a position sees it, though another server has committed it', async () => {
+  const name = randomUUID()
+  const [store, peer] = [await open(name), await open(name)]
+  const put = { key: 'a/b/c', contentType: 'text/plain', body: Buffer.from('1') }
+  for (let i = 0; i < 5; i++) {
+    const [own, other] = [await store.commit({ writes: [put] }), await peer.commit({ writes: [put] })]
+    if (!own.committed || !other.committed) throw new Error('It was not committed.')
+    expect((await store.get('a/b/c', own.position))?.version).toBeGreaterThanOrEqual(own.position)
+    expect((await store.get('a/b/c', other.position))?.version).toBe(other.position)
+  }
+  await Promise.all([store.close(), peer.close()])
+})

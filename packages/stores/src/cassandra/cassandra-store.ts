@@ -96,9 +96,9 @@ export class CassandraStore implements Store {
     return this.#engine.state.log
   }
 
-  async get(key: Key): Promise<StoredValue | undefined> {
+  async get(key: Key, atLeast?: Position): Promise<StoredValue | undefined> {
     this.#checkOpen()
-    return isTooLong(key) ? undefined : this.#reading(() => this.#engine.object(key))
+    return isTooLong(key) ? undefined : this.#reading(() => this.#engine.object(key, atLeast))
   }
 
   async getMany(keys: readonly Key[]): Promise<Snapshot<readonly (StoredValue | undefined)[]>> {

@@ -116,14 +116,15 @@ export class Engine {
     return this.#looking
   }
 
-  async object(key: Key): Promise<StoredValue | undefined> {
-    const { objects } = this.#mirror
+  async object(key: Key, atLeast?: Position): Promise<StoredValue | undefined> {
+    const { objects, state } = this.#mirror
+    const isNew = atLeast !== undefined && state.position >= atLeast
     if (objects.has(key)) {
-      await this.look()
+      if (!isNew) await this.look()
       if (objects.has(key)) return owned(objects.get(key))
     }
     return this.#pinned(async () => {
-      const [row] = await Promise.all([this.#rows.object(key), this.look()])
+      const [row] = await Promise.all([this.#rows.object(key), isNew ? undefined : this.look()])
       return objects.has(key) ? owned(objects.get(key)) : row
     })
   }

@@ -181,7 +181,7 @@ class Cluster implements RunningCassandra {
       'cassandra.config': `file://${folder}/cassandra.yaml`,
       'cassandra.storagedir': folder,
       'logback.configurationFile': `file://${folder}/logback.xml`,
-      'cassandra.ring_delay_ms': '100',
+      'cassandra.ring_delay_ms': '10000',
       'cassandra.skip_wait_for_gossip_to_settle': '0',
       'cassandra.superuser_setup_delay_ms': '-1',
       'jdk.attach.allowAttachSelf': 'true',
