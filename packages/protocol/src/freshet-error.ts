@@ -68,6 +68,7 @@ export type FreshetErrorCode =
   // What only the command finds.
   | 'CONFIG_INVALID'
   | 'RECORDING_INVALID'
+  | 'FILE_INVALID'
 
 export interface FreshetErrorOptions {
   readonly cause?: unknown

@@ -9,7 +9,9 @@ import { didYouMean } from '../config/nearest-name.js'
 import { flagOf, type Mode, type Option, type Options } from '../config/options.js'
 import { type CopyLine, readCopyLine } from '../copy/copy-line.js'
 import { type DoctorLine, readDoctorLine, type StoreDoctorLine } from '../doctor/doctor-line.js'
+import { type ExportLine, readExportLine } from '../export/export-line.js'
 import { type GenLine, readGenLine } from '../gen/gen-line.js'
+import { type ImportLine, readImportLine } from '../import/import-line.js'
 import { type MigrateLine, readMigrateLine } from '../migrate/migrate-line.js'
 
 export type CommandLine =
@@ -18,7 +20,9 @@ export type CommandLine =
   | CopyLine
   | DoctorLine
   | StoreDoctorLine
+  | ExportLine
   | GenLine
+  | ImportLine
   | MigrateLine
   | { readonly command: Mode; readonly flags: ReadonlyMap<string, string>; readonly configPath?: string }
   | {
@@ -39,6 +43,8 @@ export const COMMANDS = [
   'migrate',
   'gen',
   'copy',
+  'export',
+  'import',
   'help',
   'version',
 ] as const
@@ -53,6 +59,8 @@ export function readCommandLine(argv: readonly string[], options: Options): Comm
   if (argv[0] === 'migrate' && !isHelpAsked) return readMigrateLine(argv.slice(1))
   if (argv[0] === 'gen' && !isHelpAsked) return readGenLine(argv.slice(1))
   if (argv[0] === 'copy' && !isHelpAsked) return readCopyLine(argv.slice(1))
+  if (argv[0] === 'export' && !isHelpAsked) return readExportLine(argv.slice(1))
+  if (argv[0] === 'import' && !isHelpAsked) return readImportLine(argv.slice(1))
   const { words, given } = scan(argv, options)
   if (given.has('help') || words[0] === 'help' || argv.length === 0) return { command: 'help' }
   if (given.has('version') || words[0] === 'version') return { command: 'version' }

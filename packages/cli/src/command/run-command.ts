@@ -41,6 +41,10 @@ async function run(line: CommandLine, options: Options): Promise<number> {
       return (await import('../gen/run-gen.js')).runGen(line)
     case 'copy':
       return (await import('../copy/run-copy.js')).runCopy(line)
+    case 'export':
+      return (await import('../export/run-export.js')).runExport(line)
+    case 'import':
+      return (await import('../import/run-import.js')).runImport(line)
     case 'config':
       return showConfig(effectiveConfig(line.mode, line, options), line.isDumped, options)
     default:
