@@ -1,3 +1,4 @@
+export { type JsonNode, parseJsonTree } from './data/json-text.js'
 export {
   createFreshetServer,
   type FreshetServer,
@@ -5,7 +6,6 @@ export {
   type Listening,
   type ListenOptions,
 } from './freshet-server.js'
-export { type JsonNode, parseJsonTree } from './data/json-text.js'
 export { type CacheConfig, type CacheKindName, type CachesRead, readCaches } from './invalidation/cache-config.js'
 export type { PageFile } from './operations/demo-page.js'
 export {

@@ -4,6 +4,7 @@
  */
 import { parseArgs } from 'node:util'
 import { FreshetError } from '@freshet/protocol'
+import { type BackupLine, readBackupLine } from '../backup/backup-line.js'
 import { type CheckLine, readCheckLine } from '../check/check-line.js'
 import { didYouMean } from '../config/nearest-name.js'
 import { flagOf, type Mode, type Option, type Options } from '../config/options.js'
@@ -12,10 +13,13 @@ import { type DoctorLine, readDoctorLine, type StoreDoctorLine } from '../doctor
 import { type ExportLine, readExportLine } from '../export/export-line.js'
 import { type GenLine, readGenLine } from '../gen/gen-line.js'
 import { type ImportLine, readImportLine } from '../import/import-line.js'
+import { type InitLine, readInitLine } from '../init/init-line.js'
 import { type MigrateLine, readMigrateLine } from '../migrate/migrate-line.js'
+import { type RestoreLine, readRestoreLine } from '../restore/restore-line.js'
 
 export type CommandLine =
   | { readonly command: 'help' | 'version' }
+  | BackupLine
   | CheckLine
   | CopyLine
   | DoctorLine
@@ -23,7 +27,9 @@ export type CommandLine =
   | ExportLine
   | GenLine
   | ImportLine
+  | InitLine
   | MigrateLine
+  | RestoreLine
   | { readonly command: Mode; readonly flags: ReadonlyMap<string, string>; readonly configPath?: string }
   | {
       readonly command: 'config'
@@ -45,6 +51,9 @@ export const COMMANDS = [
   'copy',
   'export',
   'import',
+  'backup',
+  'restore',
+  'init',
   'help',
   'version',
 ] as const
@@ -61,6 +70,9 @@ export function readCommandLine(argv: readonly string[], options: Options): Comm
   if (argv[0] === 'copy' && !isHelpAsked) return readCopyLine(argv.slice(1))
   if (argv[0] === 'export' && !isHelpAsked) return readExportLine(argv.slice(1))
   if (argv[0] === 'import' && !isHelpAsked) return readImportLine(argv.slice(1))
+  if (argv[0] === 'backup' && !isHelpAsked) return readBackupLine(argv.slice(1))
+  if (argv[0] === 'restore' && !isHelpAsked) return readRestoreLine(argv.slice(1))
+  if (argv[0] === 'init' && !isHelpAsked) return readInitLine(argv.slice(1))
   const { words, given } = scan(argv, options)
   if (given.has('help') || words[0] === 'help' || argv.length === 0) return { command: 'help' }
   if (given.has('version') || words[0] === 'version') return { command: 'version' }

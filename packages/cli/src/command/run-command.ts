@@ -45,6 +45,12 @@ async function run(line: CommandLine, options: Options): Promise<number> {
       return (await import('../export/run-export.js')).runExport(line)
     case 'import':
       return (await import('../import/run-import.js')).runImport(line)
+    case 'backup':
+      return (await import('../backup/run-backup.js')).runBackup(line)
+    case 'restore':
+      return (await import('../restore/run-restore.js')).runRestore(line)
+    case 'init':
+      return (await import('../init/run-init.js')).runInit(line)
     case 'config':
       return showConfig(effectiveConfig(line.mode, line, options), line.isDumped, options)
     default:

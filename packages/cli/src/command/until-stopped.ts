@@ -36,7 +36,8 @@ export async function untilStopped(whenStopped: string, run: (run: LongRun) => P
 function diskRefusal({ code, path, message }: NodeJS.ErrnoException): string | undefined {
   const place = path ?? 'the file'
   if (code === 'ENOSPC' || code === 'EDQUOT') return 'The disk is full. Make room, and run the same command again.'
-  if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') return `${place} may not be used by this account: ${message}`
+  if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS')
+    return `${place} may not be used by this account: ${message}`
   if (code === 'ENOENT') return `${place} is not there.`
   if (code === 'ENOTDIR' || code === 'EEXIST' || code === 'EISDIR') return `${place} is not what is needed: ${message}`
   return undefined

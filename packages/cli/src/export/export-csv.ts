@@ -88,7 +88,9 @@ function cellsOf(
 }
 
 function textOf(body: Uint8Array): string {
-  return Buffer.from(body).toString().replaceAll(/[\r\n]+/g, ' ')
+  return Buffer.from(body)
+    .toString()
+    .replaceAll(/[\r\n]+/g, ' ')
 }
 
 /** Undefined if there is nothing to go on with. */

@@ -2,7 +2,7 @@
 import { FreshetError } from '@freshet/protocol'
 import { readFlags } from '../command/read-flags.js'
 import { readChoice } from '../transfer/chosen-buckets.js'
-import { type Place, PLACE_FLAGS, readPlace } from '../transfer/place.js'
+import { PLACE_FLAGS, type Place, readPlace } from '../transfer/place.js'
 
 export interface ExportLine {
   readonly command: 'export'

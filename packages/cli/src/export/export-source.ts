@@ -56,8 +56,13 @@ function settingsOf(body: Uint8Array): BucketSettings {
 }
 
 function portable(settings: BucketSettings): BucketSettings {
-  const { past: _, pending: __, migration: ___, schemaVersion: ____, ...rest } = settings as BucketSettings &
-    Readonly<Record<'past' | 'pending' | 'migration', unknown>>
+  const {
+    past: _,
+    pending: __,
+    migration: ___,
+    schemaVersion: ____,
+    ...rest
+  } = settings as BucketSettings & Readonly<Record<'past' | 'pending' | 'migration', unknown>>
   return rest
 }
 

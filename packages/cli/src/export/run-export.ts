@@ -2,9 +2,10 @@
  * `freshet export`: to FILE.part until it is whole, then to FILE. Killed, stopped or out of space, the same command goes on; where it
  * cannot, there is no FILE.
  */
+
+import { createHash } from 'node:crypto'
 import { access, rename, writeFile } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { createHash } from 'node:crypto'
 import { FreshetError } from '@freshet/protocol'
 import { type LongRun, untilStopped } from '../command/until-stopped.js'
 import { isEngine } from '../config/store-kind.js'
@@ -49,7 +50,9 @@ async function exportTo(line: ExportLine, source: ExportSource, { signal, progre
   if (out === undefined) {
     const target = standardOutput()
     const objects =
-      format === 'csv' ? await exportCsv(target, await chooseOne(options), options) : await exportNdjson(target, options)
+      format === 'csv'
+        ? await exportCsv(target, await chooseOne(options), options)
+        : await exportNdjson(target, options)
     return { objects, sha256: target.digest() }
   }
   await refuseExisting(out)
@@ -110,7 +113,11 @@ function isThere(path: string): Promise<boolean> {
   )
 }
 
-function tell({ out, isJson }: ExportLine, { position, isOneState }: ExportSource, { objects, sha256 }: Exported): void {
+function tell(
+  { out, isJson }: ExportLine,
+  { position, isOneState }: ExportSource,
+  { objects, sha256 }: Exported,
+): void {
   const write = out === undefined ? console.error : console.log
   if (isJson) write(JSON.stringify({ objects, sha256, position, isOneState, ...(out === undefined ? {} : { out }) }))
   else {

@@ -4,7 +4,7 @@ import { readWordsAndFlags } from '../command/read-flags.js'
 import { readFormat } from '../export/export-line.js'
 import { readChoice } from '../transfer/chosen-buckets.js'
 import { STANDARD_INPUT } from '../transfer/line-reader.js'
-import { type Place, PLACE_FLAGS, readPlace } from '../transfer/place.js'
+import { PLACE_FLAGS, type Place, readPlace } from '../transfer/place.js'
 
 export interface ImportLine {
   readonly command: 'import'

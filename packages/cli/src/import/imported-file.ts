@@ -134,7 +134,8 @@ function plainObject(
 ): ObjectLine {
   if (bucket === undefined) throw new Error('it does not say where it belongs. Give --bucket shop/products')
   const id = value[idName]
-  if (typeof id !== 'string' && typeof id !== 'number') throw new Error(`it has no ${JSON.stringify(idName)} to be its id`)
+  if (typeof id !== 'string' && typeof id !== 'number')
+    throw new Error(`it has no ${JSON.stringify(idName)} to be its id`)
   return { kind: 'object', bucket, id: `${id}`, contentType: JSON_TYPE, body: Buffer.from(text) }
 }
 
@@ -177,13 +178,13 @@ function csvObject(cells: readonly string[], columns: readonly string[], options
   const id = cells[columns.indexOf(options.id)]!
   if (id === '') throw new Error('its id is empty')
   const shared = { kind: 'object', bucket: options.bucket!, id } as const
-  const valueOf = (column: string) => cells[columns.indexOf(column)]
+  const cellIn = (column: string) => cells[columns.indexOf(column)]
   if (options.kind === 'kv') {
-    const [contentType, base64] = [valueOf('contentType'), valueOf('base64')]
+    const [contentType, base64] = [cellIn('contentType'), cellIn('base64')]
     if (!contentType || base64 === undefined) throw new Error('it needs the columns contentType and base64')
     return { ...shared, contentType, body: Buffer.from(base64, 'base64') }
   }
-  const value = options.kind === 'counter' ? valueOf('value') : jsonOf(cells, columns, options)
+  const value = options.kind === 'counter' ? cellIn('value') : jsonOf(cells, columns, options)
   if (!value) throw new Error('it needs the column value')
   return { ...shared, contentType: JSON_TYPE, body: Buffer.from(value) }
 }

@@ -175,7 +175,8 @@ export class ObjectImporter {
       headers,
     })
     this.#position = Math.max(this.#position, position)
-    for (const { object } of objects) if (this.#kinds.get(object.bucket) === undefined) this.#kinds.delete(object.bucket)
+    for (const { object } of objects)
+      if (this.#kinds.get(object.bucket) === undefined) this.#kinds.delete(object.bucket)
   }
 
   async #present(objects: readonly PlacedObject[]): Promise<ReadonlyMap<Key, Present>> {

@@ -4,7 +4,7 @@
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { Agent, createServer, type IncomingHttpHeaders, request as requestHttp } from 'node:http'
-import { Agent as SecureAgent, request as requestHttps } from 'node:https'
+import { request as requestHttps, Agent as SecureAgent } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'

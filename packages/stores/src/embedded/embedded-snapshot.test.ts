@@ -42,9 +42,7 @@ test('a snapshot stays as it was while others write, and sees all of it when it 
   await put('shop/new/x', 1)
 
   const { entries } = await snapshot.scan('shop/products', { limit: 1000 })
-  expect(entries.map(({ id, body }) => [id, Buffer.from(body).toString()])).toEqual(
-    entries.map(({ id }) => [id, id]),
-  )
+  expect(entries.map(({ id, body }) => [id, Buffer.from(body).toString()])).toEqual(entries.map(({ id }) => [id, id]))
   expect(entries.length).toBe(700)
   expect((await snapshot.buckets()).map(({ bucket }) => bucket)).toEqual(['shop/products'])
   expect(Buffer.from((await snapshot.get('shop/products/7'))!.body).toString()).toBe('7')

@@ -160,7 +160,11 @@ export class Reads {
     }
     const entries: LogEntry[] = []
     if (after >= upTo) return entries
-    for (const { key, value } of this.#engine.log.getRange({ start: after + 1, end: upTo + 1, transaction: this.#state })) {
+    for (const { key, value } of this.#engine.log.getRange({
+      start: after + 1,
+      end: upTo + 1,
+      transaction: this.#state,
+    })) {
       entries.push(...decodeLogBatch(key, value).filter(({ position }) => position > after))
       if (entries.length >= limit) break
     }
