@@ -7,11 +7,13 @@ const children = [
   spawn(bin('freshet'), ['dev', '--no-page', '--no-samples'], { stdio: 'inherit' }),
   spawn(bin('vite'), process.argv.slice(2), { stdio: 'inherit' }),
 ]
+const endAll = () => {
+  for (const child of children) child.kill('SIGINT')
+}
 for (const child of children) {
   child.on('exit', code => {
     process.exitCode ||= code ?? 0
-    for (const other of children) other.kill('SIGINT')
+    endAll()
   })
 }
-// They are told, too.
-for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => undefined)
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, endAll)

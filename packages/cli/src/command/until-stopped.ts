@@ -26,6 +26,8 @@ export async function untilStopped(whenStopped: string, run: (run: LongRun) => P
       console.error(whenStopped)
       return EXIT_STOPPED
     }
+    // What was asked for is wrong: whoever reads command lines tells of that.
+    if (error instanceof FreshetError && error.code === 'CONFIG_INVALID') throw error
     const foreseen = error instanceof FreshetError ? error.message : diskRefusal(error as NodeJS.ErrnoException)
     if (foreseen === undefined) throw error
     console.error(foreseen)

@@ -17,7 +17,7 @@ const FOR_SERVER = ['cli', 'server', 'stores']
 
 export function runInit(line: InitLine): Promise<number> {
   const path = resolve(line.folder)
-  return untilStopped('Stopped. Nothing was made.', async ({ signal, progress }) => {
+  return untilStopped('Stopped. Nothing was made.', async ({ signal }) => {
     await refuseFilled(path)
     const making = `${path}.making`
     await rm(making, { recursive: true, force: true })
@@ -27,8 +27,8 @@ export function runInit(line: InitLine): Promise<number> {
       const name = nameOf(path)
       const readme = join(making, 'README.md')
       await writeFile(readme, (await readFile(readme, 'utf8')).replace('{{name}}', name))
-      const onProgress = (done: number) => progress.show({ what: 'packing', done, total: 7 })
-      const packed = line.link === undefined ? undefined : await pack(line.link, making, signal, onProgress)
+      if (line.link !== undefined) console.error(`Packing what ${line.link} has; it takes some seconds.`)
+      const packed = line.link === undefined ? undefined : await pack(line.link, making, signal)
       await writeFile(join(making, 'package.json'), `${JSON.stringify(manifest(name, packed), undefined, 2)}\n`)
       await rm(path, { recursive: true, force: true })
       await rename(making, path)
@@ -36,7 +36,6 @@ export function runInit(line: InitLine): Promise<number> {
       await rm(making, { recursive: true, force: true })
       throw error
     }
-    progress.clear()
     if (line.isJson) console.log(JSON.stringify({ folder: path, files: await readdir(path) }))
     else console.log(`${line.folder} is there. Now:\n\n  cd ${line.folder}\n  npm install\n  npm run dev\n`)
     return 0
@@ -63,31 +62,23 @@ function nameOf(path: string): string {
 }
 
 /** `freshet-client-0.1.0.tgz` and the like, by the name of the package. */
-async function pack(
-  link: string,
-  folder: string,
-  signal: AbortSignal,
-  onProgress: (done: number) => void,
-): Promise<ReadonlyMap<string, string>> {
+async function pack(link: string, folder: string, signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
   const vendor = join(folder, 'vendor')
   await mkdir(vendor)
-  const packed = new Map<string, string>()
-  for (const name of [...IN_APP, ...FOR_SERVER]) {
-    signal.throwIfAborted()
-    const cwd = resolve(link, 'packages', name)
-    try {
-      const { stdout } = await promisify(execFile)('npm', ['pack', '--json', '--pack-destination', vendor], { cwd })
-      packed.set(name, (JSON.parse(stdout) as { filename: string }[])[0]!.filename)
-    } catch (cause) {
-      throw new FreshetError(
-        'CONFIG_INVALID',
-        `${cwd} cannot be packed: ${(cause as Error).message.split('\n')[0]}. --link takes a clone of Freshet that is built.`,
-        { cause },
-      )
-    }
-    onProgress(packed.size)
+  const cwd = resolve(link)
+  const workspaces = [...IN_APP, ...FOR_SERVER].flatMap(name => ['--workspace', `packages/${name}`])
+  try {
+    const args = ['pack', '--json', '--pack-destination', vendor, ...workspaces]
+    const { stdout } = await promisify(execFile)('npm', args, { cwd, signal })
+    const listed = JSON.parse(stdout) as { name: string; filename: string }[]
+    return new Map(listed.map(({ name, filename }) => [name.replace('@freshet/', ''), filename]))
+  } catch (cause) {
+    throw new FreshetError(
+      'CONFIG_INVALID',
+      `${cwd} cannot be packed: ${(cause as Error).message.split('\n')[0]}. --link takes a clone of Freshet that is built.`,
+      { cause },
+    )
   }
-  return packed
 }
 
 function manifest(name: string, packed: ReadonlyMap<string, string> | undefined): object {
