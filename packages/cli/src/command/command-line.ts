@@ -18,7 +18,8 @@ import { type MigrateLine, readMigrateLine } from '../migrate/migrate-line.js'
 import { type RestoreLine, readRestoreLine } from '../restore/restore-line.js'
 
 export type CommandLine =
-  | { readonly command: 'help' | 'version' }
+  | { readonly command: 'help' /** A command. */; readonly topic?: string | undefined }
+  | { readonly command: 'version' }
   | BackupLine
   | CheckLine
   | CopyLine
@@ -36,6 +37,7 @@ export type CommandLine =
       /** Whose defaults. */
       readonly mode: Mode
       readonly isDumped: boolean
+      readonly isJson: boolean
       readonly flags: ReadonlyMap<string, string>
       readonly configPath?: string
     }
@@ -62,30 +64,41 @@ const MODES: readonly Mode[] = ['serve', 'dev']
 /** Throws CONFIG_INVALID. */
 export function readCommandLine(argv: readonly string[], options: Options): CommandLine {
   const isHelpAsked = argv.includes('--help') || argv.includes('-h')
+  if (isHelpAsked || argv[0] === 'help') return readHelp(argv)
   // Its words are files, and its options are its own.
-  if (argv[0] === 'check' && !isHelpAsked) return readCheckLine(argv.slice(1))
-  if (argv[0] === 'doctor' && !isHelpAsked) return readDoctorLine(argv.slice(1))
-  if (argv[0] === 'migrate' && !isHelpAsked) return readMigrateLine(argv.slice(1))
-  if (argv[0] === 'gen' && !isHelpAsked) return readGenLine(argv.slice(1))
-  if (argv[0] === 'copy' && !isHelpAsked) return readCopyLine(argv.slice(1))
-  if (argv[0] === 'export' && !isHelpAsked) return readExportLine(argv.slice(1))
-  if (argv[0] === 'import' && !isHelpAsked) return readImportLine(argv.slice(1))
-  if (argv[0] === 'backup' && !isHelpAsked) return readBackupLine(argv.slice(1))
-  if (argv[0] === 'restore' && !isHelpAsked) return readRestoreLine(argv.slice(1))
-  if (argv[0] === 'init' && !isHelpAsked) return readInitLine(argv.slice(1))
+  if (argv[0] === 'check') return readCheckLine(argv.slice(1))
+  if (argv[0] === 'doctor') return readDoctorLine(argv.slice(1))
+  if (argv[0] === 'migrate') return readMigrateLine(argv.slice(1))
+  if (argv[0] === 'gen') return readGenLine(argv.slice(1))
+  if (argv[0] === 'copy') return readCopyLine(argv.slice(1))
+  if (argv[0] === 'export') return readExportLine(argv.slice(1))
+  if (argv[0] === 'import') return readImportLine(argv.slice(1))
+  if (argv[0] === 'backup') return readBackupLine(argv.slice(1))
+  if (argv[0] === 'restore') return readRestoreLine(argv.slice(1))
+  if (argv[0] === 'init') return readInitLine(argv.slice(1))
   const { words, given } = scan(argv, options)
-  if (given.has('help') || words[0] === 'help' || argv.length === 0) return { command: 'help' }
+  if (argv.length === 0) return { command: 'help' }
   if (given.has('version') || words[0] === 'version') return { command: 'version' }
   const [command, ...more] = words
   if (!isMode(command) && command !== 'config') throw unknownCommand(command)
   const mode = command === 'config' ? (more.shift() ?? 'serve') : command
   if (!isMode(mode)) throw invalid(`config shows the configuration of serve or dev, not of ${JSON.stringify(mode)}.`)
   if (more.length > 0) throw invalid(`${JSON.stringify(more[0])} is one word too many. Options begin with two dashes.`)
-  const { config: configPath, dump, ...rest } = Object.fromEntries(given)
+  const { config: configPath, dump, json, ...rest } = Object.fromEntries(given)
   const shared = { flags: new Map(Object.entries(rest)), ...(configPath === undefined ? {} : { configPath }) }
-  if (command === 'config') return { command, mode, isDumped: dump !== undefined, ...shared }
+  if (command === 'config')
+    return { command, mode, isDumped: dump !== undefined, isJson: json !== undefined, ...shared }
+  if (json !== undefined) throw invalid(`${command} takes no --json: its log is JSON with --log-format json.`)
   if (dump !== undefined) throw invalid(`--dump belongs to config: freshet config ${command} --dump`)
   return { command, ...shared }
+}
+
+/** `freshet export --help`, `freshet help export`. */
+function readHelp(argv: readonly string[]): CommandLine {
+  const topic = argv[0] === 'help' ? argv[1] : argv[0]
+  if (topic === undefined || topic.startsWith('-')) return { command: 'help' }
+  if (!COMMANDS.includes(topic as (typeof COMMANDS)[number])) throw unknownCommand(topic)
+  return { command: 'help', topic }
 }
 
 function isMode(word: string | undefined): word is Mode {
@@ -116,7 +129,14 @@ function knownFlags(options: Options): Map<string, 'string' | 'boolean'> {
   const own = (Object.entries(options) as [string, Option][]).map(
     ([name, { kind }]) => [flagOf(name), kind.placeholder === undefined ? 'boolean' : 'string'] as const,
   )
-  return new Map([...own, ['config', 'string'], ['dump', 'boolean'], ['help', 'boolean'], ['version', 'boolean']])
+  return new Map([
+    ...own,
+    ['config', 'string'],
+    ['dump', 'boolean'],
+    ['json', 'boolean'],
+    ['help', 'boolean'],
+    ['version', 'boolean'],
+  ])
 }
 
 function shortOf(flag: string): { short?: string } {
@@ -144,8 +164,7 @@ function unknownFlag(rawName: string, name: string, flags: Iterable<string>): Fr
 }
 
 function unknownCommand(word: string | undefined): FreshetError {
-  if (word === undefined)
-    return invalid('Say what to do first: freshet dev, serve, config, check, doctor, migrate or gen.')
+  if (word === undefined) return invalid(`Say what to do first: freshet ${COMMANDS.slice(0, -2).join(', ')}.`)
   const guess = didYouMean(word, COMMANDS) || ' freshet --help lists them.'
   return invalid(`${JSON.stringify(word)} is no command.${guess}`)
 }

@@ -25,7 +25,7 @@ export async function runCommand(argv: readonly string[]): Promise<number> {
 async function run(line: CommandLine, options: Options): Promise<number> {
   switch (line.command) {
     case 'help':
-      process.stdout.write((await import('./help.js')).helpText(options))
+      process.stdout.write((await import('./help.js')).helpText(options, line.topic))
       return 0
     case 'version':
       console.log(packageVersion())
@@ -52,7 +52,7 @@ async function run(line: CommandLine, options: Options): Promise<number> {
     case 'init':
       return (await import('../init/run-init.js')).runInit(line)
     case 'config':
-      return showConfig(effectiveConfig(line.mode, line, options), line.isDumped, options)
+      return showConfig(effectiveConfig(line.mode, line, options), line, options)
     default:
       return serve(line.command, effectiveConfig(line.command, line, options))
   }
@@ -68,8 +68,14 @@ function effectiveConfig(
   return readConfig(mode, options, { flags, environment, ...(file ? { file } : {}) })
 }
 
-async function showConfig(read: ConfigRead, isDumped: boolean, options: Options): Promise<number> {
-  if (isDumped) process.stdout.write((await import('../config/dump-config.js')).dumpConfig(read, options))
+async function showConfig(
+  read: ConfigRead,
+  { isDumped, isJson }: { readonly isDumped: boolean; readonly isJson: boolean },
+  options: Options,
+): Promise<number> {
+  if (isDumped && isJson) console.log((await import('../config/dump-config.js')).dumpConfigJson(read, options))
+  else if (isJson) console.log(JSON.stringify({ isValid: true }))
+  else if (isDumped) process.stdout.write((await import('../config/dump-config.js')).dumpConfig(read, options))
   else console.log('The configuration is valid. --dump prints it, and where each value came from.')
   return 0
 }
