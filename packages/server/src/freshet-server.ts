@@ -32,6 +32,8 @@ export interface FreshetServerOptions {
   readonly caches?: readonly CacheConfig[]
   /** What `/metrics` answers where several processes serve the same data, given what this one has counted; see `addUpMetrics`. */
   readonly allMetrics?: AllMetrics
+  /** Called with every request before it is handled, for tracing. It must not throw, nor answer. */
+  readonly onRequest?: (request: IncomingMessage, response: ServerResponse) => void
 }
 
 export interface ListenOptions {
@@ -78,11 +80,12 @@ export function createFreshetServer({
   caches = [],
   record,
   allMetrics,
+  onRequest,
 }: FreshetServerOptions): FreshetServer {
   const { mistakes } = readCaches(caches)
   if (mistakes.length > 0) throw new TypeError(`The caches cannot be these. ${mistakes.join(' ')}`)
   const complete = completeSettings(settings)
-  return new HttpServer(createParts({ store, settings: complete, log, page, caches, record, allMetrics }))
+  return new HttpServer(createParts({ store, settings: complete, log, page, caches, record, allMetrics }), onRequest)
 }
 
 const GRACE_MS = 10_000
@@ -95,10 +98,15 @@ class HttpServer implements FreshetServer {
   #isReady = false
   #closing: Promise<void> | undefined
 
-  constructor(parts: ServerParts) {
+  constructor(parts: ServerParts, onRequest: FreshetServerOptions['onRequest']) {
     this.#parts = parts
     const { urlBytesMax, headerBytesMax, requestMsMax, keepAliveMs } = parts.settings
-    const handle = (request: IncomingMessage, response: ServerResponse) => this.handle(request, response)
+    const handle = onRequest
+      ? (request: IncomingMessage, response: ServerResponse) => {
+          onRequest(request, response)
+          this.handle(request, response)
+        }
+      : (request: IncomingMessage, response: ServerResponse) => this.handle(request, response)
     this.#server = createServer({
       maxHeaderSize: urlBytesMax + headerBytesMax,
       requestTimeout: requestMsMax,

@@ -1,5 +1,4 @@
 /** Does what the command line asks for; says with which code to exit. */
-import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { FreshetError } from '@freshet/protocol'
@@ -8,6 +7,7 @@ import { listOptions, type Mode, type Options } from '../config/options.js'
 import { type ConfigRead, readConfig } from '../config/read-config.js'
 import { readVariables } from '../config/variables.js'
 import { type CommandLine, readCommandLine } from './command-line.js'
+import { ownVersion } from './own-version.js'
 
 const EXIT_CONFIG_INVALID = 2
 
@@ -28,7 +28,7 @@ async function run(line: CommandLine, options: Options): Promise<number> {
       process.stdout.write((await import('./help.js')).helpText(options, line.topic))
       return 0
     case 'version':
-      console.log(packageVersion())
+      console.log(ownVersion())
       return 0
     case 'check':
       return (await import('../check/check-recordings.js')).checkRecordings(line)
@@ -86,9 +86,4 @@ async function serve(mode: Mode, { config }: ConfigRead): Promise<number> {
     import('../serve/create-log.js'),
   ])
   return runServer({ mode, config: { ...config, data: resolve(config.data) }, log: createLog(config) })
-}
-
-function packageVersion(): string {
-  const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
-  return (JSON.parse(manifest) as { version: string }).version
 }

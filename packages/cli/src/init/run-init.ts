@@ -1,11 +1,11 @@
 /** `freshet init my-app`: a small typed app that runs at once. What is in it stands in the folder `template` of this package. */
 import { execFile } from 'node:child_process'
-import { readFileSync } from 'node:fs'
 import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { FreshetError } from '@freshet/protocol'
+import { ownVersion } from '../command/own-version.js'
 import { untilStopped } from '../command/until-stopped.js'
 import type { InitLine } from './init-line.js'
 
@@ -97,9 +97,4 @@ function manifest(name: string, packed: ReadonlyMap<string, string> | undefined)
     dependencies: from(packed === undefined ? ['client'] : IN_APP),
     devDependencies: { ...from(packed === undefined ? ['cli'] : FOR_SERVER), ...TOOLS },
   }
-}
-
-function ownVersion(): string {
-  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
-  return (JSON.parse(text) as { version: string }).version
 }

@@ -1,9 +1,11 @@
 /** One process does everything: it opens the store and answers requests. */
 import { createFreshetServer } from '@freshet/server'
+import { ownVersion } from '../command/own-version.js'
 import { loadPage } from './load-page.js'
 import { openStore } from './open-store.js'
 import { openRecording } from './recording-file.js'
 import { type RunningServer, type ServeSetup, settingsOf } from './serve-setup.js'
+import { loadTracing } from './tracing.js'
 
 export async function startSingleProcess({ config, log }: ServeSetup): Promise<RunningServer> {
   const store = await openStore(config, log)
@@ -11,7 +13,16 @@ export async function startSingleProcess({ config, log }: ServeSetup): Promise<R
     const page = await loadPage(config)
     const { caches } = config
     const { end, ...recorded } = openRecording(config, log, [0, 1])
-    const server = createFreshetServer({ store, settings: settingsOf(config), log, caches, ...page, ...recorded })
+    const tracing = await loadTracing(process.env, ownVersion())
+    const server = createFreshetServer({
+      store,
+      settings: settingsOf(config),
+      log,
+      caches,
+      ...page,
+      ...recorded,
+      ...(tracing ? { onRequest: tracing.begin } : {}),
+    })
     const isEmpty = (await store.buckets()).length === 0
     const { port } = await server.listen({ port: config.port, host: config.host })
     return {
@@ -21,6 +32,7 @@ export async function startSingleProcess({ config, log }: ServeSetup): Promise<R
       stop: async () => {
         await server.close({ graceMs: config.stopMsMax, drainMs: config.drainMs })
         end()
+        await tracing?.end()
         await store.close()
       },
       force: () => undefined,

@@ -1,11 +1,13 @@
 /** A worker of `primary.ts`: answers requests, reads the store, hands commits to the primary. */
 import { createFreshetServer, type MetricFamily } from '@freshet/server'
 import { ipcChannel, openEmbeddedReader } from '@freshet/stores/embedded'
+import { ownVersion } from '../command/own-version.js'
 import { createLog, withFields } from './create-log.js'
 import { loadPage } from './load-page.js'
 import { isEmbedded, openStore } from './open-store.js'
 import { openRecording } from './recording-file.js'
 import { settingsOf } from './serve-setup.js'
+import { loadTracing } from './tracing.js'
 import { type FromWorker, isFreshetMessage, type ToWorker, toWorkerError } from './worker-messages.js'
 
 type StartMessage = Extract<ToWorker, { freshet: 'start' }>
@@ -21,6 +23,7 @@ async function start({ config, slot }: StartMessage): Promise<void> {
     ? await openEmbeddedReader({ path: config.data, channel: ipcChannel(process) })
     : await openStore(config, log)
   const { end, ...recorded } = openRecording(config, log, [slot, config.workers])
+  const tracing = await loadTracing(process.env, ownVersion())
   const server = createFreshetServer({
     store,
     settings: settingsOf(config),
@@ -29,11 +32,13 @@ async function start({ config, slot }: StartMessage): Promise<void> {
     allMetrics,
     ...(await loadPage(config)),
     ...recorded,
+    ...(tracing ? { onRequest: tracing.begin } : {}),
   })
   countMetrics = () => server.readMetrics()
   stop = async () => {
     await server.close({ graceMs: config.stopMsMax, drainMs: config.drainMs })
     end()
+    await tracing?.end()
     await store.close()
   }
   await server.listen({ port: config.port, host: config.host })
