@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Position, Store } from '@freshet/core/store'
@@ -128,7 +128,6 @@ test('a byte that changed, a file that is missing, a line that is cut off: each 
   await takeTwo(busy)
   const [first, second] = [segmentPath(folder, 1), segmentPath(folder, 2)]
   const [one, two] = [readFileSync(first, 'utf8'), readFileSync(second, 'utf8')]
-  const { writeFileSync } = await import('node:fs')
 
   writeFileSync(first, one.replace(/"id":"(\d)/, '"id":"9$1'))
   await expect(readFolder(folder)).rejects.toMatchObject({ code: 'FILE_INVALID' })
