@@ -54,31 +54,34 @@ function spans(): readonly Span[] {
   )
 }
 
-test.each([1, 2])('each request is a span of its caller’s trace, and the log has its id (%i workers)', async workers => {
-  const args = ['serve', '--data', join(folder, 'data'), '--workers', `${workers}`, '--log-level', 'request']
-  const environment = { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_RESOURCE_ATTRIBUTES: 'service.name=shop' }
-  const server = await startFreshet(args, { environment })
-  const headers = { traceparent: `00-${TRACE}-${SPAN}-01`, 'content-type': 'application/json' }
-  const url = `${server.url}/db/shop/products/tea`
-  await fetch(url, { method: 'PUT', body: '{"n":1}', headers })
-  await fetch(url, { headers })
-  await fetch(`${server.url}/nothing-here`)
-  await server.stop()
+test.each([1, 2])(
+  'each request is a span of its caller’s trace, and the log has its id (%i workers)',
+  async workers => {
+    const args = ['serve', '--data', join(folder, 'data'), '--workers', `${workers}`, '--log-level', 'request']
+    const environment = { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_RESOURCE_ATTRIBUTES: 'service.name=shop' }
+    const server = await startFreshet(args, { environment })
+    const headers = { traceparent: `00-${TRACE}-${SPAN}-01`, 'content-type': 'application/json' }
+    const url = `${server.url}/db/shop/products/tea`
+    await fetch(url, { method: 'PUT', body: '{"n":1}', headers })
+    await fetch(url, { headers })
+    await fetch(`${server.url}/nothing-here`)
+    await server.stop()
 
-  const ours = spans().filter(({ traceId }) => traceId === TRACE)
-  expect(ours.map(({ name, parentSpanId }) => [name, parentSpanId])).toEqual([
-    ['PUT /db/{namespace}/{bucket}/{id}', SPAN],
-    ['GET /db/{namespace}/{bucket}/{id}', SPAN],
-  ])
-  const status = ours[0]!.attributes.find(({ key }) => key === 'http.response.status_code')
-  expect(Number(status?.value.intValue)).toBe(201)
-  const other = spans().find(({ name }) => name === 'GET /{unknown}')
-  expect(other?.parentSpanId ?? '').toBe('')
-  const names = sent[0]!.resourceSpans[0]!.resource.attributes.filter(({ key }) => key === 'service.name')
-  expect(names.map(({ value }) => value.stringValue)).toEqual(['shop'])
-  const logged = server.output().match(/"traceId":"[0-9a-f]{32}"/g) ?? []
-  expect(logged.sort()).toEqual([TRACE, TRACE, other!.traceId].map(id => `"traceId":"${id}"`).sort())
-})
+    const ours = spans().filter(({ traceId }) => traceId === TRACE)
+    expect(ours.map(({ name, parentSpanId }) => [name, parentSpanId])).toEqual([
+      ['PUT /db/{namespace}/{bucket}/{id}', SPAN],
+      ['GET /db/{namespace}/{bucket}/{id}', SPAN],
+    ])
+    const status = ours[0]!.attributes.find(({ key }) => key === 'http.response.status_code')
+    expect(Number(status?.value.intValue)).toBe(201)
+    const other = spans().find(({ name }) => name === 'GET /{unknown}')
+    expect(other?.parentSpanId ?? '').toBe('')
+    const names = sent[0]!.resourceSpans[0]!.resource.attributes.filter(({ key }) => key === 'service.name')
+    expect(names.map(({ value }) => value.stringValue)).toEqual(['shop'])
+    const logged = server.output().match(/"traceId":"[0-9a-f]{32}"/g) ?? []
+    expect(logged.sort()).toEqual([TRACE, TRACE, other!.traceId].map(id => `"traceId":"${id}"`).sort())
+  },
+)
 
 test('where nobody asked for traces nothing is sent or loaded, but the log has the trace of who says so', async () => {
   const args = ['serve', '--data', join(folder, 'data'), '--workers', '1', '--log-level', 'request']
