@@ -1,11 +1,23 @@
 /** `freshet export`, `import`, `backup` and `restore`, beside a server that runs, stopped and killed meanwhile. */
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { appendFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect } from '@freshet/client'
+import { startRedis } from '@freshet/stores/under-test/redis'
+import { startPostgres } from '@freshet/stores/under-test/start-postgres'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { reasonToSkip } from '../runner/services.js'
 import { endFreshetProcesses, type FreshetProcess, runFreshet, startFreshet } from './freshet-process.js'
 
 const OBJECTS = 2000
@@ -194,3 +206,73 @@ test('stopped with Ctrl-C, a restore leaves nothing behind', async () => {
     existsSync(at('restored.restoring')),
   ])
 })
+
+const mayMount = process.getuid?.() === 0 && process.platform === 'linux'
+if (!mayMount) console.warn('Not tested: a full disk. It takes a small file system, which only root may mount.')
+
+// Only root can mount a file system that is small enough to fill.
+test.skipIf(!mayMount)(
+  'on a full disk it is said so, nothing looks whole, and with room it goes on',
+  async () => {
+    await fill()
+    const small = at('small')
+    mkdirSync(small)
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=48k', 'tmpfs', small])
+    try {
+      const out = join(small, 'out.ndjson')
+      const full = await runFreshet(['export', '--data', at('data'), '--out', out])
+      expect([full.exitCode, full.errors]).toEqual([1, expect.stringContaining('The disk is full.')])
+      expect(existsSync(out)).toBe(false)
+      await run('backup', at('backups'), '--data', at('data'))
+      const restored = await runFreshet(['restore', at('backups'), '--data', join(small, 'restored')])
+      expect([restored.exitCode, existsSync(join(small, 'restored'))]).toEqual([1, false])
+      execFileSync('mount', ['-o', 'remount,size=8m', small])
+      await run('export', '--data', at('data'), '--out', out)
+      await run('export', '--data', at('data'), '--out', at('whole.ndjson'))
+      expect(linesOf(out)).toEqual(linesOf(at('whole.ndjson')))
+    } finally {
+      execFileSync('umount', [small])
+    }
+  },
+  60_000,
+)
+
+const isLeftOut = ['postgresql', 'redis'].some(service => reasonToSkip(service) !== undefined)
+
+// Where the engines are left out, the runner prints why.
+test.skipIf(isLeftOut)(
+  'over engines: a backup of PostgreSQL while servers write comes back in Redis',
+  async () => {
+    const [postgres, redis] = [await startPostgres(), await startRedis()]
+    try {
+      const over = await startFreshet(['serve', '--store', postgres.url, '--workers', '1'])
+      const db = await connect(over.url)
+      const products = db.bucket<{ n: number }>('shop/products')
+      for (let i = 0; i < 1000; i += 500) {
+        await db.commit(
+          Array.from({ length: 500 }, (_, j) => ({ bucket: 'shop/products', id: `${i + j}`, value: { n: 0 } })),
+        )
+      }
+      let isDone = false
+      const writing = (async () => {
+        for (let i = 0; !isDone; i++) await products.put(`${(i * 37) % 1000}`, { n: i })
+      })()
+      await run('backup', at('backups'), '--store', postgres.url)
+      isDone = true
+      await writing
+      const next = await run<{ kind: string }>('backup', at('backups'), '--store', postgres.url)
+      expect(next.kind).toBe('changes')
+      db.close()
+      const { exitCode } = await runFreshet(['restore', at('backups'), '--store', redis.url])
+      expect(exitCode).toBe(0)
+      await run('export', '--store', postgres.url, '--out', at('postgres.ndjson'))
+      expect((await runFreshet(['export', '--store', redis.url, '--out', at('redis.ndjson')])).exitCode).toBe(0)
+      expect(linesOf(at('redis.ndjson'))).toEqual(linesOf(at('postgres.ndjson')))
+      expect((await runFreshet(['restore', at('backups'), '--store', redis.url])).exitCode).toBe(1)
+    } finally {
+      await postgres.stop()
+      await redis.stop()
+    }
+  },
+  120_000,
+)

@@ -49,8 +49,9 @@ async function intoFolder(path: string, chosen: Chosen, run: LongRun): Promise<R
   await rm(making, { recursive: true, force: true })
   await mkdir(dirname(making), { recursive: true })
   const positionsAfter = Math.max(positionAtTime(Date.now()), chosen.mark.position)
-  const store = await openEmbeddedStore({ path: making, positionsAfter })
+  let store: Store | undefined
   try {
+    store = await openEmbeddedStore({ path: making, positionsAfter })
     const restored = await restore(store, chosen, run)
     await store.close()
     await rmdir(path).catch((error: NodeJS.ErrnoException) => {
@@ -59,7 +60,7 @@ async function intoFolder(path: string, chosen: Chosen, run: LongRun): Promise<R
     await rename(making, path)
     return restored
   } catch (error) {
-    await store.close()
+    await store?.close()
     await rm(making, { recursive: true, force: true })
     throw error
   }
