@@ -29,8 +29,13 @@ export const benches: readonly BenchEntry[] = [
   },
   {
     name: 'engines',
-    title: 'Commits and reads in PostgreSQL, MariaDB and Redis: the stores against the drivers alone',
+    title: 'Commits and reads in PostgreSQL, MariaDB, Redis and Cassandra: the stores against the drivers alone',
     load: async () => (await import('./bench/engines/engines.js')).engines,
+  },
+  {
+    name: 'aggregates',
+    title: 'Averages over shards: kept and found anew, against a naive fan-out and one server',
+    load: async () => (await import('./bench/aggregates/aggregates.js')).aggregates,
   },
   {
     name: 'redis-filter',

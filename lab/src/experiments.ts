@@ -64,6 +64,11 @@ export const experiments: readonly ExperimentEntry[] = [
     load: async () => (await import('./experiments/fbf/fbf-16.js')).fbf16,
   },
   {
+    name: 'fbf-17',
+    title: "Counters in real Cassandra over a bad line: its own are wrong, Freshet's over it are exact",
+    load: async () => (await import('./experiments/fbf/fbf-17.js')).fbf17,
+  },
+  {
     name: 'operations-memory',
     title: 'What it takes to remember an operation: our ids, foreign ones, a Map, Redis',
     load: async () => (await import('./experiments/operations-memory.js')).operationsMemory,
@@ -77,6 +82,17 @@ export const experiments: readonly ExperimentEntry[] = [
     name: 'coherence-simulated',
     title: 'Reads through caches that misbehave: plain, with revalidation, and under URLs no stale copy can have',
     load: async () => (await import('./experiments/coherence-simulated/coherence-simulated.js')).coherenceSimulated,
+  },
+  {
+    name: 'agg-truth',
+    title:
+      'Results over shards while all of them are written to, killed and held up: of one state, and never backwards',
+    load: async () => (await import('./experiments/aggregates/agg-truth.js')).aggTruth,
+  },
+  {
+    name: 'agg-table1',
+    title: 'A table scan over 1 to 9 shards, while all of them are written to',
+    load: async () => (await import('./experiments/aggregates/agg-table1.js')).aggTable1,
   },
   {
     name: 'lifetimes',
@@ -96,7 +112,7 @@ export const experiments: readonly ExperimentEntry[] = [
   {
     name: 'coherence-engines',
     title:
-      'Reads through real caches before two servers over PostgreSQL, MariaDB and Redis, one of them killed at random',
+      'Reads through real caches before two servers over PostgreSQL, MariaDB, Redis and Cassandra, one of them killed at random',
     load: async () => (await import('./experiments/coherence-engines/coherence-engines.js')).coherenceEngines,
   },
   {
@@ -133,5 +149,65 @@ export const experiments: readonly ExperimentEntry[] = [
     name: 'transactions',
     title: 'Transactions far from their server: refused and done by contention, with leases, and against PostgreSQL',
     load: async () => (await import('./experiments/transactions/transactions.js')).transactions,
+  },
+  {
+    name: 'clocks',
+    title: 'Clocks: what logical clocks say about order, and how far off estimates of another clock are',
+    load: async () => (await import('./experiments/clocks/clocks.js')).clocks,
+  },
+  {
+    name: 'kts-6',
+    title: 'Current reads from replicas: real peers over TCP, by their number, and while they leave, crash and join',
+    load: async () => (await import('./experiments/kts/kts-6.js')).kts6,
+  },
+  {
+    name: 'kts-7',
+    title: 'Current reads from replicas: response time by the number of peers',
+    load: async () => (await import('./experiments/kts/kts-7.js')).kts7,
+  },
+  {
+    name: 'kts-8',
+    title: 'Current reads from replicas: messages by the number of peers',
+    load: async () => (await import('./experiments/kts/kts-8.js')).kts8,
+  },
+  {
+    name: 'kts-9',
+    title: 'Current reads from replicas: response time by the number of replicas',
+    load: async () => (await import('./experiments/kts/kts-9.js')).kts9,
+  },
+  {
+    name: 'kts-10',
+    title: 'Current reads from replicas: messages by the number of replicas',
+    load: async () => (await import('./experiments/kts/kts-10.js')).kts10,
+  },
+  {
+    name: 'kts-11',
+    title: 'Current reads from replicas: response time by the failure rate',
+    load: async () => (await import('./experiments/kts/kts-11.js')).kts11,
+  },
+  {
+    name: 'kts-12',
+    title: 'Current reads from replicas: response time by the frequency of updates',
+    load: async () => (await import('./experiments/kts/kts-12.js')).kts12,
+  },
+  {
+    name: 'kts-expected',
+    title: 'Current reads from replicas: replicas fetched, replicas current and counters found, against theory',
+    load: async () => (await import('./experiments/kts/kts-expected.js')).ktsExpected,
+  },
+  {
+    name: 'kts-at-once',
+    title: 'Current reads from replicas: one question after the other, and several at once',
+    load: async () => (await import('./experiments/kts/kts-at-once.js')).ktsAtOnce,
+  },
+  {
+    name: 'kts-scale',
+    title: 'Current reads from replicas: 100 000 peers in one process',
+    load: async () => (await import('./experiments/kts/kts-scale.js')).ktsScale,
+  },
+  {
+    name: 'kts-safety',
+    title: 'Timestamps by key while everything goes wrong: never twice, and never falsely current',
+    load: async () => (await import('./experiments/kts/kts-safety.js')).ktsSafety,
   },
 ]

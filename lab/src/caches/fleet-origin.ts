@@ -1,16 +1,17 @@
 /**
- * Two real servers over one engine, PostgreSQL and Redis with a replica, behind HAProxy as shipped; answers come late now and then, and servers and the
+ * Two real servers over one engine, PostgreSQL and Redis with a replica, MariaDB and Cassandra without, behind HAProxy as shipped; answers come late now and then, and servers and the
  * replica can be killed.
  */
 
 import { DURABLE, startRedis } from '@freshet/stores/under-test/redis'
+import { startCassandra } from '@freshet/stores/under-test/start-cassandra'
 import { startMariadb } from '@freshet/stores/under-test/start-mariadb'
 import { startPostgres } from '@freshet/stores/under-test/start-postgres'
 import type { Random } from '../harness/random.js'
 import { startHaproxy } from './haproxy.js'
 import { type SlowOrigin, type SlowOriginOptions, startSlowOrigin } from './slow-origin.js'
 
-export type EngineName = 'PostgreSQL' | 'MariaDB' | 'Redis'
+export type EngineName = 'PostgreSQL' | 'MariaDB' | 'Redis' | 'Cassandra'
 
 interface Engine {
   readonly url: string
@@ -23,6 +24,7 @@ const ENGINES: Readonly<Record<EngineName, () => Promise<Engine>>> = {
   PostgreSQL: startPostgresPair,
   MariaDB: () => startMariadb(),
   Redis: startRedisPair,
+  Cassandra: () => startCassandra(),
 }
 
 async function startPostgresPair(): Promise<Engine> {

@@ -84,6 +84,8 @@ async function openStore({ path, store, durability = 'relaxed', filter }: SlowOr
   if (store?.startsWith('mariadb:')) return (await import('@freshet/stores/mariadb')).openMariadbStore({ url: store })
   if (store?.startsWith('postgres:'))
     return (await import('@freshet/stores/postgres')).openPostgresStore({ url: store })
+  if (store?.startsWith('cassandra:'))
+    return (await import('@freshet/stores/cassandra')).openCassandraStore({ url: store })
   if (store !== undefined) return (await import('@freshet/stores/redis')).openRedisStore({ url: store })
   return openEmbeddedStore({ path, durability, ...(filter && compactBy(filter)) })
 }

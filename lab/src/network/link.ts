@@ -20,6 +20,8 @@ export interface LinkOptions extends Partial<Conditions> {
   /** Where it leads: http://127.0.0.1:7700. */
   readonly target: string
   readonly seed?: number
+  /** Where it listens: 127.0.0.1 unless given. */
+  readonly host?: string
   /** 0 for any. */
   readonly port?: number
   /** What a connection may have on the way in each direction: more than that per round trip it does not carry. */
@@ -44,9 +46,9 @@ interface Connection {
 const WINDOW_BYTES = 4 * 1024 * 1024
 
 export async function startLink(options: LinkOptions): Promise<Link> {
-  const { target, seed = 1, port = 0, windowBytes = WINDOW_BYTES, ...conditions } = options
+  const { target, seed = 1, host = '127.0.0.1', port = 0, windowBytes = WINDOW_BYTES, ...conditions } = options
   const link = new Link(target, changeConditions(CONDITIONS_IDEAL, conditions), createRandom(seed), windowBytes)
-  await link.listen(port)
+  await link.listen(port, host)
   return link
 }
 
@@ -63,6 +65,7 @@ export class Link {
   readonly #untold: (() => void)[] = []
   #conditions: Conditions
   #count = 0
+  #host = ''
   #port = 0
 
   constructor(target: string, conditions: Conditions, random: Random, windowBytes: number) {
@@ -75,7 +78,7 @@ export class Link {
   }
 
   get url(): string {
-    return `http://127.0.0.1:${this.#port}`
+    return `http://${this.#host}:${this.#port}`
   }
 
   get conditions(): Conditions {
@@ -87,11 +90,12 @@ export class Link {
     return { connections: this.#count, open: this.#connections.size, upBytes, downBytes }
   }
 
-  async listen(port: number): Promise<void> {
+  async listen(port: number, host: string): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       this.#server.once('error', reject)
-      this.#server.listen(port, '127.0.0.1', () => resolve())
+      this.#server.listen(port, host, () => resolve())
     })
+    this.#host = host
     this.#port = (this.#server.address() as { port: number }).port
   }
 

@@ -1,6 +1,7 @@
 /** Puts the parts together and fetches the first head. */
+
+import { ServerClock } from '@freshet/core/clock'
 import { FreshetError } from '@freshet/protocol'
-import { ServerClock } from './clock/server-clock.js'
 import { baseOf, type ConnectOptions, completeOptions, HAS_BROWSER_CACHE, type Settings } from './connect-options.js'
 import { type BucketTypes, Database } from './database.js'
 import { Transport } from './http/transport.js'

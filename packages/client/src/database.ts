@@ -4,6 +4,7 @@ import { KvBucket } from './buckets/kv-bucket.js'
 import { ObjectBucket } from './buckets/object-bucket.js'
 import { Counters } from './counters/counters.js'
 import type { RetryPolicy } from './http/back-off.js'
+import type { Transport } from './http/transport.js'
 import type { Flushed, Outbox } from './operations/outbox.js'
 import type { DatabaseSession } from './session/database-session.js'
 import type { Transaction, TransactionOptions, TransactionParts } from './transactions/transaction.js'
@@ -32,6 +33,8 @@ export interface DatabaseOutbox {
 }
 
 export interface DatabaseParts extends TransactionParts {
+  readonly transport: Transport
+  readonly timeoutMs: number
   readonly policy: RetryPolicy
   readonly outbox: Outbox | undefined
   readonly closed: AbortSignal
@@ -43,13 +46,14 @@ const CONFLICT_RETRIES_MAX = 20
 export type BucketTypes<Buckets> = { readonly [Name in keyof Buckets]: object }
 
 export class Database<Buckets extends BucketTypes<Buckets> = Record<never, object>> {
-  readonly #parts: DatabaseParts
+  /** For the other rooms of this package. @internal */
+  readonly parts: DatabaseParts
   readonly #close: () => void
   /** How far this reader has got. */
   readonly session: DatabaseSession
 
   constructor(parts: DatabaseParts, session: DatabaseSession, close: () => void) {
-    this.#parts = parts
+    this.parts = parts
     this.#close = close
     this.session = session
   }
@@ -58,22 +62,22 @@ export class Database<Buckets extends BucketTypes<Buckets> = Record<never, objec
   bucket<Name extends keyof Buckets & string>(name: Name): ObjectBucket<Buckets[Name]>
   bucket<T extends object = Record<string, unknown>>(name: string): ObjectBucket<T>
   bucket<T extends object>(name: string): ObjectBucket<T> {
-    return new ObjectBucket<T>(name, this.#parts)
+    return new ObjectBucket<T>(name, this.parts)
   }
 
   /** A bucket of bytes. It must have been configured once: `db.kv(name).configure({})`. */
   kv(name: string): KvBucket {
-    return new KvBucket(name, this.#parts)
+    return new KvBucket(name, this.parts)
   }
 
   /** A bucket of counters. It must have been configured once: `db.counter(name).configure({})`. */
   counter(name: string): Counters {
-    return new Counters(name, this.#parts)
+    return new Counters(name, this.parts)
   }
 
   /** The writes that wait to be sent again, if `connect` was given a storage for them. */
   get outbox(): DatabaseOutbox | undefined {
-    const { outbox, writer } = this.#parts
+    const { outbox, writer } = this.parts
     return outbox && { size: outbox.size, flush: () => outbox.flush(writer) }
   }
 
@@ -83,7 +87,7 @@ export class Database<Buckets extends BucketTypes<Buckets> = Record<never, objec
    */
   async commit(parts: readonly CommitPart[], { reads = [], ...options }: CommitOptions = {}): Promise<CommitAnswer> {
     const { commitOf } = await import('./writing/commit.js')
-    return this.#parts.writer.write<CommitAnswer>(commitOf(parts, reads), options)
+    return this.parts.writer.write<CommitAnswer>(commitOf(parts, reads), options)
   }
 
   /**
@@ -99,13 +103,13 @@ export class Database<Buckets extends BucketTypes<Buckets> = Record<never, objec
     { retriesMax = CONFLICT_RETRIES_MAX, lease = false, ...options }: TransactOptions = {},
   ): Promise<Result> {
     const { runTransaction } = await import('./transactions/run-transaction.js')
-    return runTransaction(this.#parts, { ...this.#parts.policy, retriesMax, lease }, options, work)
+    return runTransaction(this.parts, { ...this.parts.policy, retriesMax, lease }, options, work)
   }
 
   /** A transaction to be committed or rolled back by hand; where `transaction` fits, it is simpler. */
   async begin(options: TransactionOptions = {}): Promise<Transaction> {
     const { Transaction } = await import('./transactions/transaction.js')
-    return new Transaction(this.#parts, options)
+    return new Transaction(this.parts, options)
   }
 
   /** Ends all that is under way, with REQUEST_FAILED, and everything in the background. */

@@ -22,6 +22,9 @@ export type FreshetErrorCode =
   | 'REQUEST_INCOMPLETE'
   | 'LIMIT_EXCEEDED'
   | 'SCHEMA_INVALID'
+  | 'SQL_INVALID'
+  | 'SQL_REFUSED'
+  | 'GLOBAL_REFUSED'
   // What was asked for cannot be done, as things are.
   | 'OBJECT_NOT_FOUND'
   | 'BUCKET_NOT_FOUND'
@@ -29,6 +32,7 @@ export type FreshetErrorCode =
   | 'SCHEMA_VIOLATED'
   | 'SCHEMA_MISFIT'
   | 'REFERENCE_MISSING'
+  | 'ROW_REFUSED'
   | 'MIGRATION_UNFINISHED'
   | 'TASK_NOT_FOUND'
   | 'TASK_STATE'
@@ -56,6 +60,10 @@ export type FreshetErrorCode =
   | 'STORE_CLOSED'
   | 'STORE_FULL'
   | 'STORE_DAMAGED'
+  | 'SHARD_UNAVAILABLE'
+  | 'SHARD_UNUSABLE'
+  | 'SHARD_DRIFT'
+  | 'SHARDS_UNSETTLED'
   // What only a client finds.
   | 'OPTIONS_INVALID'
   | 'TOKEN_INVALID'

@@ -13,6 +13,8 @@ export type {
   CommitLease,
   CommitRequest,
   CommitWrite,
+  GlobalAnswer,
+  GlobalStatus,
   IdempotencyAnswer,
   IndexProgress,
   JsonSchema,
@@ -33,6 +35,10 @@ export type {
   SchemaViolation,
   SegmentRef,
   ServerTime,
+  ShardStatus,
+  SqlAnswer,
+  SqlExplanation,
+  SqlVersions,
   StreamStart,
   Tail,
   Task,
@@ -96,4 +102,5 @@ export {
   type Sort,
 } from './queries/query.js'
 export { partsOfTag, type Tag, type TagValue, tagOf } from './queries/tag.js'
+export { versionsTag } from './sql-versions.js'
 export { compareUtf8 } from './utf8-order.js'

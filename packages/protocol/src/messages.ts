@@ -346,3 +346,59 @@ export interface IdempotencyAnswer {
   /** So many operations were sent again, and answered as the first time, by this process. */
   readonly replays: number
 }
+
+/** What `GET /sql` and `POST /sql` answer: rows that are of one global state, and which. */
+export interface SqlAnswer {
+  readonly columns: readonly string[]
+  /** `integer`, `decimal` (as text), `float`, `text`, `date` (as text), `boolean`, `other`. */
+  readonly types: readonly string[]
+  readonly rows: readonly (readonly (string | number | boolean | null)[])[]
+  /** Of each table that it depends on, the last global write. */
+  readonly versions: SqlVersions
+  /** The last of them all. */
+  readonly position: Position
+}
+
+export type SqlVersions = Readonly<Record<string, Position>>
+
+/** What `?explain` answers. */
+export interface SqlExplanation {
+  /** One shard has all; rows are put one after the other; or groups are added up. */
+  readonly way: 'whole' | 'rows' | 'groups'
+  readonly tables: readonly string[]
+  /** Those that are asked. */
+  readonly shards: readonly string[]
+  /** What they are asked. */
+  readonly statement: string
+  readonly values: readonly (string | number | boolean | null)[]
+}
+
+/** What `POST /global` answers: it is in the log, and will be applied by all. */
+export interface GlobalAnswer {
+  readonly position: Position
+  readonly applied: readonly string[]
+  /** Those that do not answer, or are not there yet. */
+  readonly pending: readonly string[]
+  /** Of each table that it changes, this position. */
+  readonly versions: SqlVersions
+  readonly replayed?: boolean
+}
+
+export interface ShardStatus {
+  readonly name: string
+  /** Up to where it has applied the log; absent if it does not answer. */
+  readonly applied?: Position
+  readonly behind?: number
+  /** Why it refuses the next global write. */
+  readonly obstacle?: string
+  readonly error?: string
+}
+
+/** What `GET /global` answers. */
+export interface GlobalStatus {
+  /** Of the last global write. */
+  readonly position: Position
+  /** Whether the server that was asked is the one that brings shards up to date. */
+  readonly isLeading: boolean
+  readonly shards: readonly ShardStatus[]
+}

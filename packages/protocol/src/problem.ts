@@ -39,6 +39,9 @@ export const STATUS_OF_CODE: Readonly<Partial<Record<FreshetErrorCode, number>>>
   REQUEST_INCOMPLETE: 408,
   LIMIT_EXCEEDED: 400,
   SCHEMA_INVALID: 400,
+  SQL_INVALID: 400,
+  SQL_REFUSED: 422,
+  GLOBAL_REFUSED: 422,
   OBJECT_NOT_FOUND: 404,
   BUCKET_NOT_FOUND: 404,
   BUCKET_EXISTS: 409,
@@ -48,6 +51,7 @@ export const STATUS_OF_CODE: Readonly<Partial<Record<FreshetErrorCode, number>>>
   TASK_NOT_FOUND: 404,
   SCHEMA_VIOLATED: 422,
   REFERENCE_MISSING: 422,
+  ROW_REFUSED: 422,
   VERSION_CONFLICT: 412,
   PRECONDITION_REQUIRED: 428,
   COMMIT_CONFLICT: 409,
@@ -65,6 +69,10 @@ export const STATUS_OF_CODE: Readonly<Partial<Record<FreshetErrorCode, number>>>
   STORE_CLOSED: 503,
   STORE_FULL: 507,
   STORE_DAMAGED: 500,
+  SHARD_UNAVAILABLE: 503,
+  SHARD_UNUSABLE: 500,
+  SHARD_DRIFT: 409,
+  SHARDS_UNSETTLED: 503,
 }
 
 export function statusOf(code: FreshetErrorCode): number {

@@ -5,6 +5,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Key, Store, StoredValue } from '@freshet/core/store'
+import type { ShardedDatabase } from './aggregates/sharded-database.js'
 import { answerBroken, refuseTunnel } from './http/broken-requests.js'
 import { Exchange } from './http/exchange.js'
 import { isPromise } from './http/maybe-promise.js'
@@ -30,6 +31,8 @@ export interface FreshetServerOptions {
   readonly page?: PageFiles
   /** Caches to be told of every change; by the keeper alone, but all servers over the same data need the same list. */
   readonly caches?: readonly CacheConfig[]
+  /** For `/sql` and `/global`; it stays open when the server is closed. */
+  readonly shards?: ShardedDatabase
   /** What `/metrics` answers where several processes serve the same data, given what this one has counted; see `addUpMetrics`. */
   readonly allMetrics?: AllMetrics
   /** Called with every request before it is handled, for tracing. It must not throw, nor answer. */
@@ -81,11 +84,15 @@ export function createFreshetServer({
   record,
   allMetrics,
   onRequest,
+  shards,
 }: FreshetServerOptions): FreshetServer {
   const { mistakes } = readCaches(caches)
   if (mistakes.length > 0) throw new TypeError(`The caches cannot be these. ${mistakes.join(' ')}`)
   const complete = completeSettings(settings)
-  return new HttpServer(createParts({ store, settings: complete, log, page, caches, record, allMetrics }), onRequest)
+  return new HttpServer(
+    createParts({ store, settings: complete, log, page, caches, record, allMetrics, shards }),
+    onRequest,
+  )
 }
 
 const GRACE_MS = 10_000

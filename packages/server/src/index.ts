@@ -1,3 +1,5 @@
+export type { ShardedDatabase } from './aggregates/sharded-database.js'
+export { readShards, type ShardsConfig, type ShardsRead } from './aggregates/shards-config.js'
 export { type JsonNode, parseJsonTree } from './data/json-text.js'
 export {
   createFreshetServer,

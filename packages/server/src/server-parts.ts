@@ -2,6 +2,8 @@
 import { randomBytes } from 'node:crypto'
 import type { Store } from '@freshet/core/store'
 import { createIdMaker } from '@freshet/protocol'
+import type { ShardedDatabase } from './aggregates/sharded-database.js'
+import { SqlRoutes } from './aggregates/sql-routes.js'
 import { CoherenceRoutes } from './coherence/coherence-routes.js'
 import { EventStreams } from './coherence/event-streams.js'
 import { LogFollower } from './coherence/log-follower.js'
@@ -48,6 +50,7 @@ export interface PartsOptions {
   readonly caches?: readonly CacheConfig[]
   readonly record?: ServerRecordOptions | undefined
   readonly allMetrics?: AllMetrics | undefined
+  readonly shards?: ShardedDatabase | undefined
 }
 
 export interface ServerParts {
@@ -92,6 +95,7 @@ export function createParts({ page, allMetrics, ...rest }: PartsOptions): Server
     new CommitRoute({ ...base, writer }).route(),
     ...new TaskRoutes(base).routes(),
     new IdempotencyRoute(store, base.metrics).route(),
+    ...base.sql.routes(),
     ...new CoherenceRoutes(base).routes(),
     ...new OperationsRoutes({
       ...base,
@@ -113,7 +117,7 @@ export function createParts({ page, allMetrics, ...rest }: PartsOptions): Server
   }
 }
 
-function createBase({ store, settings, log, caches = [], record }: Omit<PartsOptions, 'page' | 'allMetrics'>) {
+function createBase({ store, settings, log, caches = [], record, shards }: Omit<PartsOptions, 'page' | 'allMetrics'>) {
   const metrics = new Metrics()
   const cors = new Cors(settings.corsOrigins)
   const deadlines = new ResponseDeadlines(settings.responseMsMax)
@@ -157,6 +161,7 @@ function createBase({ store, settings, log, caches = [], record }: Omit<PartsOpt
       guard,
       idempotency,
       tasks,
+      sql: new SqlRoutes({ shards, settings, log }),
       newId: createIdMaker({ nowMs: Date.now, randomBytes }),
     },
   }
@@ -177,6 +182,7 @@ function lifecycleOf({
   invalidation,
   recorder,
   tasks,
+  sql,
 }: Base) {
   let stopListening: () => void = () => undefined
   const onCommit = async () => {
@@ -196,6 +202,7 @@ function lifecycleOf({
       await keeper.start()
       upkeep.start()
       tasks.start()
+      sql.start()
       await invalidation.start()
     },
     endStreams: () => {
@@ -204,6 +211,7 @@ function lifecycleOf({
     },
     stop: async () => {
       stopListening()
+      await sql.stop()
       await tasks.stop()
       await recorder?.stop()
       deadlines.close()
@@ -215,7 +223,7 @@ function lifecycleOf({
   }
 }
 
-function gaugesOf({ follower, buckets, events, waits, deadlines, invalidation }: Base): readonly Gauge[] {
+function gaugesOf({ store, follower, buckets, events, waits, deadlines, invalidation, sql }: Base): readonly Gauge[] {
   return [
     { name: 'freshet_log_position', help: 'The last commit known.', value: () => follower.position },
     {
@@ -248,6 +256,14 @@ function gaugesOf({ follower, buckets, events, waits, deadlines, invalidation }:
       help: 'Responses that took too long to leave.',
       value: () => deadlines.cut,
     },
+    {
+      name: 'freshet_store_reads_total',
+      type: 'counter',
+      help: 'Reads that the database answered, and its replicas, where there are any.',
+      value: () =>
+        (store.readCounts?.() ?? []).map(({ source, reads }) => ({ labels: `source="${source}"`, value: reads })),
+    },
     ...invalidation.gauges(),
+    ...sql.gauges(),
   ]
 }

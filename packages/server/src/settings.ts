@@ -58,6 +58,18 @@ export interface ServerSettings {
   readonly compressedCacheBytesMax: number
   /** Memory for objects that are read often; 0 for none. */
   readonly hotCacheBytesMax: number
+  /** The longest that a query over shards may take, with all its rounds. */
+  readonly sqlMsMax: number
+  /** So many rows or groups of all shards together are put together to a result. */
+  readonly sqlRowsMax: number
+  /** Memory for results of queries over shards; 0 for none. */
+  readonly sqlCacheBytesMax: number
+  /** The longest that one shard may take for one global write. */
+  readonly globalMsMax: number
+  /** So long `POST /global` waits for all shards before it names those that are not there yet. */
+  readonly globalWaitMsMax: number
+  /** How often it is looked whether a shard is behind. */
+  readonly globalIntervalMs: number
   /** Which web pages may use the server: every one, or those of these origins, such as https://shop.example. */
   readonly corsOrigins: '*' | readonly string[]
 }
@@ -99,6 +111,12 @@ export const DEFAULT_SETTINGS: ServerSettings = {
   compressBytesMin: KIB,
   compressedCacheBytesMax: 16 * MIB,
   hotCacheBytesMax: 32 * MIB,
+  sqlMsMax: 10 * SECOND,
+  sqlRowsMax: 100_000,
+  sqlCacheBytesMax: 32 * MIB,
+  globalMsMax: 300 * SECOND,
+  globalWaitMsMax: 10 * SECOND,
+  globalIntervalMs: 250,
   corsOrigins: '*',
 }
 
@@ -109,6 +127,7 @@ const MAY_BE_ZERO = new Set([
   'leaseMsMax',
   'compressedCacheBytesMax',
   'hotCacheBytesMax',
+  'sqlCacheBytesMax',
   'eventIntervalMs',
 ])
 

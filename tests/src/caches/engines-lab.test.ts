@@ -4,15 +4,16 @@ import { endSlowOrigins } from '@freshet/lab/dist/caches/slow-origin.js'
 import { coherenceEngines } from '@freshet/lab/dist/experiments/coherence-engines/coherence-engines.js'
 import { fbf14Engines } from '@freshet/lab/dist/experiments/fbf/fbf-14-engines.js'
 import { createRandom } from '@freshet/lab/dist/harness/random.js'
+import { endCassandra } from '@freshet/stores/under-test/start-cassandra'
 import { endPostgres } from '@freshet/stores/under-test/start-postgres'
 import { afterAll, expect, test } from 'vitest'
 import { reasonToSkip } from '../runner/services.js'
 
-const SERVICES = ['varnish', 'squid', 'nginx', 'haproxy', 'postgresql', 'mariadb', 'redis']
+const SERVICES = ['varnish', 'squid', 'nginx', 'haproxy', 'postgresql', 'mariadb', 'redis', 'cassandra']
 const isLeftOut = SERVICES.some(service => reasonToSkip(service) !== undefined)
 
 afterAll(async () => {
-  await Promise.all([endCaches(), endSlowOrigins(), endPostgres()])
+  await Promise.all([endCaches(), endSlowOrigins(), endPostgres(), endCassandra()])
 })
 
 test.skipIf(isLeftOut)(
@@ -22,7 +23,7 @@ test.skipIf(isLeftOut)(
     expect(summary).toMatchObject({ violations: 0 })
     expect(summary.checkedReads).toBeGreaterThan(5000)
   },
-  180_000,
+  300_000,
 )
 
 test.skipIf(isLeftOut)(

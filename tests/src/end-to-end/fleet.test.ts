@@ -6,6 +6,7 @@ import { connect, type Database } from '@freshet/client'
 import { startHaproxy } from '@freshet/lab/dist/caches/haproxy.js'
 import { freePort } from '@freshet/stores/under-test/free-port'
 import { DURABLE, startRedis } from '@freshet/stores/under-test/redis'
+import { startCassandra } from '@freshet/stores/under-test/start-cassandra'
 import { startMariadb } from '@freshet/stores/under-test/start-mariadb'
 import { startPostgres } from '@freshet/stores/under-test/start-postgres'
 import { afterEach, describe, expect, test } from 'vitest'
@@ -21,6 +22,7 @@ const ENGINES: readonly (readonly [name: string, service: string, start: () => P
   ['PostgreSQL', 'postgresql', () => startPostgres()],
   ['MariaDB', 'mariadb', () => startMariadb()],
   ['Redis', 'redis', () => startRedis({ settings: DURABLE })],
+  ['Cassandra', 'cassandra', () => startCassandra()],
 ]
 const WRITERS = 4
 const READERS = 3

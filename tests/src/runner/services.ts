@@ -5,6 +5,7 @@
  */
 import { accessSync, constants } from 'node:fs'
 import { isRedisInstalled } from '@freshet/lab/dist/engines/redis.js'
+import { isCassandraInstalled } from '@freshet/stores/under-test/start-cassandra'
 import { isMariadbInstalled } from '@freshet/stores/under-test/start-mariadb'
 import { isPostgresInstalled } from '@freshet/stores/under-test/start-postgres'
 
@@ -52,6 +53,13 @@ export const services: readonly Service[] = [
     name: 'mariadb',
     probe: isMariadbInstalled,
     debianPackages: ['mariadb-server'],
+    suites: ['stores', 'caches', 'end-to-end'],
+  },
+  {
+    // Cassandra itself is fetched by Maven, once.
+    name: 'cassandra',
+    probe: isCassandraInstalled,
+    debianPackages: ['openjdk-17-jre-headless', 'maven'],
     suites: ['stores', 'caches', 'end-to-end'],
   },
   {

@@ -1,7 +1,7 @@
 /** What is measured in an engine: commits and reads, by the store or by the driver. */
 import type { Store } from '@freshet/core/store'
 
-export type EngineName = 'PostgreSQL' | 'MariaDB' | 'Redis'
+export type EngineName = 'PostgreSQL' | 'MariaDB' | 'Redis' | 'Cassandra'
 
 /**
  * `bare`: a value by itself, with no log, nor anything else that goes with it. `cached`: reads in a server over the store, which keeps what

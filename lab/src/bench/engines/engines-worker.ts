@@ -1,10 +1,12 @@
 /** What happens in each server's process. */
 import type { Store } from '@freshet/core/store'
+import { openCassandraStore } from '@freshet/stores/cassandra'
 import { openMariadbStore } from '@freshet/stores/mariadb'
 import { openPostgresStore } from '@freshet/stores/postgres'
 import { openRedisStore } from '@freshet/stores/redis'
 import type { ContenderWorker } from '../../harness/contender-worker.js'
 import { openCachedTarget } from './cached-targets.js'
+import { openCassandraTarget } from './cassandra-targets.js'
 import type { EngineName, EnginesSettings, Target } from './engine-target.js'
 import { openMariadbTarget } from './mariadb-targets.js'
 import { openPostgresTarget } from './postgres-targets.js'
@@ -17,12 +19,14 @@ const OPEN: Readonly<Record<EngineName, (settings: EnginesSettings) => Promise<T
   PostgreSQL: openPostgresTarget,
   MariaDB: openMariadbTarget,
   Redis: openRedisTarget,
+  Cassandra: openCassandraTarget,
 }
 
 const STORES: Readonly<Record<EngineName, (options: { url: string }) => Promise<Store>>> = {
   PostgreSQL: openPostgresStore,
   MariaDB: openMariadbStore,
   Redis: openRedisStore,
+  Cassandra: openCassandraStore,
 }
 
 export function createEnginesWorker(): ContenderWorker<EnginesSettings, undefined, EnginesMeasure> {

@@ -3,12 +3,14 @@
  * also what it costs that positions come in the order of commits.
  */
 import { DURABLE, startRedis } from '@freshet/stores/under-test/redis'
+import { startCassandra } from '@freshet/stores/under-test/start-cassandra'
 import { startMariadb } from '@freshet/stores/under-test/start-mariadb'
 import { startPostgres } from '@freshet/stores/under-test/start-postgres'
 import { requirePostgres } from '../../engines/postgres.js'
 import type { Bench, BenchContext, BenchResult } from '../../harness/bench.js'
 import { type PreparedContender, startChild } from '../../harness/child-contender.js'
 import { measureSideBySide, type Standing, speedRatio } from '../../harness/side-by-side.js'
+import { prepareCassandra } from './cassandra-targets.js'
 import type { EngineKind, EngineName, EnginesSettings } from './engine-target.js'
 import type { EnginesMeasure } from './engines-worker.js'
 import { prepareMariadb } from './mariadb-targets.js'
@@ -19,6 +21,7 @@ const KINDS: Readonly<Record<EngineName, readonly EngineKind[]>> = {
   PostgreSQL: ['freshet', 'driver', 'cached', 'client', 'ordered', 'unordered'],
   MariaDB: ['freshet', 'driver', 'cached', 'client'],
   Redis: ['freshet', 'driver', 'cached', 'client', 'bare'],
+  Cassandra: ['freshet', 'driver', 'cached', 'client'],
 }
 const START: Readonly<Record<EngineName, () => Promise<{ readonly url: string; stop(): Promise<void> }>>> = {
   async PostgreSQL() {
@@ -32,6 +35,11 @@ const START: Readonly<Record<EngineName, () => Promise<{ readonly url: string; s
     return server
   },
   Redis: () => startRedis({ settings: DURABLE }),
+  async Cassandra() {
+    const node = await startCassandra()
+    await prepareCassandra(node.url)
+    return node
+  },
 }
 const SERVERS = [1, 2]
 const FULL = { commits: 6400, gets: 20_000, rounds: 7 }
@@ -52,7 +60,7 @@ interface Measured {
 
 export const engines: Bench = {
   name: 'engines',
-  title: 'Commits and reads in PostgreSQL, MariaDB and Redis: the stores against the drivers alone',
+  title: 'Commits and reads in PostgreSQL, MariaDB, Redis and Cassandra: the stores against the drivers alone',
   async run(context) {
     requirePostgres()
     const measured: Measured[] = []
@@ -80,7 +88,8 @@ async function measure(
     for (const kind of KINDS[engine]) {
       for (const servers of SERVERS) contenders.push(await startFleet({ engine, kind, url, commits, gets }, servers))
     }
-    const onTurn = (done: number, total: number, name: string) => progress(turn * total + done, 3 * total, name)
+    const onTurn = (done: number, total: number, name: string) =>
+      progress(turn * total + done, Object.keys(KINDS).length * total, name)
     return await measureSideBySide<EnginesMeasure>({ contenders, measures: ['commit', 'get'], rounds, onTurn })
   } finally {
     await Promise.all(contenders.map(contender => contender.stop()))
@@ -136,7 +145,8 @@ function report(measured: readonly Measured[]): BenchResult {
           `reads ${both(readsToDriver)} (asked: ${READS_MIN}), with the cache on ${both(cachedToDriver)} (asked: ${CACHED_MIN}).`
         )
       }),
-      'driver: a connection for each upsert in flight, and reads pipelined on one (MariaDB: four); in Redis the same writes in a MULTI.',
+      'driver: a connection for each upsert in flight, and reads pipelined on one (MariaDB: four); in Redis the same writes in a MULTI;',
+      'in Cassandra, one node that flushes each write, both pipelined on one, and no lightweight transactions.',
       'cached: reads in a server, which keeps 5,000 objects while somebody changes 50 a second; as current as without. client: the same in its client, of all that was written a second ago.',
       'ordered and unordered: batches as the store makes them, with positions from a locked row, or from a sequence. bare: SET.',
     ],

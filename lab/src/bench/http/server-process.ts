@@ -9,6 +9,8 @@ export interface ServerProcess {
   /** Seconds of processor time that it and its worker processes have used. */
   cpuSeconds(): number
   stop(): Promise<void>
+  /** `kill -9` */
+  kill(): Promise<void>
 }
 
 export interface ServerCommand {
@@ -32,7 +34,12 @@ export async function startServer({ name, args, core }: ServerCommand): Promise<
   })
   try {
     const url = await addressOf(child)
-    return { url, cpuSeconds: () => cpuSecondsOf(child.pid!), stop: () => stop(child) }
+    return {
+      url,
+      cpuSeconds: () => cpuSecondsOf(child.pid!),
+      stop: () => stop(child),
+      kill: () => stop(child, 'SIGKILL'),
+    }
   } catch (cause) {
     await stop(child)
     throw new Error(`${name} did not start: ${(cause as Error).message}\n${complaints}`, { cause })
@@ -69,10 +76,10 @@ function ticksOf(pid: string): number {
   return Number(fields[11]) + Number(fields[12])
 }
 
-async function stop(child: ChildProcess): Promise<void> {
+async function stop(child: ChildProcess, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const ended = once(child, 'exit')
-  child.kill('SIGTERM')
+  child.kill(signal)
   const impatience = setTimeout(() => child.kill('SIGKILL'), 5000)
   await ended
   clearTimeout(impatience)

@@ -10,7 +10,7 @@ import type { BarsChart } from '../../harness/chart.js'
 import type { Experiment, ExperimentContext, ExperimentResult } from '../../harness/experiment.js'
 import { formatPercent } from '../../harness/table.js'
 
-const ENGINES: readonly EngineName[] = ['PostgreSQL', 'MariaDB', 'Redis']
+const ENGINES: readonly EngineName[] = ['PostgreSQL', 'MariaDB', 'Redis', 'Cassandra']
 const FULL = { topologies: ['Varnish', 'Squid before Varnish', 'Varnish beside nginx'], lifetimesMs: [20_000, 1000] }
 const QUICK = { topologies: ['Varnish'], lifetimesMs: [1000] }
 const READS = { full: 20_000, quick: 3000 }
@@ -23,7 +23,7 @@ interface EngineResult extends LoadResult {
 export const coherenceEngines: Experiment = {
   name: 'coherence-engines',
   title:
-    'Reads through real caches before two servers over PostgreSQL, MariaDB and Redis, one of them killed at random',
+    'Reads through real caches before two servers over PostgreSQL, MariaDB, Redis and Cassandra, one of them killed at random',
   source: 'Gessert and Bücklers 2012, section 3.8, with the data in an engine that servers share',
   run: async context => {
     requireCaches(['varnish', 'squid', 'nginx'])

@@ -16,6 +16,8 @@ import { type ImportLine, readImportLine } from '../import/import-line.js'
 import { type InitLine, readInitLine } from '../init/init-line.js'
 import { type MigrateLine, readMigrateLine } from '../migrate/migrate-line.js'
 import { type RestoreLine, readRestoreLine } from '../restore/restore-line.js'
+import { readShardsLine, type ShardsLine } from '../shards/shards-line.js'
+import { readTablesLine, type TablesLine } from '../tables/tables-line.js'
 
 export type CommandLine =
   | { readonly command: 'help' /** A command. */; readonly topic?: string | undefined }
@@ -31,6 +33,8 @@ export type CommandLine =
   | InitLine
   | MigrateLine
   | RestoreLine
+  | TablesLine
+  | ShardsLine
   | { readonly command: Mode; readonly flags: ReadonlyMap<string, string>; readonly configPath?: string }
   | {
       readonly command: 'config'
@@ -56,6 +60,8 @@ export const COMMANDS = [
   'backup',
   'restore',
   'init',
+  'tables',
+  'shards',
   'help',
   'version',
 ] as const
@@ -76,6 +82,8 @@ export function readCommandLine(argv: readonly string[], options: Options): Comm
   if (argv[0] === 'backup') return readBackupLine(argv.slice(1))
   if (argv[0] === 'restore') return readRestoreLine(argv.slice(1))
   if (argv[0] === 'init') return readInitLine(argv.slice(1))
+  if (argv[0] === 'tables') return readTablesLine(argv.slice(1), process.env)
+  if (argv[0] === 'shards') return readShardsLine(argv.slice(1))
   const { words, given } = scan(argv, options)
   if (argv.length === 0) return { command: 'help' }
   if (given.has('version') || words[0] === 'version') return { command: 'version' }

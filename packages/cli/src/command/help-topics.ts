@@ -137,4 +137,21 @@ Exit codes: 0 all are done, 1 one failed: run it again to go on, 2 an option or 
   --out FILE (standard output), --check, --json
 Exit codes: 0 written, or up to date; 1 out of date, or no answer; 2 an option is wrong.
 `,
+  tables: `freshet tables add|remove|list: makes tables of the PostgreSQL database that the store is in buckets.
+
+  freshet tables add --store postgres://user@host/database --table public.products --bucket shop/products
+  freshet tables list --store postgres://user@host/database
+  freshet tables remove --store postgres://user@host/database --bucket shop/products
+
+  --store URL (FRESHET_STORE), --bucket NAME, --table NAME, --columns A,B (all); docs/existing-tables.md
+Exit codes: 0 done, 1 failed, 2 an option is wrong.
+`,
+  shards: `freshet shards init|check: the shards that the config names; docs/shards.md
+
+  freshet shards init                          creates what versions are kept in, on every shard
+  freshet shards check --config shop.json      are they as the config says, and alike?
+
+  --config FILE (freshet.json)
+Exit codes: 0 done, or as the config says; 1 failed, or not so; 2 the config is wrong.
+`,
 }

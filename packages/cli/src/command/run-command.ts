@@ -51,6 +51,12 @@ async function run(line: CommandLine, options: Options): Promise<number> {
       return (await import('../restore/run-restore.js')).runRestore(line)
     case 'init':
       return (await import('../init/run-init.js')).runInit(line)
+    case 'tables':
+      return (await import('../tables/run-tables.js')).runTables(line)
+    case 'shards': {
+      const { config } = effectiveConfig('serve', { ...line, flags: new Map() }, options)
+      return (await import('../shards/run-shards.js')).runShards(line, config.shards)
+    }
     case 'config':
       return showConfig(effectiveConfig(line.mode, line, options), line, options)
     default:

@@ -3,8 +3,15 @@
  * config file are all made from its one name here. The server's settings are options too, under their own names, so
  * whatever can be set can be set from outside.
  */
-import { type CacheConfig, DEFAULT_SETTINGS, type LogLevel, type ServerSettings } from '@freshet/server'
+import {
+  type CacheConfig,
+  DEFAULT_SETTINGS,
+  type LogLevel,
+  type ServerSettings,
+  type ShardsConfig,
+} from '@freshet/server'
 import { CACHES } from './caches-kind.js'
+import { SHARDS } from './shards-kind.js'
 import { EMBEDDED, STORE } from './store-kind.js'
 import {
   countFrom,
@@ -49,6 +56,7 @@ export interface Config extends SettingOptions {
   readonly recordSample: number
   readonly recordSecret: string
   readonly caches: readonly CacheConfig[]
+  readonly shards: ShardsConfig | null
 }
 
 export type OptionName = keyof Config
@@ -142,6 +150,7 @@ function commandOptions(coreCount: number): Omit<Options, keyof SettingOptions> 
     },
     ...RECORD_OPTIONS,
     caches: { about: 'caches to be told of every change', kind: CACHES, defaults: both([]) },
+    shards: { about: 'shards that queries go over', kind: SHARDS, defaults: both(null) },
   }
 }
 
@@ -200,6 +209,12 @@ const SETTING_OPTIONS: { readonly [Name in keyof SettingOptions]: Option<Setting
   compressBytesMin: setting('compressBytesMin', sizeFrom(1), 'smaller bodies are not compressed'),
   compressedCacheBytesMax: setting('compressedCacheBytesMax', sizeFrom(0), 'memory for compressed bodies, per worker'),
   hotCacheBytesMax: setting('hotCacheBytesMax', sizeFrom(0), 'memory for objects that are read often, per worker'),
+  sqlMsMax: setting('sqlMsMax', durationFrom(1), 'the longest that a query over shards may take'),
+  sqlRowsMax: setting('sqlRowsMax', countFrom(1), 'how many rows or groups of shards are put together'),
+  sqlCacheBytesMax: setting('sqlCacheBytesMax', sizeFrom(0), 'memory for results of queries over shards, per worker'),
+  globalMsMax: setting('globalMsMax', durationFrom(1), 'the longest that one shard may take for a global write'),
+  globalWaitMsMax: setting('globalWaitMsMax', durationFrom(1), 'how long POST /global waits for all shards'),
+  globalIntervalMs: setting('globalIntervalMs', durationFrom(1), 'how often it is looked whether a shard is behind'),
   corsOrigins: {
     ...setting<'corsOrigins', '*' | readonly string[]>('corsOrigins', ORIGINS, 'which web pages may use the server'),
     isCommon: true,

@@ -2,17 +2,17 @@
 import { TEXT, type ValueKind } from './value-kinds.js'
 
 export const EMBEDDED = 'embedded'
-const SCHEMES = ['postgres', 'postgresql', 'mariadb', 'mysql', 'redis', 'rediss'] as const
+const SCHEMES = ['postgres', 'postgresql', 'mariadb', 'mysql', 'redis', 'rediss', 'cassandra'] as const
 
 export const STORE: ValueKind<string> = {
   ...TEXT,
   placeholder: 'URL',
-  wants: `${EMBEDDED}, or an address such as postgres://user@host/database, mariadb://user@host/database or redis://host`,
+  wants: `${EMBEDDED}, or an address such as postgres://user@host/database, mariadb://user@host/database, redis://host or cassandra://host/keyspace`,
   parse: text => (text === EMBEDDED || isEngine(text) ? text : undefined),
   // A text that is refused may hold a password all the same.
   mistakes: text =>
     STORE.parse(text) === undefined
-      ? [`it is ${EMBEDDED}, or an address that begins with postgres://, mariadb:// or redis://.`]
+      ? [`it is ${EMBEDDED}, or an address that begins with postgres://, mariadb://, redis:// or cassandra://.`]
       : [],
   show: withoutPassword,
 }

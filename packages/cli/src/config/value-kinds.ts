@@ -2,10 +2,10 @@
  * The kinds of value an option takes, each read from text: that is what flags and the environment have, and a config
  * file's numbers and lists are read in the same way. A kind says what it wants in words that complete "takes ...".
  */
-import type { CacheConfig } from '@freshet/server'
+import type { CacheConfig, ShardsConfig } from '@freshet/server'
 import { didYouMean } from './nearest-name.js'
 
-export type OptionValue = string | number | boolean | readonly string[] | readonly CacheConfig[]
+export type OptionValue = string | number | boolean | readonly string[] | readonly CacheConfig[] | ShardsConfig | null
 export type Environment = Readonly<Record<string, string | undefined>>
 
 export interface ValueKind<Value extends OptionValue = OptionValue> {

@@ -40,6 +40,7 @@ interface EngineOptions {
 async function openEngine(options: EngineOptions): Promise<Store> {
   if (/^rediss?:/.test(options.url)) return (await import('@freshet/stores/redis')).openRedisStore(options)
   if (/^(mariadb|mysql):/.test(options.url)) return (await import('@freshet/stores/mariadb')).openMariadbStore(options)
+  if (/^cassandra:/.test(options.url)) return (await import('@freshet/stores/cassandra')).openCassandraStore(options)
   return (await import('@freshet/stores/postgres')).openPostgresStore(options)
 }
 

@@ -38,6 +38,7 @@ export function settingsOf(config: Config): Partial<ServerSettings> {
     page,
     samples,
     caches,
+    shards,
     record,
     recordBytesMax,
     recordSample,

@@ -1,6 +1,7 @@
 /** One process does everything: it opens the store and answers requests. */
 import { createFreshetServer } from '@freshet/server'
 import { ownVersion } from '../command/own-version.js'
+import { openDatabase } from '../shards/open-database.js'
 import { loadPage } from './load-page.js'
 import { openStore } from './open-store.js'
 import { openRecording } from './recording-file.js'
@@ -12,6 +13,7 @@ export async function startSingleProcess({ config, log }: ServeSetup): Promise<R
   try {
     const page = await loadPage(config)
     const { caches } = config
+    const shards = config.shards ? await openDatabase(config.shards) : undefined
     const { end, ...recorded } = openRecording(config, log, [0, 1])
     const tracing = await loadTracing(process.env, ownVersion())
     const server = createFreshetServer({
@@ -19,6 +21,7 @@ export async function startSingleProcess({ config, log }: ServeSetup): Promise<R
       settings: settingsOf(config),
       log,
       caches,
+      ...(shards ? { shards } : {}),
       ...page,
       ...recorded,
       ...(tracing ? { onRequest: tracing.begin } : {}),
@@ -33,6 +36,7 @@ export async function startSingleProcess({ config, log }: ServeSetup): Promise<R
         await server.close({ graceMs: config.stopMsMax, drainMs: config.drainMs })
         end()
         await tracing?.end()
+        await shards?.close()
         await store.close()
       },
       force: () => undefined,

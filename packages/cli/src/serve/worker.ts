@@ -2,6 +2,7 @@
 import { createFreshetServer, type MetricFamily } from '@freshet/server'
 import { ipcChannel, openEmbeddedReader } from '@freshet/stores/embedded'
 import { ownVersion } from '../command/own-version.js'
+import { openDatabase } from '../shards/open-database.js'
 import { createLog, withFields } from './create-log.js'
 import { loadPage } from './load-page.js'
 import { isEmbedded, openStore } from './open-store.js'
@@ -24,12 +25,14 @@ async function start({ config, slot }: StartMessage): Promise<void> {
     : await openStore(config, log)
   const { end, ...recorded } = openRecording(config, log, [slot, config.workers])
   const tracing = await loadTracing(process.env, ownVersion())
+  const shards = config.shards ? await openDatabase(config.shards) : undefined
   const server = createFreshetServer({
     store,
     settings: settingsOf(config),
     log,
     caches: config.caches,
     allMetrics,
+    ...(shards ? { shards } : {}),
     ...(await loadPage(config)),
     ...recorded,
     ...(tracing ? { onRequest: tracing.begin } : {}),
@@ -39,6 +42,7 @@ async function start({ config, slot }: StartMessage): Promise<void> {
     await server.close({ graceMs: config.stopMsMax, drainMs: config.drainMs })
     end()
     await tracing?.end()
+    await shards?.close()
     await store.close()
   }
   await server.listen({ port: config.port, host: config.host })

@@ -19,7 +19,13 @@ const REFUSALS: readonly FreshetErrorCode[] = ['SERVER_BUSY', 'SERVER_STOPPING',
 /** All that have the status 503; a test holds this to the protocol's table, which is too long to carry along. */
 const UNAVAILABLE: readonly FreshetErrorCode[] = [
   ...REFUSALS,
-  ...(['STORE_LOCKED', 'STORE_UNUSABLE', 'STORE_UNAVAILABLE', 'STORE_TAKEN_OVER', 'STORE_CLOSED'] as const),
+  'STORE_LOCKED',
+  'STORE_UNUSABLE',
+  'STORE_UNAVAILABLE',
+  'STORE_TAKEN_OVER',
+  'STORE_CLOSED',
+  'SHARD_UNAVAILABLE',
+  'SHARDS_UNSETTLED',
 ]
 /** From somebody on the way, who passes on that all is not well behind him. */
 const PASSING_STATUSES = [408, 425, 429, 500, 502, 503, 504]

@@ -1,7 +1,7 @@
+import { ServerClock } from '@freshet/core/clock'
 import { parseOperationId } from '@freshet/protocol'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { ServerClock } from '../clock/server-clock.js'
 import { type Operation, OperationIds } from './operation-ids.js'
 
 function create(): OperationIds {

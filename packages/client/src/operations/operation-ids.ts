@@ -8,9 +8,10 @@
  * One operation that is not answered holds up `settledTo` while others go on, and the server has to remember all of them,
  * which it does not do without limit. Then the next ones begin a line of their own, under another name.
  */
+
+import type { ServerClock } from '@freshet/core/clock'
 import { formatOperationId } from '@freshet/protocol'
 import type { Clock } from '../clock/pessimistic-clock.js'
-import type { ServerClock } from '../clock/server-clock.js'
 import { createNonce } from '../session/coherence-requests.js'
 
 export interface Operation {

@@ -5,8 +5,9 @@
  * While something is recorded, the server is asked for its time every few seconds, and once more after the last
  * operation: only what lies between two such exchanges can be compared exactly with what other processes recorded.
  */
+import { cristianOffset } from '@freshet/core/clock'
 import type { ReadMode } from '@freshet/core/coherence'
-import { HistoryRecorder, type TimeExchange } from '@freshet/core/history'
+import { type ClockSample, HistoryRecorder } from '@freshet/core/history'
 import type { Path, Position, Version } from '@freshet/protocol'
 import type { Transport } from '../http/transport.js'
 import { createNonce } from '../session/coherence-requests.js'
@@ -49,6 +50,8 @@ export interface WriteOutcome {
 }
 
 const EXCHANGE_MS = 5000
+/** `/time` gives whole milliseconds, rounded down. */
+const SERVER_STEP_US = 1000
 
 export class SessionRecorder {
   readonly #options: SessionRecorderOptions
@@ -144,14 +147,14 @@ export class SessionRecorder {
     return this.#logs === 1 ? this.#options.id : `${this.#options.id}.${this.#logs}`
   }
 
-  #meet(log: string, exchange: TimeExchange | undefined): void {
+  #meet(log: string, sample: ClockSample | undefined): void {
     const { clock, token } = this.#options
     const isFirst = this.#logs === 0
     const isNew = this.#log !== log
     if (isNew) this.#logs++
     this.#log = log
     const more = isFirst && token !== undefined ? { token } : {}
-    this.#history.session(this.#name, log, clock.nowUs(), exchange, more)
+    this.#history.session(this.#name, log, clock.nowUs(), sample, more)
   }
 
   #startTimer(): ReturnType<typeof setTimeout> | undefined {
@@ -166,22 +169,25 @@ export class SessionRecorder {
   }
 
   async #exchange(): Promise<void> {
-    const exchange = await this.#askTime()
+    const sample = await this.#askTime()
     const { log } = this.#options.session.core
-    if (log !== undefined) this.#meet(log, exchange)
+    if (log !== undefined) this.#meet(log, sample)
   }
 
   /** Undefined if there is no answer, or one that somebody kept: then the recording is the poorer, and nothing else. */
-  async #askTime(): Promise<TimeExchange | undefined> {
+  async #askTime(): Promise<ClockSample | undefined> {
     const { transport, clock, closed } = this.#options
     const askedUs = clock.nowUs()
     try {
       const target = `/time?nonce=${createNonce()}`
       const { body, headers, problem } = await transport.text({ method: 'GET', target, cache: 'no-store' }, closed)
-      const answeredUs = clock.nowUs()
+      const atUs = clock.nowUs()
       if (problem !== undefined || headers.get('age') !== null) return undefined
       const { timeMs } = JSON.parse(body) as { readonly timeMs?: unknown }
-      return Number.isFinite(timeMs) ? { askedUs, answeredUs, serverMs: Number(timeMs) } : undefined
+      if (!Number.isFinite(timeMs)) return undefined
+      const server = Math.floor(Number(timeMs) * 1000)
+      const { least, most } = cristianOffset({ asked: askedUs, answered: atUs, server, serverStep: SERVER_STEP_US })
+      return { atUs, leastUs: least, mostUs: most }
     } catch {
       return undefined
     }

@@ -9,10 +9,11 @@
  * What was read lately is fetched anew when an event says that it has changed, and the event is installed when that is there,
  * as far as the staleness allowed has room for it: so reads of what changes all the time do not wait either.
  */
+
+import type { ServerClock } from '@freshet/core/clock'
 import { parseEvent } from '@freshet/core/coherence'
 import type { ChangesEvent, Path, Position, StreamStart } from '@freshet/protocol'
 import type { Clock } from '../clock/pessimistic-clock.js'
-import type { ServerClock } from '../clock/server-clock.js'
 import { onAbort } from '../http/on-abort.js'
 import type { Transport } from '../http/transport.js'
 import { readEvents, type ServerEvent } from './event-stream.js'

@@ -7,6 +7,7 @@
  * others who wait: a thousand concurrent `current` reads cost a few heads.
  */
 import type { Bloom } from '@freshet/bloom'
+import type { ServerClock } from '@freshet/core/clock'
 import {
   decodeSegmentBundle,
   formatSegmentRefs,
@@ -17,7 +18,6 @@ import {
 } from '@freshet/core/coherence'
 import { FreshetError, type Position, type SegmentRef } from '@freshet/protocol'
 import type { Clock } from '../clock/pessimistic-clock.js'
-import type { ServerClock } from '../clock/server-clock.js'
 import { isPassing, type RetryPolicy, retry } from '../http/back-off.js'
 import { Deadline, pause, untilAborted } from '../http/deadline.js'
 import type { Transport } from '../http/transport.js'

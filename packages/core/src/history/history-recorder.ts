@@ -14,11 +14,11 @@ export interface HistoryRecorderOptions {
   readonly clock: string
 }
 
-/** An exchange with the server about its time: asked at, answered at, and its clock then, in ms. */
-export interface TimeExchange {
-  readonly askedUs: number
-  readonly answeredUs: number
-  readonly serverMs: number
+/** What an exchange with the server said of its clock: when the answer came, and how far ahead it was then, from and to. */
+export interface ClockSample {
+  readonly atUs: number
+  readonly leastUs: number
+  readonly mostUs: number
 }
 
 export interface RecordedRead {
@@ -41,9 +41,6 @@ export interface RecordedWrite {
   readonly deleted: readonly Path[]
 }
 
-/** `/time` gives whole milliseconds, rounded down. */
-const SERVER_STEP_US = 1000
-
 export class HistoryRecorder {
   readonly #options: HistoryRecorderOptions
   readonly #share: number
@@ -60,15 +57,15 @@ export class HistoryRecorder {
     s: string,
     log: string,
     nowUs: number,
-    exchange: TimeExchange | undefined,
+    sample: ClockSample | undefined,
     more: Pick<SessionRecord, 'role' | 'part' | 'pos'> & { readonly token?: string } = {},
   ): void {
     const { token, ...rest } = more
     this.#options.write(
       formatRecord({
         ...{ f: RECORD_FORMAT, op: 'session', s, c: this.#options.clock, log },
-        t: exchange?.answeredUs ?? nowUs,
-        ...(exchange === undefined ? {} : offsetOf(exchange)),
+        t: sample?.atUs ?? nowUs,
+        ...(sample === undefined ? {} : { lo: sample.leastUs, hi: sample.mostUs }),
         ...(token === undefined ? {} : { from: nameOfToken(token) }),
         ...rest,
         ...(this.#share < 1 ? { share: this.#share } : {}),
@@ -111,9 +108,4 @@ export class HistoryRecorder {
   #names(paths: readonly Path[]): string[] {
     return paths.map(this.#nameOf).filter(name => isInSample(name, this.#share))
   }
-}
-
-function offsetOf({ askedUs, answeredUs, serverMs }: TimeExchange): { readonly lo: number; readonly hi: number } {
-  const serverUs = Math.floor(serverMs * 1000)
-  return { lo: serverUs - answeredUs, hi: serverUs + SERVER_STEP_US - askedUs }
 }

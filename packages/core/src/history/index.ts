@@ -1,10 +1,10 @@
 export { HistoryChecker, type HistoryCheckerOptions } from './history-checker.js'
 export {
+  type ClockSample,
   HistoryRecorder,
   type HistoryRecorderOptions,
   type RecordedRead,
   type RecordedWrite,
-  type TimeExchange,
 } from './history-recorder.js'
 export type { HistorySummary, ServedFromCount } from './history-tally.js'
 export type { Acknowledgement, KnownWrite } from './known-writes.js'

@@ -7,7 +7,7 @@ import { isInSample } from './recorded-name.js'
 function record(options: { readonly sample?: number; readonly hashPaths?: string } = {}): string[] {
   const lines: string[] = []
   const recorder = new HistoryRecorder({ clock: 'p81k', write: line => lines.push(line), ...options })
-  recorder.session('k3f9', '9c1e', 7, { askedUs: 1000, answeredUs: 3000, serverMs: 55 }, { token: 'a token' })
+  recorder.session('k3f9', '9c1e', 7, { atUs: 3000, leastUs: 52_000, mostUs: 55_000 }, { token: 'a token' })
   recorder.write('k3f9', {
     ...{ op: 'commit', beganUs: 4000, endedUs: 5000, position: 22 },
     ...{ written: ['/db/shop/products/42', '/db/shop/products'], deleted: ['/db/shop/products/43'] },

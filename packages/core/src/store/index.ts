@@ -31,6 +31,7 @@ export type {
   QueryPage,
   QueryPlan,
   QueryVersion,
+  ReadCount,
   ReadList,
   ReadVersion,
   ScanPage,

@@ -43,9 +43,10 @@ export interface Store {
 
   /**
    * The latest durable value of a key. Embedded stores answer at once, others with a promise: the read path is too hot
-   * to wait where there is nothing to wait for.
+   * to wait where there is nothing to wait for. With `atLeast`, which `position` has reached, a value from any state that includes
+   * that position will do; a store may ignore it.
    */
-  get(key: Key): MaybePromise<StoredValue | undefined>
+  get(key: Key, atLeast?: Position): MaybePromise<StoredValue | undefined>
 
   /** The values of all keys in one state, in the order asked for. */
   getMany(keys: readonly Key[]): Promise<Snapshot<readonly (StoredValue | undefined)[]>>
@@ -121,8 +122,17 @@ export interface Store {
    */
   hold(name: string, holder: string, ms: number): MaybePromise<boolean>
 
+  /** How many reads were answered by whom, where there are replicas that may; since it was opened. */
+  readCounts?(): readonly ReadCount[]
+
   /** Waits for what is under way. Idempotent. */
   close(): Promise<void>
+}
+
+export interface ReadCount {
+  /** `primary`, or where a replica is. */
+  readonly source: string
+  readonly reads: number
 }
 
 export interface StoreSupports {

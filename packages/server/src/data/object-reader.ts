@@ -108,7 +108,8 @@ export class ObjectReader {
   async get(key: Key): Promise<HotObject | undefined> {
     const position = await this.#store.position()
     if (position !== this.#follower.position) await this.#follower.catchUpTo(position)
-    return this.#hot.get(key) ?? this.#fetch(key, this.#store.get(key))
+    const atLeast = Math.max(position, this.#follower.position)
+    return this.#hot.get(key) ?? this.#fetch(key, this.#store.get(key, atLeast))
   }
 
   #begin(read: ObjectRead): MaybePromise<void> {
@@ -131,7 +132,8 @@ export class ObjectReader {
   #get(read: ObjectRead, position: Position): MaybePromise<void> {
     const hot = this.#hot.get(read.key)
     if (hot !== undefined) return this.#answer(read, position, hot)
-    const value = this.#store.get(read.key)
+    // No older than what the objects at hand are: it may become one of them.
+    const value = this.#store.get(read.key, Math.max(position, this.#follower.position))
     if (isPromise(value)) return this.#answerLater(read, position, value)
     const object = value && this.#prepare(value)
     if (object !== undefined) this.#hot.put(read.key, object)

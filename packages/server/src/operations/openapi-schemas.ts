@@ -185,6 +185,39 @@ export const SCHEMAS: Json = {
     },
     ['items'],
   ),
+  SqlStatement: {
+    ...object({ q: TEXT, p: list({}), at: POSITION, explain: { type: 'boolean' } }, ['q']),
+    additionalProperties: false,
+  },
+  SqlAnswer: object({
+    columns: list(TEXT),
+    types: list({ enum: ['integer', 'decimal', 'float', 'text', 'date', 'boolean', 'other'] }),
+    rows: list(list({})),
+    versions: { type: 'object', additionalProperties: POSITION },
+    position: POSITION,
+  }),
+  SqlExplanation: object({
+    way: { enum: ['whole', 'rows', 'groups'] },
+    tables: list(TEXT),
+    shards: list(TEXT),
+    statement: TEXT,
+    values: list({}),
+  }),
+  GlobalAnswer: object(
+    {
+      position: POSITION,
+      applied: list(TEXT),
+      pending: list(TEXT),
+      versions: { type: 'object', additionalProperties: POSITION },
+      replayed: { type: 'boolean' },
+    },
+    ['position', 'applied', 'pending', 'versions'],
+  ),
+  GlobalStatus: object({
+    position: POSITION,
+    isLeading: { type: 'boolean' },
+    shards: list(object({ name: TEXT, applied: POSITION, behind: COUNT, obstacle: TEXT, error: TEXT }, ['name'])),
+  }),
   WriteAnswer: object({ id: TEXT, version: VERSION, position: POSITION }),
   CommitRequest: object(
     {

@@ -17,7 +17,7 @@ export function openApiDocument(version: string): Json {
         'Objects that any web cache may keep, and what readers need to know so that they never see stale ones.',
     },
     servers: [{ url: '/' }],
-    paths: { ...DATA_PATHS, ...COHERENCE_PATHS, ...OPERATIONS_PATHS },
+    paths: { ...DATA_PATHS, ...SQL_PATHS, ...COHERENCE_PATHS, ...OPERATIONS_PATHS },
     components: { schemas: SCHEMAS, parameters: PARAMETERS, headers: HEADERS, responses: RESPONSES },
   }
 }
@@ -28,6 +28,10 @@ function ref(kind: string, name: string): Json {
 
 function json(schema: string): Json {
   return { 'application/json': { schema: ref('schemas', schema) } }
+}
+
+function eitherOf(...schemas: readonly string[]): Json {
+  return { 'application/json': { schema: { oneOf: schemas.map(name => ref('schemas', name)) } } }
 }
 
 function pathParameter(name: string, schema: Json, description: string): Json {
@@ -62,6 +66,12 @@ const PARAMETERS: Json = {
   to: queryParameter('to', { type: 'string' }, 'End before this id.'),
   prefix: queryParameter('prefix', { type: 'string' }, 'Only ids that begin with this.'),
   limit: queryParameter('limit', { type: 'integer', minimum: 1, default: 100 }, 'At most so many.'),
+  q: queryParameter('q', { type: 'string' }, 'A SELECT; parameters are $1, $2 and so on.'),
+  p: queryParameter(
+    'p',
+    { type: 'string', contentMediaType: 'application/json', contentSchema: { type: 'array' } },
+    'The values of its parameters, as a list.',
+  ),
   explain: queryParameter('explain', { type: 'string' }, 'How the query is answered, instead of its result.', true),
   fields: queryParameter('fields', { type: 'string' }, 'Only these fields of each object: name,author.name'),
   sort: queryParameter('sort', { type: 'string' }, 'By these fields; with a minus before it, descending: price,-name'),
@@ -305,6 +315,43 @@ const DATA_PATHS: Json = {
       parameters: ['task'],
       body: json('TaskAction'),
       responses: answers('The task.', json('Task')),
+    }),
+  },
+}
+
+const SQL_PATHS: Json = {
+  '/sql': {
+    get: operation({
+      id: 'querySql',
+      summary: 'A query over all shards, from one global state',
+      parameters: ['q', 'p', 'at', 'explain', 'ifNoneMatch'],
+      responses: {
+        ...answers('Its rows; or how they are found.', eitherOf('SqlAnswer', 'SqlExplanation')),
+        304: { description: 'The versions are those in If-None-Match.' },
+      },
+    }),
+    post: operation({
+      id: 'postSql',
+      summary: 'The same, for queries that are too long for a URL',
+      body: json('SqlStatement'),
+      responses: answers('Its rows; or how they are found.', eitherOf('SqlAnswer', 'SqlExplanation')),
+    }),
+  },
+  '/global': {
+    get: operation({
+      id: 'getGlobal',
+      summary: 'How far each shard has got',
+      responses: answers('As of now.', json('GlobalStatus')),
+    }),
+    post: operation({
+      id: 'writeGlobal',
+      summary: 'A write to every shard: in one order, once each',
+      parameters: ['idempotencyKey'],
+      body: json('SqlStatement'),
+      responses: {
+        ...answers('Applied by all.', json('GlobalAnswer')),
+        202: { description: 'Accepted; some shards have yet to apply it.', content: json('GlobalAnswer') },
+      },
     }),
   },
 }

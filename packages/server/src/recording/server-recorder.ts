@@ -3,6 +3,7 @@
  * to. Lists are not recorded, but each write names the bucket whose list it changes.
  */
 import { randomBytes } from 'node:crypto'
+import { cristianOffset } from '@freshet/core/clock'
 import { HistoryRecorder } from '@freshet/core/history'
 import type { Commit, CommitResult, Store } from '@freshet/core/store'
 import { bucketOfKey, type Key, type Path, type Position, pathOfKey, type Version } from '@freshet/protocol'
@@ -27,6 +28,8 @@ export interface ServerRecorderParts {
 }
 
 const REPEAT_MS = 5000
+/** The store's clock is read as whole milliseconds, rounded down. */
+const STEP_US = 1000
 
 export function createServerRecorder(options: ServerRecordOptions, store: Store): ServerRecorder {
   const name = () => randomBytes(6).toString('hex')
@@ -101,9 +104,10 @@ export class ServerRecorder {
     const { store, id } = this.#parts
     const pos = await store.position()
     const askedUs = this.#nowUs()
-    const serverMs = store.nowMs()
-    const exchange = { askedUs, serverMs, answeredUs: this.#nowUs() }
+    const server = Math.floor(store.nowMs() * 1000)
+    const atUs = this.#nowUs()
+    const { least, most } = cristianOffset({ asked: askedUs, answered: atUs, server, serverStep: STEP_US })
     const part = this.#part === undefined ? {} : { part: this.#part }
-    this.#history.session(id, store.log, exchange.answeredUs, exchange, { role: 'server', pos, ...part })
+    this.#history.session(id, store.log, atUs, { atUs, leastUs: least, mostUs: most }, { role: 'server', pos, ...part })
   }
 }

@@ -14,6 +14,17 @@ import { type MariadbStoreOptions, openMariadbStore } from './open-mariadb-store
 const DEADLINE_MS = 60_000
 /** In what goes out together with COMMIT. */
 const COMMITTING = 'log VALUES ('
+/** A commit is visible, and acknowledged, when a replica has it. */
+const SEMI_SYNCHRONOUS = {
+  log_bin: 'binary-log',
+  sync_binlog: '1',
+  server_id: '1',
+  rpl_semi_sync_master_enabled: 'ON',
+  rpl_semi_sync_master_wait_point: 'AFTER_SYNC',
+  rpl_semi_sync_master_timeout: '3600000',
+  // Until there is one.
+  rpl_semi_sync_master_wait_no_slave: 'OFF',
+}
 let mariadb: RunningMariadb
 let prefixes = 0
 const toClose: { close(): Promise<unknown> }[] = []
@@ -93,6 +104,46 @@ describe('a killed database', () => {
     const another = await open({ url: own.url, prefix })
     expect(await put(another, 'a/b/1')).toBeGreaterThan(forgottenToo)
   })
+})
+
+test('when a replica takes over, what it had acknowledged with the primary is there, and nothing is done twice', async () => {
+  const primary = await startMariadb({ settings: SEMI_SYNCHRONOUS })
+  const replica = await startMariadb({ replicaOf: primary, settings: { rpl_semi_sync_slave_enabled: 'ON' } })
+  await untilFollowed(primary)
+  const line = await CuttingLine.open(primary.port)
+  toClose.push(line)
+  const options = { url: primary.url.replace(`:${primary.port}`, `:${line.port}`), prefix: aPrefix() }
+  const stores = [await open(options), await open(options)]
+  const done: Added[] = []
+  const seen = new Set<number>()
+  let isOver = false
+  const working = Array.from({ length: 16 }, async (_, worker) => {
+    for (let i = 0; !isOver; i++) done.push(await add(stores[i % 2]!, `a/n/${worker % 4}`, i % 3 === 0))
+  })
+  const watching = (async () => {
+    while (!isOver) seen.add((await stores[1]!.get('a/n/0'))?.version ?? 0)
+  })()
+  await until(() => done.length > 300)
+  await primary.kill()
+  line.cut()
+  await replica.promote()
+  line.target = replica.port
+  line.mend()
+  const before = done.length
+  await until(() => done.length > before + 300)
+  isOver = true
+  await Promise.all([...working, watching])
+  const positions = done.map(({ position }) => position)
+  const log = await allChanges(stores[0]!)
+  expect(log).toEqual([...positions].sort((a, b) => a - b))
+  expect(new Set(positions).size).toBe(positions.length)
+  expect([...seen].filter(position => position > 0 && !log.includes(position))).toEqual([])
+  const sums = await Promise.all([0, 1, 2, 3].map(async i => Number(await textOf(stores[1]!, `a/n/${i}`))))
+  expect(sums.reduce((sum, each) => sum + each, 0)).toBe(done.length)
+  expect(await put(stores[0]!, 'a/b/last')).toBeGreaterThan(Math.max(...positions))
+  for (const { again, position } of done.slice(-100)) {
+    if (again) expect(await again()).toMatchObject({ committed: true, position, replayed: { note: '' } })
+  }
 })
 
 test('what another server commits is told when it is known to be on disk, and what was there before at once', async () => {
@@ -355,7 +406,9 @@ async function connect({ port }: RunningMariadb = mariadb): Promise<Connection> 
     multipleStatements: true,
     bigIntAsNumber: true,
   })
-  toClose.push({ close: () => client.end() })
+  // Its server may be killed.
+  client.on('error', () => {})
+  toClose.push({ close: () => client.end().catch(() => {}) })
   return client
 }
 
@@ -381,6 +434,13 @@ function urlAt(port: number): string {
 async function statusOf(client: Connection, name: string): Promise<number> {
   const [{ Value }] = await client.query('SHOW GLOBAL STATUS WHERE Variable_name = ?', [name])
   return Number(Value)
+}
+
+/** Until a replica acknowledges what is committed. */
+async function untilFollowed(primary: RunningMariadb): Promise<void> {
+  const client = await connect(primary)
+  await eventually('it is followed', async () => (await statusOf(client, 'Rpl_semi_sync_master_clients')) > 0)
+  await client.query('SET GLOBAL rpl_semi_sync_master_wait_no_slave = ON')
 }
 
 /** Until so many wait for a lock. */

@@ -10,33 +10,54 @@
  * Nobody tells of commits here. So the head is asked for again and again, while anybody wants to know.
  */
 import type { ClientWindow, ForeignOperation } from '@freshet/core/counters'
-import type { BucketChange, Key, LogEntry, Position, Snapshot, StoredValue, Version } from '@freshet/core/store'
+import type {
+  BucketChange,
+  Key,
+  LogEntry,
+  MaybePromise,
+  Position,
+  Snapshot,
+  StoredValue,
+  Version,
+} from '@freshet/core/store'
 import { entriesUnder, indexPrefix } from '../embedded/indexes/index-keys.js'
-import { decodeIndexes, decodeNumbers } from '../embedded/indexes/index-records.js'
+import { decodeNumbers } from '../embedded/indexes/index-records.js'
 import { entriesOf, toChanged } from '../sql/log-rows.js'
 import { readForeign, readWindow } from '../sql/operation-records.js'
 import { retrying } from '../sql/retrying.js'
-import type {
-  BucketPage,
-  Changes,
-  EntriesRange,
-  Head,
-  KeyedValue,
-  KeyRange,
-  LockedState,
-  Needs,
-  SqlEngine,
-  SqlView,
+import {
+  type BucketPage,
+  type Changes,
+  type EntriesRange,
+  type Head,
+  type KeyRange,
+  type LockedState,
+  type Needs,
+  NOTHING_INCOMING,
+  type SqlEngine,
+  type SqlView,
 } from '../sql/sql-engine.js'
+import { StateLines } from '../sql/state-lines.js'
 import { DurableReads } from './durable-reads.js'
 import type { Line, Link, Row } from './line.js'
 import { tooLarge } from './mariadb-errors.js'
+import {
+  type Ask,
+  byBytes,
+  COMMIT,
+  headIn,
+  positionIn,
+  SNAPSHOT,
+  textOf,
+  toMap,
+  toValues,
+  valuesIn,
+  viewOf,
+} from './mariadb-views.js'
 import { command, type Statement, type Statements, sizeOf } from './statements.js'
 
 const BEGIN: Statement = command('START TRANSACTION READ WRITE')
-const COMMIT: Statement = command('COMMIT')
 const ROLLBACK: Statement = command('ROLLBACK')
-const SNAPSHOT: Statement = command('START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY')
 const DELETE_MAX = 1000
 const FOLLOW_MS = 25
 /** Of a packet, what is not values. */
@@ -60,17 +81,16 @@ export interface MariadbEngineOptions {
   readonly isFlushed: boolean
 }
 
-/** How a statement is asked for: on some connection, or on this one. */
-type Ask = (statement: Statement) => Promise<readonly Row[]>
+type Wanted = Exclude<keyof Needs, 'isBackfill'>
 
 export class MariadbEngine implements SqlEngine {
   readonly place: string
+  readonly sharesTables = false
   readonly #options: MariadbEngineOptions
   readonly #statements: Statements
   readonly #view: SqlView
   readonly #durableReads: DurableReads
-  readonly #free: Line[]
-  readonly #waiting: ((line: Line) => void)[] = []
+  readonly #states: StateLines<Line>
   /** All up to here is on disk. */
   #durableTo: Position
   #turn = 0
@@ -82,7 +102,7 @@ export class MariadbEngine implements SqlEngine {
     this.#statements = options.statements
     this.#durableReads = new DurableReads(options.durableReads, options.statements.flush())
     this.#durableTo = options.isFlushed ? 0 : Number.POSITIVE_INFINITY
-    this.#free = [...options.states]
+    this.#states = new StateLines(options.states)
     this.#view = viewOf(this.#statements, statement => this.#read(statement))
   }
 
@@ -102,12 +122,17 @@ export class MariadbEngine implements SqlEngine {
     this.#following = setInterval(ask, FOLLOW_MS).unref()
   }
 
-  async value(key: Key): Promise<StoredValue | undefined> {
-    const [row] = await this.#again(() => this.#nextReads().rows(this.#statements.value(key)))
-    const value = row && toValue(row)
-    if (value && value.version <= this.#durableTo) return value
-    // It is new, or gone since who knows when.
-    return (await this.values([key])).value.get(key)
+  async latest(keys: readonly Key[]): Promise<ReadonlyMap<Key, MaybePromise<StoredValue | undefined>>> {
+    const statement = this.#statements.values(keys)
+    const rows = await this.#again(() => this.#nextReads().rows(statement))
+    const found: Map<Key, MaybePromise<StoredValue | undefined>> = valuesIn(rows)
+    if (positionIn(rows) <= this.#durableTo) return found
+    for (const key of keys) {
+      const value = found.get(key) as StoredValue | undefined
+      // It is new, or gone since who knows when.
+      if (value === undefined || value.version > this.#durableTo) found.set(key, this.#durableValue(key))
+    }
+    return found
   }
 
   values(keys: readonly Key[]): Promise<Snapshot<ReadonlyMap<Key, StoredValue>>> {
@@ -196,14 +221,7 @@ export class MariadbEngine implements SqlEngine {
   }
 
   async inOneState<Result>(read: (view: SqlView) => Promise<Result>): Promise<Result> {
-    const line = this.#free.pop() ?? (await new Promise<Line>(resolve => this.#waiting.push(resolve)))
-    try {
-      return await this.#again(() => this.#readState(line, read))
-    } finally {
-      const next = this.#waiting.shift()
-      if (next) next(line)
-      else this.#free.push(line)
-    }
+    return this.#states.use(line => this.#again(() => this.#readState(line, read)))
   }
 
   async transact(
@@ -257,7 +275,7 @@ export class MariadbEngine implements SqlEngine {
   async #lockAndRead(link: Link, needs: Needs, nowMs: number): Promise<{ state: LockedState; engineMs: number }> {
     const { writes } = this.#options
     const statements = this.#statements
-    const wanted: [keyof Needs, (names: readonly string[]) => Statement][] = [
+    const wanted: [Wanted, (names: readonly string[]) => Statement][] = [
       ['indexes', names => statements.indexesOf(names)],
       ['keys', names => statements.valuesOf(names)],
       ['buckets', names => statements.versionsOf(names)],
@@ -273,11 +291,12 @@ export class MariadbEngine implements SqlEngine {
       ...asked.map(([what, spell]) => spell([...needs[what]])),
     ]
     const [, , heads, ...answers] = await writes.script(link, script)
-    const rowsOf = (what: keyof Needs) => answers[asked.findIndex(each => each[0] === what)] ?? []
+    const rowsOf = (what: Wanted) => answers[asked.findIndex(each => each[0] === what)] ?? []
     const [position, timeMs, trimmedTo, numbers, engineMs] = heads![0] as [number, number, number, Buffer, number]
     const ask: Ask = statement => writes.rowsOn(link, statement)
     const state: LockedState = {
       head: { position, timeMs, trimmedTo, numbers: decodeNumbers(numbers) },
+      incoming: NOTHING_INCOMING,
       values: toValues(rowsOf('keys')),
       buckets: toMap(rowsOf('buckets'), version => version as Version),
       indexes: toMap(rowsOf('indexes'), record => record as Buffer),
@@ -346,6 +365,10 @@ export class MariadbEngine implements SqlEngine {
     return durable
   }
 
+  async #durableValue(key: Key): Promise<StoredValue | undefined> {
+    return (await this.values([key])).value.get(key)
+  }
+
   #isDurable(position: Position): void {
     this.#durableTo = Math.max(this.#durableTo, position)
   }
@@ -365,47 +388,6 @@ export class MariadbEngine implements SqlEngine {
   }
 }
 
-/** Reads by way of statements that are asked for somehow. */
-function viewOf(statements: Statements, ask: Ask): SqlView {
-  return {
-    async page(bucket, range) {
-      const rows = await ask(statements.page(bucket, range))
-      const [position, version] = headIn(rows) as [Position, Version | null]
-      const found = byBytes(
-        rows.filter(row => row[0] === null),
-        2,
-      )
-      if (range.isDescending) found.reverse()
-      const values = found.map(([, , key, ...value]): KeyedValue => ({ key: textOf(key), ...toValue(value) }))
-      return { values, version: version ?? 0, position }
-    },
-    async values(keys) {
-      const rows = await ask(statements.values(keys))
-      const found = rows.filter(row => row[0] === null).map(row => row.slice(1))
-      return { value: toValues(found), position: positionIn(rows) }
-    },
-    async indexes(bucket) {
-      const [row] = await ask(statements.indexes(bucket))
-      const [position, version, record] = row as [Position, Version | null, Buffer | null]
-      return { value: { indexes: decodeIndexes(record ?? undefined), version: version ?? 0 }, position }
-    },
-    async tagVersions(tags) {
-      if (tags.length === 0) return new Map()
-      return toMap(await ask(statements.tagVersions(tags)), version => version as Version)
-    },
-    async entries({ low, high, after, isDescending, limit }) {
-      // What follows an entry at once has one more byte.
-      const bounds = isDescending
-        ? { low, high: after ?? high }
-        : { low: after ? Buffer.concat([after, ZERO]) : low, high }
-      const rows = await ask(statements.entries({ ...bounds, isDescending, limit }))
-      return rows.map(([entry]) => entry as Buffer)
-    },
-  }
-}
-
-const ZERO = Buffer.of(0)
-
 /** Undefined if one of the statements is too large for any. */
 function inPackets(statements: readonly Statement[], bytesMax: number): Statement[][] | undefined {
   const packets: Statement[][] = []
@@ -423,37 +405,11 @@ function inPackets(statements: readonly Statement[], bytesMax: number): Statemen
   return packets
 }
 
-/** The row that says the position; in those of single columns, the first. */
-function headIn(rows: readonly Row[]): Row {
-  return rows.find(([first]) => first !== null)!
-}
-
-function positionIn(rows: readonly Row[]): Position {
-  return headIn(rows)[0] as Position
-}
-
-/** In order: a union has none of its own. What is in order already costs nothing much. */
-function byBytes(rows: Row[], column: number): Row[] {
-  return rows.sort((a, b) => Buffer.compare(a[column] as Buffer, b[column] as Buffer))
-}
-
-function toMap<Value>(rows: readonly Row[], toValue: (column: unknown) => Value): Map<string, Value> {
-  return new Map(rows.map(([name, column]) => [textOf(name), toValue(column)]))
-}
-
-/** Key and value. */
-function toValues(rows: readonly Row[]): Map<Key, StoredValue> {
-  return new Map(rows.map(([key, ...value]) => [textOf(key), toValue(value)]))
-}
-
-function toValue([version, contentType, body]: Row): StoredValue {
-  return { version: version as Version, contentType: textOf(contentType), body: body as Buffer }
-}
-
 function toHead([position, timeMs, trimmedTo]: Row): Head {
-  return { position: position as Position, timeMs: timeMs as number, trimmedTo: trimmedTo as Position }
-}
-
-function textOf(bytes: unknown): string {
-  return (bytes as Buffer).toString()
+  return {
+    position: position as Position,
+    isPending: false,
+    timeMs: timeMs as number,
+    trimmedTo: trimmedTo as Position,
+  }
 }

@@ -14,16 +14,21 @@ import type { Connection, ConnectionConfig } from 'mariadb'
 import { encodeNumbers } from '../embedded/indexes/index-records.js'
 import { monotonicMs } from '../embedded/store-clock.js'
 import { FleetClock } from '../sql/fleet-clock.js'
+import { replicasIn } from '../sql/replica-urls.js'
 import { EngineLost } from '../sql/sql-engine.js'
 import { storeUnavailable, storeUnusable } from '../sql/sql-errors.js'
 import { SqlStore } from '../sql/sql-store.js'
 import { dial, Line } from './line.js'
 import { MariadbEngine } from './mariadb-engine.js'
 import { toEngineError } from './mariadb-errors.js'
+import { createStandby } from './mariadb-views.js'
 import { ENGINE, FORMAT_VERSION, Statements, tablesFor } from './statements.js'
 
 export interface MariadbStoreOptions {
-  /** `mariadb://user:password@host:3306/database`, or `mysql://`; with `?ssl=true` it is encrypted. */
+  /**
+   * `mariadb://user:password@host:3306/database`, or `mysql://`; with `?ssl=true` it is encrypted; replicas that may be
+   * read from: `?replicas=host:port,host:port`.
+   */
   readonly url: string
   /** What the names of the tables begin with; `freshet_` unless given. */
   readonly prefix?: string
@@ -64,13 +69,21 @@ export async function openMariadbStore(options: MariadbStoreOptions): Promise<St
   const { scanMax = SCAN_MAX_DEFAULT, retentionMs = RETENTION_MS_DEFAULT } = options
   const { waitMsMax = WAIT_MS_MAX, patienceMs = PATIENCE_MS } = options
   if (!PREFIX.test(prefix)) throw new TypeError(`${JSON.stringify(prefix)} cannot be what names of tables begin with.`)
-  const given = configOf(url)
-  const place = `${given.host}:${given.port}/${given.database}`
+  const named = replicasIn(url)
+  const given = configOf(named.url)
+  const place = placeOf(given)
   const { log, durability, warnings, packetBytesMax } = await open(given, place, prefix, patienceMs)
   for (const warning of warnings) onWarning(warning)
 
   const config = { ...given, maxAllowedPacket: packetBytesMax }
   const statements = new Statements(prefix)
+  const standbys = named.replicas.map(replica => {
+    const own = { ...configOf(replica), maxAllowedPacket: packetBytesMax }
+    const prepare = (connection: Connection) => settleStandby(connection, placeOf(own), prefix, patienceMs, log)
+    const lines = (count: number) =>
+      Array.from({ length: count }, () => new Line({ config: own, place: placeOf(own), patienceMs, prepare }))
+    return createStandby({ place: placeOf(own), statements, reads: lines(READS), states: lines(STATES) })
+  })
   const line = (isolation: string, isWriter = false): Line =>
     new Line({
       config,
@@ -104,7 +117,7 @@ export async function openMariadbStore(options: MariadbStoreOptions): Promise<St
     throw openingFailed(place, error)
   }
   const supports: StoreSupports = { durability, multiKeyCommits: true, queries: true, retentionMs }
-  const store = new SqlStore({ engine, clock, supports, log, scanMax, waitMsMax })
+  const store = new SqlStore({ engine, clock, supports, log, scanMax, waitMsMax, standbys, onWarning })
   engine.follow(
     () => store.isListenedTo,
     position => store.hear(position),
@@ -121,6 +134,23 @@ async function settle(connection: Connection, isolation: string, patienceMs: num
       innodb_lock_wait_timeout = ${patience}, lock_wait_timeout = ${patience}, idle_transaction_timeout = ${patience},
       in_predicate_conversion_threshold = 0, max_statement_time = 0;
     SET SESSION TRANSACTION ISOLATION LEVEL ${isolation}, READ WRITE`)
+}
+
+/** A replica, if it is one of this store. */
+async function settleStandby(
+  connection: Connection,
+  place: string,
+  prefix: string,
+  patienceMs: number,
+  log: string,
+): Promise<void> {
+  await settle(connection, 'REPEATABLE READ', patienceMs)
+  const [head] = await connection.query(`SELECT log FROM ${prefix}head`)
+  if (String(head?.[0]) !== log) throw storeUnusable(place, 'it holds another store. Give the address of a replica')
+}
+
+function placeOf({ host, port, database }: ConnectionConfig): string {
+  return `${host}:${port}/${database}`
 }
 
 async function open(config: ConnectionConfig, place: string, prefix: string, patienceMs: number): Promise<Opening> {

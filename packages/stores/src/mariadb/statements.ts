@@ -75,10 +75,6 @@ export class Statements {
     this.#name = Object.fromEntries(names.map(name => [name, prefix + name])) as Names
   }
 
-  value(key: string): Statement {
-    return statement(`SELECT version, content_type, body FROM ${this.#name.objects} WHERE object_key = ?`, bytes(key))
-  }
-
   values(keys: readonly string[]): Statement {
     const { head, objects } = this.#name
     const position = `SELECT position, NULL, NULL, NULL, NULL FROM ${head}`

@@ -1,8 +1,8 @@
 /**
  * Arrays as parameters, in PostgreSQL's binary form (array_send): bytes need not be spelled out, nor texts escaped. Big-endian.
  *
- *     4: dimensions, 1 | 4: 0, no nulls | 4: type of the elements | 4: how many | 4: first index, 1 | elements
- *     element: 4: bytes | the value as its type has it
+ *     4: dimensions, 1 | 4: whether there are nulls | 4: type of the elements | 4: how many | 4: first index, 1 | elements
+ *     element: 4: bytes, -1: null | the value as its type has it
  */
 
 const BYTEA = 17
@@ -15,6 +15,13 @@ export function texts(values: Iterable<string>): Buffer {
   return array(
     TEXT,
     Array.from(values, value => Buffer.from(value)),
+  )
+}
+
+export function textsOrNulls(values: Iterable<string | undefined>): Buffer {
+  return array(
+    TEXT,
+    Array.from(values, value => (value === undefined ? undefined : Buffer.from(value))),
   )
 }
 
@@ -44,13 +51,15 @@ export function doubles(values: Iterable<number>): Buffer {
   )
 }
 
-function array(type: number, elements: readonly Uint8Array[]): Buffer {
-  const bytes = elements.reduce((sum, { length }) => sum + 4 + length, HEADER_BYTES)
+function array(type: number, elements: readonly (Uint8Array | undefined)[]): Buffer {
+  const bytes = elements.reduce((sum, element) => sum + 4 + (element?.length ?? 0), HEADER_BYTES)
   const buffer = Buffer.allocUnsafe(bytes)
   let at = 0
-  for (const word of [1, 0, type, elements.length, 1]) at = buffer.writeInt32BE(word, at)
+  const hasNulls = elements.includes(undefined) ? 1 : 0
+  for (const word of [1, hasNulls, type, elements.length, 1]) at = buffer.writeInt32BE(word, at)
   for (const element of elements) {
-    at = buffer.writeInt32BE(element.length, at)
+    at = buffer.writeInt32BE(element?.length ?? -1, at)
+    if (element === undefined) continue
     buffer.set(element, at)
     at += element.length
   }

@@ -68,6 +68,14 @@ export class Line {
     return this.#send(client, { name, text: STATEMENTS[name], values, rowMode: 'array' }, isUnknown, rowsOf)
   }
 
+  /** A statement that is none of STATEMENTS, by a name of its own. */
+  rowsOfText(
+    client: pg.Client,
+    { name, text, values }: { readonly name: string; readonly text: string; readonly values: unknown[] },
+  ): Promise<readonly Row[]> {
+    return this.#send(client, { name, text, values, rowMode: 'array' }, true, rowsOf)
+  }
+
   /** Says what was done: ROLLBACK is also what the COMMIT of a failed transaction comes to. */
   command(client: pg.Client, text: string, isUnknown = false): Promise<string> {
     return this.#send(client, { text, rowMode: 'array' }, isUnknown, commandOf)

@@ -14,16 +14,21 @@ import pg from 'pg'
 import { encodeNumbers } from '../embedded/indexes/index-records.js'
 import { monotonicMs } from '../embedded/store-clock.js'
 import { FleetClock } from '../sql/fleet-clock.js'
+import { replicasIn } from '../sql/replica-urls.js'
 import { EngineLost } from '../sql/sql-engine.js'
 import { storeUnavailable, storeUnusable } from '../sql/sql-errors.js'
 import { SqlStore } from '../sql/sql-store.js'
 import { Line, type LineOptions } from './line.js'
-import { PostgresEngine } from './postgres-engine.js'
+import { createStandby, PostgresEngine } from './postgres-engine.js'
 import { toEngineError } from './postgres-errors.js'
-import { FORMAT_VERSION, SETTINGS, STATEMENTS, TABLES } from './statements.js'
+import { FORMAT_VERSION, SETTINGS, SHARED_FORMAT_VERSION, SHARED_TABLES, STATEMENTS, TABLES } from './statements.js'
+import { describeAgain } from './tables/table-records.js'
 
 export interface PostgresStoreOptions {
-  /** `postgres://user:password@host:5432/database`; what it leaves out is as in psql (PGPASSWORD and others). */
+  /**
+   * `postgres://user:password@host:5432/database`; what it leaves out is as in psql (PGPASSWORD and others). Standbys that may be read
+   * from: `?replicas=host:port,host:port`.
+   */
   readonly url: string
   /** The schema that the tables are in; `freshet` unless given. */
   readonly schema?: string
@@ -56,12 +61,17 @@ interface Opening {
  * Throws STORE_UNAVAILABLE if there is nobody, STORE_UNUSABLE if it lets nobody in, is read-only, or was written by a newer
  * Freshet.
  */
-export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
+export function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
+  return openSqlStore(options)
+}
+
+export async function openSqlStore(options: PostgresStoreOptions): Promise<SqlStore> {
   const { url, schema = 'freshet', onWarning = text => process.emitWarning(text) } = options
   const { scanMax = SCAN_MAX_DEFAULT, retentionMs = RETENTION_MS_DEFAULT } = options
   const { waitMsMax = WAIT_MS_MAX, patienceMs = PATIENCE_MS } = options
   if (!SCHEMA_NAME.test(schema)) throw new TypeError(`${JSON.stringify(schema)} cannot be the name of a schema.`)
-  const config = { connectionString: url, pipeline: true, keepAlive: true, application_name: 'freshet' }
+  const named = replicasIn(url)
+  const config = configFor(named.url)
   const place = placeOf(config)
   const { log, durability, warnings } = await open(config, place, schema)
   for (const warning of warnings) onWarning(warning)
@@ -74,9 +84,11 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     place,
     channel,
     waitMsMax,
+    describeTablesAgain: () => describeAgain(url, schema),
     reads: line({
       prepare: client => settle(client, schema, patienceMs, `LISTEN ${channel}`),
-      onNotification: position => hearing.store?.hear(Number(position)),
+      // Nothing: somebody has changed a table that is a bucket.
+      onNotification: position => (position === '' ? hearing.store?.look() : hearing.store?.hear(Number(position))),
     }),
     writes: line({
       prepare: async (client, isFirst) => {
@@ -98,7 +110,14 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     throw openingFailed(place, error)
   }
   const supports: StoreSupports = { durability, multiKeyCommits: true, queries: true, retentionMs }
-  hearing.store = new SqlStore({ engine, clock, supports, log, scanMax, waitMsMax })
+  const standbys = named.replicas.map(replica => {
+    const own = { config: configFor(replica), place: placeOf(configFor(replica)) }
+    const prepare = (client: pg.Client) => settleStandby(client, own.place, schema, patienceMs, log)
+    const standbyLine = () => line({ ...own, prepare })
+    const states = Array.from({ length: STATES }, standbyLine)
+    return createStandby({ place: own.place, reads: standbyLine(), states })
+  })
+  hearing.store = new SqlStore({ engine, clock, supports, log, scanMax, waitMsMax, standbys, onWarning })
   return hearing.store
 }
 
@@ -107,6 +126,23 @@ async function settle(client: pg.Client, schema: string, patienceMs: number, mor
   // A server that hangs in the middle of a transaction must not keep the head from all others.
   const limits = `SET lock_timeout = ${patienceMs}; SET idle_in_transaction_session_timeout = ${patienceMs};`
   await client.query(`SET search_path = ${schema}; ${SETTINGS} ${limits} ${more}`)
+}
+
+/** A standby, if it is one of this store. */
+async function settleStandby(
+  client: pg.Client,
+  place: string,
+  schema: string,
+  patienceMs: number,
+  log: string,
+): Promise<void> {
+  await settle(client, schema, patienceMs)
+  const { rows } = await client.query('SELECT log FROM head')
+  if (rows[0]?.log !== log) throw storeUnusable(place, 'it holds another store. Give the address of a standby')
+}
+
+function configFor(url: string): pg.ClientConfig & { readonly pipeline: boolean } {
+  return { connectionString: url, pipeline: true, keepAlive: true, application_name: 'freshet' }
 }
 
 async function open(config: pg.ClientConfig, place: string, schema: string): Promise<Opening> {
@@ -157,7 +193,7 @@ async function findOrCreate(client: pg.Client, place: string, schema: string): P
   if (!isStore) {
     // Somebody may have made it for a user who may not.
     if (!isSchema) await client.query(`CREATE SCHEMA ${schema}`)
-    await client.query(`SET search_path = ${schema}; ${TABLES}`)
+    await client.query(`SET search_path = ${schema}; ${TABLES} ${SHARED_TABLES}`)
     const log = randomUUID()
     const numbers = Buffer.from(encodeNumbers({ last: 0, dropped: [] })).toString()
     const columns = 'format, log, position, trimmed_to, time_ms, set_ms, engine, index_numbers'
@@ -172,9 +208,11 @@ async function findOrCreate(client: pg.Client, place: string, schema: string): P
   await client.query(`SET search_path = ${schema}`)
   const { rows } = await client.query('SELECT format, log FROM head FOR UPDATE')
   const { format, log } = rows[0]
-  if (format > FORMAT_VERSION) {
+  if (format > SHARED_FORMAT_VERSION) {
     throw storeUnusable(place, `its tables have format ${format}, of a newer Freshet. Update this one`)
   }
+  const shared = await client.query(`SELECT to_regclass('${schema}.incoming') IS NOT NULL AS "isThere"`)
+  if (!shared.rows[0].isThere) await client.query(SHARED_TABLES)
   await client.query(
     `UPDATE head SET position = GREATEST(position, $1), engine = ${engine} WHERE engine <> ${engine}`,
     [position],

@@ -12,7 +12,7 @@
  * https://www.postgresql.org/docs/15/wal-async-commit.html).
  */
 import type { ClientWindow, ForeignOperation } from '@freshet/core/counters'
-import type { BucketChange, Key, LogEntry, Position, Snapshot, StoredValue, Version } from '@freshet/core/store'
+import type { BucketChange, Key, LogEntry, Position, Snapshot, StoredValue, Version, Write } from '@freshet/core/store'
 import type pg from 'pg'
 import { entriesUnder, indexPrefix } from '../embedded/indexes/index-keys.js'
 import { decodeIndexes, decodeNumbers, encodeNumbers, type IndexRecord } from '../embedded/indexes/index-records.js'
@@ -31,15 +31,20 @@ import {
   type LockedState,
   type Needs,
   type SqlEngine,
+  type SqlStandby,
   type SqlView,
 } from '../sql/sql-engine.js'
+import { StateLines } from '../sql/state-lines.js'
 import { byteStrings, doubles, integers, texts } from './arrays.js'
 import type { Line, Row } from './line.js'
 import type { StatementName } from './statements.js'
+import { isAboutNames, SharedTables, TAKEN_MAX, type TableWrites, toRefusal } from './tables/shared-tables.js'
 
 /** Whatever the database's own default is. */
 const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE'
 const DELETE_MAX = 1000
+/** So long a row that another program has locked is waited for: meanwhile nobody can commit. */
+const ROW_WAIT_MS = 250
 
 export interface PostgresEngineOptions {
   readonly place: string
@@ -53,7 +58,11 @@ export interface PostgresEngineOptions {
   /** Of notifications. */
   readonly channel: string
   readonly waitMsMax: number
+  /** After a statement about tables that are buckets has failed. */
+  readonly describeTablesAgain: () => Promise<void>
 }
+
+export type StandbyLines = Pick<PostgresEngineOptions, 'place' | 'reads' | 'states'>
 
 /** How statements are asked for: on some connection, or on this one. */
 type Ask = (name: StatementName, values?: unknown[]) => Promise<readonly Row[]>
@@ -62,18 +71,19 @@ export class PostgresEngine implements SqlEngine {
   readonly place: string
   readonly #options: PostgresEngineOptions
   readonly #view: SqlView
-  readonly #free: Line[]
-  readonly #waiting: ((line: Line) => void)[] = []
+  readonly #states: StateLines<Line>
+  #tables = new SharedTables('')
+  #sharesTables = false
 
   constructor(options: PostgresEngineOptions) {
     this.place = options.place
     this.#options = options
-    this.#free = [...options.states]
+    this.#states = new StateLines(options.states)
     this.#view = viewOf((name, values) => this.#read(name, values))
   }
 
-  value(key: Key): Promise<StoredValue | undefined> {
-    return this.#read('value', [key]).then(firstValue)
+  latest(keys: readonly Key[]): Promise<ReadonlyMap<Key, StoredValue>> {
+    return this.#read('lockedValues', [texts(keys)]).then(toValues)
   }
 
   values(keys: readonly Key[]): Promise<Snapshot<ReadonlyMap<Key, StoredValue>>> {
@@ -100,8 +110,14 @@ export class PostgresEngine implements SqlEngine {
     return (await this.#read('buckets')).map(([bucket, version]) => ({ bucket, version }) as BucketChange)
   }
 
+  get sharesTables(): boolean {
+    return this.#sharesTables
+  }
+
   async head(): Promise<Head> {
-    return toHead((await this.#read('head'))[0]!)
+    const [row] = await this.#read('head')
+    this.#sharesTables = row![4] as boolean
+    return { ...toHead(row!), isPending: row![3] as boolean }
   }
 
   async changes(after: Position, batches: number): Promise<{ trimmedTo: Position; entries: LogEntry[] }> {
@@ -158,14 +174,7 @@ export class PostgresEngine implements SqlEngine {
   }
 
   async inOneState<Result>(read: (view: SqlView) => Promise<Result>): Promise<Result> {
-    const line = this.#free.pop() ?? (await new Promise<Line>(resolve => this.#waiting.push(resolve)))
-    try {
-      return await this.#again(() => readState(line, read))
-    } finally {
-      const next = this.#waiting.shift()
-      if (next) next(line)
-      else this.#free.push(line)
-    }
+    return this.#states.use(line => this.#again(() => readState(line, read)))
   }
 
   async transact(
@@ -177,15 +186,26 @@ export class PostgresEngine implements SqlEngine {
     const client = await writes.connected()
     const ask: Ask = (name, values) => writes.rowsOn(client, name, values)
     try {
-      const { state, engineMs } = await lockAndRead(writes, client, ask, needs, nowMs)
+      const { state, engineMs, taken, tablesText } = await lockAndRead(writes, client, ask, needs, nowMs, this.#tables)
+      if (tablesText !== this.#tables.text) {
+        this.#tables = new SharedTables(tablesText)
+        throw new EngineBusy(new Error('The tables that are buckets have become others.'))
+      }
       const changes = await decide(state)
-      // Not COMMIT: the lock would be flushed to the disk.
-      if (changes === undefined) writes.command(client, 'ROLLBACK').catch(() => {})
-      else await this.#write(client, changes, engineMs)
+      if (changes !== undefined) await this.#write(client, changes, engineMs, state.incoming.writes)
+      // Not COMMIT, unless it was noted what others have done: the lock would be flushed to the disk.
+      else if (taken === 0) writes.command(client, 'ROLLBACK').catch(() => {})
+      else await writes.command(client, 'COMMIT', true)
     } catch (error) {
       // If there is no transaction any more, there is nothing to do, and that is well.
       writes.command(client, 'ROLLBACK').catch(() => {})
-      throw error
+      if (this.#tables.isEmpty || !isAboutNames(error)) throw error
+      // Somebody has dropped or renamed columns, or a table.
+      await this.#options.describeTablesAgain().catch(() => {
+        throw error
+      })
+      this.#tables = new SharedTables('')
+      throw new EngineBusy(error)
     }
   }
 
@@ -220,13 +240,37 @@ export class PostgresEngine implements SqlEngine {
     await Promise.all([reads, writes, others, ...states].map(line => line.close()))
   }
 
-  async #write(client: pg.Client, changes: Changes, engineMs: number): Promise<void> {
+  async #write(client: pg.Client, changes: Changes, engineMs: number, taken: readonly Write[]): Promise<void> {
     const { writes, channel } = this.#options
+    const toTables = this.#tables.isEmpty ? [] : this.#tables.writesOf(changes.values, taken)
+    if (toTables.length > 0) await this.#writeTables(client, toTables)
     const sent = writesOf(changes, engineMs, channel).map(([name, values]) => writes.rowsOn(client, name, values, true))
-    const committing = writes.command(client, 'COMMIT', true)
+    const committing = writes.command(client, 'COMMIT', true).catch(error => {
+      // Constraints that are checked in the end.
+      throw toTables.length > 0 ? toRefusal(toTables[0]!.table, error) : error
+    })
     const outcomes = await Promise.allSettled([...sent, committing])
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason
     if ((await committing) !== 'COMMIT') throw new EngineBusy(new Error('The transaction was rolled back.'))
+  }
+
+  /** What is put goes first, in the order of tables as they were first written to; then what is removed, in the other. */
+  async #writeTables(client: pg.Client, toTables: readonly TableWrites[]): Promise<void> {
+    const { writes } = this.#options
+    const run = (kind: 'put' | 'remove') => (each: TableWrites) =>
+      each.statements
+        .filter(({ name }) => name.startsWith(kind))
+        .map(async statement =>
+          writes.rowsOfText(client, statement).catch(error => Promise.reject(toRefusal(each.table, error))),
+        )
+    const limiting = writes.command(client, `SET LOCAL lock_timeout = ${ROW_WAIT_MS}`)
+    const sent = [limiting, ...toTables.flatMap(run('put')), ...toTables.toReversed().flatMap(run('remove'))]
+    const settling = toTables.map(({ settling }) => writes.rowsOfText(client, settling))
+    const outcomes = await Promise.allSettled([...sent, ...settling])
+    for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason
+    for (const [row] of await Promise.all(settling)) {
+      if (row![0] === true) throw new EngineBusy(new Error('Somebody else has changed the same rows meanwhile.'))
+    }
   }
 
   #read(name: StatementName, values?: unknown[]): Promise<readonly Row[]> {
@@ -241,6 +285,19 @@ export class PostgresEngine implements SqlEngine {
 
   async #whileMany(remove: () => Promise<readonly Row[]>): Promise<void> {
     while ((await this.#again(remove)).length === DELETE_MAX);
+  }
+}
+
+/** A standby: it is read from in the same way, and what fails is not tried again. */
+export function createStandby({ place, reads, states }: StandbyLines): SqlStandby {
+  const free = new StateLines(states)
+  return {
+    place,
+    ...viewOf((name, values) => reads.rows(name, values)),
+    inOneState: read => free.use(line => readState(line, read)),
+    close: async () => {
+      await Promise.all([reads, ...states].map(line => line.close()))
+    },
   }
 }
 
@@ -294,7 +351,15 @@ async function lockAndRead(
   ask: Ask,
   needs: Needs,
   nowMs: number,
-): Promise<{ readonly state: LockedState; readonly engineMs: number }> {
+  tables: SharedTables,
+): Promise<{
+  readonly state: LockedState
+  readonly engineMs: number
+  /** How many notes of others there were. */
+  readonly taken: number
+  /** What the database says that the tables are. */
+  readonly tablesText: string
+}> {
   const some = (name: StatementName, wanted: Iterable<string>) => {
     const names = [...wanted]
     return names.length === 0 ? [] : ask(name, [texts(names)])
@@ -302,17 +367,24 @@ async function lockAndRead(
   const [, , heads, values, buckets, tags, clients, foreign] = await Promise.all([
     line.command(client, BEGIN),
     ask('lock'),
-    ask('state', [nowMs, texts(needs.indexes)]),
+    ask('state', [nowMs, texts([...needs.indexes, ...tables.buckets])]),
     some('lockedValues', needs.keys),
     some('lockedBuckets', needs.buckets),
     some('tagVersions', needs.tags),
     some('lockedClients', needs.clients),
     some('lockedForeign', needs.foreign),
   ])
-  const [position, timeMs, trimmedTo, numbers, engineMs] = heads[0] as [number, number, number, string, number]
-  const indexes = heads.map(row => row.slice(5)).filter(([bucket]) => bucket !== null)
+  const [position, timeMs, trimmedTo, numbers, engineMs, tablesText, isPending] = heads[0] as [
+    ...[number, number, number, string, number],
+    ...[string | null, boolean],
+  ]
+  const isTaken = !tables.isEmpty && (tablesText ?? '') === tables.text && (isPending || needs.isBackfill)
+  const noted = isTaken ? await line.rowsOfText(client, tables.take(needs.isBackfill === true)) : undefined
+  const { count: taken, writes } = noted ? tables.taken(noted) : { count: 0, writes: [] }
+  const indexes = heads.map(row => row.slice(7)).filter(([bucket]) => bucket !== null)
   const state: LockedState = {
     head: { position, timeMs, trimmedTo, numbers: decodeNumbers(Buffer.from(numbers)) },
+    incoming: { writes, noted: taken, isFull: taken === TAKEN_MAX },
     values: toValues(values),
     buckets: new Map(buckets as [Key, Version][]),
     indexes: new Map(indexes.map(([bucket, record]) => [bucket as Key, Buffer.from(record as string)])),
@@ -328,7 +400,7 @@ async function lockAndRead(
     count: async (low, high) => (await ask('count', [low, high]))[0]![0] as number,
     changedAfter: async (after, batches) => toChanged(await ask('changedAfter', [after, batches]), after, batches),
   }
-  return { state, engineMs }
+  return { state, engineMs, taken, tablesText: tablesText ?? '' }
 }
 
 /** The statements that write, with what they write; only those that have something to. */
@@ -407,16 +479,17 @@ function toValues(rows: readonly Row[]): Map<Key, StoredValue> {
   return new Map(there.map(([key, ...value]) => [key as Key, toValue(value)]))
 }
 
-function firstValue([row]: readonly Row[]): StoredValue | undefined {
-  return row && toValue(row)
-}
-
 function toValue([version, contentType, body]: Row): StoredValue {
   return { version: version as Version, contentType: contentType as string, body: body as Buffer }
 }
 
 function toHead([position, timeMs, trimmedTo]: Row): Head {
-  return { position: position as Position, timeMs: timeMs as number, trimmedTo: trimmedTo as Position }
+  return {
+    position: position as Position,
+    isPending: false,
+    timeMs: timeMs as number,
+    trimmedTo: trimmedTo as Position,
+  }
 }
 
 function toIndexes(record: string | null): readonly IndexRecord[] {

@@ -5,6 +5,8 @@
 import { LEASE_MS } from '../sql/fleet-clock.js'
 
 export const FORMAT_VERSION = 1
+/** Of one with tables of others that are buckets. */
+export const SHARED_FORMAT_VERSION = 2
 
 /** By names without a schema: that is set for each connection. */
 export const TABLES = `
@@ -40,12 +42,29 @@ export const TABLES = `
   CREATE INDEX operations_by_time ON operations (time_ms);
 `
 
+/** Those about tables of others that are buckets (tables/). Made when a store is opened that has none. */
+export const SHARED_TABLES = `
+  CREATE TABLE IF NOT EXISTS exposed (number integer PRIMARY KEY, bucket text NOT NULL UNIQUE, record text NOT NULL);
+  -- Rows of such tables that were changed, by whomever, and are not in the log yet.
+  CREATE TABLE IF NOT EXISTS incoming (
+    seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    exposed integer NOT NULL,
+    id text NOT NULL,
+    xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
+    -- It was there before the table became a bucket.
+    is_backfill boolean NOT NULL DEFAULT false
+  );
+  CREATE INDEX IF NOT EXISTS incoming_now ON incoming (seq) WHERE NOT is_backfill;
+  CREATE INDEX IF NOT EXISTS incoming_ids ON incoming (exposed, id);
+`
+
 /**
  * The tables may be new and without statistics, or have grown tenfold since: the way through the index is always the right one.
  * (Without "jit = off" the price that is put on the other ways would have each statement compiled.)
  */
 export const SETTINGS = `
   SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off;
+  SET TimeZone = 'UTC'; SET DateStyle = 'ISO, YMD'; SET IntervalStyle = 'iso_8601'; SET bytea_output = 'hex'; SET extra_float_digits = 1;
 `
 
 const ENGINE_MS = '(EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::float8'
@@ -69,14 +88,15 @@ const PAGE_UP: string = page('ASC')
 const PAGE_DOWN: string = page('DESC')
 
 const texts = {
-  value: 'SELECT version, content_type, body FROM objects WHERE key = $1',
   values: `
     SELECT head.position, o.key, o.version, o.content_type, o.body
     FROM head LEFT JOIN objects o ON o.key = ANY ($1::text[])`,
   page: PAGE_UP as string,
   pageDown: PAGE_DOWN as string,
   buckets: 'SELECT bucket, version FROM buckets ORDER BY bucket',
-  head: `SELECT position, ${TIME_MS}, trimmed_to FROM head, ${ENGINE}`,
+  head: `
+    SELECT position, ${TIME_MS}, trimmed_to, EXISTS (SELECT FROM incoming WHERE NOT is_backfill), EXISTS (SELECT FROM exposed)
+    FROM head, ${ENGINE}`,
   changes: `
     SELECT head.trimmed_to, l.position, l.record FROM head
     LEFT JOIN LATERAL (SELECT position, record FROM log WHERE position > $1 ORDER BY position LIMIT $2) l ON true
@@ -118,7 +138,9 @@ const texts = {
   // Not in one with what is read of it: that would be from before the wait.
   lock: 'SELECT FROM head FOR UPDATE',
   state: `
-    SELECT position, GREATEST($1::float8, ${TIME_MS}), trimmed_to, index_numbers, engine.ms, indexes.bucket, indexes.record
+    SELECT position, GREATEST($1::float8, ${TIME_MS}), trimmed_to, index_numbers, engine.ms,
+      (SELECT string_agg(record, E'\\n' ORDER BY number) FROM exposed),
+      EXISTS (SELECT FROM incoming WHERE NOT is_backfill), indexes.bucket, indexes.record
     FROM head CROSS JOIN ${ENGINE} LEFT JOIN indexes ON indexes.bucket = ANY ($2::text[])`,
   lockedValues: 'SELECT key, version, content_type, body FROM objects WHERE key = ANY ($1::text[])',
   lockedBuckets: 'SELECT bucket, version FROM buckets WHERE bucket = ANY ($1::text[])',

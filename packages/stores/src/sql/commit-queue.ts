@@ -12,7 +12,16 @@ import { bucketOfKey, FreshetError } from '@freshet/protocol'
 import { decodeIndexes, tagKey } from '../embedded/indexes/index-records.js'
 import type { FleetClock } from './fleet-clock.js'
 import { type ChangedBefore, SqlBatch } from './sql-batch.js'
-import { type Changes, EngineBusy, EngineLost, type LockedState, type Needs, type SqlEngine } from './sql-engine.js'
+import {
+  type Changes,
+  CommitRefused,
+  EngineBusy,
+  EngineLost,
+  type Incoming,
+  type LockedState,
+  type Needs,
+  type SqlEngine,
+} from './sql-engine.js'
 import { storeUnavailable } from './sql-errors.js'
 
 const COMMITS_PER_BATCH_MAX = 1000
@@ -22,10 +31,12 @@ const LOG_BATCHES_MAX = 10_000
 const PAUSE_MS = 20
 
 export interface CommitQueueOptions extends RetentionOptions {
-  readonly engine: SqlEngine
-  readonly clock: FleetClock
+  readonly engine: Pick<SqlEngine, 'place' | 'transact' | 'isCommitted'>
+  readonly clock: Pick<FleetClock, 'nowMs' | 'monotonicMs' | 'learn'>
   /** So long a database that does not answer is waited for. */
   readonly waitMsMax: number
+  /** So many bytes go into one transaction, or one commit; 16 MiB unless given. */
+  readonly bytesMax?: number
   /** Called before those who wait for their commits are answered. */
   readonly onCommitted: (position: Position) => void
 }
@@ -44,6 +55,8 @@ export class CommitQueue {
   /** Buckets that had indexes when they were last written to: what is there before will be needed. */
   readonly #indexed = new Set<Key>()
   #running: Promise<void> | undefined
+  /** Waits for its turn. */
+  #taking: Promise<Taken> | undefined
   /** After a batch was refused its commits are tried one by one: one that cannot be must not take others with it. */
   #alone = 0
 
@@ -57,6 +70,32 @@ export class CommitQueue {
       this.#waiting.push({ commit, askedMs: performance.now(), resolve, reject })
       this.#running ??= this.#run()
     })
+  }
+
+  /** Gives positions to what others have written to tables that are buckets: of all that was there when it was asked for. */
+  takeIncoming(): Promise<Taken> {
+    // One that has not begun yet is as good.
+    this.#taking ??= this.#take(false, () => {
+      this.#taking = undefined
+    })
+    return this.#taking
+  }
+
+  /** Of what was there before a table became a bucket, one part, so that others may commit between. */
+  takeBackfill(): Promise<Taken> {
+    return this.#take(true, () => {})
+  }
+
+  async #take(isBackfill: boolean, onBegin: () => void): Promise<Taken> {
+    for (;;) {
+      const attempt: Attempt = { tasks: [], results: [], batch: undefined, changes: undefined, incoming: undefined }
+      await this.between(() => {
+        onBegin()
+        return this.#attempt(attempt, isBackfill)
+      })
+      const { noted, isFull } = attempt.incoming!
+      if (!isFull || isBackfill) return { position: attempt.batch!.position, noted, isFull }
+    }
   }
 
   /** Another transaction, between two batches. */
@@ -77,18 +116,19 @@ export class CommitQueue {
     await setImmediate()
     while (this.#waiting.length + this.#others.length > 0) {
       await this.#others.shift()?.()
-      if (this.#waiting.length > 0) await this.#runBatch(this.#take())
+      if (this.#waiting.length > 0) await this.#runBatch(this.#next())
       // And what those commit next who were just answered.
       await setImmediate()
     }
     this.#running = undefined
   }
 
-  #take(): Task[] {
+  #next(): Task[] {
+    const { bytesMax = BYTES_PER_BATCH_MAX } = this.#options
     const most = this.#alone > 0 ? 1 : COMMITS_PER_BATCH_MAX
     this.#alone = Math.max(0, this.#alone - 1)
     let count = 0
-    for (let bytes = 0; count < most && count < this.#waiting.length && bytes < BYTES_PER_BATCH_MAX; count++) {
+    for (let bytes = 0; count < most && count < this.#waiting.length && bytes < bytesMax; count++) {
       bytes += bytesOf(this.#waiting[count]!.commit)
     }
     return this.#waiting.splice(0, count)
@@ -99,7 +139,7 @@ export class CommitQueue {
     // Of the one that has waited longest: those who come while the database is away do not wait for each other in turn.
     const deadlineMs = tasks[0]!.askedMs + waitMsMax
     for (;;) {
-      const attempt: Attempt = { tasks, results: [], batch: undefined, changes: undefined }
+      const attempt: Attempt = { tasks, results: [], batch: undefined, changes: undefined, incoming: undefined }
       try {
         return await this.#attempt(attempt)
       } catch (error) {
@@ -111,17 +151,20 @@ export class CommitQueue {
     }
   }
 
-  async #attempt(attempt: Attempt): Promise<void> {
+  async #attempt(attempt: Attempt, isBackfill = false): Promise<void> {
     const { engine, clock, retentionMs } = this.#options
-    const commits = attempt.tasks.map(({ commit }) => commit)
-    const needs = this.#needsOf(commits)
+    const asked = attempt.tasks.map(({ commit }) => commit)
+    const needs = { ...this.#needsOf(asked), isBackfill }
     const sentMs = clock.monotonicMs
     let receivedMs = 0
     await engine.transact(needs, clock.nowMs(), async state => {
       receivedMs = clock.monotonicMs
+      attempt.incoming = state.incoming
+      const before = state.incoming.writes.length > 0 ? [{ writes: state.incoming.writes }] : []
+      const commits = [...before, ...asked]
       await this.#readBefore(state, commits, needs.keys)
       attempt.batch = new SqlBatch(state, { retentionMs }, await changedBefore(state, commits))
-      attempt.results = commits.map(commit => attempt.batch!.commit(commit))
+      attempt.results = commits.map(commit => attempt.batch!.commit(commit)).slice(before.length)
       attempt.changes = attempt.batch.finish()
       return attempt.changes
     })
@@ -159,7 +202,7 @@ export class CommitQueue {
 
   #refuse(tasks: readonly Task[], error: unknown): void {
     if (tasks.length === 1 || error instanceof FreshetError) {
-      for (const { reject } of tasks) reject(error)
+      for (const { reject } of tasks) reject(error instanceof CommitRefused ? error.reason : error)
     } else {
       this.#waiting.unshift(...tasks)
       this.#alone = tasks.length
@@ -208,6 +251,13 @@ interface Attempt {
   results: readonly CommitResult[]
   batch: SqlBatch | undefined
   changes: Changes | undefined
+  incoming: Incoming | undefined
+}
+
+export interface Taken {
+  readonly position: Position
+  readonly noted: number
+  readonly isFull: boolean
 }
 
 /** What lists need to know of changes before this batch. */

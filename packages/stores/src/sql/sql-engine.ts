@@ -21,16 +21,40 @@
  * transaction; everything else is what `docs/errors.md` has.
  */
 import type { ClientWindow, ForeignOperation } from '@freshet/core/counters'
-import type { BucketChange, Key, LogEntry, Position, Snapshot, StoredValue, Tag, Version } from '@freshet/core/store'
+import type {
+  BucketChange,
+  Key,
+  LogEntry,
+  MaybePromise,
+  Position,
+  Snapshot,
+  StoredValue,
+  Tag,
+  Version,
+  Write,
+} from '@freshet/core/store'
+import type { FreshetError } from '@freshet/protocol'
 import type { IndexNumbers, IndexRecord } from '../embedded/indexes/index-records.js'
 import type { Changed } from '../embedded/records.js'
 import type { ChangedBefore } from './sql-batch.js'
 
-export interface SqlEngine extends SqlView {
+/** What can be read of, whether it can be written to or not. */
+export interface SqlReader extends SqlView {
   /** For messages: where it is, without a password. */
   readonly place: string
-  /** The latest value. */
-  value(key: Key): Promise<StoredValue | undefined>
+  /** Several reads of one state. */
+  inOneState<Result>(read: (view: SqlView) => Promise<Result>): Promise<Result>
+  close(): Promise<void>
+}
+
+/** A copy of the database that follows it. Throws at once if it does not answer. */
+export type SqlStandby = SqlReader
+
+export interface SqlEngine extends SqlReader {
+  /** Whether tables of others are buckets, so that `head` may find something pending. */
+  readonly sharesTables: boolean
+  /** The latest values. What is not in the map is not there; what is promised is not durable yet. */
+  latest(keys: readonly Key[]): Promise<ReadonlyMap<Key, MaybePromise<StoredValue | undefined>>>
   buckets(): Promise<readonly BucketChange[]>
   head(): Promise<Head>
   /** Entries after a position, of so many batches, and where the log began in that state. */
@@ -47,8 +71,6 @@ export interface SqlEngine extends SqlView {
   unfinishedIndexes(): Promise<{ readonly buckets: readonly Key[]; readonly dropped: readonly number[] }>
   /** Removes some entries of an index. Says how many. */
   removeEntries(index: number, limit: number): Promise<number>
-  /** Several reads of one state. */
-  inOneState<Result>(read: (view: SqlView) => Promise<Result>): Promise<Result>
 
   /**
    * One transaction: locks the head, reads what is needed, lets it be decided, writes, commits. Only one at a time. Throws
@@ -62,11 +84,12 @@ export interface SqlEngine extends SqlView {
   isCommitted(position: Position, batch: string): Promise<boolean | undefined>
   /** Brings the store's time forward, at least to `nowMs`. */
   tick(nowMs: number): Promise<Head>
-  close(): Promise<void>
 }
 
 export interface Head {
   readonly position: Position
+  /** Others have changed tables that are buckets, and that is not in the log yet. */
+  readonly isPending: boolean
   /** The store's time when this was read. */
   readonly timeMs: number
   readonly trimmedTo: Position
@@ -123,10 +146,14 @@ export interface Needs {
   readonly tags: Iterable<string>
   readonly clients: Iterable<string>
   readonly foreign: Iterable<string>
+  /** Also of what was there before a table became a bucket. */
+  readonly isBackfill?: boolean
 }
 
 export interface LockedState {
-  readonly head: Head & { readonly numbers: IndexNumbers }
+  readonly head: Omit<Head, 'isPending'> & { readonly numbers: IndexNumbers }
+  /** What others have written to tables that are buckets: it comes before all that is decided now. */
+  readonly incoming: Incoming
   readonly values: Map<Key, StoredValue>
   readonly buckets: ReadonlyMap<Key, Version>
   readonly indexes: ReadonlyMap<Key, Buffer>
@@ -140,6 +167,16 @@ export interface LockedState {
   /** What was changed after a position, or after a later one, if that is all that so many batches hold. */
   changedAfter(position: Position, batches: number): Promise<ChangedBefore>
 }
+
+export interface Incoming {
+  readonly writes: readonly Write[]
+  /** How many changes were noted; some may have come to nothing. */
+  readonly noted: number
+  /** There is more. */
+  readonly isFull: boolean
+}
+
+export const NOTHING_INCOMING: Incoming = { writes: [], noted: 0, isFull: false }
 
 /** What a transaction writes. */
 export interface Changes {
@@ -167,6 +204,17 @@ export class EngineLost extends Error {
   constructor(cause: unknown, isUnknown: boolean) {
     super(cause instanceof Error ? cause.message : String(cause), { cause })
     this.isUnknown = isUnknown
+  }
+}
+
+/** One of the commits of a transaction cannot be made, and the others can, without it. */
+export class CommitRefused extends Error {
+  override readonly name = 'CommitRefused'
+  readonly reason: FreshetError
+
+  constructor(reason: FreshetError) {
+    super(reason.message, { cause: reason })
+    this.reason = reason
   }
 }
 

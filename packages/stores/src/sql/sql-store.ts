@@ -20,11 +20,13 @@ import {
   isWithin,
   type Key,
   type LogEntry,
+  type MaybePromise,
   type OperationCounts,
   type Position,
   type Query,
   type QueryPage,
   type QueryVersion,
+  type ReadCount,
   type ScanPage,
   type ScanRange,
   type Snapshot,
@@ -39,13 +41,16 @@ import { CommitListeners } from '../embedded/commit-listeners.js'
 import { toState } from '../embedded/indexes/index-records.js'
 import { checkStorable } from '../embedded/records.js'
 import { CommitGate } from '../leasing/commit-gate.js'
-import { CommitQueue } from './commit-queue.js'
+import { CommitQueue, type Taken } from './commit-queue.js'
 import { type FleetClock, LEASE_MS } from './fleet-clock.js'
+import { GatheredReads } from './gathered-reads.js'
 import { IndexUpkeep } from './index-upkeep.js'
 import { keyRange, scanBounds } from './key-range.js'
-import type { SqlEngine, SqlView } from './sql-engine.js'
+import { type RetryingOptions, retrying } from './retrying.js'
+import type { SqlEngine, SqlReader, SqlStandby, SqlView } from './sql-engine.js'
 import { storeClosed } from './sql-errors.js'
 import { queryPage, queryVersion } from './sql-queries.js'
+import { StandbyReads } from './standby-reads.js'
 
 const TICK_MS = LEASE_MS / 4
 /** Every so many ticks somebody looks whether an index was left unfinished. */
@@ -61,6 +66,9 @@ export interface SqlStoreOptions {
   readonly scanMax: number
   /** So long a database that does not answer is waited for. */
   readonly waitMsMax: number
+  /** That reads may be answered by. */
+  readonly standbys: readonly SqlStandby[]
+  readonly onWarning: (text: string) => void
 }
 
 export class SqlStore implements Store {
@@ -69,7 +77,10 @@ export class SqlStore implements Store {
   readonly #engine: SqlEngine
   readonly #clock: FleetClock
   readonly #scanMax: number
+  readonly #patience: RetryingOptions
   readonly #queue: CommitQueue
+  readonly #gathered: GatheredReads
+  readonly #standbys: StandbyReads
   readonly #upkeep: IndexUpkeep
   readonly #gate = new CommitGate()
   readonly #listeners = new CommitListeners()
@@ -81,28 +92,31 @@ export class SqlStore implements Store {
   #asking: Promise<Position> | undefined
   #closing: Promise<void> | undefined
 
-  constructor({ engine, clock, supports, log, scanMax, waitMsMax }: SqlStoreOptions) {
+  constructor({ engine, clock, supports, log, scanMax, waitMsMax, standbys, onWarning }: SqlStoreOptions) {
     this.supports = supports
     this.log = log
     this.#engine = engine
     this.#clock = clock
     this.#scanMax = scanMax
+    this.#patience = { place: engine.place, waitMsMax }
     const { retentionMs } = supports
     const onCommitted = (position: Position) => this.hear(position)
     this.#queue = new CommitQueue({ engine, clock, retentionMs, waitMsMax, onCommitted })
+    this.#standbys = new StandbyReads({ standbys, position: () => this.#askPosition(), onWarning })
+    this.#gathered = new GatheredReads((keys, atLeast) => this.#during(this.#values(keys, atLeast)))
     this.#upkeep = new IndexUpkeep({ engine, queue: this.#queue, clock })
     this.#upkeep.wake()
     this.#ticks = setInterval(() => this.#tick(), TICK_MS).unref()
   }
 
-  get(key: Key): Promise<StoredValue | undefined> {
+  get(key: Key, atLeast?: Position): Promise<StoredValue | undefined> {
     this.#checkOpen()
-    return isWritable(key) ? this.#engine.value(key) : Promise.resolve(undefined)
+    return isWritable(key) ? this.#gathered.get(key, atLeast) : Promise.resolve(undefined)
   }
 
   async getMany(keys: readonly Key[]): Promise<Snapshot<readonly (StoredValue | undefined)[]>> {
     this.#checkOpen()
-    const { value, position } = await this.#during(this.#engine.values(keys.filter(isWritable)))
+    const { value, position } = await this.#read(reader => reader.values(keys.filter(isWritable)))
     return { value: keys.map((key, i) => ownValue(keys, i, value.get(key))), position }
   }
 
@@ -111,19 +125,20 @@ export class SqlStore implements Store {
     const limit = scanLimit(range)
     const isShort = range.filter === undefined && limit < VALUES_PER_READ
     const read = (view: SqlView) => scanPage(view, nameOf(bucket), range, limit)
-    return this.#during(isShort ? read(this.#engine) : this.#engine.inOneState(read))
+    return this.#read(reader => (isShort ? read(reader) : reader.inOneState(read)))
   }
 
   async query(bucket: Key, query: Query): Promise<QueryPage> {
     this.#checkOpen()
     checkQuery(query)
-    return this.#during(this.#engine.inOneState(view => queryPage(view, nameOf(bucket), query, this.#scanMax)))
+    const read = (view: SqlView) => queryPage(view, nameOf(bucket), query, this.#scanMax)
+    return this.#read(reader => reader.inOneState(read))
   }
 
   async queryVersion(bucket: Key, query: Query): Promise<QueryVersion> {
     this.#checkOpen()
     checkQuery(query)
-    return this.#during(this.#engine.inOneState(view => queryVersion(view, nameOf(bucket), query)))
+    return this.#read(reader => reader.inOneState(view => queryVersion(view, nameOf(bucket), query)))
   }
 
   async indexes(bucket: Key): Promise<readonly IndexState[]> {
@@ -167,12 +182,25 @@ export class SqlStore implements Store {
     }
   }
 
-  /** Those who ask in one turn share the question: a server asks for each read. */
   position(): Promise<Position> {
     this.#checkOpen()
-    this.#asking ??= Promise.resolve().then(async () => {
-      this.#asking = undefined
-      return (await this.#during(this.#engine.head())).position
+    return this.#askPosition()
+  }
+
+  readCounts(): readonly ReadCount[] {
+    return this.#standbys.isEmpty ? [] : this.#standbys.counts()
+  }
+
+  /** Those who ask in one turn share the question: a server asks for each read. */
+  #askPosition(): Promise<Position> {
+    this.#asking ??= new Promise((resolve, reject) => {
+      setImmediate(() => {
+        this.#asking = undefined
+        this.#during(this.#reached()).then(position => {
+          this.#standbys.tell(position)
+          resolve(position)
+        }, reject)
+      })
     })
     return this.#asking
   }
@@ -235,10 +263,23 @@ export class SqlStore implements Store {
     return !this.#listeners.isEmpty
   }
 
+  /** Others may have changed tables that are buckets. */
+  look(): void {
+    // If the database is gone there is nothing to see, and whoever uses the store is told.
+    if (!this.#closing) this.#askPosition().catch(() => {})
+  }
+
+  /** Of what was there before a table became a bucket, one part. */
+  takeBackfill(): Promise<Taken> {
+    this.#checkOpen()
+    return this.#during(retrying(this.#patience, () => this.#queue.takeBackfill()))
+  }
+
   /** Somebody has committed. */
   hear(position: Position): void {
     if (position <= this.#heard) return
     this.#heard = position
+    this.#standbys.tell(position)
     this.#listeners.notifySoon(position)
   }
 
@@ -249,11 +290,15 @@ export class SqlStore implements Store {
     await this.#queue.idle()
     await Promise.allSettled(this.#underWay)
     this.#listeners.clear()
+    await this.#standbys.close()
     await this.#engine.close()
   }
 
   #tick(): void {
-    if (++this.#ticked % UPKEEP_TICKS === 0) this.#upkeep.wake()
+    if (++this.#ticked % UPKEEP_TICKS === 0) {
+      this.#upkeep.wake()
+      if (this.#engine.sharesTables) this.#finishBackfill().catch(() => {})
+    }
     // Commits do the same.
     if (this.#isTicking || this.#clock.silentMs < TICK_MS / 2) return
     this.#isTicking = true
@@ -266,11 +311,49 @@ export class SqlStore implements Store {
       })
   }
 
+  /** What whoever has made a table a bucket has left unfinished. */
+  async #finishBackfill(): Promise<void> {
+    while (!this.#closing && (await this.takeBackfill()).isFull);
+  }
+
   async #setTime(): Promise<void> {
     const sentMs = this.#clock.monotonicMs
     const { timeMs, position } = await this.#engine.tick(this.#clock.nowMs())
     this.#clock.learn(timeMs, { sentMs, receivedMs: this.#clock.monotonicMs })
     this.hear(position)
+  }
+
+  async #reached(): Promise<Position> {
+    const { position, isPending } = await this.#engine.head()
+    return isPending ? this.#takeIncoming() : position
+  }
+
+  async #takeIncoming(): Promise<Position> {
+    return (await retrying(this.#patience, () => this.#queue.takeIncoming())).position
+  }
+
+  async #values(
+    keys: readonly Key[],
+    atLeast: Position | undefined,
+  ): Promise<ReadonlyMap<Key, MaybePromise<StoredValue | undefined>>> {
+    if (atLeast === undefined && this.#engine.sharesTables) await this.#askPosition()
+    if (this.#standbys.isEmpty) return this.#engine.latest(keys)
+    const found = await this.#standbys.read<{ value: ReadonlyMap<Key, MaybePromise<StoredValue | undefined>> }>(
+      atLeast,
+      standby => standby.values(keys),
+      async () => ({ value: await this.#engine.latest(keys) }),
+    )
+    return found.value
+  }
+
+  #read<Result extends { readonly position: Position }>(read: (reader: SqlReader) => Promise<Result>): Promise<Result> {
+    const { isEmpty } = this.#standbys
+    const fromPrimary = async () => {
+      // What others have written to tables that are buckets comes first.
+      if (isEmpty && this.#engine.sharesTables) await this.#askPosition()
+      return read(this.#engine)
+    }
+    return this.#during(isEmpty ? fromPrimary() : this.#standbys.read<Result>(undefined, read, fromPrimary))
   }
 
   /** So that closing waits for it. */
@@ -306,7 +389,7 @@ async function scanPage(view: SqlView, bucket: Key, range: ScanRange, limit: num
 
 /** A key that is asked for twice is answered with bytes of its own, twice. */
 function ownValue(keys: readonly Key[], i: number, value: StoredValue | undefined): StoredValue | undefined {
-  return value === undefined || keys.indexOf(keys[i]!) === i ? value : { ...value, body: value.body.slice() }
+  return value === undefined || keys.indexOf(keys[i]!) === i ? value : { ...value, body: Buffer.from(value.body) }
 }
 
 /** No text of a database has a character 0, so no key has. */

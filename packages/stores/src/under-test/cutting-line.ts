@@ -14,8 +14,16 @@ export interface CutAt {
   readonly forAll?: boolean
 }
 
+export interface LineEnds {
+  /** Where it listens; at any port of 127.0.0.1 unless given. */
+  readonly listen?: { readonly host: string; readonly port: number }
+  /** Where it leads, beside the port; 127.0.0.1 unless given. */
+  readonly targetHost?: string
+}
+
 export class CuttingLine {
   readonly #server: Server
+  readonly #targetHost: string
   /** The port that it leads to, of new connections. */
   target: number
   readonly #isAnswered: (bytes: Buffer) => boolean
@@ -26,15 +34,20 @@ export class CuttingLine {
   cuts = 0
 
   /** `isAnswered`: whether these bytes are the end of all that a server has to say to a request, in a transaction no more. */
-  static async open(target: number, isAnswered: (bytes: Buffer) => boolean = isReady): Promise<CuttingLine> {
-    const line = new CuttingLine(target, isAnswered)
-    line.#server.listen(0, '127.0.0.1')
+  static async open(
+    target: number,
+    isAnswered: (bytes: Buffer) => boolean = isReady,
+    { listen = { host: '127.0.0.1', port: 0 }, targetHost = '127.0.0.1' }: LineEnds = {},
+  ): Promise<CuttingLine> {
+    const line = new CuttingLine(target, isAnswered, targetHost)
+    line.#server.listen(listen)
     await once(line.#server, 'listening')
     return line
   }
 
-  private constructor(target: number, isAnswered: (bytes: Buffer) => boolean) {
+  private constructor(target: number, isAnswered: (bytes: Buffer) => boolean, targetHost: string) {
     this.target = target
+    this.#targetHost = targetHost
     this.#isAnswered = isAnswered
     this.#server = createServer({ noDelay: true }, socket => this.#accept(socket))
   }
@@ -84,7 +97,7 @@ export class CuttingLine {
       client.destroy()
       return
     }
-    const server = connect({ port: this.target, host: '127.0.0.1', noDelay: true })
+    const server = connect({ port: this.target, host: this.#targetHost, noDelay: true })
     const pair = [client, server] as const
     this.#pairs.add(pair)
     for (const socket of pair) {

@@ -17,6 +17,8 @@ import { freePort } from './free-port.js'
 export interface MariadbOptions {
   /** By their names in my.cnf, where its own defaults will not do. */
   readonly settings?: Readonly<Record<string, string>>
+  /** It follows this one, from its first moment on, by GTID: it can be read. That one has to have a binary log. */
+  readonly replicaOf?: RunningMariadb
 }
 
 export interface RunningMariadb {
@@ -32,13 +34,22 @@ export interface RunningMariadb {
   kill(): Promise<void>
   /** After `kill`: on the same data and port. */
   startAgain(): Promise<void>
+  /** Of a replica, when the one that it follows is gone: applies all that it has heard, and follows nobody any more. */
+  promote(): Promise<void>
   /** Ends it for good. */
   stop(): Promise<void>
+}
+
+interface SlaveStatus {
+  readonly Read_Master_Log_Pos: bigint
+  readonly Exec_Master_Log_Pos: bigint
+  readonly Last_SQL_Error: string
 }
 
 const SERVERS = ['/usr/sbin/mariadbd', '/usr/local/bin/mariadbd']
 const INSTALLERS = ['/usr/bin/mariadb-install-db', '/usr/local/bin/mariadb-install-db']
 const DATABASE = 'freshet'
+const REPLICA = { log_bin: 'binary-log', log_slave_updates: 'ON', read_only: 'ON' }
 const START_MS_MAX = 60_000
 const POLL_MS = 50
 const ATTEMPTS_MAX = 5
@@ -52,12 +63,13 @@ export function isMariadbInstalled(): boolean {
   return [SERVERS, INSTALLERS].every(programs => programs.some(each => existsSync(each)))
 }
 
-export async function startMariadb({ settings = {} }: MariadbOptions = {}): Promise<RunningMariadb> {
+export async function startMariadb({ settings = {}, replicaOf }: MariadbOptions = {}): Promise<RunningMariadb> {
   if (!isMariadbInstalled()) throw new Error('MariaDB is not installed: sudo apt-get install mariadb-server')
   for (let attempt = 1; ; attempt++) {
-    const instance = new Instance(await freePort(), settings)
+    const port = await freePort()
+    const instance = new Instance(port, replicaOf ? { ...REPLICA, server_id: `${port}`, ...settings } : settings)
     try {
-      await instance.create()
+      await instance.create(replicaOf)
       return instance
     } catch (error) {
       await instance.stop()
@@ -101,7 +113,7 @@ class Instance implements RunningMariadb {
     return this.#child!.pid!
   }
 
-  async create(): Promise<void> {
+  async create(primary?: RunningMariadb): Promise<void> {
     const installing = this.#spawn(INSTALLERS, [
       '--no-defaults',
       `--datadir=${this.data}`,
@@ -111,9 +123,20 @@ class Instance implements RunningMariadb {
     const [code] = (await once(installing, 'close')) as [number | null]
     if (code !== 0) throw new Error(`mariadb-install-db ended with ${code}: ${this.#output}`)
     await this.startAgain()
-    const connection = await createConnection({ host: '127.0.0.1', port: this.port, user: 'root' })
-    await connection.query(`CREATE DATABASE ${DATABASE}`)
-    await connection.end()
+    await this.#tell(primary ? follow(primary.port) : [`CREATE DATABASE ${DATABASE}`])
+  }
+
+  async promote(): Promise<void> {
+    await this.#tell(['STOP SLAVE IO_THREAD'])
+    const deadlineMs = performance.now() + START_MS_MAX
+    for (;;) {
+      const [[status]] = (await this.#tell(['SHOW SLAVE STATUS'])) as [[SlaveStatus]]
+      const { Read_Master_Log_Pos: heard, Exec_Master_Log_Pos: applied, Last_SQL_Error: error } = status
+      if (heard === applied) break
+      if (error || performance.now() > deadlineMs) throw new Error(`The replica has not applied all: ${error}`)
+      await delay(POLL_MS)
+    }
+    await this.#tell(['STOP SLAVE', 'RESET SLAVE ALL', 'SET GLOBAL read_only = OFF'])
   }
 
   async startAgain(): Promise<void> {
@@ -156,9 +179,19 @@ class Instance implements RunningMariadb {
     rmSync(this.folder, { recursive: true, force: true, maxRetries: 5 })
   }
 
+  async #tell(statements: readonly string[]): Promise<unknown[]> {
+    const connection = await createConnection({ host: '127.0.0.1', port: this.port, user: 'root' })
+    const answers: unknown[] = []
+    for (const statement of statements) answers.push(await connection.query(statement))
+    await connection.end()
+    return answers
+  }
+
   #spawn(programs: readonly string[], args: readonly string[]): ChildProcess {
     const program = programs.find(each => existsSync(each))!
-    const child = spawn(program, args, { cwd: this.folder, ...this.#account, stdio: ['ignore', 'pipe', 'pipe'] })
+    // Its temporary tables are named by its process, and another server in another container may have the same number.
+    const env = { ...process.env, TMPDIR: this.folder }
+    const child = spawn(program, args, { cwd: this.folder, ...this.#account, env, stdio: ['ignore', 'pipe', 'pipe'] })
     for (const stream of [child.stdout, child.stderr]) {
       stream?.setEncoding('utf8').on('data', (text: string) => {
         this.#output = (this.#output + text).slice(-4000)
@@ -166,6 +199,11 @@ class Instance implements RunningMariadb {
     }
     return child
   }
+}
+
+function follow(port: number): string[] {
+  const where = `MASTER_HOST = '127.0.0.1', MASTER_PORT = ${port}, MASTER_USER = 'root', MASTER_USE_GTID = slave_pos`
+  return [`CHANGE MASTER TO ${where}, MASTER_CONNECT_RETRY = 1`, 'START SLAVE']
 }
 
 /** Undefined: whoever runs this will do. */

@@ -1,0 +1,64 @@
+/** Cassandra's own counter, incremented through its driver, as the documentation shows. */
+import cassandra from 'cassandra-driver'
+import type { FarCassandra } from '../engines/cassandra.js'
+import type { Incrementer } from './increments.js'
+
+const TABLE = 'vanilla.counters'
+const { loadBalancing, reconnection } = cassandra.policies
+
+/** Makes the table. */
+export async function prepareCounters(far: FarCassandra): Promise<void> {
+  const client = clientOf(far, 10_000)
+  try {
+    const copies = `{'class': 'SimpleStrategy', 'replication_factor': ${far.hosts.length}}`
+    await client.execute(`CREATE KEYSPACE IF NOT EXISTS vanilla WITH replication = ${copies}`)
+    await client.execute(`CREATE TABLE IF NOT EXISTS ${TABLE} (name text PRIMARY KEY, value counter)`)
+  } finally {
+    await client.shutdown()
+  }
+}
+
+/** Each has connections of its own. After `timeoutMs` without an answer it gives up waiting. */
+export async function connectToCounter(far: FarCassandra, name: string, timeoutMs: number): Promise<Incrementer> {
+  const client = clientOf(far, timeoutMs)
+  await client.connect()
+  const query = `UPDATE ${TABLE} SET value = value + 1 WHERE name = ?`
+  return {
+    increment: async () => {
+      // Not idempotent, so the driver does not send it again by itself.
+      try {
+        await client.execute(query, [name], { prepare: true, consistency: cassandra.types.consistencies.quorum })
+        return 'done'
+      } catch (error) {
+        // It has no connection, and has not sent it: no client would take that for the answer.
+        if (error instanceof cassandra.errors.NoHostAvailableError) return 'later'
+        throw error
+      }
+    },
+    close: () => client.shutdown(),
+  }
+}
+
+export async function readCounter(far: FarCassandra, name: string): Promise<number> {
+  const client = clientOf(far, 10_000)
+  try {
+    const options = { prepare: true, consistency: cassandra.types.consistencies.all }
+    const { rows } = await client.execute(`SELECT value FROM ${TABLE} WHERE name = ?`, [name], options)
+    return rows[0]?.value.toNumber() ?? 0
+  } finally {
+    await client.shutdown()
+  }
+}
+
+function clientOf({ hosts, port }: FarCassandra, timeoutMs: number): cassandra.Client {
+  return new cassandra.Client({
+    contactPoints: [...hosts],
+    protocolOptions: { port },
+    policies: {
+      loadBalancing: new loadBalancing.RoundRobinPolicy(),
+      reconnection: new reconnection.ConstantReconnectionPolicy(100),
+    },
+    // A connection that is silent for once is given up: what else is sent over it would be lost as well.
+    socketOptions: { connectTimeout: timeoutMs, readTimeout: timeoutMs, defunctReadTimeoutThreshold: 1 },
+  })
+}

@@ -1,0 +1,64 @@
+/**
+ * What is true of the accounts and rates that `run-truth.ts` writes to: every account has had as many additions as the log has
+ * writes to them, and so has every rate. So a result shows by itself whether its rows are of one state, and the log, read at the
+ * end, whether both tables were so at the same time.
+ */
+export interface Observed {
+  /** As many additions as its accounts show, if it is about them; all alike. */
+  readonly accounts?: number
+  readonly rates?: number
+}
+
+export interface TruthRow {
+  readonly accountsMin?: number
+  readonly accountsMax?: number
+  readonly ratesMin?: number
+  readonly ratesMax?: number
+  /** Whether as many rows were counted and added up as there are. */
+  readonly isWhole: boolean
+}
+
+/** Undefined: its rows are of several states. */
+export function observe({ accountsMin, accountsMax, ratesMin, ratesMax, isWhole }: TruthRow): Observed | undefined {
+  if (!isWhole || accountsMin !== accountsMax || ratesMin !== ratesMax) return undefined
+  return {
+    ...(accountsMin === undefined ? {} : { accounts: accountsMin }),
+    ...(ratesMin === undefined ? {} : { rates: ratesMin }),
+  }
+}
+
+/** What one session has seen, one result after the other. */
+export class SessionHistory {
+  readonly #pairs = new Set<string>()
+  #accounts = 0
+  #rates = 0
+  results = 0
+  inconsistent = 0
+  backwards = 0
+
+  take(row: TruthRow): void {
+    this.results++
+    const observed = observe(row)
+    if (observed === undefined) {
+      this.inconsistent++
+      return
+    }
+    const { accounts = this.#accounts, rates = this.#rates } = observed
+    if (accounts < this.#accounts || rates < this.#rates) this.backwards++
+    this.#accounts = Math.max(accounts, this.#accounts)
+    this.#rates = Math.max(rates, this.#rates)
+    if (observed.accounts !== undefined && observed.rates !== undefined)
+      this.#pairs.add(`${observed.accounts},${observed.rates}`)
+  }
+
+  /** Both tables as they never were at the same time. */
+  impossiblePairs(log: readonly ('accounts' | 'rates')[]): number {
+    const counts = { accounts: 0, rates: 0 }
+    const possible = new Set(['0,0'])
+    for (const table of log) {
+      counts[table]++
+      possible.add(`${counts.accounts},${counts.rates}`)
+    }
+    return [...this.#pairs].filter(pair => !possible.has(pair)).length
+  }
+}

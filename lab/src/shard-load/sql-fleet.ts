@@ -1,0 +1,146 @@
+/**
+ * Real shards: MariaDB servers of their own, another one for the arbitrator's log, and Freshet servers over them, each a process
+ * of its own that is started by the command as users do.
+ */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { ShardsConfig } from '@freshet/server'
+import { openGlobalLog, openShard } from '@freshet/stores/shards'
+import { freePort } from '@freshet/stores/under-test/free-port'
+import { type RunningMariadb, startMariadb } from '@freshet/stores/under-test/start-mariadb'
+import { type Connection, createConnection } from 'mariadb'
+import { type ServerProcess, startServer } from '../bench/http/server-process.js'
+
+export interface SqlFleetOptions {
+  readonly shards: number
+  /** One for each; whether it takes shards to be written to by others as well, so that it keeps no result. */
+  readonly servers: readonly { readonly localWrites: boolean }[]
+  /** The first key of each shard. */
+  readonly from: readonly number[]
+  readonly sharded: Readonly<Record<string, string>>
+  readonly global: readonly string[]
+  /** Of MariaDB, besides small memory. */
+  readonly settings?: Readonly<Record<string, string>>
+  /** What each shard holds before anything is asked. */
+  fill(connection: Connection, shard: number): Promise<void>
+  onStarted?(done: number, total: number): void
+}
+
+export interface SqlFleet {
+  readonly engines: readonly RunningMariadb[]
+  /** The log's. */
+  readonly arbitrator: RunningMariadb
+  readonly config: ShardsConfig
+  readonly servers: readonly FleetServer[]
+  stop(): Promise<void>
+}
+
+export interface FleetServer {
+  readonly url: string
+  /** `kill -9`, and started again. */
+  restart(): Promise<void>
+  stop(): Promise<void>
+}
+
+const COMMAND = fileURLToPath(import.meta.resolve('@freshet/cli/dist/freshet.js'))
+/** Ten of them fit beside each other. */
+const SMALL = {
+  innodb_buffer_pool_size: '96M',
+  innodb_log_file_size: '32M',
+  performance_schema: 'OFF',
+  key_buffer_size: '1M',
+  innodb_fast_shutdown: '2',
+}
+
+export async function startSqlFleet(options: SqlFleetOptions): Promise<SqlFleet> {
+  const folder = mkdtempSync(join(tmpdir(), 'freshet-sql-'))
+  const stops: (() => Promise<unknown>)[] = [async () => rmSync(folder, { recursive: true, force: true })]
+  const stop = async () => {
+    for (const each of stops.reverse()) await each()
+  }
+  try {
+    const engines: RunningMariadb[] = []
+    const total = options.shards + 1 + options.servers.length
+    for (let i = 0; i <= options.shards; i++) {
+      const engine = await startMariadb({ settings: { ...SMALL, ...options.settings } })
+      engines.push(engine)
+      stops.push(() => engine.stop())
+      options.onStarted?.(engines.length, total)
+    }
+    const config = configOf(options, engines)
+    await prepare(options, config, engines)
+    const servers: FleetServer[] = []
+    for (const [i, own] of options.servers.entries()) {
+      const server = await startFleetServer({ ...config, ...own }, folder, i)
+      servers.push(server)
+      stops.push(server.stop)
+      options.onStarted?.(engines.length + i + 1, total)
+    }
+    return { engines: engines.slice(0, -1), arbitrator: engines.at(-1)!, config, servers, stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+function configOf(
+  { shards, from, sharded, global }: SqlFleetOptions,
+  engines: readonly RunningMariadb[],
+): ShardsConfig {
+  return {
+    shards: engines.slice(0, shards).map(({ url }, i) => ({ name: `shard-${i + 1}`, url, from: from[i]! })),
+    ...{ sharded, global },
+    arbitrator: engines[shards]!.url,
+  }
+}
+
+async function prepare(
+  { fill }: SqlFleetOptions,
+  config: ShardsConfig,
+  engines: readonly RunningMariadb[],
+): Promise<void> {
+  const log = openGlobalLog({ url: config.arbitrator! })
+  await log.init()
+  await log.close()
+  for (const [i, { name, url }] of config.shards.entries()) {
+    const connection = await createConnection({
+      host: '127.0.0.1',
+      port: engines[i]!.port,
+      user: 'root',
+      database: 'freshet',
+    })
+    await fill(connection, i)
+    await connection.end()
+    const shard = openShard({ name, url })
+    await shard.init()
+    await shard.close()
+  }
+}
+
+async function startFleetServer(config: ShardsConfig, folder: string, number: number): Promise<FleetServer> {
+  const file = join(folder, `freshet-${number}.json`)
+  writeFileSync(file, JSON.stringify({ shards: config, logLevel: 'info' }))
+  const args = [
+    'serve',
+    '--config',
+    file,
+    '--workers',
+    '1',
+    '--port',
+    `${await freePort()}`,
+    '--data',
+    join(folder, `data-${number}`),
+  ]
+  const start = () => startServer({ name: `server ${number}`, args: [COMMAND, ...args] })
+  let running: ServerProcess = await start()
+  return {
+    url: running.url,
+    restart: async () => {
+      await running.kill()
+      running = await start()
+    },
+    stop: () => running.stop(),
+  }
+}

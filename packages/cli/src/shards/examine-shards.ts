@@ -1,0 +1,113 @@
+/** What is not as it should be on the shards: one line for each. */
+import { type Catalog, type Column, quoteName, type Shard, type ShardMap } from '@freshet/core/aggregates'
+import type { ShardedDatabase } from '@freshet/server'
+
+const TIMEOUT_MS = 60_000
+
+interface Seen {
+  readonly shard: Shard
+  readonly catalog: Catalog
+}
+
+export async function examineShards({ map, shards, log }: ShardedDatabase): Promise<readonly string[]> {
+  const outcomes = await Promise.all(shards.map(async shard => lookAt(shard, await log.head().catch(() => undefined))))
+  const unreachable = outcomes.flatMap(({ findings }) => findings)
+  const seen = outcomes.flatMap(({ catalog, shard }) => (catalog ? [{ shard, catalog }] : []))
+  const alike = seen.flatMap(each => differences(each, seen[0]!, map))
+  // Rows are counted only where there is something to be counted.
+  if (unreachable.length + alike.length > 0) return [...unreachable, ...alike]
+  const misplaced = await Promise.all(shards.map((shard, i) => misplacedRows(shard, i, map)))
+  return [...misplaced.flat(), ...(await globalDifferences(shards, map))]
+}
+
+async function lookAt(
+  shard: Shard,
+  head: number | undefined,
+): Promise<{ shard: Shard; catalog?: Catalog; findings: readonly string[] }> {
+  try {
+    const { applied, obstacle, isChanging } = await shard.state()
+    const isBehind = head !== undefined && applied < head
+    return {
+      shard,
+      catalog: await shard.catalog(),
+      findings: [
+        ...(obstacle === undefined ? [] : [`${shard.name}: it refuses the next global write: ${obstacle}`]),
+        ...(isChanging ? [`${shard.name}: its schema is being changed.`] : []),
+        ...(isBehind ? [`${shard.name}: it has applied ${applied} of ${head} global writes.`] : []),
+      ],
+    }
+  } catch (error) {
+    return { shard, findings: [(error as Error).message] }
+  }
+}
+
+function differences({ shard, catalog }: Seen, first: Seen, map: ShardMap): readonly string[] {
+  return [...Object.keys(map.sharded), ...map.global].flatMap(table => {
+    const columns = catalog.tables.get(table)
+    if (columns === undefined) return [`${shard.name}: there is no table ${table}.`]
+    const key = map.sharded[table]
+    const keyColumn = columns.find(({ name }) => name === key)
+    if (key !== undefined && keyColumn === undefined)
+      return [`${shard.name}: ${table} has no column ${key}, which is its key.`]
+    if (keyColumn && keyColumn.type !== 'integer')
+      return [`${shard.name}: ${table}.${key} is no whole number, as a key must be.`]
+    const other = describe(first.catalog.tables.get(table) ?? [])
+    const isAlike = describe(columns) === other
+    return isAlike ? [] : [`${shard.name}: ${table} has ${describe(columns)}; on ${first.shard.name} it has ${other}.`]
+  })
+}
+
+function describe(columns: readonly Column[]): string {
+  return columns
+    .map(({ name, type, lengthMax }) => `${name} ${type}${lengthMax === undefined ? '' : `(${lengthMax})`}`)
+    .join(', ')
+}
+
+async function misplacedRows(shard: Shard, place: number, map: ShardMap): Promise<readonly string[]> {
+  const findings: string[] = []
+  for (const [table, key] of Object.entries(map.sharded)) {
+    const column = quoteName(key, map.dialect)
+    const condition = misplaced(column, place, map)
+    if (condition === undefined) continue
+    const count = await countOf(shard, table, map, ` WHERE ${column} IS NULL OR ${condition}`)
+    if (count !== '0') findings.push(`${shard.name}: ${count} rows of ${table} belong to other shards by their ${key}.`)
+  }
+  return findings
+}
+
+/** Undefined: any row may be there. */
+function misplaced(column: string, place: number, { placement, shards, dialect }: ShardMap): string | undefined {
+  if (placement.kind === 'hash') {
+    const hashed =
+      dialect === 'mariadb'
+        ? `CAST(CONV(LEFT(MD5(${column}), 8), 16, 10) AS UNSIGNED)`
+        : `('x' || LEFT(MD5(CAST(${column} AS text)), 8))::bit(32)::bigint`
+    const unsigned = dialect === 'mariadb' ? hashed : `(${hashed} & 4294967295)`
+    return `${unsigned} % ${shards.length} <> ${place}`
+  }
+  const { from } = placement
+  const bounds = [
+    ...(place > 0 ? [`${column} < ${from[place]!}`] : []),
+    ...(place < shards.length - 1 ? [`${column} >= ${from[place + 1]!}`] : []),
+  ]
+  return bounds.length === 0 ? undefined : `(${bounds.join(' OR ')})`
+}
+
+async function globalDifferences(shards: readonly Shard[], map: ShardMap): Promise<readonly string[]> {
+  const findings: string[] = []
+  for (const table of map.global) {
+    const counts = await Promise.all(shards.map(shard => countOf(shard, table, map)))
+    const other = counts.findIndex(count => count !== counts[0])
+    if (other === -1) continue
+    findings.push(
+      `${shards[other]!.name}: ${table} has ${counts[other]} rows; on ${shards[0]!.name} it has ${counts[0]}.`,
+    )
+  }
+  return findings
+}
+
+async function countOf(shard: Shard, table: string, { dialect }: ShardMap, where = ''): Promise<string> {
+  const text = `SELECT COUNT(*) FROM ${quoteName(table, dialect)}${where}`
+  const { rows } = await shard.read({ statement: { text, values: [] }, tables: [table], timeoutMs: TIMEOUT_MS })
+  return String(rows[0]![0])
+}

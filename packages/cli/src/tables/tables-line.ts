@@ -1,0 +1,39 @@
+/** The command line of `freshet tables`: which tables of a database are buckets. */
+import { FreshetError } from '@freshet/protocol'
+import { readFlags } from '../command/read-flags.js'
+
+export interface TablesLine {
+  readonly command: 'tables'
+  readonly action: 'add' | 'remove' | 'list'
+  /** Of the database, which the store is in. */
+  readonly store: string
+  /** Unless all are listed. */
+  readonly bucket: string
+  readonly table: string
+  readonly columns: readonly string[] | undefined
+}
+
+const ACTIONS = ['add', 'remove', 'list'] as const
+
+/** Throws CONFIG_INVALID. */
+export function readTablesLine(argv: readonly string[], environment: NodeJS.ProcessEnv): TablesLine {
+  const action = ACTIONS.find(each => each === argv[0])
+  if (action === undefined) throw invalid('tables takes add, remove or list')
+  const given = readFlags(`tables ${action}`, argv.slice(1), {
+    store: { type: 'string' },
+    ...(action !== 'list' && { bucket: { type: 'string' } }),
+    ...(action === 'add' && { table: { type: 'string' }, columns: { type: 'string' } }),
+  })
+  const { store = environment.FRESHET_STORE ?? '', bucket = '', table = '', columns } = Object.fromEntries(given)
+  if (!/^postgres(ql)?:/.test(store)) throw invalid('tables are those of the PostgreSQL database that the store is in')
+  if (action !== 'list' && bucket === '') throw invalid('say which bucket')
+  if (action === 'add' && table === '') throw invalid('say which table')
+  return { command: 'tables', action, store, bucket, table, columns: columns?.split(',').map(each => each.trim()) }
+}
+
+function invalid(why: string): FreshetError {
+  return new FreshetError(
+    'CONFIG_INVALID',
+    `${why[0]!.toUpperCase()}${why.slice(1)}: freshet tables add --store postgres://user@host/database --table public.products --bucket shop/products`,
+  )
+}

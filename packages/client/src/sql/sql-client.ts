@@ -1,0 +1,202 @@
+/**
+ * Queries over shards, and writes to all of them:
+ *
+ *   const { sql, global } = createSql(db)
+ *   const { rows } = await sql`select dept_no, avg(salary) as mean from salaries where emp_no < ${max} group by dept_no`
+ *
+ * What stands in ${} is a parameter, sent beside the statement and never part of its text.
+ *
+ * A result says which global writes are in it, table by table. What this session has seen of a table it never falls behind
+ * again, on whichever server and through whichever cache: a result that is older is asked for again, at a position.
+ */
+import {
+  FreshetError,
+  type GlobalAnswer,
+  type SqlAnswer,
+  type SqlExplanation,
+  type SqlVersions,
+} from '@freshet/protocol'
+import type { Database, DatabaseParts } from '../database.js'
+import { isLost, isPassing, retry } from '../http/back-off.js'
+import { Deadline } from '../http/deadline.js'
+import { JSON_HEADERS, type Request } from '../http/transport.js'
+import { parseToken, VersionFloors } from './version-floors.js'
+
+export type SqlValue = string | number | boolean | null | bigint | Date
+
+export type SqlRow = Readonly<Record<string, string | number | boolean | null>>
+
+export interface SqlResult<Row = SqlRow> {
+  readonly rows: readonly Row[]
+  readonly columns: readonly string[]
+  /** `integer`, `decimal` and `date` (as text), `float`, `text`, `boolean`, `other`. */
+  readonly types: readonly string[]
+  /** Of each table that it depends on, the last global write. */
+  readonly versions: SqlVersions
+}
+
+export interface SqlOptions {
+  /** `token` of the session that this one continues. */
+  readonly token?: string
+}
+
+export interface SqlSession {
+  sql<Row = SqlRow>(parts: TemplateStringsArray, ...values: readonly SqlValue[]): Promise<SqlResult<Row>>
+  /** How it would be found. */
+  explain(parts: TemplateStringsArray, ...values: readonly SqlValue[]): Promise<SqlExplanation>
+  /** Once on every shard, in the order of all global writes. Those that do not answer now are in `pending`, and will do it later. */
+  global(parts: TemplateStringsArray, ...values: readonly SqlValue[]): Promise<GlobalAnswer>
+  /** What it has seen, to be continued elsewhere. */
+  readonly token: string
+}
+
+/** Throws TOKEN_INVALID. */
+export function createSql(db: Database, { token }: SqlOptions = {}): SqlSession {
+  const client = new SqlClient(db.parts, new VersionFloors(token === undefined ? {} : parseToken(token)))
+  return {
+    sql: <Row>(parts: TemplateStringsArray, ...values: readonly SqlValue[]) => client.query<Row>(parts, values),
+    explain: (parts, ...values) => client.explain(parts, values),
+    global: (parts, ...values) => client.write(parts, values),
+    get token() {
+      return client.token
+    },
+  }
+}
+
+interface Statement {
+  readonly q: string
+  readonly p: readonly (string | number | boolean | null)[]
+}
+
+/** Longer ones are sent as a body, which no cache keeps. */
+const URL_LENGTH_MAX = 4000
+/** The plain URL, then at a position, then past caches that do not heed it. */
+const ATTEMPTS_MAX = 3
+
+class SqlClient {
+  readonly #parts: DatabaseParts
+  readonly #floors: VersionFloors
+
+  constructor(parts: DatabaseParts, floors: VersionFloors) {
+    this.#parts = parts
+    this.#floors = floors
+  }
+
+  get token(): string {
+    return this.#floors.token
+  }
+
+  async query<Row>(texts: TemplateStringsArray, values: readonly SqlValue[]): Promise<SqlResult<Row>> {
+    const statement = statementOf(texts, values)
+    let at = 0
+    for (let attempt = 1; ; attempt++) {
+      const isLast = attempt === ATTEMPTS_MAX
+      const answer = await this.#ask<SqlAnswer>(requestOf(statement, at, isLast), isPassing, isSqlAnswer)
+      at = this.#floors.neededFor(answer.versions)
+      if (at === 0) return this.#take<Row>(answer)
+      if (isLast) throw untrustworthy(at)
+    }
+  }
+
+  explain(texts: TemplateStringsArray, values: readonly SqlValue[]): Promise<SqlExplanation> {
+    const body = JSON.stringify({ ...statementOf(texts, values), explain: true })
+    return this.#ask(
+      { method: 'POST', target: '/sql', headers: JSON_HEADERS, body },
+      isPassing,
+      ({ way }: SqlExplanation) => way !== undefined,
+    )
+  }
+
+  async write(texts: TemplateStringsArray, values: readonly SqlValue[]): Promise<GlobalAnswer> {
+    const headers = { ...JSON_HEADERS, 'idempotency-key': crypto.randomUUID() }
+    const body = JSON.stringify(statementOf(texts, values))
+    const isRepeatable = (error: unknown) => isPassing(error) || isLost(error)
+    const answer = await this.#ask<GlobalAnswer>(
+      { method: 'POST', target: '/global', headers, body },
+      isRepeatable,
+      isGlobalAnswer,
+    )
+    this.#floors.raise(answer.versions)
+    return answer
+  }
+
+  #take<Row>({ columns, types, rows, versions }: SqlAnswer): SqlResult<Row> {
+    this.#floors.raise(versions)
+    const named = rows.map(row => Object.fromEntries(columns.map((name, i) => [name, row[i]!])) as Row)
+    return { rows: named, columns, types, versions }
+  }
+
+  async #ask<Answer>(
+    request: Request,
+    isRepeatable: (error: unknown) => boolean,
+    isWhole: (answer: Answer) => boolean,
+  ): Promise<Answer> {
+    const { transport, policy, timeoutMs, closed } = this.#parts
+    const what = `${request.method} ${request.target.slice(0, 100)}`
+    const deadline = new Deadline({ timeoutMs, what, signals: [closed] })
+    try {
+      return await retry(policy, deadline.signal, isRepeatable, async () => {
+        const { body, problem } = await transport.text(request, deadline.signal)
+        if (problem) throw problem
+        return parse(body, isWhole, what)
+      })
+    } finally {
+      deadline.end()
+    }
+  }
+}
+
+/** `a ${x} b ${y}` becomes `a $1 b $2`. */
+function statementOf(texts: TemplateStringsArray, values: readonly SqlValue[]): Statement {
+  const q = texts.reduce((text, part, i) => `${text}$${i}${part}`)
+  return { q, p: values.map(plainValue) }
+}
+
+function plainValue(value: SqlValue): string | number | boolean | null {
+  if (value instanceof Date) return value.toISOString().slice(0, 19).replace('T', ' ')
+  if (typeof value === 'bigint') return `${value}`
+  if (value === null || typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value)) return value
+  throw new TypeError(`A parameter of a query is a text, number, boolean, bigint, Date or null, not ${String(value)}.`)
+}
+
+function requestOf({ q, p }: Statement, at: number, isPastCaches: boolean): Request {
+  const parameters = { ...(at > 0 ? { at: `${at}` } : {}), ...(p.length > 0 ? { p: JSON.stringify(p) } : {}), q }
+  const spelled = Object.entries(parameters).map(([name, value]) => `${name}=${encode(value)}`)
+  const target = `/sql?${spelled.join('&')}`
+  if (target.length <= URL_LENGTH_MAX)
+    return { method: 'GET', target, ...(isPastCaches ? { cache: 'reload' as const } : {}) }
+  return { method: 'POST', target: '/sql', headers: JSON_HEADERS, body: JSON.stringify({ q, p, at }) }
+}
+
+/** As the server has it. */
+function encode(value: string): string {
+  return encodeURIComponent(value).replaceAll("'", '%27')
+}
+
+function isSqlAnswer({ rows, versions }: SqlAnswer): boolean {
+  return Array.isArray(rows) && typeof versions === 'object'
+}
+
+function isGlobalAnswer({ versions }: GlobalAnswer): boolean {
+  return typeof versions === 'object'
+}
+
+function parse<Answer>(body: string, isWhole: (answer: Answer) => boolean, what: string): Answer {
+  try {
+    const answer = JSON.parse(body) as Answer
+    if (isWhole(answer)) return answer
+  } catch {
+    // Not JSON: said below.
+  }
+  throw new FreshetError(
+    'ANSWER_INVALID',
+    `${what} was answered with something that is none. Check what is between here and the server.`,
+  )
+}
+
+function untrustworthy(at: number): FreshetError {
+  return new FreshetError(
+    'CACHE_UNTRUSTWORTHY',
+    `A cache on the way answers queries with results from before the global write ${at}, though it was asked not to. Look at its settings.`,
+  )
+}

@@ -1,0 +1,44 @@
+/** What a session has seen of each table: the last global write. It only grows. */
+import { FreshetError, type SqlVersions } from '@freshet/protocol'
+
+export class VersionFloors {
+  readonly #floors: Map<string, number>
+
+  constructor(floors: SqlVersions) {
+    this.#floors = new Map(Object.entries(floors))
+  }
+
+  raise(versions: SqlVersions): void {
+    for (const [table, version] of Object.entries(versions)) {
+      this.#floors.set(table, Math.max(version, this.#floors.get(table) ?? 0))
+    }
+  }
+
+  /** The position that such a result must be asked for at; 0 if it is not behind. */
+  neededFor(versions: SqlVersions): number {
+    const floors = Object.entries(versions).map(([table, version]) => {
+      const floor = this.#floors.get(table) ?? 0
+      return version < floor ? floor : 0
+    })
+    return Math.max(0, ...floors)
+  }
+
+  get token(): string {
+    return JSON.stringify(Object.fromEntries(this.#floors))
+  }
+}
+
+/** Throws TOKEN_INVALID. */
+export function parseToken(token: string): SqlVersions {
+  try {
+    const floors = JSON.parse(token) as SqlVersions
+    if (typeof floors === 'object' && floors !== null && Object.values(floors).every(Number.isSafeInteger))
+      return floors
+  } catch {
+    // Not JSON: said below.
+  }
+  throw new FreshetError(
+    'TOKEN_INVALID',
+    'This is no token of a session of queries over shards. Take it from `token` of one.',
+  )
+}

@@ -1,0 +1,34 @@
+export type { Catalog, Column } from './catalog.js'
+export type { Cell, CellType } from './final-expression.js'
+export type { ParameterValue } from './locality.js'
+export { type Merge, type MergedRows, mergeRows, type ShardRows } from './merge-rows.js'
+export { type PlanOptions, planQuery, type QueryPlan } from './plan-query.js'
+export { sqlInvalid, sqlRefused } from './refusals.js'
+export { Printer, quoteName, type Statement } from './render-sql.js'
+export type {
+  Appended,
+  AppendOptions,
+  GlobalLog,
+  GlobalWrite,
+  LogChanges,
+  Shard,
+  ShardAnswer,
+  ShardRead,
+  ShardState,
+} from './shard.js'
+export { type Dialect, type Placement, type ShardMap, shardsOf } from './shard-map.js'
+export {
+  type Aggregate,
+  type Arithmetic,
+  type CastType,
+  type Comparison,
+  childrenOf,
+  type Expression,
+  type From,
+  type Select,
+  type SelectItem,
+  type Sorting,
+  type Star,
+  type ValueType,
+} from './sql-tree.js'
+export { judgeMatrix, SCHEMA_ASPECT, type ShardVersions, type Verdict, type Versions } from './version-matrix.js'

@@ -1,0 +1,390 @@
+/**
+ * From a query to what each shard is asked, and how the answers become one:
+ *
+ * | whole  | one shard has it all: it is asked as the query is                                              |
+ * | rows   | every row or group is on one shard: results are put one after the other, and sorted            |
+ * | groups | groups are on several shards: each sends what its rows add to a group, and that is added up    |
+ *
+ * An average is sent as sum and count. What is counted distinct is sent value by value. What cannot be put together from parts
+ * exactly is refused, with the reason (venkateswaran 3.5.3 has the shard map and the splitting, and says nothing of this).
+ */
+import type { Catalog } from './catalog.js'
+import type { Final, Value } from './final-expression.js'
+import { isKey, type LocalSelect, localityOf, type ParameterValue } from './locality.js'
+import type { GroupsMerge, Merge, MergedAggregate, SortKey, TextOrder } from './merge-rows.js'
+import { sqlInvalid, sqlRefused } from './refusals.js'
+import { renderSelect, type Statement } from './render-sql.js'
+import { type ResolvedSelect, resolveSelect } from './resolve.js'
+import { type Dialect, type ShardMap, shardsOf } from './shard-map.js'
+import {
+  type Aggregate,
+  childrenOf,
+  type Expression,
+  hasAggregate,
+  keyOf,
+  type Select,
+  type SelectItem,
+} from './sql-tree.js'
+import { valueTypeOf } from './value-type.js'
+
+export interface QueryPlan {
+  /** The names of what is selected. */
+  readonly columns: readonly string[]
+  /** The tables that it depends on. */
+  readonly tables: readonly string[]
+  /** The shards that are asked, as places in the map. */
+  readonly shards: readonly number[]
+  /** Every shard has all that it asks for, and one is asked: any. */
+  readonly isAnywhere: boolean
+  readonly statement: Statement
+  readonly merge: Merge
+}
+
+export interface PlanOptions {
+  readonly map: ShardMap
+  readonly catalog: Catalog
+  readonly values: readonly ParameterValue[]
+  /** A shard that would send more rows sends this many and one: then the query is refused. */
+  readonly rowsMax: number
+}
+
+/** Text that is longer is not sorted or told apart by its weight: that would be long as well. */
+const WEIGHED_LENGTH_MAX = 255
+
+/** Throws SQL_INVALID, SQL_REFUSED. */
+export function planQuery(select: Select, options: PlanOptions): QueryPlan {
+  const { map, catalog, values } = options
+  const resolved = resolveSelect(select, catalog)
+  const local = localityOf(resolved, map, values)
+  const tables = [...local.tables].sort()
+  const found = local.isSharded ? shardsOf(map, local.ranges) : [0]
+  const shards = found.length === 0 ? [0] : found
+  const bounds = { limit: countOf(resolved.limit, values), offset: countOf(resolved.offset, values) ?? 0 }
+  const split =
+    shards.length === 1 ? wholePlan(resolved, bounds, options) : new Splitter(resolved, local, bounds, options).split()
+  const statement = renderSelect(split.select, map.dialect, values)
+  return {
+    columns: resolved.items.map(({ alias }) => alias),
+    tables,
+    shards,
+    isAnywhere: !local.isSharded,
+    statement,
+    merge: split.merge,
+  }
+}
+
+interface Bounds {
+  readonly limit: number | undefined
+  readonly offset: number
+}
+
+interface Split {
+  readonly select: Select
+  readonly merge: Merge
+}
+
+function wholePlan(resolved: ResolvedSelect, { limit, offset }: Bounds, { rowsMax }: PlanOptions): Split {
+  const most = Math.min(limit ?? Number.POSITIVE_INFINITY, rowsMax + 1)
+  const select = { ...resolved, limit: number(most), offset: number(offset) }
+  return { select, merge: { kind: 'whole', width: resolved.items.length } }
+}
+
+/** LIMIT and OFFSET: a number, or a parameter that is one. */
+function countOf(expression: Expression | undefined, values: readonly ParameterValue[]): number | undefined {
+  if (expression === undefined) return undefined
+  if (expression.kind === 'literal' && expression.type === 'null') return undefined
+  const value =
+    expression.kind === 'parameter'
+      ? values[expression.index]
+      : expression.kind === 'literal' && expression.type === 'number'
+        ? Number(expression.text)
+        : undefined
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value
+  throw sqlInvalid('LIMIT and OFFSET take a whole number, or a parameter that is one')
+}
+
+function number(value: number): Expression {
+  return { kind: 'literal', type: 'number', text: `${value}` }
+}
+
+class Splitter {
+  readonly #select: ResolvedSelect
+  readonly #local: LocalSelect
+  readonly #bounds: Bounds
+  readonly #options: PlanOptions
+  readonly #dialect: Dialect
+  readonly #items: SelectItem[] = []
+  readonly #slots = new Map<string, number>()
+  readonly #aggregates: MergedAggregate[] = []
+  readonly #aggregatePlaces = new Map<string, number>()
+  /** What is counted distinct: groups are sent apart by it. */
+  readonly #grain: Expression[] = []
+
+  constructor(select: ResolvedSelect, local: LocalSelect, bounds: Bounds, options: PlanOptions) {
+    this.#select = select
+    this.#local = local
+    this.#bounds = bounds
+    this.#options = options
+    this.#dialect = options.map.dialect
+  }
+
+  split(): Split {
+    const { items, having, orderBy, groupBy, isDistinct } = this.#select
+    const parts = [...items, ...orderBy].map(({ expression }) => expression)
+    const isGrouped = groupBy.length > 0 || having !== undefined || parts.some(hasAggregate)
+    const { isGroupLocal, keys } = this.#local
+    const isDistinctLocal =
+      isGroupLocal && groupBy.every(each => items.some(item => keyOf(item.expression) === keyOf(each)))
+    if (isGrouped && isDistinct && !(isDistinctLocal || items.some(({ expression }) => isKey(expression, keys)))) {
+      throw sqlRefused('DISTINCT is applied to groups. Leave it out, or select all that it groups by')
+    }
+    if (isGrouped) return isGroupLocal ? this.#rows() : this.#groups(groupBy)
+    if (!isDistinct || items.some(({ expression }) => isKey(expression, keys))) return this.#rows()
+    return this.#groups(items.map(({ expression }) => expression))
+  }
+
+  #rows(): Split {
+    const { items, orderBy } = this.#select
+    for (const item of items) this.#items.push(item)
+    for (const [i, { expression }] of [...items.entries()].reverse()) this.#slots.set(keyOf(expression), i)
+    const sortKeys = orderBy.map(({ expression, isDescending }): SortKey => {
+      return { value: { kind: 'cell', ...this.#comparable(expression, 'ORDER BY') }, isDescending }
+    })
+    const { limit, offset } = this.#bounds
+    const most = Math.min(limit === undefined ? Number.POSITIVE_INFINITY : limit + offset, this.#options.rowsMax + 1)
+    const { offset: _, ...select } = this.#select
+    return {
+      select: { ...select, items: this.#items, limit: number(most) },
+      merge: { kind: 'rows', ...this.#manner(), width: items.length, sortKeys, offset, limit },
+    }
+  }
+
+  #groups(groupBy: readonly Expression[]): Split {
+    const { items, having, orderBy, from, where } = this.#select
+    const groups = groupBy.map(each => this.#comparable(each, 'GROUP BY', true))
+    const finals = items.map(({ expression }) => this.#final(expression, groupBy))
+    const condition = having && this.#final(having, groupBy)
+    const sortKeys = orderBy.map(({ expression, isDescending }): SortKey => {
+      const value = this.#final(expression, groupBy)
+      this.#checkSorted(expression)
+      return { value, isDescending }
+    })
+    const merge: GroupsMerge = {
+      kind: 'groups',
+      ...this.#manner(),
+      groups,
+      hasOneGroup: groupBy.length === 0,
+      aggregates: this.#aggregates,
+      items: finals,
+      ...(condition ? { having: condition } : {}),
+      sortKeys,
+      ...this.#bounds,
+    }
+    const partial: Select = {
+      isDistinct: false,
+      items: this.#items.map(({ expression }) => ({ expression })),
+      ...(from ? { from } : {}),
+      ...(where ? { where } : {}),
+      groupBy: [...groupBy, ...this.#grain],
+      orderBy: [],
+      limit: number(this.#options.rowsMax + 1),
+    }
+    return { select: partial, merge }
+  }
+
+  #manner(): { readonly dialect: Dialect; readonly textOrder: TextOrder } {
+    const byBytes = this.#options.catalog.isTextOrderedByBytes ? 'bytes' : 'unknown'
+    return { dialect: this.#dialect, textOrder: this.#dialect === 'mariadb' ? 'weights' : byBytes }
+  }
+
+  #slot(expression: Expression): number {
+    const key = keyOf(expression)
+    const known = this.#slots.get(key)
+    if (known !== undefined) return known
+    const slot = this.#items.push({ expression }) - 1
+    this.#slots.set(key, slot)
+    return slot
+  }
+
+  /** Where its value is, and what it is compared by if that is something else. */
+  #comparable(expression: Expression, where: string, onlyEquality = false): { slot: number; weightSlot?: number } {
+    const slot = this.#slot(expression)
+    if (valueTypeOf(expression).type !== 'text') return { slot }
+    if (!onlyEquality) this.#checkSorted(expression)
+    if (this.#dialect === 'postgres') return { slot }
+    return { slot, weightSlot: this.#weightSlot(expression, expression, where) }
+  }
+
+  /** `column`: of whose text it is. */
+  #weightSlot(of: Expression, column: Expression, where: string): number {
+    const { lengthMax } = valueTypeOf(column)
+    if (column.kind !== 'column' || lengthMax === undefined || lengthMax > WEIGHED_LENGTH_MAX) {
+      throw sqlRefused(
+        `${where} compares text that is no column, or one of more than ${WEIGHED_LENGTH_MAX} characters, whose collation only its server knows`,
+      )
+    }
+    return this.#slot({ kind: 'weight', of, lengthMax })
+  }
+
+  #checkSorted(expression: Expression): void {
+    const { type, isUnordered } = valueTypeOf(expression)
+    if (isUnordered) throw sqlRefused('text is ordered in a way of its own, as that of an ENUM')
+    if (type === 'text' && this.#dialect === 'postgres' && !this.#options.catalog.isTextOrderedByBytes) {
+      throw sqlRefused(
+        'text is ordered by a collation that only its server knows. Create the databases with the collation C',
+      )
+    }
+  }
+
+  #final(expression: Expression, groupBy: readonly Expression[]): Final {
+    const group = groupBy.find(each => keyOf(each) === keyOf(expression))
+    if (group) return { kind: 'cell', ...this.#comparable(group, 'GROUP BY', true) }
+    if (expression.kind === 'aggregate') return { kind: 'aggregate', index: this.#aggregate(expression) }
+    if (!hasAggregate(expression)) return this.#withoutAggregate(expression, groupBy)
+    const final = (part: Expression) => this.#final(part, groupBy)
+    switch (expression.kind) {
+      case 'binary':
+        if (expression.operator === 'like' || expression.operator === 'not like') throw afterMerging('LIKE')
+        if ('+-*/%'.includes(expression.operator)) this.#checkOperands(expression.left, expression.right)
+        return {
+          kind: 'binary',
+          operator: expression.operator,
+          left: final(expression.left),
+          right: final(expression.right),
+        }
+      case 'and':
+      case 'or':
+        return { kind: expression.kind, parts: expression.parts.map(final) }
+      case 'not':
+      case 'negative':
+        return { kind: expression.kind, of: final(expression.of) }
+      case 'isNull':
+        return { kind: 'isNull', of: final(expression.of), isNegated: expression.isNegated }
+      case 'between': {
+        const of = final(expression.of)
+        const low: Final = { kind: 'binary', operator: '>=', left: of, right: final(expression.low) }
+        const high: Final = { kind: 'binary', operator: '<=', left: of, right: final(expression.high) }
+        return negatedIf(expression.isNegated, { kind: 'and', parts: [low, high] })
+      }
+      case 'in': {
+        const left = final(expression.of)
+        const parts = expression.list.map(
+          (each): Final => ({ kind: 'binary', operator: '=', left, right: final(each) }),
+        )
+        return negatedIf(expression.isNegated, { kind: 'or', parts })
+      }
+      default:
+        throw afterMerging(expression.kind === 'call' ? expression.name : expression.kind.toUpperCase())
+    }
+  }
+
+  /** MariaDB computes with digits of a quotient that it does not show, unless its plan puts the quotient into a temporary table. */
+  #checkOperands(...operands: readonly Expression[]): void {
+    if (this.#dialect === 'mariadb' && operands.some(hasQuotient)) {
+      throw sqlRefused(
+        'an average or a quotient is computed with further, which in MariaDB depends on its plan. Divide last: sum(a) * 100 / count(*)',
+      )
+    }
+  }
+
+  /** Computed by the engine, from what it groups by. */
+  #withoutAggregate(expression: Expression, groupBy: readonly Expression[]): Final {
+    const constant = constantOf(expression, this.#options.values)
+    if (constant) return { kind: 'constant', value: constant }
+    if (!dependsOn(expression, groupBy)) {
+      throw sqlInvalid('it selects, or has a condition on, a column that is neither in GROUP BY nor in an aggregate')
+    }
+    if (groupBy.length === 0)
+      throw sqlRefused('something is computed beside aggregates that holds neither a column nor an aggregate')
+    return { kind: 'cell', slot: this.#slot(expression) }
+  }
+
+  #aggregate(aggregate: Aggregate): number {
+    const key = keyOf(aggregate)
+    const known = this.#aggregatePlaces.get(key)
+    if (known !== undefined) return known
+    const index = this.#aggregates.push(this.#merged(aggregate)) - 1
+    this.#aggregatePlaces.set(key, index)
+    return index
+  }
+
+  #merged(aggregate: Aggregate): MergedAggregate {
+    const { name, of, isDistinct } = aggregate
+    const partial = (name: Aggregate['name']) => this.#slot({ ...aggregate, name, isDistinct: false })
+    if (name === 'min' || name === 'max') return this.#extreme(name, { ...aggregate, isDistinct: false })
+    if (isDistinct && of) {
+      if (name !== 'count')
+        throw sqlRefused(`${name}(DISTINCT ...) is not put together from parts. Group by it, and add up that`)
+      // No value of a key is on two shards; but it is in several parts of a group that is sent apart by something else.
+      if (isKey(of, this.#local.keys) && !this.#hasGrain()) return { name: 'count', slot: this.#slot(aggregate) }
+      const found = this.#comparable(of, 'COUNT(DISTINCT ...)', true)
+      if (!this.#grain.some(each => keyOf(each) === keyOf(of))) this.#grain.push(of)
+      return { name: 'distinct', ...found }
+    }
+    if (name === 'avg') return { name, slot: partial('sum'), countSlot: partial('count') }
+    return { name, slot: partial(name) }
+  }
+
+  /** Whether anything but keys is counted distinct. */
+  #hasGrain(): boolean {
+    const { items, having, orderBy } = this.#select
+    const counts = (expression: Expression): boolean => {
+      const isCounted = expression.kind === 'aggregate' && expression.name === 'count' && expression.isDistinct
+      return (isCounted && !isKey(expression.of!, this.#local.keys)) || childrenOf(expression).some(counts)
+    }
+    return (
+      [...items, ...orderBy].some(({ expression }) => counts(expression)) || (having !== undefined && counts(having))
+    )
+  }
+
+  #extreme(name: 'min' | 'max', aggregate: Aggregate): MergedAggregate {
+    const of = aggregate.of!
+    const slot = this.#slot(aggregate)
+    if (valueTypeOf(of).type !== 'text') return { name, slot }
+    this.#checkSorted(of)
+    if (this.#dialect === 'postgres') return { name, slot }
+    return { name, slot, weightSlot: this.#weightSlot(aggregate, of, name.toUpperCase()) }
+  }
+}
+
+function hasQuotient(expression: Expression): boolean {
+  const isQuotient = expression.kind === 'binary' && expression.operator === '/' && hasAggregate(expression)
+  return (
+    isQuotient ||
+    (expression.kind === 'aggregate' ? expression.name === 'avg' : childrenOf(expression).some(hasQuotient))
+  )
+}
+
+function negatedIf(isNegated: boolean, of: Final): Final {
+  return isNegated ? { kind: 'not', of } : of
+}
+
+function afterMerging(what: string): Error {
+  return sqlRefused(
+    `${what} is applied to an aggregate. After merging there are + - * /, comparisons, AND, OR, NOT, BETWEEN, IN and IS NULL`,
+  )
+}
+
+/** Of every row with the same group it is the same. */
+function dependsOn(expression: Expression, groupBy: readonly Expression[]): boolean {
+  if (groupBy.some(each => keyOf(each) === keyOf(expression))) return true
+  if (expression.kind === 'column' || expression.kind === 'inQuery' || expression.kind === 'exists') return false
+  return childrenOf(expression).every(child => dependsOn(child, groupBy))
+}
+
+function constantOf(expression: Expression, values: readonly ParameterValue[]): Value | undefined {
+  if (expression.kind === 'literal') {
+    const { type, text } = expression
+    if (type === 'null') return { type: 'other', cell: null }
+    if (type === 'boolean') return { type: 'boolean', cell: text === 'true' }
+    if (type === 'text') return { type: 'text', cell: text }
+    return { type: /^-?\d+$/.test(text) ? 'integer' : 'decimal', cell: text }
+  }
+  if (expression.kind !== 'parameter') return undefined
+  const value = values[expression.index]
+  if (value === undefined) throw sqlInvalid(`it has no value for $${expression.index + 1}`)
+  if (value === null) return { type: 'other', cell: null }
+  if (typeof value === 'boolean') return { type: 'boolean', cell: value }
+  if (typeof value === 'string') return { type: 'text', cell: value }
+  return Number.isSafeInteger(value) ? { type: 'integer', cell: `${value}` } : { type: 'float', cell: value }
+}

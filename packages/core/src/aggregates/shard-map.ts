@@ -1,0 +1,54 @@
+/**
+ * Which rows are where. All sharded tables are divided by one whole number, their key, in the same way: so rows with the same
+ * key are on the same shard, in whichever table they are. Global tables are whole on every shard.
+ *
+ * Ranges: shard i has the keys from `from[i]` to before `from[i + 1]`; the first has all that are smaller, the last all that
+ * are larger. Hash: shard `hash(key) mod N`.
+ */
+export type Dialect = 'mariadb' | 'postgres'
+
+export type Placement =
+  | { readonly kind: 'ranges'; readonly from: readonly number[] }
+  | { readonly kind: 'hash'; readonly hashOf: (key: number) => number }
+
+export interface ShardMap {
+  readonly dialect: Dialect
+  /** Their names, in the order of the placement. */
+  readonly shards: readonly string[]
+  readonly placement: Placement
+  /** Each sharded table with the column that is its key. */
+  readonly sharded: Readonly<Record<string, string>>
+  readonly global: readonly string[]
+}
+
+/** Keys from `low` to `high`, both included; single ones where both are the same. */
+export interface KeyRange {
+  readonly low: number
+  readonly high: number
+}
+
+export const ALL_KEYS: readonly KeyRange[] = [{ low: Number.NEGATIVE_INFINITY, high: Number.POSITIVE_INFINITY }]
+
+/** The shards that may have rows with such keys, as their places in `shards`. */
+export function shardsOf({ shards, placement }: ShardMap, ranges: readonly KeyRange[]): readonly number[] {
+  if (placement.kind === 'ranges') {
+    const { from } = placement
+    return shards
+      .map((_, i) => i)
+      .filter(i => {
+        const low = i === 0 ? Number.NEGATIVE_INFINITY : from[i]!
+        const high = i === shards.length - 1 ? Number.POSITIVE_INFINITY : from[i + 1]! - 1
+        return ranges.some(range => range.low <= high && range.high >= low)
+      })
+  }
+  if (ranges.some(({ low, high }) => low !== high)) return shards.map((_, i) => i)
+  return [...new Set(ranges.map(({ low }) => placement.hashOf(low) % shards.length))].sort((a, b) => a - b)
+}
+
+export function intersect(a: readonly KeyRange[], b: readonly KeyRange[]): readonly KeyRange[] {
+  return a.flatMap(one =>
+    b
+      .map(other => ({ low: Math.max(one.low, other.low), high: Math.min(one.high, other.high) }))
+      .filter(({ low, high }) => low <= high),
+  )
+}

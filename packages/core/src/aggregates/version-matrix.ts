@@ -1,0 +1,50 @@
+/**
+ * Whether what several shards have answered belongs together (venkateswaran 3.5.2, 3.5.3 and algorithm 1).
+ *
+ * An aspect is a table; its version on a shard is the place in the arbitrator's log of the last global write to it that the
+ * shard has applied. (The paper counts +1; a place in the log says the same, and more: two shards with the same version
+ * have applied the same writes, also after a shard was put back from a copy.) Rows and versions come from one snapshot, so a
+ * result is consistent if and only if the shards agree on every aspect that the query depends on.
+ *
+ * Every shard applies the log in order. So one of those that are asked is ahead of or level with all others in every aspect, and the
+ * paper's case of none being so, in which all are asked again, can only come of a shard that was put back; it is handled.
+ */
+
+/** Of all schemas together: every query depends on it, since what its names mean does. */
+export const SCHEMA_ASPECT = '*schema'
+
+/** Of each aspect that was ever written, the place in the log. */
+export type Versions = Readonly<Record<string, number>>
+
+export interface ShardVersions {
+  readonly versions: Versions
+  /** All of the log up to here was applied. */
+  readonly applied: number
+  /** The schema is being changed at this moment, by an engine that cannot do so within a transaction. */
+  readonly isChanging: boolean
+}
+
+export interface MatrixOptions {
+  /** The tables that the query depends on. */
+  readonly tables: readonly string[]
+  /** What the reader has seen already: none may be behind it. */
+  readonly floor: number
+}
+
+export type Verdict =
+  | { readonly kind: 'consistent'; readonly versions: Versions }
+  /** The places of those that must be asked again. */
+  | { readonly kind: 'behind'; readonly shards: readonly number[] }
+
+export function judgeMatrix(matrix: readonly ShardVersions[], { tables, floor }: MatrixOptions): Verdict {
+  const aspects = [...tables, SCHEMA_ASPECT]
+  const highest: Versions = Object.fromEntries(
+    aspects.map(aspect => [aspect, Math.max(...matrix.map(({ versions }) => versions[aspect] ?? 0))]),
+  )
+  const isLevel = ({ versions }: ShardVersions) => aspects.every(aspect => (versions[aspect] ?? 0) === highest[aspect])
+  const isHeldUp = ({ applied, isChanging }: ShardVersions) => isChanging || applied < floor
+  const places = matrix.map((_, i) => i)
+  const late = places.filter(i => !isLevel(matrix[i]!) || isHeldUp(matrix[i]!))
+  if (late.length === 0) return { kind: 'consistent', versions: highest }
+  return { kind: 'behind', shards: matrix.some(isLevel) ? late : places }
+}

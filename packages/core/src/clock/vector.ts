@@ -1,0 +1,36 @@
+/**
+ * Vector clocks (Fidge 1988, Mattern 1989): how many events of each process are known. a happened before b exactly if the
+ * vector of a is below that of b; if neither is below the other they are concurrent.
+ *
+ * A process that is not in a vector has had no event that is known of, which is 0. Vectors are never changed in place.
+ */
+export type VectorClock = Readonly<Record<string, number>>
+
+export type VectorOrder = 'before' | 'after' | 'equal' | 'concurrent'
+
+/** An event of its own, sending included. */
+export function tickVector(clock: VectorClock, process: string): VectorClock {
+  return { ...clock, [process]: (clock[process] ?? 0) + 1 }
+}
+
+/** A message arrives at `process` that was sent at `sent`. */
+export function receiveVector(clock: VectorClock, process: string, sent: VectorClock): VectorClock {
+  return tickVector(mergeVectors(clock, sent), process)
+}
+
+/** What is known by who knows both: the larger number of each process. */
+export function mergeVectors(a: VectorClock, b: VectorClock): VectorClock {
+  const merged: Record<string, number> = { ...a }
+  for (const [process, count] of Object.entries(b)) merged[process] = Math.max(merged[process] ?? 0, count)
+  return merged
+}
+
+export function compareVectors(a: VectorClock, b: VectorClock): VectorOrder {
+  const [below, above] = [isWithin(a, b), isWithin(b, a)]
+  if (below && above) return 'equal'
+  return below ? 'before' : above ? 'after' : 'concurrent'
+}
+
+function isWithin(a: VectorClock, b: VectorClock): boolean {
+  return Object.entries(a).every(([process, count]) => count <= (b[process] ?? 0))
+}

@@ -1,0 +1,187 @@
+/**
+ * Global writes: appended to the one log, and applied by every shard in its order, exactly once each (venkateswaran 3.5.3; there a
+ * MySQL server that the shards replicate from).
+ *
+ * Any server may append, and whoever appends also brings the shards up to date. What it did not get done, since a shard was
+ * down or this process ended, is done by one of the servers: the one that holds a lock in the engine of the log. That two do
+ * it at once for a moment does no harm: a shard takes the next write of the log and no other, in the transaction that says so.
+ */
+import type { GlobalLog, GlobalWrite, Shard } from '@freshet/core/aggregates'
+import { FreshetError, type GlobalAnswer, type GlobalStatus, type ShardStatus } from '@freshet/protocol'
+import { describeError, type Log } from '../operations/log.js'
+import type { ServerSettings } from '../settings.js'
+import type { ParsedWrite } from './parse-global.js'
+import type { ShardedDatabase } from './sharded-database.js'
+
+export interface ArbitratorOptions {
+  readonly database: ShardedDatabase
+  readonly settings: ServerSettings
+  readonly log: Log
+}
+
+const BATCH = 100
+
+export class Arbitrator {
+  readonly #shards: readonly Shard[]
+  readonly #globalLog: GlobalLog
+  readonly #options: ArbitratorOptions
+  readonly #underWay = new Map<Shard, Promise<number>>()
+  readonly #complaints = new Map<Shard, string>()
+  #timer: NodeJS.Timeout | undefined
+  #looking: Promise<void> = Promise.resolve()
+  #isLeading = false
+
+  constructor(options: ArbitratorOptions) {
+    this.#options = options
+    this.#shards = options.database.shards
+    this.#globalLog = options.database.log
+  }
+
+  start(): void {
+    const { globalIntervalMs } = this.#options.settings
+    this.#timer = setInterval(() => {
+      this.#looking = this.#looking.then(() => this.#look())
+    }, globalIntervalMs).unref()
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#looking
+    await this.#globalLog.resign()
+  }
+
+  /** Accepted when it is in the log. Those shards that could not apply it in time are named; they will. */
+  async write(
+    write: ParsedWrite,
+    operation: { readonly id: string | undefined; readonly fingerprint: string },
+  ): Promise<GlobalAnswer> {
+    await this.#rehearse(write)
+    const { position, isReplayed } = await this.#globalLog.append(write, operation)
+    const { globalWaitMsMax } = this.#options.settings
+    const reached = await Promise.all(this.#shards.map(shard => this.#reach(shard, position, globalWaitMsMax)))
+    const versions = Object.fromEntries(write.aspects.map(aspect => [aspect, position]))
+    const namesOf = (is: boolean) => this.#shards.filter((_, i) => reached[i] === is).map(({ name }) => name)
+    return {
+      position,
+      applied: namesOf(true),
+      pending: namesOf(false),
+      versions,
+      ...(isReplayed ? { replayed: true } : {}),
+    }
+  }
+
+  async status(): Promise<GlobalStatus> {
+    const [head, ...states] = await Promise.all([
+      this.#globalLog.head(),
+      ...this.#shards.map(shard => this.#stateOf(shard)),
+    ])
+    return {
+      position: head,
+      isLeading: this.#isLeading,
+      shards: states.map(state => ({
+        ...state,
+        ...(state.applied === undefined ? {} : { behind: head - state.applied }),
+      })),
+    }
+  }
+
+  /** How far it has got. Throws SHARD_UNAVAILABLE, GLOBAL_REFUSED. */
+  bringUpToDate(shard: Shard): Promise<number> {
+    const known = this.#underWay.get(shard)
+    if (known) return known
+    const work = this.#bring(shard).finally(() => this.#underWay.delete(shard))
+    this.#underWay.set(shard, work)
+    return work
+  }
+
+  /** On those that answer: a write that one of them must refuse would stand in the way of all that follow. */
+  async #rehearse(write: ParsedWrite): Promise<void> {
+    const { globalMsMax } = this.#options.settings
+    const outcomes = await Promise.allSettled(this.#shards.map(shard => shard.rehearse(write, globalMsMax)))
+    const failures = outcomes.flatMap(outcome => (outcome.status === 'rejected' ? [outcome.reason as unknown] : []))
+    const refusal = failures.find(error => !(error instanceof FreshetError && error.code === 'SHARD_UNAVAILABLE'))
+    if (refusal !== undefined) throw refusal
+    if (failures.length === this.#shards.length) throw failures[0]
+  }
+
+  async #reach(shard: Shard, position: number, waitMs: number): Promise<boolean> {
+    const deadlineMs = performance.now() + waitMs
+    try {
+      while (performance.now() < deadlineMs) {
+        const reached = await within(this.bringUpToDate(shard), deadlineMs - performance.now())
+        if (reached === undefined) return false
+        if (reached >= position) return true
+      }
+    } catch (error) {
+      this.#options.log.write('error', 'a shard has not applied a global write', {
+        shard: shard.name,
+        position,
+        ...describeError(error),
+      })
+    }
+    return false
+  }
+
+  async #bring(shard: Shard): Promise<number> {
+    const { globalMsMax } = this.#options.settings
+    let { applied } = await shard.state()
+    for (;;) {
+      const writes: readonly GlobalWrite[] = await this.#globalLog.writesAfter(applied, BATCH)
+      if (writes.length === 0) return applied
+      for (const write of writes) {
+        // Somebody else was faster, or slower: look again.
+        if (!(await shard.apply(write, globalMsMax))) return (await shard.state()).applied
+        applied = write.position
+      }
+    }
+  }
+
+  async #look(): Promise<void> {
+    const { log } = this.#options
+    try {
+      this.#isLeading = await this.#globalLog.lead()
+      if (!this.#isLeading) return
+      const head = await this.#globalLog.head()
+      await Promise.all(this.#shards.map(shard => this.#lookAt(shard, head)))
+    } catch (error) {
+      log.write('error', 'the log of global writes cannot be read', describeError(error))
+    }
+  }
+
+  async #lookAt(shard: Shard, head: number): Promise<void> {
+    try {
+      if ((await shard.state()).applied < head) await this.bringUpToDate(shard)
+      this.#complaints.delete(shard)
+    } catch (error) {
+      this.#complain(shard, error)
+    }
+  }
+
+  /** It is looked at several times a second, and what is wrong with it need not be said as often. */
+  #complain(shard: Shard, error: unknown): void {
+    const text = error instanceof Error ? error.message : String(error)
+    if (this.#complaints.get(shard) === text) return
+    this.#complaints.set(shard, text)
+    const fields = { shard: shard.name, ...describeError(error) }
+    this.#options.log.write('error', 'a shard cannot be brought up to date', fields)
+  }
+
+  async #stateOf(shard: Shard): Promise<ShardStatus> {
+    try {
+      const { applied, obstacle } = await shard.state()
+      return { name: shard.name, applied, ...(obstacle === undefined ? {} : { obstacle }) }
+    } catch (error) {
+      return { name: shard.name, error: error instanceof Error ? error.message : String(error) }
+    }
+  }
+}
+
+/** Undefined if it takes longer; it goes on all the same. */
+async function within<Result>(work: Promise<Result>, waitMs: number): Promise<Result | undefined> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<undefined>(resolve => {
+    timer = setTimeout(() => resolve(undefined), waitMs)
+  })
+  work.catch(() => undefined)
+  return Promise.race([work, late]).finally(() => clearTimeout(timer))
+}

@@ -1,0 +1,164 @@
+/**
+ * From the text of a global write to what every shard is told: UPDATE and DELETE of any table, each shard on its own rows; INSERT
+ * into a table that all shards have; changes of schemas. What would come out differently on each shard, or move rows between
+ * them, is refused.
+ */
+import {
+  childrenOf,
+  type Expression,
+  type From,
+  type GlobalWrite,
+  type ParameterValue,
+  Printer,
+  quoteName,
+  type Select,
+  type ShardMap,
+} from '@freshet/core/aggregates'
+import { FreshetError } from '@freshet/protocol'
+import { checkFields, expressionOf, listOf, type Node, type SqlParser } from './parse-sql.js'
+
+export type ParsedWrite = Omit<GlobalWrite, 'position'>
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** Throws GLOBAL_REFUSED, SQL_INVALID, SQL_REFUSED. */
+export function parseGlobal(
+  parser: SqlParser,
+  map: ShardMap,
+  text: string,
+  values: readonly ParameterValue[],
+): ParsedWrite {
+  const schemaChange = readSchemaChange(text)
+  if (schemaChange) return schemaWrite(schemaChange, map, text, values)
+  const statements = parser.parse(text)
+  if (statements.length !== 1) throw refused(`it must be one statement, and is ${statements.length}`)
+  const [kind, fields] = Object.entries(statements[0]!)[0] as [string, Fields]
+  const write = WRITES[kind]
+  if (write === undefined)
+    throw refused('it is none of UPDATE, DELETE, INSERT, ALTER TABLE, CREATE TABLE, CREATE INDEX and their like')
+  const table = tableOf(fields.relation as Fields, map)
+  const printer = new Printer(map.dialect, values)
+  const printed = write(fields, { table, map, printer, print: expression => printChecked(expression, map, printer) })
+  return { text: printed, values: printer.bound, aspects: [table], isSchemaChange: false }
+}
+
+interface Context {
+  readonly table: string
+  readonly map: ShardMap
+  readonly printer: Printer
+  print(expression: Expression): string
+}
+
+const WRITES: Readonly<Record<string, (fields: Fields, context: Context) => string>> = {
+  UpdateStmt: printUpdate,
+  DeleteStmt: printDelete,
+  InsertStmt: printInsert,
+}
+
+function printUpdate(fields: Fields, { table, map, print }: Context): string {
+  checkFields('UPDATE', fields, ['relation', 'targetList', 'whereClause'])
+  const key = map.sharded[table]
+  const set = listOf(fields.targetList).map(node => {
+    const { name, val, indirection } = node.ResTarget!
+    if (indirection || (val as Node).MultiAssignRef) throw refused('SET takes one column and one value at a time')
+    if (name === key)
+      throw refused(`it changes ${key}, the key of ${table}, so rows would have to move to other shards`)
+    return `${quoteName(String(name), map.dialect)} = ${print(expressionOf(val as Node))}`
+  })
+  return `UPDATE ${quoteName(table, map.dialect)} SET ${set.join(', ')}${whereOf(fields, print)}`
+}
+
+function printDelete(fields: Fields, { table, map, print }: Context): string {
+  checkFields('DELETE', fields, ['relation', 'whereClause'])
+  return `DELETE FROM ${quoteName(table, map.dialect)}${whereOf(fields, print)}`
+}
+
+function printInsert(fields: Fields, { table, map, print }: Context): string {
+  checkFields('INSERT', fields, ['relation', 'cols', 'selectStmt', 'override'])
+  if (map.sharded[table] !== undefined) throw refused(`a row of ${table} belongs to one shard. Insert it there`)
+  const columns = listOf(fields.cols).map(node => quoteName(String(node.ResTarget!.name), map.dialect))
+  const rows = listOf((fields.selectStmt as Node | undefined)?.SelectStmt?.valuesLists)
+  if (columns.length === 0 || rows.length === 0) throw refused('INSERT names its columns, and has VALUES')
+  const lists = rows.map(
+    node =>
+      `(${listOf(node.List!.items)
+        .map(each => print(expressionOf(each)))
+        .join(', ')})`,
+  )
+  return `INSERT INTO ${quoteName(table, map.dialect)} (${columns.join(', ')}) VALUES ${lists.join(', ')}`
+}
+
+function whereOf({ whereClause }: Fields, print: (expression: Expression) => string): string {
+  return whereClause ? ` WHERE ${print(expressionOf(whereClause as Node))}` : ''
+}
+
+function tableOf({ relname, schemaname, alias }: Fields, map: ShardMap): string {
+  if (schemaname || alias) throw refused('the table is named without a schema, and has no alias')
+  return known(String(relname), map)
+}
+
+function known(table: string, map: ShardMap): string {
+  if (map.sharded[table] !== undefined || map.global.includes(table)) return table
+  throw refused(`the table ${JSON.stringify(table)} is neither among the sharded nor among the global ones`)
+}
+
+function printChecked(expression: Expression, map: ShardMap, printer: Printer): string {
+  checkSame(expression, map)
+  return printer.print(expression)
+}
+
+/** Every shard must come to the same, or to its part of it. */
+function checkSame(expression: Expression, map: ShardMap): void {
+  if (expression.kind === 'aggregate') throw refused('it holds an aggregate')
+  if (expression.kind === 'inQuery' || expression.kind === 'exists') checkGlobal(expression.query, map)
+  for (const child of childrenOf(expression)) checkSame(child, map)
+}
+
+function checkGlobal({ from, limit }: Select, map: ShardMap): void {
+  const isSafe = limit === undefined && tablesOf(from).every(table => map.global.includes(table))
+  if (!isSafe) throw refused('a query within it is about tables that are not the same on every shard, or has a LIMIT')
+}
+
+function tablesOf(from: From | undefined): readonly string[] {
+  if (from === undefined) return []
+  if (from.kind === 'table') return [from.table]
+  return from.kind === 'query' ? tablesOf(from.query.from) : [...tablesOf(from.left), ...tablesOf(from.right)]
+}
+
+const NAME = '[`"]?([A-Za-z_][A-Za-z0-9_$]*)[`"]?'
+/** In the engine's own words, which no parser of ours knows all of. */
+const SCHEMA_CHANGES = [
+  new RegExp(`^alter\\s+table\\s+(?:if\\s+exists\\s+)?${NAME}\\s+(?!.*\\brename\\b)`, 'is'),
+  new RegExp(`^create\\s+table\\s+(?:if\\s+not\\s+exists\\s+)?${NAME}\\s*\\(`, 'is'),
+  new RegExp(`^drop\\s+table\\s+(?:if\\s+exists\\s+)?${NAME}\\s*$`, 'is'),
+  new RegExp(`^create\\s+(?:unique\\s+)?index\\s+(?:if\\s+not\\s+exists\\s+)?\\S+\\s+on\\s+${NAME}\\s*\\(`, 'is'),
+  new RegExp(`^drop\\s+index\\s+(?:if\\s+exists\\s+)?\\S+\\s+on\\s+${NAME}\\s*$`, 'is'),
+]
+const LOOKS_LIKE_ONE = /^\s*(?:alter|create|drop|truncate|rename|grant|revoke)\b/i
+/** Without what is in quotes. */
+const QUOTED = /'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`/g
+
+function readSchemaChange(text: string): string | undefined {
+  if (!LOOKS_LIKE_ONE.test(text)) return undefined
+  const trimmed = text.trim()
+  if (/;|--|\/\*|#|\\/.test(trimmed.replace(QUOTED, '')))
+    throw refused('it holds a semicolon, a comment or a backslash')
+  for (const pattern of SCHEMA_CHANGES) {
+    const found = pattern.exec(trimmed)
+    if (found) return found[1]
+  }
+  throw refused(
+    'of schema changes there are ALTER TABLE, CREATE TABLE, DROP TABLE, CREATE INDEX ... ON and DROP INDEX ... ON',
+  )
+}
+
+function schemaWrite(table: string, map: ShardMap, text: string, values: readonly ParameterValue[]): ParsedWrite {
+  if (values.length > 0) throw refused('a schema change takes no parameters')
+  return { text: text.trim(), values: [], aspects: [known(table, map)], isSchemaChange: true }
+}
+
+function refused(reason: string): FreshetError {
+  return new FreshetError('GLOBAL_REFUSED', `This cannot be written to every shard: ${reason}.`, {
+    details: { reason },
+  })
+}

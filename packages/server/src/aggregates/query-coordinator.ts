@@ -1,0 +1,292 @@
+/**
+ * Algorithm 1 of venkateswaran, with what it lacks: a result is told only after its versions were compared, never before.
+ *
+ *   ask all shards concerned; each answers rows and versions from one snapshot
+ *   up to 5 rounds: those that are behind are asked again
+ *   then: hold the arbitrator's log, bring the shards up to its end, ask all once more, release it
+ *
+ * The schema that a query was planned with has a version too: if the shards have another one by now, it is planned anew.
+ */
+
+import { setTimeout as delay } from 'node:timers/promises'
+import {
+  type Catalog,
+  judgeMatrix,
+  type MergedRows,
+  mergeRows,
+  type ParameterValue,
+  planQuery,
+  type QueryPlan,
+  SCHEMA_ASPECT,
+  type Select,
+  type Shard,
+  type ShardAnswer,
+  type Versions,
+} from '@freshet/core/aggregates'
+import { FreshetError } from '@freshet/protocol'
+import type { ServerSettings } from '../settings.js'
+import type { Arbitrator } from './arbitrator.js'
+import { parseSelect, type SqlParser } from './parse-sql.js'
+import { type KeptResult, ResultMap } from './result-map.js'
+import type { ShardedDatabase } from './sharded-database.js'
+
+export interface CoordinatorOptions {
+  readonly database: ShardedDatabase
+  readonly arbitrator: Arbitrator
+  readonly parser: () => Promise<SqlParser>
+  readonly settings: ServerSettings
+}
+
+export interface AskedSql {
+  readonly text: string
+  readonly values: readonly ParameterValue[]
+  /** All global writes up to here must be in it. */
+  readonly floor: number
+}
+
+export interface SqlResult extends MergedRows {
+  readonly columns: readonly string[]
+  readonly versions: Versions
+}
+
+interface Planned {
+  readonly plan: QueryPlan
+  readonly schemaVersion: number
+}
+
+interface Agreed {
+  readonly answers: readonly ShardAnswer[]
+  readonly versions: Versions
+}
+
+interface KnownCatalog {
+  readonly version: number
+  readonly catalog: Catalog
+}
+
+const ROUNDS_MAX = 5
+const FIRST_PAUSE_MS = 2
+const REPLANS_MAX = 3
+const SELECTS_MAX = 500
+
+export class QueryCoordinator {
+  readonly #options: CoordinatorOptions
+  readonly #results: ResultMap
+  readonly #selects = new Map<string, Select>()
+  #catalog: Promise<KnownCatalog> | undefined
+  #turn = 0
+  /** How often the log had to be held. */
+  holds = 0
+  /** How often a shard was asked again. */
+  refetches = 0
+
+  constructor(options: CoordinatorOptions) {
+    this.#options = options
+    this.#results = new ResultMap(options.settings.sqlCacheBytesMax)
+  }
+
+  /** Throws SQL_INVALID, SQL_REFUSED, LIMIT_EXCEEDED, SHARD_UNAVAILABLE, SHARDS_UNSETTLED, SHARD_DRIFT. */
+  async answer(asked: AskedSql): Promise<SqlResult> {
+    const { settings, database } = this.#options
+    const deadlineMs = performance.now() + settings.sqlMsMax
+    const key = database.hasLocalWrites ? undefined : JSON.stringify([asked.text, asked.values])
+    for (let replans = 0; ; replans++) {
+      const known = key === undefined ? undefined : this.#results.get(key)
+      if (known && (await this.#isCurrent(known, asked.floor))) return known.result
+      const { plan, schemaVersion } = await this.plan(asked)
+      const found = await this.#somewhere(plan, plan => this.#agree(plan, asked.floor, deadlineMs))
+      if ((found.versions[SCHEMA_ASPECT] ?? 0) === schemaVersion) {
+        const merged = mergeRows(plan.merge, found.answers, settings.sqlRowsMax)
+        const result = { columns: plan.columns, ...merged, versions: found.versions }
+        const through = Math.min(...found.answers.map(({ applied }) => applied))
+        if (key !== undefined) this.#results.set(key, { result, tables: plan.tables, through })
+        return result
+      }
+      this.#catalog = undefined
+      if (replans === REPLANS_MAX) throw unsettled('their schemas change faster than queries are answered', {})
+    }
+  }
+
+  /** What every shard has is asked of each in turn, and of the next if one does not answer. */
+  async #somewhere<Result>(plan: QueryPlan, work: (plan: QueryPlan) => Promise<Result>): Promise<Result> {
+    if (!plan.isAnywhere) return work(plan)
+    const count = this.#options.database.shards.length
+    const first = this.#turn++ % count
+    for (let tried = 1; ; tried++) {
+      try {
+        return await work({ ...plan, shards: [(first + tried) % count] })
+      } catch (error) {
+        const isGone = error instanceof FreshetError && error.code === 'SHARD_UNAVAILABLE'
+        if (!isGone || tried === count) throw error
+      }
+    }
+  }
+
+  /** What cannot be planned may be about a schema that has changed since: then it is planned anew. */
+  async plan(asked: Pick<AskedSql, 'text' | 'values'>): Promise<Planned> {
+    const select = await this.#parse(asked.text)
+    const known = await this.#knownCatalog()
+    try {
+      return this.#planWith(select, asked.values, known)
+    } catch (error) {
+      const [newest] = await this.#bySchema()
+      if (newest === undefined || newest.version <= known.version) throw error
+      this.#catalog = undefined
+      return this.#planWith(select, asked.values, await this.#knownCatalog())
+    }
+  }
+
+  #planWith(select: Select, values: AskedSql['values'], { version, catalog }: KnownCatalog): Planned {
+    const { database, settings } = this.#options
+    const plan = planQuery(select, { map: database.map, catalog, values, rowsMax: settings.sqlRowsMax })
+    return { plan, schemaVersion: version }
+  }
+
+  async #knownCatalog(): Promise<KnownCatalog> {
+    this.#catalog ??= this.#readCatalog()
+    const reading = this.#catalog
+    return reading.catch(error => {
+      if (this.#catalog === reading) this.#catalog = undefined
+      throw error
+    })
+  }
+
+  /** The shards that answer, the newest schema first. */
+  async #bySchema(): Promise<readonly { readonly shard: Shard; readonly version: number }[]> {
+    const { shards } = this.#options.database
+    const states = await Promise.allSettled(shards.map(shard => shard.state()))
+    return states
+      .flatMap((state, i) => {
+        return state.status === 'fulfilled'
+          ? [{ shard: shards[i]!, version: state.value.versions[SCHEMA_ASPECT] ?? 0 }]
+          : []
+      })
+      .sort((a, b) => b.version - a.version)
+  }
+
+  async #parse(text: string): Promise<Select> {
+    const known = this.#selects.get(text)
+    if (known) return known
+    const select = parseSelect(await this.#options.parser(), text)
+    if (this.#selects.size >= SELECTS_MAX) this.#selects.delete(this.#selects.keys().next().value!)
+    this.#selects.set(text, select)
+    return select
+  }
+
+  /** Versions are read before and after: else it could be newer than its own. */
+  async #readCatalog(): Promise<KnownCatalog> {
+    let failure: unknown
+    for (const { shard, version } of await this.#bySchema()) {
+      try {
+        const catalog = await shard.catalog()
+        const { versions, isChanging } = await shard.state()
+        if ((versions[SCHEMA_ASPECT] ?? 0) === version && !isChanging) return { version, catalog }
+        failure = unsettled(`the schema of ${shard.name} is being changed`, { shard: shard.name })
+      } catch (error) {
+        failure = error
+      }
+    }
+    // Of none that answers, what the first has to say.
+    throw failure ?? (await this.#options.database.shards[0]!.state().catch(error => error))
+  }
+
+  /** What was found before still is: nothing that it depends on was written since. One look at the log tells, whatever the shards. */
+  async #isCurrent(known: KeptResult, floor: number): Promise<boolean> {
+    try {
+      const { head, aspects } = await this.#options.database.log.changesAfter(known.through)
+      if (head < floor || aspects.has(SCHEMA_ASPECT) || known.tables.some(table => aspects.has(table))) return false
+      known.through = Math.max(known.through, head)
+      return true
+    } catch {
+      // The shards can be asked all the same.
+      return false
+    }
+  }
+
+  async #agree(plan: QueryPlan, floor: number, deadlineMs: number): Promise<Agreed> {
+    const { tables, shards } = plan
+    const answers = await this.#readAll(
+      plan,
+      shards.map((_, i) => i),
+      [],
+      deadlineMs,
+    )
+    for (let round = 1; ; round++) {
+      const verdict = judgeMatrix(answers, { tables, floor })
+      if (verdict.kind === 'consistent') return { answers, versions: verdict.versions }
+      if (round === ROUNDS_MAX) return this.#agreeHolding(plan, floor, deadlineMs)
+      await delay(FIRST_PAUSE_MS * 2 ** (round - 1))
+      this.refetches += verdict.shards.length
+      await this.#readAll(plan, verdict.shards, answers, deadlineMs)
+    }
+  }
+
+  async #agreeHolding(plan: QueryPlan, floor: number, deadlineMs: number): Promise<Agreed> {
+    const { database } = this.#options
+    this.holds++
+    const { head, release } = await database.log.hold(leftMs(deadlineMs))
+    try {
+      if (floor > head)
+        throw unsettled(`${floor} global writes are asked for, and there are ${head}`, { position: head })
+      await Promise.all(plan.shards.map(i => this.#bringTo(i, head, deadlineMs)))
+      const answers = await this.#readAll(
+        plan,
+        plan.shards.map((_, i) => i),
+        [],
+        deadlineMs,
+      )
+      const verdict = judgeMatrix(answers, { tables: plan.tables, floor })
+      if (verdict.kind === 'consistent') return { answers, versions: verdict.versions }
+      throw unsettled(`${this.#namesOf(plan, verdict.shards)} could not be brought up to date in time`, {})
+    } finally {
+      await release()
+    }
+  }
+
+  async #bringTo(place: number, head: number, deadlineMs: number): Promise<void> {
+    const { database, arbitrator } = this.#options
+    const shard = database.shards[place]!
+    for (;;) {
+      const left = leftMs(deadlineMs)
+      const reached = await Promise.race([arbitrator.bringUpToDate(shard), delay(left, undefined, { ref: false })])
+      if (reached === undefined)
+        throw unsettled(`${shard.name} was not brought up to date in time`, { shard: shard.name })
+      if (reached >= head) return
+    }
+  }
+
+  /** Into `answers`, at the places of those that are asked. */
+  async #readAll(
+    plan: QueryPlan,
+    places: readonly number[],
+    answers: ShardAnswer[],
+    deadlineMs: number,
+  ): Promise<ShardAnswer[]> {
+    const { statement, tables, shards } = plan
+    const read = { statement, tables, timeoutMs: leftMs(deadlineMs) }
+    await Promise.all(
+      places.map(async place => {
+        answers[place] = await this.#options.database.shards[shards[place]!]!.read(read)
+      }),
+    )
+    return answers
+  }
+
+  #namesOf({ shards }: QueryPlan, places: readonly number[]): string {
+    return places.map(place => this.#options.database.map.shards[shards[place]!]).join(', ')
+  }
+}
+
+function leftMs(deadlineMs: number): number {
+  return Math.max(1, deadlineMs - performance.now())
+}
+
+function unsettled(why: string, details: Readonly<Record<string, unknown>>): FreshetError {
+  return new FreshetError(
+    'SHARDS_UNSETTLED',
+    `The shards have no common state that could be told: ${why}. Try again.`,
+    {
+      details: { ...details, retryAfterS: 1 },
+    },
+  )
+}

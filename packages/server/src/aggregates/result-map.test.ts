@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest'
+import { type KeptResult, ResultMap } from './result-map.js'
+
+function kept(length: number): KeptResult {
+  return {
+    result: { columns: ['a'], types: ['text'], rows: [['x'.repeat(length)]], versions: {} },
+    tables: ['t'],
+    through: 0,
+  }
+}
+
+test('what was asked for least recently is forgotten first, and what is too large is never kept', () => {
+  const results = new ResultMap(4000)
+  results.set('a', kept(700))
+  results.set('b', kept(700))
+  results.get('a')
+  results.set('c', kept(700))
+  results.set('d', kept(5000))
+  expect(['a', 'b', 'c', 'd'].map(key => results.get(key) !== undefined)).toEqual([true, false, true, false])
+  for (let i = 0; i < 100; i++) results.set('a', kept(700))
+  expect(['a', 'c'].map(key => results.get(key) !== undefined)).toEqual([true, true])
+})

@@ -1,0 +1,235 @@
+import type { GlobalAnswer, SqlAnswer } from '@freshet/protocol'
+import { createMemoryStore } from '@freshet/stores/memory'
+import { openGlobalLog, openShard } from '@freshet/stores/shards'
+import { endMariadb, startMariadb } from '@freshet/stores/under-test/start-mariadb'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { jsonRequest, problemOf, type RunningServer, startServer } from '../testing/running-server.js'
+import { mariadbDatabases } from './under-test/engine-databases.js'
+import { fillShards, type ShardedEngine } from './under-test/sharded-engine.js'
+
+let started: ShardedEngine
+const servers: RunningServer[] = []
+
+beforeAll(async () => {
+  const databases = await mariadbDatabases(await startMariadb({ settings: { character_set_server: 'utf8mb4' } }))
+  const placement = { kind: 'ranges', from: [0, 20, 40] } as const
+  started = await fillShards(databases, { openShard, openGlobalLog }, 'mariadb', placement)
+})
+
+afterEach(async () => {
+  await Promise.all(servers.splice(0).map(server => server.stop()))
+})
+
+afterAll(async () => {
+  await started?.close()
+  await endMariadb()
+})
+
+async function start(
+  more: { readonly hasLocalWrites?: boolean; readonly settings?: object } = {},
+): Promise<RunningServer> {
+  const { hasLocalWrites = false, settings = {} } = more
+  const database = { map: started.map, ...started.openAgain(), hasLocalWrites }
+  const store = createMemoryStore({ positionsAfter: 0 })
+  const server = await startServer({ store, shards: database, settings: { globalIntervalMs: 20, ...settings } })
+  servers.push(server)
+  return server
+}
+
+function targetOf(q: string, p: readonly unknown[] = []): string {
+  const encode = (text: string) => encodeURIComponent(text).replaceAll("'", '%27')
+  return `/sql?${p.length > 0 ? `p=${encode(JSON.stringify(p))}&` : ''}q=${encode(q)}`
+}
+
+async function ask(server: RunningServer, q: string, p: readonly unknown[] = []): Promise<SqlAnswer> {
+  const response = await server.fetch(targetOf(q, p))
+  if (!response.ok) throw new Error(await response.text())
+  return (await response.json()) as SqlAnswer
+}
+
+function write(server: RunningServer, q: string, p: readonly unknown[] = [], headers: Record<string, string> = {}) {
+  return server.fetch('/global', jsonRequest('POST', { q, p }, headers))
+}
+
+describe('a query', () => {
+  test('is answered from all shards, with the versions that it holds for', async () => {
+    const server = await start()
+    const { rows, columns, types } = await ask(
+      server,
+      'select count(*) as n, sum(age) as years from people where id > $1',
+      [5],
+    )
+    const [{ n, years } = {}] = await started.databases.run(
+      'whole',
+      'SELECT COUNT(*) AS n, SUM(age) AS years FROM people WHERE id > 5',
+    )
+    expect({ columns, types, rows }).toEqual({
+      columns: ['n', 'years'],
+      types: ['integer', 'decimal'],
+      rows: [[Number(n), years]],
+    })
+  })
+
+  test('is explained with what each shard is asked', async () => {
+    const server = await start()
+    const response = await server.fetch(
+      `/sql?explain&q=${encodeURIComponent('select avg(age) from people where id < 30')}`,
+    )
+    expect(await response.json()).toMatchObject({
+      way: 'groups',
+      shards: ['a', 'b'],
+      tables: ['people'],
+      statement: expect.stringMatching(/^SELECT SUM\(.*COUNT\(/),
+    })
+  })
+
+  test('is not sent again by a cache that has it, until a global write changes what it depends on', async () => {
+    const server = await start()
+    const target = targetOf('select count(*) from teams')
+    const first = await server.fetch(target)
+    const etag = first.headers.get('etag')!
+    expect(first.headers.get('cache-control')).toBe('no-cache')
+    expect((await server.fetch(target, { headers: { 'if-none-match': etag } })).status).toBe(304)
+    await write(server, 'update people set age = age where id < 0')
+    expect((await server.fetch(target, { headers: { 'if-none-match': etag } })).status).toBe(304)
+    await write(server, "insert into teams (team, title, budget) values ('new', $1, 1)", ["it's"])
+    const second = await server.fetch(target, { headers: { 'if-none-match': etag } })
+    expect(second.status).toBe(200)
+    expect(((await second.json()) as SqlAnswer).rows).toEqual([[4]])
+    await write(server, "delete from teams where team = 'new'")
+  })
+
+  test('is kept by no cache where others write to the shards', async () => {
+    const server = await start({ hasLocalWrites: true })
+    const { headers } = await server.fetch(targetOf('select count(*) from people'))
+    expect(headers.get('cache-control')).toBe('no-store')
+    expect(headers.get('etag')).toBeNull()
+  })
+
+  test('at a position that there is not yet is refused', async () => {
+    const server = await start()
+    const response = await server.fetch(`/sql?at=999999&q=${encodeURIComponent('select count(*) from people')}`)
+    expect(response.status).toBe(503)
+    expect(await problemOf(response)).toMatchObject({ code: 'SHARDS_UNSETTLED' })
+  })
+})
+
+const REFUSED: readonly (readonly [q: string, code: string, detail: RegExp])[] = [
+  ['selec 1', 'SQL_INVALID', /syntax error/],
+  ['select 1; select 2', 'SQL_INVALID', /one statement/],
+  ['', 'SQL_INVALID', /empty/],
+  ['update people set age = 1', 'SQL_INVALID', /only SELECT/],
+  ['drop table people', 'SQL_INVALID', /only SELECT/],
+  ['select * from people for update', 'SQL_REFUSED', /lockingClause/],
+  ['select * into x from people', 'SQL_REFUSED', /intoClause/],
+  ['with x as (delete from people returning id) select * from x', 'SQL_REFUSED', /withClause/],
+  ['select * from nowhere', 'SQL_INVALID', /no table "nowhere"/],
+  ['select * from freshet_shard', 'SQL_REFUSED', /neither/],
+  ['select nothing from people', 'SQL_INVALID', /no column "nothing"/],
+  ['select now() from people', 'SQL_REFUSED', /now/],
+  ['select sleep(10) from people', 'SQL_REFUSED', /sleep/],
+  ["select load_file('/etc/passwd') from people", 'SQL_REFUSED', /load_file/],
+  ['select * from people where id = $2', 'SQL_INVALID', /no value for \$2/],
+  ["select * from people limit 'a'", 'SQL_INVALID', /LIMIT/],
+  ['select * from mysql.user', 'SQL_REFUSED', /schema/],
+  ['select team, count(*) from people', 'SQL_INVALID', /neither in GROUP BY/],
+]
+
+describe('what is no query, or none that can be split,', () => {
+  test.each(REFUSED)('%j is refused with %s', async (q, code, detail) => {
+    const server = await start()
+    const response = await server.fetch('/sql', jsonRequest('POST', { q, p: [1] }))
+    const problem = await problemOf(response)
+    expect(problem).toMatchObject({ code, detail: expect.stringMatching(detail) })
+    expect(response.status).toBe(code === 'SQL_INVALID' ? 400 : 422)
+  })
+
+  test('parameters are values whatever they hold', async () => {
+    const server = await start()
+    const before = await started.databases.run('a', 'SELECT COUNT(*) AS n FROM people')
+    const attempts = [
+      "' or 1=1 -- ",
+      "'; drop table people; -- ",
+      '\\',
+      "\\' or 1=1 #",
+      '1) union select user',
+      '$1',
+      '?',
+      '`',
+      '"',
+      "x' /*",
+    ]
+    for (const text of attempts) {
+      const { rows } = await ask(server, 'select count(*) from people where name = $1', [text])
+      expect([text, rows]).toEqual([text, [[0]]])
+      const quoted = `select count(*) from people where name = '${text.replaceAll("'", "''")}'`
+      expect([quoted, (await ask(server, quoted)).rows]).toEqual([quoted, [[0]]])
+    }
+    expect(await started.databases.run('a', 'SELECT COUNT(*) AS n FROM people')).toEqual(before)
+  })
+})
+
+describe('a global write', () => {
+  test('is in all results afterwards, on every server, and done once though it was sent twice', async () => {
+    const [one, other] = [await start(), await start()]
+    const sum = async (server: RunningServer) =>
+      Number((await ask(server, 'select sum(budget) from teams')).rows[0]![0])
+    const before = await sum(other)
+    const headers = { 'idempotency-key': `key-${Math.random()}` }
+    const first = (await (await write(one, 'update teams set budget = budget + 7', [], headers)).json()) as GlobalAnswer
+    const again = await write(other, 'update teams set budget = budget + 7', [], headers)
+    expect(again.headers.get('idempotency-replayed')).toBe('true')
+    expect(await again.json()).toMatchObject({ position: first.position, replayed: true })
+    expect([await sum(one), await sum(other)]).toEqual([before + 21, before + 21])
+    const mismatched = await write(other, 'update teams set budget = budget + 8', [], headers)
+    expect(await problemOf(mismatched)).toMatchObject({ code: 'OPERATION_MISMATCHED' })
+  })
+
+  test('changes schemas, and queries know the new columns at once', async () => {
+    const server = await start()
+    await ask(server, 'select count(*) from visits')
+    await write(server, 'alter table visits add column stars int not null default 3')
+    expect((await ask(server, 'select min(stars), max(stars) from visits')).rows).toEqual([[3, 3]])
+    await write(server, 'alter table visits drop column stars')
+    expect((await server.fetch(targetOf('select min(stars) from visits'))).status).toBe(400)
+  })
+
+  test.each([
+    ["insert into people (id, name) values (1, 'x')", /belongs to one shard/],
+    ['update people set id = id + 1', /key of people/],
+    ['update people set age = (select 1)', /EXISTS/],
+    ['update people set age = 1 where id in (select person from visits)', /not the same on every shard/],
+    ['update nowhere set a = 1', /neither/],
+    ['update people set nothing = 1', /refuses/],
+    ['delete from people; delete from visits', /one statement/],
+    ['truncate table people', /schema changes/],
+    ['alter table people add x int; drop table people', /semicolon/],
+    ['alter table people rename to humans', /schema changes/],
+    ['create table other (id int)', /neither/],
+    ['alter table people add column', /refuses/],
+    ['select 1', /none of UPDATE/],
+    ["insert into teams (team) values ('red')", /refuses/],
+    ['update teams set budget = random()', /random/],
+  ])('%j is refused, and nothing is appended', async (q, detail) => {
+    const server = await start()
+    const head = await started.log.head()
+    const response = await write(server, q)
+    const { code, detail: text } = await problemOf(response)
+    expect(text).toMatch(detail)
+    expect(['GLOBAL_REFUSED', 'SQL_REFUSED', 'SQL_INVALID']).toContain(code)
+    expect(await started.log.head()).toBe(head)
+  })
+
+  test('that a shard has missed is applied when it is looked at again', async () => {
+    const server = await start()
+    const write = { text: 'UPDATE people SET age = age + 0', values: [], aspects: ['people'], isSchemaChange: false }
+    const { position } = await started.log.append(write, { id: undefined, fingerprint: '' })
+    await expect
+      .poll(async () =>
+        ((await (await server.fetch('/global')).json()) as { shards: { applied: number }[] }).shards.map(
+          ({ applied }) => applied,
+        ),
+      )
+      .toEqual([position, position, position])
+  })
+})

@@ -1,0 +1,229 @@
+/**
+ * `GET /sql?q=...` and `POST /sql`: one query, as if there were no shards. `GET /global` and `POST /global`: what changes all of them.
+ *
+ * The ETag of a result is its versions: a result with the same ones is the same, if all that changes the shards goes through the
+ * arbitrator. Then caches may keep it, and ask each time whether it still holds (`no-cache`), which costs no query.
+ */
+import type { Cell, CellType, ParameterValue, Versions } from '@freshet/core/aggregates'
+import { FreshetError, readPosition, type SqlAnswer, type SqlExplanation, versionsTag } from '@freshet/protocol'
+import { readMembers } from '../data/json-text.js'
+import { type Answer, JSON_TYPE, jsonAnswer, jsonTextAnswer, NO_SNIFF } from '../http/answer.js'
+import type { Call, Route } from '../http/call.js'
+import { readBody } from '../http/request-body.js'
+import { REPLAYED } from '../idempotency/idempotency.js'
+import { readOperation } from '../idempotency/read-operation.js'
+import type { Log } from '../operations/log.js'
+import type { Gauge } from '../operations/metrics.js'
+import type { ServerSettings } from '../settings.js'
+import { Arbitrator } from './arbitrator.js'
+import { parseGlobal } from './parse-global.js'
+import { loadSqlParser, type SqlParser } from './parse-sql.js'
+import { type AskedSql, QueryCoordinator, type SqlResult } from './query-coordinator.js'
+import type { ShardedDatabase } from './sharded-database.js'
+
+export interface SqlRoutesOptions {
+  /** Undefined: there are no shards. */
+  readonly shards?: ShardedDatabase | undefined
+  readonly settings: ServerSettings
+  readonly log: Log
+}
+
+interface Parts {
+  readonly database: ShardedDatabase
+  readonly arbitrator: Arbitrator
+  readonly coordinator: QueryCoordinator
+}
+
+const VALUES_MAX = 1000
+const VALUES_DEPTH_MAX = 2
+
+export class SqlRoutes {
+  readonly #options: SqlRoutesOptions
+  readonly #parts: Parts | undefined
+  #parser: Promise<SqlParser> | undefined
+
+  constructor(options: SqlRoutesOptions) {
+    this.#options = options
+    const { shards: database, settings, log } = options
+    if (database === undefined) return
+    const arbitrator = new Arbitrator({ database, settings, log })
+    const coordinator = new QueryCoordinator({ database, arbitrator, settings, parser: () => this.#loadParser() })
+    this.#parts = { database, arbitrator, coordinator }
+  }
+
+  routes(): readonly Route[] {
+    return [
+      {
+        pattern: '/sql',
+        operations: {
+          GET: { handle: call => this.#get(call), parameters: ['q', 'p', 'at', 'explain'] },
+          POST: { handle: call => this.#post(call), takesBody: true },
+        },
+      },
+      {
+        pattern: '/global',
+        operations: {
+          GET: { handle: async () => jsonAnswer(200, await this.#required().arbitrator.status()) },
+          POST: { handle: call => this.#write(call), takesBody: true },
+        },
+      },
+    ]
+  }
+
+  start(): void {
+    this.#parts?.arbitrator.start()
+  }
+
+  async stop(): Promise<void> {
+    await this.#parts?.arbitrator.stop()
+  }
+
+  gauges(): readonly Gauge[] {
+    if (this.#parts === undefined) return []
+    const { coordinator } = this.#parts
+    return [
+      {
+        name: 'freshet_sql_refetches',
+        type: 'counter',
+        help: 'Shards asked again since they were behind others.',
+        value: () => coordinator.refetches,
+      },
+      {
+        name: 'freshet_sql_holds',
+        type: 'counter',
+        help: 'Times that global writes had to wait for a query.',
+        value: () => coordinator.holds,
+      },
+    ]
+  }
+
+  async #get({ exchange, parameters }: Call): Promise<Answer> {
+    const { coordinator, database } = this.#required()
+    const text = parameters.get('q')
+    if (text === undefined) throw new FreshetError('PARAMETER_INVALID', 'q is missing: the query.')
+    const floor = parameters.has('at') ? readPosition('at', parameters.get('at')!) : 0
+    const asked = { text, values: readValues(parseValues(parameters.get('p'))), floor }
+    if (parameters.has('explain')) return jsonAnswer(200, await this.#explain(asked))
+    const result = await coordinator.answer(asked)
+    if (database.hasLocalWrites) return jsonTextAnswer(bodyOf(result))
+    const etag = versionsTag(result.versions)
+    const headers = ['Cache-Control', 'no-cache', 'ETag', etag]
+    const known = exchange.request.headers['if-none-match']
+    if (known?.split(/\s*,\s*/).some(tag => tag.replace(/^W\//, '') === etag))
+      return { status: 304, headers, isCacheable: true }
+    return {
+      status: 200,
+      headers: ['Content-Type', JSON_TYPE, ...NO_SNIFF, ...headers],
+      body: `${bodyOf(result)}\n`,
+      isCacheable: true,
+    }
+  }
+
+  async #post({ exchange }: Call): Promise<Answer> {
+    const { coordinator } = this.#required()
+    const { q, p, at = 0, explain } = await this.#body(exchange, ['q', 'p', 'at', 'explain'])
+    if (!Number.isSafeInteger(at) || Number(at) < 0) throw invalid('at must be a position')
+    const asked = { text: textOf(q), values: readValues(p), floor: Number(at) }
+    return explain === true
+      ? jsonAnswer(200, await this.#explain(asked))
+      : jsonTextAnswer(bodyOf(await coordinator.answer(asked)))
+  }
+
+  async #write({ exchange }: Call): Promise<Answer> {
+    const { arbitrator, database } = this.#required()
+    const body = await readBody(exchange, this.#options.settings.bodyBytesMax)
+    const { q, p } = membersOf(body, ['q', 'p'])
+    const operation = readOperation(exchange.request, body)
+    const write = parseGlobal(await this.#loadParser(), database.map, textOf(q), readValues(p))
+    const id = exchange.request.headers['idempotency-key']
+    const answer = await arbitrator.write(write, {
+      id: operation && String(id),
+      fingerprint: operation?.fingerprint ?? '',
+    })
+    return jsonAnswer(answer.pending.length === 0 ? 200 : 202, answer, answer.replayed ? REPLAYED : [])
+  }
+
+  async #explain(asked: AskedSql): Promise<SqlExplanation> {
+    const { coordinator, database } = this.#required()
+    const { plan } = await coordinator.plan(asked)
+    return {
+      way: plan.merge.kind,
+      tables: plan.tables,
+      shards: plan.shards.map(i => database.map.shards[i]!),
+      statement: plan.statement.text,
+      values: plan.statement.values,
+    }
+  }
+
+  async #body(exchange: Call['exchange'], known: readonly string[]): Promise<Readonly<Record<string, unknown>>> {
+    return membersOf(await readBody(exchange, this.#options.settings.bodyBytesMax), known)
+  }
+
+  #loadParser(): Promise<SqlParser> {
+    this.#parser ??= loadSqlParser()
+    return this.#parser
+  }
+
+  #required(): Parts {
+    if (this.#parts) return this.#parts
+    throw new FreshetError('ROUTE_UNKNOWN', 'This server has no shards. Name them in its config: docs/shards.md.')
+  }
+}
+
+function membersOf(body: Uint8Array, known: readonly string[]): Readonly<Record<string, unknown>> {
+  const members = readMembers(body, VALUES_DEPTH_MAX)
+  const unknown = Object.keys(members).find(name => !known.includes(name))
+  if (unknown !== undefined)
+    throw invalid(`it has ${JSON.stringify(unknown.slice(0, 40))}, but only ${known.join(', ')} may be there`)
+  return members
+}
+
+function textOf(q: unknown): string {
+  if (typeof q === 'string') return q
+  throw invalid('q must be text: the statement')
+}
+
+function parseValues(text: string | undefined): unknown {
+  try {
+    return text === undefined ? [] : JSON.parse(text)
+  } catch (cause) {
+    throw new FreshetError('PARAMETER_INVALID', 'p must be a list in JSON, such as [1,"a"].', { cause })
+  }
+}
+
+function readValues(p: unknown = []): readonly ParameterValue[] {
+  const isValue = (value: unknown) =>
+    value === null || ['string', 'boolean'].includes(typeof value) || Number.isFinite(value)
+  if (Array.isArray(p) && p.length <= VALUES_MAX && p.every(isValue)) return p as ParameterValue[]
+  throw invalid(
+    `p must be a list of at most ${VALUES_MAX} texts, numbers, booleans and nulls: the values of $1, $2 and so on`,
+  )
+}
+
+function bodyOf({ columns, types, rows, versions }: SqlResult): string {
+  const answer: SqlAnswer = {
+    columns,
+    types,
+    rows: rows.map(row => row.map((cell, i) => jsonCell(cell, types[i]!))),
+    versions,
+    position: positionOf(versions),
+  }
+  return JSON.stringify(answer)
+}
+
+/** The last global write that it depends on. */
+function positionOf(versions: Versions): number {
+  return Math.max(0, ...Object.values(versions))
+}
+
+/** Whole numbers that a JSON number holds are one; decimals stay text, with all of their digits. */
+function jsonCell(cell: Cell, type: CellType): Cell {
+  return type === 'integer' && typeof cell === 'string' && Number.isSafeInteger(Number(cell)) ? Number(cell) : cell
+}
+
+function invalid(reason: string): FreshetError {
+  return new FreshetError(
+    'BODY_INVALID',
+    `This is no statement: ${reason}. Send {"q":"select ... where id = $1","p":[7]}.`,
+  )
+}

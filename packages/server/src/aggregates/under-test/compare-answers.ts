@@ -1,0 +1,72 @@
+/** For tests: a query asked of the shards and of the one server that has everything; what both say must be the same. */
+import { type Catalog, type Cell, mergeRows, planQuery, type Shard, type ShardMap } from '@freshet/core/aggregates'
+import { FreshetError } from '@freshet/protocol'
+import { parseSelect, type SqlParser } from '../parse-sql.js'
+import type { AskedQuery } from './random-queries.js'
+
+export interface Tally {
+  asked: number
+  refused: number
+  readonly reasons: Map<string, number>
+}
+
+export interface Compared {
+  readonly parser: SqlParser
+  readonly map: ShardMap
+  readonly catalog: Catalog
+  readonly shards: readonly Shard[]
+  readonly whole: Shard
+  readonly tally: Tally
+}
+
+const TIMEOUT_MS = 20_000
+const ROWS_MAX = 10_000
+
+/** Throws if they differ. */
+export async function compareAnswers({ tally, ...setup }: Compared, asked: AskedQuery): Promise<void> {
+  tally.asked++
+  const [ours, theirs] = await Promise.all([askShards(setup, asked), askWhole(setup, asked)])
+  if ('reason' in ours) {
+    tally.refused++
+    tally.reasons.set(ours.reason, (tally.reasons.get(ours.reason) ?? 0) + 1)
+    return
+  }
+  const [a, b] = [canonical(ours.rows, asked), 'rows' in theirs ? canonical(theirs.rows, asked) : theirs.reason]
+  if (a !== b) throw new Error(`${asked.text}\n${JSON.stringify(asked.values)}\nshards: ${a}\none server: ${b}`)
+}
+
+type Answer = { readonly rows: readonly (readonly Cell[])[] } | { readonly reason: string }
+
+async function askShards(
+  { parser, map, catalog, shards }: Omit<Compared, 'tally'>,
+  { text, values }: AskedQuery,
+): Promise<Answer> {
+  try {
+    const plan = planQuery(parseSelect(parser, text), { map, catalog, values, rowsMax: ROWS_MAX })
+    const read = { statement: plan.statement, tables: plan.tables, timeoutMs: TIMEOUT_MS }
+    const answers = await Promise.all(plan.shards.map(i => shards[i]!.read(read)))
+    return mergeRows(plan.merge, answers, ROWS_MAX)
+  } catch (error) {
+    if (error instanceof FreshetError && error.code.startsWith('SQL_')) return { reason: error.message }
+    throw error
+  }
+}
+
+async function askWhole({ whole }: Pick<Compared, 'whole'>, { text, values }: AskedQuery): Promise<Answer> {
+  const isMariadb = whole.dialect === 'mariadb'
+  const spelled = isMariadb ? text.replaceAll(/\$\d+/g, '?') : text.replaceAll(/\$\d+/g, '$&::bigint')
+  try {
+    return await whole.read({ statement: { text: spelled, values }, tables: [], timeoutMs: TIMEOUT_MS })
+  } catch (error) {
+    if (error instanceof FreshetError && error.code === 'SQL_INVALID') return { reason: error.message }
+    throw error
+  }
+}
+
+/** Which of several texts that count as equal stands for them is not laid down; nor is the order of groups. */
+function canonical(rows: readonly (readonly Cell[])[], { isOrdered }: AskedQuery): string {
+  const plain = (cell: Cell) =>
+    typeof cell === 'string' ? cell.normalize('NFD').replace(/\p{M}/gu, '').toLowerCase().trimEnd() : cell
+  const lines = rows.map(row => JSON.stringify(row.map(plain)))
+  return (isOrdered ? lines : lines.sort()).join('\n')
+}

@@ -1,0 +1,108 @@
+/**
+ * The log in Cassandra: a sequence of slots without gaps, each written once, by lightweight transaction.
+ *
+ *     UPDATE log SET head = n, ... WHERE part = p AND slot = n IF head = n - 1
+ *
+ * `head` is the partition's own, so the condition is about the partition, which is what Cassandra's Paxos orders. Whoever is refused
+ * has been overtaken. Nobody appends to n before he knows of n - 1, so there are no gaps.
+ *
+ * What is read is read by a majority, and that is enough: an append is acknowledged when a majority has it, so whoever reads later
+ * meets it. What a majority does not have yet may be read from one node, but then Cassandra brings the others that were asked up to it
+ * before it answers (read_repair = BLOCKING, the default): so what was read once is read by all from then on. A serial read would, besides,
+ * finish an append that its server did not live to finish. Nobody was told of that one, so nobody misses it; the next append
+ * finishes it, and is refused by it.
+ */
+import type { LogEntry, Position } from '@freshet/core/store'
+import type { types } from 'cassandra-driver'
+import { columnsOf, entriesInRow, type LogRecord, recordOf, stateOf } from './log-record.js'
+import type { Session } from './session.js'
+import { SLOTS_PER_PART } from './statements.js'
+
+const RECORDS_PER_READ = 32
+
+export class ChangeLog {
+  readonly #session: Session
+  readonly #store: string
+
+  constructor(session: Session, store: string) {
+    this.#session = session
+    this.#store = store
+  }
+
+  /**
+   * Undefined: it is appended. Else the slot that the partition's log has reached instead: this one was taken, maybe by this very record, if
+   * its append was tried before; or, if it is less, the log has lost what it had.
+   */
+  async append(record: LogRecord): Promise<number | undefined> {
+    const part = partOf(record.slot)
+    const isFirst = record.slot % SLOTS_PER_PART === 0
+    const before = isFirst ? null : record.slot - 1
+    const columns = [record.slot, ...columnsOf(record), this.#store, part, record.slot, before]
+    const found = await this.#session.compareAndSet('append', columns)
+    if (found !== undefined) return found.head === null ? -1 : found.head.toNumber()
+    if (isFirst) await this.#session.write('log', 'setPart', [this.#store, part, part])
+    return undefined
+  }
+
+  /** Some of the records after a slot; fewer than `RECORDS_PER_READ` and not the last of a partition: these are all. */
+  async read(after: number): Promise<{ readonly records: readonly LogRecord[]; readonly isEnd: boolean }> {
+    const part = partOf(after + 1)
+    const { rows } = await this.#session.read('log', 'records', [this.#store, part, after, RECORDS_PER_READ])
+    const records = rows.map(recordOf)
+    const last = records.at(-1)?.slot ?? after
+    return { records, isEnd: rows.length < RECORDS_PER_READ && (rows.length === 0 || partOf(last + 1) === part) }
+  }
+
+  /** Undefined: there is no log. */
+  async last(): Promise<LogRecord | undefined> {
+    const hint = (await this.#session.read('log', 'part', [this.#store])).first()
+    let last: types.Row | undefined
+    // Whoever begins a partition says so after it.
+    for (let part = hint ? hint.part.toNumber() : 0; ; part++) {
+      const row = (await this.#session.read('log', 'lastRecord', [this.#store, part])).first()
+      if (!row) return last && recordOf(last)
+      last = row
+      if (row.slot.toNumber() % SLOTS_PER_PART !== SLOTS_PER_PART - 1) return recordOf(row)
+    }
+  }
+
+  /** At least so many entries after a position, if there are, up to a slot. `firstPart`: no partition before it is needed. */
+  async changes(
+    after: Position,
+    limit: number,
+    { firstPart, lastSlot }: { readonly firstPart: number; readonly lastSlot: number },
+  ): Promise<LogEntry[]> {
+    const entries: LogEntry[] = []
+    let slot = (await this.partBefore(after, firstPart, partOf(lastSlot))) * SLOTS_PER_PART - 1
+    while (entries.length < limit && slot < lastSlot) {
+      const parameters = [this.#store, partOf(slot + 1), slot, SLOTS_PER_PART]
+      const { rows } = await this.#session.read('log', 'changes', parameters)
+      if (rows.length === 0) break
+      for (const row of rows) {
+        slot = row.slot.toNumber()
+        if (slot <= lastSlot) entries.push(...entriesInRow(row).filter(({ position }) => position > after))
+      }
+    }
+    return entries
+  }
+
+  /** The last partition that begins at or before a position. */
+  async partBefore(position: Position, firstPart: number, lastPart: number): Promise<number> {
+    let [low, high] = [firstPart, lastPart]
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2)
+      const { rows } = await this.#session.read('log', 'changes', [this.#store, middle, middle * SLOTS_PER_PART - 1, 1])
+      if (rows[0] !== undefined && stateOf(rows[0]).position <= position) low = middle
+      else high = middle - 1
+    }
+    return low
+  }
+
+  async dropPart(part: number): Promise<void> {
+    await this.#session.write('log', 'dropPart', [this.#store, part])
+  }
+}
+
+export function partOf(slot: number): number {
+  return Math.floor(slot / SLOTS_PER_PART)
+}

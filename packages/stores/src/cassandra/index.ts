@@ -1,0 +1,1 @@
+export { type CassandraStoreOptions, openCassandraStore } from './open-cassandra-store.js'

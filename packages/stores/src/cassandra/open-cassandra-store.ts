@@ -1,0 +1,149 @@
+/** Opening a store in Cassandra: connecting, making what is not there, and looking at what could cost acknowledged writes. */
+import { createHash } from 'node:crypto'
+import { RETENTION_MS_DEFAULT } from '@freshet/core/counters'
+import type { Store, StoreSupports } from '@freshet/core/store'
+import { RedisClock } from '../redis/redis-clock.js'
+import { storeUnusable } from '../sql/sql-errors.js'
+import { type CassandraAddress, checkOverlap, parseAddress } from './address.js'
+import { CassandraStore } from './cassandra-store.js'
+import { ChangeLog } from './change-log.js'
+import { Engine } from './engine.js'
+import { Meetings } from './meetings.js'
+import { Rows } from './rows.js'
+import { openingFailed, Session } from './session.js'
+import { TABLES } from './statements.js'
+
+export interface CassandraStoreOptions {
+  /** `cassandra://host1,host2:9042/keyspace?replication=3`; `address.ts` has what else it may say. */
+  readonly url: string
+  /** So long operations are remembered, and taken after they were made; a day unless given. */
+  readonly retentionMs?: number
+  /** So long what is asked of the store waits for nodes that do not answer; 5,000 unless given. */
+  readonly waitMsMax?: number
+  /** Without an answer for so long, another node is asked; 3,000 unless given. */
+  readonly answerMsMax?: number
+  /** Is told what the settings put at risk; a warning of the process unless given. */
+  readonly onWarning?: (text: string) => void
+}
+
+const WAIT_MS_MAX = 5_000
+const ANSWER_MS_MAX = 3_000
+const VERSION_MIN = 4
+/** A record is written three times over by Paxos, with something around it. */
+const SHARE_OF_MUTATION = 0.6
+
+/**
+ * Throws STORE_UNAVAILABLE if there is nobody, STORE_UNUSABLE if it lets nobody in, is too old, or if reads could miss writes by what
+ * the address says.
+ */
+export async function openCassandraStore(options: CassandraStoreOptions): Promise<Store> {
+  const { retentionMs = RETENTION_MS_DEFAULT, onWarning = text => process.emitWarning(text) } = options
+  const { waitMsMax = WAIT_MS_MAX, answerMsMax = ANSWER_MS_MAX } = options
+  const address = parseAddress(options.url)
+  const session = new Session({ address, answerMsMax })
+  try {
+    await session.connect()
+    await prepare(session, address)
+    const { warnings, durability, mutationBytesMax } = await inspect(session, address)
+    for (const warning of warnings) onWarning(warning)
+    const clock = new RedisClock()
+    const opened: { store?: CassandraStore } = {}
+    const { name } = address
+    const engine = await Engine.open({
+      place: session.place,
+      changeLog: new ChangeLog(session, name),
+      rows: new Rows(session, name),
+      waitMsMax,
+      recordBytesMax: mutationBytesMax * SHARE_OF_MUTATION,
+      nowMs: () => clock.nowMs(),
+      onRecord: ({ position, timeMs }) => {
+        clock.isAtLeast(timeMs)
+        opened.store?.hear(position)
+      },
+    })
+    session.onNodeLost(() => engine.distrust())
+    const meetings = new Meetings(session, name, clock)
+    await meetings.begin(engine.state.timeMs)
+    const supports: StoreSupports = { durability, multiKeyCommits: true, queries: false, retentionMs }
+    opened.store = new CassandraStore({ session, name, engine, clock, meetings, supports, waitMsMax })
+    return opened.store
+  } catch (error) {
+    await session.close()
+    throw openingFailed(session.place, error)
+  }
+}
+
+/** What is not there is made; several may do so at once. */
+async function prepare(session: Session, { keyspace, replication, dc }: CassandraAddress): Promise<void> {
+  const [found] = await session.ask('SELECT release_version AS version, data_center AS dc FROM system.local')
+  const version = String(found?.version)
+  if (Number.parseInt(version, 10) < VERSION_MIN) {
+    throw storeUnusable(session.place, `it is Cassandra ${version}; ${VERSION_MIN} or newer is needed`)
+  }
+  const copies = `{'class': 'NetworkTopologyStrategy', '${dc ?? found?.dc}': ${replication}}`
+  const existing = await session.ask('SELECT table_name FROM system_schema.tables WHERE keyspace_name = ?', [keyspace])
+  const tables = new Set(existing.map(({ table_name }) => table_name))
+  // Who may not create, but finds everything there, need not.
+  if (Object.keys(TABLES).every(table => tables.has(table))) return
+  await session.ask(`CREATE KEYSPACE IF NOT EXISTS ${keyspace} WITH replication = ${copies}`)
+  for (const [table, columns] of Object.entries(TABLES)) {
+    const id = idOfTable(`${keyspace}.${table} ${columns}`)
+    await session.ask(`CREATE TABLE IF NOT EXISTS ${keyspace}.${table} (${columns}) WITH id = ${id}`)
+  }
+}
+
+/** Two who create a table at the same moment would else make two of one name. */
+function idOfTable(text: string): string {
+  const hash = createHash('md5').update(text).digest('hex')
+  return `${hash.slice(0, 8)}-${hash.slice(8, 12)}-3${hash.slice(13, 16)}-a${hash.slice(17, 20)}-${hash.slice(20)}`
+}
+
+interface Inspection {
+  readonly durability: StoreSupports['durability']
+  readonly warnings: readonly string[]
+  readonly mutationBytesMax: number
+}
+
+async function inspect(session: Session, address: CassandraAddress): Promise<Inspection> {
+  const { place } = address
+  const copies = await copiesOf(session, address)
+  checkOverlap(address, copies)
+  const rows = await session.ask('SELECT name, value FROM system_views.settings')
+  const settings = new Map(rows.map(({ name, value }) => [String(name), String(value)]))
+  const sync = settings.get('commitlog_sync') ?? 'unknown'
+  const isFlushed = sync === 'batch' || sync === 'group'
+  const warnings = [
+    ...(isFlushed
+      ? []
+      : [
+          `Cassandra at ${place} has commitlog_sync: ${sync}: acknowledged writes are not on disk yet, and are lost if the machines of a ` +
+            'majority of their copies fail within the same seconds. Set it to batch or group on every node.',
+        ]),
+    ...(copies === 1
+      ? [
+          `Cassandra at ${place} keeps one copy of keyspace ${address.keyspace}: if its node is lost, so is the data, and while it is away ` +
+            `there is no store. ALTER KEYSPACE ${address.keyspace} to a replication of 3.`,
+        ]
+      : []),
+    ...(copies === 2
+      ? [
+          `Cassandra at ${place} keeps two copies of keyspace ${address.keyspace}: both are needed for a majority. Have 3.`,
+        ]
+      : []),
+  ]
+  const kib = /^(\d+)KiB$/.exec(settings.get('max_mutation_size') ?? '')?.[1]
+  return { durability: isFlushed ? 'disk' : 'relaxed', warnings, mutationBytesMax: Number(kib ?? 16_384) * 1024 }
+}
+
+/** How many copies a majority is of. */
+async function copiesOf(session: Session, { keyspace, dc, place }: CassandraAddress): Promise<number> {
+  const [found] = await session.ask('SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?', [
+    keyspace,
+  ])
+  const replication = found?.replication as Map<string, string> | undefined
+  const counts = [...(replication ?? [])].filter(([name]) => name !== 'class')
+  if (dc === undefined) return counts.reduce((sum, [, count]) => sum + Number.parseInt(count, 10), 0)
+  const here = counts.find(([name]) => name === dc || name === 'replication_factor')
+  if (here === undefined) throw storeUnusable(place, `keyspace ${keyspace} has no copies in data centre ${dc}`)
+  return Number.parseInt(here[1], 10)
+}

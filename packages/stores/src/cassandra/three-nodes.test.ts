@@ -1,0 +1,116 @@
+/** Three nodes, three copies of everything; a majority is enough. Each node is behind a line. */
+import { randomUUID } from 'node:crypto'
+import type { Store } from '@freshet/core/store'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { CuttingLine } from '../under-test/cutting-line.js'
+import { eventually } from '../under-test/eventually.js'
+import { endCassandra, type RunningCassandra, startCassandra } from '../under-test/start-cassandra.js'
+import { type CassandraStoreOptions, openCassandraStore } from './open-cassandra-store.js'
+import { expectExact, put, textOf, watch, writeOn } from './under-test/crash-writers.js'
+
+const WRITERS = 6
+/** Three nodes, and each start of one, take their time on a busy machine. */
+const START_MS_MAX = 240_000
+const TEST_MS_MAX = 400_000
+
+let cluster: RunningCassandra
+const lines: CuttingLine[] = []
+beforeAll(async () => {
+  cluster = await startCassandra({ nodes: 3, isBehindLines: true })
+  for (const targetHost of cluster.hosts) {
+    const listen = { host: targetHost.replace('127.0.0.', '127.0.1.'), port: cluster.port }
+    lines.push(await CuttingLine.open(cluster.port, bytes => bytes.includes('[applied]'), { listen, targetHost }))
+  }
+}, START_MS_MAX)
+afterAll(async () => {
+  for (const line of lines) await line.close()
+  await endCassandra()
+})
+
+const toEnd: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const line of lines) line.mend()
+  for (const end of toEnd.splice(0).reverse()) await end()
+})
+
+async function open(name: string, options: Partial<CassandraStoreOptions> = {}, query = ''): Promise<Store> {
+  const url = `cassandra://127.0.1.1,127.0.1.2,127.0.1.3:${cluster.port}/three?replication=3&name=${name}${query}`
+  const store = await openCassandraStore({ url, waitMsMax: 60_000, onWarning: () => {}, ...options })
+  toEnd.push(() => store.close())
+  return store
+}
+
+test(
+  'nodes are killed one after the other, lines are cut: everything acknowledged is there, once',
+  async () => {
+    const name = randomUUID()
+    const warnings: string[] = []
+    const stores = [await open(name, { onWarning: warning => warnings.push(warning) }), await open(name)]
+    expect(warnings).toEqual([])
+    const begin = await stores[0]!.position()
+    let isOver = false
+    const writing = Array.from({ length: WRITERS }, (_, i) => writeOn(stores[i % 2]!, i, () => isOver))
+    const watching = watch(await open(name), () => isOver)
+    const countOf = async () => (await stores[1]!.scan('crash/a', { limit: 100_000 })).entries.length
+    const goesOn = async (what: string) => {
+      const before = await countOf()
+      await eventually(`commits go on ${what}`, async () => (await countOf()) > before + 15)
+    }
+    await goesOn('at first')
+    for (const node of [1, 2]) {
+      await cluster.kill(node)
+      await goesOn(`without node ${node + 1}`)
+      await cluster.startAgain(node)
+      // The next time that anything is appended over this line, its answer is lost.
+      for (const line of lines) line.cutNext({ request: 'crash/', when: 'after' })
+      await goesOn(`after answers were lost`)
+      lines[0]!.cut()
+      await goesOn('without the first line')
+      lines[0]!.mend()
+    }
+    isOver = true
+    const written = await Promise.all(writing)
+    expect(await watching).toBeGreaterThan(0)
+    expect(lines.reduce((sum, { cuts }) => sum + cuts, 0)).toBeGreaterThan(0)
+    await expectExact(await open(name), begin, written)
+  },
+  TEST_MS_MAX,
+)
+
+test(
+  'without a majority nothing is acknowledged, and with it everything goes on',
+  async () => {
+    const name = randomUUID()
+    const store = await open(name, { waitMsMax: 1000, answerMsMax: 500 })
+    await store.commit({ writes: [put('a/b/c', '1')] })
+    for (const line of lines.slice(1)) line.cut()
+    await cluster.kill(1)
+    await cluster.kill(2)
+    const refused = () =>
+      store.commit({ writes: [put('a/b/c', '2')] }).then(
+        () => false,
+        ({ code }) => code === 'STORE_UNAVAILABLE',
+      )
+    expect(await refused()).toBe(true)
+    await expect(store.get('a/b/c')).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
+    for (const line of lines) line.mend()
+    await cluster.startAgain(1)
+    await eventually('it is committed again', async () => !(await refused()))
+    expect(await textOf(store, 'a/b/c')).toBe('2')
+    await cluster.startAgain(2)
+  },
+  TEST_MS_MAX,
+)
+
+test('rows may be read from one copy if they are written to all of them', async () => {
+  const name = randomUUID()
+  const [store, peer] = [await open(name, {}, '&read=one&write=all'), await open(name, {}, '&read=one&write=all')]
+  for (let i = 0; i < 30; i++) {
+    const result = await (i % 2 ? store : peer).commit({ writes: [put('a/b/c', `${i}`)] })
+    expect(result.committed).toBe(true)
+    expect(await textOf(i % 2 ? peer : store, 'a/b/c')).toBe(`${i}`)
+  }
+  expect(await textOf(await open(name, {}, '&read=one&write=all'), 'a/b/c')).toBe('29')
+  const local = await open(name, {}, '&dc=datacenter1')
+  expect(await textOf(local, 'a/b/c')).toBe('29')
+})

@@ -1,0 +1,88 @@
+/** What is kept of exposed tables, read and written by a connection of its own. */
+import { FreshetError } from '@freshet/protocol'
+import pg from 'pg'
+import { replicasIn } from '../../sql/replica-urls.js'
+import { SETTINGS } from '../statements.js'
+import { describeTable, unsuitable } from './describe-table.js'
+import { type ExposedTable, nameOf } from './exposed-table.js'
+import { SharedTables } from './shared-tables.js'
+import { noteAll } from './table-statements.js'
+
+const LOCK_MS_MAX = 5000
+
+/**
+ * After a statement about them has failed, because columns or tables are not there any more: what there is now. Under a lock, so
+ * that one server does it.
+ */
+export async function describeAgain(url: string, schema: string): Promise<void> {
+  const client = await connectTo(url, schema)
+  try {
+    const changed: ExposedTable[] = []
+    await inTransaction(client, async () => {
+      await client.query('SELECT FROM head FOR UPDATE')
+      for (const table of await readTables(client)) {
+        const described = await describeNow(client, table)
+        if (JSON.stringify(described) === JSON.stringify(table)) continue
+        await client.query('UPDATE exposed SET record = $2 WHERE number = $1', [
+          table.number,
+          JSON.stringify(described),
+        ])
+        if (!described.isGone) changed.push(described)
+      }
+    })
+    for (const table of changed) await client.query(noteAll(table))
+  } finally {
+    await client.end()
+  }
+}
+
+async function describeNow(client: pg.Client, table: ExposedTable): Promise<ExposedTable> {
+  const { number, bucket, asked, key } = table
+  // An error would end the transaction.
+  await client.query('SAVEPOINT describing')
+  try {
+    const { rows } = await client.query(
+      'SELECT attname::text AS name FROM pg_attribute WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped',
+      [nameOf(table)],
+    )
+    const left = asked?.filter(column => rows.some(({ name }) => name === column))
+    const described = await describeTable(client, nameOf(table), left)
+    if (described.key.join() !== key.join()) throw unsuitable(table.name, 'its key has changed')
+    return { number, bucket, ...described }
+  } catch {
+    // Whoever writes to it is told.
+    await client.query('ROLLBACK TO describing')
+    return { ...table, isGone: true }
+  }
+}
+
+export async function readTables(client: pg.Client): Promise<readonly ExposedTable[]> {
+  const { rows } = await client.query(`SELECT string_agg(record, E'\\n' ORDER BY number) AS text FROM exposed`)
+  return new SharedTables(rows[0].text ?? '').tables
+}
+
+export async function connectTo(url: string, schema: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: replicasIn(url).url, application_name: 'freshet' })
+  client.on('error', () => {})
+  await client.connect()
+  await client.query(`SET search_path = ${schema}; ${SETTINGS} SET lock_timeout = ${LOCK_MS_MAX}`)
+  return client
+}
+
+export async function inTransaction<Result>(client: pg.Client, work: () => Promise<Result>): Promise<Result> {
+  await client.query('BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE')
+  try {
+    const result = await work()
+    await client.query('COMMIT')
+    return result
+  } catch (error) {
+    await client.query('ROLLBACK')
+    const { code } = error as { readonly code?: unknown }
+    if (code !== '55P03' && code !== '40P01') throw error
+    throw new FreshetError(
+      'STORE_UNAVAILABLE',
+      'The table is in use by a transaction that does not end. Nothing was changed; try again.',
+      { cause: error },
+    )
+  }
+}

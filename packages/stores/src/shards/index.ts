@@ -1,0 +1,1 @@
+export { type OpenShardOptions, openGlobalLog, openShard } from './open-shards.js'

@@ -1,0 +1,38 @@
+/** What differs between the engines that shards run on. */
+import type { Catalog, Dialect } from '@freshet/core/aggregates'
+import type { Session, SessionPool } from './session-pool.js'
+
+export interface SchemaSteps {
+  /** All that is known of how tables are made: the same as long as nobody changes it. */
+  describeTables(session: Session, tables: readonly string[]): Promise<string>
+  /** That a text is a statement the engine knows, without doing it. */
+  check(session: Session, text: string): Promise<void>
+}
+
+export interface ShardEngine {
+  readonly dialect: Dialect
+  /** For messages; without the password. */
+  readonly place: string
+  readonly pool: SessionPool
+  /** Where a change of a schema commits by itself, and is not undone with its transaction. */
+  readonly schemaSteps?: SchemaSteps
+  /** For a transaction that sees one state, and changes nothing. */
+  readonly beginRead: string
+  /** So that nobody changes their schema until the transaction ends; before the snapshot is taken. */
+  lockSchemas(tables: readonly string[]): string
+  readonly beginWrite: string
+  /** `(aspect, version)`, whether it is there or not. */
+  upsertVersion(): string
+  /** Our own statements are written with question marks. */
+  spell(text: string): string
+  /** For text of any length. */
+  readonly textType: string
+  readCatalog(session: Session): Promise<Catalog>
+  /** A lock by a name, held by the session until it gives it back or ends. `waitS` 0: now or not at all. */
+  tryLock(session: Session, name: string, waitS: number): Promise<boolean>
+  unlock(session: Session, name: string): Promise<void>
+  /** How long a session waits for a row that another has locked. */
+  lockWait(waitMs: number): string
+  /** Says what the engine has against a statement; undefined: the connection is gone, or it is busy, and another try may do. */
+  refusal(error: unknown): string | undefined
+}

@@ -1,0 +1,202 @@
+/**
+ * The arbitrator's log, in a SQL server: one row for each global write, and one row for the head, which whoever appends has
+ * locked. So positions have no gaps and are in the order of commits; who holds that row, and does not append, keeps all
+ * others from it; and when a process dies, its lock goes with its connection.
+ *
+ * InnoDB shows a commit before it is on disk (docs/decisions/0011). A shard that applied a write which the log then lost would take the
+ * next one, under the same position, for done. So what is read here is told only after a commit of our own, made later on the same
+ * connection, has been acknowledged: then all before it is on disk.
+ */
+import {
+  type Appended,
+  type AppendOptions,
+  type GlobalLog,
+  type GlobalWrite,
+  type LogChanges,
+  SCHEMA_ASPECT,
+} from '@freshet/core/aggregates'
+import { FreshetError } from '@freshet/protocol'
+import type { Session, SessionResult } from './session-pool.js'
+import type { ShardEngine } from './shard-engine.js'
+import { shardUnavailable, telling, unusable } from './shard-errors.js'
+
+const NAME = 'arbitrator'
+const TIMEOUT_MS = 10_000
+const LEADER = 'freshet-arbitrator'
+
+export class SqlGlobalLog implements GlobalLog {
+  readonly #engine: ShardEngine
+  #leading: Session | undefined
+
+  constructor(engine: ShardEngine) {
+    this.#engine = engine
+  }
+
+  append(write: Omit<GlobalWrite, 'position'>, { id, fingerprint }: AppendOptions): Promise<Appended> {
+    return this.#use(async session => {
+      await session.run(this.#engine.beginWrite)
+      const { rows } = await session.run('SELECT position FROM freshet_log_head WHERE id = 1 FOR UPDATE')
+      const known = id === undefined ? undefined : await this.#find(session, id)
+      if (known) {
+        await session.run('ROLLBACK')
+        if (known.fingerprint !== fingerprint) throw mismatched()
+        await this.#flush(session)
+        return { position: known.position, isReplayed: true }
+      }
+      const position = Number(rows[0]?.[0] ?? Number.NaN) + 1
+      const { text, values, aspects, isSchemaChange } = write
+      const insert =
+        'INSERT INTO freshet_log (position, operation, fingerprint, statement, parameters, aspects, schema_change) VALUES (?, ?, ?, ?, ?, ?, ?)'
+      const row = [
+        position,
+        id ?? null,
+        fingerprint,
+        text,
+        JSON.stringify(values),
+        JSON.stringify(aspects),
+        isSchemaChange ? 1 : 0,
+      ]
+      await session.run(this.#engine.spell(insert), row)
+      await this.#run(session, 'UPDATE freshet_log_head SET position = ? WHERE id = 1', [position])
+      await session.run('COMMIT')
+      return { position, isReplayed: false }
+    })
+  }
+
+  writesAfter(position: number, limit: number): Promise<readonly GlobalWrite[]> {
+    return this.#use(async session => {
+      const select = `SELECT position, statement, parameters, aspects, schema_change FROM freshet_log WHERE position > ? ORDER BY position LIMIT ${limit}`
+      const { rows } = await this.#run(session, select, [position])
+      if (rows.length > 0) await this.#flush(session)
+      return rows.map(([at, text, values, aspects, isSchemaChange]) => ({
+        position: Number(at),
+        text: String(text),
+        values: JSON.parse(String(values)),
+        aspects: JSON.parse(String(aspects)),
+        isSchemaChange: Number(isSchemaChange) === 1,
+      }))
+    })
+  }
+
+  head(): Promise<number> {
+    return this.#use(async session => headOf(await session.run('SELECT position FROM freshet_log_head WHERE id = 1')))
+  }
+
+  changesAfter(position: number): Promise<LogChanges> {
+    return this.#use(async session => {
+      const select =
+        'SELECT h.position, l.aspects, l.schema_change FROM freshet_log_head h LEFT JOIN freshet_log l ON l.position > ?'
+      const { rows } = await this.#run(session, select, [position])
+      if (rows[0] === undefined) throw new Error('its table freshet_log_head is empty')
+      const written = rows.filter(([, aspects]) => aspects !== null)
+      return {
+        head: Number(rows[0][0]),
+        aspects: new Set([
+          ...written.flatMap(([, aspects]) => JSON.parse(String(aspects)) as string[]),
+          ...(written.some(([, , isSchemaChange]) => Number(isSchemaChange) === 1) ? [SCHEMA_ASPECT] : []),
+        ]),
+      }
+    })
+  }
+
+  async hold(timeoutMs: number): Promise<{ head: number; release(): Promise<void> }> {
+    const { pool, beginWrite, place } = this.#engine
+    const session = await pool.open(timeoutMs).catch(error => Promise.reject(shardUnavailable(NAME, place, error)))
+    // A held log must not outlive its reader's patience.
+    const timer = setTimeout(() => session.destroy(), timeoutMs)
+    const release = async () => {
+      clearTimeout(timer)
+      session.destroy()
+    }
+    try {
+      await session.run(this.#engine.lockWait(timeoutMs))
+      await session.run(beginWrite)
+      const head = headOf(await session.run('SELECT position FROM freshet_log_head WHERE id = 1 FOR UPDATE'))
+      return { head, release }
+    } catch (error) {
+      await release()
+      throw shardUnavailable(NAME, place, error)
+    }
+  }
+
+  /** By asking on the connection that has the lock: if that is gone, so is the lock. */
+  async lead(): Promise<boolean> {
+    try {
+      if (this.#leading?.isAlive) {
+        await this.#leading.run('SELECT 1')
+        return true
+      }
+      const session = await this.#engine.pool.open(TIMEOUT_MS)
+      if (await this.#engine.tryLock(session, LEADER, 0)) {
+        this.#leading = session
+        return true
+      }
+      session.destroy()
+      return false
+    } catch {
+      // Whoever has it goes on; this one asks again.
+      await this.resign()
+      return false
+    }
+  }
+
+  async resign(): Promise<void> {
+    this.#leading?.destroy()
+    this.#leading = undefined
+  }
+
+  init(): Promise<void> {
+    const { textType } = this.#engine
+    return this.#use(async session => {
+      await session.run(
+        `CREATE TABLE IF NOT EXISTS freshet_log (position BIGINT PRIMARY KEY, operation VARCHAR(255) UNIQUE, fingerprint VARCHAR(80) NOT NULL, statement ${textType} NOT NULL, parameters ${textType} NOT NULL, aspects ${textType} NOT NULL, schema_change INT NOT NULL)`,
+      )
+      for (const [table, column] of [
+        ['freshet_log_head', 'position'],
+        ['freshet_log_flushes', 'flushes'],
+      ]) {
+        await session.run(`CREATE TABLE IF NOT EXISTS ${table} (id INT PRIMARY KEY, ${column} BIGINT NOT NULL)`)
+        await session.run(
+          `INSERT INTO ${table} (id, ${column}) SELECT 1, 0 FROM (SELECT COUNT(*) AS n FROM ${table}) AS c WHERE n = 0`,
+        )
+      }
+    })
+  }
+
+  async close(): Promise<void> {
+    await this.resign()
+    this.#engine.pool.close()
+  }
+
+  async #find(session: Session, id: string): Promise<{ position: number; fingerprint: string } | undefined> {
+    const { rows } = await this.#run(session, 'SELECT position, fingerprint FROM freshet_log WHERE operation = ?', [id])
+    return rows[0] && { position: Number(rows[0][0]), fingerprint: String(rows[0][1]) }
+  }
+
+  async #flush(session: Session): Promise<void> {
+    if (this.#engine.dialect === 'mariadb') {
+      await session.run('UPDATE freshet_log_flushes SET flushes = flushes + 1 WHERE id = 1')
+    }
+  }
+
+  #run(session: Session, text: string, values: readonly (string | number)[] = []): Promise<SessionResult> {
+    return session.run(this.#engine.spell(text), values)
+  }
+
+  #use<Result>(work: (session: Session) => Promise<Result>): Promise<Result> {
+    const { pool, place } = this.#engine
+    return telling(NAME, this.#engine, unusable(NAME, place), () => pool.use(TIMEOUT_MS, work))
+  }
+}
+
+function headOf({ rows }: SessionResult): number {
+  if (rows[0] === undefined) throw new Error('its table freshet_log_head is empty')
+  return Number(rows[0][0])
+}
+
+function mismatched(): FreshetError {
+  return new FreshetError(
+    'OPERATION_MISMATCHED',
+    'This Idempotency-Key was used for another global write. Nothing was done; make a new key for each.',
+  )
+}

@@ -1,0 +1,213 @@
+/**
+ * A shard in a SQL server. Beside the tables it has two of its own:
+ *
+ *   freshet_shard     one row: applied, up to where it has applied the log; changing, a schema change that was begun where the
+ *                     engine cannot do that within a transaction, with before, what the tables were like; obstacle, why not
+ *   freshet_versions  aspect, version
+ *
+ * Both change in the transaction of the write that they tell of, and are read in the snapshot of the rows they belong to.
+ *
+ * A schema change in MariaDB commits by itself. So it is noted first, in a transaction of its own; readers that see the note
+ * know that they must come again. Then it is done, and then its version is written and the note taken away. Whoever finds the
+ * note later, after a crash, compares the tables with what they were like before: if they are the same it was not done yet.
+ * A reader holds on to the schemas of its tables before it takes its snapshot: so it sees either the note, or the new version,
+ * or neither of them and the old schema until it is done.
+ */
+import {
+  type Catalog,
+  type GlobalWrite,
+  quoteName,
+  SCHEMA_ASPECT,
+  type Shard,
+  type ShardAnswer,
+  type ShardRead,
+  type ShardState,
+} from '@freshet/core/aggregates'
+import { FreshetError } from '@freshet/protocol'
+import type { Session, SessionResult } from './session-pool.js'
+import type { SchemaSteps, ShardEngine } from './shard-engine.js'
+import { refusedBy, telling, unusable } from './shard-errors.js'
+
+const STATE_TIMEOUT_MS = 5000
+const VERSIONS = `SELECT aspect, version, 0 AS changing FROM freshet_versions UNION ALL SELECT '', applied, CASE WHEN changing IS NULL THEN 0 ELSE 1 END FROM freshet_shard`
+
+export class SqlShard implements Shard {
+  readonly name: string
+  readonly #engine: ShardEngine
+
+  constructor(name: string, engine: ShardEngine) {
+    this.name = name
+    this.#engine = engine
+  }
+
+  get dialect(): Shard['dialect'] {
+    return this.#engine.dialect
+  }
+
+  read({ statement, tables, timeoutMs }: ShardRead): Promise<ShardAnswer> {
+    const { pool, beginRead } = this.#engine
+    return telling(this.name, this.#engine, refusedBy('SQL_INVALID', this.name), () =>
+      pool.use(timeoutMs, async session => {
+        // All are sent at once; the first that fails is what is told.
+        const sent = [
+          session.run(beginRead),
+          ...(tables.length > 0 ? [session.run(this.#engine.lockSchemas(tables))] : []),
+          session.run(VERSIONS),
+          session.run(statement.text, statement.values),
+          session.run('COMMIT'),
+        ]
+        const results = await Promise.all(sent)
+        return { ...results.at(-2)!, ...versionsOf(results.at(-3)!) }
+      }),
+    )
+  }
+
+  catalog(): Promise<Catalog> {
+    return this.#own(STATE_TIMEOUT_MS, session => this.#engine.readCatalog(session))
+  }
+
+  state(): Promise<ShardState> {
+    return this.#own(STATE_TIMEOUT_MS, async session => {
+      const [versions, own] = await Promise.all([
+        session.run(VERSIONS),
+        session.run('SELECT obstacle FROM freshet_shard'),
+      ])
+      const obstacle = own.rows[0]?.[0]
+      return { ...versionsOf(versions), ...(typeof obstacle === 'string' ? { obstacle } : {}) }
+    })
+  }
+
+  async apply(write: GlobalWrite, timeoutMs: number): Promise<boolean> {
+    const { schemaSteps, pool } = this.#engine
+    const steps = write.isSchemaChange ? schemaSteps : undefined
+    try {
+      return await telling(this.name, this.#engine, refusedBy('GLOBAL_REFUSED', this.name), () =>
+        pool.use(timeoutMs, session =>
+          steps ? this.#applySchema(session, write, steps) : this.#applyAtOnce(session, write),
+        ),
+      )
+    } catch (error) {
+      if (error instanceof FreshetError && error.code === 'GLOBAL_REFUSED')
+        await this.#note(write.position, error.message)
+      throw error
+    }
+  }
+
+  rehearse({ text, values, isSchemaChange }: Omit<GlobalWrite, 'position'>, timeoutMs: number): Promise<void> {
+    const { pool, beginWrite, schemaSteps } = this.#engine
+    return telling(this.name, this.#engine, refusedBy('GLOBAL_REFUSED', this.name), () =>
+      pool.use(timeoutMs, async session => {
+        if (isSchemaChange && schemaSteps) return schemaSteps.check(session, text)
+        await session.run(beginWrite)
+        await session.run(text, values).finally(() => session.run('ROLLBACK'))
+      }),
+    )
+  }
+
+  init(): Promise<void> {
+    const { textType } = this.#engine
+    return this.#own(STATE_TIMEOUT_MS, async session => {
+      await session.run(
+        'CREATE TABLE IF NOT EXISTS freshet_versions (aspect VARCHAR(190) PRIMARY KEY, version BIGINT NOT NULL)',
+      )
+      await session.run(
+        `CREATE TABLE IF NOT EXISTS freshet_shard (id INT PRIMARY KEY, applied BIGINT NOT NULL, changing BIGINT, before_change ${textType}, obstacle ${textType})`,
+      )
+      await session.run(
+        'INSERT INTO freshet_shard (id, applied) SELECT 1, 0 FROM (SELECT COUNT(*) AS n FROM freshet_shard) AS c WHERE n = 0',
+      )
+    })
+  }
+
+  async close(): Promise<void> {
+    this.#engine.pool.close()
+  }
+
+  #own<Result>(timeoutMs: number, work: (session: Session) => Promise<Result>): Promise<Result> {
+    const { pool, place } = this.#engine
+    return telling(this.name, this.#engine, unusable(this.name, place), () => pool.use(timeoutMs, work))
+  }
+
+  #run(session: Session, text: string, values: readonly (string | number)[] = []): Promise<SessionResult> {
+    return session.run(this.#engine.spell(text), values)
+  }
+
+  async #applyAtOnce(session: Session, write: GlobalWrite): Promise<boolean> {
+    const due = await this.#begin(session, write)
+    if (due !== 'now') return due === 'done'
+    await session.run(write.text, write.values)
+    await this.#finish(session, write)
+    return true
+  }
+
+  /** Begins the transaction, and ends it again if there is nothing to do. */
+  async #begin(session: Session, { position }: GlobalWrite): Promise<'now' | 'done' | 'later'> {
+    await session.run(this.#engine.beginWrite)
+    const { rows } = await session.run('SELECT applied FROM freshet_shard WHERE id = 1 FOR UPDATE')
+    const applied = Number(rows[0]?.[0] ?? Number.NaN)
+    if (applied === position - 1) return 'now'
+    await session.run('ROLLBACK')
+    return applied >= position ? 'done' : 'later'
+  }
+
+  async #finish(session: Session, { position, aspects, isSchemaChange }: GlobalWrite): Promise<void> {
+    for (const aspect of isSchemaChange ? [...aspects, SCHEMA_ASPECT] : aspects) {
+      await this.#run(session, this.#engine.upsertVersion(), [aspect, position])
+    }
+    await this.#run(
+      session,
+      'UPDATE freshet_shard SET applied = ?, changing = NULL, before_change = NULL, obstacle = NULL WHERE id = 1',
+      [position],
+    )
+    await session.run('COMMIT')
+  }
+
+  async #applySchema(session: Session, write: GlobalWrite, steps: SchemaSteps): Promise<boolean> {
+    const lock = 'freshet-schema'
+    // Only one may be at it. The lock goes with the connection, which the engine keeps until a statement on it has ended.
+    if (!(await this.#engine.tryLock(session, lock, 3600))) return false
+    try {
+      const due = await this.#begin(session, write)
+      if (due !== 'now') return due === 'done'
+      const { rows } = await this.#run(session, 'SELECT before_change FROM freshet_shard WHERE changing = ?', [
+        write.position,
+      ])
+      const now = await steps.describeTables(session, write.aspects)
+      if (rows.length === 0) {
+        await this.#run(session, 'UPDATE freshet_shard SET changing = ?, before_change = ? WHERE id = 1', [
+          write.position,
+          now,
+        ])
+      }
+      await session.run('COMMIT')
+      if (rows.length === 0 || rows[0]![0] === now) await session.run(write.text, write.values)
+      const still = await this.#begin(session, write)
+      if (still === 'now') await this.#finish(session, write)
+      return still !== 'later'
+    } finally {
+      await this.#engine.unlock(session, lock)
+    }
+  }
+
+  /** So that somebody can see what is in the way. It is in the way still; that it could not be noted is not worth more. */
+  async #note(position: number, obstacle: string): Promise<void> {
+    const text =
+      'UPDATE freshet_shard SET obstacle = ?, changing = NULL, before_change = NULL WHERE id = 1 AND applied = ?'
+    await this.#own(STATE_TIMEOUT_MS, session => this.#run(session, text, [obstacle, position - 1])).catch(
+      () => undefined,
+    )
+  }
+}
+
+function versionsOf({ rows }: SessionResult): Pick<ShardState, 'versions' | 'applied' | 'isChanging'> {
+  const own = rows.find(([aspect]) => aspect === '')
+  if (own === undefined) throw new Error('its table freshet_shard is empty')
+  const versions = Object.fromEntries(
+    rows.filter(row => row !== own).map(([aspect, version]) => [aspect, Number(version)]),
+  )
+  return { versions, applied: Number(own[1]), isChanging: Number(own[2]) === 1 }
+}
+
+export function joinedNames(tables: readonly string[], dialect: Shard['dialect']): string {
+  return tables.map(table => quoteName(table, dialect)).join(', ')
+}

@@ -1,0 +1,144 @@
+/**
+ * Tables of a database as buckets, as a user of the command has them: docs/existing-tables.md, run as it stands there; and no reader behind
+ * caches that misbehave is ever behind what another program has written by SQL, though standbys answer.
+ */
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { connect } from '@freshet/client'
+import { startPostgres } from '@freshet/stores/under-test/start-postgres'
+import pg from 'pg'
+import { afterEach, describe, expect, test } from 'vitest'
+import { reasonToSkip } from '../runner/services.js'
+import { endFreshetProcesses, type FreshetProcess, runFreshet, startFreshet } from './freshet-process.js'
+import { startMisbehavingCache } from './misbehaving-cache.js'
+
+const root = fileURLToPath(new URL('../../..', import.meta.url))
+const PAGE = readFileSync(`${root}docs/existing-tables.md`, 'utf8')
+const STORE = 'postgres://shop@localhost/shop'
+const SERVER = 'http://localhost:7700'
+const toStop: { stop(): Promise<unknown> }[] = []
+
+afterEach(async () => {
+  await endFreshetProcesses()
+  for (const each of toStop.splice(0).reverse()) await each.stop()
+})
+
+describe.skipIf(reasonToSkip('postgresql') !== undefined)('existing tables', () => {
+  test('docs/existing-tables.md does what it says', async () => {
+    const postgres = await startPostgres()
+    toStop.push(postgres)
+    const sql = await openSql(postgres.url)
+    let server: FreshetProcess | undefined
+    const ran = { sql: 0, sh: 0, js: 0 }
+    for (const [, kind, block] of PAGE.matchAll(/```(sql|sh|js)\n(.*?)```/gs)) {
+      ran[kind as keyof typeof ran]++
+      if (kind === 'sql') await sql.query(block!)
+      else if (kind === 'js') await runExample(block!.replaceAll(SERVER, server!.url))
+      else {
+        const words = block!.trim().replace(STORE, postgres.url).split(/\s+/).slice(1)
+        if (words[0] === 'serve') server = await startFreshet([...words, '--workers', '1'])
+        else expect(await runFreshet(words)).toMatchObject({ exitCode: 0, errors: '' })
+      }
+    }
+    expect(ran).toEqual({ sql: 2, sh: 2, js: 2 })
+    const listed = await runFreshet(['tables', 'list', '--store', postgres.url])
+    expect(listed.output).toBe('shop/products is the table public.products, by id: id, name, price, colour.\n')
+    const removed = await runFreshet(['tables', 'remove', '--store', postgres.url, '--bucket', 'shop/products'])
+    expect(removed.exitCode).toBe(0)
+    expect((await runFreshet(['tables', 'list', '--store', postgres.url])).output).toBe('')
+    expect((await sql.query('SELECT count(*)::int AS n FROM products')).rows[0].n).toBe(3)
+  })
+
+  test('what cannot be is said, with what to do', async () => {
+    const postgres = await startPostgres()
+    toStop.push(postgres)
+    const sql = await openSql(postgres.url)
+    await sql.query('CREATE TABLE keyless (n integer)')
+    const add = ['tables', 'add', '--store', postgres.url, '--bucket', 'shop/x']
+    const keyless = await runFreshet([...add, '--table', 'public.keyless'])
+    expect([keyless.exitCode, keyless.errors]).toEqual([1, expect.stringMatching(/no primary key.*Add one/)])
+    for (const wrong of [
+      ['tables'],
+      ['tables', 'add', '--store', 'redis://localhost'],
+      add,
+      ['tables', 'list', '--table', 'x'],
+    ]) {
+      expect((await runFreshet(wrong)).exitCode).toBe(2)
+    }
+  })
+
+  test('no reader behind caches is behind what was written by SQL before, though a standby answers', async () => {
+    const primary = await startPostgres()
+    const standby = await startPostgres({ standbyOf: primary })
+    toStop.push(primary, standby)
+    const sql = await openSql(primary.url)
+    await sql.query('CREATE TABLE counts (id integer PRIMARY KEY, n integer NOT NULL)')
+    await sql.query('INSERT INTO counts SELECT i, 0 FROM generate_series(0, 4) i')
+    const added = await runFreshet([
+      'tables',
+      'add',
+      '--store',
+      primary.url,
+      '--table',
+      'counts',
+      '--bucket',
+      'shop/counts',
+    ])
+    expect(added.exitCode).toBe(0)
+    const store = `${primary.url}?replicas=127.0.0.1:${standby.port}`
+    // Without objects at hand, so that each read is the database's.
+    const args = ['serve', '--store', store, '--workers', '1', '--hot-cache-bytes-max', '0']
+    const servers = await Promise.all([startFreshet(args), startFreshet(args)])
+    const caches = await Promise.all(
+      servers.map(({ url }) => startMisbehavingCache({ origin: url, graceMs: 300, random: Math.random })),
+    )
+    toStop.push(...caches)
+    const expected = [0, 0, 0, 0, 0]
+    for (let i = 1; i <= 15; i++) {
+      const id = i % 5
+      // New ones, for each keeps what it has read.
+      const sessions = await Promise.all(caches.map(({ url }) => connect(url)))
+      const [one, other] = i % 2 === 0 ? sessions : sessions.toReversed()
+      if (i % 3 === 0) await one!.bucket('shop/counts').put(`${id}`, { id, n: i })
+      else await sql.query('UPDATE counts SET n = $1 WHERE id = $2', [i, id])
+      expected[id] = i
+      for (const session of [one!, other!]) {
+        const ids = expected.map((_, each) => `${each}`)
+        const found = await Promise.all(
+          ids.map(each => session.bucket<{ n: number }>('shop/counts').get(each, { read: 'current' })),
+        )
+        expect(found.map(each => each?.n)).toEqual(expected)
+      }
+      for (const session of sessions) session.close()
+      expect((await sql.query('SELECT n FROM counts WHERE id = $1', [id])).rows[0].n).toBe(i)
+    }
+    expect(caches.reduce((sum, { hits }) => sum + hits, 0)).toBeGreaterThan(0)
+    const metrics = (await Promise.all(servers.map(async ({ url }) => (await fetch(`${url}/metrics`)).text()))).join(
+      '\n',
+    )
+    const counts = [...metrics.matchAll(/^freshet_store_reads_total\{source="([^"]*)"\} (\d+)/gm)]
+    const byStandby = counts.filter(([, source]) => source!.includes(`:${standby.port}/`)).map(([, , n]) => Number(n))
+    expect(byStandby.reduce((sum, n) => sum + n, 0)).toBeGreaterThan(0)
+  })
+})
+
+async function openSql(url: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url })
+  // Its server is stopped first when a test fails.
+  client.on('error', () => {})
+  await client.connect()
+  toStop.push({ stop: () => client.end() })
+  return client
+}
+
+/** What it prints must be what its comments say. */
+async function runExample(block: string): Promise<void> {
+  const promised = [...block.matchAll(/console\.log\(.*\) \/\/ (.*)$/gm)].map(match => match[1])
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', block], {
+    cwd: root,
+  })
+  expect(promised.length).toBeGreaterThan(0)
+  expect(stdout.trimEnd().split('\n')).toEqual(promised)
+}

@@ -1,0 +1,92 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { connect } from '@freshet/client'
+import { createSql } from '@freshet/client/sql'
+import { endMariadb, type RunningMariadb, startMariadb } from '@freshet/stores/under-test/start-mariadb'
+import { createConnection } from 'mariadb'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { endFreshetProcesses, runFreshet, startFreshet } from './freshet-process.js'
+
+let engine: RunningMariadb
+let folder: string
+let config: string
+
+beforeAll(async () => {
+  engine = await startMariadb()
+  folder = mkdtempSync(join(tmpdir(), 'freshet-shards-'))
+  config = join(folder, 'freshet.json')
+  const connection = await createConnection({ host: '127.0.0.1', port: engine.port, user: 'root' })
+  const shards = ['one', 'two'].map((name, i) => ({ name, url: engine.url.replace(/freshet$/, name), from: i * 10 }))
+  for (const [i, { name }] of shards.entries()) {
+    await connection.query(`CREATE DATABASE ${name}`)
+    await connection.query(`CREATE TABLE ${name}.people (id INT PRIMARY KEY, age INT NOT NULL)`)
+    await connection.query(`CREATE TABLE ${name}.teams (team INT PRIMARY KEY)`)
+    await connection.query(`INSERT INTO ${name}.people VALUES (${i * 10 + 1}, 20), (${i * 10 + 2}, 30)`)
+  }
+  await connection.end()
+  writeFileSync(
+    config,
+    JSON.stringify({ shards: { shards, sharded: { people: 'id' }, global: ['teams'], localWrites: false } }),
+  )
+})
+
+afterAll(async () => {
+  if (folder) rmSync(folder, { recursive: true, force: true })
+  await endFreshetProcesses()
+  await endMariadb()
+})
+
+test('shards are prepared, checked, asked and written to, and a server that is killed loses nothing', async () => {
+  expect(await runFreshet(['shards', 'check', '--config', config])).toMatchObject({
+    exitCode: 1,
+    errors: expect.stringContaining('freshet shards init'),
+  })
+  expect(await runFreshet(['shards', 'init', '--config', config])).toMatchObject({ exitCode: 0 })
+  expect(await runFreshet(['shards', 'check', '--config', config])).toMatchObject({ exitCode: 0 })
+  const start = () => startFreshet(['serve', '--workers', '1', '--config', config, '--data', join(folder, 'data')])
+  const first = await start()
+  const db = await connect(first.url)
+  const session = createSql(db)
+  const { sql, global, explain } = session
+  expect(await sql`select count(*) as n, avg(age) as mean from people where id > ${1}`).toMatchObject({
+    rows: [{ n: 3, mean: '26.6667' }],
+  })
+  expect(await explain`select max(age) from people where id = ${12}`).toMatchObject({ way: 'whole', shards: ['two'] })
+  expect(await global`update people set age = age + ${1}`).toMatchObject({
+    position: 1,
+    applied: ['one', 'two'],
+    pending: [],
+  })
+  expect(await sql`select min(age) as low, max(age) as high from people`).toMatchObject({
+    rows: [{ low: 21, high: 31 }],
+    versions: { people: 1 },
+  })
+  await expect(sql`select count(*) from people where id = ${'x'} limit ${-1}`).rejects.toMatchObject({
+    code: 'SQL_INVALID',
+  })
+  const { token } = session
+  db.close()
+  await first.kill()
+  const second = await start()
+  const again = await connect(second.url)
+  const continued = createSql(again, { token })
+  expect(await continued.sql`select sum(age) as years from people`).toMatchObject({
+    rows: [{ years: '104' }],
+    versions: { people: 1 },
+  })
+  again.close()
+  await second.stop()
+})
+
+test('what is not as the config says is told', async () => {
+  const connection = await createConnection({ host: '127.0.0.1', port: engine.port, user: 'root' })
+  await connection.query('INSERT INTO one.people VALUES (15, 1)')
+  expect((await runFreshet(['shards', 'check', '--config', config])).errors).toContain(
+    'one: 1 rows of people belong to other shards',
+  )
+  await connection.query('DELETE FROM one.people WHERE id = 15')
+  await connection.query('ALTER TABLE two.people ADD COLUMN more INT')
+  expect((await runFreshet(['shards', 'check', '--config', config])).errors).toContain('two: people has')
+  await connection.end()
+})
