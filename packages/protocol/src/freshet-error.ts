@@ -82,6 +82,7 @@ export type FreshetErrorCode =
   | 'ACCESS_REQUIRED'
   | 'RULES_INVALID'
   | 'RECORDING_INVALID'
+  | 'FILE_INVALID'
 
 export interface FreshetErrorOptions {
   readonly cause?: unknown

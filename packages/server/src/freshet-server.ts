@@ -41,6 +41,8 @@ export interface FreshetServerOptions {
   readonly shards?: ShardedDatabase
   /** What `/metrics` answers where several processes serve the same data, given what this one has counted; see `addUpMetrics`. */
   readonly allMetrics?: AllMetrics
+  /** Called with every request before it is handled, for tracing. It must not throw, nor answer. */
+  readonly onRequest?: (request: IncomingMessage, response: ServerResponse) => void
 }
 
 export interface ListenOptions {
@@ -89,13 +91,14 @@ export function createFreshetServer({
   allMetrics,
   access,
   limits,
+  onRequest,
   shards,
 }: FreshetServerOptions): FreshetServer {
   const { mistakes } = readCaches(caches)
   if (mistakes.length > 0) throw new TypeError(`The caches cannot be these. ${mistakes.join(' ')}`)
   const complete = completeSettings(settings)
   const parts = { store, settings: complete, log, page, caches, record, allMetrics, access, limits, shards }
-  return new HttpServer(createParts(parts))
+  return new HttpServer(createParts(parts), onRequest)
 }
 
 const GRACE_MS = 10_000
@@ -109,11 +112,16 @@ class HttpServer implements FreshetServer {
   #isReady = false
   #closing: Promise<void> | undefined
 
-  constructor(parts: ServerParts) {
+  constructor(parts: ServerParts, onRequest: FreshetServerOptions['onRequest']) {
     this.#parts = parts
     this.#isGuarded = parts.access.isOn || parts.access.limits !== undefined
     const { urlBytesMax, headerBytesMax, requestMsMax, keepAliveMs } = parts.settings
-    const handle = (request: IncomingMessage, response: ServerResponse) => this.handle(request, response)
+    const handle = onRequest
+      ? (request: IncomingMessage, response: ServerResponse) => {
+          onRequest(request, response)
+          this.handle(request, response)
+        }
+      : (request: IncomingMessage, response: ServerResponse) => this.handle(request, response)
     this.#server = createServer({
       maxHeaderSize: urlBytesMax + headerBytesMax,
       requestTimeout: requestMsMax,

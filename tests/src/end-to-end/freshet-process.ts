@@ -84,7 +84,10 @@ export async function startFreshet(args: readonly string[], options: FreshetOpti
   }
 }
 
-/** Runs a command that is expected to end by itself. */
+/** How far a command is, which it tells if it takes long: on a machine that is busy. */
+const PROGRESS = /^(?:\[[#-]+\] +\d+% )?[^\n:]+: \d+(?: of \d+)?, \d+ s(?:, at .*)?\n/gm
+
+/** Runs a command that is expected to end by itself. `errors` is without lines that tell how far it is. */
 export async function runFreshet(
   args: readonly string[],
   options: FreshetOptions = {},
@@ -97,7 +100,7 @@ export async function runFreshet(
     once(child, 'exit') as Promise<[number | null]>,
   ])
   clearTimeout(deadline)
-  return { exitCode, output, errors }
+  return { exitCode, output, errors: errors.replaceAll(PROGRESS, '') }
 }
 
 /** For `afterAll`: ends whatever a test that failed has left behind. */

@@ -15,7 +15,7 @@ describe('freshet check', () => {
       ...{ ...defaults, files: ['-'], isJson: true, isComplete: true, tracesMax: 9 },
     })
     expect(read('--follow', 'a', '--interval', '2s')).toEqual({ ...defaults, files: ['a'], followMs: 2000 })
-    expect(read('--help')).toEqual({ command: 'help' })
+    expect(read('--help')).toEqual({ command: 'help', topic: 'check' })
   })
 
   test.each([

@@ -1,5 +1,6 @@
-/** What `freshet --help` prints. */
+/** What `freshet --help` prints, and of one command. */
 import { flagOf, type Option, type Options } from '../config/options.js'
+import { HELP_TOPICS } from './help-topics.js'
 
 const HEAD = `Freshet keeps JSON objects and serves them so that every web cache may keep them, and no reader sees stale data.
 
@@ -16,35 +17,27 @@ Usage:
   freshet tables add|remove|list makes tables of a PostgreSQL database buckets; docs/existing-tables.md
   freshet shards init          prepares the shards that the config names; freshet shards check: are they as it says?
   freshet gen --url URL        prints TypeScript types from the schemas of all buckets
+  freshet export, import       objects as NDJSON or CSV, from or to a server or a store
+  freshet backup, restore      while servers run; to any state that was marked
+  freshet init my-app          a small typed app that runs at once
+
+  freshet COMMAND --help       examples, options and exit codes of each
 
 Options:
 `
 
 const FOOT = `
-Options of check: --json, --traces N (told in full: 5), --complete (the recordings hold every write there was),
---follow (reads on as FILE grows, and prints JSON lines), --interval TIME (between its summaries: 10s).
-Options of doctor: --server URL (past the caches), --purge-secret TEXT, --bucket NAME (freshet/doctor), --json;
---store URL (instead of --through: what could an engine lose, by its settings?).
-Options of token: --claims JSON, --expires TIME (1h), --key FILE (private key), --inspect TOKEN, --config FILE, --json.
-gen and migrate send the token in the variable FRESHET_TOKEN, if there is one.
-Options of copy: --follow (goes on with what changes, until Ctrl-C), --json.
-Options of tables: --store URL, --bucket NAME, --table NAME, --columns A,B (all).
-Options of migrate: --folder FOLDER (migrations). Of gen: --out FILE, --check (is FILE what would be written?).
-
 Each option can also be a variable (FRESHET_LOG_LEVEL=error; PORT works too) or a key of freshet.json, or of the file
 that --config names: { "logLevel": "error" }. Flags win over variables, variables over the file. There are more options,
 mostly limits: freshet config --dump lists them all.
 
-Exit codes: 0 stopped in order, 1 could not start or go on, 2 the configuration is wrong, 130 forced by a second Ctrl-C.
-Of check: 0 every promise was kept, 1 one was broken, 2 a recording cannot be read.
-Of doctor: 0 readers are safe, 1 something is fatal or unsafe, 2 it could not be examined, 130 stopped.
-Of copy: 0 copied and compared, 1 failed, 130 stopped: run it again to go on.
-Of check rules: 0 no mistakes, 1 some. Of token: 0 made, or believed; 1 not believed.
-Of tables: 0 done, 1 failed.
-Of migrate: 0 all are done, 1 one failed. Of gen: 0 written, or up to date; 1 out of date, or no answer.
+Exit codes: 0 done, or stopped in order; 1 failed; 2 the command line or the configuration is wrong; 130 stopped before
+the end by Ctrl-C, or a server by a second one. What 1 means of check, doctor and gen says their --help.
 `
 
-export function helpText(options: Options): string {
+export function helpText(options: Options, topic?: string): string {
+  const about = topic === undefined ? undefined : HELP_TOPICS[topic]
+  if (about !== undefined) return about
   const rows: (readonly [flag: string, about: string])[] = [
     ...(Object.entries(options) as [string, Option][])
       .filter(([, option]) => option.isCommon)

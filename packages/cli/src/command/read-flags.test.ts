@@ -11,8 +11,9 @@ it('the lines of gen and migrate are read', () => {
     url: URL,
     out: 'types.ts',
     isCheck: true,
+    isJson: false,
   })
-  expect(readMigrateLine(['--url', URL])).toEqual({ command: 'migrate', url: URL, folder: 'migrations' })
+  expect(readMigrateLine(['--url', URL])).toEqual({ command: 'migrate', url: URL, folder: 'migrations', isJson: false })
 })
 
 it.each([

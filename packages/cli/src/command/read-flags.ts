@@ -6,21 +6,32 @@ import { didYouMean } from '../config/nearest-name.js'
 export type FlagKinds = Readonly<Record<string, { readonly type: 'string' | 'boolean' }>>
 
 export function readFlags(command: string, argv: readonly string[], kinds: FlagKinds): ReadonlyMap<string, string> {
+  const { words, given } = readWordsAndFlags(command, argv, kinds)
+  if (words.length > 0) throw invalid(`${JSON.stringify(words[0])} is one word too many for ${command}.`)
+  return given
+}
+
+/** The same for a command that has words, too. */
+export function readWordsAndFlags(
+  command: string,
+  argv: readonly string[],
+  kinds: FlagKinds,
+): { readonly words: readonly string[]; readonly given: ReadonlyMap<string, string> } {
   const { tokens } = parseArgs({ args: [...argv], options: kinds, strict: false, allowPositionals: true, tokens: true })
+  const words: string[] = []
   const given = new Map<string, string>()
   for (const token of tokens) {
-    if (token.kind === 'positional')
-      throw invalid(`${JSON.stringify(token.value)} is one word too many for ${command}.`)
+    if (token.kind === 'positional') words.push(token.value)
     if (token.kind !== 'option') continue
     const { name, rawName, value } = token
     if (!Object.hasOwn(kinds, name)) {
       const guess = didYouMean(name, Object.keys(kinds), flag => `--${flag}`)
-      throw invalid(`${rawName} is no option of ${command}.${guess || ' freshet --help lists them.'}`)
+      throw invalid(`${rawName} is no option of ${command}.${guess || ` freshet ${command} --help lists them.`}`)
     }
     if (given.has(name)) throw invalid(`--${name} is given twice. Leave one out.`)
     given.set(name, textOf(rawName, value, kinds[name]!.type === 'boolean'))
   }
-  return given
+  return { words, given }
 }
 
 /** The address of a server, without a slash at its end. */

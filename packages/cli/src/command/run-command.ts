@@ -1,5 +1,4 @@
 /** Does what the command line asks for; says with which code to exit. */
-import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { FreshetError } from '@freshet/protocol'
@@ -9,6 +8,7 @@ import { listOptions, type Mode, type Options } from '../config/options.js'
 import { type ConfigRead, readConfig } from '../config/read-config.js'
 import { readVariables } from '../config/variables.js'
 import { type CommandLine, readCommandLine } from './command-line.js'
+import { ownVersion } from './own-version.js'
 
 const EXIT_CONFIG_INVALID = 2
 const OF_CONFIGURATION = ['CONFIG_INVALID', 'ACCESS_REQUIRED']
@@ -27,10 +27,10 @@ export async function runCommand(argv: readonly string[]): Promise<number> {
 async function run(line: CommandLine, options: Options): Promise<number> {
   switch (line.command) {
     case 'help':
-      process.stdout.write((await import('./help.js')).helpText(options))
+      process.stdout.write((await import('./help.js')).helpText(options, line.topic))
       return 0
     case 'version':
-      console.log(packageVersion())
+      console.log(ownVersion())
       return 0
     case 'check':
       return (await import('../check/check-recordings.js')).checkRecordings(line)
@@ -47,6 +47,16 @@ async function run(line: CommandLine, options: Options): Promise<number> {
       return (await import('../gen/run-gen.js')).runGen(line)
     case 'copy':
       return (await import('../copy/run-copy.js')).runCopy(line)
+    case 'export':
+      return (await import('../export/run-export.js')).runExport(line)
+    case 'import':
+      return (await import('../import/run-import.js')).runImport(line)
+    case 'backup':
+      return (await import('../backup/run-backup.js')).runBackup(line)
+    case 'restore':
+      return (await import('../restore/run-restore.js')).runRestore(line)
+    case 'init':
+      return (await import('../init/run-init.js')).runInit(line)
     case 'tables':
       return (await import('../tables/run-tables.js')).runTables(line)
     case 'shards': {
@@ -54,7 +64,7 @@ async function run(line: CommandLine, options: Options): Promise<number> {
       return (await import('../shards/run-shards.js')).runShards(line, config.shards)
     }
     case 'config':
-      return showConfig(effectiveConfig(line.mode, line, options), line.isDumped, options)
+      return showConfig(effectiveConfig(line.mode, line, options), line, options)
     default:
       return serve(line.command, effectiveConfig(line.command, line, options))
   }
@@ -75,8 +85,14 @@ function tokenConfig({ configPath }: TokenLine, options: Options): ConfigRead {
   return effectiveConfig('serve', { flags: new Map(), configPath }, options)
 }
 
-async function showConfig(read: ConfigRead, isDumped: boolean, options: Options): Promise<number> {
-  if (isDumped) process.stdout.write((await import('../config/dump-config.js')).dumpConfig(read, options))
+async function showConfig(
+  read: ConfigRead,
+  { isDumped, isJson }: { readonly isDumped: boolean; readonly isJson: boolean },
+  options: Options,
+): Promise<number> {
+  if (isDumped && isJson) console.log((await import('../config/dump-config.js')).dumpConfigJson(read, options))
+  else if (isJson) console.log(JSON.stringify({ isValid: true }))
+  else if (isDumped) process.stdout.write((await import('../config/dump-config.js')).dumpConfig(read, options))
   else console.log('The configuration is valid. --dump prints it, and where each value came from.')
   return 0
 }
@@ -89,9 +105,4 @@ async function serve(mode: Mode, { config }: ConfigRead): Promise<number> {
   ])
   checkAccess(config)
   return runServer({ mode, config: { ...config, data: resolve(config.data) }, log: createLog(config) })
-}
-
-function packageVersion(): string {
-  const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
-  return (JSON.parse(manifest) as { version: string }).version
 }

@@ -2,6 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Store } from '@freshet/core/store'
 import { FreshetError } from '@freshet/protocol'
+import { ProgressLine } from '../command/progress.js'
 import { withoutPassword } from '../config/store-kind.js'
 import { openNamedStore } from '../serve/open-store.js'
 import type { CopyLine } from './copy-line.js'
@@ -10,24 +11,25 @@ import { type CopyOptions, type CopyProgress, type CopyReport, copyStore, follow
 const EXIT_FAILED = 1
 const EXIT_STOPPED = 130
 const FOLLOW_MS = 200
-const SHOWN_EVERY_MS = 500
 
 export async function runCopy({ from, to, follows, isJson }: CopyLine): Promise<number> {
   const stopping = new AbortController()
   const stop = () => stopping.abort()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop)
   const opened: Store[] = []
+  const progress = new ProgressLine()
+  const onProgress = ({ phase: what, done, bucket: at }: CopyProgress) => progress.show({ what, done, at })
   try {
     for (const name of [from, to]) opened.push(await openNamedStore(name, warning => console.error(warning)))
-    const options = { from: opened[0]!, to: opened[1]!, onProgress: createDisplay(), signal: stopping.signal }
+    const options = { from: opened[0]!, to: opened[1]!, onProgress, signal: stopping.signal }
     tellOfIndexes(options)
     const report = await copyStore(options)
-    clearLine()
+    progress.clear()
     tell(report, isJson, withoutPassword(to))
     if (follows) await follow(options)
     return 0
   } catch (error) {
-    clearLine()
+    progress.clear()
     if (stopping.signal.aborted) {
       console.error('Stopped. The same command goes on from here.')
       return EXIT_STOPPED
@@ -59,21 +61,4 @@ function tellOfIndexes({ from, to }: Pick<CopyOptions, 'from' | 'to'>): void {
 function tell({ copied, compared, repaired, position }: CopyReport, isJson: boolean, to: string): void {
   if (isJson) console.log(JSON.stringify({ copied, compared, repaired, position }))
   else console.log(`${copied} copied to ${to}, ${compared} compared: both are the same.`)
-}
-
-/** A line that is written over on a terminal; else lines, now and then. */
-function createDisplay(): (progress: CopyProgress) => void {
-  let shownMs = performance.now()
-  return ({ phase, done, bucket }) => {
-    const nowMs = performance.now()
-    const isTerminal = process.stderr.isTTY === true
-    if (nowMs - shownMs < SHOWN_EVERY_MS * (isTerminal ? 1 : 10)) return
-    shownMs = nowMs
-    const text = `${phase}: ${done}${bucket === undefined ? '' : `, at ${bucket}`}`
-    process.stderr.write(isTerminal ? `\r\u001b[K${text} ` : `${text}\n`)
-  }
-}
-
-function clearLine(): void {
-  if (process.stderr.isTTY === true) process.stderr.write('\r\u001b[K')
 }

@@ -17,7 +17,7 @@ describe('freshet doctor', () => {
     expect(
       read('--json', '--through', URL_8080, '--server', 'https://a.example', '--bucket', 'a/b', '--purge-secret', 's'),
     ).toEqual({ ...line, server: 'https://a.example', bucket: 'a/b', purgeSecret: 's', isJson: true })
-    expect(read('--help')).toEqual({ command: 'help' })
+    expect(read('--help')).toEqual({ command: 'help', topic: 'doctor' })
   })
 
   test('takes the secret from a variable, which others cannot see', () => {

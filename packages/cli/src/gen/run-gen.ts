@@ -5,13 +5,22 @@ import { callServer } from '../command/call-server.js'
 import type { GenLine } from './gen-line.js'
 import { printTypes, type TypedBucket } from './print-types.js'
 
-export async function runGen({ url, out, isCheck }: GenLine): Promise<number> {
+export async function runGen({ url, out, isCheck, isJson }: GenLine): Promise<number> {
   try {
-    const text = printTypes(await readBuckets(url))
-    if (out === undefined) process.stdout.write(text)
-    else if (isCheck) return await check(out, text, url)
-    else await writeFile(out, text)
-    return 0
+    const buckets = await readBuckets(url)
+    const text = printTypes(buckets)
+    const told = (report: object) => {
+      if (isJson) console.log(JSON.stringify({ buckets: buckets.length, ...report }))
+      return isJson
+    }
+    if (out === undefined) {
+      if (!told({ text })) process.stdout.write(text)
+      return 0
+    }
+    if (!isCheck) await writeFile(out, text)
+    const exitCode = isCheck ? await check(out, text, url) : 0
+    told({ out, isUpToDate: exitCode === 0 })
+    return exitCode
   } catch (error) {
     if (!(error instanceof FreshetError)) throw error
     console.error(error.message)

@@ -6,11 +6,16 @@ export interface MigrateLine {
   readonly url: string
   /** Of the migrations. */
   readonly folder: string
+  readonly isJson: boolean
 }
 
 /** Throws CONFIG_INVALID. */
 export function readMigrateLine(argv: readonly string[]): MigrateLine {
-  const given = readFlags('migrate', argv, { url: { type: 'string' }, folder: { type: 'string' } })
+  const given = readFlags('migrate', argv, {
+    url: { type: 'string' },
+    folder: { type: 'string' },
+    json: { type: 'boolean' },
+  })
   const url = serverAddress('migrate', given.get('url'))
-  return { command: 'migrate', url, folder: given.get('folder') ?? 'migrations' }
+  return { command: 'migrate', url, folder: given.get('folder') ?? 'migrations', isJson: given.has('json') }
 }

@@ -8,6 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { connect, type Database, FreshetError, type Task, violationsOf } from '@freshet/client'
 import type { BucketAnswer, BucketChange, BucketSettings, SchemaList, TaskAction } from '@freshet/protocol'
 import { callServer } from '../command/call-server.js'
+import { ProgressLine } from '../command/progress.js'
 import type { MigrateLine } from './migrate-line.js'
 import { migrateObjects } from './migrate-objects.js'
 import { type MigrationFile, readMigrations } from './read-migrations.js'
@@ -15,16 +16,26 @@ import { type MigrationFile, readMigrations } from './read-migrations.js'
 const POLL_MS = 50
 const VIOLATIONS_TOLD = 5
 
-export async function runMigrate({ url, folder }: MigrateLine): Promise<number> {
+/** One line each, for people or for programs. */
+type Tell = (
+  report: { readonly name?: string; readonly outcome: string; readonly changed?: number },
+  text: string,
+) => void
+
+export async function runMigrate({ url, folder, isJson }: MigrateLine): Promise<number> {
+  const told: Tell = (report, text) => console.log(isJson ? JSON.stringify(report) : text)
+  const progress = new ProgressLine()
   const migrations = await readMigrations(folder)
-  if (migrations.length === 0) console.log(`There are no migrations in ${folder}: no files such as 0001-name.mjs.`)
+  if (migrations.length === 0)
+    told({ outcome: 'none' }, `There are no migrations in ${folder}: no files such as 0001-name.mjs.`)
   let db: Database | undefined
   try {
     db = await connect(url, { memoryBytesMax: 0 })
-    for (const migration of migrations) await migrate(url, db, migration)
+    for (const migration of migrations) await migrate(url, db, migration, told, progress)
     return 0
   } catch (error) {
     if (!(error instanceof FreshetError) || error.code === 'CONFIG_INVALID') throw error
+    progress.clear()
     console.error(error.message)
     for (const { path, at, expected } of violationsOf(error).slice(0, VIOLATIONS_TOLD)) {
       console.error(`  ${path} ${at}: expected ${expected}`)
@@ -35,23 +46,29 @@ export async function runMigrate({ url, folder }: MigrateLine): Promise<number> 
   }
 }
 
-async function migrate(url: string, db: Database, migration: MigrationFile): Promise<void> {
+async function migrate(
+  url: string,
+  db: Database,
+  migration: MigrationFile,
+  told: Tell,
+  progress: ProgressLine,
+): Promise<void> {
   const { name, bucket } = migration
   const task = await begin(url, migration)
   if (task === undefined) {
-    console.log(`${name}: done before`)
+    told({ name, outcome: 'done before' }, `${name}: done before`)
     return
   }
   if (task.state === 'running' && task.phase === 'changing') {
     await migrateObjects(db, migration, task, async reached => {
       await tell(url, task.id, { do: 'progress', ...reached })
-      show(`${name}: ${reached.done} of ${task.total ?? '?'} objects of ${bucket}`)
+      progress.show({ what: name, done: reached.done, total: task.total, at: bucket })
     })
     await tell(url, task.id, { do: 'finish' })
   }
-  const { changed } = await waitFor(url, task.id)
-  show('')
-  console.log(`${name}: done, ${changed} objects of ${bucket} changed`)
+  const { changed } = await waitFor(url, task.id, progress)
+  progress.clear()
+  told({ name, outcome: 'done', changed }, `${name}: done, ${changed} objects of ${bucket} changed`)
 }
 
 /** The task of a migration, begun now or before; undefined if it is done. */
@@ -90,7 +107,7 @@ async function tell(url: string, id: string, action: TaskAction): Promise<Task> 
 }
 
 /** Until the server has looked at every object. */
-async function waitFor(url: string, id: string): Promise<Task> {
+async function waitFor(url: string, id: string, progress: ProgressLine): Promise<Task> {
   for (;;) {
     const task = await getTask(url, id)
     if (task.state === 'done') return task
@@ -100,7 +117,7 @@ async function waitFor(url: string, id: string): Promise<Task> {
         details: { violations },
       })
     }
-    show(`${task.name}: ${task.done} of ${task.total ?? '?'} objects of ${task.bucket} checked`)
+    progress.show({ what: `checking ${task.name}`, done: task.done, total: task.total, at: task.bucket })
     await delay(POLL_MS)
   }
 }
@@ -113,9 +130,4 @@ async function unlessMissing<Answer>(call: Promise<Answer>): Promise<Answer | un
     if (isMissing) return undefined
     throw error
   }
-}
-
-/** On a terminal, how far it is. */
-function show(text: string): void {
-  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`)
 }

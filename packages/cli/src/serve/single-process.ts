@@ -1,11 +1,13 @@
 /** One process does everything: it opens the store and answers requests. */
 import { createFreshetServer } from '@freshet/server'
+import { ownVersion } from '../command/own-version.js'
 import { openDatabase } from '../shards/open-database.js'
 import { accessOf } from './access-setup.js'
 import { loadPage } from './load-page.js'
 import { openStore } from './open-store.js'
 import { openRecording } from './recording-file.js'
 import { type RunningServer, type ServeSetup, settingsOf } from './serve-setup.js'
+import { loadTracing } from './tracing.js'
 
 export async function startSingleProcess({ config, log }: ServeSetup): Promise<RunningServer> {
   const store = await openStore(config, log)
@@ -14,6 +16,7 @@ export async function startSingleProcess({ config, log }: ServeSetup): Promise<R
     const { caches } = config
     const shards = config.shards ? await openDatabase(config.shards) : undefined
     const { end, ...recorded } = openRecording(config, log, [0, 1])
+    const tracing = await loadTracing(process.env, ownVersion())
     const server = createFreshetServer({
       store,
       settings: settingsOf(config),
@@ -23,6 +26,7 @@ export async function startSingleProcess({ config, log }: ServeSetup): Promise<R
       ...(shards ? { shards } : {}),
       ...page,
       ...recorded,
+      ...(tracing ? { onRequest: tracing.begin } : {}),
     })
     const isEmpty = (await store.buckets()).length === 0
     const { port } = await server.listen({ port: config.port, host: config.host })
@@ -33,6 +37,7 @@ export async function startSingleProcess({ config, log }: ServeSetup): Promise<R
       stop: async () => {
         await server.close({ graceMs: config.stopMsMax, drainMs: config.drainMs })
         end()
+        await tracing?.end()
         await shards?.close()
         await store.close()
       },

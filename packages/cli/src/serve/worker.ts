@@ -1,6 +1,7 @@
 /** A worker of `primary.ts`: answers requests, reads the store, hands commits to the primary. */
 import { createFreshetServer, type MetricFamily } from '@freshet/server'
 import { ipcChannel, openEmbeddedReader } from '@freshet/stores/embedded'
+import { ownVersion } from '../command/own-version.js'
 import { openDatabase } from '../shards/open-database.js'
 import { accessOf } from './access-setup.js'
 import { createLog, withFields } from './create-log.js'
@@ -8,6 +9,7 @@ import { loadPage } from './load-page.js'
 import { isEmbedded, openStore } from './open-store.js'
 import { openRecording } from './recording-file.js'
 import { settingsOf } from './serve-setup.js'
+import { loadTracing } from './tracing.js'
 import { type FromWorker, isFreshetMessage, type ToWorker, toWorkerError } from './worker-messages.js'
 
 type StartMessage = Extract<ToWorker, { freshet: 'start' }>
@@ -23,6 +25,7 @@ async function start({ config, slot }: StartMessage): Promise<void> {
     ? await openEmbeddedReader({ path: config.data, channel: ipcChannel(process) })
     : await openStore(config, log)
   const { end, ...recorded } = openRecording(config, log, [slot, config.workers])
+  const tracing = await loadTracing(process.env, ownVersion())
   const shards = config.shards ? await openDatabase(config.shards) : undefined
   const server = createFreshetServer({
     store,
@@ -34,11 +37,13 @@ async function start({ config, slot }: StartMessage): Promise<void> {
     ...(shards ? { shards } : {}),
     ...(await loadPage(config)),
     ...recorded,
+    ...(tracing ? { onRequest: tracing.begin } : {}),
   })
   countMetrics = () => server.readMetrics()
   stop = async () => {
     await server.close({ graceMs: config.stopMsMax, drainMs: config.drainMs })
     end()
+    await tracing?.end()
     await shards?.close()
     await store.close()
   }

@@ -6,6 +6,8 @@ import type { Caller } from '../access/caller.js'
 const REQUEST_ID = /^[A-Za-z0-9._~-]{1,128}$/
 const ID_PREFIX = randomBytes(6).toString('base64url')
 let idsMade = 0
+/** W3C Trace Context: version, trace, span, flags. */
+const TRACE_PARENT = /^[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-|$)/
 
 export class Exchange {
   readonly request: IncomingMessage
@@ -35,6 +37,12 @@ export class Exchange {
       this.#requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : newRequestId()
     }
     return this.#requestId
+  }
+
+  /** Of the trace that the request belongs to, if it says so. */
+  get traceId(): string | undefined {
+    const given = this.request.headers.traceparent
+    return typeof given === 'string' ? TRACE_PARENT.exec(given)?.[1] : undefined
   }
 
   get hasBody(): boolean {

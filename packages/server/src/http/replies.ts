@@ -66,8 +66,9 @@ export class Replies {
   fail(exchange: Exchange, thrown: unknown): void {
     const error = presentable(thrown)
     if (error !== thrown) {
-      const { method, request, requestId } = exchange
-      this.#log.write('error', 'request failed', { requestId, method, url: request.url, ...describeError(thrown) })
+      const { method, request } = exchange
+      const fields = { ...idsOf(exchange), method, url: request.url, ...describeError(thrown) }
+      this.#log.write('error', 'request failed', fields)
     }
     this.send(exchange, problemAnswer(error, exchange.requestId))
   }
@@ -79,10 +80,10 @@ export class Replies {
   }
 
   logRequest(exchange: Exchange, status: number, tookMs: number): void {
-    const { method, request, requestId } = exchange
+    const { method, request } = exchange
     const remote = request.socket.remoteAddress
     const ms = Math.round(tookMs * 1000) / 1000
-    this.#log.write('request', 'request', { requestId, method, url: request.url, status, ms, remote })
+    this.#log.write('request', 'request', { ...idsOf(exchange), method, url: request.url, status, ms, remote })
   }
 
   #headers(exchange: Exchange, answer: Answer, mustClose: boolean): string[] {
@@ -95,6 +96,10 @@ export class Replies {
     if (mustClose) headers.push('Connection', 'close')
     return headers
   }
+}
+
+function idsOf({ requestId, traceId }: Exchange): { readonly requestId: string; readonly traceId?: string } {
+  return traceId === undefined ? { requestId } : { requestId, traceId }
 }
 
 /** Closing a connection with unread bytes resets it, and the refusal may be lost with it; so read on for a moment. */

@@ -8,5 +8,6 @@ export {
   type WriterChannel,
 } from './channel.js'
 export { type EmbeddedReaderOptions, openEmbeddedReader } from './embedded-reader.js'
+export { type EmbeddedSnapshot, openEmbeddedSnapshot, type StoreState } from './embedded-snapshot.js'
 export { type EmbeddedStore, type EmbeddedStoreOptions, openEmbeddedStore } from './embedded-store.js'
 export { type ReadersService, serveReaders } from './serve-readers.js'

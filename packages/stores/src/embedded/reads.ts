@@ -52,6 +52,8 @@ export interface ReadsOptions {
   readonly isShared: boolean
   /** So many entries a query may look at for one page. */
   readonly scanMax: number
+  /** If given, all is read from this one, and nothing that comes later is seen. Whoever gave it ends it. */
+  readonly state?: ReadTransaction
 }
 
 export class Reads {
@@ -60,9 +62,11 @@ export class Reads {
   readonly #mark: DurableMark
   readonly #isShared: boolean
   readonly #scanMax: number
+  readonly #state: ReadTransaction | undefined
   readonly #underWay = new Set<Promise<unknown>>()
 
-  constructor({ path, engine, mark, isShared, scanMax }: ReadsOptions) {
+  constructor({ path, engine, mark, isShared, scanMax, state }: ReadsOptions) {
+    this.#state = state
     this.#path = path
     this.#engine = engine
     this.#mark = mark
@@ -156,7 +160,11 @@ export class Reads {
     }
     const entries: LogEntry[] = []
     if (after >= upTo) return entries
-    for (const { key, value } of this.#engine.log.getRange({ start: after + 1, end: upTo + 1 })) {
+    for (const { key, value } of this.#engine.log.getRange({
+      start: after + 1,
+      end: upTo + 1,
+      transaction: this.#state,
+    })) {
       entries.push(...decodeLogBatch(key, value).filter(({ position }) => position > after))
       if (entries.length >= limit) break
     }
@@ -178,18 +186,18 @@ export class Reads {
     return countOperations(this.#engine)
   }
 
-  head(transaction?: ReadTransaction): Head {
+  head(transaction: ReadTransaction | undefined = this.#state): Head {
     const record = this.#engine.meta.get('head', { transaction })
     if (record === undefined) throw storeDamaged(this.#path, 'its head is missing')
     return decodeHead(record)
   }
 
   #readTrimmedTo(): Position {
-    const record = this.#engine.meta.get('trimmed')
+    const record = this.#engine.meta.get('trimmed', { transaction: this.#state })
     return record ? decodeNumber(record) : 0
   }
 
-  #read(key: Key, transaction?: ReadTransaction): StoredValue | undefined {
+  #read(key: Key, transaction: ReadTransaction | undefined = this.#state): StoredValue | undefined {
     if (isTooLong(key) || key === '') return undefined
     const { values } = this.#engine
     const buffer = transaction ? values.getBinaryFast(key, { transaction }) : values.getBinaryFast(key)
@@ -217,14 +225,14 @@ export class Reads {
   /** Reads everything from one state, and answers when all of that state is durable. */
   async #readOneState<Value>(read: (transaction: ReadTransaction) => Promise<Value>): Promise<Snapshot<Value>> {
     if (this.#isShared) this.#engine.refresh()
-    const transaction = this.#engine.useReadTransaction()
+    const transaction = this.#state ?? this.#engine.useReadTransaction()
     try {
       const { position } = this.head(transaction)
       const value = await read(transaction)
       await this.#mark.reached(position)
       return { value, position }
     } finally {
-      transaction.done()
+      if (transaction !== this.#state) transaction.done()
     }
   }
 

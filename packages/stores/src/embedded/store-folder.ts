@@ -1,7 +1,7 @@
 /** Makes sure, before anything is written, that a folder is one that a store may live in. */
 import { constants } from 'node:fs'
 import { access, mkdir, open, readdir } from 'node:fs/promises'
-import { dirname, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { DATA_FILE, type MetaTable } from './engine.js'
 import { storeDamaged, storeUnusable } from './engine-errors.js'
 import { bootId } from './processes.js'
@@ -21,6 +21,15 @@ export async function prepareFolder(path: string): Promise<void> {
   const foreign = (await readdir(path)).filter(name => !name.startsWith('.') && !NOT_FOREIGN.includes(name))
   if (foreign.length === 0 || foreign.includes(DATA_FILE)) return
   throw storeUnusable(path, `it is a folder that holds other files (${foreign[0]}) and no store; choose an empty one`)
+}
+
+/** For who only reads. Throws STORE_UNUSABLE. */
+export async function requireStore(path: string): Promise<void> {
+  try {
+    await access(join(path, DATA_FILE), constants.R_OK)
+  } catch (error) {
+    throw storeUnusable(path, 'there is no store in it that this user may read', error)
+  }
 }
 
 /** Makes the folder's list of files, and its own place in the one above, as durable as what is in them. */

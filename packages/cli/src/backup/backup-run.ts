@@ -1,0 +1,189 @@
+/**
+ * Writes a file of a backup: all of a store, or what has changed since a mark, while others write to it.
+ *
+ * Over an embedded store it reads one held state, so a mark is a matter of course. Over an engine, pages are from different states: so the
+ * change log is followed all the while, and what changed is written again. When is what was written exactly one state? Let all
+ * changes up to E be in it, the last of them read in a state Q. It is that of E if nothing in it is newer than E; it is that of Q
+ * if what changed between E and Q was just read, in that very state. Where neither holds, it goes on until one does.
+ */
+import type { Key, LogEntry, Position } from '@freshet/core/store'
+import { bucketOfKey, FreshetError, idOfKey } from '@freshet/protocol'
+import type { StoreState } from '@freshet/stores/embedded'
+import type { LineWriter } from '../transfer/line-writer.js'
+import { deleteLine, objectLine, recordLine } from '../transfer/object-lines.js'
+import { BACKUP_FORMAT, type Head, type Mark } from './backup-folder.js'
+
+export interface BackupRunOptions {
+  readonly state: StoreState
+  readonly writer: LineWriter
+  readonly onProgress: (lines: number, bucket?: Key) => void
+  readonly signal: AbortSignal
+}
+
+/** Values of so many keys are in memory at once, if they are not of one commit. */
+const KEYS = 100
+const PAGE = 100
+const GAP_ENTRIES = 1000
+/** Where more is written than that, pages come to an end all the same. */
+const STEPS_PER_PAGE = 20
+const STEPS_MAX = 100_000
+
+export class BackupRun {
+  readonly #options: BackupRunOptions
+  /** All changes up to here are in it. */
+  #reached: Position
+  #entry: Position
+  /** Nothing in it is newer than this. */
+  #newest: Position = 0
+  #lines = 0
+  #linesMarked = 0
+
+  private constructor(options: BackupRunOptions, reached: Position, entry: Position) {
+    this.#options = options
+    this.#reached = reached
+    this.#entry = entry
+  }
+
+  /** All there is. */
+  static async full(options: BackupRunOptions): Promise<BackupRun> {
+    const { state, writer } = options
+    const run = new BackupRun(options, await state.position(), 0)
+    await writer.write(JSON.stringify({ freshet: 'backup', format: BACKUP_FORMAT, kind: 'full', log: state.log }))
+    for (const { bucket, version } of await state.buckets()) {
+      run.#entry = Math.max(run.#entry, version)
+      await run.#bucket(bucket)
+    }
+    await run.#settle()
+    return run
+  }
+
+  /** What follows a mark. */
+  static async changes(options: BackupRunOptions, { position, entry }: Mark): Promise<BackupRun> {
+    const run = new BackupRun(options, position, entry)
+    const head: Head = {
+      freshet: 'backup',
+      format: BACKUP_FORMAT,
+      kind: 'changes',
+      log: options.state.log,
+      from: position,
+    }
+    await options.writer.write(JSON.stringify(head))
+    return run
+  }
+
+  get lines(): number {
+    return this.#lines
+  }
+
+  get position(): Position {
+    return this.#reached
+  }
+
+  /** Takes over what there is, with marks; false if there was nothing. Throws LOG_TRIMMED. */
+  async catchUp(): Promise<boolean> {
+    const before = this.#lines
+    for (;;) {
+      const step = await this.#step()
+      if (step !== 'behind' && this.#lines > this.#linesMarked) await this.mark()
+      if (step === 'quiet') return this.#lines > before
+    }
+  }
+
+  /** On disk when resolved. */
+  async mark(): Promise<Mark> {
+    const { writer } = this.#options
+    const mark: Mark = {
+      position: this.#reached,
+      entry: this.#entry,
+      time: new Date().toISOString(),
+      lines: this.#lines,
+      sha256: writer.digest(),
+    }
+    await writer.write(JSON.stringify({ mark }))
+    await writer.sync()
+    this.#linesMarked = this.#lines
+    return mark
+  }
+
+  async #bucket(bucket: Key): Promise<void> {
+    const { state, signal, onProgress } = this.#options
+    await this.#keys([bucket])
+    for (let after: string | undefined, isEnd = false; !isEnd; ) {
+      signal.throwIfAborted()
+      const page = await state.scan(bucket, { limit: PAGE, ...(after === undefined ? {} : { after }) })
+      for (const { id, version, ...content } of page.entries) {
+        await this.#write(objectLine(bucket, id, content, 'exact'))
+        this.#newest = Math.max(this.#newest, version)
+      }
+      onProgress(this.#lines, bucket)
+      after = page.next
+      isEnd = after === undefined
+      // All the while, so that the log is not trimmed before it is read.
+      for (let steps = 0; steps < STEPS_PER_PAGE && (await this.#step()) !== 'quiet'; ) steps++
+    }
+  }
+
+  /** Until what is in it is one state. */
+  async #settle(): Promise<void> {
+    for (let steps = 0; steps < STEPS_MAX; steps++) if ((await this.#step()) !== 'behind') return
+    throw new FreshetError(
+      'SERVER_BUSY',
+      'The same objects are written to without a pause, so no one state could be read. Try again when there is less to do.',
+    )
+  }
+
+  /** Takes over the next few commits. */
+  async #step(): Promise<'quiet' | 'exact' | 'behind'> {
+    const { state, signal } = this.#options
+    signal.throwIfAborted()
+    const entries = firstOf(await state.changes(this.#reached, KEYS))
+    const last = entries.at(-1)
+    // Nothing has changed since all of it was read.
+    if (last === undefined) return 'quiet'
+    const keys = [...new Set(entries.flatMap(entry => entry.keys))]
+    const seenAt = await this.#keys(keys)
+    this.#entry = last.position
+    this.#reached = last.position
+    const gap = await state.changes(last.position, GAP_ENTRIES)
+    const between = gap.filter(({ position }) => position <= seenAt)
+    const isAllKnown = gap.length < GAP_ENTRIES || between.length < gap.length
+    if (isAllKnown && between.every(entry => entry.keys.every(key => keys.includes(key)))) {
+      this.#reached = seenAt
+      this.#entry = between.at(-1)?.position ?? last.position
+    }
+    this.#options.onProgress(this.#lines)
+    return this.#newest <= this.#reached ? 'exact' : 'behind'
+  }
+
+  /** Writes what they are now; says of which state. */
+  async #keys(keys: readonly Key[]): Promise<Position> {
+    const { state } = this.#options
+    const { value, position } = await state.getMany(keys)
+    for (const [i, key] of keys.entries()) {
+      const found = value[i]
+      const [bucket, id] = [bucketOfKey(key), idOfKey(key)]
+      if (id === undefined) {
+        const indexes = found && (await state.indexes(bucket)).map(({ name, fields }) => ({ name, fields }))
+        await this.#write(recordLine(bucket, found, indexes?.length ? indexes : undefined))
+      } else await this.#write(found === undefined ? deleteLine(bucket, id) : objectLine(bucket, id, found, 'exact'))
+      // When something was deleted is not known, but that it was before this state.
+      this.#newest = Math.max(this.#newest, found?.version ?? position)
+    }
+    return position
+  }
+
+  async #write(line: string): Promise<void> {
+    this.#lines++
+    await this.#options.writer.write(line)
+  }
+}
+
+/** As many as have few enough keys, but one at least. */
+function firstOf(entries: readonly LogEntry[]): readonly LogEntry[] {
+  let keys = 0
+  const end = entries.findIndex((entry, i) => {
+    keys += entry.keys.length
+    return i > 0 && keys > KEYS
+  })
+  return end === -1 ? entries : entries.slice(0, end)
+}

@@ -1,0 +1,154 @@
+/**
+ * `freshet backup`: all there is the first time, then what has changed; beside a server that runs. `--follow` goes on, and
+ * `--verify` looks whether a folder of backups is good.
+ */
+import { rm } from 'node:fs/promises'
+import { setTimeout as delay } from 'node:timers/promises'
+import { FreshetError } from '@freshet/protocol'
+import type { EmbeddedSnapshot, StoreState } from '@freshet/stores/embedded'
+import { type LongRun, untilStopped } from '../command/until-stopped.js'
+import { LineWriter } from '../transfer/line-writer.js'
+import { openState } from '../transfer/place.js'
+import { type Mark, makeFolder, readFolder, readSegment, segmentNumbers, segmentPath } from './backup-folder.js'
+import type { BackupLine } from './backup-line.js'
+import { BackupRun } from './backup-run.js'
+
+const FOLLOW_MS = 200
+
+interface BackupReport {
+  readonly kind: 'full' | 'changes'
+  readonly lines: number
+  readonly position: number
+  readonly file: string
+}
+
+export function runBackup(line: BackupLine): Promise<number> {
+  return untilStopped('Stopped. What was marked before is kept; the same command goes on from there.', async run => {
+    if (line.from === undefined) return verify(line, run)
+    await makeFolder(line.folder)
+    const state = await openState(line.from)
+    try {
+      await new Backups(line, state, run).take()
+      return 0
+    } finally {
+      await state.close()
+    }
+  })
+}
+
+class Backups {
+  readonly #line: BackupLine
+  readonly #state: StoreState
+  readonly #run: LongRun
+
+  constructor(line: BackupLine, state: StoreState, run: LongRun) {
+    this.#line = line
+    this.#state = state
+    this.#run = run
+  }
+
+  async take(): Promise<void> {
+    let mark = this.#line.isFull ? undefined : await this.#lastMark()
+    // Again where the log was trimmed before it was read.
+    while (!(await this.#takeOne(mark))) mark = undefined
+  }
+
+  /** False if what follows the mark is not to be had any more. */
+  async #takeOne(mark: Mark | undefined): Promise<boolean> {
+    const { folder, follows } = this.#line
+    const number = ((await segmentNumbers(folder)).at(-1) ?? 0) + 1
+    const path = segmentPath(folder, number)
+    const writer = await LineWriter.create(path)
+    let isMarked = false
+    try {
+      const { signal } = this.#run
+      const onProgress = (done: number, at?: string) => this.#run.progress.show({ what: 'backing up', done, at })
+      const options = { state: this.#state, writer, signal, onProgress }
+      const run = mark === undefined ? await BackupRun.full(options) : await BackupRun.changes(options, mark)
+      if (mark === undefined) await run.mark()
+      isMarked = (await run.catchUp()) || mark === undefined
+      this.#tell({
+        kind: mark === undefined ? 'full' : 'changes',
+        lines: run.lines,
+        position: run.position,
+        file: path,
+      })
+      if (follows) {
+        await this.#follow(run, () => {
+          isMarked = true
+        })
+      }
+      return true
+    } catch (error) {
+      if (error instanceof FreshetError && error.code === 'LOG_TRIMMED') return false
+      throw error
+    } finally {
+      await writer.close()
+      if (!isMarked) await rm(path)
+    }
+  }
+
+  /** Until it is stopped, which is the way to end it. */
+  async #follow(run: BackupRun, onMark: () => void): Promise<void> {
+    const { signal } = this.#run
+    if (!this.#line.isJson) console.error('Following what changes, until Ctrl-C.')
+    for (;;) {
+      await delay(FOLLOW_MS, undefined, { signal }).catch(() => undefined)
+      if (signal.aborted) return
+      if ('renew' in this.#state) (this.#state as EmbeddedSnapshot).renew()
+      if (await run.catchUp()) onMark()
+    }
+  }
+
+  /** Where to go on; undefined: with all there is. */
+  async #lastMark(): Promise<Mark | undefined> {
+    const { folder } = this.#line
+    for (const number of [...(await segmentNumbers(folder))].reverse()) {
+      const path = segmentPath(folder, number)
+      const segment = await readSegment(path)
+      if (segment === undefined) await rm(path)
+      else return segment.head.log === this.#state.log ? this.#usable(segment.marks.at(-1)!) : undefined
+    }
+    return undefined
+  }
+
+  /** Unless the log is trimmed beyond it, or the store has lost, with the machine's power, what the mark has. */
+  async #usable(mark: Mark): Promise<Mark | undefined> {
+    const trimmedTo = await this.#state.trimmedTo()
+    if (mark.position < trimmedTo) return undefined
+    if (mark.entry <= trimmedTo) return mark
+    const [entry] = await this.#state.changes(mark.entry - 1, 1)
+    return entry?.position === mark.entry ? mark : undefined
+  }
+
+  #tell(report: BackupReport): void {
+    this.#run.progress.clear()
+    if (this.#line.isJson) console.log(JSON.stringify(report))
+    else if (report.kind === 'full') console.log(`All of it, ${report.lines} records, in ${report.file}.`)
+    else if (report.lines === 0) console.log('Nothing has changed since the last backup.')
+    else console.log(`What has changed, ${report.lines} records, in ${report.file}.`)
+  }
+}
+
+async function verify({ folder, isJson }: BackupLine, { progress, signal }: LongRun): Promise<number> {
+  let done = 0
+  const segments = await readFolder(folder, () => {
+    signal.throwIfAborted()
+    progress.show({ what: 'verifying', done: ++done })
+  })
+  progress.clear()
+  const marks = segments.flatMap(segment => segment.marks)
+  const [first, last] = [marks[0], marks.at(-1)]
+  if (first === undefined || last === undefined)
+    throw new FreshetError('FILE_INVALID', `There is no backup in ${folder}.`)
+  const unused = segments.reduce((sum, segment) => sum + segment.unused, 0)
+  if (isJson) {
+    const files = segments.map(({ path, head, marks }) => ({ path, kind: head.kind, marks: marks.length }))
+    console.log(JSON.stringify({ files, first, last, unused }))
+    return 0
+  }
+  console.log(`${segments.length} files are good, with ${marks.length} marks from ${first.time} to ${last.time}.`)
+  if (unused > 0)
+    console.log(`${unused} lines follow a last mark; they were being written when it ended, and are not used.`)
+  return 0
+}

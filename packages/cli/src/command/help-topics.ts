@@ -1,0 +1,167 @@
+/** What `freshet COMMAND --help` prints: what it does, examples to copy, its options, its exit codes. */
+export const HELP_TOPICS: Readonly<Record<string, string>> = {
+  dev: `freshet dev: one process, the demo page, sample objects; for trying things out.
+
+  freshet dev                          http://localhost:7700, data in .freshet
+  freshet dev --port 8080 --no-samples
+
+It takes the options of serve: freshet --help lists the common ones, freshet config dev --dump all.
+Exit codes: 0 stopped in order, 1 could not start or go on, 2 an option is wrong, 130 forced by a second Ctrl-C.
+`,
+  serve: `freshet serve: production; a process on each core, JSON logs.
+
+  freshet serve --data /var/lib/freshet --host 0.0.0.0
+  freshet serve --store postgres://user@host/database      several servers may share one
+  FRESHET_PORT=80 freshet serve --config /etc/freshet.json
+
+Options: freshet --help lists the common ones, freshet config --dump all of them.
+Traces: set OTEL_EXPORTER_OTLP_ENDPOINT; docs/operating.md.
+Exit codes: 0 stopped in order, 1 could not start or go on, 2 an option is wrong, 130 forced by a second Ctrl-C.
+`,
+  config: `freshet config [dev|serve]: checks the configuration without starting anything.
+
+  freshet config                       is it valid?
+  freshet config --dump                every option, its value, and where that came from; secrets are hidden
+  freshet config --dump --json         the same for programs
+
+Exit codes: 0 it is valid, 2 it is not.
+`,
+  export: `freshet export: objects, settings and schemas as lines of JSON, or one bucket as CSV.
+
+  freshet export --url http://localhost:7700 --out all.ndjson
+  freshet export --data .freshet --buckets 'shop/*' --out shop.ndjson      of one state, beside a running server
+  freshet export --store postgres://user@host/database --buckets shop/products --out products.csv
+  freshet export --url http://localhost:7700 | gzip > all.ndjson.gz
+
+  --url URL | --data FOLDER | --store URL   from where
+  --buckets NAMES      shop/products,lab/* (all)
+  --out FILE           written as FILE.part until it is whole; without it, standard output
+  --format ndjson|csv  by the name of FILE (ndjson)
+  --json               tells what was done as JSON
+A token, where the server wants one, is taken from the variable FRESHET_TOKEN.
+Exit codes: 0 whole, 1 failed, 2 an option is wrong, 130 stopped. Run it again after 1 or 130: it goes on.
+`,
+  import: `freshet import FILES...: puts objects into a server or a store. Run again, it changes nothing that is there already.
+
+  freshet import all.ndjson --url http://localhost:7700
+  freshet import all.ndjson --url http://localhost:7700 --dry-run
+  freshet import products.csv --bucket shop/products --id sku --text zip,phone --data .freshet
+  gunzip -c all.ndjson.gz | freshet import - --url http://localhost:7700
+
+  --url URL | --data FOLDER | --store URL   to where; a store must not be open in a server
+  --bucket NAME        where CSV goes, and lines that do not say so: {"id":"1","name":"Tea"}
+  --id NAME            the column or member that is the id (id)
+  --text COLUMNS       cells that are text, whatever they look like
+  --buckets NAMES      only these of an export: shop/products,lab/*
+  --existing keep      leave alone what is there (replace)
+  --format ndjson|csv  by the name of FILE (ndjson)
+  --dry-run, --json
+A file that was exported is checked before anything is done. Each line that cannot be taken is told: FILE:LINE: why.
+Exit codes: 0 all is there, 1 failed, or a line was refused, 2 an option is wrong, 130 stopped: run it again to go on.
+`,
+  backup: `freshet backup FOLDER: all of a store, then only what has changed; while servers use it.
+
+  freshet backup backups --data .freshet            the first time all of it, then what is new
+  freshet backup backups --data .freshet --follow   every change as it happens, until Ctrl-C
+  freshet backup backups --store postgres://user@host/database
+  freshet backup backups --verify                   is it good, and which states does it have?
+
+  --data FOLDER | --store URL   of what
+  --follow   so that restore --at finds the state of (almost) any moment
+  --full     all of it, also where what is new would do
+  --verify   reads the folder, every line and digest; --json
+Exit codes: 0 done, 1 failed, or the folder is damaged, 2 an option is wrong, 130 stopped: what was marked is kept.
+`,
+  restore: `freshet restore FOLDER: a state of a backup into an empty store, checked and compared.
+
+  freshet restore backups --data restored                               the latest
+  freshet restore backups --data restored --at 2026-11-16T15:00:00Z     the last one marked before that
+  freshet restore backups --store postgres://user@host/database --at 2761787088803
+
+  --data FOLDER | --store URL   to where; it must be empty
+  --at TIME|POSITION            (the latest state)
+  --json
+The store gets a log of its own: sessions notice, and start over. docs/backups.md says what is not in a backup.
+Exit codes: 0 restored and compared, 1 failed: a folder is as it was, 2 an option is wrong, 130 stopped.
+`,
+  init: `freshet init FOLDER: a small typed app, Vite and the SDK, that runs at once.
+
+  freshet init my-app && cd my-app && npm install && npm run dev
+  freshet init my-app --link ../freshet     with the packages of a clone, not those of the registry
+
+  --link FOLDER   a clone of Freshet, built
+  --json
+Exit codes: 0 made, 1 failed: nothing is there, 2 an option is wrong, or there is something in FOLDER.
+`,
+  copy: `freshet copy: one store into another, while servers use the first.
+
+  freshet copy --from .freshet --to postgres://user@host/database
+  freshet copy --from postgres://... --to redis://... --follow     goes on with what changes, until Ctrl-C
+
+  --from STORE, --to STORE   folders, or addresses of engines; the target must be empty
+  --follow, --json
+Exit codes: 0 copied and compared, 1 failed, 2 an option is wrong, 130 stopped: run it again to go on.
+`,
+  check: `freshet check FILES...: did every read keep its promise? FILES are recordings, - is standard input.
+
+  freshet serve --record server.ndjson       and clients with connect(url, { record })
+  freshet check server.ndjson client-*.ndjson
+  freshet check --follow server.ndjson
+  freshet check rules access.rules           has it mistakes, does it do what its examples say? docs/access.md
+
+  --json, --traces N (told in full: 5), --complete (the recordings hold every write there was),
+  --follow (reads on as FILE grows, and prints JSON lines), --interval TIME (between its summaries: 10s)
+Exit codes: 0 every promise was kept, 1 one was broken, 2 a recording cannot be read. Of rules: 0 no mistakes, 1 some.
+`,
+  token: `freshet token: makes a token for a service or for trying things out, or reads one; docs/access.md
+
+  FRESHET_TOKEN_SECRET=... freshet token --sub ada --claims '{"role":"admin"}' --expires 8h
+  freshet token --sub ada --key private.pem
+  freshet token --inspect eyJhbGciOi...
+
+  --sub NAME, --claims JSON, --expires TIME (1h), --key FILE (private key), --inspect TOKEN, --config FILE, --json
+Exit codes: 0 made, or believed; 1 not believed; 2 an option is wrong.
+`,
+  doctor: `freshet doctor: what do the caches between here and a server do, and is it safe? docs/doctor.md
+
+  freshet doctor --through https://shop.example
+  freshet doctor --through https://shop.example --server http://10.0.0.5:7700
+  freshet doctor --store redis://localhost      what could an engine lose, by its settings?
+
+  --server URL (past the caches), --purge-secret TEXT, --bucket NAME (freshet/doctor), --json
+Exit codes: 0 readers are safe, 1 something is fatal or unsafe, 2 it could not be examined, 130 stopped.
+`,
+  migrate: `freshet migrate: takes every migration of a folder that a server has not had yet; docs/schemas.md
+
+  freshet migrate --url http://localhost:7700
+  freshet migrate --url http://localhost:7700 --folder db/migrations
+
+  --folder FOLDER (migrations), --json
+Exit codes: 0 all are done, 1 one failed: run it again to go on, 2 an option or a migration is wrong.
+`,
+  gen: `freshet gen: TypeScript types from the schemas of all buckets.
+
+  freshet gen --url http://localhost:7700 --out src/schema.ts
+  freshet gen --url http://localhost:7700 --out src/schema.ts --check     in CI: is it up to date?
+
+  --out FILE (standard output), --check, --json
+Exit codes: 0 written, or up to date; 1 out of date, or no answer; 2 an option is wrong.
+`,
+  tables: `freshet tables add|remove|list: makes tables of the PostgreSQL database that the store is in buckets.
+
+  freshet tables add --store postgres://user@host/database --table public.products --bucket shop/products
+  freshet tables list --store postgres://user@host/database
+  freshet tables remove --store postgres://user@host/database --bucket shop/products
+
+  --store URL (FRESHET_STORE), --bucket NAME, --table NAME, --columns A,B (all); docs/existing-tables.md
+Exit codes: 0 done, 1 failed, 2 an option is wrong.
+`,
+  shards: `freshet shards init|check: the shards that the config names; docs/shards.md
+
+  freshet shards init                          creates what versions are kept in, on every shard
+  freshet shards check --config shop.json      are they as the config says, and alike?
+
+  --config FILE (freshet.json)
+Exit codes: 0 done, or as the config says; 1 failed, or not so; 2 the config is wrong.
+`,
+}

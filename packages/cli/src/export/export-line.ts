@@ -1,0 +1,47 @@
+/** The command line of `freshet export`. */
+import { FreshetError } from '@freshet/protocol'
+import { readFlags } from '../command/read-flags.js'
+import { readChoice } from '../transfer/chosen-buckets.js'
+import { PLACE_FLAGS, type Place, readPlace } from '../transfer/place.js'
+
+export interface ExportLine {
+  readonly command: 'export'
+  readonly from: Place
+  readonly format: 'ndjson' | 'csv'
+  /** As it was given; undefined: all. */
+  readonly buckets: string | undefined
+  /** Undefined: standard output. */
+  readonly out: string | undefined
+  readonly isJson: boolean
+}
+
+/** Throws CONFIG_INVALID. */
+export function readExportLine(argv: readonly string[]): ExportLine {
+  const given = readFlags('export', argv, {
+    ...PLACE_FLAGS,
+    buckets: { type: 'string' },
+    format: { type: 'string' },
+    out: { type: 'string' },
+    json: { type: 'boolean' },
+  })
+  const out = given.get('out')
+  const buckets = given.get('buckets')
+  readChoice(buckets)
+  return {
+    command: 'export',
+    from: readPlace('export', given),
+    format: readFormat(given.get('format'), out),
+    buckets,
+    out,
+    isJson: given.has('json'),
+  }
+}
+
+/** By the end of the file's name, unless it is given. */
+export function readFormat(text: string | undefined, file: string | undefined): 'ndjson' | 'csv' {
+  if (text === 'ndjson' || text === 'csv') return text
+  if (text !== undefined) {
+    throw new FreshetError('CONFIG_INVALID', `--format takes ndjson or csv, not ${JSON.stringify(text)}.`)
+  }
+  return file?.toLowerCase().endsWith('.csv') ? 'csv' : 'ndjson'
+}

@@ -1,0 +1,110 @@
+/**
+ * An export as lines of JSON: a head, buckets with their settings, their objects, and an end with how many there are and the SHA-256
+ * of all lines before it. `transfer/object-lines.ts` draws the lines between.
+ *
+ *     {"freshet":"export","format":1,"log":"0c9f...","position":1763300000000,"buckets":"shop/*"}
+ *     {"end":{"objects":3000,"sha256":"9b1c..."}}
+ *
+ * What was begun and not ended is gone on with after its last whole line.
+ */
+import type { Key } from '@freshet/protocol'
+import { readChoice } from '../transfer/chosen-buckets.js'
+import { LineReader } from '../transfer/line-reader.js'
+import { LineWriter } from '../transfer/line-writer.js'
+import { objectLine, readLine } from '../transfer/object-lines.js'
+import type { ExportedBucket, ExportSource } from './export-source.js'
+
+export const EXPORT_FORMAT = 1
+
+export interface ExportOptions {
+  readonly source: ExportSource
+  readonly buckets: string | undefined
+  readonly onProgress: (objects: number, bucket: Key) => void
+  readonly signal: AbortSignal
+}
+
+/** Takes lines, one by one. */
+export interface LineTarget {
+  write(line: string): Promise<void>
+  digest(): string
+}
+
+/** How far an export has come that was begun before. */
+export interface Begun {
+  readonly writer: LineWriter
+  readonly objects: number
+  readonly last?: { readonly bucket: Key; readonly id?: string } | undefined
+}
+
+/** How many objects are in it. */
+export async function exportNdjson(target: LineTarget, options: ExportOptions, begun?: Begun): Promise<number> {
+  const { source, buckets } = options
+  if (begun === undefined) await target.write(headOf(source, buckets))
+  const isChosen = readChoice(buckets)
+  const last = begun?.last
+  let objects = begun?.objects ?? 0
+  for (const bucket of await source.buckets()) {
+    if (!isChosen(bucket.name) || (last !== undefined && bucket.name < last.bucket)) continue
+    const isGoingOn = bucket.name === last?.bucket
+    if (!isGoingOn) await target.write(JSON.stringify({ bucket: bucket.name, settings: bucket.settings }))
+    objects = await exportBucket(target, bucket, isGoingOn ? last?.id : undefined, objects, options)
+  }
+  await target.write(JSON.stringify({ end: { objects, sha256: target.digest() } }))
+  return objects
+}
+
+async function exportBucket(
+  target: LineTarget,
+  bucket: ExportedBucket,
+  begin: string | undefined,
+  before: number,
+  { source, onProgress, signal }: ExportOptions,
+): Promise<number> {
+  const spelling = bucket.settings.kind === 'kv' ? 'exact' : 'readable'
+  let objects = before
+  for (let after = begin, isEnd = false; !isEnd; ) {
+    signal.throwIfAborted()
+    const { items, next } = await source.page(bucket, after)
+    for (const { id, ...content } of items) await target.write(objectLine(bucket.name, id, content, spelling))
+    objects += items.length
+    onProgress(objects, bucket.name)
+    isEnd = next === undefined
+    after = next
+  }
+  return objects
+}
+
+function headOf({ log, position }: ExportSource, buckets: string | undefined): string {
+  return JSON.stringify({
+    freshet: 'export',
+    format: EXPORT_FORMAT,
+    log,
+    position,
+    ...(buckets === undefined ? {} : { buckets }),
+  })
+}
+
+/** Undefined if there is nothing, or something else, to go on with. */
+export async function findBegun(
+  path: string,
+  { log }: ExportSource,
+  buckets: string | undefined,
+): Promise<Begun | undefined> {
+  const reader = new LineReader(path)
+  let objects = 0
+  let last: Begun['last']
+  for await (const text of reader.lines()) {
+    if (!reader.isWhole) break
+    const line = readLine(text)
+    if (line.kind === 'other') {
+      const { freshet, format, log: its, buckets: chosen } = line.value
+      const isOurs = reader.number === 1 && freshet === 'export' && format === EXPORT_FORMAT
+      if (!isOurs || its !== log || chosen !== buckets) return undefined
+    } else if (line.kind === 'object') {
+      objects++
+      last = { bucket: line.bucket, id: line.id }
+    } else last = { bucket: line.bucket }
+  }
+  if (reader.number === 0) return undefined
+  return { writer: await LineWriter.goOn(path, reader.bytes, reader.hash()), objects, last }
+}

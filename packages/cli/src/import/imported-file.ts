@@ -1,0 +1,198 @@
+/**
+ * What is in a file that is imported, line by line: of an export, of other NDJSON, or of CSV. A file that was exported is checked as a
+ * whole before anything is done with it: that its end is there, its count and its digest.
+ */
+import { readFile } from 'node:fs/promises'
+import { basename } from 'node:path'
+import { type BucketSettings, FreshetError, type Key } from '@freshet/protocol'
+import { EXPORT_FORMAT } from '../export/export-ndjson.js'
+import { fieldOf, ID_COLUMN, isOpen, jsonOfCell, splitCsv } from '../transfer/csv.js'
+import { LineReader, STANDARD_INPUT } from '../transfer/line-reader.js'
+import { JSON_TYPE, type ObjectLine, readLine, reasonOf } from '../transfer/object-lines.js'
+
+/** `line` is where it begins. */
+export type FileLine = { readonly line: number } & (
+  | { readonly kind: 'object'; readonly object: ObjectLine }
+  | { readonly kind: 'settings'; readonly bucket: Key; readonly settings: string }
+  | { readonly kind: 'bad'; readonly reason: string }
+)
+
+export interface FileOptions {
+  readonly path: string
+  readonly format: 'ndjson' | 'csv'
+  readonly bucket: string | undefined
+  readonly id: string
+  readonly text: readonly string[]
+  /** Of the bucket that CSV goes to. */
+  readonly kind: BucketSettings['kind']
+}
+
+interface End {
+  readonly objects: number
+  readonly sha256: string
+}
+
+/** How many lines it has; undefined for standard input, which is checked when it has been read. Throws FILE_INVALID. */
+export async function checkFile({ path, format }: FileOptions): Promise<number | undefined> {
+  if (path === STANDARD_INPUT) return undefined
+  const reader = new LineReader(path)
+  const check = new EndCheck(reader)
+  for await (const line of reader.lines()) if (format === 'ndjson') check.see(line)
+  if (format === 'ndjson') check.end()
+  else await checkDigest(path, reader)
+  return reader.number
+}
+
+async function checkDigest(path: string, reader: LineReader): Promise<void> {
+  const text = await readFile(`${path}.sha256`, 'utf8').catch(() => undefined)
+  const [, sha256, name] = /^([0-9a-f]{64}) [ *](.*)$/m.exec(text ?? '') ?? []
+  if (sha256 === undefined || name !== basename(path) || (sha256 === reader.digest() && reader.isWhole)) return
+  throw new FreshetError(
+    'FILE_INVALID',
+    `${path} is not what ${path}.sha256 says: it was cut off or changed. Export it again; or remove that file, if the change was yours.`,
+  )
+}
+
+/** Of what was exported: is it whole? Others have no head, and are taken as they are. */
+class EndCheck {
+  readonly #reader: LineReader
+  #isExport = false
+  #objects = 0
+  #isEnded = false
+
+  constructor(reader: LineReader) {
+    this.#reader = reader
+  }
+
+  see(line: string): void {
+    if (this.#reader.number === 1) this.#isExport = /^\{"freshet":"export"/.test(line)
+    if (!this.#isExport) return
+    if (this.#isEnded) throw this.#reader.invalid('something follows the end of the export')
+    if (line.startsWith('{"end":')) this.#check(line)
+    else if (/^\{"bucket":"[^"]+","id":/.test(line)) this.#objects++
+  }
+
+  end(): void {
+    if (!this.#isExport || this.#isEnded) return
+    throw this.#reader.invalid('here the export is cut off, its end is missing. Export it again')
+  }
+
+  #check(line: string): void {
+    const { objects, sha256 } = (JSON.parse(line) as { end: End }).end
+    if (sha256 !== this.#reader.digest()) {
+      throw this.#reader.invalid('the lines before it are not those that were exported. Export it again')
+    }
+    if (objects !== this.#objects) throw this.#reader.invalid(`there are ${this.#objects} objects, not ${objects}`)
+    this.#isEnded = true
+  }
+}
+
+export async function* readImportedFile(options: FileOptions): AsyncGenerator<FileLine> {
+  const reader = new LineReader(options.path)
+  yield* options.format === 'csv' ? readCsv(reader, options) : readNdjson(reader, options)
+}
+
+async function* readNdjson(reader: LineReader, options: FileOptions): AsyncGenerator<FileLine> {
+  const check = new EndCheck(reader)
+  for await (const text of reader.lines()) {
+    const line = reader.number
+    if (options.path === STANDARD_INPUT) check.see(text)
+    if (text.trim() === '') continue
+    try {
+      const read = readNdjsonLine(text, line, options)
+      if (read !== undefined) yield { line, ...read }
+    } catch (error) {
+      yield { line, kind: 'bad', reason: reasonOf(error) }
+    }
+  }
+  if (options.path === STANDARD_INPUT) check.end()
+}
+
+type Read = FileLine extends infer Each ? (Each extends { readonly line: number } ? Omit<Each, 'line'> : never) : never
+
+function readNdjsonLine(text: string, line: number, { bucket, id }: FileOptions): Read | undefined {
+  const read = readLine(text)
+  if (read.kind === 'settings') return read
+  if (read.kind === 'object') return { kind: 'object', object: read }
+  if (read.kind !== 'other') throw new Error('it is a line of a backup: use freshet restore')
+  const { freshet, format, end } = read.value
+  if (freshet === 'export' && line === 1) {
+    if (format === EXPORT_FORMAT) return undefined
+    throw new Error(`the export has format ${format}, and this Freshet reads ${EXPORT_FORMAT}. Update Freshet`)
+  }
+  if (freshet === 'backup') throw new Error('it is a backup: use freshet restore')
+  if (end !== undefined && bucket === undefined) return undefined
+  return { kind: 'object', object: plainObject(text, read.value, bucket, id) }
+}
+
+/** An object as somebody else wrote it, with its id in it. */
+function plainObject(
+  text: string,
+  value: Readonly<Record<string, unknown>>,
+  bucket: string | undefined,
+  idName: string,
+): ObjectLine {
+  if (bucket === undefined) throw new Error('it does not say where it belongs. Give --bucket shop/products')
+  const id = value[idName]
+  if (typeof id !== 'string' && typeof id !== 'number')
+    throw new Error(`it has no ${JSON.stringify(idName)} to be its id`)
+  return { kind: 'object', bucket, id: `${id}`, contentType: JSON_TYPE, body: Buffer.from(text) }
+}
+
+async function* readCsv(reader: LineReader, options: FileOptions): AsyncGenerator<FileLine> {
+  let columns: readonly string[] | undefined
+  let record: string | undefined
+  let line = 0
+  for await (const text of reader.lines()) {
+    if (record === undefined) line = reader.number
+    record = record === undefined ? text : `${record}\n${text}`
+    if (isOpen(record)) continue
+    const whole = record
+    record = undefined
+    if (whole.trim() === '') continue
+    if (columns === undefined) {
+      columns = readColumns(whole, reader, options)
+      continue
+    }
+    try {
+      yield { line, kind: 'object', object: csvObject(splitCsv(whole), columns, options) }
+    } catch (error) {
+      yield { line, kind: 'bad', reason: reasonOf(error) }
+    }
+  }
+  if (record !== undefined) yield { line, kind: 'bad', reason: 'a quote is not closed' }
+}
+
+function readColumns(text: string, reader: LineReader, { id }: FileOptions): readonly string[] {
+  const columns = splitCsv(text.replace(/^\uFEFF/, ''))
+  const twice = columns.find((column, i) => columns.indexOf(column) !== i)
+  if (twice !== undefined) throw reader.invalid(`two columns are called ${JSON.stringify(twice)}`)
+  if (!columns.includes(id)) {
+    throw reader.invalid(`no column is called ${JSON.stringify(id)}. Say which is the id: --id ${columns[0]}`)
+  }
+  return columns
+}
+
+function csvObject(cells: readonly string[], columns: readonly string[], options: FileOptions): ObjectLine {
+  if (cells.length !== columns.length) throw new Error(`it has ${cells.length} cells for ${columns.length} columns`)
+  const id = cells[columns.indexOf(options.id)]!
+  if (id === '') throw new Error('its id is empty')
+  const shared = { kind: 'object', bucket: options.bucket!, id } as const
+  const cellIn = (column: string) => cells[columns.indexOf(column)]
+  if (options.kind === 'kv') {
+    const [contentType, base64] = [cellIn('contentType'), cellIn('base64')]
+    if (!contentType || base64 === undefined) throw new Error('it needs the columns contentType and base64')
+    return { ...shared, contentType, body: Buffer.from(base64, 'base64') }
+  }
+  const value = options.kind === 'counter' ? cellIn('value') : jsonOf(cells, columns, options)
+  if (!value) throw new Error('it needs the column value')
+  return { ...shared, contentType: JSON_TYPE, body: Buffer.from(value) }
+}
+
+function jsonOf(cells: readonly string[], columns: readonly string[], { text }: FileOptions): string {
+  const members = columns.flatMap((column, i) => {
+    const json = column === ID_COLUMN ? undefined : jsonOfCell(cells[i]!, text.includes(column))
+    return json === undefined ? [] : [`${JSON.stringify(fieldOf(column))}:${json}`]
+  })
+  return `{${members.join(',')}}`
+}

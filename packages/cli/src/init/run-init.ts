@@ -1,0 +1,100 @@
+/** `freshet init my-app`: a small typed app that runs at once. What is in it stands in the folder `template` of this package. */
+import { execFile } from 'node:child_process'
+import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { basename, join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { FreshetError } from '@freshet/protocol'
+import { ownVersion } from '../command/own-version.js'
+import { untilStopped } from '../command/until-stopped.js'
+import type { InitLine } from './init-line.js'
+
+const TEMPLATE = fileURLToPath(new URL('../../template', import.meta.url))
+/** Those that this version was tested with. */
+export const TOOLS: Readonly<Record<'typescript' | 'vite', string>> = { typescript: '7.0.2', vite: '8.3.5' }
+const IN_APP = ['client', 'bloom', 'core', 'protocol']
+const FOR_SERVER = ['cli', 'server', 'stores']
+
+export function runInit(line: InitLine): Promise<number> {
+  const path = resolve(line.folder)
+  return untilStopped('Stopped. Nothing was made.', async ({ signal }) => {
+    await refuseFilled(path)
+    const making = `${path}.making`
+    await rm(making, { recursive: true, force: true })
+    try {
+      await cp(TEMPLATE, making, { recursive: true })
+      await rename(join(making, 'gitignore'), join(making, '.gitignore'))
+      const name = nameOf(path)
+      const readme = join(making, 'README.md')
+      await writeFile(readme, (await readFile(readme, 'utf8')).replace('{{name}}', name))
+      if (line.link !== undefined) console.error(`Packing what ${line.link} has; it takes some seconds.`)
+      const packed = line.link === undefined ? undefined : await pack(line.link, making, signal)
+      await writeFile(join(making, 'package.json'), `${JSON.stringify(manifest(name, packed), undefined, 2)}\n`)
+      await rm(path, { recursive: true, force: true })
+      await rename(making, path)
+    } catch (error) {
+      await rm(making, { recursive: true, force: true })
+      throw error
+    }
+    if (line.isJson) console.log(JSON.stringify({ folder: path, files: await readdir(path) }))
+    else console.log(`${line.folder} is there. Now:\n\n  cd ${line.folder}\n  npm install\n  npm run dev\n`)
+    return 0
+  })
+}
+
+async function refuseFilled(path: string): Promise<void> {
+  const names = await readdir(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return []
+    throw error
+  })
+  if (names.length === 0) return
+  throw new FreshetError('CONFIG_INVALID', `${path} is there already, with something in it. Choose another name.`)
+}
+
+/** As npm wants it. */
+function nameOf(path: string): string {
+  return (
+    basename(path)
+      .toLowerCase()
+      .replaceAll(/[^a-z0-9._-]+/g, '-')
+      .replace(/^[._-]+/, '') || 'app'
+  )
+}
+
+/** `freshet-client-0.1.0.tgz` and the like, by the name of the package. */
+async function pack(link: string, folder: string, signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
+  const vendor = join(folder, 'vendor')
+  await mkdir(vendor)
+  const cwd = resolve(link)
+  const workspaces = [...IN_APP, ...FOR_SERVER].flatMap(name => ['--workspace', `packages/${name}`])
+  try {
+    const args = ['pack', '--json', '--pack-destination', vendor, ...workspaces]
+    const { stdout } = await promisify(execFile)('npm', args, { cwd, signal })
+    const listed = JSON.parse(stdout) as { name: string; filename: string }[]
+    return new Map(listed.map(({ name, filename }) => [name.replace('@freshet/', ''), filename]))
+  } catch (cause) {
+    throw new FreshetError(
+      'CONFIG_INVALID',
+      `${cwd} cannot be packed: ${(cause as Error).message.split('\n')[0]}. --link takes a clone of Freshet that is built.`,
+      { cause },
+    )
+  }
+}
+
+function manifest(name: string, packed: ReadonlyMap<string, string> | undefined): object {
+  const version = ownVersion()
+  const from = (names: readonly string[]) =>
+    Object.fromEntries(
+      names.map(each => [`@freshet/${each}`, packed === undefined ? version : `file:vendor/${packed.get(each)}`]),
+    )
+  return {
+    name,
+    private: true,
+    version: '0.0.0',
+    type: 'module',
+    scripts: { dev: 'node dev.mjs', types: 'tsc', build: 'tsc && vite build', preview: 'vite preview' },
+    // From files, npm is told of each; from the registry it finds what they need.
+    dependencies: from(packed === undefined ? ['client'] : IN_APP),
+    devDependencies: { ...from(packed === undefined ? ['cli'] : FOR_SERVER), ...TOOLS },
+  }
+}

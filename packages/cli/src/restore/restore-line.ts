@@ -1,0 +1,44 @@
+/** The command line of `freshet restore FOLDER`. */
+import { FreshetError } from '@freshet/protocol'
+import { readWordsAndFlags } from '../command/read-flags.js'
+import { readStorePlace, STORE_FLAGS, type StorePlace } from '../transfer/place.js'
+
+export interface RestoreLine {
+  readonly command: 'restore'
+  readonly folder: string
+  readonly to: StorePlace
+  /** Undefined: the latest there is. */
+  readonly at: { readonly timeMs: number } | { readonly position: number } | undefined
+  readonly isJson: boolean
+}
+
+/** Throws CONFIG_INVALID. */
+export function readRestoreLine(argv: readonly string[]): RestoreLine {
+  const { words, given } = readWordsAndFlags('restore', argv, {
+    ...STORE_FLAGS,
+    at: { type: 'string' },
+    json: { type: 'boolean' },
+  })
+  const [folder, more] = words
+  if (folder === undefined || more !== undefined) {
+    throw new FreshetError('CONFIG_INVALID', 'restore takes one folder of backups: freshet restore backups --data new')
+  }
+  return {
+    command: 'restore',
+    folder,
+    to: readStorePlace('restore', given),
+    at: readAt(given.get('at')),
+    isJson: given.has('json'),
+  }
+}
+
+function readAt(text: string | undefined): RestoreLine['at'] {
+  if (text === undefined) return undefined
+  if (/^\d{1,15}$/.test(text)) return { position: Number(text) }
+  const timeMs = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN
+  if (Number.isFinite(timeMs)) return { timeMs }
+  throw new FreshetError(
+    'CONFIG_INVALID',
+    `--at takes a time such as 2026-11-16T15:00:00Z, or a position, not ${JSON.stringify(text)}.`,
+  )
+}

@@ -1,0 +1,142 @@
+/**
+ * Puts a state of a backup into an empty store, and then reads it back. The store has a log of its own, and positions beyond those of the
+ * backup: sessions notice that they are at another store, and start over.
+ */
+import type { Key, Store, Write } from '@freshet/core/store'
+import { FreshetError } from '@freshet/protocol'
+import { dataLines, type Mark, type Segment } from '../backup/backup-folder.js'
+import { isSame } from '../copy/compare-stores.js'
+import type { Content, DataLine } from '../transfer/object-lines.js'
+
+/** Files up to a mark, of which the first is full. */
+export interface Chosen {
+  readonly segments: readonly Segment[]
+  readonly mark: Mark
+  /** What was the next one, if there is one. */
+  readonly next: Mark | undefined
+}
+
+export interface RestoreOptions {
+  readonly chosen: Chosen
+  readonly to: Store
+  readonly onProgress: (what: 'restoring' | 'comparing', lines: number) => void
+  readonly signal: AbortSignal
+}
+
+const BATCH = 200
+const BATCH_BYTES = 4 * 1024 * 1024
+
+/** Throws FILE_INVALID. */
+export function chooseMark(
+  segments: readonly Segment[],
+  at: { readonly timeMs: number } | { readonly position: number } | undefined,
+): Chosen {
+  const all = segments.flatMap((segment, i) => segment.marks.map(mark => ({ mark, i })))
+  const isBefore = ({ time, position }: Mark) =>
+    at === undefined || ('timeMs' in at ? Date.parse(time) <= at.timeMs : position <= at.position)
+  const end = all.findLastIndex(({ mark }) => isBefore(mark))
+  const found = all[end]
+  if (found === undefined) {
+    const first = all[0]?.mark
+    throw new FreshetError(
+      'FILE_INVALID',
+      first === undefined
+        ? 'There is no backup in the folder.'
+        : `The backup begins at ${first.time}, position ${first.position}. Choose a later state with --at.`,
+    )
+  }
+  const start = segments.slice(0, found.i + 1).findLastIndex(({ head }) => head.kind === 'full')
+  if (start === -1) throw new FreshetError('FILE_INVALID', 'The file with all there was is missing from the backup.')
+  return { segments: segments.slice(start, found.i + 1), mark: found.mark, next: all[end + 1]?.mark }
+}
+
+/** How many objects it has. Throws STORE_DAMAGED if what is read back is something else. */
+export async function restoreStore(options: RestoreOptions): Promise<number> {
+  await putAll(options)
+  await compareAll(options)
+  return countAll(options)
+}
+
+async function* chosenLines({ segments, mark }: Chosen): AsyncGenerator<DataLine> {
+  for (const [i, segment] of segments.entries()) {
+    yield* dataLines(segment, i === segments.length - 1 ? mark : segment.marks.at(-1)!)
+  }
+}
+
+async function putAll({ chosen, to, signal, onProgress }: RestoreOptions): Promise<void> {
+  const batch = new Map<Key, Write>()
+  let bytes = 0
+  let lines = 0
+  const flush = async () => {
+    signal.throwIfAborted()
+    if (batch.size > 0) await to.commit({ writes: [...batch.values()] })
+    batch.clear()
+    bytes = 0
+    onProgress('restoring', lines)
+  }
+  for await (const line of chosenLines(chosen)) {
+    const write = writeOf(line, to)
+    batch.set(write.key, write)
+    bytes += 'body' in write ? write.body.length : 0
+    lines++
+    if (batch.size >= BATCH || bytes >= BATCH_BYTES) await flush()
+  }
+  await flush()
+}
+
+function writeOf(line: DataLine, { supports }: Store): Write {
+  const { key, content } = keyAndContent(line)
+  if (content === undefined) return { key, delete: true }
+  const { contentType, body } = content
+  const indexes = line.kind === 'record' && supports.queries ? { indexes: line.indexes ?? [] } : {}
+  return { key, contentType, body, ...indexes }
+}
+
+function keyAndContent(line: DataLine): { readonly key: Key; readonly content: Content | undefined } {
+  if (line.kind === 'record') return { key: line.bucket, content: line.content }
+  if (line.kind === 'object') return { key: `${line.bucket}/${line.id}`, content: line }
+  if (line.kind === 'delete') return { key: `${line.bucket}/${line.id}`, content: undefined }
+  throw new FreshetError('FILE_INVALID', 'A line of the backup is none that can be restored.')
+}
+
+/** A line that the store does not have must be followed by one of the same key that it has. */
+async function compareAll({ chosen, to, signal, onProgress }: RestoreOptions): Promise<void> {
+  const differing = new Set<Key>()
+  let lines = 0
+  let part: ReturnType<typeof keyAndContent>[] = []
+  const compare = async () => {
+    signal.throwIfAborted()
+    const { value } = await to.getMany(part.map(({ key }) => key))
+    for (const [i, { key, content }] of part.entries()) {
+      if (isSame(content, value[i])) differing.delete(key)
+      else differing.add(key)
+    }
+    part = []
+    onProgress('comparing', lines)
+  }
+  for await (const line of chosenLines(chosen)) {
+    lines++
+    part.push(keyAndContent(line))
+    if (part.length === BATCH) await compare()
+  }
+  await compare()
+  const [key] = differing
+  if (key === undefined) return
+  throw new FreshetError(
+    'STORE_DAMAGED',
+    `${differing.size} keys are not as the backup has them, such as ${key}. Does somebody else write to the store?`,
+  )
+}
+
+async function countAll({ to }: RestoreOptions): Promise<number> {
+  let objects = 0
+  for (const { bucket } of await to.buckets()) {
+    for (let after: string | undefined, isEnd = false; !isEnd; ) {
+      const page = await to.scan(bucket, { limit: BATCH, ...(after === undefined ? {} : { after }) })
+      if (!bucket.startsWith('_')) objects += page.entries.length
+      after = page.next
+      isEnd = after === undefined
+    }
+  }
+  return objects
+}

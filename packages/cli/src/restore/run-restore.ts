@@ -1,0 +1,113 @@
+/**
+ * `freshet restore`: checks the backup, chooses a state, puts it into an empty store and compares. A folder is made under another name and
+ * renamed when all is done: so it is there as a whole, or not at all. An engine remembers what is being restored into it, so
+ * that the same command can be run again.
+ */
+import { mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import { positionAtTime, type Store } from '@freshet/core/store'
+import { FreshetError } from '@freshet/protocol'
+import { openEmbeddedStore } from '@freshet/stores/embedded'
+import { readFolder } from '../backup/backup-folder.js'
+import { type LongRun, untilStopped } from '../command/until-stopped.js'
+import { isEngine, withoutPassword } from '../config/store-kind.js'
+import { openNamedStore } from '../serve/open-store.js'
+import type { RestoreLine } from './restore-line.js'
+import { type Chosen, chooseMark, restoreStore } from './restore-store.js'
+
+const MEMORY = 'restore'
+
+export function runRestore(line: RestoreLine): Promise<number> {
+  return untilStopped('Stopped. The same command begins again.', async run => {
+    let read = 0
+    const segments = await readFolder(line.folder, () => {
+      run.signal.throwIfAborted()
+      run.progress.show({ what: 'verifying', done: ++read })
+    })
+    const chosen = chooseMark(segments, line.at)
+    const { store } = line.to
+    const restored = isEngine(store) ? await intoEngine(store, chosen, run) : await intoFolder(store, chosen, run)
+    run.progress.clear()
+    tell(line, chosen, restored)
+    return 0
+  })
+}
+
+interface Restored {
+  readonly objects: number
+  readonly log: string
+}
+
+async function restore(to: Store, chosen: Chosen, { signal, progress }: LongRun): Promise<Restored> {
+  const onProgress = (what: string, done: number) => progress.show({ what, done })
+  return { objects: await restoreStore({ chosen, to, signal, onProgress }), log: to.log }
+}
+
+async function intoFolder(path: string, chosen: Chosen, run: LongRun): Promise<Restored> {
+  await refuseFilled(path)
+  const making = `${resolve(path)}.restoring`
+  await rm(making, { recursive: true, force: true })
+  await mkdir(dirname(making), { recursive: true })
+  const positionsAfter = Math.max(positionAtTime(Date.now()), chosen.mark.position)
+  let store: Store | undefined
+  try {
+    store = await openEmbeddedStore({ path: making, positionsAfter })
+    const restored = await restore(store, chosen, run)
+    await store.close()
+    await rmdir(path).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') throw error
+    })
+    await rename(making, path)
+    return restored
+  } catch (error) {
+    await store?.close()
+    await rm(making, { recursive: true, force: true })
+    throw error
+  }
+}
+
+async function refuseFilled(path: string): Promise<void> {
+  const names = await readdir(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return []
+    throw error
+  })
+  if (names.length > 0) throw notEmpty(path)
+}
+
+async function intoEngine(url: string, chosen: Chosen, run: LongRun): Promise<Restored> {
+  const store = await openNamedStore(url, warning => console.error(warning))
+  try {
+    const what = Buffer.from(chosen.mark.sha256)
+    const before = await store.recall(MEMORY)
+    const isOurs = before !== undefined && Buffer.compare(before, what) === 0
+    if (!isOurs && (await store.buckets()).length > 0) throw notEmpty(withoutPassword(url))
+    await store.remember(MEMORY, what)
+    const restored = await restore(store, chosen, run)
+    await store.remember(MEMORY, Buffer.from('done'))
+    return restored
+  } finally {
+    await store.close()
+  }
+}
+
+function notEmpty(name: string): FreshetError {
+  return new FreshetError(
+    'STORE_UNUSABLE',
+    `There is something in ${name} already. A backup is restored into an empty store.`,
+  )
+}
+
+function tell({ to, isJson }: RestoreLine, { mark, next }: Chosen, { objects, log }: Restored): void {
+  const { time, position } = mark
+  if (isJson) {
+    console.log(
+      JSON.stringify({ objects, time, position, log, ...(next === undefined ? {} : { nextTime: next.time }) }),
+    )
+    return
+  }
+  const later =
+    next === undefined ? 'It is the latest state in the backup.' : `The next one in the backup is of ${next.time}.`
+  console.log(
+    `${objects} objects restored to ${withoutPassword(to.store)} and compared, as they were at ${time} (position ${position}). ${later}`,
+  )
+}

@@ -1,0 +1,81 @@
+/** Reads a file, or standard input, line by line, with the SHA-256 of all lines before the one at hand. Memory is bounded. */
+import { isUtf8 } from 'node:buffer'
+import { createHash, type Hash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { FreshetError } from '@freshet/protocol'
+
+export const STANDARD_INPUT = '-'
+const LINE_BYTES_MAX = 64 * 1024 * 1024
+const LINE_BREAK = 0x0a
+
+export class LineReader {
+  readonly path: string
+  readonly #hash: Hash = createHash('sha256')
+  #number = 0
+  #bytes = 0
+  #isLastWhole = true
+
+  constructor(path: string) {
+    this.path = path
+  }
+
+  /** Of the line at hand, from 1. */
+  get number(): number {
+    return this.#number
+  }
+
+  /** Of all lines before the one at hand; after the end, of all whole lines. */
+  digest(): string {
+    return this.#hash.copy().digest('hex')
+  }
+
+  hash(): Hash {
+    return this.#hash.copy()
+  }
+
+  /** So many bytes are in the lines before the one at hand; after the end, in all whole lines. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** Whether the line at hand has a line break at its end. */
+  get isWhole(): boolean {
+    return this.#isLastWhole
+  }
+
+  async *lines(): AsyncGenerator<string> {
+    let rest: Buffer = Buffer.alloc(0)
+    const stream = this.path === STANDARD_INPUT ? process.stdin : createReadStream(this.path)
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])
+      let start = 0
+      for (let end = bytes.indexOf(LINE_BREAK, Math.min(rest.length, bytes.length)); end !== -1; ) {
+        yield this.#take(bytes.subarray(start, end))
+        this.#pass(bytes.subarray(start, end + 1))
+        start = end + 1
+        end = bytes.indexOf(LINE_BREAK, start)
+      }
+      rest = bytes.subarray(start)
+      if (rest.length > LINE_BYTES_MAX) throw this.invalid(`the line is longer than ${LINE_BYTES_MAX} bytes`, 1)
+    }
+    if (rest.length === 0) return
+    this.#isLastWhole = false
+    yield this.#take(rest)
+  }
+
+  /** FILE_INVALID, about the line at hand, or one after it. */
+  invalid(reason: string, after = 0): FreshetError {
+    return new FreshetError('FILE_INVALID', `${this.path}:${this.#number + after}: ${reason}.`)
+  }
+
+  #take(bytes: Buffer): string {
+    this.#number++
+    if (!isUtf8(bytes)) throw this.invalid('it is not UTF-8')
+    return bytes.at(-1) === 0x0d ? bytes.toString('utf8', 0, bytes.length - 1) : bytes.toString()
+  }
+
+  #pass(bytes: Buffer): void {
+    this.#hash.update(bytes)
+    this.#bytes += bytes.length
+  }
+}

@@ -1,0 +1,57 @@
+/** Shows the notes, oldest first, and keeps them up to date. */
+import { FreshetError, idOf, type Stored, versionOf } from '@freshet/client'
+import { type Note, openNotes } from './notes.js'
+
+const SERVER = (import.meta.env.VITE_FRESHET_URL as string | undefined) ?? 'http://localhost:7700'
+const REFRESH_MS = 500
+
+const list = document.querySelector<HTMLUListElement>('#notes')!
+const status = document.querySelector<HTMLParagraphElement>('#status')!
+const form = document.querySelector<HTMLFormElement>('#add')!
+
+const { notes } = await openNotes(SERVER).catch(error => {
+  status.textContent = `No server at ${SERVER}. Is \`npm run dev\` running?`
+  throw error
+})
+
+let shown = ''
+
+async function show(): Promise<void> {
+  const { items } = await notes.query({ sort: ['createdAt'], limit: 100 })
+  status.textContent = `${items.length} notes. Open this page twice, and change something.`
+  const state = items.map(note => `${idOf(note)} ${versionOf(note)}`).join()
+  if (state === shown) return
+  shown = state
+  list.replaceChildren(...items.map(row))
+}
+
+function row(note: Stored<Note>): HTMLLIElement {
+  const box = Object.assign(document.createElement('input'), { type: 'checkbox', checked: note.isDone })
+  box.addEventListener('change', () => void change(note, box.checked))
+  const label = document.createElement('label')
+  label.append(box, ' ', note.text)
+  const item = document.createElement('li')
+  item.append(label)
+  return item
+}
+
+/** Only if nobody else was faster; if somebody was, what he did is shown. */
+async function change(note: Stored<Note>, isDone: boolean): Promise<void> {
+  try {
+    await notes.put(idOf(note), { ...note, isDone }, { ifVersion: versionOf(note) })
+  } catch (error) {
+    if (!(error instanceof FreshetError) || error.code !== 'VERSION_CONFLICT') throw error
+  }
+  await show()
+}
+
+form.addEventListener('submit', async event => {
+  event.preventDefault()
+  const text = String(new FormData(form).get('text'))
+  form.reset()
+  await notes.create({ text, isDone: false, createdAt: new Date().toISOString() })
+  await show()
+})
+
+await show()
+setInterval(() => void show().catch(error => (status.textContent = String(error))), REFRESH_MS)

@@ -1,0 +1,21 @@
+/** The notes of this app: what one is, and where they are kept. */
+import { connect, type Database, type ObjectBucket } from '@freshet/client'
+
+export interface Note {
+  readonly text: string
+  readonly isDone: boolean
+  readonly createdAt: string
+}
+
+export interface Notes {
+  readonly db: Database
+  readonly notes: ObjectBucket<Note>
+}
+
+/** Others' changes are pushed, so they are seen a moment after they were made, whatever caches are on the way. */
+export async function openNotes(url: string): Promise<Notes> {
+  const db = await connect(url, { refresh: 'push', staleness: 500 })
+  const notes = db.bucket<Note>('app/notes')
+  await notes.configure({ indexes: [{ name: 'by-date', fields: ['createdAt'] }] })
+  return { db, notes }
+}

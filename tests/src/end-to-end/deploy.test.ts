@@ -1,0 +1,68 @@
+/** What `deploy/` ships beside configurations of caches: does the dashboard ask for what there is, does compose make a VCL that compiles? */
+import { execFile } from 'node:child_process'
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { reasonToSkip } from '../runner/services.js'
+import { endFreshetProcesses, startFreshet } from './freshet-process.js'
+
+const run = promisify(execFile)
+const deploy = fileURLToPath(new URL('../../../deploy', import.meta.url))
+const isLeftOut = reasonToSkip('varnish') !== undefined
+
+let folder: string
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'freshet-deploy-'))
+  // Varnish reads as a user of its own.
+  chmodSync(folder, 0o755)
+})
+afterEach(async () => {
+  await endFreshetProcesses()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+interface Dashboard {
+  readonly panels: readonly { readonly title: string; readonly targets: readonly { readonly expr: string }[] }[]
+}
+
+test('the dashboard asks for every metric there is, and for no other', async () => {
+  const caches = JSON.stringify([{ name: 'edge', kind: 'varnish', url: 'http://127.0.0.1:1' }])
+  const server = await startFreshet(['serve', '--data', join(folder, 'data'), '--workers', '2'], {
+    environment: { FRESHET_CACHES: caches },
+  })
+  const text = await (await fetch(`${server.url}/metrics`)).text()
+  const there = [...text.matchAll(/^# TYPE (\w+)/gm)].map(([, name]) => name!)
+  const { panels } = JSON.parse(readFileSync(join(deploy, 'grafana/freshet.json'), 'utf8')) as Dashboard
+  const expressions = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr))
+  const asked = expressions.flatMap(expr => [...expr.matchAll(/freshet_\w+/g)].map(([name]) => name))
+  const plain = new Set(asked.map(name => name.replace(/(freshet_request_seconds)_bucket$/, '$1')))
+  expect([...plain].sort()).toEqual([...new Set(there)].sort())
+  // Routes that it names are those that the server counts under.
+  const routes = expressions.flatMap(expr => [...expr.matchAll(/route="([^"]+)"/g)].map(([, route]) => route))
+  expect(new Set(routes)).toEqual(new Set(['/db/{namespace}/{bucket}/{id}', '/commit']))
+})
+
+describe.skipIf(isLeftOut)('compose', () => {
+  test('makes a VCL with the server, the secret and the networks in it, which Varnish compiles', async () => {
+    const compose = readFileSync(join(deploy, 'docker/compose.yaml'), 'utf8')
+    const script = /command:\n {6}- \|\n((?: {8}.*\n)+)/.exec(compose)![1]!
+    const target = join(folder, 'default.vcl')
+    const made = script
+      .replaceAll('$$', '$')
+      .replace('/etc/varnish/freshet.vcl', join(deploy, 'varnish/freshet.vcl'))
+      .replace('> /tmp/default.vcl', `> ${target}`)
+      .replace(/exec varnishd.*/, '')
+    await run('/bin/sh', ['-ec', made], { env: { PATH: process.env.PATH, PURGE_SECRET: 'a-secret' } })
+    const vcl = readFileSync(target, 'utf8')
+    expect(vcl).toContain('.host = "freshet"')
+    expect(vcl).toContain('!= "a-secret"')
+    expect(vcl).not.toMatch(/change-me|"127\.0\.0\.1"/)
+    // The name is known between containers only.
+    writeFileSync(target, vcl.replace('"freshet"', '"localhost"'))
+    await run('varnishd', ['-C', '-f', target, '-n', join(folder, 'work')])
+  })
+})
