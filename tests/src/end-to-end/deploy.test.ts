@@ -11,6 +11,7 @@ import { endFreshetProcesses, startFreshet } from './freshet-process.js'
 
 const run = promisify(execFile)
 const deploy = fileURLToPath(new URL('../../../deploy', import.meta.url))
+const command = fileURLToPath(new URL('../../../packages/cli/dist/freshet.js', import.meta.url))
 const isLeftOut = reasonToSkip('varnish') !== undefined
 
 let folder: string
@@ -44,6 +45,10 @@ test('the dashboard asks for every metric there is, and for no other', async () 
   // Routes that it names are those that the server counts under.
   const routes = expressions.flatMap(expr => [...expr.matchAll(/route="([^"]+)"/g)].map(([, route]) => route))
   expect(new Set(routes)).toEqual(new Set(['/db/{namespace}/{bucket}/{id}', '/commit']))
+})
+
+test('the rules of compose have no mistakes, and their examples come out', async () => {
+  await run(process.execPath, [command, 'check', 'rules', join(deploy, 'docker/freshet.access')])
 })
 
 describe.skipIf(isLeftOut)('compose', () => {
