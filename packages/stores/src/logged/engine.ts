@@ -1,5 +1,5 @@
 /**
- * How a store in Cassandra commits and reads. The log is the truth (`change-log.ts`): a commit is made when its record is appended, and
+ * How a store over a log commits and reads (`parts.ts` has what it is over). The log is the truth: a commit is made when its record is appended, and
  * by then everybody can see it, since whoever reads looks at the end of the log as well. The rows are written afterwards, by whoever
  * has appended; if that server did not live to do it, by whoever finds that it was not done.
  *
@@ -23,12 +23,11 @@ import {
 import type { ChangedBefore } from '../sql/sql-batch.js'
 import { type Changes, EngineBusy, EngineLost, type LockedState, type Needs } from '../sql/sql-engine.js'
 import { storeDamaged } from '../sql/sql-errors.js'
-import { type ChangeLog, partOf } from './change-log.js'
 import { type Draft, draftOf, fetchNeeds, stateAtEnd } from './commit-state.js'
 import { bytesOf, type LogRecord, type LogState, NO_EFFECTS } from './log-record.js'
 import { Mirror, type Pin } from './mirror.js'
+import type { ChangeLog, Rows } from './parts.js'
 import { RowWriter } from './row-writer.js'
-import type { Rows } from './rows.js'
 import { Turns } from './turns.js'
 
 export interface EngineOptions {
@@ -227,7 +226,11 @@ export class Engine {
     const { trimmedTo } = this.state
     const { slot, applied } = this.#mirror
     const first = Math.max(this.state.firstPart, this.#firstPart)
-    const needed = await this.#log.partBefore(trimmedTo, first, Math.min(partOf(slot), partOf(applied)))
+    const needed = await this.#log.partBefore(
+      trimmedTo,
+      first,
+      Math.min(this.#log.partOf(slot), this.#log.partOf(applied)),
+    )
     for (let part = first; part < needed; part++) await this.#log.dropPart(part)
     this.#firstPart = Math.max(first, needed)
   }
