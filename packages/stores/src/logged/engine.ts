@@ -26,7 +26,7 @@ import { storeDamaged } from '../sql/sql-errors.js'
 import { type Draft, draftOf, fetchNeeds, stateAtEnd } from './commit-state.js'
 import { bytesOf, type LogRecord, type LogState, NO_EFFECTS } from './log-record.js'
 import { Mirror, type Pin } from './mirror.js'
-import type { ChangeLog, Rows } from './parts.js'
+import { type ChangeLog, type Rows, SlotsGone } from './parts.js'
 import { RowWriter } from './row-writer.js'
 import { Turns } from './turns.js'
 
@@ -92,6 +92,11 @@ export class Engine {
 
   get state(): LogState {
     return this.#mirror.state
+  }
+
+  /** The rows of all records up to this slot have been written. */
+  get applied(): number {
+    return this.#mirror.applied
   }
 
   /** Whether keys are to be told again. */
@@ -224,7 +229,9 @@ export class Engine {
       Math.min(upTo, position) > trimmedTo ? { state: { trimmedTo: Math.min(upTo, position) } } : undefined,
     )
     const { trimmedTo } = this.state
-    const { slot, applied } = this.#mirror
+    const { slot } = this.#mirror
+    // As the last record has it: that is where whoever opens the store begins to read.
+    const { applied } = this.state
     const first = Math.max(this.state.firstPart, this.#firstPart)
     const needed = await this.#log.partBefore(
       trimmedTo,
@@ -279,12 +286,21 @@ export class Engine {
   async #look(): Promise<void> {
     for (;;) {
       const startedMs = this.#options.nowMs()
-      const { records, isEnd } = await this.#log.read(this.#mirror.slot)
+      const { records, isEnd } = await this.#log.read(this.#mirror.slot).catch(error => this.#overslept(error))
       for (const record of records) this.#absorb(record)
       if (!isEnd) continue
       this.#lookedMs = Math.max(this.#lookedMs, startedMs)
       return
     }
+  }
+
+  /** What follows was deleted while this server slept: it begins at the end, as one that is opened does. Its reads begin anew. */
+  async #overslept(error: unknown): Promise<never> {
+    const last = error instanceof SlotsGone ? await this.#log.last() : undefined
+    if (last === undefined) throw error
+    this.#mirror = new Mirror(last)
+    this.#late = []
+    throw new EngineBusy('the log has gone on without this server for long')
   }
 
   #absorb(record: LogRecord): void {

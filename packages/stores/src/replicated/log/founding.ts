@@ -1,0 +1,109 @@
+/**
+ * How nodes become a ring, once, and how it is known ever after which of them belong to it.
+ *
+ * A ring is founded when all its nodes are there and empty: each is told the ring's id, the first before the others, so that two who
+ * found at once agree; then each is told that all know. From then on something may be decided, so a node that does not know
+ * the ring has lost what it had promised and accepted. It must not vote as if it were new: it has no voice, and whoever needs its vote is told so.
+ */
+import { randomUUID } from 'node:crypto'
+import { NO_BALLOT } from '@freshet/core/agreement'
+import { storeUnavailable, storeUnusable } from '../../sql/sql-errors.js'
+import { APPLIED, type Applied, VOICE, type Voice } from './node-keys.js'
+import { jsonWrite, parse, type RingNode, voiceWrite } from './ring-node.js'
+
+interface Seen {
+  readonly node: RingNode
+  readonly voice: Voice | undefined
+  readonly version: number
+}
+
+const TRIES_MAX = 10
+
+/** Tells every node to which ring it must belong. Throws STORE_UNAVAILABLE if too few answer, STORE_UNUSABLE if they are not of one ring. */
+export async function joinRing(place: string, nodes: readonly RingNode[], majority: number): Promise<void> {
+  for (let tries = 0; tries < TRIES_MAX; tries++) {
+    const seen = await survey(nodes)
+    const known = seen.filter(({ voice }) => voice !== undefined)
+    checkAlike(place, nodes.length, known)
+    const ring = known[0]?.voice?.ring
+    if (known.some(({ voice }) => voice!.isFounded)) {
+      checkMajority(place, nodes, seen, known.length, majority)
+      for (const node of nodes) node.ring = ring
+      return
+    }
+    if (seen.length < nodes.length)
+      throw storeUnavailable(place, troubleOf(nodes, 'all nodes are needed to found it'), 'not-done')
+    await found(seen, ring ?? randomUUID())
+  }
+  throw storeUnavailable(place, new Error('others are founding it, and do not come to an end'), 'not-done')
+}
+
+/** Of those that answer. */
+async function survey(nodes: readonly RingNode[]): Promise<readonly Seen[]> {
+  const answers = await Promise.allSettled(
+    nodes.map(async (node): Promise<Seen> => {
+      const [found] = await node.read([VOICE])
+      return { node, voice: found && (parse(found) as Voice), version: found?.version ?? 0 }
+    }),
+  )
+  return answers.flatMap(answer => (answer.status === 'fulfilled' ? [answer.value] : []))
+}
+
+/** One step: those who do not know the ring yet are told it; if all do, that they do. Whoever was first in between is met the next time. */
+async function found(seen: readonly Seen[], ring: string): Promise<void> {
+  const all = seen.every(({ voice }) => voice !== undefined)
+  for (const { node, voice, version } of seen) {
+    if (voice !== undefined && !all) continue
+    const next: Voice = all
+      ? { ...voice!, isFounded: true }
+      : { ring, node: randomUUID(), of: seen.length, isFounded: false, ballot: NO_BALLOT }
+    const writes = [voiceWrite(next), ...(all ? [] : [jsonWrite(APPLIED, { slot: -1 } satisfies Applied)])]
+    const position = await node.commit({ reads: [{ key: VOICE, version }], writes })
+    if (position === undefined) return
+  }
+}
+
+function checkAlike(place: string, nodes: number, known: readonly Seen[]): void {
+  const first = known[0]
+  for (const { node, voice } of known) {
+    if (voice!.ring !== first!.voice!.ring) {
+      throw storeUnusable(
+        place,
+        `${first!.node.place} and ${node.place} belong to different rings. Name the nodes of one`,
+      )
+    }
+    if (voice!.of !== nodes) {
+      throw storeUnusable(
+        place,
+        `the ring was founded with ${voice!.of} nodes, not ${nodes}. Name all of them, and no others`,
+      )
+    }
+    const twin = known.find(other => other.node !== node && other.voice!.node === voice!.node)
+    if (twin) throw storeUnusable(place, `${twin.node.place} and ${node.place} are the same node`)
+  }
+}
+
+function checkMajority(
+  place: string,
+  nodes: readonly RingNode[],
+  seen: readonly Seen[],
+  known: number,
+  majority: number,
+): void {
+  if (known >= majority) return
+  const emptied = seen.filter(({ voice }) => voice === undefined).map(({ node }) => node.place)
+  if (emptied.length > nodes.length - majority) {
+    throw storeUnusable(
+      place,
+      `${emptied.join(' and ')} have lost what they had, and the others are no majority. Put them back from a copy`,
+    )
+  }
+  throw storeUnavailable(place, troubleOf(nodes, `${majority} of ${nodes.length} nodes are needed`), 'not-done')
+}
+
+function troubleOf(nodes: readonly RingNode[], what: string): Error {
+  const silent = nodes.filter(({ isSilent }) => isSilent)
+  return new Error(`${what}; ${silent.map(({ place }) => place).join(', ')} did not answer`, {
+    cause: silent[0]?.trouble,
+  })
+}
