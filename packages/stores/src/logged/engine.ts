@@ -94,6 +94,11 @@ export class Engine {
     return this.#mirror.state
   }
 
+  /** The last that this server has followed the log to. */
+  get slot(): number {
+    return this.#mirror.slot
+  }
+
   /** The rows of all records up to this slot have been written. */
   get applied(): number {
     return this.#mirror.applied

@@ -6,6 +6,7 @@
  * the ring has lost what it had promised and accepted. It must not vote as if it were new: it has no voice, and whoever needs its vote is told so.
  */
 import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import { NO_BALLOT } from '@freshet/core/agreement'
 import { storeUnavailable, storeUnusable } from '../../sql/sql-errors.js'
 import { APPLIED, type Applied, VOICE, type Voice } from './node-keys.js'
@@ -18,11 +19,14 @@ interface Seen {
 }
 
 const TRIES_MAX = 10
+const OPEN_MS_MAX = 15_000
+/** Without those who are silent for so long, if a majority is there. */
+const PATIENCE_MS = 1000
 
 /** Tells every node to which ring it must belong. Throws STORE_UNAVAILABLE if too few answer, STORE_UNUSABLE if they are not of one ring. */
 export async function joinRing(place: string, nodes: readonly RingNode[], majority: number): Promise<void> {
   for (let tries = 0; tries < TRIES_MAX; tries++) {
-    const seen = await survey(nodes)
+    const seen = await survey(nodes, majority)
     const known = seen.filter(({ voice }) => voice !== undefined)
     checkAlike(place, nodes.length, known)
     const ring = known[0]?.voice?.ring
@@ -39,14 +43,19 @@ export async function joinRing(place: string, nodes: readonly RingNode[], majori
 }
 
 /** Of those that answer. */
-async function survey(nodes: readonly RingNode[]): Promise<readonly Seen[]> {
-  const answers = await Promise.allSettled(
-    nodes.map(async (node): Promise<Seen> => {
-      const [found] = await node.read([VOICE])
-      return { node, voice: found && (parse(found) as Voice), version: found?.version ?? 0 }
-    }),
-  )
-  return answers.flatMap(answer => (answer.status === 'fulfilled' ? [answer.value] : []))
+async function survey(nodes: readonly RingNode[], majority: number): Promise<readonly Seen[]> {
+  const seen: Seen[] = []
+  const asking = nodes.map(async node => {
+    // To open a node for the first time may take long: its tables are made then.
+    const [found] = await node.read([VOICE], OPEN_MS_MAX)
+    seen.push({ node, voice: found && (parse(found) as Voice), version: found?.version ?? 0 })
+  })
+  const all = Promise.allSettled(asking)
+  for (;;) {
+    const isOver = await Promise.race([all.then(() => true), delay(PATIENCE_MS, false, { ref: false })])
+    const founded = seen.filter(({ voice }) => voice?.isFounded === true).length
+    if (isOver || founded >= majority) return [...seen]
+  }
 }
 
 /** One step: those who do not know the ring yet are told it; if all do, that they do. Whoever was first in between is met the next time. */

@@ -23,6 +23,8 @@ export interface NodeRowsOptions {
 
 export class NodeRows {
   readonly node: RingNode
+  /** The log has forgotten what follows them. */
+  isTooOld = false
   readonly #options: NodeRowsOptions
   #at: { readonly slot: number; readonly version: number } | undefined
   #target = -1
@@ -48,9 +50,10 @@ export class NodeRows {
     if (this.applied < this.#target) this.#running ??= this.#run()
   }
 
-  /** What is known of it may be wrong: it has been given other rows. */
+  /** It has been given other rows. */
   forget(): void {
     this.#at = undefined
+    this.isTooOld = false
   }
 
   async idle(): Promise<void> {
@@ -67,7 +70,7 @@ export class NodeRows {
       }
     } catch (error) {
       this.#at = undefined
-      if (error instanceof SlotsGone) this.node.needsRows = true
+      this.isTooOld = error instanceof SlotsGone
       // Whoever waits for it is told after a while; the next to be applied, and the upkeep, begin it again.
     } finally {
       // In the same step that has found nothing more to do: what is raised from now on begins anew.

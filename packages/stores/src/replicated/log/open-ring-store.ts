@@ -66,7 +66,7 @@ export async function openRingStore(options: RingStoreOptions): Promise<Store> {
     const registers = new ReplicatedRegisters(log)
     const meetings = new Meetings(registers, clock)
     await meetings.begin(engine.state.timeMs)
-    const upkeep = new RingUpkeep({ nodes, log, rows, engine, onWarning })
+    const upkeep = new RingUpkeep({ nodes, log, rows, engine, registers, onWarning })
     upkeep.inspect()
     const supports: StoreSupports = {
       durability: durabilityOf(nodes),

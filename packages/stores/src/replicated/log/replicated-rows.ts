@@ -5,7 +5,6 @@
 import type { BucketChange, Key, Position, StoredEntry, StoredValue } from '@freshet/core/store'
 import { type LogRecord, readValue } from '../../logged/log-record.js'
 import type { LowId, RecordTable, Rows } from '../../logged/parts.js'
-import { EngineLost } from '../../sql/sql-engine.js'
 import { APPLIED, type Applied, BUCKETS, bucketKey, rowKey } from './node-keys.js'
 import { NodeRows } from './node-rows.js'
 import type { ReplicatedLog } from './replicated-log.js'
@@ -17,6 +16,7 @@ const READ_TOGETHER = 500
 const APPLY_MS_MAX = 5000
 /** A node that was behind is not asked for so long. */
 const BEHIND_MS = 50
+const TRIES_MAX = 3
 
 export interface ReplicatedRowsOptions {
   readonly nodes: readonly RingNode[]
@@ -98,7 +98,16 @@ export class ReplicatedRows implements Rows {
     return found && Buffer.from(found.body)
   }
 
-  apply({ slot }: LogRecord): Promise<void> {
+  async apply({ slot }: LogRecord): Promise<void> {
+    await this.#reach(slot)
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.nodeRows.map(rows => rows.idle()))
+  }
+
+  /** Until a majority has the rows of the log up to a slot that is decided. */
+  #reach(slot: number): Promise<void> {
     return new Promise((resolve, reject) => {
       const end = (how: () => void) => {
         clearTimeout(timer)
@@ -111,10 +120,6 @@ export class ReplicatedRows implements Rows {
       for (const rows of this.nodeRows) rows.raise(slot)
       this.#applied()
     })
-  }
-
-  async close(): Promise<void> {
-    await Promise.all(this.nodeRows.map(rows => rows.idle()))
   }
 
   #applied(): void {
@@ -171,23 +176,31 @@ export class ReplicatedRows implements Rows {
 
   /** Of any node that answers and is far enough, beginning with one by chance. */
   async #fromOne<Result>(read: (node: RingNode) => Promise<Result | undefined>): Promise<Result> {
+    for (let tries = 1; ; tries++) {
+      let isBehind = false
+      for (const node of this.#inOrder()) {
+        try {
+          const result = await read(node)
+          if (result !== undefined) return result
+          isBehind = true
+          this.#behindUntilMs.set(node, performance.now() + BEHIND_MS)
+        } catch {
+          // The next, then; who does not answer is told by `lost`.
+        }
+      }
+      if (!isBehind || tries === TRIES_MAX) throw this.#options.log.lost()
+      // Records that change no rows are not applied by anybody until then.
+      await this.#reach(this.#options.floor())
+    }
+  }
+
+  #inOrder(): readonly RingNode[] {
+    const { nodes } = this.#options
     const nowMs = performance.now()
-    const { nodes, log } = this.#options
     const start = Math.floor(Math.random() * nodes.length)
     const order = nodes.map((_, i) => nodes[(start + i) % nodes.length]!)
     const isLikely = (node: RingNode) => !node.isSilent && (this.#behindUntilMs.get(node) ?? 0) < nowMs
-    let isBehind = false
-    for (const node of [...order.filter(isLikely), ...order.filter(each => !isLikely(each))]) {
-      try {
-        const result = await read(node)
-        if (result !== undefined) return result
-        isBehind = true
-        this.#behindUntilMs.set(node, nowMs + BEHIND_MS)
-      } catch {
-        // The next, then; who does not answer is told by `lost`.
-      }
-    }
-    throw isBehind ? new EngineLost('no node has followed the log far enough', false) : log.lost()
+    return [...order.filter(isLikely), ...order.filter(node => !isLikely(node))]
   }
 }
 

@@ -95,8 +95,8 @@ export class RingNode {
   }
 
   /** Of one state; throws if it does not answer. */
-  async read(keys: readonly Key[]): Promise<readonly (StoredValue | undefined)[]> {
-    return (await this.ask(store => store.getMany(keys))).value
+  async read(keys: readonly Key[], msMax?: number): Promise<readonly (StoredValue | undefined)[]> {
+    return (await this.ask(store => store.getMany(keys), msMax)).value
   }
 
   /** Its position, or undefined if something had changed. Throws if it does not answer. */
@@ -106,12 +106,15 @@ export class RingNode {
   }
 
   /** Throws NodeSilent if there is no answer in time, and whatever the store throws. */
-  async ask<Result>(work: (store: Store) => Promise<Result> | Result): Promise<Result> {
+  async ask<Result>(
+    work: (store: Store) => Promise<Result> | Result,
+    msMax: number = this.#options.answerMsMax,
+  ): Promise<Result> {
     if (this.#isClosed || this.#asked >= (this.#isSilent ? 1 : ASKED_MAX)) throw this.#silent()
     this.#asked++
     // It counts until it is over, not until nobody waits for it any more.
     const working = this.#work(work).finally(() => this.#asked--)
-    const { result, timer } = inTime(working, this.#options.answerMsMax)
+    const { result, timer } = inTime(working, msMax)
     try {
       const answer = await result
       this.#isSilent = false

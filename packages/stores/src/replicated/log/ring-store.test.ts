@@ -3,6 +3,7 @@ import type { Store } from '@freshet/core/store'
 import { testStore } from '@freshet/core/store/conformance'
 import { describe, expect, test } from 'vitest'
 import { openRingStore, type RingNodeAddress } from './open-ring-store.js'
+import { testRing } from './under-test/ring-conformance.js'
 import { memoryNodes } from './under-test/shared-nodes.js'
 
 const kit = { describe, test, expect, nextTurn: setImmediate }
@@ -32,28 +33,5 @@ describe('alone', () => {
 })
 
 describe('with another server, over five nodes', () => {
-  testStore({
-    kit,
-    async open() {
-      const nodes = memoryNodes(5)
-      let store = await open(nodes)
-      const peer = await open(nodes)
-      return {
-        store,
-        peer,
-        async reopen() {
-          await peer.close()
-          await store.close()
-          store = await open(nodes)
-          return store
-        },
-        async dispose() {
-          await peer.close()
-          await store.close()
-        },
-      }
-    },
-    seed: 2,
-    steps: 2000,
-  })
+  testRing(() => memoryNodes(5), { seed: 2, steps: 2000 })
 })

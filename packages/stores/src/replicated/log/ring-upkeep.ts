@@ -2,8 +2,11 @@
  * What nodes need from time to time, from whichever server comes first: to be brought up to the log when they were away, to have their own
  * logs, which nobody reads, trimmed; and that it is told what puts the ring at risk.
  */
+import { randomUUID } from 'node:crypto'
 import type { Engine } from '../../logged/engine.js'
+import { isToRebuild, rebuildRows, rebuildVoice } from './rebuild-node.js'
 import type { ReplicatedLog } from './replicated-log.js'
+import type { ReplicatedRegisters } from './replicated-registers.js'
 import type { ReplicatedRows } from './replicated-rows.js'
 import type { RingNode } from './ring-node.js'
 
@@ -12,14 +15,17 @@ export interface RingUpkeepOptions {
   readonly log: ReplicatedLog
   readonly rows: ReplicatedRows
   readonly engine: Engine
+  readonly registers: ReplicatedRegisters
   onWarning(text: string): void
 }
 
 const EVERY_MS = 500
 const TRIM_EVERY_MS = 30_000
+const HOLD_MS = 60_000
 
 export class RingUpkeep {
   readonly #options: RingUpkeepOptions
+  readonly #id = randomUUID()
   readonly #timer: NodeJS.Timeout
   readonly #warned = new Set<string>()
   #trimmedMs = performance.now()
@@ -37,14 +43,13 @@ export class RingUpkeep {
     if (nodes.length < 3) {
       this.#warn(`The ring has ${nodes.length} nodes: it does not survive the loss of one. Have three, or five.`)
     }
-    for (const { place, durability, isSilent, isEmptied } of nodes) {
+    for (const { place, durability, isSilent } of nodes) {
       if (durability !== undefined && durability !== 'disk') {
         this.#warn(
           `${place} acknowledges what is not on disk: if its machine fails it forgets what it has voted, and the ring may lose what was acknowledged.`,
         )
       }
       if (isSilent) this.#warn(`${place} does not answer: the ring goes on without it, and has one less to lose.`)
-      if (isEmptied && !isSilent) this.#warn(`${place} has lost what it had, and has no vote.`)
     }
   }
 
@@ -68,13 +73,36 @@ export class RingUpkeep {
       if (this.#isClosed) return
       try {
         await node.view(engine.applied)
+        if (node.isEmptied || node.needsRows || rows.nodeRows[i]!.isTooOld) await this.#rebuild(node, i)
         rows.nodeRows[i]!.raise(engine.applied)
         if (isTrimming) await node.ask(async store => store.trim(await store.position()))
-      } catch {
-        // It is away; it is asked again soon.
+      } catch (error) {
+        // It is away, or could not be helped: it is asked again soon.
+        node.trouble = error
       }
     }
     this.inspect()
+  }
+
+  /** One server at a time; it is told when it begins, and when it is over. */
+  async #rebuild(node: RingNode, at: number): Promise<void> {
+    const { registers, rows, onWarning } = this.#options
+    if (node.isEmptied && !(await isToRebuild(node))) {
+      this.#warn(
+        `${node.place} does not belong to this ring, and is not empty: it has no vote. Empty it, or name another.`,
+      )
+      return
+    }
+    if (!(await registers.hold(`rebuild ${at}`, this.#id, HOLD_MS))) return
+    onWarning(`${node.place} has lost what it had: it is given again what the others have.`)
+    try {
+      if (node.isEmptied) await rebuildVoice(node, this.#options)
+      await rebuildRows(node, this.#options)
+      rows.nodeRows[at]!.forget()
+      onWarning(`${node.place} has again what the others have.`)
+    } finally {
+      await registers.hold(`rebuild ${at}`, this.#id, 0)
+    }
   }
 
   #warn(text: string): void {
