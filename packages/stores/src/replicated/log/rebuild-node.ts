@@ -39,7 +39,7 @@ export async function isToRebuild(node: RingNode): Promise<boolean> {
   if (voice !== undefined) return false
   if (rebuilding !== undefined) return (parse(rebuilding) as { readonly ring: string }).ring === node.ring
   const buckets = await node.ask(store => store.buckets())
-  if (buckets.length > 0) return false
+  if (buckets.some(({ bucket }) => !bucket.startsWith('.ring/'))) return false
   const reads = [VOICE, REBUILDING].map(key => ({ key, version: NOT_THERE }))
   return (await node.commit({ reads, writes: [jsonWrite(REBUILDING, { ring: node.ring })] })) !== undefined
 }
