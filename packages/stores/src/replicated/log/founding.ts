@@ -112,7 +112,10 @@ function checkMajority(
 
 function troubleOf(nodes: readonly RingNode[], what: string): Error {
   const silent = nodes.filter(({ isSilent }) => isSilent)
-  return new Error(`${what}; ${silent.map(({ place }) => place).join(', ')} did not answer`, {
+  const reasons = silent.map(
+    ({ place, trouble }) => `${place}: ${trouble instanceof Error ? trouble.message : 'silent'}`,
+  )
+  return new Error(`${what}; ${reasons.join('; ')}`, {
     cause: silent[0]?.trouble,
   })
 }
