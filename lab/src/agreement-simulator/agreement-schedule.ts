@@ -110,6 +110,9 @@ class Schedule {
     for (let i = 0; i < 24; i++) this.#queue.after(this.#random.below(TROUBLE_MS), () => this.#operate())
     const harms = this.#random.below(6)
     for (let i = 0; i < harms; i++) this.#queue.after(this.#random.below(TROUBLE_MS), () => this.#harm())
+    // It takes a crash at the right moment.
+    const crashes = this.#bug === 'forgotten promise' ? 15 : 0
+    for (let i = 0; i < crashes; i++) this.#queue.after(this.#random.below(TROUBLE_MS), () => this.#crashNode())
     this.#queue.runUntil(TROUBLE_MS)
     this.#rates = { loss: 0, double: 0, late: 0 }
     this.#cut = new Set()

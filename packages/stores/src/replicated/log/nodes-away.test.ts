@@ -1,0 +1,89 @@
+/** Nodes and servers that were away for so long that the log has forgotten what they missed. */
+import type { Store } from '@freshet/core/store'
+import { expect, test } from 'vitest'
+import { put, textOf } from '../../cassandra/under-test/crash-writers.js'
+import { createMemoryStore } from '../../memory/index.js'
+import { eventually } from '../../under-test/eventually.js'
+import { openRingStore, type RingNodeAddress } from './open-ring-store.js'
+import { SLOTS_PER_PART } from './replicated-log.js'
+import { sharedNode } from './under-test/shared-nodes.js'
+
+/** A store that is not there while it is told to be away. */
+function leavingNode(place: string): RingNodeAddress & { isAway: boolean; readonly store: Store } {
+  const store = createMemoryStore()
+  const { open } = sharedNode(place, store)
+  const node = {
+    ...{ place, store, isAway: false },
+    async open(): Promise<Store> {
+      return new Proxy(await open(), {
+        get(target, name) {
+          const found: unknown = Reflect.get(target, name, target)
+          if (typeof found !== 'function') return found
+          return (...args: unknown[]) => {
+            if (node.isAway && name !== 'close') return Promise.reject(new Error('It is away.'))
+            return found.apply(target, args)
+          }
+        },
+      })
+    },
+  }
+  return node
+}
+
+async function fill(store: Store, from: number, slots: number): Promise<void> {
+  for (let i = from; i < from + slots; i++) {
+    const writes = [put(`a/b/${i % 50}`, `${i}`), put('a/c/last', `${i}`)]
+    // What is deleted must not come back with a node that has not heard of it.
+    await store.commit({ writes: i % 3 === 0 ? [{ key: `a/b/${(i + 1) % 50}`, delete: true }, ...writes] : writes })
+  }
+}
+
+async function contents(store: Store): Promise<unknown> {
+  const { entries } = await store.scan('a/b', { limit: 1000 })
+  return entries.map(({ id, version, body }) => [id, version, Buffer.from(body).toString()])
+}
+
+test('a node that has missed more than the log has gets all rows again, and none that were deleted meanwhile', async () => {
+  const nodes = [1, 2, 3].map(i => leavingNode(`node ${i}`))
+  const warnings: string[] = []
+  const open = () => openRingStore({ nodes, onWarning: text => warnings.push(text) })
+  const first = await open()
+  await fill(first, 0, 40)
+  nodes[2]!.isAway = true
+  await fill(first, 40, 3 * SLOTS_PER_PART)
+  await first.trim(await first.position())
+  // It would still have had in memory what the node has missed.
+  await first.close()
+  const store = await open()
+  nodes[2]!.isAway = false
+  await eventually('it is rebuilt', () => warnings.some(text => /node 3 has again/.test(text)))
+  await fill(store, 40 + 3 * SLOTS_PER_PART, 10)
+  const expected = await contents(store)
+  // Only the rebuilt one and one other are left, and each answers in its turn.
+  nodes[0]!.isAway = true
+  const next = await open()
+  for (let i = 0; i < 10; i++) expect(await contents(next)).toEqual(expected)
+  await fill(next, 1000, 5)
+  expect(await textOf(store, 'a/c/last')).toBe('1004')
+  await Promise.all([store.close(), next.close()])
+})
+
+test('a server that slept while the log was trimmed goes on from its end, and serves nothing old', async () => {
+  const nodes = [1, 2, 3].map(i => sharedNode(`node ${i}`, createMemoryStore()))
+  const [store, sleeper] = [
+    await openRingStore({ nodes, onWarning: () => {} }),
+    await openRingStore({ nodes, onWarning: () => {} }),
+  ]
+  await fill(store, 0, 5)
+  expect(await textOf(sleeper, 'a/c/last')).toBe('4')
+  await fill(store, 5, 3 * SLOTS_PER_PART)
+  await store.trim(await store.position())
+  const last = `${4 + 3 * SLOTS_PER_PART}`
+  expect(await textOf(sleeper, 'a/c/last')).toBe(last)
+  expect(await sleeper.position()).toBe(await store.position())
+  expect(await contents(sleeper)).toEqual(await contents(store))
+  const result = await sleeper.commit({ writes: [put('a/c/last', 'awake')] })
+  expect(result.committed).toBe(true)
+  expect(await textOf(store, 'a/c/last')).toBe('awake')
+  await Promise.all([store.close(), sleeper.close()])
+})
