@@ -17,6 +17,7 @@ export async function openStore(config: Config, log: Log): Promise<Store> {
   if (isEmbedded(config)) return openEmbeddedStore(embeddedOptionsOf(config))
   const { store: url, operationRetentionMs: retentionMs, operationMemory } = config
   if (operationMemory === 'compact') throw notCompact()
+  if (config.workers > 1 && isRing(url) && nodesOfRing(url).some(node => !isEngine(node))) throw notShared()
   return openEngine({ url, retentionMs, onWarning: warning => log.write('error', warning) })
 }
 
@@ -24,6 +25,13 @@ function notCompact(): FreshetError {
   return new FreshetError(
     'CONFIG_INVALID',
     'Operations are remembered compactly by the embedded store alone. Leave out --operation-memory, or --store.',
+  )
+}
+
+function notShared(): FreshetError {
+  return new FreshetError(
+    'CONFIG_INVALID',
+    'A ring with folders among its nodes is for one process, since only one can have a folder open. Add --workers 1.',
   )
 }
 

@@ -8,19 +8,25 @@ import { openRingStore, type RingNodeAddress } from './open-ring-store.js'
 import { SLOTS_PER_PART } from './replicated-log.js'
 import { sharedNode } from './under-test/shared-nodes.js'
 
+interface LeavingNode extends RingNodeAddress {
+  isAway: boolean
+  /** What it holds; another store: it has lost everything. */
+  store: Store
+}
+
 /** A store that is not there while it is told to be away. */
-function leavingNode(place: string): RingNodeAddress & { isAway: boolean; readonly store: Store } {
-  const store = createMemoryStore()
-  const { open } = sharedNode(place, store)
+function leavingNode(place: string): LeavingNode {
   const node = {
-    ...{ place, store, isAway: false },
+    ...{ place, store: createMemoryStore(), isAway: false },
     async open(): Promise<Store> {
-      return new Proxy(await open(), {
-        get(target, name) {
+      return new Proxy(node.store, {
+        get(_, name) {
+          const target = node.store
+          if (name === 'close') return async () => {}
           const found: unknown = Reflect.get(target, name, target)
           if (typeof found !== 'function') return found
           return (...args: unknown[]) => {
-            if (node.isAway && name !== 'close') return Promise.reject(new Error('It is away.'))
+            if (node.isAway) return Promise.reject(new Error('It is away.'))
             return found.apply(target, args)
           }
         },
@@ -66,6 +72,30 @@ test('a node that has missed more than the log has gets all rows again, and none
   await fill(next, 1000, 5)
   expect(await textOf(store, 'a/c/last')).toBe('1004')
   await Promise.all([store.close(), next.close()])
+})
+
+test('a node without memory has no vote: with another one away nothing is decided, and nothing is lost', async () => {
+  const nodes = [1, 2, 3].map(i => leavingNode(`node ${i}`))
+  const warnings: string[] = []
+  const options = { nodes, waitMsMax: 300, answerMsMax: 100, onWarning: (text: string) => warnings.push(text) }
+  const store = await openRingStore(options)
+  // Node 3 has not heard of it, and node 1, which has, is emptied: two that know nothing are no majority.
+  nodes[2]!.isAway = true
+  await store.commit({ writes: [put('a/b/c', 'kept')] })
+  nodes[0]!.store = createMemoryStore()
+  nodes[1]!.isAway = true
+  nodes[2]!.isAway = false
+  const unknown = { code: 'STORE_UNAVAILABLE', details: { outcome: 'unknown' } }
+  await expect(store.commit({ writes: [put('a/b/d', 'maybe')] })).rejects.toMatchObject(unknown)
+  await expect(store.get('a/b/c')).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
+  await expect(openRingStore(options)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
+  expect(await nodes[0]!.store.get('a/b/c')).toBeUndefined()
+  nodes[1]!.isAway = false
+  await eventually('it is rebuilt', () => warnings.some(text => /node 1 has again/.test(text)))
+  nodes[1]!.isAway = true
+  await eventually('the two others are enough', async () => (await textOf(store, 'a/b/c').catch(() => '')) === 'kept')
+  expect((await store.commit({ writes: [put('a/b/c', 'next')] })).committed).toBe(true)
+  await store.close()
 })
 
 test('a server that slept while the log was trimmed goes on from its end, and serves nothing old', async () => {

@@ -31,6 +31,8 @@ const SURVEY_GRACE_MS = 30
 const PAUSE_MS = 4
 /** So often an open slot is looked at before it is finished. */
 const LOOKS_MAX = 5
+/** Then whoever asks is told, and asks again. */
+const LOOKS_IN_ALL = 50
 const OUTBID_MAX = 20
 /** Nodes that have come back are asked to vote again. */
 const SURVEY_AGAIN_MS = 1000
@@ -67,8 +69,8 @@ export class ReplicatedLog implements ChangeLog {
       const { records, open, isEnd } = await this.#look(after + 1)
       if (records.length > 0 || open === undefined) return { records, isEnd }
       // Somebody is proposing, or has not lived to finish.
-      if (looks % LOOKS_MAX === 0) await this.#propose(open)
-      else await delay(PAUSE_MS * (1 + Math.random()))
+      if (looks % LOOKS_MAX !== 0) await delay(PAUSE_MS * (1 + Math.random()))
+      else if (looks >= LOOKS_IN_ALL || (await this.#propose(open)).kind === 'lost') throw this.lost()
     }
   }
 

@@ -94,11 +94,13 @@ export class RingUpkeep {
       return
     }
     if (!(await registers.hold(`rebuild ${at}`, this.#id, HOLD_MS))) return
-    onWarning(`${node.place} has lost what it had: it is given again what the others have.`)
+    const lost = `${node.place} has lost what it had: it is given again what the others have.`
+    this.#warn(lost)
     try {
       if (node.isEmptied) await rebuildVoice(node, this.#options)
       await rebuildRows(node, this.#options)
       rows.nodeRows[at]!.forget()
+      this.#warned.delete(lost)
       onWarning(`${node.place} has again what the others have.`)
     } finally {
       await registers.hold(`rebuild ${at}`, this.#id, 0)
