@@ -1,15 +1,18 @@
 /** Nodes and servers that were away for so long that the log has forgotten what they missed. */
-import type { Store } from '@freshet/core/store'
+import type { Commit, Store } from '@freshet/core/store'
 import { expect, test } from 'vitest'
 import { put, textOf } from '../../cassandra/under-test/crash-writers.js'
 import { createMemoryStore } from '../../memory/index.js'
 import { eventually } from '../../under-test/eventually.js'
+import { APPLIED } from './node-keys.js'
 import { openRingStore, type RingNodeAddress } from './open-ring-store.js'
 import { SLOTS_PER_PART } from './replicated-log.js'
 import { sharedNode } from './under-test/shared-nodes.js'
 
 interface LeavingNode extends RingNodeAddress {
   isAway: boolean
+  /** It takes nothing more. */
+  isFull: boolean
   /** What it holds; another store: it has lost everything. */
   store: Store
 }
@@ -17,7 +20,7 @@ interface LeavingNode extends RingNodeAddress {
 /** A store that is not there while it is told to be away. */
 function leavingNode(place: string): LeavingNode {
   const node = {
-    ...{ place, store: createMemoryStore(), isAway: false },
+    ...{ place, store: createMemoryStore(), isAway: false, isFull: false },
     async open(): Promise<Store> {
       return new Proxy(node.store, {
         get(_, name) {
@@ -26,7 +29,7 @@ function leavingNode(place: string): LeavingNode {
           const found: unknown = Reflect.get(target, name, target)
           if (typeof found !== 'function') return found
           return (...args: unknown[]) => {
-            if (node.isAway) return Promise.reject(new Error('It is away.'))
+            if (node.isAway || (node.isFull && name === 'commit')) return Promise.reject(new Error('It is away.'))
             return found.apply(target, args)
           }
         },
@@ -78,23 +81,78 @@ test('a node without memory has no vote: with another one away nothing is decide
   const nodes = [1, 2, 3].map(i => leavingNode(`node ${i}`))
   const warnings: string[] = []
   const options = { nodes, waitMsMax: 300, answerMsMax: 100, onWarning: (text: string) => warnings.push(text) }
-  const store = await openRingStore(options)
+  const [store, other] = [await openRingStore(options), await openRingStore(options)]
   // Node 3 has not heard of it, and node 1, which has, is emptied: two that know nothing are no majority.
   nodes[2]!.isAway = true
   await store.commit({ writes: [put('a/b/c', 'kept')] })
   nodes[0]!.store = createMemoryStore()
   nodes[1]!.isAway = true
   nodes[2]!.isAway = false
-  const unknown = { code: 'STORE_UNAVAILABLE', details: { outcome: 'unknown' } }
-  await expect(store.commit({ writes: [put('a/b/d', 'maybe')] })).rejects.toMatchObject(unknown)
-  await expect(store.get('a/b/c')).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
-  await expect(openRingStore(options)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
+  const unavailable = { code: 'STORE_UNAVAILABLE' }
+  await expect(other.get('a/b/c')).rejects.toMatchObject(unavailable)
+  await expect(store.commit({ writes: [put('a/b/d', 'maybe')] })).rejects.toMatchObject(unavailable)
+  await expect(store.get('a/b/c')).rejects.toMatchObject(unavailable)
+  await expect(openRingStore(options)).rejects.toMatchObject(unavailable)
   expect(await nodes[0]!.store.get('a/b/c')).toBeUndefined()
   nodes[1]!.isAway = false
   await eventually('it is rebuilt', () => warnings.some(text => /node 1 has again/.test(text)))
   nodes[1]!.isAway = true
   await eventually('the two others are enough', async () => (await textOf(store, 'a/b/c').catch(() => '')) === 'kept')
   expect((await store.commit({ writes: [put('a/b/c', 'next')] })).committed).toBe(true)
+  expect(await textOf(other, 'a/b/c')).toBe('next')
+  await Promise.all([store.close(), other.close()])
+})
+
+test('a node whose rows are behind answers nobody', async () => {
+  const nodes = [1, 2, 3].map(i => leavingNode(`node ${i}`))
+  const first = await openRingStore({ nodes, onWarning: () => {} })
+  await first.commit({ writes: [put('a/b/c', 'old'), put('a/b/gone', 'old')] })
+  await eventually('all nodes have it', async () => (await nodes[2]!.store.get('a/b/c')) !== undefined)
+  nodes[2]!.isFull = true
+  await first.commit({ writes: [put('a/b/c', 'new'), put('a/b/d', 'new'), { key: 'a/b/gone', delete: true }] })
+  // So that it is no longer what the log has beyond the rows, which everybody has in memory.
+  await fill(first, 0, 10)
+  await first.close()
+  const store = await openRingStore({ nodes, onWarning: () => {} })
+  for (let i = 0; i < 30; i++) {
+    const { value } = await store.getMany(['a/b/c', 'a/b/gone', 'a/b/d'])
+    expect(value.map(each => each && Buffer.from(each.body).toString())).toEqual(['new', undefined, 'new'])
+    expect((await store.scan('a/b', { from: 'c' })).entries.map(({ id }) => id)).toEqual(['c', 'd'])
+  }
+  await store.close()
+})
+
+test('rows that a server writes late do not go over newer ones', async () => {
+  const nodes = [1, 2, 3].map(i => leavingNode(`node ${i}`))
+  const held: (() => void)[] = []
+  let isHolding = false
+  const slowly = nodes.map(
+    ({ place, open }): RingNodeAddress => ({
+      place,
+      async open() {
+        const store = await open()
+        const commit = async (asked: Commit) => {
+          if (isHolding && asked.writes.some(({ key }) => key === APPLIED)) await new Promise<void>(go => held.push(go))
+          return store.commit(asked)
+        }
+        return new Proxy(store, { get: (target, name) => (name === 'commit' ? commit : Reflect.get(target, name)) })
+      },
+    }),
+  )
+  const slow = await openRingStore({ nodes: slowly, answerMsMax: 10_000, onWarning: () => {} })
+  const store = await openRingStore({ nodes, onWarning: () => {} })
+  await slow.commit({ writes: [put('a/b/c', '1')] })
+  isHolding = true
+  await slow.commit({ writes: [put('a/b/c', '2')] })
+  await eventually('it would write its rows', () => held.length === 3)
+  await store.commit({ writes: [put('a/b/c', '3')] })
+  await fill(store, 0, 10)
+  const rows = () => Promise.all(nodes.map(async node => (await node.store.get('a/b/c'))?.body.toString()))
+  await eventually('newer ones are there', async () => (await rows()).every(row => row?.endsWith('3')))
+  isHolding = false
+  for (const go of held) go()
+  await slow.close()
+  expect((await rows()).every(row => row?.endsWith('3'))).toBe(true)
   await store.close()
 })
 
