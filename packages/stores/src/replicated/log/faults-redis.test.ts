@@ -189,6 +189,10 @@ test('nodes of different rings, too few, or one twice are refused', async () => 
   await expect(ring([node(0, one), node(1, one), node(2, two)])).rejects.toMatchObject(refused(/different rings/))
   await expect(ring([node(0, one), node(1, one)])).rejects.toMatchObject(refused(/founded with 3 nodes, not 2/))
   await expect(ring([node(0, one), node(1, one), node(1, one)])).rejects.toMatchObject(refused(/are the same node/))
+  const used = await openRedisStore({ url: redis[2]!.url, name: 'used' })
+  await used.commit({ writes: [put('a/b/c', 'of somebody')] })
+  await used.close()
+  await expect(ring([0, 1, 2].map(i => node(i, 'used')))).rejects.toMatchObject(refused(/node 3 holds other data/))
 })
 
 test('a position is seen by every server as soon as one has told it', async () => {

@@ -10,7 +10,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { NO_BALLOT } from '@freshet/core/agreement'
 import { storeUnavailable, storeUnusable } from '../../sql/sql-errors.js'
 import { APPLIED, type Applied, VOICE, type Voice } from './node-keys.js'
-import { jsonWrite, parse, type RingNode, voiceWrite } from './ring-node.js'
+import { holdsOthers, jsonWrite, parse, type RingNode, voiceWrite } from './ring-node.js'
 
 interface Seen {
   readonly node: RingNode
@@ -28,15 +28,18 @@ export async function joinRing(place: string, nodes: readonly RingNode[], majori
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     const seen = await survey(nodes, majority)
     const known = seen.filter(({ voice }) => voice !== undefined)
-    checkAlike(place, nodes.length, known)
-    const ring = known[0]?.voice?.ring
-    if (known.some(({ voice }) => voice!.isFounded)) {
+    const isFounded = known.some(({ voice }) => voice!.isFounded)
+    checkAlike(place, nodes.length, known, isFounded)
+    // Two who found at once, and name the nodes in another order, may have begun two: the same of both is gone on with.
+    const [ring] = known.map(({ voice }) => voice!.ring).sort()
+    if (isFounded) {
       checkMajority(place, nodes, seen, known.length, majority)
       for (const node of nodes) node.ring = ring
       return
     }
     if (seen.length < nodes.length)
       throw storeUnavailable(place, troubleOf(nodes, 'all nodes are needed to found it'), 'not-done')
+    await checkEmpty(place, seen)
     await found(seen, ring ?? randomUUID())
   }
   throw storeUnavailable(place, new Error('others are founding it, and do not come to an end'), 'not-done')
@@ -54,15 +57,27 @@ async function survey(nodes: readonly RingNode[], majority: number): Promise<rea
   for (;;) {
     const isOver = await Promise.race([all.then(() => true), delay(PATIENCE_MS, false, { ref: false })])
     const founded = seen.filter(({ voice }) => voice?.isFounded === true).length
-    if (isOver || founded >= majority) return [...seen]
+    if (isOver || founded >= majority) return seen.toSorted((a, b) => nodes.indexOf(a.node) - nodes.indexOf(b.node))
+  }
+}
+
+/** A store that somebody uses is no node. */
+async function checkEmpty(place: string, seen: readonly Seen[]): Promise<void> {
+  for (const { node, voice } of seen) {
+    if (voice === undefined && (await holdsOthers(node))) {
+      throw storeUnusable(
+        place,
+        `${node.place} holds other data. Name an empty one, and bring the data by freshet copy`,
+      )
+    }
   }
 }
 
 /** One step: those who do not know the ring yet are told it; if all do, that they do. Whoever was first in between is met the next time. */
 async function found(seen: readonly Seen[], ring: string): Promise<void> {
-  const all = seen.every(({ voice }) => voice !== undefined)
+  const all = seen.every(({ voice }) => voice?.ring === ring)
   for (const { node, voice, version } of seen) {
-    if (voice !== undefined && !all) continue
+    if (voice?.ring === ring && !all) continue
     const next: Voice = all
       ? { ...voice!, isFounded: true }
       : { ring, node: randomUUID(), of: seen.length, isFounded: false, ballot: NO_BALLOT }
@@ -72,10 +87,10 @@ async function found(seen: readonly Seen[], ring: string): Promise<void> {
   }
 }
 
-function checkAlike(place: string, nodes: number, known: readonly Seen[]): void {
+function checkAlike(place: string, nodes: number, known: readonly Seen[], isFounded: boolean): void {
   const first = known[0]
   for (const { node, voice } of known) {
-    if (voice!.ring !== first!.voice!.ring) {
+    if (isFounded && voice!.ring !== first!.voice!.ring) {
       throw storeUnusable(
         place,
         `${first!.node.place} and ${node.place} belong to different rings. Name the nodes of one`,

@@ -103,6 +103,18 @@ test('a node without memory has no vote: with another one away nothing is decide
   await Promise.all([store.close(), other.close()])
 })
 
+test('servers that found a ring at once, each in its own order, found one', async () => {
+  for (let round = 0; round < 20; round++) {
+    const nodes = [1, 2, 3].map(i => leavingNode(`node ${i}`))
+    const orders = [nodes, [...nodes].reverse(), [nodes[1]!, nodes[2]!, nodes[0]!]]
+    const stores = await Promise.all(orders.map(order => openRingStore({ nodes: order, onWarning: () => {} })))
+    expect(new Set(stores.map(({ log }) => log)).size).toBe(1)
+    await stores[0]!.commit({ writes: [put('a/b/c', `${round}`)] })
+    for (const store of stores) expect(await textOf(store, 'a/b/c')).toBe(`${round}`)
+    await Promise.all(stores.map(store => store.close()))
+  }
+})
+
 test('a node whose rows are behind answers nobody', async () => {
   const nodes = [1, 2, 3].map(i => leavingNode(`node ${i}`))
   const first = await openRingStore({ nodes, onWarning: () => {} })

@@ -18,7 +18,7 @@ import { APPLIED, type Applied, CLOCKS, REBUILDING, VOICE, type Voice } from './
 import { encodeRecord } from './record-bytes.js'
 import { type ReplicatedLog, SLOTS_PER_PART } from './replicated-log.js'
 import type { ReplicatedRegisters } from './replicated-registers.js'
-import { jsonWrite, parse, type RingNode, slotWrite, voiceWrite } from './ring-node.js'
+import { holdsOthers, jsonWrite, parse, type RingNode, slotWrite, voiceWrite } from './ring-node.js'
 
 export interface RebuildParts {
   readonly nodes: readonly RingNode[]
@@ -38,8 +38,7 @@ export async function isToRebuild(node: RingNode): Promise<boolean> {
   const [voice, rebuilding] = await node.read([VOICE, REBUILDING])
   if (voice !== undefined) return false
   if (rebuilding !== undefined) return (parse(rebuilding) as { readonly ring: string }).ring === node.ring
-  const buckets = await node.ask(store => store.buckets())
-  if (buckets.some(({ bucket }) => !bucket.startsWith('.ring/'))) return false
+  if (await holdsOthers(node)) return false
   const reads = [VOICE, REBUILDING].map(key => ({ key, version: NOT_THERE }))
   return (await node.commit({ reads, writes: [jsonWrite(REBUILDING, { ring: node.ring })] })) !== undefined
 }
@@ -68,19 +67,30 @@ export async function rebuildRows(node: RingNode, { nodes, engine }: RebuildPart
   const floor = engine.applied
   const source = nodes.find(each => each !== node && !each.isSilent && !each.isEmptied && each.applied >= floor)
   if (source === undefined) throw new Error('No node has rows that are far enough.')
-  await node.commit({ writes: [{ key: APPLIED, delete: true }] })
+  const write = await beginRows(node)
   await eachRow(node, async rows => {
-    await node.commit({ writes: rows.map(({ key }) => ({ key, delete: true })) })
+    await write(rows.map(({ key }) => ({ key, delete: true })))
   })
   await eachRow(source, async rows => {
     const [applied] = await source.read([APPLIED])
     if (applied === undefined) throw new Error(`${source.place} is empty now.`)
-    await node.commit({ writes: rows })
+    await write(rows)
   })
-  const reads = [{ key: APPLIED, version: NOT_THERE }]
-  const writes = [jsonWrite(APPLIED, { slot: floor } satisfies Applied), { key: REBUILDING, delete: true as const }]
-  if ((await node.commit({ reads, writes })) === undefined) throw new Error('Somebody else has rebuilt it.')
+  await write([jsonWrite(APPLIED, { slot: floor } satisfies Applied), { key: REBUILDING, delete: true }])
   node.needsRows = false
+}
+
+/** From now on it has no rows. Whoever has begun before writes nothing more, also not what was long on its way. */
+async function beginRows(node: RingNode): Promise<(writes: readonly Write[]) => Promise<void>> {
+  const keys = [APPLIED, REBUILDING]
+  const reads = (await node.read(keys)).map((found, i) => ({ key: keys[i]!, version: found?.version ?? NOT_THERE }))
+  const mark = jsonWrite(REBUILDING, { ring: node.ring, attempt: randomUUID() })
+  const version = await node.commit({ reads, writes: [mark, { key: APPLIED, delete: true }] })
+  return async writes => {
+    const holds = version !== undefined && [{ key: REBUILDING, version }]
+    const position = holds && (await node.commit({ reads: holds, writes }))
+    if (!position) throw new Error(`Somebody else rebuilds ${node.place}.`)
+  }
 }
 
 /** While it has no voice: whoever comes late changes nothing. */

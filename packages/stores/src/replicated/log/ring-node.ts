@@ -161,7 +161,8 @@ export class RingNode {
   /** What it says about itself stays as it was last seen, or else the version is another. */
   #promise(ballot: Voice['ballot']): Write {
     if (this.#voice === undefined) throw this.#silent()
-    return voiceWrite({ ...this.#voice, ballot })
+    // Whoever promises knows that it is founded, also if it was not told: it may be the last who remembers.
+    return voiceWrite({ ...this.#voice, isFounded: true, ballot })
   }
 
   async #writeIf(version: number, write: Write): Promise<Reply<Uint8Array>> {
@@ -180,6 +181,12 @@ export class RingNode {
     const why = this.trouble instanceof Error ? `: ${this.trouble.message}` : ''
     return new NodeSilent(`${this.place} does not answer${why}`)
   }
+}
+
+/** Whether there is anything that is not of a ring. */
+export async function holdsOthers(node: RingNode): Promise<boolean> {
+  const buckets = await node.ask(store => store.buckets())
+  return buckets.some(({ bucket }) => !bucket.startsWith('.ring/'))
 }
 
 export function slotWrite(slot: number, accepted: Accepted<Uint8Array>): Write {
