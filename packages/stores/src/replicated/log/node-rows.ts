@@ -3,6 +3,7 @@
  * in one commit. So the rows of a node are always those of one state, whoever writes them, and however often; one node answers a read alone;
  * and what is deleted is gone, without a tombstone.
  */
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Write } from '@freshet/core/store'
 import { encodeValue } from '../../embedded/records.js'
 import { bytesOf, type Effects, type LogRecord } from '../../logged/log-record.js'
@@ -12,6 +13,7 @@ import { jsonWrite, parse, type RingNode } from './ring-node.js'
 
 const RECORDS_TOGETHER = 256
 const BYTES_TOGETHER = 4 * 1024 * 1024
+const PAUSE_MS = 10
 
 export interface NodeRowsOptions {
   readonly node: RingNode
@@ -67,6 +69,8 @@ export class NodeRows {
         if (this.#at === undefined) return
         if (this.#at.slot < this.#target) await this.#apply(this.#at)
         this.#options.onApplied()
+        // What is appended meanwhile shares the next commit: nobody waits for rows.
+        if (this.#at !== undefined) await delay(PAUSE_MS)
       }
     } catch (error) {
       this.#at = undefined
