@@ -36,7 +36,6 @@ const START: Readonly<Record<EngineName, () => Promise<{ readonly url: string; s
   },
   Redis: () => startRedis({ settings: DURABLE }),
   async Cassandra() {
-    // Its twelve servers share the processors with it: that it is slow is measured, and no error.
     const node = await startCassandra({ settings: PATIENT })
     await prepareCassandra(node.url)
     return node
