@@ -8,6 +8,7 @@ import type { Key, Store, StoredValue } from '@freshet/core/store'
 import type { AccessConfig } from './access/access.js'
 import type { RateLimitConfig } from './access/rate-limits.js'
 import type { ShardedDatabase } from './aggregates/sharded-database.js'
+import type { Doctor } from './console/doctor.js'
 import { answerBroken, refuseTunnel } from './http/broken-requests.js'
 import { Exchange } from './http/exchange.js'
 import { isPromise } from './http/maybe-promise.js'
@@ -31,6 +32,10 @@ export interface FreshetServerOptions {
   readonly record?: ServerRecordOptions
   /** Files of the page at `/` and `/demo/...`, by their path below /demo/; `index.html` is the page itself. */
   readonly page?: PageFiles
+  /** Files of the pages at `/console`, by their path below it; `index.html` is the page itself. */
+  readonly console?: PageFiles
+  /** What `POST /doctor` does. */
+  readonly doctor?: Doctor
   /** Caches to be told of every change; by the keeper alone, but all servers over the same data need the same list. */
   readonly caches?: readonly CacheConfig[]
   /** Who may do what: docs/access.md. Without it, everybody may do everything. */
@@ -86,6 +91,8 @@ export function createFreshetServer({
   settings = {},
   log = SILENT_LOG,
   page = {},
+  console = {},
+  doctor,
   caches = [],
   record,
   allMetrics,
@@ -97,7 +104,20 @@ export function createFreshetServer({
   const { mistakes } = readCaches(caches)
   if (mistakes.length > 0) throw new TypeError(`The caches cannot be these. ${mistakes.join(' ')}`)
   const complete = completeSettings(settings)
-  const parts = { store, settings: complete, log, page, caches, record, allMetrics, access, limits, shards }
+  const parts = {
+    store,
+    settings: complete,
+    log,
+    page,
+    console,
+    doctor,
+    caches,
+    record,
+    allMetrics,
+    access,
+    limits,
+    shards,
+  }
   return new HttpServer(createParts(parts), onRequest)
 }
 

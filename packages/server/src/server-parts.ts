@@ -12,6 +12,11 @@ import { EventStreams } from './coherence/event-streams.js'
 import { LogFollower } from './coherence/log-follower.js'
 import { PositionWaits } from './coherence/position-waits.js'
 import { Upkeep } from './coherence/upkeep.js'
+import { ConsoleFiles } from './console/console-files.js'
+import { ConsoleRoutes } from './console/console-routes.js'
+import type { Doctor } from './console/doctor.js'
+import { RecentConflicts } from './console/recent-conflicts.js'
+import { RecentLines } from './console/recent-lines.js'
 import { CounterAdditions } from './counters/counter-additions.js'
 import { CounterTotals } from './counters/counter-totals.js'
 import { BucketDirectory } from './data/bucket-directory.js'
@@ -52,6 +57,8 @@ export interface PartsOptions {
   readonly settings: ServerSettings
   readonly log: Log
   readonly page: PageFiles
+  readonly console?: PageFiles
+  readonly doctor?: Doctor | undefined
   readonly caches?: readonly CacheConfig[]
   readonly record?: ServerRecordOptions | undefined
   readonly allMetrics?: AllMetrics | undefined
@@ -75,9 +82,11 @@ export interface ServerParts {
 
 const VERSION = '0.1.0'
 
-export function createParts({ page, allMetrics, ...rest }: PartsOptions): ServerParts {
-  const { store, settings, log } = rest
-  const base = createBase(rest)
+export function createParts({ page, console = {}, doctor, allMetrics, ...rest }: PartsOptions): ServerParts {
+  const { store, settings, caches = [], shards } = rest
+  const lines = new RecentLines()
+  const log = lines.listenTo(rest.log)
+  const base = createBase({ ...rest, log })
   const writer = new ObjectWriter(base)
   const reader = new ObjectReader({ ...base, logsRequests: log.level === 'request' })
   const additions = new CounterAdditions({ settings, writer })
@@ -103,7 +112,16 @@ export function createParts({ page, allMetrics, ...rest }: PartsOptions): Server
     new IdempotencyRoute(store, base.metrics).route(),
     ...base.sql.routes(),
     ...new CoherenceRoutes(base).routes(),
-    ...new AccessRoutes(store).routes(),
+    ...new AccessRoutes({ store, access: base.access, settings }).routes(),
+    ...new ConsoleFiles(console).routes(),
+    ...new ConsoleRoutes({
+      ...base,
+      lines,
+      caches,
+      doctor,
+      hasShards: shards !== undefined,
+      version: VERSION,
+    }).routes(),
     ...new OperationsRoutes({
       ...base,
       gauges,
@@ -134,7 +152,7 @@ function createBase({
   access: accessConfig,
   limits,
   shards,
-}: Omit<PartsOptions, 'page' | 'allMetrics'>) {
+}: Omit<PartsOptions, 'page' | 'console' | 'doctor' | 'allMetrics'>) {
   const metrics = new Metrics()
   const cors = new Cors(settings.corsOrigins)
   const deadlines = new ResponseDeadlines(settings.responseMsMax)
@@ -182,6 +200,7 @@ function createBase({
       idempotency,
       tasks,
       access,
+      conflicts: new RecentConflicts(),
       sql: new SqlRoutes({ shards, settings, log }),
       newId: createIdMaker({ nowMs: Date.now, randomBytes }),
     },
