@@ -5,6 +5,7 @@ import { ownVersion } from '../command/own-version.js'
 import { openDatabase } from '../shards/open-database.js'
 import { accessOf } from './access-setup.js'
 import { createLog, withFields } from './create-log.js'
+import { loadConsole } from './load-console.js'
 import { loadPage } from './load-page.js'
 import { isEmbedded, openStore } from './open-store.js'
 import { openRecording } from './recording-file.js'
@@ -36,6 +37,7 @@ async function start({ config, slot }: StartMessage): Promise<void> {
     ...accessOf(config),
     ...(shards ? { shards } : {}),
     ...(await loadPage(config)),
+    ...(await loadConsole(config)),
     ...recorded,
     ...(tracing ? { onRequest: tracing.begin } : {}),
   })
