@@ -34,8 +34,8 @@ async function makeFiles(): Promise<void> {
     build: {
       write: false,
       target: 'es2022',
-      // Browsers that are new enough for the rest know how to do it themselves.
-      modulePreload: { polyfill: false },
+      // It would be done by way of a document, which a worker has none of.
+      modulePreload: false,
       rolldownOptions: { input: { console: ENTRY, 'run-code': WORKER, style: STYLE } },
     },
   })) as Rolldown.RolldownOutput

@@ -1,6 +1,6 @@
 /** The frame around every page: the menu, the head, who one is, and where one is asked for a token. */
 import type { ComponentType, JSX } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { PAGES, type PageEntry } from './pages.js'
 import { Failure } from './parts/notice.js'
 import { goTo, linkTo, route } from './route.js'
@@ -62,8 +62,14 @@ function Head(): JSX.Element {
 }
 
 function Menu({ pages, current }: { readonly pages: readonly PageEntry[]; readonly current: string }): JSX.Element {
+  const menu = useRef<HTMLElement>(null)
+  // On a phone it is wider than the screen.
+  useEffect(() => {
+    void current
+    menu.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' })
+  }, [current])
   return (
-    <nav aria-label="Pages">
+    <nav aria-label="Pages" ref={menu}>
       <ul>
         {pages.map(({ name, title, key }) => (
           <li key={name}>

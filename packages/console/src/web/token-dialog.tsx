@@ -24,7 +24,7 @@ export function TokenDialog(): JSX.Element {
     setText('')
   }
   return (
-    <dialog ref={dialog} aria-labelledby="token-title" onClose={() => askForToken(undefined)}>
+    <dialog ref={dialog} aria-labelledby="token-title" onCancel={() => askForToken(undefined)}>
       <h2 id="token-title">Who are you?</h2>
       <p>{why === undefined ? '' : WHY[why]}</p>
       <Field label="Token" value={text} onInput={setText} placeholder="eyJhbGciOi…" lines={4} onEnter={use} />

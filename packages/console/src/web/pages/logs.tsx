@@ -32,7 +32,7 @@ export function LogsPage(): JSX.Element {
         The newest first, of the workers that answered. Requests are among them with <code>--log-level request</code>.
       </PageTitle>
       <Failure of={error} />
-      <Panel title={`${shown.length} lines`}>
+      <Panel title="Lines">
         <div class="row">
           <Field label="That contain" value={text} onInput={setText} isFilter />
           <Choice label="Level" value={level} options={['all', 'error', 'info', 'request']} onChange={setLevel} />

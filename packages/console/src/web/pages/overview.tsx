@@ -33,10 +33,11 @@ function Tiles(): JSX.Element {
     ['Origin reads', latest === undefined ? '–' : `${count(latest.originReadsPerS)} /s`],
     ['Commits', latest === undefined ? '–' : `${count(latest.commitsPerS)} /s`],
     ['Replays answered', count(total(now, 'freshet_replays_total'))],
-    ['Log position', count(total(now, 'freshet_log_position'))],
     ['Buckets', count(total(now, 'freshet_buckets'))],
     ['Listeners', count(total(now, 'freshet_event_clients'))],
-    ['Purges behind', duration(lagS * 1000)],
+    ['Refused commits', count(total(now, 'freshet_conflicts_total'))],
+    ['Waiting for a position', count(total(now, 'freshet_position_waiters'))],
+    ...(serverFacts.value?.has.caches ? [['Purges behind', duration(lagS * 1000)] as const] : []),
   ]
   return (
     <dl class="tiles">
@@ -106,7 +107,7 @@ function ServerPanel(): JSX.Element {
     ],
     ['Up for', duration(Date.now() - startedMs)],
     ['Process', `${pid}, Node ${node}`],
-    ['Change log', log],
+    ['Change log', `${log}, at position ${total(figures.value, 'freshet_log_position')}`],
     [
       'Copies live for',
       `${duration(Number(settings.lifetimeMs))}, at most ${duration(Number(settings.lifetimeMsMax))}`,

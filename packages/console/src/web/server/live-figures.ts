@@ -4,7 +4,8 @@
  */
 import { connect, type Database } from '@freshet/client'
 import { type ReadonlySignal, signal } from '@preact/signals'
-import { type Figure, isOfClients, latencyMs, readMetrics, total } from './metrics.js'
+import { send } from './call.js'
+import { type Figure, isOfClients, latencyMs, parseMetrics, total } from './metrics.js'
 import { token } from './token.js'
 
 export interface Sample {
@@ -58,7 +59,7 @@ async function run(): Promise<void> {
     if (!document.hidden) {
       try {
         listener ??= listen()
-        const now: Reading = { atMs: performance.now(), figures: await readMetrics() }
+        const now: Reading = { atMs: performance.now(), figures: parseMetrics(await (await send('/metrics')).text()) }
         last.value = now.figures
         const stalenessMs = await observe(await listener, total(now.figures, 'freshet_log_position'))
         if (before !== undefined) kept.value = [...kept.value, sampleOf(before, now, stalenessMs)].slice(-SAMPLES_MAX)

@@ -1,5 +1,4 @@
-/** `/metrics`, read: the figures of all workers, by name and labels. */
-import { send } from './call.js'
+/** `/metrics`, understood: the figures of all workers, by name and labels. */
 
 export interface Figure {
   readonly name: string
@@ -22,10 +21,6 @@ export function parseMetrics(text: string): readonly Figure[] {
       },
     ]
   })
-}
-
-export async function readMetrics(): Promise<readonly Figure[]> {
-  return parseMetrics(await (await send('/metrics')).text())
 }
 
 /** Added up over all labels that `fits` says yes to. */
