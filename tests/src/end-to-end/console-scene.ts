@@ -25,17 +25,18 @@ export interface ConsoleServerOptions {
   readonly secret?: string
   readonly caches?: readonly unknown[]
   readonly flags?: readonly string[]
+  /** More of a config file. */
+  readonly config?: object
+  /** Called with that file before the server is started. */
+  readonly prepare?: (file: string) => Promise<void>
 }
 
-export async function startConsoleServer({
-  rules,
-  secret,
-  caches = [],
-  flags = [],
-}: ConsoleServerOptions = {}): Promise<ConsoleServer> {
+export async function startConsoleServer(options: ConsoleServerOptions = {}): Promise<ConsoleServer> {
+  const { rules, secret, caches = [], flags = [], config: more = {}, prepare } = options
   const folder = mkdtempSync(join(tmpdir(), 'freshet-console-'))
   const config = join(folder, 'freshet.json')
-  writeFileSync(config, JSON.stringify({ caches }))
+  writeFileSync(config, JSON.stringify({ caches, ...more }))
+  await prepare?.(config)
   const access = rules === undefined ? [] : ['--rules', join(folder, 'rules.access')]
   if (rules !== undefined) writeFileSync(join(folder, 'rules.access'), rules)
   const process = await startFreshet(['dev', '--data', join(folder, 'data'), '--config', config, ...access, ...flags], {

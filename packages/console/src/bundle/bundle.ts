@@ -16,7 +16,7 @@ import { build, type Rolldown } from 'vite'
 const ENTRY = fileURLToPath(new URL('../web/console.js', import.meta.url))
 const WORKER = fileURLToPath(new URL('../web/run-code.js', import.meta.url))
 const STYLE = fileURLToPath(new URL('../../page/console.css', import.meta.url))
-const PAGE = fileURLToPath(new URL('../../page/index.html', import.meta.url))
+const PAGE = new URL('../../page/index.html', import.meta.url)
 const FOLDER = fileURLToPath(new URL('../files/', import.meta.url))
 const MADE_FROM = join(FOLDER, '.made-from')
 
@@ -60,21 +60,25 @@ function write(name: string, text: string | Uint8Array): void {
 
 /** Of all that goes into them, but for packages from npm, of which the lock file says enough. */
 function hashOfSources(): string {
-  const hash = createHash('sha256')
-  const compiled = ['..', '@freshet/client', '@freshet/protocol', '@freshet/bloom', '@freshet/core/coherence'].map(
-    room =>
-      fileURLToPath(
-        new URL(room.includes('/core/') ? '..' : '.', room === '..' ? import.meta.url : import.meta.resolve(room)),
-      ),
+  const client = ['@freshet/client', '@freshet/protocol', '@freshet/bloom'].map(
+    door => new URL('.', import.meta.resolve(door)),
   )
-  const own = fileURLToPath(new URL('..', import.meta.url))
-  for (const folder of [own, ...compiled.slice(1)]) {
-    for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort()) {
-      if (name.endsWith('.js') && !name.startsWith('files')) hash.update(name).update(readFileSync(join(folder, name)))
-    }
-  }
-  for (const file of [STYLE, PAGE, fileURLToPath(new URL('../../../../package-lock.json', import.meta.url))]) {
-    if (existsSync(file)) hash.update(readFileSync(file))
+  const core = new URL('..', import.meta.resolve('@freshet/core/coherence'))
+  const lock = fileURLToPath(new URL('../../../../package-lock.json', import.meta.url))
+  const compiled = [new URL('..', import.meta.url), core, ...client].flatMap(folder =>
+    filesIn(folder).filter(path => path.endsWith('.js') && !path.startsWith(FOLDER)),
+  )
+  const hash = createHash('sha256')
+  for (const path of [...compiled, ...filesIn(new URL('.', PAGE)), lock]) {
+    if (existsSync(path)) hash.update(path).update(readFileSync(path))
   }
   return hash.digest('hex')
+}
+
+function filesIn(folder: URL): string[] {
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true })
+  return entries
+    .filter(entry => entry.isFile())
+    .map(entry => join(entry.parentPath, entry.name))
+    .sort()
 }
