@@ -9,6 +9,7 @@ import type { AccessConfig } from './access/access.js'
 import type { RateLimitConfig } from './access/rate-limits.js'
 import type { ShardedDatabase } from './aggregates/sharded-database.js'
 import type { Doctor } from './console/doctor.js'
+import type { AllRecent, RecentItem, RecentKind } from './console/recent.js'
 import { answerBroken, refuseTunnel } from './http/broken-requests.js'
 import { Exchange } from './http/exchange.js'
 import { isPromise } from './http/maybe-promise.js'
@@ -46,6 +47,8 @@ export interface FreshetServerOptions {
   readonly shards?: ShardedDatabase
   /** What `/metrics` answers where several processes serve the same data, given what this one has counted; see `addUpMetrics`. */
   readonly allMetrics?: AllMetrics
+  /** What `/logs` and `/conflicts` answer where several processes serve the same data, given what this one remembers. */
+  readonly allRecent?: AllRecent
   /** Called with every request before it is handled, for tracing. It must not throw, nor answer. */
   readonly onRequest?: (request: IncomingMessage, response: ServerResponse) => void
 }
@@ -82,6 +85,8 @@ export interface FreshetServer {
   get(key: Key): Promise<StoredValue | undefined>
   /** What this process has counted, to be added up with others. */
   readMetrics(): readonly MetricFamily[]
+  /** What this process remembers of late, to be put together with what others do. */
+  readRecent(kind: RecentKind): readonly RecentItem[]
   /** Stops accepting, lets requests under way finish for `graceMs`, ends event streams. The store stays open. */
   close(options?: CloseOptions): Promise<void>
 }
@@ -96,6 +101,7 @@ export function createFreshetServer({
   caches = [],
   record,
   allMetrics,
+  allRecent,
   access,
   limits,
   onRequest,
@@ -114,6 +120,7 @@ export function createFreshetServer({
     caches,
     record,
     allMetrics,
+    allRecent,
     access,
     limits,
     shards,
@@ -200,6 +207,10 @@ class HttpServer implements FreshetServer {
 
   readMetrics(): readonly MetricFamily[] {
     return this.#parts.readMetrics()
+  }
+
+  readRecent(kind: RecentKind): readonly RecentItem[] {
+    return this.#parts.readRecent(kind)
   }
 
   close({ graceMs = GRACE_MS, drainMs = 0 }: CloseOptions = {}): Promise<void> {

@@ -15,6 +15,7 @@ import { Upkeep } from './coherence/upkeep.js'
 import { ConsoleFiles } from './console/console-files.js'
 import { ConsoleRoutes } from './console/console-routes.js'
 import type { Doctor } from './console/doctor.js'
+import type { AllRecent, RecentItem, RecentKind } from './console/recent.js'
 import { RecentConflicts } from './console/recent-conflicts.js'
 import { RecentLines } from './console/recent-lines.js'
 import { CounterAdditions } from './counters/counter-additions.js'
@@ -59,6 +60,7 @@ export interface PartsOptions {
   readonly page: PageFiles
   readonly console?: PageFiles
   readonly doctor?: Doctor | undefined
+  readonly allRecent?: AllRecent | undefined
   readonly caches?: readonly CacheConfig[]
   readonly record?: ServerRecordOptions | undefined
   readonly allMetrics?: AllMetrics | undefined
@@ -74,6 +76,7 @@ export interface ServerParts {
   readonly reader: ObjectReader
   readonly access: Access
   readMetrics(): readonly MetricFamily[]
+  readRecent(kind: RecentKind): readonly RecentItem[]
   start(): Promise<void>
   /** Ends what would otherwise not end by itself. */
   endStreams(): void
@@ -82,7 +85,7 @@ export interface ServerParts {
 
 const VERSION = '0.1.0'
 
-export function createParts({ page, console = {}, doctor, allMetrics, ...rest }: PartsOptions): ServerParts {
+export function createParts({ page, console = {}, doctor, allMetrics, allRecent, ...rest }: PartsOptions): ServerParts {
   const { store, settings, caches = [], shards } = rest
   const lines = new RecentLines()
   const log = lines.listenTo(rest.log)
@@ -95,6 +98,8 @@ export function createParts({ page, console = {}, doctor, allMetrics, ...rest }:
   const totals = new CounterTotals(base)
   const queries = new QueryReader(base)
   const gauges = gaugesOf(base)
+  const hasShards = shards !== undefined
+  const consoleRoutes = new ConsoleRoutes({ ...base, lines, caches, doctor, allRecent, hasShards, version: VERSION })
   const routes: readonly Route[] = [
     ...new DemoPage(store, page, VERSION).routes(),
     ...new BucketRoutes({
@@ -114,14 +119,7 @@ export function createParts({ page, console = {}, doctor, allMetrics, ...rest }:
     ...new CoherenceRoutes(base).routes(),
     ...new AccessRoutes({ store, access: base.access, settings }).routes(),
     ...new ConsoleFiles(console).routes(),
-    ...new ConsoleRoutes({
-      ...base,
-      lines,
-      caches,
-      doctor,
-      hasShards: shards !== undefined,
-      version: VERSION,
-    }).routes(),
+    ...consoleRoutes.routes(),
     ...new OperationsRoutes({
       ...base,
       gauges,
@@ -138,6 +136,7 @@ export function createParts({ page, console = {}, doctor, allMetrics, ...rest }:
     access: base.access,
     replies: base.replies,
     readMetrics: () => base.metrics.read(gauges),
+    readRecent: kind => consoleRoutes.readRecent(kind),
     router: new Router(routes, base.cors, settings.urlBytesMax),
     ...lifecycleOf(base),
   }
@@ -152,7 +151,7 @@ function createBase({
   access: accessConfig,
   limits,
   shards,
-}: Omit<PartsOptions, 'page' | 'console' | 'doctor' | 'allMetrics'>) {
+}: Omit<PartsOptions, 'page' | 'console' | 'doctor' | 'allMetrics' | 'allRecent'>) {
   const metrics = new Metrics()
   const cors = new Cors(settings.corsOrigins)
   const deadlines = new ResponseDeadlines(settings.responseMsMax)

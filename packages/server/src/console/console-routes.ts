@@ -11,7 +11,7 @@ import type { CacheConfig } from '../invalidation/cache-config.js'
 import type { ServerSettings } from '../settings.js'
 import { readChangePage } from './change-page.js'
 import { type Doctor, DoctorRoute, throughOf } from './doctor.js'
-import type { Recent } from './recent.js'
+import type { AllRecent, RecentItem, RecentKind } from './recent.js'
 import type { RecentConflicts } from './recent-conflicts.js'
 import type { RecentLines } from './recent-lines.js'
 
@@ -23,6 +23,7 @@ export interface ConsoleRoutesOptions {
   readonly hasShards: boolean
   readonly lines: RecentLines
   readonly conflicts: RecentConflicts
+  readonly allRecent: AllRecent | undefined
   readonly doctor: Doctor | undefined
   readonly replies: Replies
   readonly cors: Cors
@@ -41,19 +42,18 @@ export class ConsoleRoutes {
   }
 
   routes(): readonly Route[] {
-    const { lines, conflicts } = this.#options
     const doctor = new DoctorRoute(this.#options)
     const admin = 'admin' as const
     return [
       { pattern: '/server', operations: { GET: { access: admin, handle: () => this.#server() } } },
       {
         pattern: '/logs',
-        operations: { GET: { access: admin, handle: call => recent(call, lines.lines), parameters: ['after'] } },
+        operations: { GET: { access: admin, handle: call => this.#recent(call, 'lines'), parameters: ['since'] } },
       },
       {
         pattern: '/conflicts',
         operations: {
-          GET: { access: admin, handle: call => recent(call, conflicts.conflicts), parameters: ['after'] },
+          GET: { access: admin, handle: call => this.#recent(call, 'conflicts'), parameters: ['since'] },
         },
       },
       {
@@ -68,6 +68,21 @@ export class ConsoleRoutes {
         operations: { POST: { access: admin, handle: call => doctor.post(call), takesBody: true } },
       },
     ]
+  }
+
+  /** What this process remembers. */
+  readRecent(kind: RecentKind): readonly RecentItem[] {
+    const { lines, conflicts } = this.#options
+    return kind === 'lines' ? lines.lines.list() : conflicts.conflicts.list()
+  }
+
+  async #recent({ parameters }: Call, kind: RecentKind): Promise<Answer> {
+    const sinceMs = Number(parameters.get('since') ?? 0)
+    if (!(sinceMs >= 0)) throw parameterInvalid('since must be a time of day, in milliseconds since 1970.')
+    const own = this.readRecent(kind)
+    const all = (await this.#options.allRecent?.(kind, own)) ?? own
+    const items = all.filter(({ timeMs }) => timeMs >= sinceMs).sort((a, b) => a.timeMs - b.timeMs)
+    return jsonAnswer(200, { items })
   }
 
   async #server(): Promise<Answer> {
@@ -108,18 +123,4 @@ export class ConsoleRoutes {
     })
     return jsonAnswer(200, { caches })
   }
-}
-
-/** As `{pid}-{number}`: each process counts for itself. */
-const ITEM_ID = /^([0-9]{1,10})-([0-9]{1,15})$/
-
-/** What this process has, after the item named; all of it, if that is of another process. */
-function recent({ parameters }: Call, items: Recent<object>): Answer {
-  const after = parameters.get('after')
-  const [, pid, number] = ITEM_ID.exec(after ?? '0-0') ?? []
-  if (number === undefined) throw parameterInvalid('after must be the id of an item.')
-  const from = Number(pid) === process.pid ? Number(number) : 0
-  return jsonAnswer(200, {
-    items: items.after(from).map(({ number, item }) => ({ id: `${process.pid}-${number}`, ...item })),
-  })
 }

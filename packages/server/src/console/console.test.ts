@@ -115,6 +115,7 @@ describe('the change log', () => {
 interface Conflicts {
   readonly items: readonly {
     readonly id: string
+    readonly timeMs: number
     readonly kind: string
     readonly changed: readonly unknown[]
     readonly writes: readonly string[]
@@ -131,8 +132,10 @@ describe('conflicts', () => {
     expect(items).toMatchObject([
       { kind: 'write', changed: [{ key: 'shop/products/tea', expected: old, version }], writes: ['shop/products/tea'] },
     ])
-    expect((await get<Conflicts>(running, `/conflicts?after=${items[0]!.id}`)).items).toEqual([])
-    expect((await get<Conflicts>(running, '/conflicts?after=1-1')).items).toHaveLength(1)
+    const { timeMs } = items[0]!
+    expect((await get<Conflicts>(running, `/conflicts?since=${timeMs}`)).items).toHaveLength(1)
+    expect((await get<Conflicts>(running, `/conflicts?since=${timeMs + 1}`)).items).toEqual([])
+    expect((await running.fetch('/conflicts?since=x')).status).toBe(400)
   })
 
   test('so is a commit; one that holds is not', async () => {

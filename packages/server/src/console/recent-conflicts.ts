@@ -3,8 +3,6 @@ import type { Key, Version } from '@freshet/protocol'
 import { Recent } from './recent.js'
 
 export interface Conflict {
-  /** Of the day. */
-  readonly timeMs: number
   /** write: of one object, by If-Match or If-None-Match. commit: of several, or of a transaction. */
   readonly kind: 'write' | 'commit'
   /** What was relied on and no longer held. Version 0: not there. `expected` is absent of lists, and where any of several would have done. */
@@ -22,8 +20,8 @@ const KEYS_MAX = 20
 export class RecentConflicts {
   readonly conflicts: Recent<Conflict> = new Recent(CONFLICTS_MAX)
 
-  add({ changed, writes, ...conflict }: Omit<Conflict, 'timeMs'>): void {
+  add({ changed, writes, ...conflict }: Conflict): void {
     const some = { changed: changed.slice(0, KEYS_MAX), writes: writes.slice(0, KEYS_MAX) }
-    this.conflicts.add({ timeMs: Date.now(), ...conflict, ...some })
+    this.conflicts.add({ ...conflict, ...some })
   }
 }

@@ -3,8 +3,6 @@ import type { Log, LogFields } from '../operations/log.js'
 import { Recent } from './recent.js'
 
 export interface LogLine {
-  /** Of the day. */
-  readonly timeMs: number
   readonly level: 'error' | 'info' | 'request'
   readonly message: string
   readonly fields: LogFields
@@ -20,7 +18,7 @@ export class RecentLines {
     return {
       level: log.level,
       write: (level, message, fields = {}) => {
-        this.lines.add({ timeMs: Date.now(), level, message, fields })
+        this.lines.add({ level, message, fields })
         log.write(level, message, fields)
       },
     }

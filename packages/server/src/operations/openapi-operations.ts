@@ -27,17 +27,16 @@ export const OPERATIONS_PATHS: Json = {
   '/logs': {
     get: operation({
       id: 'getLogs',
-      summary: 'The last lines of the log of the process that answers, for admins',
-      parameters: ['afterItem'],
+      summary: 'The last lines of the log, for admins',
+      parameters: ['since'],
       responses: answers('The oldest first.', ANY_JSON),
     }),
   },
   '/conflicts': {
     get: operation({
       id: 'getConflicts',
-      summary:
-        'Writes and commits that the process that answers refused lately since something had changed, for admins',
-      parameters: ['afterItem'],
+      summary: 'Writes and commits that were refused lately since something had changed, for admins',
+      parameters: ['since'],
       responses: answers('The oldest first.', ANY_JSON),
     }),
   },

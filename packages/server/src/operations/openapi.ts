@@ -55,7 +55,11 @@ const PARAMETERS: Json = {
     { type: 'string' },
     'In lists: begin after this id. In queries: `next` of the page before.',
   ),
-  afterItem: queryParameter('after', { type: 'string' }, 'Only what came after the item of this id.'),
+  since: queryParameter(
+    'since',
+    { type: 'integer', minimum: 0 },
+    'Only what came then or later: milliseconds since 1970.',
+  ),
   of: queryParameter(
     'of',
     { type: 'string' },

@@ -29,7 +29,7 @@ export function LogsPage(): JSX.Element {
   return (
     <>
       <PageTitle title="Logs">
-        The newest first, of the workers that answered. Requests are among them with <code>--log-level request</code>.
+        The newest first, of all workers. Requests are among them with <code>--log-level request</code>.
       </PageTitle>
       <Failure of={error} />
       <Panel title="Lines">

@@ -19,12 +19,11 @@ export function useRecent<Item extends { readonly id: string; readonly timeMs: n
     void who
     let isOver = false
     let known: ReadonlyMap<string, Item> = new Map()
-    let last: string | undefined
+    let sinceMs = 0
     const look = async () => {
       try {
-        const { items } = await call<{ items: readonly Item[] }>(last === undefined ? path : `${path}?after=${last}`)
-        last = items.at(-1)?.id ?? last
-        // Of several workers, any may answer: each tells all it has, if it is asked after an item of another.
+        const { items } = await call<{ items: readonly Item[] }>(`${path}?since=${sinceMs}`)
+        sinceMs = items.at(-1)?.timeMs ?? sinceMs
         known = new Map([...known, ...items.map(item => [item.id, item] as const)].slice(-KEPT_MAX))
         if (!isOver) setState({ items: [...known.values()].sort((a, b) => a.timeMs - b.timeMs), error: undefined })
       } catch (error) {
