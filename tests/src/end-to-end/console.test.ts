@@ -1,6 +1,11 @@
-/** The console in a real browser: every page of it, in both colours, with values and people that mean no good. */
+/**
+ * The console in a real browser: every page of it, in both colours, with values and people that mean no good.
+ *
+ * With the name of a folder in FRESHET_SCREENSHOTS, pictures of it are put there.
+ */
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { listConsoleFiles } from '@freshet/console'
 import { signToken } from '@freshet/server'
@@ -22,6 +27,7 @@ import { endFreshetProcesses } from './freshet-process.js'
 
 const FIRST_VIEW_BYTES_MAX = 150_000
 const ALL_BYTES_MAX = 200_000
+const SCREENSHOTS = process.env.FRESHET_SCREENSHOTS
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 interface Shown {
@@ -101,6 +107,7 @@ describeInChromium('the console', () => {
         await sees(page, text)
         expect([path, await page.evaluate(() => document.documentElement.scrollWidth)]).toEqual([path, 360])
         expect([path, await violationsOf(page)]).toEqual([path, []])
+        if (colorScheme === 'dark' && path === 'data/shop/books') await photograph(page, 'phone')
       }
       await page.setViewportSize({ width: 1280, height: 860 })
       for (const { path, text } of PAGES) {
@@ -138,7 +145,10 @@ describeInChromium('the console', () => {
     const writes = setInterval(() => void server.put('/db/shop/products/mug', { price: Math.random() }), 50)
     const commits = page.locator('.chart', { hasText: 'Commits a second' }).locator('.legend b').first()
     await expect.poll(async () => Number(await commits.textContent()), { timeout: SEEN_MS_MAX }).toBeGreaterThan(1)
+    // For lines that say something.
+    if (SCREENSHOTS) await page.waitForTimeout(30_000)
     clearInterval(writes)
+    await photograph(page, 'overview')
     expect(await page.locator('.chart canvas').count()).toBe(4)
     const drawn = await page
       .locator('.chart canvas')
@@ -201,6 +211,7 @@ describeInChromium('the console', () => {
     await sees(page, 'Somebody was faster.')
     expect(await violationsOf(page)).toEqual([])
     const row = (field: string) => page.locator('.conflict tr', { hasText: field }).textContent()
+    await photograph(page, 'conflict')
     expect(await row('price')).toContain('both changed it')
     expect(await row('colour')).toContain('they changed it')
     expect(await row('name')).toContain('you changed it')
@@ -401,6 +412,10 @@ bucket shop/orders
     await context.close()
   })
 })
+
+async function photograph(page: Page, name: string): Promise<void> {
+  if (SCREENSHOTS) await page.screenshot({ path: join(SCREENSHOTS, `${name}.png`) })
+}
 
 function valueIn(page: Page): Promise<string> {
   return page.getByLabel('Value, as JSON').inputValue()
