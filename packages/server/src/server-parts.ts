@@ -268,6 +268,11 @@ function gaugesOf({ store, follower, buckets, events, waits, deadlines, invalida
   return [
     { name: 'freshet_log_position', help: 'The last commit known.', value: () => follower.position },
     {
+      name: 'freshet_log_lag_seconds',
+      help: 'How long ago all of the log was known.',
+      value: () => Math.max(0, store.nowMs() - follower.asOfMs) / 1000,
+    },
+    {
       name: 'freshet_sketch_segments',
       help: 'Closed segments in the window.',
       value: () => follower.sketch.size().segments,

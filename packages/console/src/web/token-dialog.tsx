@@ -2,7 +2,7 @@
 import type { JSX } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { Field } from './parts/field.js'
-import { type Asked, askForToken, setToken, token, tokenAsked } from './server/token.js'
+import { type Asked, declineToken, setToken, token, tokenAsked } from './server/token.js'
 
 const WHY: Readonly<Record<Asked, string>> = {
   missing: 'This server has access rules, and the console is for administrators.',
@@ -24,7 +24,7 @@ export function TokenDialog(): JSX.Element {
     setText('')
   }
   return (
-    <dialog ref={dialog} aria-labelledby="token-title" onCancel={() => askForToken(undefined)}>
+    <dialog ref={dialog} aria-labelledby="token-title" onCancel={declineToken}>
       <h2 id="token-title">Who are you?</h2>
       <p>{why === undefined ? '' : WHY[why]}</p>
       <Field label="Token" value={text} onInput={setText} placeholder="eyJhbGciOi…" lines={4} onEnter={use} />
@@ -37,7 +37,7 @@ export function TokenDialog(): JSX.Element {
             Forget the token
           </button>
         )}
-        <button type="button" onClick={() => askForToken(undefined)}>
+        <button type="button" onClick={declineToken}>
           Cancel
         </button>
         <button type="button" class="main" onClick={use}>

@@ -5,9 +5,10 @@ import { BucketChoice } from '../parts/bucket-choice.js'
 import { Choice, Field } from '../parts/field.js'
 import { Failure } from '../parts/notice.js'
 import { PageTitle, Panel } from '../parts/panel.js'
-import { goTo, route } from '../route.js'
+import { goTo, linkTo, route } from '../route.js'
 import { call } from '../server/call.js'
-import { knownBuckets, loadBuckets } from '../server/server-facts.js'
+import { knownBuckets, loadBuckets, type NamedBucket } from '../server/server-facts.js'
+import { BytesEditor } from './data/bytes-editor.js'
 import { ObjectEditor } from './data/object-editor.js'
 import { ObjectList } from './data/object-list.js'
 
@@ -19,11 +20,24 @@ export function DataPage(): JSX.Element {
     <>
       <PageTitle title="Data">Read by the client itself, so it is never stale, also through caches.</PageTitle>
       <BucketChoice page="data" chosen={chosen} />
-      {chosen !== undefined && id !== undefined && <ObjectEditor key={`${chosen}/${id}`} bucket={chosen} id={id} />}
-      {bucket !== undefined && id === undefined && <ObjectList key={bucket.name} bucket={bucket} />}
+      {bucket !== undefined && bucket.kind !== 'counter' && id !== undefined && (
+        <Value key={`${bucket.name}/${id}`} bucket={bucket} id={id} />
+      )}
+      {bucket !== undefined && bucket.kind !== 'counter' && id === undefined && (
+        <ObjectList key={bucket.name} bucket={bucket} />
+      )}
+      {bucket?.kind === 'counter' && (
+        <p>
+          Counters have <a href={linkTo('counters', ...bucket.name.split('/'))}>a page of their own</a>.
+        </p>
+      )}
       {chosen === undefined && <NewBucket />}
     </>
   )
+}
+
+function Value({ bucket: { name, kind }, id }: { readonly bucket: NamedBucket; readonly id: string }): JSX.Element {
+  return kind === 'kv' ? <BytesEditor bucket={name} id={id} /> : <ObjectEditor bucket={name} id={id} />
 }
 
 function NewBucket(): JSX.Element {

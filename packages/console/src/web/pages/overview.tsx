@@ -36,6 +36,7 @@ function Tiles(): JSX.Element {
     ['Buckets', count(total(now, 'freshet_buckets'))],
     ['Listeners', count(total(now, 'freshet_event_clients'))],
     ['Refused commits', count(total(now, 'freshet_conflicts_total'))],
+    ['Log followers behind', duration(total(now, 'freshet_log_lag_seconds') * 1000)],
     ['Waiting for a position', count(total(now, 'freshet_position_waiters'))],
     ...(serverFacts.value?.has.caches ? [['Purges behind', duration(lagS * 1000)] as const] : []),
   ]
@@ -112,6 +113,7 @@ function ServerPanel(): JSX.Element {
       'Copies live for',
       `${duration(Number(settings.lifetimeMs))}, at most ${duration(Number(settings.lifetimeMsMax))}`,
     ],
+    ['Sketch takes for changed what is not', `${Number(settings.falsePositiveRateMax) * 100} % of the time at most`],
     ['Operations remembered for', duration(supports.retentionMs)],
     [
       "This page's own reads",

@@ -32,7 +32,10 @@ export const serverFacts: ReadonlySignal<ServerFacts | undefined> = facts
 /** Undefined until they are known. */
 export const knownBuckets: ReadonlySignal<readonly NamedBucket[] | undefined> = buckets
 
+/** Nothing of what one may see is left for another. */
 export async function loadFacts(): Promise<void> {
+  facts.value = undefined
+  buckets.value = undefined
   facts.value = await call<ServerFacts>('/server')
 }
 

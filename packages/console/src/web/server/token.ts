@@ -5,6 +5,8 @@ const NAME = 'freshet-console-token'
 const current = signal(sessionStorage.getItem(NAME) ?? '')
 const asked = signal<Asked | undefined>(undefined)
 
+let declinedFor: string | undefined
+
 /** Why a token is asked for. */
 export type Asked = 'missing' | 'refused' | 'not an admin' | 'wanted'
 
@@ -18,11 +20,19 @@ export function setToken(text: string): void {
   if (trimmed === '') sessionStorage.removeItem(NAME)
   else sessionStorage.setItem(NAME, trimmed)
   asked.value = undefined
+  declinedFor = undefined
   current.value = trimmed
 }
 
-export function askForToken(why: Asked | undefined): void {
-  asked.value = why
+/** Not again, if somebody has just said no: pages go on asking the server. */
+export function askForToken(why: Asked): void {
+  if (why === 'wanted' || declinedFor !== current.value) asked.value = why
+}
+
+/** They do not want to give one now. */
+export function declineToken(): void {
+  declinedFor = current.value
+  asked.value = undefined
 }
 
 export type Claims = Readonly<Record<string, unknown>>

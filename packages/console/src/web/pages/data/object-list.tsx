@@ -26,10 +26,7 @@ export function ObjectList({ bucket }: { readonly bucket: NamedBucket }): JSX.El
     reload()
   }
   return (
-    <Panel
-      title={name}
-      actions={kind === 'object' ? <NewObject namespace={namespace} bucket={shortName} /> : undefined}
-    >
+    <Panel title={name} actions={<NewObject namespace={namespace} bucket={shortName} />}>
       <div class="row">
         <Field label="Ids that begin with" value={prefix} onInput={setPrefix} onEnter={ask} isFilter />
         {kind === 'object' && (
@@ -61,7 +58,7 @@ export function ObjectList({ bucket }: { readonly bucket: NamedBucket }): JSX.El
               {value.items.map(({ id, version, value }) => (
                 <tr key={id}>
                   <th scope="row">
-                    {kind === 'object' ? <a href={linkTo('data', namespace, shortName, id)}>{id}</a> : id}
+                    <a href={linkTo('data', namespace, shortName, id)}>{id}</a>
                   </th>
                   <td class="number">{version}</td>
                   <td>

@@ -54,8 +54,7 @@ function itemOf(stored: object): ShownItem {
 }
 
 function bytesItem({ id, version, contentType, bytes }: StoredBytes): ShownItem {
-  const isText = /^(?:text\/|application\/json)/.test(contentType)
-  const value = isText ? new TextDecoder().decode(bytes) : `${bytes.length} bytes`
+  const value = isText(contentType) ? new TextDecoder().decode(bytes) : `${bytes.length} bytes`
   return { id, version, value: `${contentType}: ${value}` }
 }
 
@@ -68,6 +67,33 @@ export async function readObject(bucket: string, id: string): Promise<ShownObjec
 export async function writeObject(bucket: string, id: string, value: Fields, version: number): Promise<number> {
   const ifVersion = version === 0 ? 'absent' : version
   return (await (await database()).bucket(bucket).put(id, value as Record<string, unknown>, { ifVersion })).version
+}
+
+export interface ShownBytes {
+  /** 0: nothing is there. */
+  readonly version: number
+  readonly contentType: string
+  readonly bytes: Uint8Array
+}
+
+export async function readBytes(bucket: string, id: string): Promise<ShownBytes> {
+  const found = await (await database()).kv(bucket).get(id)
+  return found ?? { version: 0, contentType: 'text/plain; charset=utf-8', bytes: new Uint8Array() }
+}
+
+/** Throws VERSION_CONFLICT if it is not that version any more. */
+export async function writeText(
+  bucket: string,
+  id: string,
+  text: string,
+  { version, contentType }: ShownBytes,
+): Promise<void> {
+  const ifVersion = version === 0 ? 'absent' : version
+  await (await database()).kv(bucket).put(id, text, { ifVersion, contentType })
+}
+
+export function isText(contentType: string): boolean {
+  return /^(?:text\/|application\/(?:json|xml|javascript)\b|[^;]*\+(?:json|xml)\b)/.test(contentType)
 }
 
 export async function deleteObject(bucket: string, id: string, version: number): Promise<void> {
