@@ -45,7 +45,7 @@ afterEach(async () => {
 test.each(Object.entries(SESSIONS))('a session %s does not take a copy from before', async (_, refresh) => {
   const db = await connect(cache.url, { refresh, staleness: 100 })
   databases.push(db)
-  const products = db.bucket('shop/products')
+  const products = db.bucket<{ price: number }>('shop/products')
   const reads = {
     object: () => products.get('tea'),
     list: () => products.list().next(),
