@@ -4,6 +4,7 @@ import type { Store } from '@freshet/core/store'
 import { createIdMaker } from '@freshet/protocol'
 import { Access, type AccessConfig } from './access/access.js'
 import { AccessRoutes } from './access/access-routes.js'
+import { quotaGauges, UsageCounter } from './access/quotas/usage-counter.js'
 import type { RateLimitConfig } from './access/rate-limits.js'
 import type { ShardedDatabase } from './aggregates/sharded-database.js'
 import { SqlRoutes } from './aggregates/sql-routes.js'
@@ -103,7 +104,7 @@ export function createParts({ page, allMetrics, ...rest }: PartsOptions): Server
     new IdempotencyRoute(store, base.metrics).route(),
     ...base.sql.routes(),
     ...new CoherenceRoutes(base).routes(),
-    ...new AccessRoutes(store).routes(),
+    ...new AccessRoutes(base).routes(),
     ...new OperationsRoutes({
       ...base,
       gauges,
@@ -155,7 +156,8 @@ function createBase({
   const recorder = record && createServerRecorder(record, store)
   const guard = new SchemaGuard(store)
   const idempotency = new Idempotency(store, metrics)
-  const tasks = new TaskRunner({ store, follower, buckets, guard, recorder, log, keeper })
+  const tasks = new TaskRunner({ store, follower, buckets, guard, recorder, log, keeper, access })
+  const usage = new UsageCounter({ store, access, buckets, follower, keeper, log })
   return {
     ...{
       store,
@@ -181,6 +183,7 @@ function createBase({
       guard,
       idempotency,
       tasks,
+      usage,
       access,
       sql: new SqlRoutes({ shards, settings, log }),
       newId: createIdMaker({ nowMs: Date.now, randomBytes }),
@@ -203,6 +206,7 @@ function lifecycleOf({
   invalidation,
   recorder,
   tasks,
+  usage,
   access,
   sql,
 }: Base) {
@@ -225,6 +229,7 @@ function lifecycleOf({
       await keeper.start()
       upkeep.start()
       tasks.start()
+      usage.start()
       sql.start()
       await invalidation.start()
     },
@@ -236,6 +241,7 @@ function lifecycleOf({
       stopListening()
       await sql.stop()
       await tasks.stop()
+      await usage.stop()
       await recorder?.stop()
       deadlines.close()
       metrics.close()
@@ -246,7 +252,17 @@ function lifecycleOf({
   }
 }
 
-function gaugesOf({ store, follower, buckets, events, waits, deadlines, invalidation, sql }: Base): readonly Gauge[] {
+function gaugesOf({
+  store,
+  follower,
+  buckets,
+  events,
+  waits,
+  deadlines,
+  invalidation,
+  sql,
+  access,
+}: Base): readonly Gauge[] {
   return [
     { name: 'freshet_log_position', help: 'The last commit known.', value: () => follower.position },
     {
@@ -286,6 +302,7 @@ function gaugesOf({ store, follower, buckets, events, waits, deadlines, invalida
       value: () =>
         (store.readCounts?.() ?? []).map(({ source, reads }) => ({ labels: `source="${source}"`, value: reads })),
     },
+    ...quotaGauges(access),
     ...invalidation.gauges(),
     ...sql.gauges(),
   ]

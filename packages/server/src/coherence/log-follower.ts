@@ -198,6 +198,7 @@ export class LogFollower {
 
   async #startOver(): Promise<void> {
     const from = await this.#store.trimmedTo()
+    await this.#access?.load()
     await this.#buckets.load()
     this.#sketch = this.#createSketch(from)
     this.#hot.clear()

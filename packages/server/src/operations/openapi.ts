@@ -425,6 +425,13 @@ const OPERATIONS_PATHS: Json = {
       responses: answers('The text of them; null where everybody may do everything.', ANY_JSON),
     }),
   },
+  '/quotas': {
+    get: operation({
+      id: 'getQuotas',
+      summary: 'How much each namespace that has a quota has, and may have, for admins',
+      responses: answers('By namespace.', ANY_JSON),
+    }),
+  },
   '/audit': {
     get: operation({
       id: 'getAudit',
