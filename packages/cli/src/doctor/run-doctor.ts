@@ -45,7 +45,7 @@ export async function runDoctor(line: DoctorLine): Promise<number> {
 async function examineThrough(line: DoctorLine, signal: AbortSignal): Promise<Examination> {
   const through = createEndpoint(line.through, signal)
   const server = line.server === undefined ? undefined : createEndpoint(line.server, signal)
-  const objects = new ProbeObjects({ through, writer: server ?? through, bucket: line.bucket })
+  const objects = new ProbeObjects({ through, writer: server ?? through, bucket: line.bucket, token: line.token })
   const scene = new Scene({ through, server, purgeSecret: line.purgeSecret, objects, signal })
   const progress = new Progress(PROBES.length)
   try {
