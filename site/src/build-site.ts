@@ -120,7 +120,8 @@ function searchIndex(drafts: readonly Draft[], rendered: ReadonlyMap<string, Ren
   let id = 0
   for (const { page } of drafts) {
     for (const section of rendered.get(page.path)!.sections) {
-      const text = section.text.replaceAll(/\s+/g, ' ').trim()
+      // What is in a heading is walked through as well.
+      const text = section.text.replaceAll(/\s+/g, ' ').trim().slice(section.heading.length).trim()
       if (text === '' && section.heading === '') continue
       const url = `${page.path}.html${section.id === '' ? '' : `#${section.id}`}`
       index.add({ id: id++, title: page.title, heading: section.heading, url, text: text.slice(0, 2000) })
