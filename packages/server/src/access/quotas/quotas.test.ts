@@ -160,6 +160,33 @@ describe('what was there before', () => {
   })
 })
 
+test('a write that was decided before the count came by it is decided anew, and counted', async () => {
+  const store = createMemoryStore({ positionsAfter: 0 })
+  await send(await start(store, ''), '/db/acme/notes/1', {})
+  await started.splice(0)[0]!.stop()
+  // Nobody counts but this test: just before the write is committed.
+  const access = { rules: `quota acme objects 10\n${OPEN}`, tokens: TOKENS }
+  const running = await startServer({ store, access, settings: { mayKeep: false } })
+  started.push(running)
+  const put = (key: string, value: unknown) => ({
+    ...{ key, contentType: 'application/json' },
+    body: Buffer.from(JSON.stringify(value)),
+  })
+  const commit = store.commit.bind(store)
+  let isCounted = false
+  store.commit = async asked => {
+    if (!isCounted && asked.writes.some(({ key }) => key === 'acme/notes/2')) {
+      isCounted = true
+      const { version: rules } = (await store.get('_freshet/access/rules'))!
+      const record = put('_freshet/quotas/acme', { rules, isDone: true })
+      await commit({ writes: [record, put('_freshet/usage/acme.objects', 1)] })
+    }
+    return commit(asked)
+  }
+  expect((await send(running, '/db/acme/notes/2', {})).status).toBe(201)
+  expect((await usageOf(running))?.objects).toEqual({ used: 2, max: 10 })
+})
+
 describe('a quota of requests', () => {
   test('holds for all servers together, reads and commits alike, and not for admins', async () => {
     const store = createMemoryStore({ positionsAfter: 0 })
