@@ -62,7 +62,11 @@ async function show() {
 function item({ title, heading, url, text, terms }) {
   const link = document.createElement('a')
   link.href = `${root}/${url}`
-  link.append(Object.assign(document.createElement('b'), { textContent: heading && heading !== title ? `${title}: ${heading}` : title }))
+  link.append(
+    Object.assign(document.createElement('b'), {
+      textContent: heading && heading !== title ? `${title}: ${heading}` : title,
+    }),
+  )
   link.append(Object.assign(document.createElement('span'), { textContent: excerpt(text, terms) }))
   link.addEventListener('click', hide)
   const entry = document.createElement('li')
