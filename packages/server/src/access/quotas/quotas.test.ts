@@ -187,6 +187,15 @@ test('a write that was decided before the count came by it is decided anew, and 
   expect((await usageOf(running))?.objects).toEqual({ used: 2, max: 10 })
 })
 
+test('who has how much is among the metrics', async () => {
+  const running = await start(createMemoryStore({ positionsAfter: 0 }), 'quota acme objects 1, requests 50 per day')
+  for (const id of [1, 2]) await send(running, `/db/acme/notes/${id}`, {})
+  const metrics = async () => (await running.fetch('/metrics', { headers: await admin() })).text()
+  await until(async () => (await metrics()).includes('freshet_quota_used{namespace="acme",what="objects"} 1\n'), 20_000)
+  expect(await metrics()).toContain('freshet_quota_max{namespace="acme",what="requests"} 50\n')
+  expect(await metrics()).toContain('freshet_quota_refused_total 1\n')
+})
+
 describe('a quota of requests', () => {
   test('holds for all servers together, reads and commits alike, and not for admins', async () => {
     const store = createMemoryStore({ positionsAfter: 0 })
