@@ -16,6 +16,7 @@ import {
 import { bucketOfKey, idOfKey } from '@freshet/protocol'
 import type { Engine } from './engine.js'
 import type { LogRecord } from './log-record.js'
+import type { LowId } from './parts.js'
 
 const ROWS_PER_READ = 1000
 
@@ -46,12 +47,7 @@ export async function scanBucket(engine: Engine, bucket: Key, range: ScanRange):
   })
 }
 
-interface Low {
-  readonly id: string
-  readonly isIncluded: boolean
-}
-
-function lowest({ from = '', after, prefix = '' }: ScanRange): Low {
+function lowest({ from = '', after, prefix = '' }: ScanRange): LowId {
   const id = compareUtf8(from, prefix) > 0 ? from : prefix
   return after !== undefined && compareUtf8(after, id) >= 0
     ? { id: after, isIncluded: false }

@@ -5,7 +5,7 @@ import { readForeign, readWindow, spellForeign, spellWindow } from '../sql/opera
 import { type Changes, type LockedState, type Needs, NOTHING_INCOMING } from '../sql/sql-engine.js'
 import type { Effects, LogRecord, LogState } from './log-record.js'
 import type { Mirror, Recent } from './mirror.js'
-import type { Rows } from './rows.js'
+import type { Rows } from './parts.js'
 
 /** What a record is to change, beside what follows from that. */
 export interface Draft {
@@ -111,5 +111,5 @@ export function draftOf({ position, values, buckets, log, windows, foreign }: Ch
 }
 
 function noIndexes(): never {
-  throw new FreshetError('LIMIT_EXCEEDED', 'A store in Cassandra has no indexes.')
+  throw new FreshetError('LIMIT_EXCEEDED', 'A store over a log has no indexes.')
 }

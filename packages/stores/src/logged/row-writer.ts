@@ -3,12 +3,12 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { EngineLost } from '../sql/sql-engine.js'
 import type { LogRecord } from './log-record.js'
 import type { Mirror } from './mirror.js'
-import type { Rows } from './rows.js'
+import type { Rows } from './parts.js'
 
 const UNAPPLIED_BYTES_MAX = 64 * 1024 * 1024
 const PAUSE_MS = 20
 const PAUSE_MS_MAX = 1000
-/** Later than that it is for others to do: what was deleted since must not come back when Cassandra has forgotten that it was. */
+/** Later than that it is for others to do: what was deleted since must not come back when the engine has forgotten that it was. */
 const TRIED_MS_MAX = 3_600_000
 
 export class RowWriter {

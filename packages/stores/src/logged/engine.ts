@@ -1,5 +1,5 @@
 /**
- * How a store in Cassandra commits and reads. The log is the truth (`change-log.ts`): a commit is made when its record is appended, and
+ * How a store over a log commits and reads (`parts.ts` has what it is over). The log is the truth: a commit is made when its record is appended, and
  * by then everybody can see it, since whoever reads looks at the end of the log as well. The rows are written afterwards, by whoever
  * has appended; if that server did not live to do it, by whoever finds that it was not done.
  *
@@ -23,12 +23,11 @@ import {
 import type { ChangedBefore } from '../sql/sql-batch.js'
 import { type Changes, EngineBusy, EngineLost, type LockedState, type Needs } from '../sql/sql-engine.js'
 import { storeDamaged } from '../sql/sql-errors.js'
-import { type ChangeLog, partOf } from './change-log.js'
 import { type Draft, draftOf, fetchNeeds, stateAtEnd } from './commit-state.js'
 import { bytesOf, type LogRecord, type LogState, NO_EFFECTS } from './log-record.js'
 import { Mirror, type Pin } from './mirror.js'
+import { type ChangeLog, type Rows, SlotsGone } from './parts.js'
 import { RowWriter } from './row-writer.js'
-import type { Rows } from './rows.js'
 import { Turns } from './turns.js'
 
 export interface EngineOptions {
@@ -93,6 +92,16 @@ export class Engine {
 
   get state(): LogState {
     return this.#mirror.state
+  }
+
+  /** The last that this server has followed the log to. */
+  get slot(): number {
+    return this.#mirror.slot
+  }
+
+  /** The rows of all records up to this slot have been written. */
+  get applied(): number {
+    return this.#mirror.applied
   }
 
   /** Whether keys are to be told again. */
@@ -225,9 +234,15 @@ export class Engine {
       Math.min(upTo, position) > trimmedTo ? { state: { trimmedTo: Math.min(upTo, position) } } : undefined,
     )
     const { trimmedTo } = this.state
-    const { slot, applied } = this.#mirror
+    const { slot } = this.#mirror
+    // As the last record has it: that is where whoever opens the store begins to read.
+    const { applied } = this.state
     const first = Math.max(this.state.firstPart, this.#firstPart)
-    const needed = await this.#log.partBefore(trimmedTo, first, Math.min(partOf(slot), partOf(applied)))
+    const needed = await this.#log.partBefore(
+      trimmedTo,
+      first,
+      Math.min(this.#log.partOf(slot), this.#log.partOf(applied)),
+    )
     for (let part = first; part < needed; part++) await this.#log.dropPart(part)
     this.#firstPart = Math.max(first, needed)
   }
@@ -276,12 +291,21 @@ export class Engine {
   async #look(): Promise<void> {
     for (;;) {
       const startedMs = this.#options.nowMs()
-      const { records, isEnd } = await this.#log.read(this.#mirror.slot)
+      const { records, isEnd } = await this.#log.read(this.#mirror.slot).catch(error => this.#overslept(error))
       for (const record of records) this.#absorb(record)
       if (!isEnd) continue
       this.#lookedMs = Math.max(this.#lookedMs, startedMs)
       return
     }
+  }
+
+  /** What follows was deleted while this server slept: it begins at the end, as one that is opened does. Its reads begin anew. */
+  async #overslept(error: unknown): Promise<never> {
+    const last = error instanceof SlotsGone ? await this.#log.last() : undefined
+    if (last === undefined) throw error
+    this.#mirror = new Mirror(last)
+    this.#late = []
+    throw new EngineBusy('the log has gone on without this server for long')
   }
 
   #absorb(record: LogRecord): void {

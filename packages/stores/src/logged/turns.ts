@@ -1,6 +1,6 @@
 /**
- * Who of several servers appends when. Whoever appends at the same time as another hinders both: Cassandra's Paxos lets them outbid each
- * other, and pause for up to a tenth of a second. (Two servers, 64 commits in flight in all: a sixth of the commits of one.) So while
+ * Who of several servers appends when. Whoever appends at the same time as another hinders both: Paxos lets them outbid each
+ * other, and Cassandra's pauses for up to a tenth of a second. (Two servers, 64 commits in flight in all: a sixth of the commits of one.) So while
  * servers get into each other's way, they take turns: time, by the store's clock, is divided into slices, one for each server that has
  * appended in the last second, long enough for a few appends.
  *

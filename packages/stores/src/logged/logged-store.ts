@@ -1,5 +1,5 @@
 /**
- * A store in Cassandra, for any number of servers at once. `engine.ts` has how it commits and reads, docs/decisions/0012 the reasons.
+ * A store over a log, for any number of servers at once. `engine.ts` has how it commits and reads, docs/decisions/0012 the reasons.
  * It answers no queries.
  */
 import { AHEAD_MS_MAX } from '@freshet/core/counters'
@@ -38,17 +38,20 @@ import { storeClosed, storeUnavailable } from '../sql/sql-errors.js'
 import { scanBucket } from './bucket-scan.js'
 import { type Engine, RecordTooLarge } from './engine.js'
 import type { Meetings } from './meetings.js'
-import type { Session } from './session.js'
+import type { Registers } from './parts.js'
 
-export interface CassandraStoreParts {
-  readonly session: Session
-  /** Of the store, in its keyspace. */
-  readonly name: string
+export interface LoggedStoreParts {
+  /** What it is in, for messages: `Cassandra`. */
+  readonly kind: string
+  readonly place: string
   readonly engine: Engine
   readonly clock: RedisClock
   readonly meetings: Meetings
+  readonly registers: Registers
   readonly supports: StoreSupports
   readonly waitMsMax: number
+  /** Ends what the parts are over. */
+  close(): Promise<void>
 }
 
 const MEET_MS = 250
@@ -57,9 +60,9 @@ const LISTEN_MS = 50
 /** Many commits share a record of about so many bytes. */
 const BYTES_PER_RECORD = 1024 * 1024
 
-export class CassandraStore implements Store {
+export class LoggedStore implements Store {
   readonly supports: StoreSupports
-  readonly #parts: CassandraStoreParts
+  readonly #parts: LoggedStoreParts
   readonly #engine: Engine
   readonly #queue: CommitQueue
   readonly #gate = new CommitGate()
@@ -70,7 +73,7 @@ export class CassandraStore implements Store {
   #heard: Position = 0
   #closing: Promise<void> | undefined
 
-  constructor(parts: CassandraStoreParts) {
+  constructor(parts: LoggedStoreParts) {
     const { engine, clock, supports, waitMsMax } = parts
     this.#parts = parts
     this.#engine = engine
@@ -147,7 +150,7 @@ export class CassandraStore implements Store {
       if (!(error instanceof RecordTooLarge)) throw error
       throw new FreshetError(
         'LIMIT_EXCEEDED',
-        `The commit is too large for Cassandra. ${error.message} Write less at once.`,
+        `The commit is too large for ${this.#parts.kind}. ${error.message} Write less at once.`,
       )
     }
   }
@@ -230,7 +233,8 @@ export class CassandraStore implements Store {
 
   async hold(name: string, holder: string, ms: number): Promise<boolean> {
     this.#checkOpen()
-    return this.#reading(() => this.#hold(name, holder, ms))
+    const { registers, clock } = this.#parts
+    return this.#reading(() => registers.hold(name, holder, ms, () => clock.nowMs()))
   }
 
   close(): Promise<void> {
@@ -245,19 +249,6 @@ export class CassandraStore implements Store {
     this.#listeners.notifySoon(position)
   }
 
-  async #hold(name: string, holder: string, ms: number): Promise<boolean> {
-    const { session, name: store } = this.#parts
-    for (;;) {
-      const nowMs = this.#parts.clock.nowMs()
-      const until = ms > 0 ? nowMs + ms : 0
-      const found = await session.compareAndSet('hold', [store, name, holder, until])
-      if (found === undefined || (found.holder === holder && found.until === until)) return true
-      if (found.holder !== holder && found.until > nowMs) return false
-      const parameters = [holder, until, store, name, found.holder, found.until]
-      if ((await session.compareAndSet('holdOn', parameters)) === undefined) return true
-    }
-  }
-
   async #close(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer)
     this.#gate.close()
@@ -265,7 +256,7 @@ export class CassandraStore implements Store {
     await Promise.allSettled(this.#underWay)
     this.#listeners.clear()
     await this.#engine.close()
-    await this.#parts.session.close()
+    await this.#parts.close()
   }
 
   #meet(): void {
@@ -286,8 +277,8 @@ export class CassandraStore implements Store {
   }
 
   #reading<Result>(work: () => Promise<Result>): Promise<Result> {
-    const { session, waitMsMax } = this.#parts
-    return this.#during(retrying({ place: session.place, waitMsMax }, work))
+    const { place, waitMsMax } = this.#parts
+    return this.#during(retrying({ place, waitMsMax }, work))
   }
 
   /** Once more if the log was begun anew in between. */
@@ -295,7 +286,7 @@ export class CassandraStore implements Store {
     try {
       await work().catch(error => (error instanceof EngineBusy ? work() : Promise.reject(error)))
     } catch (error) {
-      throw error instanceof EngineLost ? storeUnavailable(this.#parts.session.place, error, 'unknown') : error
+      throw error instanceof EngineLost ? storeUnavailable(this.#parts.place, error, 'unknown') : error
     }
   }
 
@@ -309,11 +300,11 @@ export class CassandraStore implements Store {
     this.#checkOpen()
     return new FreshetError(
       'LIMIT_EXCEEDED',
-      'A store in Cassandra has no indexes and answers no queries. List the bucket instead.',
+      `A store in ${this.#parts.kind} has no indexes and answers no queries. List the bucket instead.`,
     )
   }
 
   #checkOpen(): void {
-    if (this.#closing) throw storeClosed(this.#parts.session.place)
+    if (this.#closing) throw storeClosed(this.#parts.place)
   }
 }
