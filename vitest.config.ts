@@ -24,6 +24,7 @@ export default defineConfig({
       room('stores', ['packages/stores/src/**/*.test.ts'], withoutEngine),
       room('server', ['packages/server/src/**/*.test.ts'], withoutEngine),
       room('client', ['packages/client/src/**/*.test.ts']),
+      room('console', ['packages/console/src/**/*.test.ts']),
       room('cli', ['packages/cli/src/**/*.test.ts']),
       room('lab', ['lab/src/**/*.test.ts']),
       room('tidy', ['tests/src/tidy/**/*.test.ts']),
