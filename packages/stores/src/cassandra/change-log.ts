@@ -15,16 +15,19 @@
 import type { LogEntry, Position } from '@freshet/core/store'
 import type { types } from 'cassandra-driver'
 import type { LogRecord } from '../logged/log-record.js'
-import type { ChangeLog as LoggedChangeLog } from '../logged/parts.js'
+import { type ChangeLog as LoggedChangeLog, SlotsGone } from '../logged/parts.js'
 import { columnsOf, entriesInRow, recordOf, stateOf } from './record-columns.js'
 import type { Session } from './session.js'
 import { SLOTS_PER_PART } from './statements.js'
 
 const RECORDS_PER_READ = 32
+/** Logs are trimmed after minutes at the earliest. */
+const SLEPT_MS = 30_000
 
 export class ChangeLog implements LoggedChangeLog {
   readonly #session: Session
   readonly #store: string
+  #readMs: number = performance.now()
 
   constructor(session: Session, store: string) {
     this.#session = session
@@ -46,9 +49,19 @@ export class ChangeLog implements LoggedChangeLog {
   async read(after: number): Promise<{ readonly records: readonly LogRecord[]; readonly isEnd: boolean }> {
     const part = partOf(after + 1)
     const { rows } = await this.#session.read('log', 'records', [this.#store, part, after, RECORDS_PER_READ])
+    if (rows.length === 0 && (await this.#isGone(part))) throw new SlotsGone(after)
     const records = rows.map(recordOf)
     const last = records.at(-1)?.slot ?? after
     return { records, isEnd: rows.length < RECORDS_PER_READ && (rows.length === 0 || partOf(last + 1) === part) }
+  }
+
+  /** Nothing follows in a part that is not the last: it was deleted, while this server slept for as long as that takes at least. */
+  async #isGone(part: number): Promise<boolean> {
+    const sleptMs = performance.now() - this.#readMs
+    this.#readMs = performance.now()
+    if (sleptMs < SLEPT_MS) return false
+    const newest = (await this.#session.read('log', 'part', [this.#store])).first()
+    return newest !== null && newest !== undefined && newest.part.toNumber() > part
   }
 
   async last(): Promise<LogRecord | undefined> {

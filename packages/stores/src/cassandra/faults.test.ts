@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Position, Store } from '@freshet/core/store'
 import { FreshetError } from '@freshet/protocol'
 import cassandra from 'cassandra-driver'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { CuttingLine } from '../under-test/cutting-line.js'
 import { eventually } from '../under-test/eventually.js'
 import { endCassandra, type RunningCassandra, startCassandra } from '../under-test/start-cassandra.js'
@@ -257,6 +257,24 @@ test('a log is deleted by partitions, and nobody can append to one that is gone'
   expect((await again.changes(some)).map(({ position }) => position)).toEqual(positions.slice(-2))
   const late = `UPDATE ${KEYSPACE}.log SET head = 0, id = 'late' WHERE store = ? AND part = 0 AND slot = 0 IF head = null`
   expect((await direct.execute(late, [name], { prepare: true })).wasApplied()).toBe(false)
+})
+
+test('a server that slept while the log was trimmed goes on from its end, and serves nothing old', async () => {
+  const name = randomUUID()
+  const [store, sleeper] = [await open('near', name), await open('near', name)]
+  await store.commit({ writes: [put('a/b/c', 'old')] })
+  expect(await textOf(sleeper, 'a/b/c')).toBe('old')
+  for (let i = 0; i <= SLOTS_PER_PART; i++) await store.commit({ writes: [put('a/b/c', `${i}`)] })
+  await store.trim(await store.position())
+  const nowMs = performance.now.bind(performance)
+  const spy = vi.spyOn(performance, 'now').mockImplementation(() => nowMs() + 60_000)
+  try {
+    expect(await textOf(sleeper, 'a/b/c')).toBe(`${SLOTS_PER_PART}`)
+    positionOf(await sleeper.commit({ writes: [put('a/b/c', 'awake')] }))
+    expect(await textOf(store, 'a/b/c')).toBe('awake')
+  } finally {
+    spy.mockRestore()
+  }
 })
 
 test('a commit that is too large is refused, and takes nobody with it', async () => {
