@@ -13,13 +13,22 @@ import type {
   StoredValue,
   Write,
 } from '@freshet/core/store'
-import { type BucketSettings, bucketOfKey, FreshetError, type Key, type Position, pathOfKey } from '@freshet/protocol'
+import {
+  type BucketSettings,
+  bucketOfKey,
+  FreshetError,
+  type Key,
+  type Position,
+  pathOfKey,
+  type Version,
+} from '@freshet/protocol'
 import type { Access } from '../access/access.js'
 import type { Caller } from '../access/caller.js'
 import type { Charge } from '../access/quotas/quotas.js'
 import { namespaceOf } from '../access/quotas/usage-record.js'
 import type { Right } from '../access/rules/rights.js'
 import type { LogFollower } from '../coherence/log-follower.js'
+import type { RecentConflicts } from '../console/recent-conflicts.js'
 import { counterRefused } from '../counters/counter-values.js'
 import { JSON_TYPE } from '../http/answer.js'
 import { type Conditions, holds, isConditional } from '../http/conditions.js'
@@ -44,6 +53,7 @@ export interface WriterOptions {
   readonly guard: SchemaGuard
   readonly idempotency: Idempotency
   readonly access: Access
+  readonly conflicts: RecentConflicts
 }
 
 export interface Intent {
@@ -161,7 +171,13 @@ export class ObjectWriter {
     const decide = () => intent.decide(bucket?.settings ?? SETTINGS_BY_DEFAULT, current, bucket)
     const allowed = intent.caller && this.#allowed(intent, intent.caller, current, decide)
     if (bucket?.settings.requireMatch && !isConditional(conditions)) throw matchRequired(key)
-    if (!holds(conditions, version)) throw versionConflict(key, version)
+    if (!holds(conditions, version)) {
+      this.#options.conflicts.add({
+        ...{ kind: 'write', writes: [key], isLeased: false },
+        changed: [{ key, ...expectedBy(conditions), version }],
+      })
+      throw versionConflict(key, version)
+    }
     const decided = allowed ?? decide()
     // What was allowed was allowed of what is there.
     const isBound = dependsOnCurrent || isConditional(conditions) || allowed !== undefined
@@ -299,6 +315,12 @@ function rulesReadOf(caller: Caller | undefined): readonly ReadVersion[] {
 }
 
 const NONE: readonly never[] = []
+
+/** The one version that would have done, if it was one. */
+function expectedBy({ match, noneMatch }: Conditions): { readonly expected?: Version } {
+  if (noneMatch === '*') return { expected: 0 }
+  return match !== undefined && match !== '*' && match.length === 1 ? { expected: match[0]! } : {}
+}
 
 function withNote({ id, fingerprint }: AskedOperation, note: string): Operation {
   return { id, fingerprint, note }
