@@ -59,6 +59,7 @@ export const GROUPS: readonly PageGroup[] = [
       written('guides/mariadb', 'MariaDB'),
       written('guides/redis', 'Redis'),
       written('guides/cassandra', 'Cassandra'),
+      written('ring-store', 'Ring'),
     ],
   },
   {
@@ -66,6 +67,7 @@ export const GROUPS: readonly PageGroup[] = [
     pages: [
       written('access', 'Access'),
       written('operating', 'Running a server'),
+      written('console', 'Console'),
       written('backups', 'Backups'),
       written('upgrading', 'Upgrading'),
     ],

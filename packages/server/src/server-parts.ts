@@ -118,7 +118,7 @@ export function createParts({ page, console = {}, doctor, allMetrics, allRecent,
     new IdempotencyRoute(store, base.metrics).route(),
     ...base.sql.routes(),
     ...new CoherenceRoutes(base).routes(),
-    ...new AccessRoutes({ ...base, settings }).routes(),
+    ...new AccessRoutes(base).routes(),
     ...new ConsoleFiles(console).routes(),
     ...consoleRoutes.routes(),
     ...new OperationsRoutes({

@@ -16,14 +16,14 @@ import { readAudit } from './audit.js'
 import { namespaceOf } from './quotas/usage-record.js'
 import { tryAccess } from './try-access.js'
 
-const LIMIT_DEFAULT = 100
-
 export interface AccessRoutesOptions {
   readonly store: Store
   readonly access: Access
   readonly buckets: BucketDirectory
   readonly settings: ServerSettings
 }
+
+const LIMIT_DEFAULT = 100
 
 export class AccessRoutes {
   readonly #options: AccessRoutesOptions

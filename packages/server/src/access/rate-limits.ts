@@ -73,7 +73,8 @@ export class RateLimits {
     const windowMs = this.#config.burstS * 1000
     const level = levels.get(name)
     const fullAtMs = Math.max(nowMs, level?.fullAtMs ?? nowMs)
-    const overMs = fullAtMs + eachMs - nowMs - windowMs
+    // In this order: what was never used leaves exactly nothing, not a rounding error that would refuse the first of a burst of one.
+    const overMs = fullAtMs - nowMs + eachMs - windowMs
     if (overMs > 0) throw limited(policy, perS * this.#config.burstS, this.#config.burstS, overMs)
     if (level !== undefined) level.fullAtMs = fullAtMs + eachMs
     else this.#keep(levels, name, fullAtMs + eachMs, nowMs)

@@ -36,8 +36,8 @@ export interface CommitRouteOptions {
   readonly buckets: BucketDirectory
   readonly writer: ObjectWriter
   readonly idempotency: Idempotency
-  readonly conflicts: RecentConflicts
   readonly access: Access
+  readonly conflicts: RecentConflicts
 }
 
 export class CommitRoute {

@@ -52,8 +52,8 @@ export interface WriterOptions {
   readonly recorder: ServerRecorder | undefined
   readonly guard: SchemaGuard
   readonly idempotency: Idempotency
-  readonly conflicts: RecentConflicts
   readonly access: Access
+  readonly conflicts: RecentConflicts
 }
 
 export interface Intent {
