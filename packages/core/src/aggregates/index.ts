@@ -2,7 +2,7 @@ export type { Catalog, Column } from './catalog.js'
 export type { Cell, CellType } from './final-expression.js'
 export type { ParameterValue } from './locality.js'
 export { type Merge, type MergedRows, mergeRows, type ShardRows } from './merge-rows.js'
-export { type PlanOptions, planQuery, type QueryPlan } from './plan-query.js'
+export { type PlanOptions, planQuery, type QueryPlan, type ShardPart } from './plan-query.js'
 export { sqlInvalid, sqlRefused } from './refusals.js'
 export { Printer, quoteName, type Statement } from './render-sql.js'
 export type {
@@ -16,7 +16,7 @@ export type {
   ShardRead,
   ShardState,
 } from './shard.js'
-export { type Dialect, type Placement, type ShardMap, shardsOf } from './shard-map.js'
+export { type Dialect, type KeyRange, type Placement, rangeOfShard, type ShardMap, shardsOf } from './shard-map.js'
 export {
   type Aggregate,
   type Arithmetic,

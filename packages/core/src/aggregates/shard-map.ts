@@ -27,17 +27,27 @@ export interface KeyRange {
   readonly high: number
 }
 
-export const ALL_KEYS: readonly KeyRange[] = [{ low: Number.NEGATIVE_INFINITY, high: Number.POSITIVE_INFINITY }]
+export const EVERY_KEY: KeyRange = { low: Number.NEGATIVE_INFINITY, high: Number.POSITIVE_INFINITY }
+export const ALL_KEYS: readonly KeyRange[] = [EVERY_KEY]
+
+/** The keys that a shard can have. */
+export function rangeOfShard({ shards, placement }: ShardMap, shard: number): KeyRange {
+  if (placement.kind === 'hash') return EVERY_KEY
+  const { from } = placement
+  return {
+    low: shard === 0 ? Number.NEGATIVE_INFINITY : from[shard]!,
+    high: shard === shards.length - 1 ? Number.POSITIVE_INFINITY : from[shard + 1]! - 1,
+  }
+}
 
 /** The shards that may have rows with such keys, as their places in `shards`. */
-export function shardsOf({ shards, placement }: ShardMap, ranges: readonly KeyRange[]): readonly number[] {
+export function shardsOf(map: ShardMap, ranges: readonly KeyRange[]): readonly number[] {
+  const { shards, placement } = map
   if (placement.kind === 'ranges') {
-    const { from } = placement
     return shards
       .map((_, i) => i)
       .filter(i => {
-        const low = i === 0 ? Number.NEGATIVE_INFINITY : from[i]!
-        const high = i === shards.length - 1 ? Number.POSITIVE_INFINITY : from[i + 1]! - 1
+        const { low, high } = rangeOfShard(map, i)
         return ranges.some(range => range.low <= high && range.high >= low)
       })
   }

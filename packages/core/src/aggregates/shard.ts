@@ -75,7 +75,8 @@ export interface AppendOptions {
 
 export interface LogChanges {
   readonly head: number
-  readonly aspects: ReadonlySet<string>
+  /** Of each aspect that was written, the last position. */
+  readonly aspects: ReadonlyMap<string, number>
 }
 
 /** The ordered, durable log of global writes. */
@@ -85,7 +86,7 @@ export interface GlobalLog {
   /** Those after a position, in order, without gaps, at most `limit`. */
   writesAfter(position: number, limit: number): Promise<readonly GlobalWrite[]>
   head(): Promise<number>
-  /** The last position, and the aspects of all writes after another one. */
+  /** The last position, and the aspects of all writes after another one. All of it is durable. */
   changesAfter(position: number): Promise<LogChanges>
   /** Nobody appends until it is released, or until this process is gone. Gives the last position. Throws SHARD_UNAVAILABLE. */
   hold(timeoutMs: number): Promise<{ readonly head: number; release(): Promise<void> }>

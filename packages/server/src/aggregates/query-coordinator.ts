@@ -6,6 +6,10 @@
  *   then: hold the arbitrator's log, bring the shards up to its end, ask all once more, release it
  *
  * The schema that a query was planned with has a version too: if the shards have another one by now, it is planned anew.
+ *
+ * Where nobody writes past the log, one look at it says of what was found before whether it still holds: whole results, and what
+ * single shards have answered. Results that are asked for again and again are found anew as soon as a global write has
+ * outdated them.
  */
 
 import { setTimeout as delay } from 'node:timers/promises'
@@ -26,8 +30,10 @@ import {
 import { FreshetError } from '@freshet/protocol'
 import type { ServerSettings } from '../settings.js'
 import type { Arbitrator } from './arbitrator.js'
+import { isUntouched, LogView, type Seen } from './log-view.js'
 import { parseSelect, type SqlParser } from './parse-sql.js'
-import { type KeptResult, ResultMap } from './result-map.js'
+import { PartCache } from './part-cache.js'
+import { ResultMap } from './result-map.js'
 import type { ShardedDatabase } from './sharded-database.js'
 
 export interface CoordinatorOptions {
@@ -42,6 +48,17 @@ export interface AskedSql {
   readonly values: readonly ParameterValue[]
   /** All global writes up to here must be in it. */
   readonly floor: number
+}
+
+interface KeptResult {
+  readonly asked: AskedSql
+  readonly result: SqlResult
+  /** What it depends on. */
+  readonly tables: readonly string[]
+  /** All that was written to these up to here is in it. */
+  readonly through: number
+  /** How often it was asked for since it was found. */
+  hits: number
 }
 
 export interface SqlResult extends MergedRows {
@@ -68,39 +85,98 @@ const ROUNDS_MAX = 5
 const FIRST_PAUSE_MS = 2
 const REPLANS_MAX = 3
 const SELECTS_MAX = 500
+/** A result that was asked for so often since it was found is worth finding anew before it is asked for. */
+const HITS_WANTED = 2
+const REFRESHED_MAX = 50
 
 export class QueryCoordinator {
   readonly #options: CoordinatorOptions
-  readonly #results: ResultMap
+  readonly #results: ResultMap<KeptResult>
+  readonly #parts: PartCache
   readonly #selects = new Map<string, Select>()
+  /** Those that are being found. */
+  readonly #underWay = new Map<string, Promise<unknown>>()
+  readonly view: LogView
   #catalog: Promise<KnownCatalog> | undefined
+  #refreshing: Promise<void> | undefined
   #turn = 0
   /** How often the log had to be held. */
   holds = 0
   /** How often a shard was asked again. */
   refetches = 0
+  /** How often a shard was not asked, since what it has answered before still held. */
+  partHits = 0
+  /** How many results were found anew before they were asked for. */
+  refreshed = 0
 
   constructor(options: CoordinatorOptions) {
     this.#options = options
-    this.#results = new ResultMap(options.settings.sqlCacheBytesMax)
+    const { sqlCacheBytesMax } = options.settings
+    this.#results = new ResultMap(sqlCacheBytesMax / 2, ({ result }) => result.rows)
+    this.#parts = new PartCache(sqlCacheBytesMax / 2)
+    this.view = new LogView(options.database.log)
   }
 
   /** Throws SQL_INVALID, SQL_REFUSED, LIMIT_EXCEEDED, SHARD_UNAVAILABLE, SHARDS_UNSETTLED, SHARD_DRIFT. */
   async answer(asked: AskedSql): Promise<SqlResult> {
-    const { settings, database } = this.#options
-    const deadlineMs = performance.now() + settings.sqlMsMax
-    const key = database.hasLocalWrites ? undefined : JSON.stringify([asked.text, asked.values])
+    const deadlineMs = performance.now() + this.#options.settings.sqlMsMax
+    if (this.#options.database.hasLocalWrites) return (await this.#find(asked, deadlineMs)).result
+    const key = JSON.stringify([asked.text, asked.values])
+    const known = await this.#current(key, asked.floor)
+    if (known) return known.result
+    // What somebody else began to find earlier may be from before this was asked for: one look at the log tells.
+    const other = this.#underWay.get(key)
+    if (other) {
+      await other.catch(() => undefined)
+      const found = await this.#current(key, asked.floor)
+      if (found) return found.result
+    }
+    return this.#findAndKeep(key, asked, deadlineMs)
+  }
+
+  /** Those that are asked for again and again, and that a global write has outdated. One call at a time does it. */
+  refreshAhead(): Promise<void> {
+    this.#refreshing ??= this.#refresh().finally(() => {
+      this.#refreshing = undefined
+    })
+    return this.#refreshing
+  }
+
+  async #refresh(): Promise<void> {
+    const wanted = this.#results.values().filter(({ hits }) => hits >= HITS_WANTED)
+    if (wanted.length === 0) return
+    const seen = await this.view.look()
+    const outdated = wanted.filter(({ tables, through }) => !isUntouched(seen, tables, through))
+    for (const { asked } of outdated.slice(0, REFRESHED_MAX)) {
+      const key = JSON.stringify([asked.text, asked.values])
+      const deadlineMs = performance.now() + this.#options.settings.sqlMsMax
+      await this.#findAndKeep(key, { ...asked, floor: 0 }, deadlineMs)
+      this.refreshed++
+    }
+  }
+
+  async #findAndKeep(key: string, asked: AskedSql, deadlineMs: number): Promise<SqlResult> {
+    const work = this.#find(asked, deadlineMs)
+    this.#underWay.set(key, work)
+    try {
+      const found = await work
+      this.#results.set(key, found)
+      return found.result
+    } finally {
+      if (this.#underWay.get(key) === work) this.#underWay.delete(key)
+    }
+  }
+
+  async #find(asked: AskedSql, deadlineMs: number): Promise<KeptResult> {
+    const { sqlRowsMax } = this.#options.settings
     for (let replans = 0; ; replans++) {
-      const known = key === undefined ? undefined : this.#results.get(key)
-      if (known && (await this.#isCurrent(known, asked.floor))) return known.result
       const { plan, schemaVersion } = await this.plan(asked)
       const found = await this.#somewhere(plan, plan => this.#agree(plan, asked.floor, deadlineMs))
       if ((found.versions[SCHEMA_ASPECT] ?? 0) === schemaVersion) {
-        const merged = mergeRows(plan.merge, found.answers, settings.sqlRowsMax)
+        const merged = mergeRows(plan.merge, found.answers, sqlRowsMax)
         const result = { columns: plan.columns, ...merged, versions: found.versions }
         const through = Math.min(...found.answers.map(({ applied }) => applied))
-        if (key !== undefined) this.#results.set(key, { result, tables: plan.tables, through })
-        return result
+        return { asked, result, tables: plan.tables, through, hits: 0 }
       }
       this.#catalog = undefined
       if (replans === REPLANS_MAX) throw unsettled('their schemas change faster than queries are answered', {})
@@ -190,27 +266,26 @@ export class QueryCoordinator {
     throw failure ?? (await this.#options.database.shards[0]!.state().catch(error => error))
   }
 
-  /** What was found before still is: nothing that it depends on was written since. One look at the log tells, whatever the shards. */
-  async #isCurrent(known: KeptResult, floor: number): Promise<boolean> {
-    try {
-      const { head, aspects } = await this.#options.database.log.changesAfter(known.through)
-      if (head < floor || aspects.has(SCHEMA_ASPECT) || known.tables.some(table => aspects.has(table))) return false
-      known.through = Math.max(known.through, head)
-      return true
-    } catch {
-      // The shards can be asked all the same.
-      return false
-    }
+  /** What was found before, if it still is. One look at the log tells, whatever the shards. */
+  async #current(key: string, floor: number): Promise<KeptResult | undefined> {
+    const known = this.#results.get(key)
+    const seen = known && (await this.#look())
+    if (known === undefined || seen === undefined) return undefined
+    if (seen.head < floor || !isUntouched(seen, known.tables, known.through)) return undefined
+    known.hits++
+    return known
+  }
+
+  /** Undefined: the shards can be asked all the same. */
+  #look(): Promise<Seen | undefined> {
+    return this.view.look().catch(() => undefined)
   }
 
   async #agree(plan: QueryPlan, floor: number, deadlineMs: number): Promise<Agreed> {
     const { tables, shards } = plan
-    const answers = await this.#readAll(
-      plan,
-      shards.map((_, i) => i),
-      [],
-      deadlineMs,
-    )
+    const answers = await this.#keptParts(plan, floor)
+    const missing = shards.map((_, i) => i).filter(i => answers[i] === undefined)
+    await this.#readAll(plan, missing, answers, deadlineMs)
     for (let round = 1; ; round++) {
       const verdict = judgeMatrix(answers, { tables, floor })
       if (verdict.kind === 'consistent') return { answers, versions: verdict.versions }
@@ -219,6 +294,21 @@ export class QueryCoordinator {
       this.refetches += verdict.shards.length
       await this.#readAll(plan, verdict.shards, answers, deadlineMs)
     }
+  }
+
+  /** What shards have answered before, at their places, if it still holds: as of the end of the log. */
+  async #keptParts({ shards, parts, tables }: QueryPlan, floor: number): Promise<ShardAnswer[]> {
+    const { map, hasLocalWrites } = this.#options.database
+    const answers: ShardAnswer[] = []
+    const kept = hasLocalWrites ? [] : shards.map((shard, i) => this.#parts.find(map.shards[shard]!, parts[i]!))
+    const seen = kept.some(part => part !== undefined) ? await this.#look() : undefined
+    if (seen === undefined || seen.head < floor) return answers
+    for (const [i, part] of kept.entries()) {
+      if (part === undefined || !isUntouched(seen, tables, part.applied)) continue
+      answers[i] = { ...part, applied: Math.max(part.applied, seen.head) }
+      this.partHits++
+    }
+    return answers
   }
 
   async #agreeHolding(plan: QueryPlan, floor: number, deadlineMs: number): Promise<Agreed> {
@@ -262,11 +352,15 @@ export class QueryCoordinator {
     answers: ShardAnswer[],
     deadlineMs: number,
   ): Promise<ShardAnswer[]> {
-    const { statement, tables, shards } = plan
-    const read = { statement, tables, timeoutMs: leftMs(deadlineMs) }
+    const { parts, tables, shards } = plan
+    const { database } = this.#options
+    const timeoutMs = leftMs(deadlineMs)
     await Promise.all(
       places.map(async place => {
-        answers[place] = await this.#options.database.shards[shards[place]!]!.read(read)
+        const [part, shard] = [parts[place]!, database.shards[shards[place]!]!]
+        const answer = await shard.read({ statement: part.statement, tables, timeoutMs })
+        answers[place] = answer
+        if (!database.hasLocalWrites && !answer.isChanging) this.#parts.keep(shard.name, part, answer)
       }),
     )
     return answers

@@ -345,6 +345,14 @@ const SQL_PATHS: Json = {
       responses: answers('Its rows; or how they are found.', eitherOf('SqlAnswer', 'SqlExplanation')),
     }),
   },
+  '/sql/versions': {
+    get: operation({
+      id: 'getSqlVersions',
+      summary: 'Of each table the last global write',
+      parameters: ['nonce'],
+      responses: answers('As of now.', json('SqlHead')),
+    }),
+  },
   '/global': {
     get: operation({
       id: 'getGlobal',

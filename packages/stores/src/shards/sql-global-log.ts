@@ -85,17 +85,20 @@ export class SqlGlobalLog implements GlobalLog {
   changesAfter(position: number): Promise<LogChanges> {
     return this.#use(async session => {
       const select =
-        'SELECT h.position, l.aspects, l.schema_change FROM freshet_log_head h LEFT JOIN freshet_log l ON l.position > ?'
+        'SELECT MAX(h.position), l.aspects, l.schema_change, MAX(l.position) FROM freshet_log_head h LEFT JOIN freshet_log l ON l.position > ? GROUP BY l.aspects, l.schema_change'
       const { rows } = await this.#run(session, select, [position])
       if (rows[0] === undefined) throw new Error('its table freshet_log_head is empty')
       const written = rows.filter(([, aspects]) => aspects !== null)
-      return {
-        head: Number(rows[0][0]),
-        aspects: new Set([
-          ...written.flatMap(([, aspects]) => JSON.parse(String(aspects)) as string[]),
-          ...(written.some(([, , isSchemaChange]) => Number(isSchemaChange) === 1) ? [SCHEMA_ASPECT] : []),
-        ]),
+      if (written.length > 0) await this.#flush(session)
+      const aspects = new Map<string, number>()
+      for (const [, names, isSchemaChange, last] of written) {
+        const changed = [
+          ...(JSON.parse(String(names)) as string[]),
+          ...(Number(isSchemaChange) > 0 ? [SCHEMA_ASPECT] : []),
+        ]
+        for (const aspect of changed) aspects.set(aspect, Math.max(aspects.get(aspect) ?? 0, Number(last)))
       }
+      return { head: Number(rows[0][0]), aspects }
     })
   }
 
