@@ -34,6 +34,7 @@ import { isUntouched, LogView, type Seen } from './log-view.js'
 import { parseSelect, type SqlParser } from './parse-sql.js'
 import { PartCache } from './part-cache.js'
 import { ResultMap } from './result-map.js'
+import { SharedHold } from './shared-hold.js'
 import type { ShardedDatabase } from './sharded-database.js'
 
 export interface CoordinatorOptions {
@@ -97,11 +98,10 @@ export class QueryCoordinator {
   /** Those that are being found. */
   readonly #underWay = new Map<string, Promise<unknown>>()
   readonly view: LogView
+  readonly #hold: SharedHold
   #catalog: Promise<KnownCatalog> | undefined
   #refreshing: Promise<void> | undefined
   #turn = 0
-  /** How often the log had to be held. */
-  holds = 0
   /** How often a shard was asked again. */
   refetches = 0
   /** How often a shard was not asked, since what it has answered before still held. */
@@ -109,12 +109,18 @@ export class QueryCoordinator {
   /** How many results were found anew before they were asked for. */
   refreshed = 0
 
+  /** How often the log had to be held. */
+  get holds(): number {
+    return this.#hold.holds
+  }
+
   constructor(options: CoordinatorOptions) {
     this.#options = options
     const { sqlCacheBytesMax } = options.settings
     this.#results = new ResultMap(sqlCacheBytesMax / 2, ({ result }) => result.rows)
     this.#parts = new PartCache(sqlCacheBytesMax / 2)
     this.view = new LogView(options.database.log)
+    this.#hold = new SharedHold(options.database.log)
   }
 
   /** Throws SQL_INVALID, SQL_REFUSED, LIMIT_EXCEEDED, SHARD_UNAVAILABLE, SHARDS_UNSETTLED, SHARD_DRIFT. */
@@ -312,9 +318,7 @@ export class QueryCoordinator {
   }
 
   async #agreeHolding(plan: QueryPlan, floor: number, deadlineMs: number): Promise<Agreed> {
-    const { database } = this.#options
-    this.holds++
-    const { head, release } = await database.log.hold(leftMs(deadlineMs))
+    const { head, release } = await this.#hold.join(leftMs(deadlineMs))
     try {
       if (floor > head)
         throw unsettled(`${floor} global writes are asked for, and there are ${head}`, { position: head })
