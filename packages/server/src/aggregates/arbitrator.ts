@@ -20,12 +20,16 @@ export interface ArbitratorOptions {
 }
 
 const BATCH = 100
+const LOOKS_BETWEEN = 20
 
 export class Arbitrator {
   readonly #shards: readonly Shard[]
   readonly #globalLog: GlobalLog
   readonly #options: ArbitratorOptions
   readonly #underWay = new Map<Shard, Promise<number>>()
+  /** How far each has got, as far as it was looked at. */
+  readonly #reached = new Map<Shard, number>()
+  #looks = 0
   readonly #complaints = new Map<Shard, string>()
   #timer: NodeJS.Timeout | undefined
   #looking: Promise<void> = Promise.resolve()
@@ -142,7 +146,10 @@ export class Arbitrator {
       this.#isLeading = await this.#globalLog.lead()
       if (!this.#isLeading) return
       const head = await this.#globalLog.head()
-      await Promise.all(this.#shards.map(shard => this.#lookAt(shard, head)))
+      // Now and then all are looked at: one may have been put back from a copy.
+      if (this.#looks++ % LOOKS_BETWEEN === 0) this.#reached.clear()
+      const late = this.#shards.filter(shard => (this.#reached.get(shard) ?? -1) < head)
+      await Promise.all(late.map(shard => this.#lookAt(shard, head)))
     } catch (error) {
       log.write('error', 'the log of global writes cannot be read', describeError(error))
     }
@@ -150,7 +157,8 @@ export class Arbitrator {
 
   async #lookAt(shard: Shard, head: number): Promise<void> {
     try {
-      if ((await shard.state()).applied < head) await this.bringUpToDate(shard)
+      const { applied } = await shard.state()
+      this.#reached.set(shard, applied < head ? await this.bringUpToDate(shard) : applied)
       this.#complaints.delete(shard)
     } catch (error) {
       this.#complain(shard, error)

@@ -2,8 +2,8 @@
  * Algorithm 1 of venkateswaran, with what it lacks: a result is told only after its versions were compared, never before.
  *
  *   ask all shards concerned; each answers rows and versions from one snapshot
- *   up to 5 rounds: those that are behind are asked again
- *   then: hold the arbitrator's log, bring the shards up to its end, ask all once more, release it
+ *   up to 5 rounds: those that are behind are asked again, once they have caught up: to find that out costs no query
+ *   then: hold the arbitrator's log, bring the shards up to its end, ask those that were behind once more, release it
  *
  * The schema that a query was planned with has a version too: if the shards have another one by now, it is planned anew.
  *
@@ -34,8 +34,8 @@ import { isUntouched, LogView, type Seen } from './log-view.js'
 import { parseSelect, type SqlParser } from './parse-sql.js'
 import { PartCache } from './part-cache.js'
 import { ResultMap } from './result-map.js'
-import { SharedHold } from './shared-hold.js'
 import type { ShardedDatabase } from './sharded-database.js'
+import { SharedHold } from './shared-hold.js'
 
 export interface CoordinatorOptions {
   readonly database: ShardedDatabase
@@ -83,6 +83,7 @@ interface KnownCatalog {
 }
 
 const ROUNDS_MAX = 5
+const HELD_ROUNDS_MAX = 2
 const FIRST_PAUSE_MS = 2
 const REPLANS_MAX = 3
 const SELECTS_MAX = 500
@@ -295,11 +296,18 @@ export class QueryCoordinator {
     for (let round = 1; ; round++) {
       const verdict = judgeMatrix(answers, { tables, floor })
       if (verdict.kind === 'consistent') return { answers, versions: verdict.versions }
-      if (round === ROUNDS_MAX) return this.#agreeHolding(plan, floor, deadlineMs)
+      if (round === ROUNDS_MAX) return this.#agreeHolding(plan, answers, floor, deadlineMs)
       await delay(FIRST_PAUSE_MS * 2 ** (round - 1))
-      this.refetches += verdict.shards.length
-      await this.#readAll(plan, verdict.shards, answers, deadlineMs)
+      const ready = await this.#caughtUp(plan, verdict.shards, verdict.position)
+      this.refetches += ready.length
+      await this.#readAll(plan, ready, answers, deadlineMs)
     }
+  }
+
+  /** Those that have applied the log so far. */
+  async #caughtUp({ shards }: QueryPlan, places: readonly number[], position: number): Promise<readonly number[]> {
+    const states = await Promise.all(places.map(place => this.#options.database.shards[shards[place]!]!.state()))
+    return places.filter((_, i) => states[i]!.applied >= position && !states[i]!.isChanging)
   }
 
   /** What shards have answered before, at their places, if it still holds: as of the end of the log. */
@@ -317,21 +325,26 @@ export class QueryCoordinator {
     return answers
   }
 
-  async #agreeHolding(plan: QueryPlan, floor: number, deadlineMs: number): Promise<Agreed> {
+  async #agreeHolding(
+    plan: QueryPlan,
+    known: readonly ShardAnswer[],
+    floor: number,
+    deadlineMs: number,
+  ): Promise<Agreed> {
     const { head, release } = await this.#hold.join(leftMs(deadlineMs))
     try {
       if (floor > head)
         throw unsettled(`${floor} global writes are asked for, and there are ${head}`, { position: head })
       await Promise.all(plan.shards.map(i => this.#bringTo(i, head, deadlineMs)))
-      const answers = await this.#readAll(
-        plan,
-        plan.shards.map((_, i) => i),
-        [],
-        deadlineMs,
-      )
-      const verdict = judgeMatrix(answers, { tables: plan.tables, floor })
-      if (verdict.kind === 'consistent') return { answers, versions: verdict.versions }
-      throw unsettled(`${this.#namesOf(plan, verdict.shards)} could not be brought up to date in time`, {})
+      const answers = [...known]
+      // Those that were ahead may be behind what the others have come to.
+      for (let round = 1; ; round++) {
+        const verdict = judgeMatrix(answers, { tables: plan.tables, floor })
+        if (verdict.kind === 'consistent') return { answers, versions: verdict.versions }
+        if (round > HELD_ROUNDS_MAX)
+          throw unsettled(`${this.#namesOf(plan, verdict.shards)} could not be brought up to date in time`, {})
+        await this.#readAll(plan, verdict.shards, answers, deadlineMs)
+      }
     } finally {
       await release()
     }

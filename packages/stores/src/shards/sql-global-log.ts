@@ -84,21 +84,20 @@ export class SqlGlobalLog implements GlobalLog {
 
   changesAfter(position: number): Promise<LogChanges> {
     return this.#use(async session => {
-      const select =
-        'SELECT MAX(h.position), l.aspects, l.schema_change, MAX(l.position) FROM freshet_log_head h LEFT JOIN freshet_log l ON l.position > ? GROUP BY l.aspects, l.schema_change'
-      const { rows } = await this.#run(session, select, [position])
-      if (rows[0] === undefined) throw new Error('its table freshet_log_head is empty')
-      const written = rows.filter(([, aspects]) => aspects !== null)
-      if (written.length > 0) await this.#flush(session)
+      const head = headOf(await session.run('SELECT position FROM freshet_log_head WHERE id = 1'))
       const aspects = new Map<string, number>()
-      for (const [, names, isSchemaChange, last] of written) {
-        const changed = [
-          ...(JSON.parse(String(names)) as string[]),
-          ...(Number(isSchemaChange) > 0 ? [SCHEMA_ASPECT] : []),
-        ]
-        for (const aspect of changed) aspects.set(aspect, Math.max(aspects.get(aspect) ?? 0, Number(last)))
+      // Mostly nothing was written since, and that is all there is to it.
+      if (head <= position) return { head, aspects }
+      const select =
+        'SELECT aspects, schema_change, MAX(position) FROM freshet_log WHERE position > ? GROUP BY aspects, schema_change'
+      const { rows } = await this.#run(session, select, [position])
+      await this.#flush(session)
+      for (const [names, isSchemaChange, last] of rows) {
+        const changed = JSON.parse(String(names)) as string[]
+        for (const aspect of Number(isSchemaChange) > 0 ? [...changed, SCHEMA_ASPECT] : changed)
+          aspects.set(aspect, Math.max(aspects.get(aspect) ?? 0, Number(last)))
       }
-      return { head: Number(rows[0][0]), aspects }
+      return { head: Math.max(head, ...aspects.values()), aspects }
     })
   }
 
