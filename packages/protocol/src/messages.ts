@@ -400,6 +400,8 @@ export interface ShardStatus {
   /** Up to where it has applied the log; absent if it does not answer. */
   readonly applied?: Position
   readonly behind?: number
+  /** It is not one of the others yet: `freshet shards add` has not filled it. */
+  readonly isWaiting?: boolean
   /** Why it refuses the next global write. */
   readonly obstacle?: string
   readonly error?: string

@@ -6,8 +6,10 @@ export type { RulesMistake } from './access/rules/rules-mistake.js'
 export { readToken, type SignOptions, signToken } from './access/sign-token.js'
 export { objectionToTokens, TOKEN_AUDIENCE, TOKEN_LEEWAY_MS, type TokenConfig } from './access/token-config.js'
 export { TokenVerifier } from './access/token-verifier.js'
+export { type PlacedDatabase, placedAt } from './aggregates/placed-database.js'
 export type { ShardedDatabase } from './aggregates/sharded-database.js'
 export { readShards, type ShardsConfig, type ShardsRead } from './aggregates/shards-config.js'
+export { type SplitOptions, type SplitProgress, splitShard } from './aggregates/split-shard.js'
 export { type JsonNode, parseJsonTree } from './data/json-text.js'
 export {
   createFreshetServer,

@@ -21,6 +21,24 @@ export interface ShardMap {
   readonly global: readonly string[]
 }
 
+/** A shard with the first of its keys. */
+export interface PlacedShard {
+  readonly name: string
+  readonly from: number
+}
+
+/** The map with rows placed so. */
+export function placedMap(map: ShardMap, placed: readonly PlacedShard[]): ShardMap {
+  const placement: Placement = { kind: 'ranges', from: placed.map(({ from }) => from) }
+  return { ...map, shards: placed.map(({ name }) => name), placement }
+}
+
+/** Undefined where a hash says where rows are. */
+export function placedShards({ shards, placement }: ShardMap): readonly PlacedShard[] | undefined {
+  if (placement.kind === 'hash') return undefined
+  return shards.map((name, i) => ({ name, from: placement.from[i]! }))
+}
+
 /** Keys from `low` to `high`, both included; single ones where both are the same. */
 export interface KeyRange {
   readonly low: number

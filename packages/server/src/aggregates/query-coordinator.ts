@@ -33,6 +33,7 @@ import type { Arbitrator } from './arbitrator.js'
 import { isUntouched, LogView, type Seen } from './log-view.js'
 import { parseSelect, type SqlParser } from './parse-sql.js'
 import { PartCache } from './part-cache.js'
+import { type PlacedDatabase, placedAt } from './placed-database.js'
 import { ResultMap } from './result-map.js'
 import type { ShardedDatabase } from './sharded-database.js'
 import { SharedHold } from './shared-hold.js'
@@ -68,8 +69,13 @@ export interface SqlResult extends MergedRows {
 }
 
 interface Planned {
-  readonly plan: QueryPlan
+  readonly plan: PlacedPlan
   readonly schemaVersion: number
+}
+
+interface PlacedPlan extends QueryPlan {
+  /** Those that are asked. */
+  readonly servers: readonly Shard[]
 }
 
 interface Agreed {
@@ -77,7 +83,8 @@ interface Agreed {
   readonly versions: Versions
 }
 
-interface KnownCatalog {
+interface KnownCatalog extends PlacedDatabase {
+  /** Of the schema, of which it is a part where rows are. */
   readonly version: number
   readonly catalog: Catalog
 }
@@ -191,13 +198,14 @@ export class QueryCoordinator {
   }
 
   /** What every shard has is asked of each in turn, and of the next if one does not answer. */
-  async #somewhere<Result>(plan: QueryPlan, work: (plan: QueryPlan) => Promise<Result>): Promise<Result> {
+  async #somewhere<Result>(plan: PlacedPlan, work: (plan: PlacedPlan) => Promise<Result>): Promise<Result> {
     if (!plan.isAnywhere) return work(plan)
-    const count = this.#options.database.shards.length
+    const { shards } = await this.#knownCatalog()
+    const count = shards.length
     const first = this.#turn++ % count
     for (let tried = 1; ; tried++) {
       try {
-        return await work({ ...plan, shards: [(first + tried) % count] })
+        return await work({ ...plan, servers: [shards[(first + tried) % count]!] })
       } catch (error) {
         const isGone = error instanceof FreshetError && error.code === 'SHARD_UNAVAILABLE'
         if (!isGone || tried === count) throw error
@@ -219,10 +227,9 @@ export class QueryCoordinator {
     }
   }
 
-  #planWith(select: Select, values: AskedSql['values'], { version, catalog }: KnownCatalog): Planned {
-    const { database, settings } = this.#options
-    const plan = planQuery(select, { map: database.map, catalog, values, rowsMax: settings.sqlRowsMax })
-    return { plan, schemaVersion: version }
+  #planWith(select: Select, values: AskedSql['values'], { version, catalog, map, shards }: KnownCatalog): Planned {
+    const plan = planQuery(select, { map, catalog, values, rowsMax: this.#options.settings.sqlRowsMax })
+    return { plan: { ...plan, servers: plan.shards.map(i => shards[i]!) }, schemaVersion: version }
   }
 
   async #knownCatalog(): Promise<KnownCatalog> {
@@ -263,7 +270,8 @@ export class QueryCoordinator {
       try {
         const catalog = await shard.catalog()
         const { versions, isChanging } = await shard.state()
-        if ((versions[SCHEMA_ASPECT] ?? 0) === version && !isChanging) return { version, catalog }
+        if ((versions[SCHEMA_ASPECT] ?? 0) === version && !isChanging)
+          return { version, catalog, ...(await placedAt(this.#options.database, version)) }
         failure = unsettled(`the schema of ${shard.name} is being changed`, { shard: shard.name })
       } catch (error) {
         failure = error
@@ -288,10 +296,10 @@ export class QueryCoordinator {
     return this.view.look().catch(() => undefined)
   }
 
-  async #agree(plan: QueryPlan, floor: number, deadlineMs: number): Promise<Agreed> {
-    const { tables, shards } = plan
+  async #agree(plan: PlacedPlan, floor: number, deadlineMs: number): Promise<Agreed> {
+    const { tables, servers } = plan
     const answers = await this.#keptParts(plan, floor)
-    const missing = shards.map((_, i) => i).filter(i => answers[i] === undefined)
+    const missing = servers.map((_, i) => i).filter(i => answers[i] === undefined)
     await this.#readAll(plan, missing, answers, deadlineMs)
     for (let round = 1; ; round++) {
       const verdict = judgeMatrix(answers, { tables, floor })
@@ -305,16 +313,16 @@ export class QueryCoordinator {
   }
 
   /** Those that have applied the log so far. */
-  async #caughtUp({ shards }: QueryPlan, places: readonly number[], position: number): Promise<readonly number[]> {
-    const states = await Promise.all(places.map(place => this.#options.database.shards[shards[place]!]!.state()))
+  async #caughtUp({ servers }: PlacedPlan, places: readonly number[], position: number): Promise<readonly number[]> {
+    const states = await Promise.all(places.map(place => servers[place]!.state()))
     return places.filter((_, i) => states[i]!.applied >= position && !states[i]!.isChanging)
   }
 
   /** What shards have answered before, at their places, if it still holds: as of the end of the log. */
-  async #keptParts({ shards, parts, tables }: QueryPlan, floor: number): Promise<ShardAnswer[]> {
-    const { map, hasLocalWrites } = this.#options.database
+  async #keptParts({ servers, parts, tables }: PlacedPlan, floor: number): Promise<ShardAnswer[]> {
+    const { hasLocalWrites } = this.#options.database
     const answers: ShardAnswer[] = []
-    const kept = hasLocalWrites ? [] : shards.map((shard, i) => this.#parts.find(map.shards[shard]!, parts[i]!))
+    const kept = hasLocalWrites ? [] : servers.map(({ name }, i) => this.#parts.find(name, parts[i]!))
     const seen = kept.some(part => part !== undefined) ? await this.#look() : undefined
     if (seen === undefined || seen.head < floor) return answers
     for (const [i, part] of kept.entries()) {
@@ -326,7 +334,7 @@ export class QueryCoordinator {
   }
 
   async #agreeHolding(
-    plan: QueryPlan,
+    plan: PlacedPlan,
     known: readonly ShardAnswer[],
     floor: number,
     deadlineMs: number,
@@ -335,7 +343,7 @@ export class QueryCoordinator {
     try {
       if (floor > head)
         throw unsettled(`${floor} global writes are asked for, and there are ${head}`, { position: head })
-      await Promise.all(plan.shards.map(i => this.#bringTo(i, head, deadlineMs)))
+      await Promise.all(plan.servers.map(shard => this.#bringTo(shard, head, deadlineMs)))
       const answers = [...known]
       // Those that were ahead may be behind what the others have come to.
       for (let round = 1; ; round++) {
@@ -350,31 +358,32 @@ export class QueryCoordinator {
     }
   }
 
-  async #bringTo(place: number, head: number, deadlineMs: number): Promise<void> {
-    const { database, arbitrator } = this.#options
-    const shard = database.shards[place]!
+  async #bringTo(shard: Shard, head: number, deadlineMs: number): Promise<void> {
+    const { arbitrator } = this.#options
     for (;;) {
       const left = leftMs(deadlineMs)
       const reached = await Promise.race([arbitrator.bringUpToDate(shard), delay(left, undefined, { ref: false })])
       if (reached === undefined)
         throw unsettled(`${shard.name} was not brought up to date in time`, { shard: shard.name })
       if (reached >= head) return
+      // It waits for another, which takes rows from it.
+      await delay(FIRST_PAUSE_MS)
     }
   }
 
   /** Into `answers`, at the places of those that are asked. */
   async #readAll(
-    plan: QueryPlan,
+    plan: PlacedPlan,
     places: readonly number[],
     answers: ShardAnswer[],
     deadlineMs: number,
   ): Promise<ShardAnswer[]> {
-    const { parts, tables, shards } = plan
+    const { parts, tables, servers } = plan
     const { database } = this.#options
     const timeoutMs = leftMs(deadlineMs)
     await Promise.all(
       places.map(async place => {
-        const [part, shard] = [parts[place]!, database.shards[shards[place]!]!]
+        const [part, shard] = [parts[place]!, servers[place]!]
         const answer = await shard.read({ statement: part.statement, tables, timeoutMs })
         answers[place] = answer
         if (!database.hasLocalWrites && !answer.isChanging) this.#parts.keep(shard.name, part, answer)
@@ -383,8 +392,8 @@ export class QueryCoordinator {
     return answers
   }
 
-  #namesOf({ shards }: QueryPlan, places: readonly number[]): string {
-    return places.map(place => this.#options.database.map.shards[shards[place]!]).join(', ')
+  #namesOf({ servers }: PlacedPlan, places: readonly number[]): string {
+    return places.map(place => servers[place]!.name).join(', ')
   }
 }
 

@@ -192,14 +192,13 @@ export class SqlRoutes {
   }
 
   async #explain(asked: AskedSql): Promise<SqlExplanation> {
-    const { coordinator, database } = this.#required()
-    const { plan } = await coordinator.plan(asked)
+    const { plan } = await this.#required().coordinator.plan(asked)
     return {
       way: plan.merge.kind,
       tables: plan.tables,
-      asked: plan.shards.map((shard, i) => {
+      asked: plan.servers.map(({ name }, i) => {
         const { text, values } = plan.parts[i]!.statement
-        return { shard: database.map.shards[shard]!, statement: text, values }
+        return { shard: name, statement: text, values }
       }),
     }
   }

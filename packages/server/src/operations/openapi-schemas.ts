@@ -219,7 +219,12 @@ export const SCHEMAS: Json = {
   GlobalStatus: object({
     position: POSITION,
     isLeading: { type: 'boolean' },
-    shards: list(object({ name: TEXT, applied: POSITION, behind: COUNT, obstacle: TEXT, error: TEXT }, ['name'])),
+    shards: list(
+      object(
+        { name: TEXT, applied: POSITION, behind: COUNT, isWaiting: { type: 'boolean' }, obstacle: TEXT, error: TEXT },
+        ['name'],
+      ),
+    ),
   }),
   WriteAnswer: object({ id: TEXT, version: VERSION, position: POSITION }),
   CommitRequest: object(
