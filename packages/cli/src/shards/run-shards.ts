@@ -4,11 +4,10 @@
  */
 import { FreshetError } from '@freshet/protocol'
 import { createJsonLog, type ShardsConfig, type SplitProgress, splitShard } from '@freshet/server'
+import { ProgressLine } from '../command/progress.js'
 import { examineShards } from './examine-shards.js'
 import { type OpenDatabase, openDatabase } from './open-database.js'
 import type { AddLine, ShardsLine } from './shards-line.js'
-
-const PROGRESS_EVERY_MS = 1000
 
 export async function runShards(line: ShardsLine, config: ShardsConfig | null): Promise<number> {
   if (config === null) {
@@ -57,14 +56,12 @@ async function add({ name, at, rowsMax, isAtRest, isJson }: AddLine, database: O
       'By the config others write to the shards: what they write to rows that are on their way would be lost. Have them leave keys from there on alone until it is done, and say so with --at-rest.',
     )
   }
-  let toldMs = 0
-  const onProgress = ({ rowsMoved, rows, from }: SplitProgress) => {
-    if (performance.now() - toldMs < PROGRESS_EVERY_MS) return
-    toldMs = performance.now()
-    console.error(`${rowsMoved} of ${rows} rows were moved; ${name} has the keys from ${from} on.`)
-  }
   const log = createJsonLog({ level: 'error', write: line => process.stderr.write(line) })
+  const progress = new ProgressLine()
+  const onProgress = ({ rowsMoved, rows, from }: SplitProgress) =>
+    progress.show({ what: 'moving rows', done: rowsMoved, total: rows, at: `${from}` })
   const result = await splitShard({ database, wish: { name, at }, rowsMax, log, onProgress })
+  progress.clear()
   const text = `${name} has the keys from ${at} on; ${result.rowsMoved} rows were moved. Write "from": ${at} to its entry in the config.`
   console.log(isJson ? JSON.stringify({ shard: name, from: result.from, rowsMoved: result.rowsMoved }) : text)
   return 0
