@@ -1,5 +1,6 @@
 /** For tests: a shard is split while it is asked and written to, in any engine. */
-import type { Shard } from '@freshet/core/aggregates'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type GlobalWrite, moveOf, type Shard } from '@freshet/core/aggregates'
 import { expect, test } from 'vitest'
 import { SILENT_LOG } from '../../operations/log.js'
 import { completeSettings } from '../../settings.js'
@@ -47,8 +48,44 @@ export function testSplit(startedEngine: () => ShardedEngine, openShard: Openers
     expect(Math.min(...results)).toBeGreaterThan(0)
     await expectMoved(database, started, run.writes)
     expect(await split(() => undefined)).toMatchObject({ rowsMoved: 0, from: AT })
+    await expectOrder(database, arbitrator)
     await added.close()
   })
+}
+
+/** Rows are taken as they are after all that was written before, and given away only once they were taken. */
+async function expectOrder(database: ShardedDatabase, arbitrator: Arbitrator): Promise<void> {
+  const [source, target] = ['c', 'd'].map(name => database.shards.find(shard => shard.name === name)!) as [Shard, Shard]
+  const { placed } = moveOf([{ name: 'c', from: 40 }], { name: 'd', at: 45 }, { source: 'c', low: 45, high: AT }, 45)
+  const others = { values: [], aspects: ['people'], isSchemaChange: false }
+  const move = {
+    from: 'c',
+    to: 'd',
+    low: 45,
+    high: AT,
+    placed: [{ name: 'a', from: 0 }, { name: 'b', from: 20 }, ...placed],
+  }
+  const append = (write: Omit<GlobalWrite, 'position'>) =>
+    database.log.append(write, { id: undefined, fingerprint: '' })
+  const ages = async (shard: Shard) => {
+    const text = 'SELECT id, age FROM people WHERE id >= 45 AND id < 47 ORDER BY id'
+    return (await shard.read({ statement: { text, values: [] }, tables: ['people'], timeoutMs: 10_000 })).rows.map(
+      String,
+    )
+  }
+  const before = await ages(source)
+  await append({ ...others, text: 'UPDATE people SET age = age + 100' })
+  const { position } = await append({ text: 'MOVE', values: [], aspects: [], isSchemaChange: true, move })
+  const write = { text: 'MOVE', values: [], aspects: [], isSchemaChange: true, move, position }
+  expect(await target.hasDurably(position)).toBe(false)
+  expect(await source.applyMove(write, { kind: 'note' }, 10_000)).toBe(false)
+  // The source is behind as well: it is brought there first.
+  while ((await arbitrator.bringUpToDate(target)) < position) await delay(1)
+  const after = before.map(row => row.replace(/\d+$/, age => `${Number(age) + 100}`))
+  expect([await ages(source), await ages(target), (await source.state()).applied]).toEqual([after, after, position - 1])
+  await arbitrator.bringUpToDate(source)
+  expect([await ages(source), await ages(target), (await source.state()).applied]).toEqual([[], after, position])
+  await arbitrator.settle(position)
 }
 
 async function addShard({ databases }: ShardedEngine, openShard: Openers['openShard']): Promise<Shard> {
@@ -117,7 +154,9 @@ async function expectMoved(database: ShardedDatabase, started: ShardedEngine, wr
     const key = database.map.sharded[table]
     const condition = key === undefined ? '' : ` WHERE ${key} >= ${AT}`
     const rows = async (name: string) =>
-      (await run(name, `SELECT * FROM ${table}${condition}`)).map(row => Object.values(row).map(String).join('|')).sort()
+      (await run(name, `SELECT * FROM ${table}${condition}`))
+        .map(row => Object.values(row).map(String).join('|'))
+        .sort()
     if (table === 'people') {
       await run('whole', `UPDATE people SET age = age + ${writes}`)
       expect(await run('c', `SELECT * FROM people${condition}`)).toEqual([])
