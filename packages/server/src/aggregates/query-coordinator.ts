@@ -148,6 +148,19 @@ export class QueryCoordinator {
     return this.#findAndKeep(key, asked, deadlineMs)
   }
 
+  /** What was planned for the tables as one shard has them is refused by another only if it has others. */
+  async #explainRefusal({ servers, tables }: PlacedPlan, error: unknown): Promise<never> {
+    if (!(error instanceof FreshetError && error.code === 'SQL_INVALID')) throw error
+    const { catalog } = await this.#knownCatalog()
+    const catalogs = await Promise.all(servers.map(shard => shard.catalog()))
+    const columnsOf = (of: Catalog, table: string) => JSON.stringify(of.tables.get(table))
+    for (const [i, own] of catalogs.entries()) {
+      const table = tables.find(each => columnsOf(own, each) !== columnsOf(catalog, each))
+      if (table !== undefined) throw drifted(servers[i]!.name, table, error)
+    }
+    throw error
+  }
+
   /** Those that are asked for again and again, and that a global write has outdated. One call at a time does it. */
   refreshAhead(): Promise<void> {
     this.#refreshing ??= this.#refresh().finally(() => {
@@ -185,7 +198,9 @@ export class QueryCoordinator {
     const { sqlRowsMax } = this.#options.settings
     for (let replans = 0; ; replans++) {
       const { plan, schemaVersion } = await this.plan(asked)
-      const found = await this.#somewhere(plan, plan => this.#agree(plan, asked.floor, deadlineMs))
+      const found = await this.#somewhere(plan, plan => this.#agree(plan, asked.floor, deadlineMs)).catch(error =>
+        this.#explainRefusal(plan, error),
+      )
       if ((found.versions[SCHEMA_ASPECT] ?? 0) === schemaVersion) {
         const merged = mergeRows(plan.merge, found.answers, sqlRowsMax)
         const result = { columns: plan.columns, ...merged, versions: found.versions }
@@ -395,6 +410,14 @@ export class QueryCoordinator {
   #namesOf({ servers }: PlacedPlan, places: readonly number[]): string {
     return places.map(place => servers[place]!.name).join(', ')
   }
+}
+
+function drifted(shard: string, table: string, cause: Error): FreshetError {
+  return new FreshetError(
+    'SHARD_DRIFT',
+    `The table ${table} of ${shard} has other columns than that of other shards: somebody has changed it there alone. freshet shards check says where.`,
+    { cause, details: { shard, table } },
+  )
 }
 
 function leftMs(deadlineMs: number): number {
