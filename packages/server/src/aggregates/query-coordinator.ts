@@ -50,6 +50,8 @@ export interface AskedSql {
   readonly values: readonly ParameterValue[]
   /** All global writes up to here must be in it. */
   readonly floor: number
+  /** Who asks has looked which is the last that matters: what was found before need not be looked after again. */
+  readonly isFloorEnough?: boolean
 }
 
 interface KeptResult {
@@ -136,29 +138,16 @@ export class QueryCoordinator {
     const deadlineMs = performance.now() + this.#options.settings.sqlMsMax
     if (this.#options.database.hasLocalWrites) return (await this.#find(asked, deadlineMs)).result
     const key = JSON.stringify([asked.text, asked.values])
-    const known = await this.#current(key, asked.floor)
+    const known = await this.#current(key, asked)
     if (known) return known.result
     // What somebody else began to find earlier may be from before this was asked for: one look at the log tells.
     const other = this.#underWay.get(key)
     if (other) {
       await other.catch(() => undefined)
-      const found = await this.#current(key, asked.floor)
+      const found = await this.#current(key, asked)
       if (found) return found.result
     }
     return this.#findAndKeep(key, asked, deadlineMs)
-  }
-
-  /** What was planned for the tables as one shard has them is refused by another only if it has others. */
-  async #explainRefusal({ servers, tables }: PlacedPlan, error: unknown): Promise<never> {
-    if (!(error instanceof FreshetError && error.code === 'SQL_INVALID')) throw error
-    const { catalog } = await this.#knownCatalog()
-    const catalogs = await Promise.all(servers.map(shard => shard.catalog()))
-    const columnsOf = (of: Catalog, table: string) => JSON.stringify(of.tables.get(table))
-    for (const [i, own] of catalogs.entries()) {
-      const table = tables.find(each => columnsOf(own, each) !== columnsOf(catalog, each))
-      if (table !== undefined) throw drifted(servers[i]!.name, table, error)
-    }
-    throw error
   }
 
   /** Those that are asked for again and again, and that a global write has outdated. One call at a time does it. */
@@ -195,21 +184,36 @@ export class QueryCoordinator {
   }
 
   async #find(asked: AskedSql, deadlineMs: number): Promise<KeptResult> {
-    const { sqlRowsMax } = this.#options.settings
     for (let replans = 0; ; replans++) {
-      const { plan, schemaVersion } = await this.plan(asked)
-      const found = await this.#somewhere(plan, plan => this.#agree(plan, asked.floor, deadlineMs)).catch(error =>
-        this.#explainRefusal(plan, error),
-      )
+      const planned = await this.plan(asked)
+      const found = await this.#findAs(planned, asked, deadlineMs)
+      if (found) return found
+      if (replans === REPLANS_MAX) throw unsettled('their schemas change faster than queries are answered', {})
+    }
+  }
+
+  /** Undefined: the schema is another one by now, and it must be planned anew. */
+  async #findAs(
+    { plan, schemaVersion }: Planned,
+    asked: AskedSql,
+    deadlineMs: number,
+  ): Promise<KeptResult | undefined> {
+    try {
+      const found = await this.#somewhere(plan, plan => this.#agree(plan, asked.floor, deadlineMs))
       if ((found.versions[SCHEMA_ASPECT] ?? 0) === schemaVersion) {
-        const merged = mergeRows(plan.merge, found.answers, sqlRowsMax)
+        const merged = mergeRows(plan.merge, found.answers, this.#options.settings.sqlRowsMax)
         const result = { columns: plan.columns, ...merged, versions: found.versions }
         const through = Math.min(...found.answers.map(({ applied }) => applied))
         return { asked, result, tables: plan.tables, through, hits: 0 }
       }
       this.#catalog = undefined
-      if (replans === REPLANS_MAX) throw unsettled('their schemas change faster than queries are answered', {})
+    } catch (error) {
+      if (!(error instanceof FreshetError && error.code === 'SQL_INVALID')) throw error
+      this.#catalog = undefined
+      const known = await this.#knownCatalog()
+      if (known.version === schemaVersion) throw (await driftOf(plan, known.catalog, error)) ?? error
     }
+    return undefined
   }
 
   /** What every shard has is asked of each in turn, and of the next if one does not answer. */
@@ -297,13 +301,18 @@ export class QueryCoordinator {
   }
 
   /** What was found before, if it still is. One look at the log tells, whatever the shards. */
-  async #current(key: string, floor: number): Promise<KeptResult | undefined> {
+  async #current(key: string, { floor, isFloorEnough = false }: AskedSql): Promise<KeptResult | undefined> {
     const known = this.#results.get(key)
-    const seen = known && (await this.#look())
-    if (known === undefined || seen === undefined) return undefined
-    if (seen.head < floor || !isUntouched(seen, known.tables, known.through)) return undefined
+    if (known === undefined) return undefined
+    const isReached = isFloorEnough && known.through >= floor
+    if (!isReached && !(await this.#isUntouched(known, floor))) return undefined
     known.hits++
     return known
+  }
+
+  async #isUntouched({ tables, through }: KeptResult, floor: number): Promise<boolean> {
+    const seen = await this.#look()
+    return seen !== undefined && seen.head >= floor && isUntouched(seen, tables, through)
   }
 
   /** Undefined: the shards can be asked all the same. */
@@ -410,6 +419,17 @@ export class QueryCoordinator {
   #namesOf({ servers }: PlacedPlan, places: readonly number[]): string {
     return places.map(place => servers[place]!.name).join(', ')
   }
+}
+
+/** What was planned for the tables as one shard has them is refused by another only if it has others. */
+async function driftOf({ servers, tables }: PlacedPlan, catalog: Catalog, cause: Error): Promise<Error | undefined> {
+  const catalogs = await Promise.all(servers.map(shard => shard.catalog()))
+  const columnsOf = (of: Catalog, table: string) => JSON.stringify(of.tables.get(table))
+  for (const [i, own] of catalogs.entries()) {
+    const table = tables.find(each => columnsOf(own, each) !== columnsOf(catalog, each))
+    if (table !== undefined) return drifted(servers[i]!.name, table, cause)
+  }
+  return undefined
 }
 
 function drifted(shard: string, table: string, cause: Error): FreshetError {

@@ -136,7 +136,8 @@ export class SqlRoutes {
     const text = parameters.get('q')
     if (text === undefined) throw new FreshetError('PARAMETER_INVALID', 'q is missing: the query.')
     const floor = parameters.has('at') ? readPosition('at', parameters.get('at')!) : 0
-    const asked = { text, values: readValues(parseValues(parameters.get('p'))), floor }
+    const isFloorEnough = parameters.has('at')
+    const asked = { text, values: readValues(parseValues(parameters.get('p'))), floor, isFloorEnough }
     if (parameters.has('explain')) return jsonAnswer(200, await this.#explain(asked))
     const result = await coordinator.answer(asked)
     if (database.hasLocalWrites) return jsonTextAnswer(bodyOf(result, false))

@@ -64,7 +64,7 @@ async function openSession(config: ConnectionConfig, timeoutMs: number): Promise
   try {
     await Promise.all(PREPARE.map(text => connection.query(text)))
   } catch (error) {
-    connection.destroy()
+    cut(connection)
     throw error
   }
   return {
