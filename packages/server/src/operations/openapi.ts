@@ -1,7 +1,7 @@
 /** `GET /openapi.json`: the routes, for tools. A test holds it to the route table. */
 import { SCHEMAS } from './openapi-schemas.js'
-
-type Json = Readonly<Record<string, unknown>>
+import { SQL_PATHS } from './openapi-sql.js'
+import { answers, type Json, json, operation, ref } from './openapi-text.js'
 
 const NAME = { type: 'string', pattern: '^[a-z0-9][a-z0-9_-]{0,62}$' }
 const POSITION = { $ref: '#/components/schemas/Position' }
@@ -28,18 +28,6 @@ export function openApiDocument(version: string): Json {
     // Where there are rules; what everybody may do needs none.
     security: [{}, { token: [] }],
   }
-}
-
-function ref(kind: string, name: string): Json {
-  return { $ref: `#/components/${kind}/${name}` }
-}
-
-function json(schema: string): Json {
-  return { 'application/json': { schema: ref('schemas', schema) } }
-}
-
-function eitherOf(...schemas: readonly string[]): Json {
-  return { 'application/json': { schema: { oneOf: schemas.map(name => ref('schemas', name)) } } }
 }
 
 function pathParameter(name: string, schema: Json, description: string): Json {
@@ -156,28 +144,6 @@ const RESPONSES: Json = {
 function additions(): Json {
   const headers = { 'Freshet-Position': ref('headers', 'Freshet-Position') }
   return { description: 'What came of each addition.', headers, content: json('AdditionsAnswer') }
-}
-
-interface OperationText {
-  readonly id: string
-  readonly summary: string
-  readonly parameters?: readonly string[]
-  readonly body?: Json
-  readonly responses: Json
-}
-
-function operation({ id, summary, parameters = [], body, responses }: OperationText): Json {
-  return {
-    operationId: id,
-    summary,
-    ...(parameters.length > 0 ? { parameters: parameters.map(name => ref('parameters', name)) } : {}),
-    ...(body ? { requestBody: { required: true, content: body } } : {}),
-    responses: { ...responses, default: ref('responses', 'Problem') },
-  }
-}
-
-function answers(description: string, content: Json, headers: Json = {}): Json {
-  return { 200: { description, ...(Object.keys(headers).length > 0 ? { headers } : {}), content } }
 }
 
 const ANY_VALUE: Json = {
@@ -323,51 +289,6 @@ const DATA_PATHS: Json = {
       parameters: ['task'],
       body: json('TaskAction'),
       responses: answers('The task.', json('Task')),
-    }),
-  },
-}
-
-const SQL_PATHS: Json = {
-  '/sql': {
-    get: operation({
-      id: 'querySql',
-      summary: 'A query over all shards, from one global state',
-      parameters: ['q', 'p', 'at', 'explain', 'ifNoneMatch'],
-      responses: {
-        ...answers('Its rows; or how they are found.', eitherOf('SqlAnswer', 'SqlExplanation')),
-        304: { description: 'The versions are those in If-None-Match.' },
-      },
-    }),
-    post: operation({
-      id: 'postSql',
-      summary: 'The same, for queries that are too long for a URL',
-      body: json('SqlStatement'),
-      responses: answers('Its rows; or how they are found.', eitherOf('SqlAnswer', 'SqlExplanation')),
-    }),
-  },
-  '/sql/versions': {
-    get: operation({
-      id: 'getSqlVersions',
-      summary: 'Of each table the last global write',
-      parameters: ['nonce'],
-      responses: answers('As of now.', json('SqlHead')),
-    }),
-  },
-  '/global': {
-    get: operation({
-      id: 'getGlobal',
-      summary: 'How far each shard has got',
-      responses: answers('As of now.', json('GlobalStatus')),
-    }),
-    post: operation({
-      id: 'writeGlobal',
-      summary: 'A write to every shard: in one order, once each',
-      parameters: ['idempotencyKey'],
-      body: json('SqlStatement'),
-      responses: {
-        ...answers('Applied by all.', json('GlobalAnswer')),
-        202: { description: 'Accepted; some shards have yet to apply it.', content: json('GlobalAnswer') },
-      },
     }),
   },
 }
