@@ -215,4 +215,9 @@ export const experiments: readonly ExperimentEntry[] = [
     title: 'Timestamps by key while everything goes wrong: never twice, and never falsely current',
     load: async () => (await import('./experiments/kts/kts-safety.js')).ktsSafety,
   },
+  {
+    name: 'agreement-safety',
+    title: 'A log that several nodes remember, while everything goes wrong: no slot holds two things',
+    load: async () => (await import('./experiments/agreement/agreement-safety.js')).agreementSafety,
+  },
 ]

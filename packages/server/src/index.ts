@@ -10,6 +10,9 @@ export { type PlacedDatabase, placedAt } from './aggregates/placed-database.js'
 export type { ShardedDatabase } from './aggregates/sharded-database.js'
 export { readShards, type ShardsConfig, type ShardsRead } from './aggregates/shards-config.js'
 export { type SplitOptions, type SplitProgress, splitShard } from './aggregates/split-shard.js'
+export type { Doctor, DoctorTask } from './console/doctor.js'
+export type { AllRecent, RecentItem, RecentKind } from './console/recent.js'
+export { RecentLines } from './console/recent-lines.js'
 export { type JsonNode, parseJsonTree } from './data/json-text.js'
 export {
   createFreshetServer,

@@ -36,16 +36,18 @@ async function init({ isJson }: ShardsLine, { log, shards, map }: OpenDatabase):
   const waiting = shards.filter(({ name }) => !map.shards.includes(name)).map(({ name }) => name)
   for (const shard of shards) await shard.init({ isWaiting: waiting.includes(shard.name) })
   const text = `${shards.length} shards and the log of global writes are ready.`
-  console.log(isJson ? JSON.stringify({ shards: shards.map(({ name }) => name), waiting }) : text)
+  console.log(isJson ? JSON.stringify({ shards: shards.length, waiting }) : text)
   return 0
 }
 
 async function check({ isJson }: ShardsLine, database: OpenDatabase): Promise<number> {
   const findings = await examineShards(database)
-  if (isJson) console.log(JSON.stringify({ shards: database.shards.map(({ name }) => name), findings }))
-  else for (const finding of findings) console.error(finding)
-  if (findings.length === 0 && !isJson)
-    console.log(`${database.shards.length} shards are as the config says, and alike.`)
+  if (isJson) {
+    console.log(JSON.stringify({ shards: database.shards.length, isWell: findings.length === 0, findings }))
+    return findings.length === 0 ? 0 : 1
+  }
+  for (const finding of findings) console.error(finding)
+  if (findings.length === 0) console.log(`${database.shards.length} shards are as the config says, and alike.`)
   return findings.length === 0 ? 0 : 1
 }
 

@@ -1,6 +1,6 @@
 /** The command line of `freshet shards init`, `freshet shards check` and `freshet shards add`. */
 import { FreshetError } from '@freshet/protocol'
-import { readWordsAndFlags } from '../command/read-flags.js'
+import { readAction, readWordsAndFlags } from '../command/read-flags.js'
 
 interface ShardsFlags {
   readonly command: 'shards'
@@ -27,10 +27,8 @@ const OF_ADD = { at: { type: 'string' }, rows: { type: 'string' }, 'at-rest': { 
 const ROWS = 2000
 
 /** Throws CONFIG_INVALID. */
-export function readShardsLine([action, ...argv]: readonly string[]): ShardsLine {
-  if (action !== 'init' && action !== 'check' && action !== 'add') {
-    throw invalid('shards takes what to do: freshet shards init, freshet shards check, or freshet shards add.')
-  }
+export function readShardsLine([word, ...argv]: readonly string[]): ShardsLine {
+  const action = readAction('shards', word, ['init', 'check', 'add'])
   const kinds = action === 'add' ? { ...COMMON, ...OF_ADD } : COMMON
   const { words, given } = readWordsAndFlags(`shards ${action}`, argv, kinds)
   const configPath = given.get('config')

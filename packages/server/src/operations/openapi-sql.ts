@@ -1,5 +1,5 @@
 /** Queries over shards and writes to all of them, in the OpenAPI document. */
-import { answers, eitherOf, type Json, json, operation } from './openapi-text.js'
+import { answers, eitherOf, type Json, json, operation } from './openapi-parts.js'
 
 export const SQL_PATHS: Json = {
   '/sql': {
