@@ -38,10 +38,14 @@ export interface TruthResult {
 
 const SHARDS = 3
 const ACCOUNTS_PER_SHARD = 200
-const SESSIONS = 6
+const SESSIONS = 16
 const WRITERS = 2
 const KINDS = 4
 const SCHEMA_CHANGES = 3
+const WRITE_PAUSE_MS_MAX = 100
+/** It has no answer to wait for, and should leave the processors to the sessions. */
+const NAIVE_PAUSE_MS = 20
+const FAULTS = ['shardsKilled', 'shardsHeldUp', 'serversKilled', 'shardsHeldUp', 'logsKilled'] as const
 
 export async function runTruth(options: TruthOptions): Promise<TruthResult> {
   const fleet = await startSqlFleet({
@@ -83,6 +87,8 @@ class TruthRun {
   readonly #naive: SessionHistory[] = []
   readonly #acknowledged: number[] = []
   readonly #faults: Record<string, number> = { shardsKilled: 0, serversKilled: 0, logsKilled: 0, shardsHeldUp: 0 }
+  readonly #ended = ending()
+  #done = 0
   #unanswered = 0
   #schemaChanges = 0
   #isOver = false
@@ -175,8 +181,7 @@ class TruthRun {
         connections.clear()
         await delay(20)
       }
-      // As often as a session does, about.
-      await delay(5)
+      await delay(NAIVE_PAUSE_MS)
     }
     for (const connection of connections.values()) connection.destroy()
   }
@@ -229,7 +234,8 @@ class TruthRun {
       } catch {
         await delay(20)
       }
-      await delay(random.below(30))
+      // Ever faster: in the end without a pause, so that queries must hold the log to come to an end.
+      await delay(random.below(1 + WRITE_PAUSE_MS_MAX * (1 - this.#done / this.#options.results)))
     }
   }
 
@@ -246,28 +252,20 @@ class TruthRun {
   }
 
   async #disturb(random: Random): Promise<void> {
-    while (!this.#isOver) {
-      await delay(this.#options.faultMs)
-      if (!this.#isOver) await this.#fault(random)
+    for (let i = 0; !this.#isOver; i++) {
+      await Promise.race([delay(this.#options.faultMs), this.#ended.promise])
+      const kind = FAULTS[i % FAULTS.length]!
+      if (this.#isOver) return
+      this.#faults[kind]!++
+      await this.#fault(kind, random)
     }
   }
 
-  async #fault(random: Random): Promise<void> {
-    const kind = random.below(8)
-    if (kind < 2) {
-      this.#faults.shardsKilled!++
-      return restart(random.pick(this.#fleet.engines))
-    }
-    if (kind < 4) {
-      this.#faults.serversKilled!++
-      return random.pick(this.#fleet.servers).restart()
-    }
-    if (kind === 4) {
-      this.#faults.logsKilled!++
-      return restart(this.#fleet.arbitrator)
-    }
-    this.#faults.shardsHeldUp!++
-    // It answers queries, and applies nothing.
+  async #fault(kind: (typeof FAULTS)[number], random: Random): Promise<void> {
+    if (kind === 'shardsKilled') return restart(random.pick(this.#fleet.engines))
+    if (kind === 'serversKilled') return random.pick(this.#fleet.servers).restart()
+    if (kind === 'logsKilled') return restart(this.#fleet.arbitrator)
+    // It answers queries, and applies nothing: others are ahead of it by seconds.
     const connection = await this.#dial(random.below(SHARDS)).catch(() => undefined)
     if (connection === undefined) return
     await connection.query('START TRANSACTION').catch(() => undefined)
@@ -277,9 +275,12 @@ class TruthRun {
   }
 
   #progress(): void {
-    const done = this.#histories.reduce((sum, { results }) => sum + results, 0)
-    this.#isOver ||= done >= this.#options.results
-    this.#options.onProgress(done, `${this.#acknowledged.length} global writes`)
+    this.#done = this.#histories.reduce((sum, { results }) => sum + results, 0)
+    if (this.#done >= this.#options.results) {
+      this.#isOver = true
+      this.#ended.resolve()
+    }
+    this.#options.onProgress(this.#done, `${this.#acknowledged.length} global writes`)
   }
 
   async #readLog(): Promise<{ writes: number; wrongWrites: number; order: readonly ('accounts' | 'rates')[] }> {
@@ -302,6 +303,14 @@ class TruthRun {
       texts.reduce((total, text) => total + Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1] ?? 0), 0)
     return { refetches: sum('freshet_sql_refetches'), logHolds: sum('freshet_sql_holds') }
   }
+}
+
+function ending(): { readonly promise: Promise<void>; readonly resolve: () => void } {
+  let resolve: () => void = () => undefined
+  const promise = new Promise<void>(done => {
+    resolve = done
+  })
+  return { promise, resolve }
 }
 
 async function restart(engine: SqlFleet['engines'][number]): Promise<void> {

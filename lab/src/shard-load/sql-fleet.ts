@@ -11,7 +11,7 @@ import { openGlobalLog, openShard } from '@freshet/stores/shards'
 import { freePort } from '@freshet/stores/under-test/free-port'
 import { type RunningMariadb, startMariadb } from '@freshet/stores/under-test/start-mariadb'
 import { type Connection, createConnection } from 'mariadb'
-import { type ServerProcess, startServer } from '../bench/http/server-process.js'
+import { type ServerCommand, type ServerProcess, startServer } from '../bench/http/server-process.js'
 
 export interface SqlFleetOptions {
   readonly shards: number
@@ -45,6 +45,7 @@ export interface FleetServer {
 }
 
 const COMMAND = fileURLToPath(import.meta.resolve('@freshet/cli/dist/freshet.js'))
+const STARTS_MAX = 5
 /** Ten of them fit beside each other. */
 const SMALL = {
   innodb_buffer_pool_size: '96M',
@@ -119,6 +120,16 @@ async function prepare(
   }
 }
 
+/** A long run is not lost because the machine was busy for a moment. */
+async function startPatiently(command: ServerCommand, triesLeft = STARTS_MAX): Promise<ServerProcess> {
+  try {
+    return await startServer(command)
+  } catch (error) {
+    if (triesLeft <= 1) throw error
+    return startPatiently(command, triesLeft - 1)
+  }
+}
+
 async function startFleetServer(config: ShardsConfig, folder: string, number: number): Promise<FleetServer> {
   const file = join(folder, `freshet-${number}.json`)
   writeFileSync(file, JSON.stringify({ shards: config, logLevel: 'info' }))
@@ -133,7 +144,7 @@ async function startFleetServer(config: ShardsConfig, folder: string, number: nu
     '--data',
     join(folder, `data-${number}`),
   ]
-  const start = () => startServer({ name: `server ${number}`, args: [COMMAND, ...args] })
+  const start = () => startPatiently({ name: `server ${number}`, args: [COMMAND, ...args] })
   let running: ServerProcess = await start()
   return {
     url: running.url,

@@ -38,6 +38,7 @@ export type {
   ShardStatus,
   SqlAnswer,
   SqlExplanation,
+  SqlHead,
   SqlVersions,
   StreamStart,
   Tail,

@@ -357,6 +357,16 @@ export interface SqlAnswer {
   readonly versions: SqlVersions
   /** The last of them all. */
   readonly position: Position
+  /** Caches may keep it: nobody writes to its tables past `POST /global`. */
+  readonly isKept?: boolean
+}
+
+/** What `GET /sql/versions` answers. */
+export interface SqlHead {
+  /** Of the last global write. */
+  readonly position: Position
+  /** Of each table that was ever written, the last global write. */
+  readonly versions: SqlVersions
 }
 
 export type SqlVersions = Readonly<Record<string, Position>>
@@ -366,11 +376,12 @@ export interface SqlExplanation {
   /** One shard has all; rows are put one after the other; or groups are added up. */
   readonly way: 'whole' | 'rows' | 'groups'
   readonly tables: readonly string[]
-  /** Those that are asked. */
-  readonly shards: readonly string[]
-  /** What they are asked. */
-  readonly statement: string
-  readonly values: readonly (string | number | boolean | null)[]
+  /** What each shard is asked. */
+  readonly asked: readonly {
+    readonly shard: string
+    readonly statement: string
+    readonly values: readonly (string | number | boolean | null)[]
+  }[]
 }
 
 /** What `POST /global` answers: it is in the log, and will be applied by all. */
@@ -389,6 +400,8 @@ export interface ShardStatus {
   /** Up to where it has applied the log; absent if it does not answer. */
   readonly applied?: Position
   readonly behind?: number
+  /** It is not one of the others yet: `freshet shards add` has not filled it. */
+  readonly isWaiting?: boolean
   /** Why it refuses the next global write. */
   readonly obstacle?: string
   readonly error?: string

@@ -33,6 +33,8 @@ export interface FreshetOptions {
   readonly environment?: Readonly<Record<string, string>>
   readonly cwd?: string
   readonly uid?: number
+  /** Of `runFreshet`: it is killed then if it has not ended. */
+  readonly killAfterMs?: number
 }
 
 const running = new Set<ChildProcess>()
@@ -93,7 +95,7 @@ export async function runFreshet(
   options: FreshetOptions = {},
 ): Promise<{ readonly exitCode: number | null; readonly output: string; readonly errors: string }> {
   const child = spawnFreshet(args, options)
-  const deadline = setTimeout(() => child.kill('SIGKILL'), START_MS_MAX)
+  const deadline = setTimeout(() => child.kill('SIGKILL'), options.killAfterMs ?? START_MS_MAX)
   const [output, errors, [exitCode]] = await Promise.all([
     text(child.stdout!),
     text(child.stderr!),

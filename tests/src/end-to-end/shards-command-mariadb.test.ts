@@ -52,7 +52,10 @@ test('shards are prepared, checked, asked and written to, and a server that is k
   expect(await sql`select count(*) as n, avg(age) as mean from people where id > ${1}`).toMatchObject({
     rows: [{ n: 3, mean: '26.6667' }],
   })
-  expect(await explain`select max(age) from people where id = ${12}`).toMatchObject({ way: 'whole', shards: ['two'] })
+  expect(await explain`select max(age) from people where id = ${12}`).toMatchObject({
+    way: 'whole',
+    asked: [{ shard: 'two' }],
+  })
   expect(await global`update people set age = age + ${1}`).toMatchObject({
     position: 1,
     applied: ['one', 'two'],

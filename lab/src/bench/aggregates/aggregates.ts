@@ -113,6 +113,22 @@ async function askAll(pools: readonly Pool[], employees: number): Promise<number
   return totals.size
 }
 
+/** What one request costs, by the number of shards. */
+function costTable(measured: readonly { shards: number; standings: Standings }[]): Table {
+  const names = [KEPT, FAN_OUT, NAIVE, SINGLE]
+  return {
+    title: 'ms for each request, by number of shards',
+    columns: ['shards', ...names],
+    rows: measured.map(({ shards, standings }) => [
+      shards,
+      ...names.map(name => {
+        const { medians } = standings.find(standing => standing.name === name)!
+        return Number((medians.request / 1e6).toPrecision(3))
+      }),
+    ]),
+  }
+}
+
 function report(measured: readonly { shards: number; standings: Standings }[]): BenchResult {
   const ratio = (standings: Standings, name: string, to: string) =>
     Number(speedRatio(standings, name, to, 'request').toPrecision(3))
@@ -132,8 +148,20 @@ function report(measured: readonly { shards: number; standings: Standings }[]): 
           { kept: ratio(standings, KEPT, NAIVE), foundAnew: ratio(standings, FAN_OUT, NAIVE) },
         ]),
       ),
+      ratioToOneServer: Object.fromEntries(
+        measured.map(({ shards, standings }) => [
+          shards,
+          { kept: ratio(standings, KEPT, SINGLE), foundAnew: ratio(standings, FAN_OUT, SINGLE) },
+        ]),
+      ),
+      perSecond: Object.fromEntries(
+        measured.map(({ shards, standings }) => [
+          shards,
+          Object.fromEntries(standings.map(({ name, medians }) => [name, Math.round(1e9 / medians.request)])),
+        ]),
+      ),
     },
-    tables,
+    tables: [...tables, costTable(measured)],
     notes: [
       'All servers share this machine: more shards are not more processors here, and what shows is the cost of asking them.',
     ],

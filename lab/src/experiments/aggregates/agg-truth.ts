@@ -49,7 +49,7 @@ function toResult(result: TruthResult): ExperimentResult {
     },
     tables: [
       {
-        title: 'Three MariaDB shards, two Freshet servers, two who write to all shards without a pause',
+        title: 'Three MariaDB shards, two Freshet servers, two who write to all shards, ever faster',
         columns: ['reader', 'results', 'of several states', 'backwards'],
         rows: [
           ['sessions', results, inconsistent, backwards],

@@ -170,12 +170,14 @@ Exit codes: 0 measured, 1 refused, or no answer, 2 an option is wrong, 130 stopp
   --store URL (FRESHET_STORE), --bucket NAME, --table NAME, --columns A,B (all), --json; docs/existing-tables.md
 Exit codes: 0 done, 1 failed, 2 an option is wrong.
 `,
-  shards: `freshet shards init|check: the shards that the config names; docs/shards.md
+  shards: `freshet shards init|check|add: the shards that the config names; docs/shards.md
 
   freshet shards init                          creates what versions are kept in, on every shard
   freshet shards check --config shop.json      are they as the config says, and alike?
+  freshet shards add three --at 75000          gives the new shard three the keys from 75000 on, while all goes on
 
-  --config FILE (freshet.json), --json
+  --config FILE (freshet.json), --json, --at KEY, --rows N (2000, of a table at a time),
+  --at-rest (nobody writes to these rows meanwhile; where the config has no "localWrites": false)
 Exit codes: 0 done, or as the config says; 1 failed, or not so; 2 the config is wrong.
 `,
 }

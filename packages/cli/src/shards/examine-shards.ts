@@ -1,6 +1,6 @@
 /** What is not as it should be on the shards: one line for each. */
-import { type Catalog, type Column, quoteName, type Shard, type ShardMap } from '@freshet/core/aggregates'
-import type { ShardedDatabase } from '@freshet/server'
+import { type Catalog, type Column, placedShards, quoteName, type Shard, type ShardMap } from '@freshet/core/aggregates'
+import { placedAt, type ShardedDatabase } from '@freshet/server'
 
 const TIMEOUT_MS = 60_000
 
@@ -9,15 +9,41 @@ interface Seen {
   readonly catalog: Catalog
 }
 
-export async function examineShards({ map, shards, log }: ShardedDatabase): Promise<readonly string[]> {
-  const outcomes = await Promise.all(shards.map(async shard => lookAt(shard, await log.head().catch(() => undefined))))
-  const unreachable = outcomes.flatMap(({ findings }) => findings)
+export async function examineShards(database: ShardedDatabase): Promise<readonly string[]> {
+  const head = await database.log.head().catch(() => undefined)
+  const { map, shards } = head === undefined ? database : await placedAt(database, head)
+  const others = database.shards.filter(shard => !shards.includes(shard))
+  const waiting = await Promise.all(others.map(lookAtWaiting))
+  const outcomes = await Promise.all(shards.map(shard => lookAt(shard, head)))
+  const unreachable = [
+    ...waiting.flat(),
+    ...outcomes.flatMap(({ findings }) => findings),
+    ...differentRanges(database, map),
+  ]
   const seen = outcomes.flatMap(({ catalog, shard }) => (catalog ? [{ shard, catalog }] : []))
   const alike = seen.flatMap(each => differences(each, seen[0]!, map))
   // Rows are counted only where there is something to be counted.
   if (unreachable.length + alike.length > 0) return [...unreachable, ...alike]
   const misplaced = await Promise.all(shards.map((shard, i) => misplacedRows(shard, i, map)))
   return [...misplaced.flat(), ...(await globalDifferences(shards, map))]
+}
+
+/** One that has no keys yet must be prepared, and that is all. */
+async function lookAtWaiting(shard: Shard): Promise<readonly string[]> {
+  return shard.state().then(
+    () => [],
+    error => [(error as Error).message],
+  )
+}
+
+/** Where rows were moved since, the config should say so: for whoever reads it. */
+function differentRanges({ map }: ShardedDatabase, current: ShardMap): readonly string[] {
+  const configured = new Map(placedShards(map)?.map(({ name, from }) => [name, from]))
+  return (placedShards(current) ?? [])
+    .filter(({ name, from }) => configured.get(name) !== from)
+    .map(
+      ({ name, from }) => `${name}: it has the keys from ${from} on. Write "from": ${from} to its entry in the config.`,
+    )
 }
 
 async function lookAt(

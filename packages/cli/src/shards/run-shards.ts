@@ -1,14 +1,15 @@
 /**
  * `freshet shards init` creates the tables that versions are kept in, on every shard, and the log of global writes. `freshet shards
- * check` compares the config with what the servers hold. Neither changes anything else.
+ * check` compares the config with what the servers hold. `freshet shards add` gives a new shard the end of another one's keys.
  */
 import { FreshetError } from '@freshet/protocol'
-import type { ShardsConfig } from '@freshet/server'
+import { createJsonLog, type ShardsConfig, type SplitProgress, splitShard } from '@freshet/server'
+import { ProgressLine } from '../command/progress.js'
 import { examineShards } from './examine-shards.js'
-import { openDatabase } from './open-database.js'
-import type { ShardsLine } from './shards-line.js'
+import { type OpenDatabase, openDatabase } from './open-database.js'
+import type { AddLine, ShardsLine } from './shards-line.js'
 
-export async function runShards({ action, isJson }: ShardsLine, config: ShardsConfig | null): Promise<number> {
+export async function runShards(line: ShardsLine, config: ShardsConfig | null): Promise<number> {
   if (config === null) {
     throw new FreshetError(
       'CONFIG_INVALID',
@@ -17,22 +18,29 @@ export async function runShards({ action, isJson }: ShardsLine, config: ShardsCo
   }
   const database = await openDatabase(config)
   try {
-    if (action === 'check') return await check(database, isJson)
-    await database.log.init()
-    for (const shard of database.shards) await shard.init()
-    const shards = database.shards.length
-    console.log(isJson ? JSON.stringify({ shards }) : `${shards} shards and the log of global writes are ready.`)
-    return 0
+    if (line.action === 'check') return await check(line, database)
+    if (line.action === 'add') return await add(line, database)
+    return await init(line, database)
   } catch (error) {
     if (!(error instanceof FreshetError)) throw error
-    console.error(error.message)
+    if (line.isJson) console.log(JSON.stringify({ error: error.code, message: error.message }))
+    else console.error(error.message)
     return 1
   } finally {
     await database.close()
   }
 }
 
-async function check(database: Awaited<ReturnType<typeof openDatabase>>, isJson: boolean): Promise<number> {
+async function init({ isJson }: ShardsLine, { log, shards, map }: OpenDatabase): Promise<number> {
+  await log.init()
+  const waiting = shards.filter(({ name }) => !map.shards.includes(name)).map(({ name }) => name)
+  for (const shard of shards) await shard.init({ isWaiting: waiting.includes(shard.name) })
+  const text = `${shards.length} shards and the log of global writes are ready.`
+  console.log(isJson ? JSON.stringify({ shards: shards.length, waiting }) : text)
+  return 0
+}
+
+async function check({ isJson }: ShardsLine, database: OpenDatabase): Promise<number> {
   const findings = await examineShards(database)
   if (isJson) {
     console.log(JSON.stringify({ shards: database.shards.length, isWell: findings.length === 0, findings }))
@@ -41,4 +49,22 @@ async function check(database: Awaited<ReturnType<typeof openDatabase>>, isJson:
   for (const finding of findings) console.error(finding)
   if (findings.length === 0) console.log(`${database.shards.length} shards are as the config says, and alike.`)
   return findings.length === 0 ? 0 : 1
+}
+
+async function add({ name, at, rowsMax, isAtRest, isJson }: AddLine, database: OpenDatabase): Promise<number> {
+  if (database.hasLocalWrites && !isAtRest) {
+    throw new FreshetError(
+      'CONFIG_INVALID',
+      'By the config others write to the shards: what they write to rows that are on their way would be lost. Have them leave keys from there on alone until it is done, and say so with --at-rest.',
+    )
+  }
+  const log = createJsonLog({ level: 'error', write: line => process.stderr.write(line) })
+  const progress = new ProgressLine()
+  const onProgress = ({ rowsMoved, rows, from }: SplitProgress) =>
+    progress.show({ what: 'moving rows', done: rowsMoved, total: rows, at: `${from}` })
+  const result = await splitShard({ database, wish: { name, at }, rowsMax, log, onProgress })
+  progress.clear()
+  const text = `${name} has the keys from ${at} on; ${result.rowsMoved} rows were moved. Write "from": ${at} to its entry in the config.`
+  console.log(isJson ? JSON.stringify({ shard: name, from: result.from, rowsMoved: result.rowsMoved }) : text)
+  return 0
 }

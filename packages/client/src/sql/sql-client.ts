@@ -8,18 +8,25 @@
  *
  * A result says which global writes are in it, table by table. What this session has seen of a table it never falls behind
  * again, on whichever server and through whichever cache: a result that is older is asked for again, at a position.
+ *
+ * Any cache may keep results. What the sketch is to objects the versions of the tables are to them; these are few, so they come as
+ * they are, one small request for all queries, as old at most as `staleness` of `connect` says. A query is asked at the last global
+ * write to its tables, which is in every copy that a cache has under that URL. Asked for the first time, nobody knows its
+ * tables: then the server is asked.
  */
 import {
   FreshetError,
   type GlobalAnswer,
   type SqlAnswer,
   type SqlExplanation,
+  type SqlHead,
   type SqlVersions,
 } from '@freshet/protocol'
 import type { Database, DatabaseParts } from '../database.js'
 import { isLost, isPassing, retry } from '../http/back-off.js'
 import { Deadline } from '../http/deadline.js'
 import { JSON_HEADERS, type Request } from '../http/transport.js'
+import { createNonce } from '../session/coherence-requests.js'
 import { parseToken, VersionFloors } from './version-floors.js'
 
 export type SqlValue = string | number | boolean | null | bigint | Date
@@ -52,7 +59,11 @@ export interface SqlSession {
 
 /** Throws TOKEN_INVALID. */
 export function createSql(db: Database, { token }: SqlOptions = {}): SqlSession {
-  const client = new SqlClient(db.parts, new VersionFloors(token === undefined ? {} : parseToken(token)))
+  const client = new SqlClient(
+    db.parts,
+    new VersionFloors(token === undefined ? {} : parseToken(token)),
+    db.session.staleness,
+  )
   return {
     sql: <Row>(parts: TemplateStringsArray, ...values: readonly SqlValue[]) => client.query<Row>(parts, values),
     explain: (parts, ...values) => client.explain(parts, values),
@@ -61,6 +72,11 @@ export function createSql(db: Database, { token }: SqlOptions = {}): SqlSession 
       return client.token
     },
   }
+}
+
+interface News {
+  readonly askedAtMs: number
+  readonly head: Promise<SqlHead>
 }
 
 interface Statement {
@@ -73,13 +89,21 @@ const URL_LENGTH_MAX = 4000
 /** The plain URL, then at a position, then past caches that do not heed it. */
 const ATTEMPTS_MAX = 3
 
+/** So many statements are remembered with their tables. */
+const STATEMENTS_MAX = 500
+
 class SqlClient {
   readonly #parts: DatabaseParts
   readonly #floors: VersionFloors
+  readonly #stalenessMs: number
+  /** By statement. */
+  readonly #tables = new Map<string, readonly string[]>()
+  #news: News | undefined
 
-  constructor(parts: DatabaseParts, floors: VersionFloors) {
+  constructor(parts: DatabaseParts, floors: VersionFloors, stalenessMs: number) {
     this.#parts = parts
     this.#floors = floors
+    this.#stalenessMs = stalenessMs
   }
 
   get token(): string {
@@ -88,14 +112,36 @@ class SqlClient {
 
   async query<Row>(texts: TemplateStringsArray, values: readonly SqlValue[]): Promise<SqlResult<Row>> {
     const statement = statementOf(texts, values)
-    let at = 0
+    let at = await this.#lastWriteTo(this.#tables.get(statement.q))
     for (let attempt = 1; ; attempt++) {
       const isLast = attempt === ATTEMPTS_MAX
       const answer = await this.#ask<SqlAnswer>(requestOf(statement, at, isLast), isPassing, isSqlAnswer)
-      at = this.#floors.neededFor(answer.versions)
-      if (at === 0) return this.#take<Row>(answer)
+      const needed = this.#floors.neededFor(answer.versions)
+      if (needed === 0) return this.#take<Row>(statement, answer)
+      at = Math.max(needed, at ?? 0)
       if (isLast) throw untrustworthy(at)
     }
+  }
+
+  /** Undefined: it is not known what it depends on, or others write to it. */
+  async #lastWriteTo(tables: readonly string[] | undefined): Promise<number | undefined> {
+    if (tables === undefined) return undefined
+    const { versions } = await this.#versions()
+    return Math.max(0, ...tables.map(table => Math.max(versions[table] ?? 0, this.#floors.of(table))))
+  }
+
+  /** As old at most as is allowed; those who ask at the same time share one request. */
+  #versions(): Promise<SqlHead> {
+    const nowMs = this.#parts.clock()
+    if (this.#news && nowMs - this.#news.askedAtMs <= this.#stalenessMs) return this.#news.head
+    // No cache has it under this name.
+    const request: Request = { method: 'GET', target: `/sql/versions?nonce=${createNonce()}`, cache: 'no-store' }
+    const news = { askedAtMs: nowMs, head: this.#ask<SqlHead>(request, isPassing, isSqlHead) }
+    this.#news = news
+    news.head.catch(() => {
+      if (this.#news === news) this.#news = undefined
+    })
+    return news.head
   }
 
   explain(texts: TemplateStringsArray, values: readonly SqlValue[]): Promise<SqlExplanation> {
@@ -120,8 +166,11 @@ class SqlClient {
     return answer
   }
 
-  #take<Row>({ columns, types, rows, versions }: SqlAnswer): SqlResult<Row> {
+  #take<Row>({ q }: Statement, { columns, types, rows, versions, isKept }: SqlAnswer): SqlResult<Row> {
     this.#floors.raise(versions)
+    this.#tables.delete(q)
+    if (isKept) this.#tables.set(q, Object.keys(versions))
+    if (this.#tables.size > STATEMENTS_MAX) this.#tables.delete(this.#tables.keys().next().value!)
     const named = rows.map(row => Object.fromEntries(columns.map((name, i) => [name, row[i]!])) as Row)
     return { rows: named, columns, types, versions }
   }
@@ -159,8 +208,12 @@ function plainValue(value: SqlValue): string | number | boolean | null {
   throw new TypeError(`A parameter of a query is a text, number, boolean, bigint, Date or null, not ${String(value)}.`)
 }
 
-function requestOf({ q, p }: Statement, at: number, isPastCaches: boolean): Request {
-  const parameters = { ...(at > 0 ? { at: `${at}` } : {}), ...(p.length > 0 ? { p: JSON.stringify(p) } : {}), q }
+function requestOf({ q, p }: Statement, at: number | undefined, isPastCaches: boolean): Request {
+  const parameters = {
+    ...(at === undefined ? {} : { at: `${at}` }),
+    ...(p.length > 0 ? { p: JSON.stringify(p) } : {}),
+    q,
+  }
   const spelled = Object.entries(parameters).map(([name, value]) => `${name}=${encode(value)}`)
   const target = `/sql?${spelled.join('&')}`
   if (target.length <= URL_LENGTH_MAX)
@@ -171,6 +224,10 @@ function requestOf({ q, p }: Statement, at: number, isPastCaches: boolean): Requ
 /** As the server has it. */
 function encode(value: string): string {
   return encodeURIComponent(value).replaceAll("'", '%27')
+}
+
+function isSqlHead({ versions }: SqlHead): boolean {
+  return typeof versions === 'object'
 }
 
 function isSqlAnswer({ rows, versions }: SqlAnswer): boolean {

@@ -14,6 +14,10 @@ export class VersionFloors {
     }
   }
 
+  of(table: string): number {
+    return this.#floors.get(table) ?? 0
+  }
+
   /** The position that such a result must be asked for at; 0 if it is not behind. */
   neededFor(versions: SqlVersions): number {
     const floors = Object.entries(versions).map(([table, version]) => {

@@ -2,21 +2,37 @@ export type { Catalog, Column } from './catalog.js'
 export type { Cell, CellType } from './final-expression.js'
 export type { ParameterValue } from './locality.js'
 export { type Merge, type MergedRows, mergeRows, type ShardRows } from './merge-rows.js'
-export { type PlanOptions, planQuery, type QueryPlan } from './plan-query.js'
+export { moveOf, type SplitWish, type Stretch, stretchLeft } from './plan-move.js'
+export { type PlanOptions, planQuery, type QueryPlan, type ShardPart } from './plan-query.js'
 export { sqlInvalid, sqlRefused } from './refusals.js'
 export { Printer, quoteName, type Statement } from './render-sql.js'
 export type {
   Appended,
   AppendOptions,
+  CopyRequest,
   GlobalLog,
   GlobalWrite,
   LogChanges,
+  Move,
+  MovePart,
   Shard,
   ShardAnswer,
+  ShardCopy,
   ShardRead,
   ShardState,
+  TableRows,
 } from './shard.js'
-export { type Dialect, type Placement, type ShardMap, shardsOf } from './shard-map.js'
+export {
+  type Dialect,
+  type KeyRange,
+  type PlacedShard,
+  type Placement,
+  placedMap,
+  placedShards,
+  rangeOfShard,
+  type ShardMap,
+  shardsOf,
+} from './shard-map.js'
 export {
   type Aggregate,
   type Arithmetic,

@@ -5,8 +5,8 @@
  */
 import { sqlRefused } from './refusals.js'
 import type { ResolvedSelect } from './resolve.js'
-import { ALL_KEYS, intersect, type KeyRange, type ShardMap } from './shard-map.js'
-import { childrenOf, conjunctsOf, type Expression, type From, hasAggregate } from './sql-tree.js'
+import { ALL_KEYS, EVERY_KEY, intersect, type KeyRange, type ShardMap } from './shard-map.js'
+import { allOf, childrenOf, conjunctsOf, type Expression, type From, hasAggregate } from './sql-tree.js'
 
 export type ParameterValue = string | number | boolean | null
 
@@ -170,6 +170,55 @@ function equivalences(conjuncts: readonly Expression[]): Equivalences {
   }
   return (a, b) => find(a) === find(b)
 }
+
+export interface TakenRange {
+  readonly rest: ResolvedSelect
+  /** The column that the range is of. */
+  readonly key: Expression
+  readonly range: KeyRange
+}
+
+/** The conditions of WHERE that say nothing but which range of keys is wanted, as that range, and the query without them. */
+export function takeRange(
+  select: ResolvedSelect,
+  keys: ReadonlySet<string>,
+  values: readonly ParameterValue[],
+): TakenRange | undefined {
+  const found = conjunctsOf(select.where).map(condition => ({ condition, taken: rangeOf(condition, keys, values) }))
+  const [first] = found.flatMap(({ taken }) => (taken ? [taken] : []))
+  if (first === undefined) return undefined
+  const range = found.reduce(
+    (range, { taken }) => ({
+      low: Math.max(range.low, taken?.range.low ?? range.low),
+      high: Math.min(range.high, taken?.range.high ?? range.high),
+    }),
+    EVERY_KEY,
+  )
+  const where = allOf(found.filter(({ taken }) => taken === undefined).map(({ condition }) => condition))
+  const { where: _, ...others } = select
+  return { rest: where ? { ...others, where } : others, key: first.key, range }
+}
+
+function rangeOf(
+  condition: Expression,
+  keys: ReadonlySet<string>,
+  values: readonly ParameterValue[],
+): { readonly key: Expression; readonly range: KeyRange } | undefined {
+  const isRange =
+    (condition.kind === 'between' && !condition.isNegated) ||
+    (condition.kind === 'binary' && MIRRORED[condition.operator] !== undefined)
+  if (!isRange) return undefined
+  const ends = condition.kind === 'between' ? [condition.low, condition.high] : [condition.left, condition.right]
+  const key = condition.kind === 'between' ? condition.of : ends.find(end => isKey(end, keys))
+  const others = ends.filter(end => end !== key)
+  if (key === undefined || !isKey(key, keys) || others.some(end => wholeNumber(end, values) === undefined))
+    return undefined
+  // Ends in the wrong order are no range, and no row has such a key.
+  const [range = NO_KEY] = rangesOf(condition, keys, values)
+  return { key, range }
+}
+
+const NO_KEY: KeyRange = { low: 1, high: 0 }
 
 /** The keys that rows can have for which the condition holds: never fewer than there are. */
 function rangesOf(

@@ -87,7 +87,7 @@ export function mergeRows(merge: Merge, answers: readonly ShardRows[], rowsMax: 
   const isTooMuch = answers.reduce((sum, { rows }) => sum + rows.length, 0) > rowsMax
   if (isTooMuch) throw tooManyRows(rowsMax)
   const { types } = answers[0]!
-  if (answers.some(answer => answer.types.length !== types.length)) throw drifted()
+  if (answers.some(answer => answer.types.join() !== types.join())) throw drifted()
   if (merge.kind === 'whole') return { types, rows: answers.flatMap(({ rows }) => rows) }
   return merge.kind === 'rows' ? concatenate(merge, answers, types) : mergeGroups(merge, answers, types)
 }
@@ -279,6 +279,6 @@ function tooManyRows(rowsMax: number): FreshetError {
 function drifted(): FreshetError {
   return new FreshetError(
     'SHARD_DRIFT',
-    'The shards have answered with different columns: their tables are not alike. freshet shards check says where.',
+    'The shards have answered with columns of different types: their tables are not alike. freshet shards check says where.',
   )
 }

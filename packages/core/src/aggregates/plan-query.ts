@@ -10,15 +10,17 @@
  */
 import type { Catalog } from './catalog.js'
 import type { Final, Value } from './final-expression.js'
-import { isKey, type LocalSelect, localityOf, type ParameterValue } from './locality.js'
+import { isKey, type LocalSelect, localityOf, type ParameterValue, type TakenRange, takeRange } from './locality.js'
 import type { GroupsMerge, Merge, MergedAggregate, SortKey, TextOrder } from './merge-rows.js'
 import { sqlInvalid, sqlRefused } from './refusals.js'
 import { renderSelect, type Statement } from './render-sql.js'
 import { type ResolvedSelect, resolveSelect } from './resolve.js'
-import { type Dialect, type ShardMap, shardsOf } from './shard-map.js'
+import { type Dialect, EVERY_KEY, type KeyRange, rangeOfShard, type ShardMap, shardsOf } from './shard-map.js'
 import {
   type Aggregate,
+  allOf,
   childrenOf,
+  conjunctsOf,
   type Expression,
   hasAggregate,
   keyOf,
@@ -36,8 +38,22 @@ export interface QueryPlan {
   readonly shards: readonly number[]
   /** Every shard has all that it asks for, and one is asked: any. */
   readonly isAnywhere: boolean
-  readonly statement: Statement
+  /** What each of them is asked. */
+  readonly parts: readonly ShardPart[]
   readonly merge: Merge
+}
+
+/**
+ * What one shard is asked. Conditions on the key become one range, cut to what the shard has: so queries that differ in ranges alone
+ * ask the shards in the middle for the same.
+ */
+export interface ShardPart {
+  readonly statement: Statement
+  /** The same for parts that differ in their ranges alone. */
+  readonly family: string
+  readonly range: KeyRange
+  /** Where in each row the key is, if those of a narrower range are those of its rows that have such keys. */
+  readonly keySlot?: number
 }
 
 export interface PlanOptions {
@@ -60,17 +76,65 @@ export function planQuery(select: Select, options: PlanOptions): QueryPlan {
   const found = local.isSharded ? shardsOf(map, local.ranges) : [0]
   const shards = found.length === 0 ? [0] : found
   const bounds = { limit: countOf(resolved.limit, values), offset: countOf(resolved.offset, values) ?? 0 }
+  const ranged = takeRange(resolved, local.keys, values)
+  const rest = ranged?.rest ?? resolved
   const split =
-    shards.length === 1 ? wholePlan(resolved, bounds, options) : new Splitter(resolved, local, bounds, options).split()
-  const statement = renderSelect(split.select, map.dialect, values)
+    shards.length === 1 ? wholePlan(rest, bounds, options) : new Splitter(rest, local, bounds, options).split()
+  const family = renderSelect(split.select, map.dialect, values)
+  const shape = { family: JSON.stringify([family.text, family.values]), ...keySlotOf(resolved, local, split, bounds) }
   return {
     columns: resolved.items.map(({ alias }) => alias),
     tables,
     shards,
     isAnywhere: !local.isSharded,
-    statement,
+    parts: shards.map(shard =>
+      ranged
+        ? rangedPart(split.select, ranged, shard, options, shape)
+        : { ...shape, statement: family, range: EVERY_KEY },
+    ),
     merge: split.merge,
   }
+}
+
+/** Rows of a narrower range can be picked out if each has its key, and if they do not depend on each other. */
+function keySlotOf(
+  { items, groupBy }: ResolvedSelect,
+  { keys, isGroupLocal }: LocalSelect,
+  { merge }: Split,
+  { limit, offset }: Bounds,
+): { keySlot?: number } {
+  const isGrouped = groupBy.length > 0 || items.some(({ expression }) => hasAggregate(expression))
+  const keySlot = items.findIndex(({ expression }) => isKey(expression, keys))
+  const isApart = merge.kind !== 'groups' && limit === undefined && offset === 0 && (!isGrouped || isGroupLocal)
+  return isApart && keySlot >= 0 ? { keySlot } : {}
+}
+
+function rangedPart(
+  select: Select,
+  { key, range }: TakenRange,
+  shard: number,
+  { map, values }: PlanOptions,
+  shape: Pick<ShardPart, 'family' | 'keySlot'>,
+): ShardPart {
+  const own = rangeOfShard(map, shard)
+  const low = Math.max(range.low, own.low)
+  const high = Math.min(range.high, own.high)
+  const bounds =
+    low === high
+      ? [{ operator: '=', value: low } as const]
+      : [
+          ...(Number.isFinite(low) ? [{ operator: '>=', value: low } as const] : []),
+          ...(Number.isFinite(high) ? [{ operator: '<=', value: high } as const] : []),
+        ]
+  const conditions = bounds.map(({ operator }, i): Expression => {
+    return { kind: 'binary', operator, left: key, right: { kind: 'parameter', index: values.length + i } }
+  })
+  const where = allOf([...conjunctsOf(select.where), ...conditions])
+  const statement = renderSelect({ ...select, ...(where ? { where } : {}) }, map.dialect, [
+    ...values,
+    ...bounds.map(({ value }) => value),
+  ])
+  return { ...shape, statement, range: { low, high } }
 }
 
 interface Bounds {

@@ -21,23 +21,51 @@ export interface ShardMap {
   readonly global: readonly string[]
 }
 
+/** A shard with the first of its keys. */
+export interface PlacedShard {
+  readonly name: string
+  readonly from: number
+}
+
+/** The map with rows placed so. */
+export function placedMap(map: ShardMap, placed: readonly PlacedShard[]): ShardMap {
+  const placement: Placement = { kind: 'ranges', from: placed.map(({ from }) => from) }
+  return { ...map, shards: placed.map(({ name }) => name), placement }
+}
+
+/** Undefined where a hash says where rows are. */
+export function placedShards({ shards, placement }: ShardMap): readonly PlacedShard[] | undefined {
+  if (placement.kind === 'hash') return undefined
+  return shards.map((name, i) => ({ name, from: placement.from[i]! }))
+}
+
 /** Keys from `low` to `high`, both included; single ones where both are the same. */
 export interface KeyRange {
   readonly low: number
   readonly high: number
 }
 
-export const ALL_KEYS: readonly KeyRange[] = [{ low: Number.NEGATIVE_INFINITY, high: Number.POSITIVE_INFINITY }]
+export const EVERY_KEY: KeyRange = { low: Number.NEGATIVE_INFINITY, high: Number.POSITIVE_INFINITY }
+export const ALL_KEYS: readonly KeyRange[] = [EVERY_KEY]
+
+/** The keys that a shard can have. */
+export function rangeOfShard({ shards, placement }: ShardMap, shard: number): KeyRange {
+  if (placement.kind === 'hash') return EVERY_KEY
+  const { from } = placement
+  return {
+    low: shard === 0 ? Number.NEGATIVE_INFINITY : from[shard]!,
+    high: shard === shards.length - 1 ? Number.POSITIVE_INFINITY : from[shard + 1]! - 1,
+  }
+}
 
 /** The shards that may have rows with such keys, as their places in `shards`. */
-export function shardsOf({ shards, placement }: ShardMap, ranges: readonly KeyRange[]): readonly number[] {
+export function shardsOf(map: ShardMap, ranges: readonly KeyRange[]): readonly number[] {
+  const { shards, placement } = map
   if (placement.kind === 'ranges') {
-    const { from } = placement
     return shards
       .map((_, i) => i)
       .filter(i => {
-        const low = i === 0 ? Number.NEGATIVE_INFINITY : from[i]!
-        const high = i === shards.length - 1 ? Number.POSITIVE_INFINITY : from[i + 1]! - 1
+        const { low, high } = rangeOfShard(map, i)
         return ranges.some(range => range.low <= high && range.high >= low)
       })
   }

@@ -3,10 +3,11 @@
  * methods may be called at the same time, by several servers.
  */
 import type { Catalog } from './catalog.js'
+import type { Cell } from './final-expression.js'
 import type { ParameterValue } from './locality.js'
 import type { ShardRows } from './merge-rows.js'
 import type { Statement } from './render-sql.js'
-import type { Dialect } from './shard-map.js'
+import type { Dialect, PlacedShard, ShardMap } from './shard-map.js'
 import type { ShardVersions } from './version-matrix.js'
 
 /** One global write, as the log has it. */
@@ -18,6 +19,44 @@ export interface GlobalWrite {
   /** The tables that it changes. */
   readonly aspects: readonly string[]
   readonly isSchemaChange: boolean
+  /** It changes no rows but moves some. Where rows are counts as a part of the schema. */
+  readonly move?: Move
+}
+
+/** Rows with keys from `low` to before `high` go from one shard to another. */
+export interface Move {
+  readonly from: string
+  readonly to: string
+  readonly low: number
+  /** Null: to the end. */
+  readonly high: number | null
+  /** Where rows are afterwards. */
+  readonly placed: readonly PlacedShard[]
+}
+
+/** What a shard has to do for a move. */
+export type MovePart =
+  | { readonly kind: 'give'; readonly tables: ShardMap['sharded'] }
+  | { readonly kind: 'take'; readonly rows: readonly TableRows[] }
+  /** It is none of its rows. */
+  | { readonly kind: 'note' }
+
+/** Rows of a table as text, such as the engine takes them in again. */
+export interface TableRows {
+  readonly table: string
+  readonly columns: readonly string[]
+  readonly rows: readonly (readonly Cell[])[]
+}
+
+export interface ShardCopy extends ShardVersions {
+  readonly tables: readonly TableRows[]
+}
+
+export interface CopyRequest {
+  /** With their keys, if not whole tables are wanted; in this order. */
+  readonly tables: Readonly<Record<string, string | undefined>>
+  readonly range?: Pick<Move, 'low' | 'high'>
+  readonly timeoutMs: number
 }
 
 export interface ShardAnswer extends ShardRows, ShardVersions {}
@@ -32,6 +71,8 @@ export interface ShardRead {
 export interface ShardState extends ShardVersions {
   /** Why the next global write could not be applied, if that is so. */
   readonly obstacle?: string
+  /** It is not one of the others yet: nothing was applied, and it has no rows. */
+  readonly isWaiting: boolean
 }
 
 export interface Shard {
@@ -55,8 +96,21 @@ export interface Shard {
   apply(write: GlobalWrite, timeoutMs: number): Promise<boolean>
   /** Does it and undoes it. Throws GLOBAL_REFUSED if the engine refuses it. A schema change is only parsed, where it could not be undone. */
   rehearse(write: Omit<GlobalWrite, 'position'>, timeoutMs: number): Promise<void>
-  /** Creates the tables that versions are kept in; those that are there are left as they are. */
-  init(): Promise<void>
+  /** All rows, or those with such keys, with the versions of the same snapshot. Throws SHARD_UNAVAILABLE, SHARD_UNUSABLE. */
+  copy(request: CopyRequest): Promise<ShardCopy>
+  /**
+   * Like `apply`, for a move: rows are taken or given away in the transaction that says so. Whoever calls it takes care that rows
+   * were taken before they are given away.
+   */
+  applyMove(write: GlobalWrite, part: MovePart, timeoutMs: number): Promise<boolean>
+  /** Makes a shard that waits one of the others, in the state of the one that these tables are from. In one transaction. */
+  fill(copy: ShardCopy, timeoutMs: number): Promise<void>
+  /** Whether it has applied the log up to there, and will have after a crash: an engine may show what is not on disk yet. */
+  hasDurably(position: number): Promise<boolean>
+  /** The `count`-th largest key of a table in a range; undefined if there are fewer. */
+  keyFromEnd(table: string, key: string, range: Pick<Move, 'low' | 'high'>, count: number): Promise<number | undefined>
+  /** Creates the tables that versions are kept in; those that are there are left as they are. `isWaiting`: it is to be filled. */
+  init(options?: { readonly isWaiting?: boolean }): Promise<void>
   close(): Promise<void>
 }
 
@@ -71,22 +125,27 @@ export interface AppendOptions {
   readonly id: string | undefined
   /** The same for the same request. */
   readonly fingerprint: string
+  /** Only as the next one after this position. */
+  readonly after?: number
 }
 
 export interface LogChanges {
   readonly head: number
-  readonly aspects: ReadonlySet<string>
+  /** Of each aspect that was written, the last position. */
+  readonly aspects: ReadonlyMap<string, number>
 }
 
 /** The ordered, durable log of global writes. */
 export interface GlobalLog {
-  /** Durable when it resolves. Throws SHARD_UNAVAILABLE, OPERATION_MISMATCHED (another write under the same id). */
+  /** Durable when it resolves. Throws SHARD_UNAVAILABLE, OPERATION_MISMATCHED (another write under the same id), SHARDS_UNSETTLED (`after` is not the last). */
   append(write: Omit<GlobalWrite, 'position'>, options: AppendOptions): Promise<Appended>
   /** Those after a position, in order, without gaps, at most `limit`. */
   writesAfter(position: number, limit: number): Promise<readonly GlobalWrite[]>
   head(): Promise<number>
-  /** The last position, and the aspects of all writes after another one. */
+  /** The last position, and the aspects of all writes after another one. All of it is durable. */
   changesAfter(position: number): Promise<LogChanges>
+  /** Where rows are as of a position; undefined: nothing was moved until then. */
+  placedAt(position: number): Promise<readonly PlacedShard[] | undefined>
   /** Nobody appends until it is released, or until this process is gone. Gives the last position. Throws SHARD_UNAVAILABLE. */
   hold(timeoutMs: number): Promise<{ readonly head: number; release(): Promise<void> }>
   /** Whether this server is the one that brings shards up to date. Held until `resign`, or until its connection is gone. */

@@ -198,3 +198,8 @@ export function conjunctsOf(expression: Expression | undefined): readonly Expres
   if (expression === undefined) return []
   return expression.kind === 'and' ? expression.parts.flatMap(conjunctsOf) : [expression]
 }
+
+/** What holds if all of them do; undefined for none. */
+export function allOf(conjuncts: readonly Expression[]): Expression | undefined {
+  return conjuncts.length > 1 ? { kind: 'and', parts: conjuncts } : conjuncts[0]
+}

@@ -39,7 +39,7 @@ test('shards agree exactly if they have applied the same writes to what is asked
 test('a shard whose schema is being changed is asked again', () => {
   const shard = { versions: { a: 1 }, applied: 1, isChanging: false }
   const verdict = judgeMatrix([shard, { ...shard, isChanging: true }], { tables: TABLES, floor: 0 })
-  expect(verdict).toEqual({ kind: 'behind', shards: [1] })
+  expect(verdict).toEqual({ kind: 'behind', shards: [1], position: 1 })
 })
 
 test('where none is ahead in everything, as after a shard was put back, all are asked again', () => {
@@ -47,5 +47,5 @@ test('where none is ahead in everything, as after a shard was put back, all are 
     { a: 2, b: 0 },
     { a: 0, b: 1 },
   ].map(versions => ({ versions, applied: 2, isChanging: false }))
-  expect(judgeMatrix(matrix, { tables: TABLES, floor: 0 })).toEqual({ kind: 'behind', shards: [0, 1] })
+  expect(judgeMatrix(matrix, { tables: TABLES, floor: 0 })).toEqual({ kind: 'behind', shards: [0, 1], position: 2 })
 })

@@ -33,8 +33,8 @@ export interface MatrixOptions {
 
 export type Verdict =
   | { readonly kind: 'consistent'; readonly versions: Versions }
-  /** The places of those that must be asked again. */
-  | { readonly kind: 'behind'; readonly shards: readonly number[] }
+  /** The places of those that must be asked again, once they have applied the log up to there. */
+  | { readonly kind: 'behind'; readonly shards: readonly number[]; readonly position: number }
 
 export function judgeMatrix(matrix: readonly ShardVersions[], { tables, floor }: MatrixOptions): Verdict {
   const aspects = [...tables, SCHEMA_ASPECT]
@@ -46,5 +46,6 @@ export function judgeMatrix(matrix: readonly ShardVersions[], { tables, floor }:
   const places = matrix.map((_, i) => i)
   const late = places.filter(i => !isLevel(matrix[i]!) || isHeldUp(matrix[i]!))
   if (late.length === 0) return { kind: 'consistent', versions: highest }
-  return { kind: 'behind', shards: matrix.some(isLevel) ? late : places }
+  const position = Math.max(floor, ...Object.values(highest))
+  return { kind: 'behind', shards: matrix.some(isLevel) ? late : places, position }
 }

@@ -5,12 +5,16 @@
  * Any server may append, and whoever appends also brings the shards up to date. What it did not get done, since a shard was
  * down or this process ended, is done by one of the servers: the one that holds a lock in the engine of the log. That two do
  * it at once for a moment does no harm: a shard takes the next write of the log and no other, in the transaction that says so.
+ *
+ * Moves of rows are entries of the same log: `core/aggregates/plan-move.ts`.
  */
-import type { GlobalLog, GlobalWrite, Shard } from '@freshet/core/aggregates'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { GlobalLog, GlobalWrite, Move, Shard } from '@freshet/core/aggregates'
 import { FreshetError, type GlobalAnswer, type GlobalStatus, type ShardStatus } from '@freshet/protocol'
 import { describeError, type Log } from '../operations/log.js'
 import type { ServerSettings } from '../settings.js'
 import type { ParsedWrite } from './parse-global.js'
+import { shardNamed } from './placed-database.js'
 import type { ShardedDatabase } from './sharded-database.js'
 
 export interface ArbitratorOptions {
@@ -19,13 +23,21 @@ export interface ArbitratorOptions {
   readonly log: Log
 }
 
+/** Whether a shard has a write, will have it, or is not one of the others yet. */
+type Reached = 'there' | 'behind' | 'waiting'
+
 const BATCH = 100
+const MOVE_PAUSE_MS = 5
+const LOOKS_BETWEEN = 20
 
 export class Arbitrator {
   readonly #shards: readonly Shard[]
   readonly #globalLog: GlobalLog
   readonly #options: ArbitratorOptions
   readonly #underWay = new Map<Shard, Promise<number>>()
+  /** How far each has got, as far as it was looked at. */
+  readonly #reached = new Map<Shard, number>()
+  #looks = 0
   readonly #complaints = new Map<Shard, string>()
   #timer: NodeJS.Timeout | undefined
   #looking: Promise<void> = Promise.resolve()
@@ -57,17 +69,21 @@ export class Arbitrator {
   ): Promise<GlobalAnswer> {
     await this.#rehearse(write)
     const { position, isReplayed } = await this.#globalLog.append(write, operation)
-    const { globalWaitMsMax } = this.#options.settings
-    const reached = await Promise.all(this.#shards.map(shard => this.#reach(shard, position, globalWaitMsMax)))
     const versions = Object.fromEntries(write.aspects.map(aspect => [aspect, position]))
-    const namesOf = (is: boolean) => this.#shards.filter((_, i) => reached[i] === is).map(({ name }) => name)
     return {
       position,
-      applied: namesOf(true),
-      pending: namesOf(false),
+      ...(await this.settle(position)),
       versions,
       ...(isReplayed ? { replayed: true } : {}),
     }
+  }
+
+  /** Brings all shards up to there, if they can be in time; those that are not one of the others yet are not concerned. */
+  async settle(position: number): Promise<Pick<GlobalAnswer, 'applied' | 'pending'>> {
+    const { globalWaitMsMax } = this.#options.settings
+    const reached = await Promise.all(this.#shards.map(shard => this.#reach(shard, position, globalWaitMsMax)))
+    const namesOf = (is: Reached) => this.#shards.filter((_, i) => reached[i] === is).map(({ name }) => name)
+    return { applied: namesOf('there'), pending: namesOf('behind') }
   }
 
   async status(): Promise<GlobalStatus> {
@@ -104,13 +120,15 @@ export class Arbitrator {
     if (failures.length === this.#shards.length) throw failures[0]
   }
 
-  async #reach(shard: Shard, position: number, waitMs: number): Promise<boolean> {
+  async #reach(shard: Shard, position: number, waitMs: number): Promise<Reached> {
     const deadlineMs = performance.now() + waitMs
     try {
       while (performance.now() < deadlineMs) {
         const reached = await within(this.bringUpToDate(shard), deadlineMs - performance.now())
-        if (reached === undefined) return false
-        if (reached >= position) return true
+        if (reached === undefined) return 'behind'
+        if (reached >= position) return 'there'
+        if (reached < 0) return 'waiting'
+        await delay(MOVE_PAUSE_MS)
       }
     } catch (error) {
       this.#options.log.write('error', 'a shard has not applied a global write', {
@@ -119,21 +137,47 @@ export class Arbitrator {
         ...describeError(error),
       })
     }
-    return false
+    return 'behind'
   }
 
   async #bring(shard: Shard): Promise<number> {
     const { globalMsMax } = this.#options.settings
-    let { applied } = await shard.state()
+    let { applied, isWaiting } = await shard.state()
+    if (isWaiting) return applied
     for (;;) {
       const writes: readonly GlobalWrite[] = await this.#globalLog.writesAfter(applied, BATCH)
       if (writes.length === 0) return applied
       for (const write of writes) {
         // Somebody else was faster, or slower: look again.
-        if (!(await shard.apply(write, globalMsMax))) return (await shard.state()).applied
+        const isDone = write.move
+          ? await this.#applyMove(shard, write, write.move)
+          : await shard.apply(write, globalMsMax)
+        if (!isDone) return (await shard.state()).applied
         applied = write.position
       }
     }
+  }
+
+  /** The rows are taken before they are given away: until then the one that has them waits. */
+  async #applyMove(shard: Shard, write: GlobalWrite, move: Move): Promise<boolean> {
+    const { settings, database } = this.#options
+    const { globalMsMax: timeoutMs } = settings
+    const { sharded } = database.map
+    if (shard.name === move.to) {
+      const source = shardNamed(this.#shards, move.from)
+      const { applied, tables } = await source.copy({ tables: sharded, range: move, timeoutMs })
+      if (applied === write.position - 1) return shard.applyMove(write, { kind: 'take', rows: tables }, timeoutMs)
+      // What it must have before is done first; what came after tells that somebody was faster.
+      if (applied < write.position) await this.bringUpToDate(source)
+      return false
+    }
+    if (shard.name !== move.from) return shard.applyMove(write, { kind: 'note' }, timeoutMs)
+    const target = shardNamed(this.#shards, move.to)
+    if (await target.hasDurably(write.position))
+      return shard.applyMove(write, { kind: 'give', tables: sharded }, timeoutMs)
+    // Not waited for: it may wait for this one.
+    this.bringUpToDate(target).catch(() => undefined)
+    return false
   }
 
   async #look(): Promise<void> {
@@ -142,7 +186,10 @@ export class Arbitrator {
       this.#isLeading = await this.#globalLog.lead()
       if (!this.#isLeading) return
       const head = await this.#globalLog.head()
-      await Promise.all(this.#shards.map(shard => this.#lookAt(shard, head)))
+      // Now and then all are looked at: one may have been put back from a copy.
+      if (this.#looks++ % LOOKS_BETWEEN === 0) this.#reached.clear()
+      const late = this.#shards.filter(shard => (this.#reached.get(shard) ?? -1) < head)
+      await Promise.all(late.map(shard => this.#lookAt(shard, head)))
     } catch (error) {
       log.write('error', 'the log of global writes cannot be read', describeError(error))
     }
@@ -150,7 +197,8 @@ export class Arbitrator {
 
   async #lookAt(shard: Shard, head: number): Promise<void> {
     try {
-      if ((await shard.state()).applied < head) await this.bringUpToDate(shard)
+      const { applied, isWaiting } = await shard.state()
+      if (!isWaiting) this.#reached.set(shard, applied < head ? await this.bringUpToDate(shard) : applied)
       this.#complaints.delete(shard)
     } catch (error) {
       this.#complain(shard, error)
@@ -168,7 +216,8 @@ export class Arbitrator {
 
   async #stateOf(shard: Shard): Promise<ShardStatus> {
     try {
-      const { applied, obstacle } = await shard.state()
+      const { applied, obstacle, isWaiting } = await shard.state()
+      if (isWaiting) return { name: shard.name, isWaiting }
       return { name: shard.name, applied, ...(obstacle === undefined ? {} : { obstacle }) }
     } catch (error) {
       return { name: shard.name, error: error instanceof Error ? error.message : String(error) }

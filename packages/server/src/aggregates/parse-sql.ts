@@ -15,6 +15,7 @@ import {
   sqlInvalid,
   sqlRefused,
 } from '@freshet/core/aggregates'
+import { FreshetError } from '@freshet/protocol'
 
 /** A node of the parser's tree: an object with one member, by the name of its kind. */
 export type Node = Readonly<Record<string, Readonly<Record<string, unknown>>>>
@@ -27,6 +28,11 @@ export interface SqlParser {
 }
 
 const SQL_LENGTH_MAX = 100_000
+/** Of the parser's tree, which has a few levels for each operator. */
+const DEPTH_MAX = 1000
+/** Words and signs, each of which could be one level more; numbers and commas are none. In texts, too: those should be parameters. */
+const NESTING = /[A-Za-z_\u0080-\uffff][\w$\u0080-\uffff]*|[^\s\w,]/g
+const NESTING_MAX = 4000
 
 /** Loaded when a server with shards starts: it is 2 MB, and most have none. */
 export async function loadSqlParser(): Promise<SqlParser> {
@@ -35,15 +41,35 @@ export async function loadSqlParser(): Promise<SqlParser> {
   return {
     parse: text => {
       if (text.length > SQL_LENGTH_MAX) throw sqlInvalid(`it is longer than ${SQL_LENGTH_MAX} characters`)
+      // A parser that has run out of stack does not recover: after a hundred times it knows no query any more.
+      if ((text.match(NESTING)?.length ?? 0) > NESTING_MAX) throw tooDeep()
       try {
         const { stmts = [] } = parseSync(text) as unknown as { stmts?: readonly { readonly stmt: Node }[] }
+        checkDepth(stmts)
         return stmts.map(({ stmt }) => stmt)
       } catch (cause) {
+        if (cause instanceof FreshetError) throw cause
+        if (cause instanceof RangeError) throw tooDeep()
         const reason = cause instanceof Error ? cause.message : String(cause)
         throw sqlInvalid(`it is no SQL: ${reason}`)
       }
     },
   }
+}
+
+/** Without recursion: what follows has some for each level, here and in the engines. */
+function checkDepth(tree: unknown): void {
+  let level: readonly unknown[] = [tree]
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > DEPTH_MAX) throw tooDeep()
+    level = level.flatMap(node => (typeof node === 'object' && node !== null ? Object.values(node) : []))
+  }
+}
+
+function tooDeep(): FreshetError {
+  return sqlInvalid(
+    `it has more than ${NESTING_MAX} words and signs, or is nested too deeply. Send texts and lists as parameters`,
+  )
 }
 
 /** Throws SQL_INVALID, SQL_REFUSED. */

@@ -40,7 +40,7 @@ function plan(text: string, values: readonly (string | number)[] = [], map = EMP
 }
 
 test("the paper's query is split into one for each shard of its range, and their counts are added", () => {
-  const { statement, shards, tables, merge } = plan(
+  const { parts, shards, tables, merge } = plan(
     `select count(*) from (select s.emp_no, e.first_name, max(s.salary) from salaries as s, employees as e
      where s.emp_no = e.emp_no and s.emp_no < $1 and s.emp_no > $2 group by s.emp_no) as q`,
     [15_000, 5],
@@ -50,7 +50,7 @@ test("the paper's query is split into one for each shard of its range, and their
     tables: ['employees', 'salaries'],
     way: 'groups',
   })
-  expect(statement).toEqual({
+  expect(parts[1]!.statement).toEqual({
     text:
       'SELECT COUNT(*) FROM (SELECT `s`.`emp_no` AS `emp_no`, `e`.`first_name` AS `first_name`, MAX(`s`.`salary`) AS `max` ' +
       'FROM `salaries` AS `s` CROSS JOIN `employees` AS `e` WHERE ((`s`.`emp_no` = `e`.`emp_no`) AND (`s`.`emp_no` < ?) AND ' +
@@ -61,11 +61,53 @@ test("the paper's query is split into one for each shard of its range, and their
 
 test('keys are counted by each shard, unless groups are sent apart by what else is counted', () => {
   const keys = 'count(distinct emp_no)'
-  expect(plan(`select ${keys} from salaries`).statement.text).toContain(
+  expect(plan(`select ${keys} from salaries`).parts[0]!.statement.text).toContain(
     'SELECT COUNT(DISTINCT `salaries`.`emp_no`) FROM',
   )
-  const both = plan(`select ${keys}, count(distinct salary) from salaries`).statement.text
+  const both = plan(`select ${keys}, count(distinct salary) from salaries`).parts[0]!.statement.text
   expect(both).toContain('GROUP BY `salaries`.`emp_no`, `salaries`.`salary`')
+})
+
+test('conditions on the key become one range, cut to what each shard has', () => {
+  const asked = (text: string, values: readonly number[]) => {
+    const { parts } = plan(text, values)
+    return parts.map(({ statement, range }) => [
+      statement.text.replace(/.* WHERE | LIMIT.*/g, ''),
+      statement.values,
+      range,
+    ])
+  }
+  const key = '`salaries`.`emp_no`'
+  const text = 'select sum(salary) from salaries where emp_no between $1 and $2 and salary > $3 and emp_no >= 7'
+  expect(asked(text, [5, 25_000, 9])).toEqual([
+    [`((\`salaries\`.\`salary\` > ?) AND (${key} >= ?) AND (${key} <= ?))`, [9, 7, 9999], { low: 7, high: 9999 }],
+    [
+      `((\`salaries\`.\`salary\` > ?) AND (${key} >= ?) AND (${key} <= ?))`,
+      [9, 10_000, 19_999],
+      { low: 10_000, high: 19_999 },
+    ],
+    [
+      `((\`salaries\`.\`salary\` > ?) AND (${key} >= ?) AND (${key} <= ?))`,
+      [9, 20_000, 25_000],
+      { low: 20_000, high: 25_000 },
+    ],
+  ])
+  expect(plan(text, [5, 25_000, 9]).parts[1]!.family).toBe(plan(text, [6, 26_000, 9]).parts[1]!.family)
+  expect(plan(text, [5, 25_000, 9]).parts[1]!.family).not.toBe(plan(text, [5, 25_000, 8]).parts[1]!.family)
+})
+
+describe('rows of a narrower range can be picked out', () => {
+  test.each([
+    ['select salary, emp_no from salaries where emp_no < 5000', 1],
+    ['select emp_no, max(salary) from salaries where emp_no < 15000 group by emp_no having max(salary) > 5', 0],
+    ['select emp_no from salaries where emp_no < 5000 limit 3', undefined],
+    ['select salary from salaries where emp_no < 5000', undefined],
+    ['select count(emp_no) from salaries where emp_no < 5000', undefined],
+    ['select salary, max(emp_no) from salaries where emp_no < 5000 group by salary', undefined],
+    ['select distinct emp_no, salary from salaries where emp_no < 15000 order by salary', 0],
+  ])('%s: by the column %s', (text, slot) => {
+    expect(plan(text).parts[0]!.keySlot).toBe(slot)
+  })
 })
 
 describe('only shards that can have rows are asked', () => {

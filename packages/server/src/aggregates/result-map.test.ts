@@ -1,16 +1,9 @@
 import { expect, test } from 'vitest'
-import { type KeptResult, ResultMap } from './result-map.js'
-
-function kept(length: number): KeptResult {
-  return {
-    result: { columns: ['a'], types: ['text'], rows: [['x'.repeat(length)]], versions: {} },
-    tables: ['t'],
-    through: 0,
-  }
-}
+import { ResultMap } from './result-map.js'
 
 test('what was asked for least recently is forgotten first, and what is too large is never kept', () => {
-  const results = new ResultMap(4000)
+  const results = new ResultMap<string>(4000, value => [[value]])
+  const kept = (length: number) => 'x'.repeat(length)
   results.set('a', kept(700))
   results.set('b', kept(700))
   results.get('a')

@@ -1,50 +1,49 @@
-/** Results that were found lately, with the versions they hold for. The least recently asked for are forgotten first. */
-import type { SqlResult } from './query-coordinator.js'
+/** What was found lately, within so much memory. The least recently asked for is forgotten first. */
+import type { Cell } from '@freshet/core/aggregates'
 
-export interface KeptResult {
-  readonly result: SqlResult
-  /** What it depends on. */
-  readonly tables: readonly string[]
-  /** All that was written to these up to here is in it. */
-  through: number
-}
-
-interface Kept {
-  readonly kept: KeptResult
+interface Kept<Value> {
+  readonly value: Value
   readonly sizeBytes: number
 }
 
 /** What an entry, a row and a cell take besides their text, about. */
 const OVERHEAD_BYTES = 64
 
-export class ResultMap {
+export class ResultMap<Value> {
   readonly #sizeBytesMax: number
-  readonly #kept = new Map<string, Kept>()
+  readonly #rowsOf: (value: Value) => readonly (readonly Cell[])[]
+  readonly #kept = new Map<string, Kept<Value>>()
   #sizeBytes = 0
 
-  constructor(sizeBytesMax: number) {
+  constructor(sizeBytesMax: number, rowsOf: (value: Value) => readonly (readonly Cell[])[]) {
     this.#sizeBytesMax = sizeBytesMax
+    this.#rowsOf = rowsOf
   }
 
-  get(key: string): KeptResult | undefined {
+  get(key: string): Value | undefined {
     const found = this.#kept.get(key)
     if (found === undefined) return undefined
     this.#kept.delete(key)
     this.#kept.set(key, found)
-    return found.kept
+    return found.value
   }
 
   /** What is larger than all that may be kept is not. */
-  set(key: string, kept: KeptResult): void {
+  set(key: string, value: Value): void {
     this.#delete(key)
-    const sizeBytes = key.length + sizeOf(kept.result)
+    const sizeBytes = key.length + sizeOf(this.#rowsOf(value))
     if (sizeBytes > this.#sizeBytesMax) return
-    this.#kept.set(key, { kept, sizeBytes })
+    this.#kept.set(key, { value, sizeBytes })
     this.#sizeBytes += sizeBytes
     for (const oldest of this.#kept.keys()) {
       if (this.#sizeBytes <= this.#sizeBytesMax) return
       this.#delete(oldest)
     }
+  }
+
+  /** Those asked for last come first. */
+  values(): readonly Value[] {
+    return [...this.#kept.values()].map(({ value }) => value).reverse()
   }
 
   #delete(key: string): void {
@@ -55,7 +54,7 @@ export class ResultMap {
   }
 }
 
-function sizeOf({ rows }: SqlResult): number {
+function sizeOf(rows: readonly (readonly Cell[])[]): number {
   let sizeBytes = OVERHEAD_BYTES
   for (const row of rows) {
     sizeBytes += OVERHEAD_BYTES

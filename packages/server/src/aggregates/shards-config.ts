@@ -5,8 +5,8 @@
  *     "sharded": { "employees": "emp_no", "salaries": "emp_no" }, "global": ["departments"],
  *     "arbitrator": "mariadb://...", "localWrites": true }
  *
- * Each shard has the keys from `from` on, up to those of the next. Without any `from`, a key is on the shard that its hash says:
- * the first 32 bits of the MD5 of its digits, modulo the number of shards.
+ * Each shard has the keys from `from` on, up to those of the next; one without waits until `freshet shards add` gives it some. Without
+ * any `from`, a key is on the shard that its hash says: the first 32 bits of the MD5 of its digits, modulo the number of shards.
  */
 import { hash } from 'node:crypto'
 import type { Dialect, Placement, ShardMap } from '@freshet/core/aggregates'
@@ -46,17 +46,20 @@ export function readShards(value: unknown): ShardsRead {
   const { shards, sharded, global = [] } = config
   const map: ShardMap = {
     dialect: dialectOf(shards[0]!.url)!,
-    shards: shards.map(({ name }) => name),
-    placement: placementOf(config),
+    ...placementOf(config),
     sharded,
     global,
   }
   return { config, map, mistakes: [] }
 }
 
-function placementOf({ shards }: ShardsConfig): Placement {
-  if (shards[0]!.from !== undefined) return { kind: 'ranges', from: shards.map(({ from }) => from!) }
-  return { kind: 'hash', hashOf: key => Number.parseInt(hash('md5', `${key}`, 'hex').slice(0, 8), 16) }
+function placementOf({ shards }: ShardsConfig): Pick<ShardMap, 'shards' | 'placement'> {
+  const ranged = shards.filter(({ from }) => from !== undefined)
+  const placement: Placement =
+    ranged.length > 0
+      ? { kind: 'ranges', from: ranged.map(({ from }) => from!) }
+      : { kind: 'hash', hashOf: key => Number.parseInt(hash('md5', `${key}`, 'hex').slice(0, 8), 16) }
+  return { shards: (ranged.length > 0 ? ranged : shards).map(({ name }) => name), placement }
 }
 
 function mistakesIn(value: unknown): readonly string[] {
@@ -99,7 +102,6 @@ function mistakesInShards(shards: unknown): readonly string[] {
       ? ['Each shard needs a url such as mariadb://user@host/database or postgres://user@host/database.']
       : []),
     ...(dialects.size > 1 && !dialects.has(undefined) ? ['Shards must all be MariaDB, or all be PostgreSQL.'] : []),
-    ...(ranged.length === 0 || ranged.length === list.length ? [] : ['Either every shard has a from, or none has.']),
     ...(isRising ? [] : ['from must be whole numbers that rise from shard to shard.']),
   ]
 }

@@ -1,4 +1,4 @@
-import type { GlobalAnswer, SqlAnswer } from '@freshet/protocol'
+import type { GlobalAnswer, SqlAnswer, SqlHead } from '@freshet/protocol'
 import { createMemoryStore } from '@freshet/stores/memory'
 import { openGlobalLog, openShard } from '@freshet/stores/shards'
 import { endMariadb, startMariadb } from '@freshet/stores/under-test/start-mariadb'
@@ -51,6 +51,11 @@ function write(server: RunningServer, q: string, p: readonly unknown[] = [], hea
   return server.fetch('/global', jsonRequest('POST', { q, p }, headers))
 }
 
+async function metric(server: RunningServer, name: string): Promise<number> {
+  const text = await (await server.fetch('/metrics')).text()
+  return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1])
+}
+
 describe('a query', () => {
   test('is answered from all shards, with the versions that it holds for', async () => {
     const server = await start()
@@ -77,9 +82,8 @@ describe('a query', () => {
     )
     expect(await response.json()).toMatchObject({
       way: 'groups',
-      shards: ['a', 'b'],
+      asked: [{ shard: 'a' }, { shard: 'b', statement: expect.stringMatching(/^SELECT SUM\(.*COUNT\(/) }],
       tables: ['people'],
-      statement: expect.stringMatching(/^SELECT SUM\(.*COUNT\(/),
     })
   })
 
@@ -104,6 +108,56 @@ describe('a query', () => {
     const { headers } = await server.fetch(targetOf('select count(*) from people'))
     expect(headers.get('cache-control')).toBe('no-store')
     expect(headers.get('etag')).toBeNull()
+  })
+
+  test('asks no shard for what it has answered before, be it about a wider range of keys', async () => {
+    const server = await start()
+    const wide = await ask(server, 'select id, age from people where id between $1 and $2', [3, 58])
+    const hits = await metric(server, 'freshet_sql_part_hits')
+    const narrow = await ask(server, 'select id, age from people where id between $1 and $2', [10, 50])
+    expect(narrow.rows).toEqual(wide.rows.filter(([id]) => Number(id) >= 10 && Number(id) <= 50))
+    expect(await metric(server, 'freshet_sql_part_hits')).toBe(hits + 3)
+    // Of sums only those of whole shards are shared: that in the middle.
+    const sum = (to: number) => ask(server, 'select sum(age) as years from people where id between 1 and $1', [to])
+    await sum(59)
+    await sum(45)
+    expect(await metric(server, 'freshet_sql_part_hits')).toBe(hits + 5)
+    await write(server, 'update people set age = age + 1 where id > 0')
+    const [[years] = []] = (await sum(45)).rows
+    const [{ total } = {}] = await started.databases.run('b', 'SELECT SUM(age) AS total FROM people')
+    expect(await metric(server, 'freshet_sql_part_hits')).toBe(hits + 5)
+    expect(Number(years)).toBeGreaterThan(Number(total))
+    await write(server, 'update people set age = age - 1 where id > 0')
+  })
+
+  test('that is asked again and again is found anew when a global write has outdated it, before it is asked', async () => {
+    const [server, other] = [await start(), await start()]
+    const q = 'select sum(budget) as total from teams'
+    const total = async () => Number((await ask(server, q)).rows[0]![0])
+    const before = await total()
+    for (let i = 0; i < 3; i++) expect(await total()).toBe(before)
+    expect(await metric(server, 'freshet_sql_refreshed')).toBe(0)
+    await write(other, 'update teams set budget = budget + 1')
+    await expect.poll(() => metric(server, 'freshet_sql_refreshed')).toBe(1)
+    expect(await total()).toBe(before + 3)
+    // It was asked for once since then: that is not often.
+    await write(other, 'update teams set budget = budget - 1')
+    expect(await total()).toBe(before)
+    expect(await metric(server, 'freshet_sql_refreshed')).toBe(1)
+  })
+
+  test('is kept by caches under a position, and versions tell at which to ask', async () => {
+    const server = await start()
+    const position = async () => (await (await server.fetch('/sql/versions')).json()) as SqlHead
+    const before = await position()
+    const { position: written } = (await (
+      await write(server, 'update teams set budget = budget')
+    ).json()) as GlobalAnswer
+    const after = await position()
+    expect(after).toEqual({ position: written, versions: { ...before.versions, teams: written } })
+    const response = await server.fetch(targetOf('select count(*) from teams').replace('?', `?at=${written}&`))
+    expect(response.headers.get('cache-control')).toBe('public, max-age=3600')
+    expect(((await response.json()) as SqlAnswer).versions.teams).toBe(written)
   })
 
   test('at a position that there is not yet is refused', async () => {

@@ -2,11 +2,21 @@
  * `GET /sql?q=...` and `POST /sql`: one query, as if there were no shards. `GET /global` and `POST /global`: what changes all of them.
  *
  * The ETag of a result is its versions: a result with the same ones is the same, if all that changes the shards goes through the
- * arbitrator. Then caches may keep it, and ask each time whether it still holds (`no-cache`), which costs no query.
+ * arbitrator. Then caches may keep it. Under the plain URL they ask each time whether it still holds (`no-cache`), which costs no query.
+ * Under `at=N` they need not ask: every copy has all up to N, and who asks for it there knows of nothing later that it depends on.
+ * `GET /sql/versions` is how they know: of each table the last global write.
  */
 import type { Cell, CellType, ParameterValue, Versions } from '@freshet/core/aggregates'
-import { FreshetError, readPosition, type SqlAnswer, type SqlExplanation, versionsTag } from '@freshet/protocol'
+import {
+  FreshetError,
+  readPosition,
+  type SqlAnswer,
+  type SqlExplanation,
+  type SqlHead,
+  versionsTag,
+} from '@freshet/protocol'
 import { PRIVATE } from '../access/caller.js'
+import { checkNonce } from '../coherence/coherence-routes.js'
 import { readMembers } from '../data/json-text.js'
 import { type Answer, JSON_TYPE, jsonAnswer, jsonTextAnswer, NO_SNIFF } from '../http/answer.js'
 import type { Call, Route } from '../http/call.js'
@@ -17,6 +27,7 @@ import type { Log } from '../operations/log.js'
 import type { Gauge } from '../operations/metrics.js'
 import type { ServerSettings } from '../settings.js'
 import { Arbitrator } from './arbitrator.js'
+import { versionsIn } from './log-view.js'
 import { parseGlobal } from './parse-global.js'
 import { loadSqlParser, type SqlParser } from './parse-sql.js'
 import { type AskedSql, QueryCoordinator, type SqlResult } from './query-coordinator.js'
@@ -37,11 +48,14 @@ interface Parts {
 
 const VALUES_MAX = 1000
 const VALUES_DEPTH_MAX = 2
+/** Nobody asks for it once it is outdated: so long it is worth keeping. */
+const LASTING = 'public, max-age=3600'
 
 export class SqlRoutes {
   readonly #options: SqlRoutesOptions
   readonly #parts: Parts | undefined
   #parser: Promise<SqlParser> | undefined
+  #timer: NodeJS.Timeout | undefined
 
   constructor(options: SqlRoutesOptions) {
     this.#options = options
@@ -62,6 +76,10 @@ export class SqlRoutes {
         },
       },
       {
+        pattern: '/sql/versions',
+        operations: { GET: { access: 'admin', handle: call => this.#versions(call), parameters: ['nonce'] } },
+      },
+      {
         pattern: '/global',
         operations: {
           GET: { access: 'admin', handle: async () => jsonAnswer(200, await this.#required().arbitrator.status()) },
@@ -73,9 +91,12 @@ export class SqlRoutes {
 
   start(): void {
     this.#parts?.arbitrator.start()
+    // Writes may have come by way of other servers.
+    this.#timer = setInterval(() => this.#refreshAhead(), this.#options.settings.globalIntervalMs).unref()
   }
 
   async stop(): Promise<void> {
+    clearInterval(this.#timer)
     await this.#parts?.arbitrator.stop()
   }
 
@@ -95,6 +116,18 @@ export class SqlRoutes {
         help: 'Times that global writes had to wait for a query.',
         value: () => coordinator.holds,
       },
+      {
+        name: 'freshet_sql_part_hits',
+        type: 'counter',
+        help: 'Shards not asked since what they have answered before still held.',
+        value: () => coordinator.partHits,
+      },
+      {
+        name: 'freshet_sql_refreshed',
+        type: 'counter',
+        help: 'Results found anew after a global write before they were asked for.',
+        value: () => coordinator.refreshed,
+      },
     ]
   }
 
@@ -103,31 +136,33 @@ export class SqlRoutes {
     const text = parameters.get('q')
     if (text === undefined) throw new FreshetError('PARAMETER_INVALID', 'q is missing: the query.')
     const floor = parameters.has('at') ? readPosition('at', parameters.get('at')!) : 0
-    const asked = { text, values: readValues(parseValues(parameters.get('p'))), floor }
+    const isFloorEnough = parameters.has('at')
+    const asked = { text, values: readValues(parseValues(parameters.get('p'))), floor, isFloorEnough }
     if (parameters.has('explain')) return jsonAnswer(200, await this.#explain(asked))
     const result = await coordinator.answer(asked)
-    if (database.hasLocalWrites) return jsonTextAnswer(bodyOf(result))
+    if (database.hasLocalWrites) return jsonTextAnswer(bodyOf(result, false))
     const etag = versionsTag(result.versions)
-    const headers = ['Cache-Control', exchange.caller === undefined ? 'no-cache' : PRIVATE, 'ETag', etag]
+    const shared = parameters.has('at') ? LASTING : 'no-cache'
+    const headers = ['Cache-Control', exchange.caller === undefined ? shared : PRIVATE, 'ETag', etag]
     const known = exchange.request.headers['if-none-match']
     if (known?.split(/\s*,\s*/).some(tag => tag.replace(/^W\//, '') === etag))
       return { status: 304, headers, isCacheable: true }
     return {
       status: 200,
       headers: ['Content-Type', JSON_TYPE, ...NO_SNIFF, ...headers],
-      body: `${bodyOf(result)}\n`,
+      body: `${bodyOf(result, true)}\n`,
       isCacheable: true,
     }
   }
 
   async #post({ exchange }: Call): Promise<Answer> {
-    const { coordinator } = this.#required()
+    const { coordinator, database } = this.#required()
     const { q, p, at = 0, explain } = await this.#body(exchange, ['q', 'p', 'at', 'explain'])
     if (!Number.isSafeInteger(at) || Number(at) < 0) throw invalid('at must be a position')
     const asked = { text: textOf(q), values: readValues(p), floor: Number(at) }
     return explain === true
       ? jsonAnswer(200, await this.#explain(asked))
-      : jsonTextAnswer(bodyOf(await coordinator.answer(asked)))
+      : jsonTextAnswer(bodyOf(await coordinator.answer(asked), !database.hasLocalWrites))
   }
 
   async #write({ exchange }: Call): Promise<Answer> {
@@ -141,18 +176,31 @@ export class SqlRoutes {
       id: operation && String(id),
       fingerprint: operation?.fingerprint ?? '',
     })
+    this.#refreshAhead()
     return jsonAnswer(answer.pending.length === 0 ? 200 : 202, answer, answer.replayed ? REPLAYED : [])
   }
 
+  async #versions({ parameters }: Call): Promise<Answer> {
+    checkNonce(parameters)
+    const seen = await this.#required().coordinator.view.look()
+    const head: SqlHead = { position: seen.head, versions: versionsIn(seen) }
+    return jsonAnswer(200, head)
+  }
+
+  /** What is asked for again and again; that it could not be found now is told to whoever asks for it. */
+  #refreshAhead(): void {
+    this.#parts?.coordinator.refreshAhead().catch(() => undefined)
+  }
+
   async #explain(asked: AskedSql): Promise<SqlExplanation> {
-    const { coordinator, database } = this.#required()
-    const { plan } = await coordinator.plan(asked)
+    const { plan } = await this.#required().coordinator.plan(asked)
     return {
       way: plan.merge.kind,
       tables: plan.tables,
-      shards: plan.shards.map(i => database.map.shards[i]!),
-      statement: plan.statement.text,
-      values: plan.statement.values,
+      asked: plan.servers.map(({ name }, i) => {
+        const { text, values } = plan.parts[i]!.statement
+        return { shard: name, statement: text, values }
+      }),
     }
   }
 
@@ -201,13 +249,14 @@ function readValues(p: unknown = []): readonly ParameterValue[] {
   )
 }
 
-function bodyOf({ columns, types, rows, versions }: SqlResult): string {
+function bodyOf({ columns, types, rows, versions }: SqlResult, isKept: boolean): string {
   const answer: SqlAnswer = {
     columns,
     types,
     rows: rows.map(row => row.map((cell, i) => jsonCell(cell, types[i]!))),
     versions,
     position: positionOf(versions),
+    ...(isKept ? { isKept } : {}),
   }
   return JSON.stringify(answer)
 }

@@ -126,7 +126,7 @@ export class CoherenceRoutes {
   }
 }
 
-function checkNonce(parameters: Parameters): void {
+export function checkNonce(parameters: Parameters): void {
   const nonce = parameters.get('nonce')
   if (nonce === undefined || NONCE.test(nonce)) return
   throw parameterInvalid('nonce must be 1 to 64 of A-Z, a-z, 0-9, _ and -.')

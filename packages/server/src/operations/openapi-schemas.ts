@@ -189,19 +189,22 @@ export const SCHEMAS: Json = {
     ...object({ q: TEXT, p: list({}), at: POSITION, explain: { type: 'boolean' } }, ['q']),
     additionalProperties: false,
   },
-  SqlAnswer: object({
-    columns: list(TEXT),
-    types: list({ enum: ['integer', 'decimal', 'float', 'text', 'date', 'boolean', 'other'] }),
-    rows: list(list({})),
-    versions: { type: 'object', additionalProperties: POSITION },
-    position: POSITION,
-  }),
+  SqlAnswer: object(
+    {
+      columns: list(TEXT),
+      types: list({ enum: ['integer', 'decimal', 'float', 'text', 'date', 'boolean', 'other'] }),
+      rows: list(list({})),
+      versions: { type: 'object', additionalProperties: POSITION },
+      position: POSITION,
+      isKept: { type: 'boolean' },
+    },
+    ['columns', 'types', 'rows', 'versions', 'position'],
+  ),
+  SqlHead: object({ position: POSITION, versions: { type: 'object', additionalProperties: POSITION } }),
   SqlExplanation: object({
     way: { enum: ['whole', 'rows', 'groups'] },
     tables: list(TEXT),
-    shards: list(TEXT),
-    statement: TEXT,
-    values: list({}),
+    asked: list(object({ shard: TEXT, statement: TEXT, values: list({}) })),
   }),
   GlobalAnswer: object(
     {
@@ -216,7 +219,12 @@ export const SCHEMAS: Json = {
   GlobalStatus: object({
     position: POSITION,
     isLeading: { type: 'boolean' },
-    shards: list(object({ name: TEXT, applied: POSITION, behind: COUNT, obstacle: TEXT, error: TEXT }, ['name'])),
+    shards: list(
+      object(
+        { name: TEXT, applied: POSITION, behind: COUNT, isWaiting: { type: 'boolean' }, obstacle: TEXT, error: TEXT },
+        ['name'],
+      ),
+    ),
   }),
   WriteAnswer: object({ id: TEXT, version: VERSION, position: POSITION }),
   CommitRequest: object(

@@ -1,7 +1,8 @@
 /** `GET /openapi.json`: the routes, for tools. A test holds it to the route table. */
 import { OPERATIONS_PATHS } from './openapi-operations.js'
-import { ANY_VALUE, answers, eitherOf, type Json, json, operation, ref } from './openapi-parts.js'
+import { ANY_VALUE, answers, type Json, json, operation, ref } from './openapi-parts.js'
 import { SCHEMAS } from './openapi-schemas.js'
+import { SQL_PATHS } from './openapi-sql.js'
 
 const NAME = { type: 'string', pattern: '^[a-z0-9][a-z0-9_-]{0,62}$' }
 const POSITION = { $ref: '#/components/schemas/Position' }
@@ -296,43 +297,6 @@ const DATA_PATHS: Json = {
       parameters: ['task'],
       body: json('TaskAction'),
       responses: answers('The task.', json('Task')),
-    }),
-  },
-}
-
-const SQL_PATHS: Json = {
-  '/sql': {
-    get: operation({
-      id: 'querySql',
-      summary: 'A query over all shards, from one global state',
-      parameters: ['q', 'p', 'at', 'explain', 'ifNoneMatch'],
-      responses: {
-        ...answers('Its rows; or how they are found.', eitherOf('SqlAnswer', 'SqlExplanation')),
-        304: { description: 'The versions are those in If-None-Match.' },
-      },
-    }),
-    post: operation({
-      id: 'postSql',
-      summary: 'The same, for queries that are too long for a URL',
-      body: json('SqlStatement'),
-      responses: answers('Its rows; or how they are found.', eitherOf('SqlAnswer', 'SqlExplanation')),
-    }),
-  },
-  '/global': {
-    get: operation({
-      id: 'getGlobal',
-      summary: 'How far each shard has got',
-      responses: answers('As of now.', json('GlobalStatus')),
-    }),
-    post: operation({
-      id: 'writeGlobal',
-      summary: 'A write to every shard: in one order, once each',
-      parameters: ['idempotencyKey'],
-      body: json('SqlStatement'),
-      responses: {
-        ...answers('Applied by all.', json('GlobalAnswer')),
-        202: { description: 'Accepted; some shards have yet to apply it.', content: json('GlobalAnswer') },
-      },
     }),
   },
 }

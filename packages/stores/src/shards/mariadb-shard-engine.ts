@@ -4,7 +4,7 @@ import { type Catalog, type Cell, type CellType, type Column, quoteName } from '
 import { type Connection, type ConnectionConfig, createConnection, type FieldInfo } from 'mariadb'
 import { type Session, SessionPool, type SessionResult } from './session-pool.js'
 import type { ShardAddress } from './shard-address.js'
-import type { ShardEngine } from './shard-engine.js'
+import type { CopiedColumn, ShardEngine } from './shard-engine.js'
 import { joinedNames } from './sql-shard.js'
 
 /** Busy, or going: another try may do. 1412: the tables were changed since the snapshot. */
@@ -35,6 +35,8 @@ export function mariadbShardEngine({ url, place, sessionsMax }: ShardAddress): S
     spell: text => text,
     textType: 'LONGTEXT',
     readCatalog,
+    copiedColumns,
+    insertAsIs: '',
     tryLock: async (session, name, waitS) => {
       const { rows } = await session.run('SELECT GET_LOCK(CONCAT(DATABASE(), ?), ?)', [`.${name}`, waitS])
       return Number(rows[0]![0]) === 1
@@ -62,7 +64,7 @@ async function openSession(config: ConnectionConfig, timeoutMs: number): Promise
   try {
     await Promise.all(PREPARE.map(text => connection.query(text)))
   } catch (error) {
-    connection.destroy()
+    cut(connection)
     throw error
   }
   return {
@@ -136,6 +138,21 @@ function valueTypeOf(type: string, lengthMax: number | undefined): Omit<Column, 
   return /^(?:char|varchar|text|tinytext|mediumtext|longtext)$/.test(type)
     ? { type: 'text', ...length }
     : { type: 'unknown' }
+}
+
+const COPIED =
+  "SELECT column_name, data_type FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = ? AND extra NOT LIKE '%GENERATED%' ORDER BY ordinal_position"
+const BINARY =
+  /^(?:binary|varbinary|tinyblob|blob|mediumblob|longblob|bit|geometry|point|linestring|polygon|multi.*|geom.*)$/
+
+/** Bytes travel as digits; a FLOAT is shown with fewer digits than it has. */
+async function copiedColumns(session: Session, table: string): Promise<readonly CopiedColumn[]> {
+  const { rows } = await session.run(COPIED, [table])
+  return rows.map(([name, type]) => {
+    const quoted = quoteName(String(name), 'mariadb')
+    if (BINARY.test(String(type))) return { name: String(name), read: `HEX(${quoted})`, write: 'UNHEX(?)' }
+    return { name: String(name), read: type === 'float' ? `CAST(${quoted} AS DOUBLE)` : quoted, write: '?' }
+  })
 }
 
 const NO_SUCH_TABLE = 1146

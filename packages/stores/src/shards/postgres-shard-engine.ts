@@ -1,10 +1,10 @@
 /** Shards in PostgreSQL. */
 import type { Socket } from 'node:net'
-import type { Catalog, Cell, CellType, Column } from '@freshet/core/aggregates'
+import { type Catalog, type Cell, type CellType, type Column, quoteName } from '@freshet/core/aggregates'
 import pg from 'pg'
 import { type Session, SessionPool } from './session-pool.js'
 import type { ShardAddress } from './shard-address.js'
-import type { ShardEngine } from './shard-engine.js'
+import type { CopiedColumn, ShardEngine } from './shard-engine.js'
 import { joinedNames } from './sql-shard.js'
 
 /** Busy, or going: another try may do. Those of class 08 are of the connection. */
@@ -30,6 +30,8 @@ export function postgresShardEngine({ url, place, sessionsMax }: ShardAddress): 
     },
     textType: 'TEXT',
     readCatalog,
+    copiedColumns,
+    insertAsIs: ' OVERRIDING SYSTEM VALUE',
     tryLock: async (session, name, waitS) => {
       const lock =
         waitS > 0 ? "SELECT pg_advisory_lock(hashtext($1)), 't'" : 'SELECT 0, pg_try_advisory_lock(hashtext($1))'
@@ -104,6 +106,15 @@ function cellOf(cell: string | null, type: CellType): Cell {
   if (cell === null) return null
   if (type === 'float') return Number(cell)
   return type === 'boolean' ? cell === 't' : cell
+}
+
+const COPIED =
+  "SELECT column_name FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = $1 AND is_generated = 'NEVER' ORDER BY ordinal_position"
+
+/** Every type is read and written as text. */
+async function copiedColumns(session: Session, table: string): Promise<readonly CopiedColumn[]> {
+  const { rows } = await session.run(COPIED, [table])
+  return rows.map(([name]) => ({ name: String(name), read: quoteName(String(name), 'postgres'), write: '?' }))
 }
 
 async function readCatalog(session: Session): Promise<Catalog> {

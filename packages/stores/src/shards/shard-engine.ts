@@ -9,6 +9,13 @@ export interface SchemaSteps {
   check(session: Session, text: string): Promise<void>
 }
 
+/** How a column is read so that nothing is lost, and written again; with a question mark. */
+export interface CopiedColumn {
+  readonly name: string
+  readonly read: string
+  readonly write: string
+}
+
 export interface ShardEngine {
   readonly dialect: Dialect
   /** For messages; without the password. */
@@ -28,6 +35,10 @@ export interface ShardEngine {
   /** For text of any length. */
   readonly textType: string
   readCatalog(session: Session): Promise<Catalog>
+  /** The columns that a row consists of, without those that are computed. */
+  copiedColumns(session: Session, table: string): Promise<readonly CopiedColumn[]>
+  /** Beside the columns of an INSERT of rows as they are, keys that the engine gives included. */
+  readonly insertAsIs: string
   /** A lock by a name, held by the session until it gives it back or ends. `waitS` 0: now or not at all. */
   tryLock(session: Session, name: string, waitS: number): Promise<boolean>
   unlock(session: Session, name: string): Promise<void>

@@ -13,6 +13,8 @@ import {
   type GlobalLog,
   type GlobalWrite,
   type LogChanges,
+  type Move,
+  type PlacedShard,
   SCHEMA_ASPECT,
 } from '@freshet/core/aggregates'
 import { FreshetError } from '@freshet/protocol'
@@ -23,6 +25,9 @@ import { shardUnavailable, telling, unusable } from './shard-errors.js'
 const NAME = 'arbitrator'
 const TIMEOUT_MS = 10_000
 const LEADER = 'freshet-arbitrator'
+/** Of what kind a write is, in `schema_change`. */
+const SCHEMA_CHANGE = 1
+const MOVE = 2
 
 export class SqlGlobalLog implements GlobalLog {
   readonly #engine: ShardEngine
@@ -32,7 +37,7 @@ export class SqlGlobalLog implements GlobalLog {
     this.#engine = engine
   }
 
-  append(write: Omit<GlobalWrite, 'position'>, { id, fingerprint }: AppendOptions): Promise<Appended> {
+  append(write: Omit<GlobalWrite, 'position'>, { id, fingerprint, after }: AppendOptions): Promise<Appended> {
     return this.#use(async session => {
       await session.run(this.#engine.beginWrite)
       const { rows } = await session.run('SELECT position FROM freshet_log_head WHERE id = 1 FOR UPDATE')
@@ -44,6 +49,10 @@ export class SqlGlobalLog implements GlobalLog {
         return { position: known.position, isReplayed: true }
       }
       const position = Number(rows[0]?.[0] ?? Number.NaN) + 1
+      if (after !== undefined && position !== after + 1) {
+        await session.run('ROLLBACK')
+        throw overtaken()
+      }
       const { text, values, aspects, isSchemaChange } = write
       const insert =
         'INSERT INTO freshet_log (position, operation, fingerprint, statement, parameters, aspects, schema_change) VALUES (?, ?, ?, ?, ?, ?, ?)'
@@ -52,9 +61,9 @@ export class SqlGlobalLog implements GlobalLog {
         id ?? null,
         fingerprint,
         text,
-        JSON.stringify(values),
+        JSON.stringify(write.move ?? values),
         JSON.stringify(aspects),
-        isSchemaChange ? 1 : 0,
+        write.move ? MOVE : isSchemaChange ? SCHEMA_CHANGE : 0,
       ]
       await session.run(this.#engine.spell(insert), row)
       await this.#run(session, 'UPDATE freshet_log_head SET position = ? WHERE id = 1', [position])
@@ -68,13 +77,23 @@ export class SqlGlobalLog implements GlobalLog {
       const select = `SELECT position, statement, parameters, aspects, schema_change FROM freshet_log WHERE position > ? ORDER BY position LIMIT ${limit}`
       const { rows } = await this.#run(session, select, [position])
       if (rows.length > 0) await this.#flush(session)
-      return rows.map(([at, text, values, aspects, isSchemaChange]) => ({
+      return rows.map(([at, text, values, aspects, kind]) => ({
         position: Number(at),
         text: String(text),
-        values: JSON.parse(String(values)),
+        ...(Number(kind) === MOVE
+          ? { values: [], move: JSON.parse(String(values)) }
+          : { values: JSON.parse(String(values)) }),
         aspects: JSON.parse(String(aspects)),
-        isSchemaChange: Number(isSchemaChange) === 1,
+        isSchemaChange: Number(kind) > 0,
       }))
+    })
+  }
+
+  placedAt(position: number): Promise<readonly PlacedShard[] | undefined> {
+    return this.#use(async session => {
+      const select = `SELECT parameters FROM freshet_log WHERE schema_change = ${MOVE} AND position <= ? ORDER BY position DESC LIMIT 1`
+      const { rows } = await this.#run(session, select, [position])
+      return rows[0] && (JSON.parse(String(rows[0][0])) as Move).placed
     })
   }
 
@@ -84,18 +103,20 @@ export class SqlGlobalLog implements GlobalLog {
 
   changesAfter(position: number): Promise<LogChanges> {
     return this.#use(async session => {
+      const head = headOf(await session.run('SELECT position FROM freshet_log_head WHERE id = 1'))
+      const aspects = new Map<string, number>()
+      // Mostly nothing was written since, and that is all there is to it.
+      if (head <= position) return { head, aspects }
       const select =
-        'SELECT h.position, l.aspects, l.schema_change FROM freshet_log_head h LEFT JOIN freshet_log l ON l.position > ?'
+        'SELECT aspects, schema_change, MAX(position) FROM freshet_log WHERE position > ? GROUP BY aspects, schema_change'
       const { rows } = await this.#run(session, select, [position])
-      if (rows[0] === undefined) throw new Error('its table freshet_log_head is empty')
-      const written = rows.filter(([, aspects]) => aspects !== null)
-      return {
-        head: Number(rows[0][0]),
-        aspects: new Set([
-          ...written.flatMap(([, aspects]) => JSON.parse(String(aspects)) as string[]),
-          ...(written.some(([, , isSchemaChange]) => Number(isSchemaChange) === 1) ? [SCHEMA_ASPECT] : []),
-        ]),
+      await this.#flush(session)
+      for (const [names, isSchemaChange, last] of rows) {
+        const changed = JSON.parse(String(names)) as string[]
+        for (const aspect of Number(isSchemaChange) > 0 ? [...changed, SCHEMA_ASPECT] : changed)
+          aspects.set(aspect, Math.max(aspects.get(aspect) ?? 0, Number(last)))
       }
+      return { head: Math.max(head, ...aspects.values()), aspects }
     })
   }
 
@@ -192,6 +213,13 @@ export class SqlGlobalLog implements GlobalLog {
 function headOf({ rows }: SessionResult): number {
   if (rows[0] === undefined) throw new Error('its table freshet_log_head is empty')
   return Number(rows[0][0])
+}
+
+function overtaken(): FreshetError {
+  return new FreshetError(
+    'SHARDS_UNSETTLED',
+    'Another global write was appended meanwhile. Nothing was done; try again.',
+  )
 }
 
 function mismatched(): FreshetError {

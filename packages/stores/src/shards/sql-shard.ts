@@ -2,7 +2,8 @@
  * A shard in a SQL server. Beside the tables it has two of its own:
  *
  *   freshet_shard     one row: applied, up to where it has applied the log; changing, a schema change that was begun where the
- *                     engine cannot do that within a transaction, with before, what the tables were like; obstacle, why not
+ *                     engine cannot do that within a transaction, with before, what the tables were like; obstacle, why not.
+ *                     Below 0 if it waits to be filled
  *   freshet_versions  aspect, version
  *
  * Both change in the transaction of the write that they tell of, and are read in the snapshot of the rows they belong to.
@@ -15,21 +16,31 @@
  */
 import {
   type Catalog,
+  type CopyRequest,
   type GlobalWrite,
+  type Move,
+  type MovePart,
   quoteName,
   SCHEMA_ASPECT,
   type Shard,
   type ShardAnswer,
+  type ShardCopy,
   type ShardRead,
   type ShardState,
+  type TableRows,
 } from '@freshet/core/aggregates'
 import { FreshetError } from '@freshet/protocol'
+import { conditionOf, deleteRows, insertRows, readRows } from './row-copies.js'
 import type { Session, SessionResult } from './session-pool.js'
 import type { SchemaSteps, ShardEngine } from './shard-engine.js'
 import { refusedBy, telling, unusable } from './shard-errors.js'
 
 const STATE_TIMEOUT_MS = 5000
-const VERSIONS = `SELECT aspect, version, 0 AS changing FROM freshet_versions UNION ALL SELECT '', applied, CASE WHEN changing IS NULL THEN 0 ELSE 1 END FROM freshet_shard`
+/** As the place in the log of a shard that is not filled yet: no write is the next for it. */
+const WAITING = -1_000_000
+/** Not an aspect: how often something was written only to have it on disk. */
+const FLUSHES = '*flushes'
+const VERSIONS = `SELECT aspect, version, 0 AS changing FROM freshet_versions WHERE aspect <> '${FLUSHES}' UNION ALL SELECT '', applied, CASE WHEN changing IS NULL THEN 0 ELSE 1 END FROM freshet_shard`
 
 export class SqlShard implements Shard {
   readonly name: string
@@ -73,8 +84,84 @@ export class SqlShard implements Shard {
         session.run('SELECT obstacle FROM freshet_shard'),
       ])
       const obstacle = own.rows[0]?.[0]
-      return { ...versionsOf(versions), ...(typeof obstacle === 'string' ? { obstacle } : {}) }
+      const known = versionsOf(versions)
+      return { ...known, isWaiting: known.applied < 0, ...(typeof obstacle === 'string' ? { obstacle } : {}) }
     })
+  }
+
+  copy({ tables, range, timeoutMs }: CopyRequest): Promise<ShardCopy> {
+    return this.#own(timeoutMs, async session => {
+      await session.run(this.#engine.beginRead)
+      const versions = versionsOf(await session.run(VERSIONS))
+      const rows = await readRows(session, this.#engine, { tables, ...(range ? { range } : {}) })
+      await session.run('COMMIT')
+      return { ...versions, tables: rows }
+    })
+  }
+
+  applyMove(write: GlobalWrite, part: MovePart, timeoutMs: number): Promise<boolean> {
+    return this.#own(timeoutMs, async session => {
+      const due = await this.#begin(session, write)
+      if (due !== 'now') return due === 'done'
+      if (part.kind === 'take') await this.#insert(session, part.rows)
+      if (part.kind === 'give') await deleteRows(session, this.#engine, part.tables, write.move!)
+      await this.#finish(session, write)
+      return true
+    })
+  }
+
+  fill({ tables, versions, applied }: ShardCopy, timeoutMs: number): Promise<void> {
+    return this.#own(timeoutMs, async session => {
+      await session.run(this.#engine.beginWrite)
+      const { rows } = await session.run('SELECT applied FROM freshet_shard WHERE id = 1 FOR UPDATE')
+      if (Number(rows[0]?.[0]) >= 0) {
+        await session.run('ROLLBACK')
+        return
+      }
+      for (const { table } of [...tables].reverse())
+        await session.run(`DELETE FROM ${quoteName(table, this.#engine.dialect)}`)
+      await this.#insert(session, tables)
+      for (const [aspect, version] of Object.entries(versions))
+        await this.#run(session, this.#engine.upsertVersion(), [aspect, version])
+      await this.#run(session, 'UPDATE freshet_shard SET applied = ? WHERE id = 1', [applied])
+      await session.run('COMMIT')
+    })
+  }
+
+  /** What is committed later on a connection is on disk later. So a commit of our own tells (docs/decisions/0011). */
+  hasDurably(position: number): Promise<boolean> {
+    return this.#own(STATE_TIMEOUT_MS, async session => {
+      await session.run(this.#engine.beginWrite)
+      const { rows } = await session.run('SELECT applied FROM freshet_shard WHERE id = 1 FOR UPDATE')
+      const flushes = await this.#run(session, 'SELECT version FROM freshet_versions WHERE aspect = ?', [FLUSHES])
+      await this.#run(session, this.#engine.upsertVersion(), [FLUSHES, Number(flushes.rows[0]?.[0] ?? 0) + 1])
+      await session.run('COMMIT')
+      return Number(rows[0]?.[0]) >= position
+    })
+  }
+
+  keyFromEnd(
+    table: string,
+    key: string,
+    range: Pick<Move, 'low' | 'high'>,
+    count: number,
+  ): Promise<number | undefined> {
+    const { text, values } = conditionOf(this.#engine, key, range)
+    const column = quoteName(key, this.#engine.dialect)
+    const select = `SELECT ${column} FROM ${quoteName(table, this.#engine.dialect)}${text} ORDER BY ${column} DESC LIMIT 1 OFFSET ${count - 1}`
+    return this.#own(STATE_TIMEOUT_MS, async session => {
+      const { rows } = await this.#run(session, select, values)
+      return rows[0] && Number(rows[0][0])
+    })
+  }
+
+  /** A key of 0 is one, and not a wish for the next. */
+  async #insert(session: Session, rows: readonly TableRows[]): Promise<void> {
+    if (this.#engine.dialect === 'mariadb')
+      await session.run("SET SESSION sql_mode = CONCAT(@@sql_mode, ',NO_AUTO_VALUE_ON_ZERO')")
+    await insertRows(session, this.#engine, rows)
+    if (this.#engine.dialect === 'mariadb')
+      await session.run("SET SESSION sql_mode = REPLACE(@@sql_mode, 'NO_AUTO_VALUE_ON_ZERO', '')")
   }
 
   async apply(write: GlobalWrite, timeoutMs: number): Promise<boolean> {
@@ -97,6 +184,8 @@ export class SqlShard implements Shard {
     const { pool, beginWrite, schemaSteps } = this.#engine
     return telling(this.name, this.#engine, refusedBy('GLOBAL_REFUSED', this.name), () =>
       pool.use(timeoutMs, async session => {
+        const { rows } = await session.run('SELECT applied FROM freshet_shard WHERE id = 1')
+        if (Number(rows[0]?.[0]) < 0) return
         if (isSchemaChange && schemaSteps) return schemaSteps.check(session, text)
         await session.run(beginWrite)
         await session.run(text, values).finally(() => session.run('ROLLBACK'))
@@ -104,7 +193,7 @@ export class SqlShard implements Shard {
     )
   }
 
-  init(): Promise<void> {
+  init({ isWaiting = false }: { readonly isWaiting?: boolean } = {}): Promise<void> {
     const { textType } = this.#engine
     return this.#own(STATE_TIMEOUT_MS, async session => {
       await session.run(
@@ -114,7 +203,7 @@ export class SqlShard implements Shard {
         `CREATE TABLE IF NOT EXISTS freshet_shard (id INT PRIMARY KEY, applied BIGINT NOT NULL, changing BIGINT, before_change ${textType}, obstacle ${textType})`,
       )
       await session.run(
-        'INSERT INTO freshet_shard (id, applied) SELECT 1, 0 FROM (SELECT COUNT(*) AS n FROM freshet_shard) AS c WHERE n = 0',
+        `INSERT INTO freshet_shard (id, applied) SELECT 1, ${isWaiting ? WAITING : 0} FROM (SELECT COUNT(*) AS n FROM freshet_shard) AS c WHERE n = 0`,
       )
     })
   }

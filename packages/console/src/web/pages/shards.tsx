@@ -16,6 +16,7 @@ interface GlobalStatus {
     readonly name: string
     readonly applied?: number
     readonly behind?: number
+    readonly isWaiting?: boolean
     readonly obstacle?: string
     readonly error?: string
   }[]
@@ -47,15 +48,21 @@ export function ShardsPage(): JSX.Element {
                 </tr>
               </thead>
               <tbody>
-                {value.shards.map(({ name, applied, behind = 0, obstacle, error }) => (
+                {value.shards.map(({ name, applied, behind = 0, isWaiting = false, obstacle, error }) => (
                   <tr key={name}>
                     <th scope="row">{name}</th>
                     <td class="number">{applied ?? '–'}</td>
                     <td>
                       <span
-                        class={`badge ${error !== undefined || obstacle !== undefined ? 'error' : behind > 0 ? 'warning' : 'good'}`}
+                        class={`badge ${error !== undefined || obstacle !== undefined ? 'error' : behind > 0 || isWaiting ? 'warning' : 'good'}`}
                       >
-                        {error !== undefined ? 'does not answer' : behind > 0 ? `${behind} behind` : 'up to date'}
+                        {error !== undefined
+                          ? 'does not answer'
+                          : isWaiting
+                            ? 'has no rows yet'
+                            : behind > 0
+                              ? `${behind} behind`
+                              : 'up to date'}
                       </span>{' '}
                       {obstacle ?? error}
                     </td>

@@ -1,0 +1,76 @@
+/** Rows of one server as another takes them in: read, inserted and deleted by ranges of their keys. */
+import { type CopyRequest, type Move, quoteName, type TableRows } from '@freshet/core/aggregates'
+import type { Session } from './session-pool.js'
+import type { CopiedColumn, ShardEngine } from './shard-engine.js'
+
+const VALUES_PER_INSERT_MAX = 5000
+
+type Range = Pick<Move, 'low' | 'high'>
+
+export async function readRows(
+  session: Session,
+  engine: ShardEngine,
+  { tables, range }: Pick<CopyRequest, 'tables' | 'range'>,
+): Promise<readonly TableRows[]> {
+  const copies: TableRows[] = []
+  for (const [table, key] of Object.entries(tables)) {
+    const columns = await columnsOf(session, engine, table)
+    const condition = range && key !== undefined ? conditionOf(engine, key, range) : { text: '', values: [] }
+    const listed = columns.map(({ read }) => read).join(', ')
+    const text = `SELECT ${listed} FROM ${quoteName(table, engine.dialect)}${condition.text}`
+    const { rows } = await session.run(engine.spell(text), condition.values)
+    copies.push({ table, columns: columns.map(({ name }) => name), rows })
+  }
+  return copies
+}
+
+/** Tables in this order: those that others refer to come first. */
+export async function insertRows(session: Session, engine: ShardEngine, copies: readonly TableRows[]): Promise<void> {
+  for (const { table, columns, rows } of copies) {
+    const known = await columnsOf(session, engine, table)
+    const writes = columns.map(column => writeOf(known, table, column))
+    const names = columns.map(column => quoteName(column, engine.dialect)).join(', ')
+    const head = `INSERT INTO ${quoteName(table, engine.dialect)} (${names})${engine.insertAsIs} VALUES `
+    const each = Math.max(1, Math.floor(VALUES_PER_INSERT_MAX / columns.length))
+    for (let i = 0; i < rows.length; i += each) {
+      const some = rows.slice(i, i + each)
+      await session.run(engine.spell(head + some.map(() => `(${writes.join(', ')})`).join(', ')), some.flat())
+    }
+  }
+}
+
+/** In the other order. */
+export async function deleteRows(
+  session: Session,
+  engine: ShardEngine,
+  tables: Readonly<Record<string, string>>,
+  range: Range,
+): Promise<void> {
+  for (const [table, key] of Object.entries(tables).reverse()) {
+    const { text, values } = conditionOf(engine, key, range)
+    await session.run(engine.spell(`DELETE FROM ${quoteName(table, engine.dialect)}${text}`), values)
+  }
+}
+
+export function conditionOf(
+  { dialect }: ShardEngine,
+  key: string,
+  { low, high }: Range,
+): { readonly text: string; readonly values: readonly number[] } {
+  const column = quoteName(key, dialect)
+  return high === null
+    ? { text: ` WHERE ${column} >= ?`, values: [low] }
+    : { text: ` WHERE ${column} >= ? AND ${column} < ?`, values: [low, high] }
+}
+
+async function columnsOf(session: Session, engine: ShardEngine, table: string): Promise<readonly CopiedColumn[]> {
+  const columns = await engine.copiedColumns(session, table)
+  if (columns.length === 0) throw new Error(`there is no table ${table}`)
+  return columns
+}
+
+function writeOf(known: readonly CopiedColumn[], table: string, column: string): string {
+  const found = known.find(({ name }) => name === column)
+  if (found === undefined) throw new Error(`${table} has no column ${column}`)
+  return found.write
+}
