@@ -33,9 +33,12 @@ export function stampOf({ tenure, count }: Timestamp): Stamp {
   return { tenure, count, aside: 0, writer: 0 }
 }
 
-/** Of a write that asked no majority, by who knows of nothing later than this. */
-export function stampBeside({ tenure, count, aside }: Stamp, writer: number): Stamp {
-  return { tenure, count, aside: aside + 1, writer }
+/**
+ * Of a write that asked no majority, by who knows of nothing later than `known`. `lastAside` is the highest that this writer has
+ * used: of a write that failed it cannot know whether the stamp is in use.
+ */
+export function stampBeside({ tenure, count, aside }: Stamp, writer: number, lastAside: number): Stamp {
+  return { tenure, count, aside: Math.max(aside, lastAside) + 1, writer }
 }
 
 export function showStamp({ tenure, count, aside, writer }: Stamp): string {

@@ -18,6 +18,8 @@ import {
 } from '@freshet/core/cells'
 import type { Key } from '@freshet/core/store'
 import { checkRingSame, gather } from './gather.js'
+import type { Elsewhere } from './elsewhere.js'
+import { KeyLost } from './cell-writes.js'
 import type { HeldKey, KeyTenures } from './key-tenures.js'
 import type { NodeLine, Seen } from './node-line.js'
 import { RingChanged } from './node-line.js'
@@ -32,13 +34,6 @@ export interface CellRead {
   readonly isCurrent: boolean
   /** How many were asked for it. */
   readonly replicas: number
-}
-
-/** What the coordinator that holds a key says of it. */
-export interface Elsewhere {
-  /** The last timestamp that was committed; undefined if it is not the holder any more. */
-  last(holder: string, key: Key): Promise<Stamp | undefined>
-  read(holder: string, key: Key): Promise<CellRead>
 }
 
 interface Parts {
@@ -73,9 +68,14 @@ export class CellReads {
   }
 
   /** Of a key that this coordinator holds; undefined if it does not. For others who ask. */
-  async lastOf(key: Key, view: RingView): Promise<Stamp | undefined> {
+  async lastHere(key: Key, view: RingView): Promise<Stamp | undefined> {
     const held = await this.#parts.tenures.forReading(key, view)
     return 'other' in held ? undefined : held.committed
+  }
+
+  async readHere(key: Key, view: RingView): Promise<CellRead | undefined> {
+    const held = await this.#parts.tenures.forReading(key, view)
+    return 'other' in held ? undefined : this.readHeld(key, held, view)
   }
 
   async #readOne(key: Key, view: RingView): Promise<CellRead> {
@@ -145,19 +145,35 @@ export class CellReads {
   }
 
   async #readCurrent(key: Key, view: RingView): Promise<CellRead> {
-    const { tenures, elsewhere } = this.#parts
     this.counts.current++
-    const held = await tenures.forReading(key, view)
-    if (!('other' in held)) return this.#readHeld(key, held, view)
-    const last = await elsewhere.last(held.other, key)
-    if (last === undefined) return elsewhere.read(held.other, key)
+    const held = await this.#parts.tenures.forReading(key, view)
+    if (!('other' in held)) return this.readHeld(key, held, view)
+    const { other } = held
+    const last = await this.#asked(other, key, elsewhere => elsewhere.last(other, key, view.epoch))
     const search = await this.#search(key, last, view)
     const order = compareStamps(search.best.stamp, last)
+    if (order <= 0) return this.#answer(key, search, order === 0, view)
     // Only the holder can make sure of what is later.
-    return order > 0 ? elsewhere.read(held.other, key) : this.#answer(key, search, order === 0, view)
+    return this.#asked(other, key, elsewhere => elsewhere.read(other, key))
   }
 
-  async #readHeld(key: Key, held: HeldKey, view: RingView): Promise<CellRead> {
+  /** Who has lost the key, or does not answer, is not asked again: then it is claimed, or waited for. */
+  async #asked<Answer>(
+    holder: string,
+    key: Key,
+    ask: (elsewhere: Elsewhere) => Promise<Answer | undefined>,
+  ): Promise<Answer> {
+    const { elsewhere } = this.#parts
+    const answer = await ask(elsewhere).catch(error => {
+      if (elsewhere.canAsk(holder)) throw error
+      return undefined
+    })
+    if (answer === undefined) throw new KeyLost(`${holder} does not hold ${key} any more`)
+    return answer
+  }
+
+  /** Under our own tenure. */
+  async readHeld(key: Key, held: HeldKey, view: RingView): Promise<CellRead> {
     const { committed } = held
     const search = await this.#search(key, committed, view)
     const order = compareStamps(search.best.stamp, committed)

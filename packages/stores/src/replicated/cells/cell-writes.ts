@@ -19,8 +19,9 @@ import {
   written,
 } from '@freshet/core/cells'
 import type { Key } from '@freshet/core/store'
-import type { FreshetError } from '@freshet/protocol'
 import { checkRingSame, type Gathered, gather } from './gather.js'
+import type { CellRead } from './cell-reads.js'
+import type { Elsewhere } from './elsewhere.js'
 import type { Hints } from './hints.js'
 import type { HeldKey, KeyTenures } from './key-tenures.js'
 import type { Changed, NodeLine, Seen } from './node-line.js'
@@ -35,13 +36,8 @@ export interface CellWritten {
   readonly replicas: number
 }
 
-/** Asks the coordinator that holds a key to write it. Its failure says whether it may have been done. */
-export type WriteElsewhere = (
-  holder: string,
-  key: Key,
-  value: CellValue | undefined,
-  level: WriteLevel,
-) => Promise<CellWritten>
+/** Undefined: it stays as it is. */
+export type Next = (value: CellValue | undefined) => CellValue | undefined
 
 interface Parts {
   readonly tenures: KeyTenures
@@ -49,7 +45,7 @@ interface Parts {
   readonly timing: Timing
   /** Drawn at random. */
   readonly writer: number
-  readonly elsewhere: WriteElsewhere
+  readonly elsewhere: Elsewhere
 }
 
 interface Spread {
@@ -61,18 +57,49 @@ interface Spread {
 
 export class CellWrites {
   readonly #parts: Parts
+  #lastAside = 0
   readonly #turns = new Map<Key, Promise<unknown>>()
 
   constructor(parts: Parts) {
     this.#parts = parts
   }
 
+  write(key: Key, value: CellValue | undefined, level: WriteLevel, view: () => RingView): Promise<CellWritten> {
+    return this.#inTurn(key, () => this.#write(key, value, level, view()))
+  }
+
+  /** Undefined if we do not hold the key. For others who ask. */
+  writeHere(
+    key: Key,
+    value: CellValue | undefined,
+    level: WriteLevel,
+    view: () => RingView,
+  ): Promise<CellWritten | undefined> {
+    return this.#inTurn(key, async () => {
+      const held = await this.#parts.tenures.forWriting(key, view())
+      return 'other' in held ? undefined : this.#writeHeld(key, value, level, held, view())
+    })
+  }
+
+  /** What `next` makes of the value that is there, if nobody writes in between: both are under one tenure. */
+  update(key: Key, next: Next, current: (held: HeldKey) => Promise<CellRead>, view: () => RingView): Promise<CellRead> {
+    return this.#inTurn(key, async () => {
+      const held = await this.#parts.tenures.forUpdate(key, view())
+      const read = await current(held)
+      if (!read.isCurrent) throw noHolder(key, 'the replicas that have its last value do not answer')
+      const value = next(read.value)
+      if (value === undefined) return read
+      const { stamp } = await this.#writeHeld(key, value, 'QUORUM', held, view())
+      return { ...read, value, stamp }
+    })
+  }
+
   /** One after the other for each key: several at once would only be in each other's way on the nodes. */
-  async write(key: Key, value: CellValue | undefined, level: WriteLevel, view: () => RingView): Promise<CellWritten> {
+  async #inTurn<Result>(key: Key, work: () => Promise<Result>): Promise<Result> {
     const before = this.#turns.get(key)
     const turn = (async () => {
       await before?.catch(() => {})
-      return await this.#write(key, value, level, view())
+      return await work()
     })()
     this.#turns.set(key, turn)
     try {
@@ -93,7 +120,9 @@ export class CellWrites {
     if (level === 'ANY' || level === 'ONE') return this.#writeAside(key, value, level, view)
     const held = await this.#parts.tenures.forWriting(key, view)
     if (!('other' in held)) return this.#writeHeld(key, value, level, held, view)
-    return this.#parts.elsewhere(held.other, key, value, level)
+    const written = await this.#parts.elsewhere.write(held.other, key, value, level)
+    if (written === undefined) throw new KeyLost(`${held.other} does not hold ${key} any more`)
+    return written
   }
 
   async #writeHeld(
@@ -151,7 +180,9 @@ export class CellWrites {
     // A key that comes anew is later than all that was collected of it.
     const begin = stampOf({ tenure: view.ring.floor, count: 0 })
     const known = [...read.answers.values()].map(({ record }) => record.stamp).reduce(laterStamp, begin)
-    return stampBeside(laterStamp(known, hints.lastStampOf(key) ?? NO_STAMP), writer)
+    const stamp = stampBeside(laterStamp(known, hints.lastStampOf(key) ?? NO_STAMP), writer, this.#lastAside)
+    this.#lastAside = stamp.aside
+    return stamp
   }
 
   /** To all replicas; and a hint for each that did not take it. */
@@ -200,8 +231,4 @@ export class KeyLost extends Error {
 function isUntouched({ answers, failures }: Gathered<Changed>): boolean {
   const isRefusal = (failure: unknown) => failure instanceof KeyLost || failure instanceof RingChanged
   return answers.size === 0 && [...failures.values()].every(isRefusal)
-}
-
-export function notHolder(key: Key): FreshetError {
-  return noHolder(key, 'who was asked for it does not have it any more')
 }

@@ -10,10 +10,11 @@ import type { HealthOptions } from '@freshet/core/membership'
 import type { Key } from '@freshet/core/store'
 import { bucketOfKey, idOfKey } from '@freshet/protocol'
 import { RING_NAMESPACE, type RingNode, type RingState } from '../ring/ring-state.js'
-import { type CellRead, CellReads, type Elsewhere } from './cell-reads.js'
-import { CellWrites, type CellWritten, KeyLost, type WriteElsewhere } from './cell-writes.js'
+import { type CellRead, CellReads } from './cell-reads.js'
+import { CellWrites, type CellWritten, KeyLost, type Next } from './cell-writes.js'
+import { type Elsewhere, NOBODY_ELSE } from './elsewhere.js'
 import { Hints } from './hints.js'
-import { KeyTenures, type TenureOptions } from './key-tenures.js'
+import { type HeldKey, KeyTenures, type TenureOptions } from './key-tenures.js'
 import type { Node } from './node.js'
 import { NodeLine, RingChanged, type RingKeeper } from './node-line.js'
 import { noHolder, ringUnusable } from './refusals.js'
@@ -34,9 +35,7 @@ export interface CellsParts {
   readonly random: () => number
   /** The name of this life of this coordinator. */
   readonly self: string
-  readonly elsewhere?:
-    | (Elsewhere & { readonly write: WriteElsewhere; readonly canAsk: (holder: string) => boolean })
-    | undefined
+  readonly elsewhere?: Elsewhere | undefined
   readonly tenures: TenureOptions
   readonly health?: HealthOptions | undefined
   readonly repairShare: number
@@ -45,7 +44,10 @@ export interface CellsParts {
 }
 
 export interface WriteOptions {
-  /** Decided on elsewhere: the later one stays, and writing it again does no harm. Without it the key's holder gives one. */
+  /**
+   * Decided on elsewhere, with tenure 0: the later one stays, and writing it again does no harm. Such cells are not read at CURRENT,
+   * and their tombstones are not collected. Without it the key's holder gives a stamp.
+   */
   readonly stamp?: Stamp
 }
 
@@ -70,14 +72,14 @@ export class Cells implements RingKeeper {
     this.onWarning = parts.onWarning
     const { timing, random, self } = parts
     const elsewhere = parts.elsewhere ?? NOBODY_ELSE
-    const canAsk = parts.elsewhere?.canAsk ?? (() => false)
+    const canAsk = (holder: string) => elsewhere.canAsk(holder)
     this.tenures = new KeyTenures({ self, timing, random, options: parts.tenures, canAsk })
     this.hints = new Hints(parts.hintsMax)
     const background = (work: Promise<unknown>) => this.background(work)
     this.reads = new CellReads({ tenures: this.tenures, elsewhere, random, repairShare: parts.repairShare, background })
     const writer = 1 + Math.floor(random() * 2 ** 47)
     const { tenures, hints } = this
-    this.#writes = new CellWrites({ tenures, hints, timing, writer, elsewhere: elsewhere.write })
+    this.#writes = new CellWrites({ tenures, hints, timing, writer, elsewhere })
     this.#view = this.#viewOf(parts.ring)
   }
 
@@ -116,7 +118,17 @@ export class Cells implements RingKeeper {
     if (stamp === undefined) {
       return this.restarting(key, () => this.#writes.write(key, value, level, () => this.#view))
     }
+    if (stamp.tenure !== 0) throw new TypeError('A stamp that was decided on elsewhere has tenure 0.')
     return this.restarting(key, view => this.#writes.put(key, { stamp, value }, level, view))
+  }
+
+  /**
+   * Replaces a value by what `next` makes of it, unless that is undefined, and nobody writes in between. This coordinator must be
+   * able to become the key's holder. Throws as `write` does.
+   */
+  update(key: Key, next: Next): Promise<CellRead> {
+    const current = (held: HeldKey) => this.reads.readHeld(key, held, this.#view)
+    return this.restarting(key, () => this.#writes.update(key, next, current, () => this.#view))
   }
 
   scan(bucket: Key, range: CellRange = {}, level: ScanLevel = 'QUORUM'): Promise<CellPage> {
@@ -124,9 +136,17 @@ export class Cells implements RingKeeper {
     return this.restarting(bucket, view => scanCells(bucket, range, level, view))
   }
 
-  /** The last timestamp that was committed, for another coordinator that asks; undefined if we do not hold the key. */
-  lastOf(key: Key): Promise<Stamp | undefined> {
-    return this.restarting(key, view => this.reads.lastOf(key, view))
+  /** For another coordinator that asks; undefined if we do not hold the key, or the ring is another. See `elsewhere.ts`. */
+  lastHere(key: Key, epoch: number): Promise<Stamp | undefined> {
+    return this.restarting(key, async view => (view.epoch === epoch ? this.reads.lastHere(key, view) : undefined))
+  }
+
+  readHere(key: Key): Promise<CellRead | undefined> {
+    return this.restarting(key, view => this.reads.readHere(key, view))
+  }
+
+  writeHere(key: Key, value: CellValue | undefined, level: WriteLevel): Promise<CellWritten | undefined> {
+    return this.restarting(key, () => this.#writes.writeHere(key, value, level, () => this.#view))
   }
 
   /** Delivers hints. How many were, and how many are left on the nodes that answer. */
@@ -177,16 +197,6 @@ export class Cells implements RingKeeper {
     for (const node of [...ring.nodes, ...(ring.before ?? [])]) this.lineTo(node)
     return new RingView(ring, this.#lines, this.#parts.distance)
   }
-}
-
-const NOBODY_ELSE: Elsewhere & { readonly write: WriteElsewhere } = {
-  last: async () => undefined,
-  read: async (_, key) => {
-    throw noHolder(key, 'another coordinator has it')
-  },
-  write: async (_, key) => {
-    throw noHolder(key, 'another coordinator has it')
-  },
 }
 
 function checkKey(key: Key): void {

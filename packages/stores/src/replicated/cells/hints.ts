@@ -76,32 +76,41 @@ export class Hints {
 
   /** Tells nodes what they have missed. How many hints were delivered, and how many are left. */
   async deliver(view: RingView): Promise<{ readonly delivered: number; readonly left: number }> {
-    let [delivered, left] = [0, 0]
-    for (const { name: target } of view.allLines()) {
-      let waiting = 0
-      for (const line of view.allLines()) {
+    const waiting = new Map<string, number>()
+    let delivered = 0
+    for (const line of view.allLines()) {
+      for (const target of await targetsOn(line)) {
         for await (const { hint, id, version } of hintsOn(line, target, view.epoch)) {
           if (await this.#deliverOne(hint, target, view)) {
             await line.replace({ key: `${hintsBucket(target)}/${id}`, body: undefined }, version, view.epoch)
             delivered++
-          } else waiting++
+          } else waiting.set(target, (waiting.get(target) ?? 0) + 1)
         }
       }
-      this.#counts.set(target, waiting)
-      left += waiting
     }
-    return { delivered, left }
+    for (const { name } of view.allLines()) this.#counts.set(name, waiting.get(name) ?? 0)
+    return { delivered, left: [...waiting.values()].reduce((sum, count) => sum + count, 0) }
   }
 
   /** All that lie on these nodes, for whomever. Fails if one cannot be asked. */
   async keysWaiting(view: RingView): Promise<ReadonlySet<Key>> {
     const keys = new Set<Key>()
     for (const line of view.allLines()) {
-      for (const { name: target } of view.allLines()) {
+      for (const target of targetsIn(await line.buckets())) {
         for await (const { hint } of hintsOn(line, target, view.epoch, 'all')) keys.add(hint.key)
       }
     }
     return keys
+  }
+
+  /** To others, because this node leaves. */
+  async moveFrom(line: NodeLine, others: readonly NodeLine[], view: RingView): Promise<void> {
+    for (const target of targetsIn(await line.buckets())) {
+      for await (const { hint } of hintsOn(line, target, view.epoch, 'all')) {
+        const place = others.find(({ name }) => name !== target)
+        if (place !== undefined) await putHint(place, target, hint, view.epoch)
+      }
+    }
   }
 
   /** To the node it is for; if that has not its key any more, to those that have. */
@@ -141,6 +150,17 @@ interface FoundHint {
   readonly hint: Hint
   readonly id: string
   readonly version: number
+}
+
+/** For whom there are, or were, hints on this node; for nobody, if it cannot be asked now. */
+async function targetsOn(line: NodeLine): Promise<readonly string[]> {
+  if (line.health.isSuspected) return []
+  return targetsIn(await line.buckets().catch(() => []))
+}
+
+function targetsIn(buckets: readonly Key[]): readonly string[] {
+  const prefix = hintsBucket('')
+  return buckets.filter(bucket => bucket.startsWith(prefix)).map(bucket => bucket.slice(prefix.length))
 }
 
 /** A node that cannot be asked has none to tell of, unless all are wanted. */

@@ -53,6 +53,7 @@ export interface TenureOptions {
 export const TENURE_DEFAULTS: TenureOptions = { promiseMs: 2000, driftMax: 0.01, claimMsMax: 8000, keysMax: 20_000 }
 
 export interface HeldKey {
+  readonly key: Key
   readonly holding: Holding
   readonly epoch: number
   /** The last timestamp that was given. */
@@ -132,6 +133,13 @@ export class KeyTenures {
     return this.#claimOnce(key, view)
   }
 
+  /** The same, but ours in any case: who has the key is not asked, but asked to give it up. */
+  async forUpdate(key: Key, view: RingView): Promise<HeldKey> {
+    const held = await this.forReading(key, view)
+    if (!('other' in held)) return held
+    return this.#claim(key, view, false) as Promise<HeldKey>
+  }
+
   isLeased(held: HeldKey): boolean {
     return this.#timing.nowMs() < held.untilMs
   }
@@ -198,12 +206,12 @@ export class KeyTenures {
   #claimOnce(key: Key, view: RingView): Promise<HeldKey | OtherHolder> {
     const running = this.#claims.get(key)
     if (running !== undefined) return running
-    const claim = this.#claim(key, view).finally(() => this.#claims.delete(key))
+    const claim = this.#claim(key, view, true).finally(() => this.#claims.delete(key))
     this.#claims.set(key, claim)
     return claim
   }
 
-  async #claim(key: Key, view: RingView): Promise<HeldKey | OtherHolder> {
+  async #claim(key: Key, view: RingView, mayAsk: boolean): Promise<HeldKey | OtherHolder> {
     this.counts.claims++
     const watched = new Map<string, Watched>()
     const endMs = this.#timing.nowMs() + this.#options.claimMsMax
@@ -215,7 +223,7 @@ export class KeyTenures {
       await this.#shortly(read)
       const records = [...read.answers.values()].map(({ record }) => record)
       const other = records.find(({ holder }) => this.#isAnother(holder) && this.#canAsk(holder))?.holder
-      if (other !== undefined) return { other }
+      if (mayAsk && other !== undefined) return { other }
       this.#watch(watched, read.answers)
       const held = this.#isOpen(key, view, read.answers, watched)
         ? await this.#tryClaim(key, view, records, watched)
@@ -257,7 +265,7 @@ export class KeyTenures {
     }
     const latest = [...result.answers.values()].map(({ record }) => record).reduce(latestOf)
     const held: HeldKey = {
-      ...{ holding, epoch: view.epoch, last: NO_STAMP, committed: latest.stamp },
+      ...{ key, holding, epoch: view.epoch, last: NO_STAMP, committed: latest.stamp },
       ...{ untilMs: askedMs + this.#leaseMs, known: new Map() },
     }
     for (const [name, { version, record }] of result.answers) held.known.set(name, { version, record })
@@ -324,9 +332,13 @@ export class KeyTenures {
     }
   }
 
+  /** For as long as a promise lasts. */
+  isSilent({ sinceMs }: Watched): boolean {
+    return this.#timing.nowMs() - sinceMs >= this.#options.promiseMs
+  }
+
   #ripe(watched: Watched | undefined): SeenBeat | undefined {
-    if (watched === undefined) return undefined
-    return this.#timing.nowMs() - watched.sinceMs >= this.#options.promiseMs ? watched.seen : undefined
+    return watched !== undefined && this.isSilent(watched) ? watched.seen : undefined
   }
 
   /** How long to wait before trying again. Whoever has the key is told that somebody would like it. */

@@ -131,6 +131,11 @@ export class NodeLine {
     return value && { ...value, ring: parseObject(value.body) as RingState }
   }
 
+  /** That it has this ring, or is given it. Fails if it has none, or a later one. */
+  async check(epoch: number): Promise<void> {
+    await this.#readFenced([], epoch)
+  }
+
   /** Gives the node this ring, if it still has the one of that version; 0: none. */
   async install(ring: RingState, version: Version): Promise<boolean> {
     const write = { key: RING_KEY, body: encodeRing(ring) }

@@ -59,7 +59,7 @@ export async function openCells(options: CellsOptions): Promise<Cells> {
   const nodes = new Map(options.nodes.map(({ name, node }) => [name, 'read' in node ? node : createStoreNode(node)]))
   const described = options.nodes.map(describeNode)
   const fallback: RingState = {
-    ...{ epoch: 1, nodes: described, floor: 0, partitioner: options.partitioner ?? 'hash' },
+    ...{ epoch: 1, nodes: described, floor: 1, partitioner: options.partitioner ?? 'hash' },
     factor: options.factor ?? Math.min(FACTOR_DEFAULT, described.length),
   }
   const ring = await findRing(fallback, nodes, timing)

@@ -2,7 +2,7 @@
 import { isEnough, type ReadLevel, type WriteLevel } from '@freshet/core/cells'
 import type { Key } from '@freshet/core/store'
 import { createPlacement, type Placement } from '../ring/placement.js'
-import type { RingNode, RingState } from '../ring/ring-state.js'
+import { CHANGE_KEY, type RingNode, type RingState } from '../ring/ring-state.js'
 import type { NodeLine } from './node-line.js'
 
 export class RingView {
@@ -27,6 +27,7 @@ export class RingView {
 
   /** While the ring changes there are two. */
   setsOf(key: Key): readonly (readonly string[])[] {
+    if (key === CHANGE_KEY) return this.#everybody()
     const now = this.placement.replicasOf(key)
     return this.#before === undefined ? [now] : [this.#before.replicasOf(key), now]
   }
@@ -57,6 +58,12 @@ export class RingView {
   /** Of all nodes that belong to the ring, or did when it began to change. */
   allLines(): readonly NodeLine[] {
     return this.linesNamed(new Set([...this.ring.nodes, ...(this.ring.before ?? [])].map(({ name }) => name)))
+  }
+
+  /** On the ring itself all nodes vote. */
+  #everybody(): readonly (readonly string[])[] {
+    const { nodes, before } = this.ring
+    return [...(before === undefined ? [] : [before]), nodes].map(each => each.map(({ name }) => name))
   }
 
   linesNamed(names: Iterable<string>): readonly NodeLine[] {

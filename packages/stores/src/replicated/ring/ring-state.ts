@@ -26,14 +26,19 @@ export interface RingState {
   /** How many replicas a key has; or how many in each data centre. */
   readonly factor: number | Readonly<Record<string, number>>
   readonly partitioner: PartitionerName
-  /** Above every tenure of a tombstone that was collected: a key that comes anew begins after it. */
+  /**
+   * From 1. Above every tenure of a tombstone that was collected: a key that comes anew begins after it. Tenure 0 is of stamps that
+   * were decided on elsewhere.
+   */
   readonly floor: number
 }
 
 /** Everything of the ring's own is in this namespace, which cells cannot use. */
 export const RING_NAMESPACE = 'freshet-ring'
 export const RING_KEY: Key = `${RING_NAMESPACE}/state/ring`
-export const HINTS = 'hints-'
+/** Which ring comes next, decided on by a majority of all nodes. */
+export const CHANGE_KEY: Key = `${RING_NAMESPACE}/state/change`
+const HINTS = 'hints-'
 
 export function hintsBucket(node: string): Key {
   return `${RING_NAMESPACE}/${HINTS}${node}`
@@ -71,6 +76,11 @@ function objectionTo(
 function objectionToFactor(factor: number, nodes: number, what: string): string | undefined {
   if (!Number.isSafeInteger(factor) || factor < 1) return `a key has 1 replica or more, not ${factor}`
   return factor > nodes ? `a key has ${factor} replicas, and there are ${nodes} ${what}` : undefined
+}
+
+/** Of the ring's own, and no cells of a user. */
+export function isOwnBucket(bucket: Key): boolean {
+  return bucket.startsWith(`${RING_NAMESPACE}/`)
 }
 
 export function encodeRing(ring: RingState): Uint8Array {
