@@ -9,10 +9,15 @@ import { EventQueue } from '../ring-simulator/event-queue.js'
 /** When a message arrives: after each of these times; never, if there is none. */
 export type Delays = (from: string, to: string) => readonly number[]
 
+const STEPS_PER_MOMENT = 24
+/** Then the process may do something else. */
+const MOMENTS_PER_TURN = 2000
+
 export class SimulatedNetwork {
   readonly #queue = new EventQueue()
   readonly #delays: Delays
   #hasHappened = false
+  #moments = 0
 
   constructor(delays: Delays) {
     this.#delays = delays
@@ -38,8 +43,10 @@ export class SimulatedNetwork {
     while (this.#queue.nextMs <= endMs && !isOver()) {
       this.#hasHappened = false
       this.#queue.runUntil(this.#queue.nextMs)
-      // All that was awaited goes on before this does.
-      if (this.#hasHappened) await setImmediate()
+      if (!this.#hasHappened) continue
+      // What was awaited goes on before this does; if that takes more steps, beside what comes next, and always in the same way.
+      for (let step = 0; step < STEPS_PER_MOMENT; step++) await undefined
+      if (++this.#moments % MOMENTS_PER_TURN === 0) await setImmediate()
     }
     if (!isOver()) this.#queue.runUntil(endMs)
   }

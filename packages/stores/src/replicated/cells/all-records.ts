@@ -46,7 +46,9 @@ async function* recordsIn(
 ): AsyncGenerator<FoundRecords> {
   for (let after = start; ; ) {
     const range = { limit: PAGE, ...(after === undefined ? {} : { after }) }
-    const pages = await Promise.all(lines.map(async line => [line.name, await line.scan(bucket, range, epoch)] as const))
+    const pages = await Promise.all(
+      lines.map(async line => [line.name, await line.scan(bucket, range, epoch)] as const),
+    )
     const ends = pages.flatMap(([, { next }]) => next ?? [])
     const end = ends.length === 0 ? undefined : ends.reduce((a, b) => (compareUtf8(a, b) <= 0 ? a : b))
     const isTold = ({ id }: NodeEntry) => end === undefined || compareUtf8(id, end) <= 0

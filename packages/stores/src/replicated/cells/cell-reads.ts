@@ -17,9 +17,9 @@ import {
   type Stamp,
 } from '@freshet/core/cells'
 import type { Key } from '@freshet/core/store'
-import { checkRingSame, gather } from './gather.js'
-import type { Elsewhere } from './elsewhere.js'
 import { KeyLost } from './cell-writes.js'
+import type { Elsewhere } from './elsewhere.js'
+import { checkRingSame, gather } from './gather.js'
 import type { HeldKey, KeyTenures } from './key-tenures.js'
 import type { NodeLine, Seen } from './node-line.js'
 import { RingChanged } from './node-line.js'

@@ -19,9 +19,9 @@ import {
   written,
 } from '@freshet/core/cells'
 import type { Key } from '@freshet/core/store'
-import { checkRingSame, type Gathered, gather } from './gather.js'
 import type { CellRead } from './cell-reads.js'
 import type { Elsewhere } from './elsewhere.js'
+import { checkRingSame, type Gathered, gather } from './gather.js'
 import type { Hints } from './hints.js'
 import type { HeldKey, KeyTenures } from './key-tenures.js'
 import type { Changed, NodeLine, Seen } from './node-line.js'

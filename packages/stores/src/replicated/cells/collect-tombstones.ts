@@ -35,7 +35,9 @@ export async function collectTombstones(cells: Cells): Promise<CollectReport> {
     let collected = 0
     for (const [key, { stamp }] of found) {
       if (waiting.has(key)) continue
-      const isSame = (record: CellRecord) => isTombstone(record) && compareStamps(record.stamp, stamp) === 0
+      // Of a tenure that was granted since, timestamps may have been given that are above the floor.
+      const isSame = (record: CellRecord) =>
+        isTombstone(record) && compareStamps(record.stamp, stamp) === 0 && record.tenure < view.ring.floor
       if (await dropEverywhere(key, isSame, view)) collected++
     }
     return { found: found.size, collected }

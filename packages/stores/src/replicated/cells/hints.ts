@@ -57,7 +57,8 @@ export class Hints {
   async keep(target: string, key: Key, cell: Cell, view: RingView): Promise<boolean> {
     if (this.countFor(target) >= this.#countMax) return false
     const replicas = new Set(view.linesOf(key).map(({ name }) => name))
-    const others = view.allLines().filter(({ name }) => name !== target)
+    // Not on one that is about to leave: what lay on it has been moved already.
+    const others = view.linesNamed(view.ring.nodes.map(({ name }) => name)).filter(({ name }) => name !== target)
     // Rather on nodes that do not have the cell anyway.
     const inOrder = [...others].sort((a, b) => Number(replicas.has(a.name)) - Number(replicas.has(b.name)))
     for (const line of inOrder) {

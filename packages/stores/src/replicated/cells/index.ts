@@ -1,14 +1,20 @@
-export { type CollectReport, collectTombstones } from './collect-tombstones.js'
-export { type ChangeOptions, type ChangeReport, joinRing, leaveRing, type MoveProgress } from '../membership/change-ring.js'
-export { type RepairOptions, type RepairProgress, type RepairReport, repair } from './repair.js'
+export {
+  type ChangeOptions,
+  type ChangeReport,
+  joinRing,
+  leaveRing,
+  type MoveProgress,
+} from '../membership/change-ring.js'
 export type { RingNode, RingState } from '../ring/ring-state.js'
 export type { CellRead } from './cell-reads.js'
 export type { CellWritten } from './cell-writes.js'
 export { Cells, type WriteOptions } from './cells.js'
+export { type CollectReport, collectTombstones } from './collect-tombstones.js'
 export type { Elsewhere } from './elsewhere.js'
 export type { TenureOptions } from './key-tenures.js'
 export type { Node, NodeEntry, NodePage, NodeRange, NodeValue, NodeWrite } from './node.js'
 export { type CellsOptions, type NodeSource, openCells } from './open-cells.js'
+export { type RepairOptions, type RepairProgress, type RepairReport, repair } from './repair.js'
 export type { CellEntry, CellPage, CellRange, ScanLevel } from './scan-cells.js'
 export { createStoreNode } from './store-node.js'
 export type { Timing } from './timing.js'

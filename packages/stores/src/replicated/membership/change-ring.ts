@@ -16,7 +16,7 @@ import type { Key } from '@freshet/core/store'
 import { FreshetError } from '@freshet/protocol'
 import { allRecords, bucketsOn, type FoundRecords } from '../cells/all-records.js'
 import type { Cells } from '../cells/cells.js'
-import type { NodeLine } from '../cells/node-line.js'
+import { type NodeLine, RingChanged } from '../cells/node-line.js'
 import { ringUnusable } from '../cells/refusals.js'
 import type { RingView } from '../cells/ring-view.js'
 import { createPlacement } from '../ring/placement.js'
@@ -44,26 +44,45 @@ export interface ChangeReport {
 
 /** Throws RING_UNUSABLE if the node is not empty, or another change is under way. */
 export async function joinRing(cells: Cells, node: RingNode, options: ChangeOptions = {}): Promise<ChangeReport> {
-  const ring = await settleRing(cells)
-  if (ring.before === undefined) {
-    if (ring.nodes.some(({ name }) => name === node.name)) throw ringUnusable(`${node.name} belongs to it already`)
-    await checkEmpty(cells.lineTo(node), ring)
-    const wanted = (now: RingState): RingState => ({ ...now, nodes: [...now.nodes, node], before: now.nodes })
-    // It must know the ring before it is asked for anything. If that comes to nothing it is an empty node with a ring.
-    await cells.lineTo(node).install({ ...wanted(ring), epoch: ring.epoch }, 0)
-    await decideRing(cells, wanted)
-  } else if (!isJoining(ring, node.name)) throw ringUnusable('another change of it is under way; finish that first')
-  return finishChange(cells, options)
+  return unlessChanged(async () => {
+    const ring = await settleRing(cells)
+    if (ring.before === undefined) {
+      if (ring.nodes.some(({ name }) => name === node.name)) throw ringUnusable(`${node.name} belongs to it already`)
+      await checkEmpty(cells.lineTo(node), ring)
+      const wanted = (now: RingState): RingState => ({ ...now, nodes: [...now.nodes, node], before: now.nodes })
+      // It must know the ring before it is asked for anything. If that comes to nothing it is an empty node with a ring.
+      await cells.lineTo(node).install({ ...wanted(ring), epoch: ring.epoch }, 0)
+      await decideRing(cells, wanted)
+    } else if (!isJoining(ring, node.name)) throw ringUnusable('another change of it is under way; finish that first')
+    return finishChange(cells, options)
+  })
 }
 
 /** The node need not be there any more; but a majority of the replicas of every key must be. */
 export async function leaveRing(cells: Cells, name: string, options: ChangeOptions = {}): Promise<ChangeReport> {
-  const ring = await settleRing(cells)
-  if (ring.before === undefined) {
-    if (!ring.nodes.some(node => node.name === name)) throw ringUnusable(`there is no node ${name} in it`)
-    await decideRing(cells, now => ({ ...now, nodes: now.nodes.filter(each => each.name !== name), before: now.nodes }))
-  } else if (!isLeaving(ring, name)) throw ringUnusable('another change of it is under way; finish that first')
-  return finishChange(cells, options)
+  return unlessChanged(async () => {
+    const ring = await settleRing(cells)
+    if (ring.before === undefined) {
+      if (!ring.nodes.some(node => node.name === name)) throw ringUnusable(`there is no node ${name} in it`)
+      await decideRing(cells, now => ({
+        ...now,
+        nodes: now.nodes.filter(each => each.name !== name),
+        before: now.nodes,
+      }))
+    } else if (!isLeaving(ring, name)) throw ringUnusable('another change of it is under way; finish that first')
+    return finishChange(cells, options)
+  })
+}
+
+/** Somebody else has gone on with it meanwhile. */
+async function unlessChanged<Result>(change: () => Promise<Result>): Promise<Result> {
+  try {
+    return await change()
+  } catch (error) {
+    if (!(error instanceof RingChanged)) throw error
+    const what = 'Somebody else has changed the ring meanwhile. See what it is now, and say it again.'
+    throw new FreshetError('RING_UNAVAILABLE', what, { cause: error, details: { outcome: 'unknown' } })
+  }
 }
 
 export function isJoining({ nodes, before = nodes }: RingState, name: string): boolean {
@@ -87,7 +106,10 @@ async function checkEmpty(line: NodeLine, ring: RingState): Promise<void> {
 
 async function finishChange(cells: Cells, options: ChangeOptions): Promise<ChangeReport> {
   const { keys, moved } = await moveRecords(cells, options)
+  const { before = [] } = cells.ring
   const { epoch } = await decideRing(cells, ({ before: _, ...ring }) => ring)
+  // Those that have left are told too, if they answer: else somebody who has not heard of it could still write to them.
+  await Promise.allSettled(before.map(node => cells.lineTo(node).check(epoch)))
   const dropped = await dropForeign(cells, options)
   return { epoch, keys, moved, dropped }
 }
@@ -97,7 +119,13 @@ async function moveRecords(cells: Cells, { onProgress }: ChangeOptions): Promise
   const [lines, missing] = await reachable(cells)
   const sets = createPlacement(view.ring.before!, view.ring).ranges()
   const there = new Set(lines.map(({ name }) => name))
-  if (!isEnough(there, sets.map(({ replicas }) => replicas), 'QUORUM')) {
+  if (
+    !isEnough(
+      there,
+      sets.map(({ replicas }) => replicas),
+      'QUORUM',
+    )
+  ) {
     throw new FreshetError('RING_UNAVAILABLE', `Nothing was moved: ${missing.join(', ')} do not answer. Start them.`, {
       details: { outcome: 'not-done' },
     })
@@ -136,9 +164,13 @@ async function moveKey({ key, records }: FoundRecords, view: RingView): Promise<
   )
   const done = new Set(results.flatMap(each => (each.status === 'fulfilled' ? [each.value] : [])))
   if (isEnough(done, [now], 'QUORUM')) return true
-  throw new FreshetError('RING_UNAVAILABLE', `${key} could not be moved to a majority of ${now.join(', ')}. Say it again.`, {
-    details: { outcome: 'unknown' },
-  })
+  throw new FreshetError(
+    'RING_UNAVAILABLE',
+    `${key} could not be moved to a majority of ${now.join(', ')}. Say it again.`,
+    {
+      details: { outcome: 'unknown' },
+    },
+  )
 }
 
 async function moveHints(cells: Cells, lines: readonly NodeLine[]): Promise<void> {
