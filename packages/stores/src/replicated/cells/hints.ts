@@ -104,6 +104,17 @@ export class Hints {
     return keys
   }
 
+  /** How many lie on these nodes, by the node that they wait for. */
+  async countsOn(lines: readonly NodeLine[], view: RingView): Promise<ReadonlyMap<string, number>> {
+    const counts = new Map<string, number>()
+    for (const line of lines) {
+      for (const target of await targetsOn(line)) {
+        for await (const _ of hintsOn(line, target, view.epoch)) counts.set(target, (counts.get(target) ?? 0) + 1)
+      }
+    }
+    return counts
+  }
+
   /** To others, because this node leaves. */
   async moveFrom(line: NodeLine, others: readonly NodeLine[], view: RingView): Promise<void> {
     for (const target of targetsIn(await line.buckets())) {
