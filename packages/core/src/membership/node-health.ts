@@ -16,8 +16,8 @@ export interface HealthOptions {
 }
 
 export const HEALTH_DEFAULTS: HealthOptions = {
-  timeoutMsMin: 50,
-  timeoutMsMax: 2000,
+  timeoutMsMin: 200,
+  timeoutMsMax: 4000,
   failuresMax: 3,
   probeMs: 200,
   probeMsMax: 5000,

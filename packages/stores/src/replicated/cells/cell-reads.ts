@@ -163,11 +163,12 @@ export class CellReads {
     key: Key,
     ask: (elsewhere: Elsewhere) => Promise<Answer | undefined>,
   ): Promise<Answer> {
-    const { elsewhere } = this.#parts
+    const { elsewhere, tenures } = this.#parts
     const answer = await ask(elsewhere).catch(error => {
       if (elsewhere.canAsk(holder)) throw error
       return undefined
     })
+    if (answer === undefined) tenures.forgetOther(key)
     if (answer === undefined) throw new KeyLost(`${holder} does not hold ${key} any more`)
     return answer
   }

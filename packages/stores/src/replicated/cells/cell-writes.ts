@@ -120,7 +120,14 @@ export class CellWrites {
     if (level === 'ANY' || level === 'ONE') return this.#writeAside(key, value, level, view)
     const held = await this.#parts.tenures.forWriting(key, view)
     if (!('other' in held)) return this.#writeHeld(key, value, level, held, view)
-    const written = await this.#parts.elsewhere.write(held.other, key, value, level)
+    const { elsewhere, tenures } = this.#parts
+    const written = await elsewhere.write(held.other, key, value, level).catch(error => {
+      tenures.forgetOther(key)
+      // Then it is claimed, or waited for; else nobody knows.
+      if (error?.details?.outcome !== 'not-done' || elsewhere.canAsk(held.other)) throw error
+      return undefined
+    })
+    if (written === undefined) tenures.forgetOther(key)
     if (written === undefined) throw new KeyLost(`${held.other} does not hold ${key} any more`)
     return written
   }

@@ -36,6 +36,7 @@ export interface CellsParts {
   /** The name of this life of this coordinator. */
   readonly self: string
   readonly elsewhere?: Elsewhere | undefined
+  readonly onClose?: () => Promise<void>
   readonly tenures: TenureOptions
   readonly health?: HealthOptions | undefined
   readonly repairShare: number
@@ -188,6 +189,7 @@ export class Cells implements RingKeeper {
   }
 
   async close(): Promise<void> {
+    await this.#parts.onClose?.()
     await this.quiet()
     await this.tenures.resignAll(() => this.#view)
     await Promise.all([...this.#lines.values()].map(line => line.close()))

@@ -85,6 +85,8 @@ export class KeyTenures {
   readonly #options: TenureOptions
   readonly #canAsk: (holder: string) => boolean
   readonly #held = new Map<Key, HeldKey>()
+  /** Who had a key when we last wanted it. */
+  readonly #others = new Map<Key, string>()
   readonly #claims = new Map<Key, Promise<HeldKey | OtherHolder>>()
   readonly #leaseMs: number
   /** Since it was opened. */
@@ -122,7 +124,7 @@ export class KeyTenures {
 
   /** Ours to write under. */
   async forWriting(key: Key, view: RingView): Promise<HeldKey | OtherHolder> {
-    return this.find(key, view) ?? this.#claimOnce(key, view)
+    return this.find(key, view) ?? this.#otherOf(key) ?? this.#claimOnce(key, view)
   }
 
   /** Ours, and nobody else can have it: so `committed` is the last. */
@@ -130,7 +132,12 @@ export class KeyTenures {
     const held = this.find(key, view)
     if (held !== undefined && this.isLeased(held)) return held
     if (held !== undefined && (await this.#renew(key, held, view))) return held
-    return this.#claimOnce(key, view)
+    return this.#otherOf(key) ?? this.#claimOnce(key, view)
+  }
+
+  /** It did not answer, or has not the key any more. */
+  forgetOther(key: Key): void {
+    this.#others.delete(key)
   }
 
   /** The same, but ours in any case: who has the key is not asked, but asked to give it up. */
@@ -223,7 +230,7 @@ export class KeyTenures {
       await this.#shortly(read)
       const records = [...read.answers.values()].map(({ record }) => record)
       const other = records.find(({ holder }) => this.#isAnother(holder) && this.#canAsk(holder))?.holder
-      if (mayAsk && other !== undefined) return { other }
+      if (mayAsk && other !== undefined) return this.#noteOther(key, other)
       this.#watch(watched, read.answers)
       const held = this.#isOpen(key, view, read.answers, watched)
         ? await this.#tryClaim(key, view, records, watched)
@@ -358,6 +365,18 @@ export class KeyTenures {
     const nowMs = this.#timing.nowMs()
     const waits = [...watched.values()].map(({ sinceMs }) => sinceMs + this.#options.promiseMs - nowMs)
     return Math.max(jitterMs, Math.min(...waits, this.#options.promiseMs / 4))
+  }
+
+  #otherOf(key: Key): OtherHolder | undefined {
+    const other = this.#others.get(key)
+    return other !== undefined && this.#canAsk(other) ? { other } : undefined
+  }
+
+  #noteOther(key: Key, other: string): OtherHolder {
+    this.#others.set(key, other)
+    const oldest = this.#others.size > this.#options.keysMax ? this.#others.keys().next().value : undefined
+    if (oldest !== undefined) this.#others.delete(oldest)
+    return { other }
   }
 
   #isAnother(holder: string): boolean {

@@ -4,7 +4,9 @@ import type { HealthOptions } from '@freshet/core/membership'
 import type { Store } from '@freshet/core/store'
 import type { PartitionerName } from '../ring/partitioner.js'
 import { checkRing, FACTOR_DEFAULT, type RingNode, type RingState } from '../ring/ring-state.js'
-import { Cells, type CellsParts } from './cells.js'
+import { Cells } from './cells.js'
+import { CoordinatorLine, type ListenOptions } from './coordinator-line.js'
+import type { Elsewhere } from './elsewhere.js'
 import { TENURE_DEFAULTS, type TenureOptions } from './key-tenures.js'
 import type { Node } from './node.js'
 import { NodeLine } from './node-line.js'
@@ -34,7 +36,10 @@ export interface CellsOptions {
   readonly openNode?: (node: RingNode) => Node
   /** How far a node is; those nearer are asked first. All alike unless told otherwise. */
   readonly distance?: (node: RingNode) => number
-  readonly elsewhere?: CellsParts['elsewhere']
+  /** Where other coordinators may ask this one for the keys that it holds. Without it they wait until it gives them up. */
+  readonly listen?: ListenOptions
+  /** Another way than `listen`, and the name by which others know this coordinator. */
+  readonly elsewhere?: Elsewhere
   readonly self?: string
   readonly tenures?: Partial<TenureOptions>
   readonly health?: HealthOptions
@@ -59,22 +64,25 @@ export async function openCells(options: CellsOptions): Promise<Cells> {
   const nodes = new Map(options.nodes.map(({ name, node }) => [name, 'read' in node ? node : createStoreNode(node)]))
   const described = options.nodes.map(describeNode)
   const fallback: RingState = {
-    ...{ epoch: 1, nodes: described, floor: 1, partitioner: options.partitioner ?? 'hash' },
+    ...{ epoch: 1, secret: randomUUID(), nodes: described, floor: 1, partitioner: options.partitioner ?? 'hash' },
     factor: options.factor ?? Math.min(FACTOR_DEFAULT, described.length),
   }
   const ring = await findRing(fallback, nodes, timing)
+  const line = options.listen && (await CoordinatorLine.open(options.listen))
   const cells = new Cells({
     ...{ ring, nodes, timing, random },
     openNode: options.openNode ?? notOpened,
     distance: options.distance ?? (() => 0),
-    self: options.self ?? randomUUID(),
-    elsewhere: options.elsewhere,
+    self: options.self ?? line?.self ?? randomUUID(),
+    elsewhere: options.elsewhere ?? line,
+    onClose: async () => line?.close(),
     tenures: { ...TENURE_DEFAULTS, ...options.tenures },
     health: options.health,
     repairShare: options.repairShare ?? REPAIR_SHARE,
     hintsMax: options.hintsMax ?? HINTS_MAX,
     onWarning: options.onWarning ?? (() => {}),
   })
+  line?.serve(cells, ring.secret)
   deliverEvery(cells, options.hintsEveryMs ?? HINTS_EVERY_MS)
   return cells
 }

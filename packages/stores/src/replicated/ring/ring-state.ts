@@ -20,6 +20,8 @@ export interface RingNode {
 export interface RingState {
   /** Grows with every change. */
   readonly epoch: number
+  /** What coordinators show each other. */
+  readonly secret: string
   readonly nodes: readonly RingNode[]
   /** While records are being moved: the nodes as they were. Enough of the replicas by either are needed then. */
   readonly before?: readonly RingNode[]
