@@ -32,6 +32,8 @@ export interface CellsOptions {
   readonly factor?: RingState['factor']
   /** Of a ring that is made; `hash` unless told otherwise. */
   readonly partitioner?: PartitionerName
+  /** Whether a ring is made of nodes that know none; true unless told otherwise. */
+  readonly creates?: boolean
   /** Opens a node that has joined since; without it such a node cannot be asked. */
   readonly openNode?: (node: RingNode) => Node
   /** How far a node is; those nearer are asked first. All alike unless told otherwise. */
@@ -67,7 +69,7 @@ export async function openCells(options: CellsOptions): Promise<Cells> {
     ...{ epoch: 1, secret: randomUUID(), nodes: described, floor: 1, partitioner: options.partitioner ?? 'hash' },
     factor: options.factor ?? Math.min(FACTOR_DEFAULT, described.length),
   }
-  const ring = await findRing(fallback, nodes, timing)
+  const ring = await findRing(fallback, nodes, timing, options.creates ?? true)
   const line = options.listen && (await CoordinatorLine.open(options.listen))
   const cells = new Cells({
     ...{ ring, nodes, timing, random },
@@ -92,7 +94,12 @@ function describeNode({ name, address = '', rack = 'rack', dataCentre = 'here', 
 }
 
 /** The latest ring that the nodes know; if none knows any, and all answer, the one that they are made into. */
-async function findRing(fallback: RingState, nodes: ReadonlyMap<string, Node>, timing: Timing): Promise<RingState> {
+async function findRing(
+  fallback: RingState,
+  nodes: ReadonlyMap<string, Node>,
+  timing: Timing,
+  creates: boolean,
+): Promise<RingState> {
   checkRing(fallback)
   const keeper = { ring: fallback, adopt: () => {} }
   const lines = [...nodes].map(([name, node]) => new NodeLine(name, node, { timing, keeper }))
@@ -102,9 +109,10 @@ async function findRing(fallback: RingState, nodes: ReadonlyMap<string, Node>, t
   if (latest !== undefined) return latest
   const missing = lines.filter((_, i) => found[i]!.status === 'rejected').map(({ name }) => name)
   if (missing.length > 0) throw ringUnusable(`it is new, and ${missing.join(', ')} cannot be asked; start all nodes`)
+  if (!creates) throw ringUnusable('no node knows it yet; make it with freshet ring init')
   const installed = await Promise.all(lines.map(line => line.install(fallback, 0)))
   // Somebody else has made one at the same time.
-  return installed.every(Boolean) ? fallback : findRing(fallback, nodes, timing)
+  return installed.every(Boolean) ? fallback : findRing(fallback, nodes, timing, creates)
 }
 
 function deliverEvery(cells: Cells, everyMs: number): void {
