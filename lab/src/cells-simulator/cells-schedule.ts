@@ -192,6 +192,8 @@ class Schedule {
   }
 
   async #open(coordinator: Coordinator): Promise<void> {
+    // Somebody has opened it meanwhile.
+    if (coordinator.cells !== undefined) return
     const life = ++coordinator.life
     const self = `${coordinator.name} ${life}`
     const isOver = () => coordinator.life !== life
