@@ -260,6 +260,7 @@ class Schedule {
     }
     return {
       canAsk: holder => (silentUntilMs.get(holder) ?? 0) <= this.#network.nowMs,
+      coordinators: () => [],
       last: (holder, key, epoch) => ask(holder, cells => cells.lastHere(key, epoch)),
       read: (holder, key) => ask(holder, cells => cells.readHere(key)),
       write: (holder, key, value, level) => ask(holder, cells => cells.writeHere(key, value, level)),

@@ -150,6 +150,11 @@ export class Cells implements RingKeeper {
     return this.restarting(key, () => this.#writes.writeHere(key, value, level, () => this.#view))
   }
 
+  /** The other coordinators, as far as they are known: those that were met, and those that they know of. */
+  coordinators(): readonly { readonly name: string; readonly isSuspected: boolean }[] {
+    return this.#parts.elsewhere?.coordinators() ?? []
+  }
+
   /** Delivers hints. How many were, and how many are left on the nodes that answer. */
   deliverHints(): Promise<{ readonly delivered: number; readonly left: number }> {
     return this.restarting('hints', view => this.hints.deliver(view))
