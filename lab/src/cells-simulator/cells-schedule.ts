@@ -202,7 +202,7 @@ class Schedule {
     const openNode = ({ name }: { readonly name: string }) => this.#nodeFor(coordinator.name, name)
     const options: CellsOptions = {
       nodes: [...this.#engines.keys()].map(name => ({ name, node: openNode({ name }) })),
-      ...{ openNode, self, random: () => random.float(), repairShare: 0.3, hintsEveryMs: 700, hintsMax: 50 },
+      ...{ openNode, self, random: () => random.float(), repairShare: 0.3, hintsEveryMs: 1500, hintsMax: 50 },
       timing: this.#network.clock({ offsetMs: random.below(1e9), rate, isOver }),
       tenures: { promiseMs: PROMISE_MS, driftMax: DRIFT_MAX, claimMsMax: 1500 },
       health: { timeoutMsMin: 40, timeoutMsMax: 150, failuresMax: 3, probeMs: 100, probeMsMax: 400 },

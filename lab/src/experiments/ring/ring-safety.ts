@@ -3,7 +3,9 @@
  * ALL is lost, no read that is said to be current is stale, and what was written at ONE or ANY is everywhere after a repair; rules
  * that are broken on purpose are missed. See `cells-simulator/cells-schedule.ts` for what happens in a schedule.
  */
-import { type CellsSchedule, type Fault, PLANTED_BUGS, runCellsSchedule } from '../../cells-simulator/cells-schedule.js'
+import { type CellsSchedule, PLANTED_BUGS } from '../../cells-simulator/cells-schedule.js'
+import { runStretches } from '../../cells-simulator/run-stretches.js'
+import { addTallies, type Tally as Sum } from '../../cells-simulator/schedule-worker.js'
 import type { Experiment, ExperimentContext, ExperimentResult, Verdict } from '../../harness/experiment.js'
 
 interface Part {
@@ -12,24 +14,15 @@ interface Part {
   readonly settings: Omit<CellsSchedule, 'seed'>
 }
 
-interface Tally extends Part {
-  readonly broken: number
-  /** The first seed that broke a promise, to be run again, and what it broke. */
-  readonly example: string | undefined
-  readonly totals: Totals
+interface Tally extends Sum {
+  readonly name: string
 }
-
-const COUNTS = [
-  ...(['acknowledged', 'unknown', 'refused', 'reads', 'currentReads'] as const),
-  ...(['collected', 'lateReads', 'lateCurrentReads', 'events'] as const),
-]
-type Totals = Readonly<Record<(typeof COUNTS)[number], number>> & { readonly faults: Readonly<Record<Fault, number>> }
 
 const FULL = 100_000
 const QUICK = 500
 /** Most are seen in one of a hundred schedules, the rarest in one of five hundred. */
-const PLANTED_FULL = 3000
-const PLANTED_QUICK = 1000
+const PLANTED_MAX = 4000
+const PLANTED_STEP = 200
 
 export const ringSafety: Experiment = {
   name: 'ring-safety',
@@ -39,43 +32,43 @@ export const ringSafety: Experiment = {
 }
 
 async function measure({ quick, seed, progress }: ExperimentContext): Promise<Tally[]> {
-  const planted = quick ? PLANTED_QUICK : PLANTED_FULL
   const first = seed * 1_000_000
   const parts: Part[] = [
     { name: 'as it is', schedules: quick ? QUICK : FULL, settings: {} },
-    ...PLANTED_BUGS.map(bug => ({ name: `planted: ${bug}`, schedules: planted, settings: { bug } })),
+    ...PLANTED_BUGS.map(bug => ({ name: `planted: ${bug}`, schedules: PLANTED_MAX, settings: { bug } })),
   ]
   const total = parts.reduce((sum, part) => sum + part.schedules, 0)
   let done = 0
   const tallies: Tally[] = []
-  for (const part of parts) tallies.push(await count(part, first, () => progress(++done, total, part.name)))
+  for (const { name, schedules, settings } of parts) {
+    const onDone = (count: number) => {
+      done += count
+      progress(done, total, name)
+    }
+    tallies.push({ name, ...(await runPart(settings, first, schedules, onDone)) })
+  }
   return tallies
 }
 
-async function count(part: Part, first: number, onDone: () => void): Promise<Tally> {
-  let [broken, example] = [0, undefined as string | undefined]
-  let totals: Totals | undefined
-  for (let seed = first; seed < first + part.schedules; seed++) {
-    const result = await runCellsSchedule({ ...part.settings, seed })
-    totals = totals === undefined ? result : add(totals, result)
-    if (result.violations.length > 0) {
-      broken++
-      example ??= `seed ${seed}, ${result.violations[0]}`
-    }
-    onDone()
+/** What is broken on purpose need not be seen more than once. */
+async function runPart(
+  settings: Part['settings'],
+  first: number,
+  schedules: number,
+  onDone: (count: number) => void,
+): Promise<Sum> {
+  const step = settings.bug === undefined ? schedules : PLANTED_STEP
+  let sum = await runStretches({ settings, first, count: step }, onDone)
+  while (sum.broken === 0 && sum.schedules < schedules) {
+    const more = { settings, first: first + sum.schedules, count: step }
+    sum = addTallies(sum, await runStretches(more, onDone))
   }
-  return { ...part, broken, example, totals: totals! }
-}
-
-function add(a: Totals, b: Totals): Totals {
-  const sum = <K extends string>(x: Readonly<Record<K, number>>, y: Readonly<Record<K, number>>, keys: readonly K[]) =>
-    Object.fromEntries(keys.map(key => [key, x[key] + y[key]])) as Record<K, number>
-  return { ...sum(a, b, COUNTS), faults: sum(a.faults, b.faults, Object.keys(a.faults) as Fault[]) }
+  return sum
 }
 
 function toResult(tallies: readonly Tally[]): ExperimentResult {
   const [safe, ...planted] = tallies as [Tally, ...Tally[]]
-  const { faults, ...counts } = safe.totals
+  const { faults, totals: counts } = safe
   return {
     summary: { schedules: safe.schedules, broken: safe.broken, ...counts, faults },
     points: tallies.map(({ name, schedules, broken, example }) => ({ name, schedules, broken, example })),
