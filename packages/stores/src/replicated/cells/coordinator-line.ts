@@ -40,6 +40,8 @@ type ReadText = Omit<CellRead, 'value'> & { readonly value: ValueText }
 
 const TIMEOUT_MS = 10_000
 const BODY_CHARACTERS_MAX = 32 * 1024 * 1024
+/** Of so many is remembered whether they answer. */
+const HOLDERS_MAX = 1000
 const REFUSED = ['ECONNREFUSED', 'ENOTFOUND', 'EHOSTUNREACH']
 /** One failure is enough: whoever has it can be waited for instead. */
 const HEALTH = { timeoutMsMin: 100, timeoutMsMax: TIMEOUT_MS, failuresMax: 1, probeMs: 500, probeMsMax: 5000 }
@@ -129,6 +131,8 @@ export class CoordinatorLine implements Elsewhere {
   async #ask<Answer>(holder: string, question: Question): Promise<Answer | undefined> {
     const health = this.#health.get(holder) ?? new NodeHealth(HEALTH)
     this.#health.set(holder, health)
+    const oldest = this.#health.size > HOLDERS_MAX ? this.#health.keys().next().value : undefined
+    if (oldest !== undefined) this.#health.delete(oldest)
     const [url] = holder.split('#') as [string]
     try {
       const response = await fetch(url, {
