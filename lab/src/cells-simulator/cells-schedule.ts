@@ -318,7 +318,8 @@ class Schedule {
 
   async #harm(): Promise<void> {
     const what = this.#random.float()
-    if (what < 0.08) this.#cutPower()
+    // Most nodes must have crashed for that to be seen.
+    if (what < (this.#bug === 'forgetful node' ? 0.6 : 0.08)) this.#cutPower()
     else if (what < 0.4) this.#split()
     else if (what < 0.55) this.#crashNode()
     else if (what < 0.75) this.#crashCoordinator()
