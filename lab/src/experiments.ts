@@ -216,6 +216,11 @@ export const experiments: readonly ExperimentEntry[] = [
     load: async () => (await import('./experiments/kts/kts-safety.js')).ktsSafety,
   },
   {
+    name: 'ring-safety',
+    title: 'A replicated store while everything goes wrong: nothing acknowledged is lost, nothing is falsely current',
+    load: async () => (await import('./experiments/ring/ring-safety.js')).ringSafety,
+  },
+  {
     name: 'agreement-safety',
     title: 'A log that several nodes remember, while everything goes wrong: no slot holds two things',
     load: async () => (await import('./experiments/agreement/agreement-safety.js')).agreementSafety,

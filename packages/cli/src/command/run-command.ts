@@ -61,6 +61,8 @@ async function run(line: CommandLine, options: Options): Promise<number> {
       return (await import('../bench/run-bench.js')).runBench(line)
     case 'tables':
       return (await import('../tables/run-tables.js')).runTables(line)
+    case 'ring':
+      return (await import('../ring/run-ring.js')).runRing(line)
     case 'shards': {
       const { config } = effectiveConfig('serve', { ...line, flags: new Map() }, options)
       return (await import('../shards/run-shards.js')).runShards(line, config.shards)
