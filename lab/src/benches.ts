@@ -62,7 +62,7 @@ export const benches: readonly BenchEntry[] = [
 function oneEngine(name: string, engine: EngineName): BenchEntry {
   return {
     name,
-    title: `The same in ${engine} alone`,
+    title: `Commits and reads in ${engine}: the store against the driver alone`,
     load: async () => (await import('./bench/engines/engines.js')).engineBench(engine),
   }
 }
