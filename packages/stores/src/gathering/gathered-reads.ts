@@ -1,10 +1,6 @@
-/**
- * Single objects that are asked for in one turn of the event loop are read by one statement. What a statement costs the driver
- * and the database, beside what it finds, is more than what one object costs; and a server that is busy has many requests in each turn.
- *
- * Nothing waits for it: what comes alone is asked for in the same turn, alone.
- */
+/** Single objects that are asked for in one turn of the event loop are read together, each once. */
 import type { Key, MaybePromise, Position, StoredValue } from '@freshet/core/store'
+import { SharedTurn } from './shared-turn.js'
 
 /** More would not be cheaper, and who waits for a small object would wait for many large ones. */
 const KEYS_PER_READ = 32
@@ -18,54 +14,40 @@ export type ReadValues = (
   atLeast: Position | undefined,
 ) => Promise<ReadonlyMap<Key, MaybePromise<StoredValue | undefined>>>
 
-interface Waiting {
+interface Asked {
   readonly key: Key
   readonly atLeast: Position | undefined
-  readonly resolve: (value: MaybePromise<StoredValue | undefined>) => void
-  readonly reject: (error: unknown) => void
 }
 
 export class GatheredReads {
   readonly #read: ReadValues
-  #waiting: Waiting[] = []
+  readonly #turn: SharedTurn<Asked, StoredValue | undefined>
 
   constructor(read: ReadValues) {
     this.#read = read
+    this.#turn = new SharedTurn(asked => this.#readAll(asked), KEYS_PER_READ)
   }
 
   get(key: Key, atLeast?: Position): Promise<StoredValue | undefined> {
-    return new Promise((resolve, reject) => {
-      if (this.#waiting.push({ key, atLeast, resolve, reject }) === 1) setImmediate(() => this.#ask())
-    })
+    return this.#turn.ask({ key, atLeast })
   }
 
-  #ask(): void {
-    const all = this.#waiting
-    this.#waiting = []
-    for (let from = 0; from < all.length; from += KEYS_PER_READ) {
-      this.#askFor(all.length <= KEYS_PER_READ ? all : all.slice(from, from + KEYS_PER_READ))
-    }
-  }
-
-  #askFor(waiting: readonly Waiting[]): void {
-    const keys = waiting.length === 1 ? [waiting[0]!.key] : [...new Set(waiting.map(({ key }) => key))]
-    const tell = (found: ReadonlyMap<Key, MaybePromise<StoredValue | undefined>>) => {
-      const told = keys.length === waiting.length ? undefined : new Set<Key>()
-      for (const { key, resolve } of waiting) {
-        resolve(told?.has(key) ? ownCopy(found.get(key)) : found.get(key))
-        told?.add(key)
-      }
-    }
-    this.#read(keys, latestOf(waiting)).then(tell, error => {
-      for (const { reject } of waiting) reject(error)
+  async #readAll(asked: readonly Asked[]): Promise<readonly MaybePromise<StoredValue | undefined>[]> {
+    const keys = asked.length === 1 ? [asked[0]!.key] : [...new Set(asked.map(({ key }) => key))]
+    const found = await this.#read(keys, latestOf(asked))
+    const told = keys.length === asked.length ? undefined : new Set<Key>()
+    return asked.map(({ key }) => {
+      const isTold = told?.has(key) ?? false
+      told?.add(key)
+      return isTold ? ownCopy(found.get(key)) : found.get(key)
     })
   }
 }
 
 /** What is recent enough for all. */
-function latestOf(waiting: readonly Waiting[]): Position | undefined {
+function latestOf(asked: readonly Asked[]): Position | undefined {
   let latest = 0
-  for (const { atLeast } of waiting) {
+  for (const { atLeast } of asked) {
     if (atLeast === undefined) return undefined
     if (atLeast > latest) latest = atLeast
   }

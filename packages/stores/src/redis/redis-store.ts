@@ -19,6 +19,7 @@ import {
   type IndexState,
   type Key,
   type LogEntry,
+  type MaybePromise,
   type OperationCounts,
   type Position,
   type QueryPage,
@@ -33,6 +34,7 @@ import {
 import { FreshetError } from '@freshet/protocol'
 import { CommitListeners } from '../embedded/commit-listeners.js'
 import { checkStorable, decodeValue } from '../embedded/records.js'
+import { GatheredReads } from '../gathering/gathered-reads.js'
 import { readBucketPage } from './bucket-pages.js'
 import { type Client, type Reply, Script } from './client.js'
 import { keysOf, partsOf, resultOf } from './commit-arguments.js'
@@ -41,7 +43,6 @@ import { type Layout, layoutOf, parseHead } from './layout.js'
 import { RedisClock } from './redis-clock.js'
 import { closed } from './redis-errors.js'
 import { RedisSession } from './redis-session.js'
-import { SharedTurn } from './shared-turn.js'
 import { FORGET_SCRIPT, HOLD_SCRIPT, SCAN_SCRIPT, TRIM_SCRIPT } from './upkeep-scripts.js'
 
 export interface RedisStoreOptions {
@@ -60,8 +61,6 @@ export interface RedisStoreOptions {
 }
 
 const FORGET_MAX = 1000
-/** Whoever waits for something small would wait for many that are large. */
-const KEYS_PER_READ = 64
 const scanScript = new Script(SCAN_SCRIPT)
 const trimScript = new Script(TRIM_SCRIPT)
 const forgetScript = new Script(FORGET_SCRIPT)
@@ -96,8 +95,7 @@ class RedisStore implements Store {
   readonly #listeners: CommitListeners
   readonly #batches: CommitBatches
   #log: string
-  /** Several at a time: what a command costs the driver is more than what a value does. */
-  readonly #reads = new SharedTurn<Key, Reply>(keys => this.#records(keys), KEYS_PER_READ)
+  readonly #reads = new GatheredReads(keys => this.#values(keys))
   /** One that was not sent yet. */
   #asking: Promise<Position> | undefined
   #isClosed = false
@@ -124,7 +122,7 @@ class RedisStore implements Store {
 
   async get(key: Key): Promise<StoredValue | undefined> {
     this.#checkOpen()
-    return this.#valueOf(key, await this.#reads.ask(key))
+    return this.#reads.get(key)
   }
 
   async getMany(keys: readonly Key[]): Promise<Snapshot<readonly (StoredValue | undefined)[]>> {
@@ -285,8 +283,9 @@ class RedisStore implements Store {
     await this.#session.close()
   }
 
-  async #records(keys: readonly Key[]): Promise<readonly Reply[]> {
-    return (await this.#command(['MGET', ...keys.map(key => this.#layout.values + key)])) as readonly Reply[]
+  async #values(keys: readonly Key[]): Promise<ReadonlyMap<Key, MaybePromise<StoredValue | undefined>>> {
+    const records = await this.#command(['MGET', ...keys.map(key => this.#layout.values + key)])
+    return new Map(keys.map((key, i) => [key, this.#foundAt(key, (records as readonly Reply[])[i]!)]))
   }
 
   #command(args: readonly string[]): Promise<Reply> {
@@ -325,6 +324,15 @@ class RedisStore implements Store {
     const value = decodeValue(record as Buffer, (record as Buffer).length)
     if (value === undefined) throw this.#damaged(key)
     return value
+  }
+
+  /** One that is damaged is the trouble of whoever asked for it alone. */
+  #foundAt(key: Key, record: Reply): MaybePromise<StoredValue | undefined> {
+    try {
+      return this.#valueOf(key, record)
+    } catch (error) {
+      return Promise.reject(error)
+    }
   }
 
   #gone(): FreshetError {
