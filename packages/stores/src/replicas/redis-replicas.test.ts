@@ -148,8 +148,9 @@ test('replicas that lag, stop, hang, are emptied, promoted or given another stor
   await first.empty()
   await first.restart()
   // It is there again, and empty.
-  await eventually('it is said', () => warnings.some(warning => /holds no store/.test(warning)))
+  expect(await command(first, 'DBSIZE')).toBe('0')
   await onFor(300)
+  expect(countOf(reader, first).isUsed).toBe(false)
   lines[0]!.mend()
   await untilUsed(reader, replicas)
 

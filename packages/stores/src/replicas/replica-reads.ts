@@ -20,11 +20,12 @@
  * - *A primary that is gone may have lost its last moments*, and some replica may have them. Whoever connects to a primary anew has it go on
  *   from the time of day before he asks it anything, and forgets all positions from before (`startOver`). Those are never known again.
  *
+ * Which replica is asked: the nearest that was not seen to be behind in this a moment ago. That is a guess, and decides nothing else.
  * A replica that is gone, slow, too far behind for what is known of the log, or not of this store is left alone until it was seen, in
  * the background, to be well: so one read pays for that, and not all.
  */
 import { LastChanges } from '@freshet/core/currency'
-import type { Key, LogEntry, Position, ReadCount, Snapshot } from '@freshet/core/store'
+import type { Key, LogEntry, MaybePromise, Position, ReadCount, Snapshot } from '@freshet/core/store'
 import { FreshetError } from '@freshet/protocol'
 import { isSlow, type Nearness, nearestFirst } from './nearest-first.js'
 
@@ -68,6 +69,8 @@ type Values<Value> = ReadonlyMap<Key, Value>
 /** One replica's answer, and what can be said of it. */
 interface Answer<Result> {
   readonly found: Result
+  /** What it was asked for. */
+  readonly asked: readonly string[]
   /** What the answer must include. */
   readonly reached: Position
   /** Whether it is current in what depends on these names. */
@@ -82,8 +85,12 @@ const LOOK_AT_IDLE_MS = 1000
 const PATIENCE_MS = 50
 const PATIENCE_TIMES = 8
 const ANSWER_MS_MAX = 2000
+/** So long a replica that was behind in something is not asked for it again. */
+const MOMENT_MS = 100
 /** How much the last answer counts. */
 const WEIGHT = 0.1
+/** Looks are few. */
+const WEIGHT_OF_LOOK = 0.5
 /** What is known of the log. */
 const NAMES_MAX = 50_000
 const ENTRIES_PER_READ = 1000
@@ -102,6 +109,8 @@ interface Followed<Reader> extends Nearness {
   answerMs: number
   currentShare: number
   askedMs: number
+  /** Where it was then. */
+  position: Position
   strangeLooks: number
 }
 
@@ -131,6 +140,7 @@ export class ReplicaReads<Reader extends Replica> {
       answerMs: 0,
       currentShare: 1,
       askedMs: 0,
+      position: 0,
       strangeLooks: 0,
     }))
     if (this.#followed.length > 0) this.#looks = setInterval(() => this.#look(), LOOK_MS).unref()
@@ -142,7 +152,8 @@ export class ReplicaReads<Reader extends Replica> {
 
   /** What a replica answers, if one can be trusted to; else what the primary does. */
   async read<Result>({ atLeast, names, ask, askPrimary }: ReplicaRead<Reader, Result>): Promise<Result> {
-    for await (const { found, reached, areCurrent, count } of this.#asking(atLeast, names, ask)) {
+    const wanted = (isLikely: (name: string) => boolean) => (names.every(isLikely) ? names : [])
+    for await (const { found, reached, areCurrent, count } of this.#asking(atLeast, wanted, ask)) {
       const isCurrent = areCurrent(names)
       count(isCurrent ? 1 : 0, isCurrent ? 0 : 1)
       if (isCurrent) return found.position >= reached ? found : { ...found, position: reached }
@@ -155,11 +166,12 @@ export class ReplicaReads<Reader extends Replica> {
   async readEach<Value>({ atLeast, keys, ask, askPrimary }: ReplicaReadEach<Reader, Value>): Promise<Values<Value>> {
     const all = new Map<Key, Value>()
     let left = keys
-    for await (const { found, areCurrent, count } of this.#asking(atLeast, keys, replica => ask(replica, left))) {
-      const behind = left.filter(key => !areCurrent([key]))
-      count(left.length - behind.length, behind.length)
-      for (const [key, value] of found.value) if (!behind.includes(key)) all.set(key, value)
-      left = behind
+    const wanted = (isLikely: (key: Key) => boolean) => left.filter(isLikely)
+    for await (const { found, asked, areCurrent, count } of this.#asking(atLeast, wanted, ask)) {
+      const current = new Set(asked.filter(key => areCurrent([key])))
+      count(current.size, asked.length - current.size)
+      for (const [key, value] of found.value) if (current.has(key)) all.set(key, value)
+      left = left.filter(key => !current.has(key))
       if (left.length === 0) return all
     }
     this.#byPrimary += left.length
@@ -213,33 +225,41 @@ export class ReplicaReads<Reader extends Replica> {
     return nearestFirst(used, this.#turn++)
   }
 
-  /** Asks one after the other, the nearest first, until whoever asks has what it wants. */
+  /**
+   * Asks one after the other, the nearest first, until whoever asks has what it wants; of each what is wanted, and is not likely to be
+   * older there than it should be.
+   */
   async *#asking<Result extends { readonly position: Position }>(
     atLeast: Position | undefined,
-    names: readonly string[],
-    ask: (replica: Reader) => Promise<Result>,
+    wanted: (isLikely: (name: string) => boolean) => readonly string[],
+    ask: (replica: Reader, names: readonly string[]) => Promise<Result>,
   ): AsyncGenerator<Answer<Result>> {
-    const candidates = this.#candidates()
-    if (candidates.length === 0) return
-    this.#lastNames = names
-    // At the same time as the first replica is asked.
-    const required = atLeast ?? this.#askPrimaryPosition()
-    if (typeof required !== 'number') required.catch(() => {})
-    for (const followed of candidates) {
-      const found = await this.#ask(followed, ask)
+    let required: MaybePromise<Position> | undefined = atLeast
+    for (const followed of this.#candidates()) {
+      const asked = wanted(name => !this.#wasBehind(followed, name))
+      if (asked.length === 0) continue
+      this.#lastNames = asked
+      // At the same time as the first replica is asked.
+      required ??= this.#askPrimaryPosition()
+      if (typeof required !== 'number') required.catch(() => {})
+      const found = await this.#ask(followed, replica => ask(replica, asked))
       if (found === 'refused') return
       if (found === 'missed') continue
       const { position } = found
+      followed.position = position
       const reached = await required
       const isTellable = await this.#isTellable(position, reached)
-      yield {
-        found,
-        reached,
-        areCurrent: asked => isTellable && (position >= reached || this.#changes.areUnchangedSince(position, asked)),
-        count: (current, behind) => this.#count(followed, current, behind),
-      }
+      const areCurrent = (names: readonly string[]) =>
+        isTellable && (position >= reached || this.#changes.areUnchangedSince(position, names))
+      const count = (current: number, behind: number) => this.#count(followed, current, behind)
+      yield { found, asked, reached, areCurrent, count }
       if (!isTellable) followed.isUsed = false
     }
+  }
+
+  /** A moment ago it was, by what it said itself: then it probably is, and is not asked in vain. */
+  #wasBehind({ position, askedMs }: Followed<Reader>, name: string): boolean {
+    return performance.now() - askedMs < MOMENT_MS && !this.#changes.areUnchangedSince(position, [name])
   }
 
   async #ask<Result>(
@@ -259,12 +279,17 @@ export class ReplicaReads<Reader extends Replica> {
     }
   }
 
-  async #timed<Result>(followed: Followed<Reader>, msMax: number, ask: () => Promise<Result>): Promise<Result> {
+  async #timed<Result>(
+    followed: Followed<Reader>,
+    msMax: number,
+    ask: () => Promise<Result>,
+    weight: number = WEIGHT,
+  ): Promise<Result> {
     const startMs = performance.now()
     followed.askedMs = startMs
     const result = await within(msMax, ask())
     const ms = performance.now() - startMs
-    followed.answerMs = followed.answerMs === 0 ? ms : lately(followed.answerMs, ms)
+    followed.answerMs = followed.answerMs === 0 ? ms : lately(followed.answerMs, ms, weight)
     return result
   }
 
@@ -354,7 +379,14 @@ export class ReplicaReads<Reader extends Replica> {
 
   async #lookAt(followed: Followed<Reader>): Promise<void> {
     try {
-      const position = await this.#timed(followed, ANSWER_MS_MAX, () => this.#options.reached(followed.replica))
+      const { replica, isUsed } = followed
+      if (!isUsed) {
+        // It may have to be connected to, which is not what is to be measured.
+        await within(ANSWER_MS_MAX, this.#options.reached(replica))
+        followed.answerMs = 0
+      }
+      const position = await this.#timed(followed, ANSWER_MS_MAX, () => this.#options.reached(replica), WEIGHT_OF_LOOK)
+      followed.position = position
       if (!this.#changes.isKnown(position) && position > this.#changes.to) await this.#catchUpWith(position)
       if (this.#changes.isKnown(position)) {
         followed.isUsed = true
@@ -379,8 +411,8 @@ export class ReplicaReads<Reader extends Replica> {
   }
 }
 
-function lately(before: number, now: number): number {
-  return before + WEIGHT * (now - before)
+function lately(before: number, now: number, weight: number = WEIGHT): number {
+  return before + weight * (now - before)
 }
 
 class TooSlow extends Error {
