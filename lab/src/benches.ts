@@ -33,6 +33,11 @@ export const benches: readonly BenchEntry[] = [
     load: async () => (await import('./bench/engines/engines.js')).engines,
   },
   {
+    name: 'currency',
+    title: 'Current reads from three nodes: nodes asked and time, against QUORUM and the primary alone',
+    load: async () => (await import('./bench/currency/currency.js')).currency,
+  },
+  {
     name: 'aggregates',
     title: 'Averages over shards: kept and found anew, against a naive fan-out and one server',
     load: async () => (await import('./bench/aggregates/aggregates.js')).aggregates,

@@ -24,6 +24,7 @@
  * A replica that is gone, slow, too far behind for what is known of the log, or not of this store is left alone until it was seen, in
  * the background, to be well: so one read pays for that, and not all.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { LastChanges } from '@freshet/core/currency'
 import type { Key, LogEntry, MaybePromise, Position, ReadCount, Snapshot } from '@freshet/core/store'
 import { FreshetError } from '@freshet/protocol'
@@ -240,7 +241,10 @@ export class ReplicaReads<Reader extends Replica> {
       if (asked.length === 0) continue
       this.#lastNames = asked
       // At the same time as the first replica is asked.
-      required ??= this.#askPrimaryPosition()
+      if (required === undefined) {
+        required = this.#askPrimaryPosition()
+        if (followed.position < this.#told) this.#catchUpAlong()
+      }
       if (typeof required !== 'number') required.catch(() => {})
       const found = await this.#ask(followed, replica => ask(replica, asked))
       if (found === 'refused') return
@@ -336,6 +340,11 @@ export class ReplicaReads<Reader extends Replica> {
       await this.#catchingUp
       if (changes.to === before) return
     }
+  }
+
+  /** The log will be needed as well: right behind the question for the position, it takes no round trip of its own. */
+  #catchUpAlong(): void {
+    this.#catchingUp ??= nextTurn().then(() => this.#readChanges(this.#told))
   }
 
   async #readChanges(reached: Position): Promise<void> {
