@@ -17,6 +17,7 @@ import {
   type LogEntry,
   type Position,
   positionAtTime,
+  type ReadCount,
   type Snapshot,
   type StoredValue,
 } from '@freshet/core/store'
@@ -37,6 +38,8 @@ export interface EngineOptions {
   readonly rows: Rows
   readonly waitMsMax: number
   readonly recordBytesMax: number
+  /** Objects are read from one copy first. */
+  readonly readsNearest: boolean
   readonly nowMs: () => number
   /** A record was met, of this server or another. */
   readonly onRecord: (state: LogState) => void
@@ -64,6 +67,7 @@ export class Engine {
   /** The append that nobody knows the outcome of. */
   #lost: LogRecord | undefined
   #isToFence = true
+  readonly #reads = { majority: 0, nearest: 0, behind: 0 }
 
   private constructor(options: EngineOptions, last: LogRecord) {
     this.#options = options
@@ -124,9 +128,39 @@ export class Engine {
       if (objects.has(key)) return owned(objects.get(key))
     }
     return this.#pinned(async () => {
-      const [row] = await Promise.all([this.#rows.object(key), isNew ? undefined : this.look()])
+      const looking = isNew ? undefined : this.look()
+      const [row] = await Promise.all([this.#row(key, looking), looking])
       return objects.has(key) ? owned(objects.get(key)) : row
     })
+  }
+
+  /** Of an object that nobody changes, by what is known: from one copy if that is not behind, else from a majority. */
+  async #row(key: Key, looking: Promise<void> | undefined): Promise<StoredValue | undefined> {
+    if (!this.#options.readsNearest) return this.#rows.object(key)
+    const mirror = this.#mirror
+    const [near] = await Promise.all([this.#rows.object(key, 'nearest'), looking])
+    // It has changed meanwhile: the row is of no account.
+    if (mirror.objects.has(key)) return undefined
+    if (mirror.versions.isCurrent(key, near)) {
+      this.#reads.nearest++
+      return near
+    }
+    const { position } = mirror.state
+    const row = await this.#rows.object(key)
+    this.#reads.behind++
+    this.#reads.majority++
+    if (!mirror.objects.has(key)) mirror.versions.learn(key, row, position)
+    return row
+  }
+
+  /** Objects that were read from rows. */
+  readCounts(): readonly ReadCount[] {
+    if (!this.#options.readsNearest) return []
+    const { majority, nearest, behind } = this.#reads
+    return [
+      { source: 'majority', reads: majority },
+      { source: 'nearest', reads: nearest, behind },
+    ]
   }
 
   async objects(keys: readonly Key[]): Promise<Snapshot<(StoredValue | undefined)[]>> {
