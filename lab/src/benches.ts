@@ -1,4 +1,5 @@
 /** All benches. Each is loaded only when it is run. */
+import type { EngineName } from './bench/engines/engine-target.js'
 import type { BenchEntry } from './harness/bench.js'
 
 export const benches: readonly BenchEntry[] = [
@@ -32,6 +33,10 @@ export const benches: readonly BenchEntry[] = [
     title: 'Commits and reads in PostgreSQL, MariaDB, Redis and Cassandra: the stores against the drivers alone',
     load: async () => (await import('./bench/engines/engines.js')).engines,
   },
+  oneEngine('engines-postgresql', 'PostgreSQL'),
+  oneEngine('engines-mariadb', 'MariaDB'),
+  oneEngine('engines-redis', 'Redis'),
+  oneEngine('engines-cassandra', 'Cassandra'),
   {
     name: 'currency',
     title: 'Current reads from three nodes: nodes asked and time, against QUORUM and the primary alone',
@@ -53,3 +58,11 @@ export const benches: readonly BenchEntry[] = [
     load: async () => (await import('./bench/coherence/coherence.js')).coherence,
   },
 ]
+
+function oneEngine(name: string, engine: EngineName): BenchEntry {
+  return {
+    name,
+    title: `The same in ${engine} alone`,
+    load: async () => (await import('./bench/engines/engines.js')).engineBench(engine),
+  }
+}

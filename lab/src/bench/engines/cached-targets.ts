@@ -4,6 +4,7 @@
  */
 import { connect } from '@freshet/client'
 import type { Store } from '@freshet/core/store'
+import { FreshetError } from '@freshet/protocol'
 import { createFreshetServer } from '@freshet/server'
 import { BODY, type EnginesSettings, type Target, TYPE } from './engine-target.js'
 
@@ -30,11 +31,16 @@ export async function openCachedTarget(
     disturb() {
       const timer = setInterval(() => {
         next = (next + 37) % keys.length
-        void put(keys[next]!)
+        // One that is refused is not made: the next is.
+        put(keys[next]!).catch(onRefused)
       }, 1000 / WRITES_PER_SECOND)
       return () => clearInterval(timer)
     },
   }
+}
+
+function onRefused(error: unknown): void {
+  if (!(error instanceof FreshetError && error.code === 'STORE_UNAVAILABLE')) throw error
 }
 
 async function readsOfClient(url: string): Promise<(key: string) => Promise<unknown>> {

@@ -2,6 +2,7 @@
  * What is done in Cassandra. `freshet`: the store. `driver`: the same upserts and selects with the driver, prepared, by a majority, pipelined; without
  * a log, an order, or anything that could be validated.
  */
+import type { Store } from '@freshet/core/store'
 import { openCassandraStore } from '@freshet/stores/cassandra'
 import cassandra from 'cassandra-driver'
 import { BODY, type EnginesSettings, storeTarget, type Target, TYPE } from './engine-target.js'
@@ -16,11 +17,16 @@ export async function prepareCassandra(url: string): Promise<void> {
   await client.execute(`CREATE TABLE plain.objects (${columns})`)
   await client.shutdown()
   // The store's own tables: its servers start at once.
-  await (await openCassandraStore({ url, onWarning: () => {} })).close()
+  await (await openPatientStore({ url })).close()
+}
+
+/** Its servers share the processors with it: that it is slow is measured, and no error. */
+export function openPatientStore({ url }: { url: string }): Promise<Store> {
+  return openCassandraStore({ url, answerMsMax: 20_000, waitMsMax: 60_000, onWarning: () => {} })
 }
 
 export async function openCassandraTarget({ kind, url }: EnginesSettings): Promise<Target> {
-  if (kind === 'freshet') return storeTarget(await openCassandraStore({ url, onWarning: () => {} }))
+  if (kind === 'freshet') return storeTarget(await openPatientStore({ url }))
   const client = clientOf(url)
   await client.connect()
   const options = { prepare: true, consistency: cassandra.types.consistencies.quorum }
@@ -41,6 +47,7 @@ function clientOf(url: string): cassandra.Client {
   return new cassandra.Client({
     contactPoints: [hostname],
     protocolOptions: { port: Number(port) },
+    socketOptions: { readTimeout: 20_000 },
     policies: { loadBalancing: new cassandra.policies.loadBalancing.RoundRobinPolicy() },
   })
 }

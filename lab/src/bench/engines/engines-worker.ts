@@ -1,12 +1,11 @@
 /** What happens in each server's process. */
 import type { Store } from '@freshet/core/store'
-import { openCassandraStore } from '@freshet/stores/cassandra'
 import { openMariadbStore } from '@freshet/stores/mariadb'
 import { openPostgresStore } from '@freshet/stores/postgres'
 import { openRedisStore } from '@freshet/stores/redis'
 import type { ContenderWorker } from '../../harness/contender-worker.js'
 import { openCachedTarget } from './cached-targets.js'
-import { openCassandraTarget } from './cassandra-targets.js'
+import { openCassandraTarget, openPatientStore } from './cassandra-targets.js'
 import type { EngineName, EnginesSettings, Target } from './engine-target.js'
 import { openMariadbTarget } from './mariadb-targets.js'
 import { openPostgresTarget } from './postgres-targets.js'
@@ -26,7 +25,7 @@ const STORES: Readonly<Record<EngineName, (options: { url: string }) => Promise<
   PostgreSQL: openPostgresStore,
   MariaDB: openMariadbStore,
   Redis: openRedisStore,
-  Cassandra: openCassandraStore,
+  Cassandra: openPatientStore,
 }
 
 export function createEnginesWorker(): ContenderWorker<EnginesSettings, undefined, EnginesMeasure> {

@@ -36,11 +36,12 @@ const START: Readonly<Record<EngineName, () => Promise<{ readonly url: string; s
   },
   Redis: () => startRedis({ settings: DURABLE }),
   async Cassandra() {
-    const node = await startCassandra()
+    const node = await startCassandra({ settings: PATIENT })
     await prepareCassandra(node.url)
     return node
   },
 }
+const PATIENT = { write_request_timeout: '20s', cas_contention_timeout: '20s', read_request_timeout: '20s' }
 const SERVERS = [1, 2]
 const FULL = { commits: 6400, gets: 20_000, rounds: 7 }
 const QUICK = { commits: 3200, gets: 10_000, rounds: 3 }
@@ -61,26 +62,38 @@ interface Measured {
 export const engines: Bench = {
   name: 'engines',
   title: 'Commits and reads in PostgreSQL, MariaDB, Redis and Cassandra: the stores against the drivers alone',
-  async run(context) {
-    requirePostgres()
-    const measured: Measured[] = []
-    for (const engine of Object.keys(KINDS) as EngineName[]) {
-      const server = await START[engine]()
-      try {
-        measured.push({ engine, standings: await measure(context, engine, server.url, measured.length) })
-      } finally {
-        await server.stop()
-      }
+  run: context => run(context, Object.keys(KINDS) as EngineName[]),
+}
+
+/** One engine by itself. */
+export function engineBench(engine: EngineName): Bench {
+  return {
+    name: `engines-${engine.toLowerCase()}`,
+    title: `Commits and reads in ${engine}: the store against the driver alone`,
+    run: context => run(context, [engine]),
+  }
+}
+
+async function run(context: BenchContext, names: readonly EngineName[]): Promise<BenchResult> {
+  requirePostgres()
+  const measured: Measured[] = []
+  for (const [turn, engine] of names.entries()) {
+    const server = await START[engine]()
+    const progress: BenchContext['progress'] = (done, total, name) =>
+      context.progress(turn * total + done, names.length * total, name)
+    try {
+      measured.push({ engine, standings: await measure({ ...context, progress }, engine, server.url) })
+    } finally {
+      await server.stop()
     }
-    return report(measured)
-  },
+  }
+  return report(measured)
 }
 
 async function measure(
   { quick, progress }: BenchContext,
   engine: EngineName,
   url: string,
-  turn: number,
 ): Promise<readonly Standing<EnginesMeasure>[]> {
   const { rounds, commits, gets } = quick ? QUICK : FULL
   const contenders: EngineContender[] = []
@@ -88,9 +101,12 @@ async function measure(
     for (const kind of KINDS[engine]) {
       for (const servers of SERVERS) contenders.push(await startFleet({ engine, kind, url, commits, gets }, servers))
     }
-    const onTurn = (done: number, total: number, name: string) =>
-      progress(turn * total + done, Object.keys(KINDS).length * total, name)
-    return await measureSideBySide<EnginesMeasure>({ contenders, measures: ['commit', 'get'], rounds, onTurn })
+    return await measureSideBySide<EnginesMeasure>({
+      contenders,
+      measures: ['commit', 'get'],
+      rounds,
+      onTurn: progress,
+    })
   } finally {
     await Promise.all(contenders.map(contender => contender.stop()))
   }
