@@ -7,7 +7,7 @@ function room(name: string, include: string[], exclude: string[] = []) {
 
 // The tests of a store whose engine is not installed, as tests/src/runner has found out and said.
 const ENGINES = {
-  redis: ['packages/stores/src/redis*/**'],
+  redis: ['packages/stores/src/redis*/**', '**/*redis.test.ts'],
   postgresql: ['packages/stores/src/postgres/**', '**/*postgres.test.ts'],
   mariadb: ['packages/stores/src/mariadb/**', '**/*mariadb.test.ts'],
   cassandra: ['packages/stores/src/cassandra/**'],

@@ -215,4 +215,9 @@ export const experiments: readonly ExperimentEntry[] = [
     title: 'Timestamps by key while everything goes wrong: never twice, and never falsely current',
     load: async () => (await import('./experiments/kts/kts-safety.js')).ktsSafety,
   },
+  {
+    name: 'ring-safety',
+    title: 'A replicated store while everything goes wrong: nothing acknowledged is lost, nothing is falsely current',
+    load: async () => (await import('./experiments/ring/ring-safety.js')).ringSafety,
+  },
 ]

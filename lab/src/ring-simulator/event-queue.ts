@@ -18,6 +18,11 @@ export class EventQueue {
     return this.#size
   }
 
+  /** When the next one is due; Infinity if there is none. */
+  get nextMs(): number {
+    return this.#size === 0 ? Number.POSITIVE_INFINITY : this.#times[0]!
+  }
+
   after(delayMs: number, action: () => void): void {
     if (this.#size === this.#times.length) this.#grow()
     const timeMs = this.nowMs + delayMs

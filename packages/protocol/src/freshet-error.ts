@@ -64,6 +64,8 @@ export type FreshetErrorCode =
   | 'STORE_CLOSED'
   | 'STORE_FULL'
   | 'STORE_DAMAGED'
+  | 'RING_UNAVAILABLE'
+  | 'RING_UNUSABLE'
   | 'SHARD_UNAVAILABLE'
   | 'SHARD_UNUSABLE'
   | 'SHARD_DRIFT'

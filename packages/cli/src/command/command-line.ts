@@ -18,6 +18,7 @@ import { type ImportLine, readImportLine } from '../import/import-line.js'
 import { type InitLine, readInitLine } from '../init/init-line.js'
 import { type MigrateLine, readMigrateLine } from '../migrate/migrate-line.js'
 import { type RestoreLine, readRestoreLine } from '../restore/restore-line.js'
+import { type RingLine, readRingLine } from '../ring/ring-line.js'
 import { readShardsLine, type ShardsLine } from '../shards/shards-line.js'
 import { readTablesLine, type TablesLine } from '../tables/tables-line.js'
 
@@ -39,6 +40,7 @@ export type CommandLine =
   | RestoreLine
   | TablesLine
   | ShardsLine
+  | RingLine
   | { readonly command: Mode; readonly flags: ReadonlyMap<string, string>; readonly configPath?: string }
   | {
       readonly command: 'config'
@@ -67,6 +69,7 @@ export const COMMANDS = [
   'init',
   'tables',
   'shards',
+  'ring',
   'help',
   'version',
 ] as const
@@ -91,6 +94,7 @@ export function readCommandLine(argv: readonly string[], options: Options): Comm
   if (argv[0] === 'init') return readInitLine(argv.slice(1))
   if (argv[0] === 'tables') return readTablesLine(argv.slice(1), process.env)
   if (argv[0] === 'shards') return readShardsLine(argv.slice(1))
+  if (argv[0] === 'ring') return readRingLine(argv.slice(1))
   const { words, given } = scan(argv, options)
   if (argv.length === 0) return { command: 'help' }
   if (given.has('version') || words[0] === 'version') return { command: 'version' }

@@ -156,6 +156,21 @@ Exit codes: 0 written, or up to date; 1 out of date, or no answer; 2 an option i
   --store URL (FRESHET_STORE), --bucket NAME, --table NAME, --columns A,B (all); docs/existing-tables.md
 Exit codes: 0 done, 1 failed, 2 an option is wrong.
 `,
+  ring: `freshet ring: a replicated store over nodes that a ring file names; docs/ring.md
+
+  freshet ring init                            makes a ring of the nodes in ./ring.json
+  freshet ring status                          nodes, shares, hints; with --lag what each has missed
+  freshet ring join d redis://10.0.1.4         a new node, which is empty; goes on if it was cut short
+  freshet ring leave a                         also of a node that is lost
+  freshet ring repair                          makes all replicas alike; --after KEY goes on from there
+  freshet ring collect                         drops tombstones that all replicas have
+
+  --ring FILE (ring.json), --json
+  --lag                of status: compares all keys
+  --rack NAME, --data-centre NAME, --from KEY   of join: where the node is, and where its stretch of ordered keys begins
+A token, for nodes that are Freshet servers, is taken from the variable FRESHET_TOKEN.
+Exit codes: 0 done, and of status all nodes are well; 1 failed, or a node is not well; 2 an option is wrong; 130 stopped.
+`,
   shards: `freshet shards init|check: the shards that the config names; docs/shards.md
 
   freshet shards init                          creates what versions are kept in, on every shard

@@ -16,6 +16,7 @@ Usage:
   freshet copy --from A --to B copies a store into an empty one while it is in use: folders, postgres://... and the like
   freshet tables add|remove|list makes tables of a PostgreSQL database buckets; docs/existing-tables.md
   freshet shards init          prepares the shards that the config names; freshet shards check: are they as it says?
+  freshet ring status          nodes of a replicated store: ring init, join, leave, repair, collect; docs/ring.md
   freshet gen --url URL        prints TypeScript types from the schemas of all buckets
   freshet export, import       objects as NDJSON or CSV, from or to a server or a store
   freshet backup, restore      while servers run; to any state that was marked

@@ -59,6 +59,8 @@ async function run(line: CommandLine, options: Options): Promise<number> {
       return (await import('../init/run-init.js')).runInit(line)
     case 'tables':
       return (await import('../tables/run-tables.js')).runTables(line)
+    case 'ring':
+      return (await import('../ring/run-ring.js')).runRing(line)
     case 'shards': {
       const { config } = effectiveConfig('serve', { ...line, flags: new Map() }, options)
       return (await import('../shards/run-shards.js')).runShards(line, config.shards)

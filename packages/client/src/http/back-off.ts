@@ -20,7 +20,7 @@ const REFUSALS: readonly FreshetErrorCode[] = ['RATE_LIMITED', 'SERVER_BUSY', 'S
  * With those, all that have the status 429 or 503; a test holds this to the protocol's table, which is too long to carry along, as
  * a list of them would be.
  */
-const UNAVAILABLE = /^(?:STORE_(?!FULL|DAMAGED)|SHARD_UNAV|SHARDS_)/
+const UNAVAILABLE = /^(?:STORE_(?!FULL|DAMAGED)|(?:RING|SHARD)_UNAV|SHARDS_)/
 /** From somebody on the way, who passes on that all is not well behind him. */
 const PASSING_STATUSES = [408, 425, 429, 500, 502, 503, 504]
 

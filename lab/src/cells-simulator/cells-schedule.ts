@@ -1,0 +1,419 @@
+/**
+ * One schedule of everything that can go wrong with a replicated store, drawn from a seed: coordinators read and write a few keys at
+ * all levels while messages are lost, late, doubled and out of order, clocks run wrong, the network falls apart, nodes and
+ * coordinators crash and come back, nodes join and leave, hints are delivered, replicas repaired and tombstones collected. What
+ * must hold is in `cells-truth.ts`.
+ */
+import { READ_LEVELS, type ReadLevel, type Stamp, WRITE_LEVELS, type WriteLevel } from '@freshet/core/cells'
+import { FreshetError } from '@freshet/protocol'
+import {
+  type Cells,
+  type CellsOptions,
+  collectTombstones,
+  joinRing,
+  leaveRing,
+  type Node,
+  openCells,
+  repair,
+} from '@freshet/stores/cells'
+import { createRandom, type Random } from '../harness/random.js'
+import { CellsTruth } from './cells-truth.js'
+import { SimulatedNetwork } from './simulated-network.js'
+import { SimulatedEngine } from './simulated-node.js'
+
+/**
+ * 'dropped hint': hints are said to be kept, and are not. 'kept counter': a coordinator answers by heart after its time. 'early
+ * collection': a tombstone is dropped although a replica does not have it. 'no wait': a claimant does not wait for the last
+ * holder. 'forgetful node': a node that crashes has lost its votes.
+ */
+export const PLANTED_BUGS = ['dropped hint', 'kept counter', 'early collection', 'no wait', 'forgetful node'] as const
+export type PlantedBug = (typeof PLANTED_BUGS)[number]
+
+export interface CellsSchedule {
+  readonly seed: number
+  readonly bug?: PlantedBug | undefined
+}
+
+export type Fault =
+  | ('lost' | 'late' | 'doubled' | 'partition' | 'join' | 'leave')
+  | ('node crash' | 'coordinator crash' | 'power cut')
+
+export interface CellsResult {
+  readonly violations: readonly string[]
+  readonly acknowledged: number
+  readonly unknown: number
+  readonly refused: number
+  readonly reads: number
+  readonly currentReads: number
+  readonly collected: number
+  /** Reads at CURRENT after everything was well again, and those that were. */
+  readonly lateReads: number
+  readonly lateCurrentReads: number
+  readonly events: number
+  readonly faults: Readonly<Record<Fault, number>>
+}
+
+const DRIFT_MAX = 0.02
+const TROUBLE_MS = 6000
+const CALM_MS = 20_000
+const PROMISE_MS = 400
+const KEYS = ['t/b/a', 't/b/b']
+const OPERATIONS = 50
+const ASK_MS_MAX = 600
+
+type Rates = Record<'lost' | 'late' | 'doubled', number>
+
+interface Coordinator {
+  readonly name: string
+  cells: Cells | undefined
+  life: number
+}
+
+export async function runCellsSchedule(settings: CellsSchedule): Promise<CellsResult> {
+  return new Schedule(settings).run()
+}
+
+class Schedule {
+  readonly #bug: PlantedBug | undefined
+  readonly #random: Random
+  readonly #network: SimulatedNetwork
+  readonly #engines = new Map<string, SimulatedEngine>()
+  readonly #down = new Set<string>()
+  readonly #coordinators: Coordinator[]
+  readonly #truth = new CellsTruth()
+  readonly #faults: Record<Fault, number> = {
+    ...{ lost: 0, late: 0, doubled: 0, partition: 0, 'node crash': 0, 'coordinator crash': 0, join: 0, leave: 0 },
+    'power cut': 0,
+  }
+  readonly #counts = {
+    ...{ acknowledged: 0, unknown: 0, refused: 0, reads: 0, currentReads: 0, collected: 0 },
+    ...{ lateReads: 0, lateCurrentReads: 0 },
+  }
+  readonly #asksOthers: boolean
+  #rates: Rates
+  #side: ReadonlySet<string> | undefined
+  #written = 0
+  #nextNode: number
+
+  constructor({ seed, bug }: CellsSchedule) {
+    this.#bug = bug
+    this.#random = createRandom(seed)
+    const rate = this.#random.float() < 0.3 ? () => 0 : () => this.#random.float()
+    this.#rates = { lost: 0.08 * rate(), late: 0.06 * rate(), doubled: 0.05 * rate() }
+    this.#network = new SimulatedNetwork((from, to) => this.#delaysMs(from, to))
+    const nodes = 3 + this.#random.below(2)
+    for (let i = 1; i <= nodes; i++) this.#addNode(`n${i}`)
+    this.#nextNode = nodes + 1
+    this.#asksOthers = this.#random.float() < 0.7
+    const coordinators = 2 + this.#random.below(2)
+    this.#coordinators = Array.from({ length: coordinators }, (_, i) => ({
+      ...{ name: `c${i + 1}`, cells: undefined, life: 0 },
+    }))
+  }
+
+  #addNode(name: string): void {
+    const engine = new SimulatedEngine((key, body) => {
+      const { stamp, type } = JSON.parse(Buffer.from(body).toString()) as { stamp?: number[]; type?: string }
+      if (!KEYS.includes(key) || stamp === undefined || type !== undefined) return
+      const [tenure, count, aside, writer] = stamp as [number, number, number, number]
+      this.#truth.dropped(key, { tenure, count, aside, writer })
+    })
+    this.#engines.set(name, engine)
+  }
+
+  async run(): Promise<CellsResult> {
+    const rates = this.#rates
+    this.#rates = { lost: 0, late: 0, doubled: 0 }
+    for (const coordinator of this.#coordinators) await this.#settle(this.#open(coordinator))
+    this.#rates = rates
+    this.#plan(OPERATIONS, TROUBLE_MS, () => this.#operate())
+    this.#plan(1 + this.#random.below(7), TROUBLE_MS, () => this.#harm())
+    this.#plan(this.#random.below(8), TROUBLE_MS, () => this.#tend())
+    await this.#network.runUntil(this.#network.nowMs + TROUBLE_MS)
+    await this.#calm()
+    return { violations: this.#truth.violations, ...this.#counts, events: this.#network.events, faults: this.#faults }
+  }
+
+  #plan(times: number, withinMs: number, action: () => Promise<void>): void {
+    for (let i = 0; i < times; i++) {
+      this.#network.after(this.#random.below(withinMs), () => {
+        action().catch(error => this.#failed(error))
+      })
+    }
+  }
+
+  /** A refusal is an answer; anything else is a mistake of ours. */
+  #failed(error: unknown): void {
+    const code = (error as { code?: string }).code
+    if (code !== 'RING_UNAVAILABLE' && code !== 'RING_UNUSABLE') this.#truth.violations.push(`failed: ${error}`)
+  }
+
+  /** Lets time pass until it is done. */
+  async #settle<Result>(work: Promise<Result>): Promise<Result | undefined> {
+    let [isOver, result] = [false, undefined as Result | undefined]
+    work
+      .then(done => {
+        result = done
+      })
+      .catch(error => this.#failed(error))
+      .finally(() => {
+        isOver = true
+      })
+    await this.#network.runUntil(this.#network.nowMs + CALM_MS, () => isOver)
+    if (!isOver) this.#truth.violations.push('something did not end')
+    return result
+  }
+
+  /** Everything is well again: what is left to be told is told, and what is then there is checked. */
+  async #calm(): Promise<void> {
+    this.#side = undefined
+    this.#rates = { lost: 0, late: 0, doubled: 0 }
+    this.#down.clear()
+    await this.#network.runUntil(this.#network.nowMs + 3000)
+    for (const coordinator of this.#coordinators) if (!coordinator.cells) await this.#settle(this.#open(coordinator))
+    const { cells } = this.#coordinators[0]!
+    if (cells === undefined) return
+    for (const key of KEYS) {
+      this.#counts.lateReads++
+      const read = await this.#settle(this.#read(this.#coordinators[0]!, key, 'CURRENT'))
+      if (read === true) this.#counts.lateCurrentReads++
+    }
+    await this.#settle(cells.deliverHints())
+    await this.#settle(repair(cells))
+    for (const key of KEYS) this.#truth.ended(key, await this.#stampsOf(cells, key))
+    if (this.#random.float() < 0.3) await this.#settle(this.#collect(cells))
+    for (const key of KEYS) await this.#settle(this.#read(this.#random.pick(this.#coordinators), key, 'QUORUM'))
+  }
+
+  async #stampsOf(cells: Cells, key: string): Promise<readonly Stamp[]> {
+    const lines = cells.view.linesOf(key)
+    const seen = await this.#settle(Promise.all(lines.map(line => line.read(key, cells.view.epoch))))
+    return (seen ?? []).map(({ record }) => record.stamp)
+  }
+
+  async #open(coordinator: Coordinator): Promise<void> {
+    const life = ++coordinator.life
+    const self = `${coordinator.name} ${life}`
+    const isOver = () => coordinator.life !== life
+    const random = this.#random.fork(self)
+    const rate = 1 + DRIFT_MAX * Math.min(1, Math.max(-1, 4 * random.float() - 2))
+    const openNode = ({ name }: { readonly name: string }) => this.#nodeFor(coordinator.name, name)
+    const options: CellsOptions = {
+      nodes: [...this.#engines.keys()].map(name => ({ name, node: openNode({ name }) })),
+      ...{ openNode, self, random: () => random.float(), repairShare: 0.3, hintsEveryMs: 700, hintsMax: 50 },
+      timing: this.#network.clock({ offsetMs: random.below(1e9), rate, isOver }),
+      tenures: { promiseMs: PROMISE_MS, driftMax: DRIFT_MAX, claimMsMax: 1500 },
+      health: { timeoutMsMin: 40, timeoutMsMax: 150, failuresMax: 3, probeMs: 100, probeMsMax: 400 },
+      ...(this.#asksOthers ? { elsewhere: this.#elsewhere(coordinator.name) } : {}),
+    }
+    const cells = await openCells(options)
+    if (isOver()) return
+    this.#watch(cells)
+    if (this.#bug !== undefined) plant(this.#bug, cells)
+    coordinator.cells = cells
+  }
+
+  #watch({ tenures }: Cells): void {
+    const give = tenures.give.bind(tenures)
+    tenures.give = held => {
+      const stamp = give(held)
+      this.#truth.given(held.key, stamp)
+      return stamp
+    }
+  }
+
+  #nodeFor(from: string, name: string): Node {
+    const ask = <Answer>(answer: (engine: SimulatedEngine) => Answer): Promise<Answer> =>
+      this.#network.call(from, name, () => {
+        // It is not there: nobody answers.
+        if (this.#down.has(name)) return new Promise<Answer>(() => {})
+        return answer(this.#engines.get(name)!)
+      })
+    return {
+      read: keys => ask(engine => engine.read(keys)),
+      write: (write, holds) => ask(engine => engine.write(write, holds)),
+      scan: (bucket, range) => ask(engine => engine.scan(bucket, range)),
+      buckets: () => ask(engine => engine.buckets()),
+      close: async () => {},
+    }
+  }
+
+  #elsewhere(from: string): NonNullable<CellsOptions['elsewhere']> {
+    const silentUntilMs = new Map<string, number>()
+    const ask = async <Answer>(holder: string, answer: (cells: Cells) => Promise<Answer>): Promise<Answer> => {
+      const name = holder.split(' ')[0]!
+      const asked = this.#network.call(from, name, () => {
+        const cells = this.#coordinators.find(each => each.name === name)?.cells
+        return cells === undefined || cells.tenures.self !== holder ? new Promise<Answer>(() => {}) : answer(cells)
+      })
+      const late = new Promise<never>((_, reject) => {
+        this.#network.after(ASK_MS_MAX, () => reject(notAnswered(holder)))
+      })
+      try {
+        return await Promise.race([asked, late])
+      } catch (error) {
+        silentUntilMs.set(holder, this.#network.nowMs + 1000)
+        throw error
+      }
+    }
+    return {
+      canAsk: holder => (silentUntilMs.get(holder) ?? 0) <= this.#network.nowMs,
+      last: (holder, key, epoch) => ask(holder, cells => cells.lastHere(key, epoch)),
+      read: (holder, key) => ask(holder, cells => cells.readHere(key)),
+      write: (holder, key, value, level) => ask(holder, cells => cells.writeHere(key, value, level)),
+    }
+  }
+
+  async #operate(): Promise<void> {
+    const coordinator = this.#random.pick(this.#coordinators)
+    const key = this.#random.float() < 0.8 ? KEYS[0]! : KEYS[1]!
+    if (this.#random.float() < 0.45) await this.#write(coordinator, key)
+    else await this.#read(coordinator, key, this.#random.float() < 0.5 ? 'CURRENT' : this.#random.pick(READ_LEVELS))
+  }
+
+  async #write({ cells }: Coordinator, key: string): Promise<void> {
+    if (cells === undefined) return
+    const level: WriteLevel = this.#random.float() < 0.5 ? 'QUORUM' : this.#random.pick(WRITE_LEVELS)
+    const text = this.#random.float() < 0.3 ? undefined : `${++this.#written}`
+    const value = text === undefined ? undefined : { contentType: 'text/plain', body: Buffer.from(text) }
+    try {
+      const { stamp } = await cells.write(key, value, level)
+      this.#counts.acknowledged++
+      this.#truth.written(key, stamp, text, level === 'QUORUM' || level === 'ALL')
+    } catch (error) {
+      const isUnknown = (error as { details?: { outcome?: string } }).details?.outcome === 'unknown'
+      this.#counts[isUnknown ? 'unknown' : 'refused']++
+      throw error
+    }
+  }
+
+  /** Whether it was said to be current. */
+  async #read({ cells }: Coordinator, key: string, level: ReadLevel): Promise<boolean> {
+    if (cells === undefined) return false
+    const check = this.#truth.reading(key, level)
+    const { stamp, value, isCurrent } = await cells.read(key, level)
+    this.#counts.reads++
+    if (isCurrent) this.#counts.currentReads++
+    check(stamp, value && Buffer.from(value.body).toString(), isCurrent)
+    return isCurrent
+  }
+
+  async #tend(): Promise<void> {
+    const { cells } = this.#random.pick(this.#coordinators)
+    if (cells === undefined) return
+    const what = this.#random.float()
+    if (what < 0.3) await repair(cells)
+    else if (what < 0.8) await this.#collect(cells)
+    else await cells.deliverHints()
+  }
+
+  async #collect(cells: Cells): Promise<void> {
+    if (this.#bug === 'early collection') return collectEarly(cells)
+    const { collected } = await collectTombstones(cells)
+    this.#counts.collected += collected
+  }
+
+  async #harm(): Promise<void> {
+    const what = this.#random.float()
+    if (what < 0.08) this.#cutPower()
+    else if (what < 0.4) this.#split()
+    else if (what < 0.55) this.#crashNode()
+    else if (what < 0.75) this.#crashCoordinator()
+    else if (what < 0.9) await this.#join()
+    else await this.#leave()
+  }
+
+  #split(): void {
+    this.#faults.partition++
+    const nodes = [...this.#engines.keys()]
+    const names = this.#coordinators.map(({ name }) => name)
+    // Often one coordinator alone with one node: it goes on, and does not know what it misses.
+    const isAlone = this.#random.float() < 0.6
+    const some = [...nodes, ...names].filter(() => this.#random.float() < 0.5)
+    const side = new Set(isAlone ? [this.#random.pick(nodes), this.#random.pick(names)] : some)
+    this.#side = side
+    this.#network.after(300 + this.#random.below(3000), () => {
+      if (this.#side === side) this.#side = undefined
+    })
+  }
+
+  /** Most nodes at once. */
+  #cutPower(): void {
+    this.#faults['power cut']++
+    for (const name of this.#engines.keys()) if (this.#random.float() < 0.8) this.#stopNode(name)
+  }
+
+  #crashNode(): void {
+    this.#faults['node crash']++
+    this.#stopNode(this.#random.pick([...this.#engines.keys()]))
+  }
+
+  #stopNode(name: string): void {
+    this.#down.add(name)
+    if (this.#bug === 'forgetful node') this.#engines.get(name)!.forgetVotes()
+    this.#network.after(100 + this.#random.below(3000), () => this.#down.delete(name))
+  }
+
+  #crashCoordinator(): void {
+    this.#faults['coordinator crash']++
+    const coordinator = this.#random.pick(this.#coordinators)
+    coordinator.life++
+    coordinator.cells = undefined
+    const reopen = () => this.#open(coordinator).catch(() => this.#network.after(300, reopen))
+    this.#network.after(50 + this.#random.below(1500), reopen)
+  }
+
+  async #join(): Promise<void> {
+    const { cells } = this.#random.pick(this.#coordinators)
+    if (cells === undefined || this.#engines.size >= 6) return
+    this.#faults.join++
+    const name = `n${this.#nextNode++}`
+    this.#addNode(name)
+    await joinRing(cells, { name, address: '', rack: 'rack', dataCentre: 'here' })
+  }
+
+  async #leave(): Promise<void> {
+    const { cells } = this.#random.pick(this.#coordinators)
+    if (cells === undefined || cells.ring.nodes.length <= 3) return
+    this.#faults.leave++
+    await leaveRing(cells, this.#random.pick(cells.ring.nodes).name)
+  }
+
+  #delaysMs(from: string, to: string): readonly number[] {
+    if (this.#side !== undefined && this.#side.has(from) !== this.#side.has(to)) return []
+    const random = this.#random
+    const happens = (fault: keyof Rates) => {
+      const does = random.float() < this.#rates[fault]
+      if (does) this.#faults[fault]++
+      return does
+    }
+    const delayMs = () => 1 + random.below(15)
+    if (happens('lost')) return []
+    if (happens('late')) return [delayMs() + random.below(3000)]
+    return happens('doubled') ? [delayMs(), delayMs() + random.below(2000)] : [delayMs()]
+  }
+}
+
+function notAnswered(holder: string): Error {
+  return new FreshetError('RING_UNAVAILABLE', `${holder} did not answer.`, { details: { outcome: 'unknown' } })
+}
+
+/** Breaks one rule, to see that it is missed. */
+function plant(bug: PlantedBug, cells: Cells): void {
+  const { tenures, hints } = cells
+  if (bug === 'dropped hint') hints.keep = async () => true
+  if (bug === 'kept counter') tenures.isLeased = () => true
+  if (bug === 'no wait') tenures.isSilent = () => true
+}
+
+/** Drops tombstones wherever they are. */
+async function collectEarly(cells: Cells): Promise<void> {
+  await cells.restarting('tombstones', async view => {
+    for (const key of KEYS) {
+      for (const line of view.linesOf(key)) {
+        const { version, record } = await line.read(key, view.epoch)
+        if (record.value === undefined && version > 0) await line.replace({ key, body: undefined }, version, view.epoch)
+      }
+    }
+  })
+}

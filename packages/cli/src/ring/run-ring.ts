@@ -1,0 +1,116 @@
+/** `freshet ring`: makes a ring, shows it, changes it and repairs it, while coordinators use it. */
+import type { Cells, MoveProgress } from '@freshet/stores/cells'
+import { EXIT_FAILED, type LongRun, untilStopped } from '../command/until-stopped.js'
+import { withoutPassword } from '../config/store-kind.js'
+import type { RingAction, RingLine } from './ring-line.js'
+import { statusText } from './status-text.js'
+
+type CellsModule = typeof import('@freshet/stores/cells')
+
+export async function runRing({ action, isJson }: RingLine): Promise<number> {
+  const stopped =
+    action.kind === 'join' || action.kind === 'leave'
+      ? 'Stopped. The ring works as it is, with both; the same command goes on from here.'
+      : 'Stopped.'
+  return untilStopped(stopped, async run => {
+    const module = await import('@freshet/stores/cells')
+    const file = module.readRingFile(action.file)
+    const token = process.env.FRESHET_TOKEN
+    const cells = await module.openCells({
+      ...module.cellsOptionsOf(file, { token, onWarning: warning => console.error(warning) }),
+      creates: action.kind === 'init',
+      hintsEveryMs: 0,
+    })
+    try {
+      return await act(action, { cells, module, run, isJson })
+    } finally {
+      await cells.close()
+    }
+  })
+}
+
+interface Scene {
+  readonly cells: Cells
+  readonly module: CellsModule
+  readonly run: LongRun
+  readonly isJson: boolean
+}
+
+async function act(action: RingAction, scene: Scene): Promise<number> {
+  const { cells, module } = scene
+  switch (action.kind) {
+    case 'init':
+      return tell(scene, { epoch: cells.ring.epoch, nodes: cells.ring.nodes.length }, ({ nodes }) => {
+        return `The ring has ${nodes} nodes. freshet ring status shows it.`
+      })
+    case 'status':
+      return showStatus(scene, action.hasLag)
+    case 'join': {
+      const { name, address, from } = action
+      const where = module.readRingFile(action.file).snitch({ name, address })
+      const node = { name, address, rack: action.rack ?? where.rack, dataCentre: action.dataCentre ?? where.dataCentre }
+      const joined = { ...node, ...(from === undefined ? {} : { from }) }
+      const report = await module.joinRing(cells, joined, { onProgress: progressOf(scene) })
+      return tell(scene, report, ({ moved, dropped }) => {
+        return `${name} has joined: ${moved} keys have replicas on other nodes now, ${dropped} old ones were dropped.`
+      })
+    }
+    case 'leave': {
+      const report = await module.leaveRing(cells, action.name, { onProgress: progressOf(scene) })
+      return tell(
+        scene,
+        report,
+        ({ moved }) => `${action.name} has left: ${moved} keys have replicas on other nodes now.`,
+      )
+    }
+    case 'repair':
+      return runRepair(scene, action.after)
+    case 'collect':
+      return tell(scene, await module.collectTombstones(cells), ({ found, collected }) => {
+        return `${collected} tombstones of ${found} that all replicas have are gone.`
+      })
+  }
+}
+
+async function showStatus(scene: Scene, lag: boolean): Promise<number> {
+  const status = await scene.module.ringStatus(scene.cells, { lag })
+  const nodes = status.nodes.map(node => ({ ...node, address: withoutPassword(node.address) }))
+  tell(scene, { ...status, nodes }, statusText)
+  return nodes.every(({ state }) => state !== 'down' && state !== 'forgotten') ? 0 : EXIT_FAILED
+}
+
+async function runRepair(scene: Scene, after: string | undefined): Promise<number> {
+  const { module, cells, run } = scene
+  let at = after
+  const hints = await cells.deliverHints()
+  const report = await module.repair(cells, {
+    ...(after === undefined ? {} : { after }),
+    signal: run.signal,
+    onProgress: ({ key, keys }) => {
+      at = key
+      run.progress.show({ what: 'comparing', done: keys, at: key })
+    },
+  })
+  run.progress.clear()
+  if (!report.isDone) {
+    console.error(`Stopped. Go on with: freshet ring repair --after ${at}`)
+    run.signal.throwIfAborted()
+  }
+  return tell(scene, { ...report, hints: hints.delivered }, ({ keys, repaired }) => {
+    return `${keys} keys compared, ${repaired} replicas were behind and are not any more; ${hints.delivered} hints delivered.`
+  })
+}
+
+function progressOf({ run }: Scene) {
+  return ({ step, keys, key }: MoveProgress) => {
+    run.progress.show({ what: step, done: keys, at: key })
+    // Between two keys it can be stopped, and gone on with.
+    run.signal.throwIfAborted()
+  }
+}
+
+function tell<Report>({ run, isJson }: Scene, report: Report, text: (report: Report) => string): number {
+  run.progress.clear()
+  console.log(isJson ? JSON.stringify(report) : text(report))
+  return 0
+}

@@ -1,0 +1,1 @@
+export { HEALTH_DEFAULTS, type HealthOptions, NodeHealth } from './node-health.js'

@@ -1,0 +1,207 @@
+/**
+ * A replicated key-value store whose nodes are existing stores. Any process that opens it is a coordinator, as good as any other:
+ * what must be remembered lies in the nodes.
+ *
+ * Keys are those of stores, `shop/products/42`. A cell has a value or a tombstone, and a stamp; a node replaces a cell by a later one
+ * only. For each operation the caller says how many replicas must have taken part (`core/cells/level.ts`). See docs/ring.md.
+ */
+import type { CellValue, ReadLevel, Stamp, WriteLevel } from '@freshet/core/cells'
+import type { HealthOptions } from '@freshet/core/membership'
+import type { Key } from '@freshet/core/store'
+import { bucketOfKey, idOfKey } from '@freshet/protocol'
+import { RING_NAMESPACE, type RingNode, type RingState } from '../ring/ring-state.js'
+import { type CellRead, CellReads } from './cell-reads.js'
+import { CellWrites, type CellWritten, KeyLost, type Next } from './cell-writes.js'
+import { type Elsewhere, NOBODY_ELSE } from './elsewhere.js'
+import { Hints } from './hints.js'
+import { type HeldKey, KeyTenures, type TenureOptions } from './key-tenures.js'
+import type { Node } from './node.js'
+import { NodeLine, RingChanged, type RingKeeper } from './node-line.js'
+import { noHolder, ringUnusable } from './refusals.js'
+import { RingView } from './ring-view.js'
+import { type CellPage, type CellRange, type ScanLevel, scanCells } from './scan-cells.js'
+import type { Timing } from './timing.js'
+
+export interface CellsParts {
+  readonly ring: RingState
+  /** By name. */
+  readonly nodes: ReadonlyMap<string, Node>
+  /** Nodes that join later. */
+  readonly openNode: (node: RingNode) => Node
+  /** How far nodes are from here; see `ring/snitch.ts`. */
+  readonly distance: (node: RingNode) => number
+  readonly timing: Timing
+  /** From 0 up to but not including 1. */
+  readonly random: () => number
+  /** The name of this life of this coordinator. */
+  readonly self: string
+  readonly elsewhere?: Elsewhere | undefined
+  readonly onClose?: () => Promise<void>
+  readonly tenures: TenureOptions
+  readonly health?: HealthOptions | undefined
+  readonly repairShare: number
+  readonly hintsMax: number
+  readonly onWarning: (warning: string) => void
+}
+
+export interface WriteOptions {
+  /**
+   * Decided on elsewhere, with tenure 0: the later one stays, and writing it again does no harm. Such cells are not read at CURRENT,
+   * and their tombstones are not collected. Without it the key's holder gives a stamp.
+   */
+  readonly stamp?: Stamp
+}
+
+/** How often an operation is begun anew because the ring has changed, or somebody else has taken the key. */
+const RESTARTS_MAX = 12
+
+export class Cells implements RingKeeper {
+  readonly tenures: KeyTenures
+  readonly hints: Hints
+  readonly reads: CellReads
+  readonly timing: Timing
+  readonly onWarning: (warning: string) => void
+  readonly #writes: CellWrites
+  readonly #parts: CellsParts
+  readonly #lines = new Map<string, NodeLine>()
+  readonly #background = new Set<Promise<unknown>>()
+  #view: RingView
+
+  constructor(parts: CellsParts) {
+    this.#parts = parts
+    this.timing = parts.timing
+    this.onWarning = parts.onWarning
+    const { timing, random, self } = parts
+    const elsewhere = parts.elsewhere ?? NOBODY_ELSE
+    const canAsk = (holder: string) => elsewhere.canAsk(holder)
+    this.tenures = new KeyTenures({ self, timing, random, options: parts.tenures, canAsk })
+    this.hints = new Hints(parts.hintsMax)
+    const background = (work: Promise<unknown>) => this.background(work)
+    this.reads = new CellReads({ tenures: this.tenures, elsewhere, random, repairShare: parts.repairShare, background })
+    const writer = 1 + Math.floor(random() * 2 ** 47)
+    const { tenures, hints } = this
+    this.#writes = new CellWrites({ tenures, hints, timing, writer, elsewhere })
+    this.#view = this.#viewOf(parts.ring)
+  }
+
+  get ring(): RingState {
+    return this.#view.ring
+  }
+
+  get view(): RingView {
+    return this.#view
+  }
+
+  get lines(): readonly NodeLine[] {
+    return this.#view.allLines()
+  }
+
+  adopt(ring: RingState): void {
+    if (ring.epoch > this.ring.epoch) this.#view = this.#viewOf(ring)
+  }
+
+  /** Throws RING_UNAVAILABLE if too few replicas answer, or, with CURRENT, if there is no majority. */
+  read(key: Key, level: ReadLevel = 'QUORUM'): Promise<CellRead> {
+    checkKey(key)
+    return this.restarting(key, view => this.reads.read(key, level, view))
+  }
+
+  /**
+   * No value: a tombstone. Throws RING_UNAVAILABLE; its details say by `outcome` whether the write may have been done all the same.
+   */
+  write(
+    key: Key,
+    value: CellValue | undefined,
+    level: WriteLevel = 'QUORUM',
+    { stamp }: WriteOptions = {},
+  ): Promise<CellWritten> {
+    checkKey(key)
+    if (stamp === undefined) {
+      return this.restarting(key, () => this.#writes.write(key, value, level, () => this.#view))
+    }
+    if (stamp.tenure !== 0) throw new TypeError('A stamp that was decided on elsewhere has tenure 0.')
+    return this.restarting(key, view => this.#writes.put(key, { stamp, value }, level, view))
+  }
+
+  /**
+   * Replaces a value by what `next` makes of it, unless that is undefined, and nobody writes in between. This coordinator must be
+   * able to become the key's holder. Throws as `write` does.
+   */
+  update(key: Key, next: Next): Promise<CellRead> {
+    const current = (held: HeldKey) => this.reads.readHeld(key, held, this.#view)
+    return this.restarting(key, () => this.#writes.update(key, next, current, () => this.#view))
+  }
+
+  scan(bucket: Key, range: CellRange = {}, level: ScanLevel = 'QUORUM'): Promise<CellPage> {
+    checkKey(`${bucket}/x`)
+    return this.restarting(bucket, view => scanCells(bucket, range, level, view))
+  }
+
+  /** For another coordinator that asks; undefined if we do not hold the key, or the ring is another. See `elsewhere.ts`. */
+  lastHere(key: Key, epoch: number): Promise<Stamp | undefined> {
+    return this.restarting(key, async view => (view.epoch === epoch ? this.reads.lastHere(key, view) : undefined))
+  }
+
+  readHere(key: Key): Promise<CellRead | undefined> {
+    return this.restarting(key, view => this.reads.readHere(key, view))
+  }
+
+  writeHere(key: Key, value: CellValue | undefined, level: WriteLevel): Promise<CellWritten | undefined> {
+    return this.restarting(key, () => this.#writes.writeHere(key, value, level, () => this.#view))
+  }
+
+  /** Delivers hints. How many were, and how many are left on the nodes that answer. */
+  deliverHints(): Promise<{ readonly delivered: number; readonly left: number }> {
+    return this.restarting('hints', view => this.hints.deliver(view))
+  }
+
+  /** Begins anew what the ring's change has cut short; nothing had been done of it. */
+  async restarting<Result>(what: string, operation: (view: RingView) => Promise<Result>): Promise<Result> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await operation(this.#view)
+      } catch (error) {
+        if (!(error instanceof RingChanged || error instanceof KeyLost)) throw error
+        if (attempt === RESTARTS_MAX) throw noHolder(what, 'the ring or the holder of the key changes all the time')
+      }
+    }
+  }
+
+  /** What goes on after the answer. Its failures are of no consequence: it is done again another time. */
+  background(work: Promise<unknown>): void {
+    const done: Promise<unknown> = work.catch(() => {}).finally(() => this.#background.delete(done))
+    this.#background.add(done)
+  }
+
+  /** When all that goes on in the background is done. */
+  async quiet(): Promise<void> {
+    while (this.#background.size > 0) await Promise.all(this.#background)
+  }
+
+  /** The line to a node that need not belong to the ring yet. */
+  lineTo(node: RingNode): NodeLine {
+    const known = this.#lines.get(node.name)
+    if (known !== undefined) return known
+    const { nodes, openNode, timing, health } = this.#parts
+    const line = new NodeLine(node.name, nodes.get(node.name) ?? openNode(node), { timing, keeper: this, health })
+    this.#lines.set(node.name, line)
+    return line
+  }
+
+  async close(): Promise<void> {
+    await this.#parts.onClose?.()
+    await this.quiet()
+    await this.tenures.resignAll(() => this.#view)
+    await Promise.all([...this.#lines.values()].map(line => line.close()))
+  }
+
+  #viewOf(ring: RingState): RingView {
+    for (const node of [...ring.nodes, ...(ring.before ?? [])]) this.lineTo(node)
+    return new RingView(ring, this.#lines, this.#parts.distance)
+  }
+}
+
+function checkKey(key: Key): void {
+  if (bucketOfKey(key).startsWith(`${RING_NAMESPACE}/`)) throw ringUnusable(`${key} is one of its own records`)
+  if (idOfKey(key) === undefined) throw new TypeError(`${JSON.stringify(key)} is no key: namespace/bucket/id.`)
+}

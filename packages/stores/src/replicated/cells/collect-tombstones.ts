@@ -1,0 +1,82 @@
+/**
+ * Tombstones are dropped once they are of no use any more, and never before: a tombstone that is gone cannot keep an old value from
+ * coming back. When it is safe:
+ * - every replica has the same tombstone, so no replica has an older value;
+ * - no hint waits for its key, so none is delivered later;
+ * - nothing that was begun before is still on its way. For that the ring gets a new epoch first, on every node: whatever was begun
+ *   under the old one is refused from then on and begun anew, and finds the tombstone, or a key that was never written;
+ * - what is written to that key later is later by its stamp as well: the ring's `floor` is raised above its tenure.
+ *
+ * So every node must answer. Where one is away nothing is collected.
+ */
+import { type CellRecord, compareStamps } from '@freshet/core/cells'
+import type { Key } from '@freshet/core/store'
+import { decideRing } from '../membership/decide-ring.js'
+import { allRecords, type FoundRecords } from './all-records.js'
+import type { Cells } from './cells.js'
+import type { RingView } from './ring-view.js'
+
+export interface CollectReport {
+  /** Tombstones that were found on all replicas alike, and those of them that are gone now. */
+  readonly found: number
+  readonly collected: number
+}
+
+/** Throws RING_UNAVAILABLE if a node does not answer. */
+export async function collectTombstones(cells: Cells): Promise<CollectReport> {
+  const found = await findTombstones(cells)
+  if (found.size === 0) return { found: 0, collected: 0 }
+  const above = Math.max(...[...found.values()].map(({ tenure, stamp }) => Math.max(tenure, stamp.tenure))) + 1
+  await decideRing(cells, ring => ({ ...ring, floor: Math.max(ring.floor, above) }))
+  return cells.restarting('tombstones', async view => {
+    // All of them, and not only a majority: what was begun before could still arrive at the one that is missing.
+    await Promise.all(view.allLines().map(line => line.check(view.epoch)))
+    const waiting = await cells.hints.keysWaiting(view)
+    let collected = 0
+    for (const [key, { stamp }] of found) {
+      if (waiting.has(key)) continue
+      // Of a tenure that was granted since, timestamps may have been given that are above the floor.
+      const isSame = (record: CellRecord) =>
+        isTombstone(record) && compareStamps(record.stamp, stamp) === 0 && record.tenure < view.ring.floor
+      if (await dropEverywhere(key, isSame, view)) collected++
+    }
+    return { found: found.size, collected }
+  })
+}
+
+async function findTombstones(cells: Cells): Promise<Map<Key, CellRecord>> {
+  return cells.restarting('tombstones', async view => {
+    const found = new Map<Key, CellRecord>()
+    if (view.ring.before !== undefined) return found
+    for await (const each of allRecords(view.allLines(), view.epoch)) {
+      const record = commonTombstone(each, view)
+      if (record !== undefined) found.set(each.key, record)
+    }
+    return found
+  })
+}
+
+/** The one with the highest tenure, if all replicas have the same tombstone. */
+function commonTombstone({ key, records }: FoundRecords, view: RingView): CellRecord | undefined {
+  const all = view.linesOf(key).map(({ name }) => records.get(name)?.record)
+  const [first] = all
+  if (first === undefined) return undefined
+  const isCommon = all.every(each => each && isTombstone(each) && compareStamps(each.stamp, first.stamp) === 0)
+  return isCommon ? (all as CellRecord[]).reduce((a, b) => (a.tenure >= b.tenure ? a : b)) : undefined
+}
+
+async function dropEverywhere(key: Key, isSame: (record: CellRecord) => boolean, view: RingView): Promise<boolean> {
+  const lines = view.linesOf(key)
+  const seen = await Promise.all(lines.map(line => line.read(key, view.epoch)))
+  if (!seen.every(({ record }) => isSame(record))) return false
+  const { epoch } = view
+  const dropped = await Promise.all(
+    lines.map((line, i) => line.replace({ key, body: undefined }, seen[i]!.version, epoch)),
+  )
+  return dropped.every(version => version !== undefined)
+}
+
+/** Not of stamps that were decided on elsewhere: who decided on them may still come with an older one. */
+function isTombstone({ stamp, value }: CellRecord): boolean {
+  return value === undefined && stamp.tenure > 0
+}

@@ -1,0 +1,155 @@
+/**
+ * Coordinators ask each other over HTTP. Where a coordinator listens is its name, with the number of its life after it
+ * (`http://10.0.0.7:7801#4f2a`), and the name stands in the records of the keys that it holds: so nobody needs a list of them.
+ *
+ * What is said is under the ring's secret, which is kept in the nodes: who can read them may do all this anyway.
+ */
+import { randomUUID, timingSafeEqual } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { type CellValue, type Stamp, WRITE_LEVELS, type WriteLevel } from '@freshet/core/cells'
+import { NodeHealth } from '@freshet/core/membership'
+import type { Key } from '@freshet/core/store'
+import { FreshetError, fromProblem, PROBLEM_TYPE, toProblem } from '@freshet/protocol'
+import type { CellRead } from './cell-reads.js'
+import type { CellWritten } from './cell-writes.js'
+import type { Cells } from './cells.js'
+import type { Elsewhere } from './elsewhere.js'
+import { readValue, type ValueText, valueText } from './record-text.js'
+
+export interface ListenOptions {
+  /** 127.0.0.1 unless given; it must be an address by which the other coordinators reach this one. */
+  readonly host?: string
+  /** Any that is free unless given. */
+  readonly port?: number
+}
+
+type Question =
+  | { readonly kind: 'last'; readonly key: Key; readonly epoch: number }
+  | { readonly kind: 'read'; readonly key: Key }
+  | { readonly kind: 'write'; readonly key: Key; readonly level: WriteLevel; readonly value: ValueText }
+
+type ReadText = Omit<CellRead, 'value'> & { readonly value: ValueText }
+
+const TIMEOUT_MS = 10_000
+const BODY_CHARACTERS_MAX = 32 * 1024 * 1024
+const REFUSED = ['ECONNREFUSED', 'ENOTFOUND', 'EHOSTUNREACH']
+/** One failure is enough: whoever has it can be waited for instead. */
+const HEALTH = { timeoutMsMin: 100, timeoutMsMax: TIMEOUT_MS, failuresMax: 1, probeMs: 500, probeMsMax: 5000 }
+
+export class CoordinatorLine implements Elsewhere {
+  /** The name of this life of this coordinator. */
+  readonly self: string
+  readonly #server: Server
+  readonly #health = new Map<string, NodeHealth>()
+  #secret = ''
+  #cells: Cells | undefined
+
+  private constructor(server: Server, self: string) {
+    this.#server = server
+    this.self = self
+    server.on('request', (request, response) => void this.#answer(request, response))
+  }
+
+  static async open({ host = '127.0.0.1', port = 0 }: ListenOptions): Promise<CoordinatorLine> {
+    const server = createServer()
+    server.listen(port, host)
+    await once(server, 'listening')
+    // Whoever forgets to close it is not kept from ending.
+    server.unref()
+    const address = server.address() as AddressInfo
+    const shown = address.family === 'IPv6' ? `[${address.address}]` : address.address
+    return new CoordinatorLine(server, `http://${shown}:${address.port}#${randomUUID()}`)
+  }
+
+  /** From now on it answers for these cells. */
+  serve(cells: Cells, secret: string): void {
+    this.#cells = cells
+    this.#secret = secret
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections()
+    this.#server.close()
+    await once(this.#server, 'close')
+  }
+
+  canAsk(holder: string): boolean {
+    return holder.startsWith('http') && (this.#health.get(holder)?.mayAsk(performance.now()) ?? true)
+  }
+
+  last(holder: string, key: Key, epoch: number): Promise<Stamp | undefined> {
+    return this.#ask(holder, { kind: 'last', key, epoch })
+  }
+
+  async read(holder: string, key: Key): Promise<CellRead | undefined> {
+    const read = await this.#ask<ReadText>(holder, { kind: 'read', key })
+    return read && { ...read, value: readValue(read.value) }
+  }
+
+  write(holder: string, key: Key, value: CellValue | undefined, level: WriteLevel): Promise<CellWritten | undefined> {
+    return this.#ask(holder, { kind: 'write', key, level, value: value === undefined ? {} : valueText(value) })
+  }
+
+  async #ask<Answer>(holder: string, question: Question): Promise<Answer | undefined> {
+    const health = this.#health.get(holder) ?? new NodeHealth(HEALTH)
+    this.#health.set(holder, health)
+    const [url] = holder.split('#') as [string]
+    try {
+      const response = await fetch(url, {
+        method: 'POST',
+        body: JSON.stringify({ holder, question }),
+        headers: { authorization: `Bearer ${this.#secret}`, 'content-type': 'application/json' },
+        signal: AbortSignal.timeout(TIMEOUT_MS),
+      })
+      const answer = (await response.json()) as { readonly answer?: Answer }
+      health.answered(0)
+      if (response.ok) return answer.answer
+      throw fromProblem(answer) ?? unanswered(holder, 'unknown', `it answers ${response.status}`)
+    } catch (error) {
+      if (error instanceof FreshetError) throw error
+      health.failed(performance.now())
+      const code = (error as { cause?: { code?: string } }).cause?.code ?? ''
+      throw unanswered(holder, REFUSED.includes(code) ? 'not-done' : 'unknown', code || String(error))
+    }
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    try {
+      if (!this.#isTrusted(request.headers.authorization)) throw new FreshetError('FORBIDDEN', 'This is not your ring.')
+      const length = Number(request.headers['content-length'] ?? Number.NaN)
+      if (!(length <= BODY_CHARACTERS_MAX)) throw new FreshetError('BODY_TOO_LARGE', 'Coordinators do not ask so much.')
+      const { holder, question } = JSON.parse(await text(request)) as { holder: string; question: Question }
+      const answer = holder === this.self ? await this.#answerTo(question) : undefined
+      response.setHeader('content-type', 'application/json').end(JSON.stringify({ answer }))
+    } catch (error) {
+      const known = error instanceof FreshetError ? error : unanswered(this.self, 'unknown', String(error))
+      const problem = toProblem(known)
+      response.writeHead(problem.status, { 'content-type': PROBLEM_TYPE }).end(JSON.stringify(problem))
+    }
+  }
+
+  async #answerTo(question: Question): Promise<unknown> {
+    const cells = this.#cells!
+    if (question.kind === 'last') return cells.lastHere(question.key, question.epoch)
+    if (question.kind === 'write') {
+      if (!WRITE_LEVELS.includes(question.level)) throw new FreshetError('PARAMETER_INVALID', 'There is no such level.')
+      return cells.writeHere(question.key, readValue(question.value), question.level)
+    }
+    const read = await cells.readHere(question.key)
+    return read && { ...read, value: read.value === undefined ? {} : valueText(read.value) }
+  }
+
+  #isTrusted(authorization: string | undefined): boolean {
+    const [given, wanted] = [Buffer.from(authorization ?? ''), Buffer.from(`Bearer ${this.#secret}`)]
+    return this.#cells !== undefined && given.length === wanted.length && timingSafeEqual(given, wanted)
+  }
+}
+
+function unanswered(holder: string, outcome: 'not-done' | 'unknown', why: string): FreshetError {
+  return new FreshetError('RING_UNAVAILABLE', `Coordinator ${holder} cannot be asked: ${why}. Try again.`, {
+    details: { outcome },
+  })
+}

@@ -1,0 +1,72 @@
+/** The ring as one operation sees it from beginning to end: where the replicas of a key are, nearest first. */
+import { isEnough, type ReadLevel, type WriteLevel } from '@freshet/core/cells'
+import type { Key } from '@freshet/core/store'
+import { createPlacement, type Placement } from '../ring/placement.js'
+import { CHANGE_KEY, type RingNode, type RingState } from '../ring/ring-state.js'
+import type { NodeLine } from './node-line.js'
+
+export class RingView {
+  readonly ring: RingState
+  readonly placement: Placement
+  readonly #before: Placement | undefined
+  readonly #lines: ReadonlyMap<string, NodeLine>
+  #sets: readonly (readonly string[])[] | undefined
+  readonly #distance: (node: RingNode) => number
+
+  constructor(ring: RingState, lines: ReadonlyMap<string, NodeLine>, distance: (node: RingNode) => number) {
+    this.ring = ring
+    this.placement = createPlacement(ring.nodes, ring)
+    this.#before = ring.before && createPlacement(ring.before, ring)
+    this.#lines = lines
+    this.#distance = distance
+  }
+
+  get epoch(): number {
+    return this.ring.epoch
+  }
+
+  /** While the ring changes there are two. */
+  setsOf(key: Key): readonly (readonly string[])[] {
+    if (key === CHANGE_KEY) return this.#everybody()
+    const now = this.placement.replicasOf(key)
+    return this.#before === undefined ? [now] : [this.#before.replicasOf(key), now]
+  }
+
+  /** Every set of replicas that some key has. */
+  allSets(): readonly (readonly string[])[] {
+    this.#sets ??= [...this.placement.ranges(), ...(this.#before?.ranges() ?? [])].map(({ replicas }) => replicas)
+    return this.#sets
+  }
+
+  isEnough(key: Key, names: ReadonlySet<string>, level: ReadLevel | WriteLevel): boolean {
+    return isEnough(names, this.setsOf(key), level)
+  }
+
+  /** All replicas of a key. */
+  linesOf(key: Key): readonly NodeLine[] {
+    return this.linesNamed(new Set(this.setsOf(key).flat()))
+  }
+
+  /** Those that it will have when the ring has changed, nearest first; those that are suspected last. */
+  nearest(key: Key): readonly NodeLine[] {
+    const far = new Map(this.ring.nodes.map(node => [node.name, this.#distance(node)]))
+    const rank = (line: NodeLine) => (line.health.isSuspected ? 1e6 : 0) + (far.get(line.name) ?? 1e3)
+    const speed = (line: NodeLine) => line.health.answerMs ?? 0
+    return [...this.linesNamed(this.setsOf(key).at(-1)!)].sort((a, b) => rank(a) - rank(b) || speed(a) - speed(b))
+  }
+
+  /** Of all nodes that belong to the ring, or did when it began to change. */
+  allLines(): readonly NodeLine[] {
+    return this.linesNamed(new Set([...this.ring.nodes, ...(this.ring.before ?? [])].map(({ name }) => name)))
+  }
+
+  /** On the ring itself all nodes vote. */
+  #everybody(): readonly (readonly string[])[] {
+    const { nodes, before } = this.ring
+    return [...(before === undefined ? [] : [before]), nodes].map(each => each.map(({ name }) => name))
+  }
+
+  linesNamed(names: Iterable<string>): readonly NodeLine[] {
+    return [...names].flatMap(name => this.#lines.get(name) ?? [])
+  }
+}

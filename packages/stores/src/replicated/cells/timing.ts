@@ -1,0 +1,20 @@
+/** The time that a coordinator lives by: the process's own, or a simulator's. Which day it is does not matter. */
+export interface Timing {
+  nowMs(): number
+  /** Returns the way to call it off. */
+  after(delayMs: number, action: () => void): () => void
+}
+
+export const PROCESS_TIMING: Timing = {
+  nowMs: () => performance.now(),
+  after(delayMs, action) {
+    const timer = setTimeout(action, delayMs)
+    // A process is not kept alive by what would only be done later.
+    timer.unref()
+    return () => clearTimeout(timer)
+  },
+}
+
+export function pause(timing: Timing, delayMs: number): Promise<void> {
+  return new Promise(resolve => timing.after(delayMs, resolve))
+}

@@ -1,0 +1,31 @@
+/** A node by its address: a Freshet server, an engine, or the folder of an embedded store. Nothing is connected to yet. */
+import type { Store } from '@freshet/core/store'
+import { createHttpNode } from '../cells/http-node.js'
+import { createLazyNode } from '../cells/lazy-node.js'
+import type { Node } from '../cells/node.js'
+import { createStoreNode } from '../cells/store-node.js'
+
+export interface NodeAccess {
+  /** For nodes that are Freshet servers. */
+  readonly token?: string | undefined
+  readonly onWarning?: (warning: string) => void
+}
+
+/** Coordinators wait for nodes by themselves, and no longer than they want to. */
+const PATIENCE_MS = 0
+
+export function openNodeAt(address: string, { token, onWarning = () => {} }: NodeAccess = {}): Node {
+  if (/^https?:/.test(address)) return createHttpNode({ url: address, ...(token === undefined ? {} : { token }) })
+  return createLazyNode(async () => createStoreNode(await openStoreAt(address, onWarning)))
+}
+
+async function openStoreAt(url: string, onWarning: (warning: string) => void): Promise<Store> {
+  if (/^rediss?:/.test(url)) {
+    return (await import('../../redis/index.js')).openRedisStore({ url, patienceMs: PATIENCE_MS, onWarning })
+  }
+  if (/^postgres(?:ql)?:/.test(url))
+    return (await import('../../postgres/index.js')).openPostgresStore({ url, onWarning })
+  if (/^(?:mariadb|mysql):/.test(url))
+    return (await import('../../mariadb/index.js')).openMariadbStore({ url, onWarning })
+  return (await import('../../embedded/index.js')).openEmbeddedStore({ path: url })
+}

@@ -1,0 +1,104 @@
+/**
+ * The ring file: how this process reaches the nodes. What the ring is, the nodes themselves know; the file says it only for a ring
+ * that is made. See docs/ring.md.
+ *
+ *     { "nodes": [{ "name": "a", "address": "redis://10.0.1.1" }, ...], "factor": 3, "partitioner": "hash", "snitch": "simple",
+ *       "here": { "dataCentre": "0", "rack": "1" } }
+ */
+import { readFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { FreshetError } from '@freshet/protocol'
+import type { CellsOptions, NodeSource } from '../cells/open-cells.js'
+import { type NodeAccess, openNodeAt } from './open-node.js'
+import { PARTITIONERS, type PartitionerName } from './partitioner.js'
+import type { RingNode, RingState } from './ring-state.js'
+import { addressSnitch, distanceFrom, fileSnitch, type Snitch, simpleSnitch, type Whereabouts } from './snitch.js'
+
+interface FileNode extends Partial<Whereabouts> {
+  readonly name: string
+  readonly address: string
+  readonly from?: string
+}
+
+interface RingFileText {
+  readonly nodes: readonly FileNode[]
+  readonly factor?: RingState['factor']
+  readonly partitioner?: PartitionerName
+  readonly snitch?: 'simple' | 'addresses' | { readonly file: string }
+  readonly here?: Partial<Whereabouts>
+}
+
+export interface RingFile extends Pick<RingFileText, 'factor' | 'partitioner'> {
+  readonly nodes: readonly RingNode[]
+  readonly here: Partial<Whereabouts>
+  /** Where a node is that is not in it. */
+  readonly snitch: Snitch
+}
+
+const MEMBERS = ['nodes', 'factor', 'partitioner', 'snitch', 'here']
+const NODE_MEMBERS = ['name', 'address', 'from', 'rack', 'dataCentre']
+
+/** Throws CONFIG_INVALID, and says what is wrong. */
+export function readRingFile(path: string): RingFile {
+  const text = readText(path)
+  let read: Partial<RingFileText>
+  try {
+    read = JSON.parse(text) as Partial<RingFileText>
+  } catch (cause) {
+    throw new FreshetError('CONFIG_INVALID', `${path} is no JSON: ${(cause as Error).message}`, { cause })
+  }
+  const objection = objectionTo(read)
+  if (objection !== undefined) throw new FreshetError('CONFIG_INVALID', `${path}: ${objection}.`)
+  const { nodes, factor, partitioner, snitch, here = {} } = read as RingFileText
+  const where = snitchOf(snitch, path)
+  return {
+    ...(factor === undefined ? {} : { factor }),
+    ...(partitioner === undefined ? {} : { partitioner }),
+    ...{ here, snitch: where },
+    nodes: nodes.map(node => ({ ...where(node), ...node })),
+  }
+}
+
+/** What `openCells` takes. */
+export function cellsOptionsOf(file: RingFile, access: NodeAccess = {}): CellsOptions {
+  const nodes: NodeSource[] = file.nodes.map(node => ({ ...node, node: openNodeAt(node.address, access) }))
+  return {
+    nodes,
+    ...(file.factor === undefined ? {} : { factor: file.factor }),
+    ...(file.partitioner === undefined ? {} : { partitioner: file.partitioner }),
+    openNode: ({ address }) => openNodeAt(address, access),
+    distance: distanceFrom(file.here),
+    ...(access.onWarning === undefined ? {} : { onWarning: access.onWarning }),
+  }
+}
+
+function objectionTo(read: Partial<RingFileText>): string | undefined {
+  if (typeof read !== 'object' || read === null || !Array.isArray(read.nodes)) return 'it needs a list of "nodes"'
+  const strange = Object.keys(read).find(name => !MEMBERS.includes(name))
+  if (strange !== undefined) return `"${strange}" means nothing in it; it knows ${MEMBERS.join(', ')}`
+  for (const node of read.nodes as FileNode[]) {
+    if (typeof node?.name !== 'string' || typeof node.address !== 'string')
+      return 'each node has a "name" and an "address"'
+    const member = Object.keys(node).find(name => !NODE_MEMBERS.includes(name))
+    if (member !== undefined)
+      return `"${member}" of node ${node.name} means nothing; it knows ${NODE_MEMBERS.join(', ')}`
+  }
+  const { partitioner, snitch } = read
+  if (partitioner !== undefined && !PARTITIONERS.includes(partitioner)) return '"partitioner" is "hash" or "ordered"'
+  const isSnitch =
+    snitch === undefined || snitch === 'simple' || snitch === 'addresses' || typeof snitch?.file === 'string'
+  return isSnitch ? undefined : '"snitch" is "simple", "addresses" or { "file": "..." }'
+}
+
+function snitchOf(snitch: RingFileText['snitch'], path: string): Snitch {
+  if (snitch === 'addresses') return addressSnitch
+  return typeof snitch === 'object' ? fileSnitch(readText(resolve(dirname(path), snitch.file))) : simpleSnitch
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (cause) {
+    throw new FreshetError('CONFIG_INVALID', `${path} cannot be read: ${(cause as Error).message}`, { cause })
+  }
+}
