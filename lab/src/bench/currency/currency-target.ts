@@ -1,7 +1,7 @@
 /** What reads: one object at a time, by one of the ways to read from three nodes. */
 import type { Position, Store } from '@freshet/core/store'
 
-export type CurrencyEngine = 'PostgreSQL' | 'Redis'
+export type CurrencyEngine = 'PostgreSQL' | 'Redis' | 'Cells'
 
 /**
  * `current`: never stale; the nearest replica, the next only if it is behind in what is asked for, at last the primary. `primary`: the
@@ -33,6 +33,11 @@ export interface Versioned {
 }
 
 export interface CurrencyTarget {
+  /** How many objects there are. */
+  readonly keys: number
+  /** Who knows what was written last; else the primary is asked. */
+  latest?(key: string): Promise<number>
+  beforeRound?(): Promise<void>
   get(key: string): Promise<Versioned | undefined>
   /** Since it was opened. */
   totals(): ReadTotals
@@ -50,6 +55,7 @@ export function storeTarget(store: Store, isServer: boolean): CurrencyTarget {
   let reads = 0
   let followed: Position | undefined
   return {
+    keys: KEYS,
     async get(key) {
       reads++
       if (!isServer) return store.get(key)
@@ -71,6 +77,7 @@ export function storeTarget(store: Store, isServer: boolean): CurrencyTarget {
 export function quorumTarget(nodes: readonly ((key: string) => Promise<Versioned | undefined>)[]): CurrencyTarget {
   let reads = 0
   return {
+    keys: KEYS,
     async get(key) {
       const two = nodes.slice(0, 2)
       reads++

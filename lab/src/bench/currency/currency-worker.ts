@@ -3,10 +3,11 @@ import { openPostgresStore } from '@freshet/stores/postgres'
 import { openRedisStore } from '@freshet/stores/redis'
 import type { ContenderWorker } from '../../harness/contender-worker.js'
 import { createRandom, type Random } from '../../harness/random.js'
+import { openCellsTarget } from './cells-target.js'
 import {
+  type CurrencyEngine,
   type CurrencySettings,
   type CurrencyTarget,
-  KEYS,
   keyOf,
   quorumTarget,
   storeTarget,
@@ -20,22 +21,23 @@ export function createCurrencyWorker(): ContenderWorker<CurrencySettings, null, 
   let target: CurrencyTarget | undefined
   let settings: CurrencySettings | undefined
   let random: Random | undefined
-  let truth: PlainNode | undefined
+  let latest: ((key: string) => Promise<number>) | undefined
   return {
     async prepare(given) {
       settings = given
       random = createRandom(given.seed)
       target = await openTarget(given)
-      truth = await NODES[given.engine](given.truth)
+      latest = target.latest ?? (await latestAt(given))
       return null
     },
     async round() {
-      if (!target || !settings || !random || !truth) throw new TypeError('The worker was not prepared.')
+      if (!target || !settings || !random || !latest) throw new TypeError('The worker was not prepared.')
+      await target.beforeRound?.()
       const before = target.totals()
       let [ms, stale] = [0, 0]
       for (let i = 0; i < settings.reads; i++) {
-        const key = keyOf(random.below(KEYS))
-        const required = (await truth.get(key))!.version
+        const key = keyOf(random.below(target.keys))
+        const required = await latest(key)
         const startMs = performance.now()
         const found = await target.get(key)
         ms += performance.now() - startMs
@@ -49,14 +51,24 @@ export function createCurrencyWorker(): ContenderWorker<CurrencySettings, null, 
   }
 }
 
-const NODES = { PostgreSQL: openPostgresNode, Redis: openRedisNode }
+/** What the primary has, asked before a read: then the read must not be older. */
+async function latestAt({ engine, truth }: CurrencySettings): Promise<(key: string) => Promise<number>> {
+  const node = await openNode(engine, truth)
+  return async key => (await node.get(key))!.version
+}
 
-async function openTarget({ engine, kind, nodes }: CurrencySettings): Promise<CurrencyTarget> {
+function openNode(engine: CurrencyEngine, url: string): Promise<PlainNode> {
+  return engine === 'PostgreSQL' ? openPostgresNode(url) : openRedisNode(url)
+}
+
+async function openTarget(settings: CurrencySettings): Promise<CurrencyTarget> {
+  const { engine, kind, nodes } = settings
+  if (engine === 'Cells') return openCellsTarget(settings)
   const isPostgres = engine === 'PostgreSQL'
   if (kind === 'quorum') {
     // Whoever asks any two asks the nearest two.
     const [primary, ...replicas] = nodes
-    const opened = await Promise.all([...replicas, primary!].map(NODES[engine]))
+    const opened = await Promise.all([...replicas, primary!].map(url => openNode(engine, url)))
     return quorumTarget(opened.map(node => node.get))
   }
   const [primary, ...replicas] = nodes

@@ -11,13 +11,15 @@ import { type PreparedContender, startChild } from '../../harness/child-contende
 import { measureSideBySide, median, type Standing, speedRatio } from '../../harness/side-by-side.js'
 import { type CurrencyEngine, type CurrencyKind, type CurrencySettings, KEYS } from './currency-target.js'
 import type { CurrencyMeasure } from './currency-worker.js'
-import { type Fleet, startPostgresFleet, startRedisFleet } from './fleets.js'
+import { type Fleet, startCells, startPostgresFleet, startRedisFleet } from './fleets.js'
 
 const FLEETS: readonly (readonly [CurrencyEngine, (seed: number) => Promise<Fleet>])[] = [
   ['PostgreSQL', startPostgresFleet],
   ['Redis', startRedisFleet],
+  ['Cells', startCells],
 ]
 const KINDS: readonly CurrencyKind[] = ['current', 'primary', 'current, get', 'primary, get', 'quorum']
+const KINDS_OF_CELLS: readonly CurrencyKind[] = ['current', 'quorum']
 const PLACES = ['near', 'far'] as const
 const FULL = { rounds: 7, reads: { near: 500, far: 150 } }
 const QUICK = { rounds: 3, reads: { near: 300, far: 80 } }
@@ -64,8 +66,8 @@ async function measure(
   const shares: number[] = []
   const sampling = new Set<Promise<unknown>>()
   try {
-    for (const place of PLACES) {
-      for (const kind of KINDS) {
+    for (const place of placesOf(engine)) {
+      for (const kind of kindsOf(engine)) {
         const nodes = fleet[place]
         const settings: CurrencySettings = { engine, kind, nodes, truth: fleet.near[0]!, reads: reads[place], seed }
         const module = new URL('./child.js', import.meta.url)
@@ -89,10 +91,15 @@ function report(measured: readonly Measured[]): BenchResult {
   const summaries = Object.fromEntries(measured.map(each => [each.engine, summaryOf(each)]))
   return {
     summary: { keys: KEYS, ...summaries },
-    tables: measured.flatMap(({ engine, standings }) => PLACES.map(place => tableOf(engine, place, standings))),
+    tables: measured.flatMap(({ engine, standings }) =>
+      placesOf(engine).map(place => tableOf(engine, place, standings)),
+    ),
     notes: [
       ...measured.map(({ engine, currentShare }) => {
         const { near, far } = summaries[engine]!
+        if (far === undefined) {
+          return `Cells over three Redis servers: a read at CURRENT asked ${near.nodes} nodes (asked: at most ${NODES_MAX}), and was ${near.toQuorum} times as fast as at QUORUM.`
+        }
         return (
           `${engine}: ${rounded(currentShare)} of what its replicas held was current (asked: about ${SHARE_ASKED}); a current read asked ` +
           `${near.nodes} nodes, ${far.nodes} with the primary far away (asked: at most ${NODES_MAX}), QUORUM 2. Against the primary ` +
@@ -107,9 +114,9 @@ function report(measured: readonly Measured[]): BenchResult {
 
 function tableOf(engine: CurrencyEngine, place: Place, standings: readonly CurrencyStanding[]) {
   return {
-    title: `${engine}, ${place === 'near' ? 'all nodes near' : 'the primary far away'}`,
+    title: `${engine === 'Cells' ? 'Cells over three Redis servers' : engine}, ${place === 'near' ? 'all nodes near' : 'the primary far away'}`,
     columns: ['', 'ms for a read', 'nodes asked', 'answers believed', 'stale'],
-    rows: KINDS.map(kind => {
+    rows: kindsOf(engine).map(kind => {
       const { read, nodes, current } = standingOf(standings, kind, place).medians
       const believed = kind.startsWith('current') ? rounded(current) : ''
       return [kind, rounded(read / 1e6), rounded(nodes), believed, rounded(staleOf(standings, kind, place))]
@@ -117,22 +124,58 @@ function tableOf(engine: CurrencyEngine, place: Place, standings: readonly Curre
   }
 }
 
-function summaryOf({ standings, currentShare }: Measured) {
-  const at = (place: Place) => {
-    const ratio = (of: CurrencyKind, to: CurrencyKind) =>
-      rounded(speedRatio(standings, nameOf(of, place), nameOf(to, place), 'read'))
-    const nodesOf = (kind: CurrencyKind) => rounded(standingOf(standings, kind, place).medians.nodes)
-    return {
-      nodes: nodesOf('current'),
-      nodesOfGet: nodesOf('current, get'),
-      toPrimary: ratio('current', 'primary'),
-      getToPrimary: ratio('current, get', 'primary, get'),
-      getToQuorum: ratio('current, get', 'quorum'),
-      stale: staleOf(standings, 'current', place) + staleOf(standings, 'current, get', place),
-      staleOfQuorum: rounded(staleOf(standings, 'quorum', place)),
-    }
+interface Summary {
+  /** Asked for each current read. */
+  readonly nodes: number
+  readonly nodesOfGet?: number
+  readonly toPrimary?: number
+  readonly getToPrimary?: number
+  readonly toQuorum: number
+  readonly stale: number
+  readonly staleOfQuorum: number
+}
+
+interface EngineSummary {
+  readonly currentShare: number
+  readonly near: Summary
+  readonly far?: Summary
+}
+
+function summaryOf({ engine, standings, currentShare }: Measured): EngineSummary {
+  const at = (place: Place) => placeSummary(engine, standings, place)
+  return {
+    currentShare: rounded(currentShare),
+    near: at('near'),
+    ...(placesOf(engine).includes('far') && { far: at('far') }),
   }
-  return { currentShare: rounded(currentShare), near: at('near'), far: at('far') }
+}
+
+function placeSummary(engine: CurrencyEngine, standings: readonly CurrencyStanding[], place: Place): Summary {
+  const ratio = (of: CurrencyKind, to: CurrencyKind) =>
+    rounded(speedRatio(standings, nameOf(of, place), nameOf(to, place), 'read'))
+  const nodesOf = (kind: CurrencyKind) => rounded(standingOf(standings, kind, place).medians.nodes)
+  const stale = (kind: CurrencyKind) => rounded(staleOf(standings, kind, place))
+  const staleOfQuorum = stale('quorum')
+  if (engine === 'Cells') {
+    return { nodes: nodesOf('current'), toQuorum: ratio('current', 'quorum'), stale: stale('current'), staleOfQuorum }
+  }
+  return {
+    nodes: nodesOf('current'),
+    nodesOfGet: nodesOf('current, get'),
+    toPrimary: ratio('current', 'primary'),
+    getToPrimary: ratio('current, get', 'primary, get'),
+    toQuorum: ratio('current, get', 'quorum'),
+    stale: stale('current') + stale('current, get'),
+    staleOfQuorum,
+  }
+}
+
+function placesOf(engine: CurrencyEngine): readonly Place[] {
+  return engine === 'Cells' ? ['near'] : PLACES
+}
+
+function kindsOf(engine: CurrencyEngine): readonly CurrencyKind[] {
+  return engine === 'Cells' ? KINDS_OF_CELLS : KINDS
 }
 
 function standingOf(standings: readonly CurrencyStanding[], kind: CurrencyKind, place: Place): CurrencyStanding {

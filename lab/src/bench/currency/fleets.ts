@@ -9,6 +9,7 @@ import { DURABLE, startRedis } from '@freshet/stores/under-test/redis'
 import { startPostgres } from '@freshet/stores/under-test/start-postgres'
 import { createRandom } from '../../harness/random.js'
 import { type Link, startLink } from '../../network/link.js'
+import { BEHIND_SHARE } from './cells-target.js'
 import { KEYS, keyOf } from './currency-target.js'
 import { openPostgresNode, openRedisNode, type PlainNode } from './plain-nodes.js'
 
@@ -63,6 +64,16 @@ export async function startRedisFleet(seed: number): Promise<Fleet> {
     openStore: url => openRedisStore({ url }),
     openNode: openRedisNode,
   })
+}
+
+/** Three Redis servers that know nothing of each other; `cells-target.ts` says what is behind on them. */
+export async function startCells(): Promise<Fleet> {
+  const servers = await Promise.all([1, 2, 3].map(() => startRedis({ settings: DURABLE })))
+  const near = servers.map(({ url }) => url)
+  const stop = async () => {
+    await Promise.all(servers.map(server => server.stop()))
+  }
+  return { near, far: near, currentShare: async () => 1 - BEHIND_SHARE / near.length, stop }
 }
 
 /** It has got what there was: from then on it lags. */
