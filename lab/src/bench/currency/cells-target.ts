@@ -2,12 +2,14 @@
  * Cells over three independent Redis servers, each of which has every object: read at CURRENT, by the timestamp that its holder gave last, and at
  * QUORUM. Before each round some objects are written again while one of the three, each time another, does not take the write.
  */
-import { createStoreNode, type Node, openCells } from '@freshet/stores/cells'
+import { FreshetError } from '@freshet/protocol'
+import { type Cells, createStoreNode, type Node, openCells } from '@freshet/stores/cells'
 import { openRedisStore } from '@freshet/stores/redis'
 import { createRandom } from '../../harness/random.js'
 import { type CurrencySettings, type CurrencyTarget, keyOf } from './currency-target.js'
 
 const CELLS = 300
+const ATTEMPTS_MAX = 20
 /** A busy machine is no reason to suspect anybody; nor is one that misses a write on purpose. */
 const HEALTH = { timeoutMsMin: 4000, timeoutMsMax: 8000, failuresMax: 1000, probeMs: 200, probeMsMax: 5000 }
 /** Of the objects, those of which one of three copies is behind. */
@@ -18,12 +20,14 @@ export async function openCellsTarget({ kind, nodes: urls, seed }: CurrencySetti
   // A ring of its own, so that nobody else holds its objects.
   const open = (url: string) => openRedisStore({ url, name: kind.replace(/\W/g, '-') })
   const nodes = (await Promise.all(urls.map(open))).map(store => missing(createStoreNode(store)))
-  const cells = await openCells({
-    nodes: nodes.map(({ node }, i) => ({ name: `node-${i}`, node })),
-    hintsEveryMs: 0,
-    repairShare: 0,
-    health: HEALTH,
-  })
+  const cells = await untilOpen(() =>
+    openCells({
+      nodes: nodes.map(({ node }, i) => ({ name: `node-${i}`, node })),
+      hintsEveryMs: 0,
+      repairShare: 0,
+      health: HEALTH,
+    }),
+  )
   const latest = new Map<string, number>()
   const write = async (key: string) => {
     const number = (latest.get(key) ?? 0) + 1
@@ -54,6 +58,17 @@ export async function openCellsTarget({ kind, nodes: urls, seed }: CurrencySetti
       totals.behind += level === 'CURRENT' ? replicas - 1 : 0
       return value && { version: Number(Buffer.from(value.body).toString()) }
     },
+  }
+}
+
+/** On a machine that is too busy to answer at once, a little later. */
+async function untilOpen(open: () => Promise<Cells>): Promise<Cells> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await open()
+    } catch (error) {
+      if (!(error instanceof FreshetError) || attempt === ATTEMPTS_MAX) throw error
+    }
   }
 }
 

@@ -68,7 +68,7 @@ export async function startRedisFleet(seed: number): Promise<Fleet> {
 
 /** Three Redis servers that know nothing of each other; `cells-target.ts` says what is behind on them. */
 export async function startCells(): Promise<Fleet> {
-  const servers = await Promise.all([1, 2, 3].map(() => startRedis({ settings: DURABLE })))
+  const servers = await Promise.all([1, 2, 3].map(() => startRedis()))
   const near = servers.map(({ url }) => url)
   const stop = async () => {
     await Promise.all(servers.map(server => server.stop()))
