@@ -192,6 +192,8 @@ class Schedule {
   }
 
   async #open(coordinator: Coordinator): Promise<void> {
+    // Somebody has opened it meanwhile.
+    if (coordinator.cells !== undefined) return
     const life = ++coordinator.life
     const self = `${coordinator.name} ${life}`
     const isOver = () => coordinator.life !== life
@@ -258,6 +260,7 @@ class Schedule {
     }
     return {
       canAsk: holder => (silentUntilMs.get(holder) ?? 0) <= this.#network.nowMs,
+      coordinators: () => [],
       last: (holder, key, epoch) => ask(holder, cells => cells.lastHere(key, epoch)),
       read: (holder, key) => ask(holder, cells => cells.readHere(key)),
       write: (holder, key, value, level) => ask(holder, cells => cells.writeHere(key, value, level)),

@@ -5,6 +5,9 @@ import { withoutPassword } from '../config/store-kind.js'
 import type { RingAction, RingLine } from './ring-line.js'
 import { statusText } from './status-text.js'
 
+/** Nobody waits for it as for a page: better late than not known. */
+const PATIENT = { timeoutMsMin: 5000, timeoutMsMax: 10_000, failuresMax: 2, probeMs: 500, probeMsMax: 5000 }
+
 type CellsModule = typeof import('@freshet/stores/cells')
 
 export async function runRing({ action, isJson }: RingLine): Promise<number> {
@@ -19,7 +22,7 @@ export async function runRing({ action, isJson }: RingLine): Promise<number> {
     const cells = await module.openCells({
       ...module.cellsOptionsOf(file, { token, onWarning: warning => console.error(warning) }),
       creates: action.kind === 'init',
-      hintsEveryMs: 0,
+      ...{ hintsEveryMs: 0, health: PATIENT },
     })
     try {
       return await act(action, { cells, module, run, isJson })

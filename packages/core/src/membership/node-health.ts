@@ -16,7 +16,7 @@ export interface HealthOptions {
 }
 
 export const HEALTH_DEFAULTS: HealthOptions = {
-  timeoutMsMin: 200,
+  timeoutMsMin: 500,
   timeoutMsMax: 4000,
   failuresMax: 3,
   probeMs: 200,

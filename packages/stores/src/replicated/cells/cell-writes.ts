@@ -1,7 +1,7 @@
 /**
  * Writes. At QUORUM and ALL they get the key's next timestamp from its holder; at ONE and ANY the writer need not ask a majority, so
  * that they are possible without one, and what it writes has its place beside the last timestamp that it knows
- * (`core/cells/stamp.ts`).
+ * (`core/currency/cells/stamp.ts`).
  *
  * A write whose outcome is not known is told so and never repeated: its value may come to light yet, and must not do so twice.
  */

@@ -3,7 +3,7 @@
  * what must be remembered lies in the nodes.
  *
  * Keys are those of stores, `shop/products/42`. A cell has a value or a tombstone, and a stamp; a node replaces a cell by a later one
- * only. For each operation the caller says how many replicas must have taken part (`core/cells/level.ts`). See docs/ring.md.
+ * only. For each operation the caller says how many replicas must have taken part (`core/currency/cells/level.ts`). See docs/ring.md.
  */
 import type { CellValue, ReadLevel, Stamp, WriteLevel } from '@freshet/core/cells'
 import type { HealthOptions } from '@freshet/core/membership'
@@ -148,6 +148,11 @@ export class Cells implements RingKeeper {
 
   writeHere(key: Key, value: CellValue | undefined, level: WriteLevel): Promise<CellWritten | undefined> {
     return this.restarting(key, () => this.#writes.writeHere(key, value, level, () => this.#view))
+  }
+
+  /** The other coordinators, as far as they are known: those that were met, and those that they know of. */
+  coordinators(): readonly { readonly name: string; readonly isSuspected: boolean }[] {
+    return this.#parts.elsewhere?.coordinators() ?? []
   }
 
   /** Delivers hints. How many were, and how many are left on the nodes that answer. */

@@ -2,6 +2,9 @@
  * Coordinators ask each other over HTTP. Where a coordinator listens is its name, with the number of its life after it
  * (`http://10.0.0.7:7801#4f2a`), and the name stands in the records of the keys that it holds: so nobody needs a list of them.
  *
+ * They also tell each other who is there (`core/membership/gossip.ts`), so that nobody waits for a holder that others know to be gone.
+ * They get to know each other by the names in the records.
+ *
  * What is said is under the ring's secret, which is kept in the nodes: who can read them may do all this anyway.
  */
 import { randomUUID, timingSafeEqual } from 'node:crypto'
@@ -10,7 +13,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { type CellValue, type Stamp, WRITE_LEVELS, type WriteLevel } from '@freshet/core/cells'
-import { NodeHealth } from '@freshet/core/membership'
+import { type Beat, GOSSIP_DEFAULTS, Gossip, type GossipOptions, NodeHealth } from '@freshet/core/membership'
 import type { Key } from '@freshet/core/store'
 import { FreshetError, fromProblem, PROBLEM_TYPE, toProblem } from '@freshet/protocol'
 import type { CellRead } from './cell-reads.js'
@@ -24,11 +27,13 @@ export interface ListenOptions {
   readonly host?: string
   /** Any that is free unless given. */
   readonly port?: number
+  readonly gossip?: GossipOptions
 }
 
 type Question =
   | { readonly kind: 'last'; readonly key: Key; readonly epoch: number }
   | { readonly kind: 'read'; readonly key: Key }
+  | { readonly kind: 'gossip'; readonly beats: readonly Beat[] }
   | { readonly kind: 'write'; readonly key: Key; readonly level: WriteLevel; readonly value: ValueText }
 
 type ReadText = Omit<CellRead, 'value'> & { readonly value: ValueText }
@@ -44,16 +49,24 @@ export class CoordinatorLine implements Elsewhere {
   readonly self: string
   readonly #server: Server
   readonly #health = new Map<string, NodeHealth>()
+  readonly #gossip: Gossip
+  readonly #gossiping: NodeJS.Timeout
   #secret = ''
   #cells: Cells | undefined
 
-  private constructor(server: Server, self: string) {
+  private constructor(server: Server, self: string, options: GossipOptions) {
     this.#server = server
     this.self = self
+    this.#gossip = new Gossip(self, options)
+    this.#gossiping = setInterval(() => void this.#tell(), options.everyMs).unref()
     server.on('request', (request, response) => void this.#answer(request, response))
   }
 
-  static async open({ host = '127.0.0.1', port = 0 }: ListenOptions): Promise<CoordinatorLine> {
+  static async open({
+    host = '127.0.0.1',
+    port = 0,
+    gossip = GOSSIP_DEFAULTS,
+  }: ListenOptions): Promise<CoordinatorLine> {
     const server = createServer()
     server.listen(port, host)
     await once(server, 'listening')
@@ -61,7 +74,7 @@ export class CoordinatorLine implements Elsewhere {
     server.unref()
     const address = server.address() as AddressInfo
     const shown = address.family === 'IPv6' ? `[${address.address}]` : address.address
-    return new CoordinatorLine(server, `http://${shown}:${address.port}#${randomUUID()}`)
+    return new CoordinatorLine(server, `http://${shown}:${address.port}#${randomUUID()}`, gossip)
   }
 
   /** From now on it answers for these cells. */
@@ -71,13 +84,22 @@ export class CoordinatorLine implements Elsewhere {
   }
 
   async close(): Promise<void> {
+    clearInterval(this.#gossiping)
     this.#server.closeAllConnections()
     this.#server.close()
     await once(this.#server, 'close')
   }
 
   canAsk(holder: string): boolean {
-    return holder.startsWith('http') && (this.#health.get(holder)?.mayAsk(performance.now()) ?? true)
+    if (!holder.startsWith('http')) return false
+    const nowMs = performance.now()
+    this.#gossip.meet(holder, nowMs)
+    return !this.#gossip.isSuspected(holder, nowMs) && (this.#health.get(holder)?.mayAsk(nowMs) ?? true)
+  }
+
+  /** The others, as far as they are known. */
+  coordinators(): readonly { readonly name: string; readonly isSuspected: boolean }[] {
+    return this.#gossip.members(performance.now())
   }
 
   last(holder: string, key: Key, epoch: number): Promise<Stamp | undefined> {
@@ -91,6 +113,17 @@ export class CoordinatorLine implements Elsewhere {
 
   write(holder: string, key: Key, value: CellValue | undefined, level: WriteLevel): Promise<CellWritten | undefined> {
     return this.#ask(holder, { kind: 'write', key, level, value: value === undefined ? {} : valueText(value) })
+  }
+
+  async #tell(): Promise<void> {
+    const told = this.#gossip.tick(performance.now(), Math.random())
+    if (told === undefined || this.#cells === undefined) return
+    try {
+      const beats = await this.#ask<readonly Beat[]>(told.to, { kind: 'gossip', beats: told.beats })
+      if (beats !== undefined) this.#gossip.receive(beats, performance.now())
+    } catch {
+      // Whoever does not answer is not heard of: that is all there is to know.
+    }
   }
 
   async #ask<Answer>(holder: string, question: Question): Promise<Answer | undefined> {
@@ -133,6 +166,10 @@ export class CoordinatorLine implements Elsewhere {
 
   async #answerTo(question: Question): Promise<unknown> {
     const cells = this.#cells!
+    if (question.kind === 'gossip') {
+      this.#gossip.receive(question.beats, performance.now())
+      return this.#gossip.beats()
+    }
     if (question.kind === 'last') return cells.lastHere(question.key, question.epoch)
     if (question.kind === 'write') {
       if (!WRITE_LEVELS.includes(question.level)) throw new FreshetError('PARAMETER_INVALID', 'There is no such level.')

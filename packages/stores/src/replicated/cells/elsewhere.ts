@@ -8,6 +8,8 @@ import type { CellWritten } from './cell-writes.js'
 export interface Elsewhere {
   /** Whether it can be asked, as far as is known: somebody who did not answer lately cannot. */
   canAsk(holder: string): boolean
+  /** The other coordinators, as far as they are known. */
+  coordinators(): readonly { readonly name: string; readonly isSuspected: boolean }[]
   /** The last timestamp that was committed, under this ring. */
   last(holder: string, key: Key, epoch: number): Promise<Stamp | undefined>
   /** At CURRENT. */
@@ -19,6 +21,7 @@ export interface Elsewhere {
 /** Who has nobody to ask waits until others give up their keys. */
 export const NOBODY_ELSE: Elsewhere = {
   canAsk: () => false,
+  coordinators: () => [],
   last: async () => undefined,
   read: async () => undefined,
   write: async () => undefined,

@@ -1,6 +1,6 @@
 /**
  * The keys that this coordinator is the holder of: for these it gives timestamps, and knows the last that was committed. As
- * `core/currency/tenures.ts`, over nodes that are engines: the rules of a vote are in `core/cells/cell-record.ts`.
+ * `core/currency/tenures.ts`, over nodes that are engines: the rules of a vote are in `core/currency/cells/cell-record.ts`.
  *
  * Why it is safe, whatever nodes and coordinators do:
  * - Two majorities of a key's replicas have a node in common, and that grants a tenure once. So a tenure has one holder, and as

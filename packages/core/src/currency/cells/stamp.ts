@@ -1,5 +1,5 @@
 /**
- * The stamp of a cell: which of two writes of a key is the later. First the key's timestamp (`currency/timestamp.ts`), which a
+ * The stamp of a cell: which of two writes of a key is the later. First the key's timestamp (`../timestamp.ts`), which a
  * majority has made sure is given once; then, for writes that were made without asking a majority, their place beside it.
  *
  *     tenure  count | aside  writer
@@ -10,7 +10,7 @@
  * So a write without a majority is later than what its writer knew, and earlier than every timestamp that it did not know: it
  * never overrides a write that was acknowledged by a majority meanwhile. No clock takes part.
  */
-import type { Timestamp } from '../currency/timestamp.js'
+import type { Timestamp } from '../timestamp.js'
 
 export interface Stamp extends Timestamp {
   readonly aside: number

@@ -3,7 +3,7 @@
  * nothing: whoever wants a change reads the record, makes the next one by a function of this file, and has the engine replace it
  * if it is still the one that was read. So a record goes through these functions and nothing else, one after the other.
  *
- * This is `currency/guard.ts` for guards without a mind and a clock of their own, and as there:
+ * This is `../guard.ts` for guards without a mind and a clock of their own, and as there:
  * - a tenure is granted once, to one holder, and only if it is higher than all before;
  * - while its last holder may still answer it is granted to nobody else. The guard cannot time its promise, so the claimant does:
  *   it must have seen the same beat for as long as the promise lasts. The holder counts from before it sent the beat, the
