@@ -7,7 +7,7 @@ function room(name: string, include: string[], exclude: string[] = []) {
 
 // The tests of a store whose engine is not installed, as tests/src/runner has found out and said.
 const ENGINES = {
-  redis: ['packages/stores/src/redis*/**', '**/*redis.test.ts'],
+  redis: ['packages/stores/src/redis*/**', '**/*redis.test.ts', '**/*redis-and-postgres.test.ts'],
   postgresql: ['packages/stores/src/postgres/**', '**/*postgres.test.ts'],
   mariadb: ['packages/stores/src/mariadb/**', '**/*mariadb.test.ts'],
   cassandra: ['packages/stores/src/cassandra/**'],
@@ -24,6 +24,7 @@ export default defineConfig({
       room('stores', ['packages/stores/src/**/*.test.ts'], withoutEngine),
       room('server', ['packages/server/src/**/*.test.ts'], withoutEngine),
       room('client', ['packages/client/src/**/*.test.ts']),
+      room('console', ['packages/console/src/**/*.test.ts']),
       room('cli', ['packages/cli/src/**/*.test.ts']),
       room('lab', ['lab/src/**/*.test.ts']),
       room('tidy', ['tests/src/tidy/**/*.test.ts']),

@@ -43,6 +43,11 @@ export const benches: readonly BenchEntry[] = [
     load: async () => (await import('./bench/currency/currency.js')).currency,
   },
   {
+    name: 'ring',
+    title: 'Commits and reads in a ring of three of Redis, against one Redis',
+    load: async () => (await import('./bench/ring/ring.js')).ring,
+  },
+  {
     name: 'aggregates',
     title: 'Averages over shards: kept and found anew, against a naive fan-out and one server',
     load: async () => (await import('./bench/aggregates/aggregates.js')).aggregates,

@@ -220,4 +220,9 @@ export const experiments: readonly ExperimentEntry[] = [
     title: 'A replicated store while everything goes wrong: nothing acknowledged is lost, nothing is falsely current',
     load: async () => (await import('./experiments/ring/ring-safety.js')).ringSafety,
   },
+  {
+    name: 'agreement-safety',
+    title: 'A log that several nodes remember, while everything goes wrong: no slot holds two things',
+    load: async () => (await import('./experiments/agreement/agreement-safety.js')).agreementSafety,
+  },
 ]

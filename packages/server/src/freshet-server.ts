@@ -8,6 +8,8 @@ import type { Key, Store, StoredValue } from '@freshet/core/store'
 import type { AccessConfig } from './access/access.js'
 import type { RateLimitConfig } from './access/rate-limits.js'
 import type { ShardedDatabase } from './aggregates/sharded-database.js'
+import type { Doctor } from './console/doctor.js'
+import type { AllRecent, RecentItem, RecentKind } from './console/recent.js'
 import { answerBroken, refuseTunnel } from './http/broken-requests.js'
 import { Exchange } from './http/exchange.js'
 import { isPromise } from './http/maybe-promise.js'
@@ -31,6 +33,10 @@ export interface FreshetServerOptions {
   readonly record?: ServerRecordOptions
   /** Files of the page at `/` and `/demo/...`, by their path below /demo/; `index.html` is the page itself. */
   readonly page?: PageFiles
+  /** Files of the pages at `/console`, by their path below it; `index.html` is the page itself. */
+  readonly console?: PageFiles
+  /** What `POST /doctor` does. */
+  readonly doctor?: Doctor
   /** Caches to be told of every change; by the keeper alone, but all servers over the same data need the same list. */
   readonly caches?: readonly CacheConfig[]
   /** Who may do what: docs/access.md. Without it, everybody may do everything. */
@@ -41,6 +47,8 @@ export interface FreshetServerOptions {
   readonly shards?: ShardedDatabase
   /** What `/metrics` answers where several processes serve the same data, given what this one has counted; see `addUpMetrics`. */
   readonly allMetrics?: AllMetrics
+  /** What `/logs` and `/conflicts` answer where several processes serve the same data, given what this one remembers. */
+  readonly allRecent?: AllRecent
   /** Called with every request before it is handled, for tracing. It must not throw, nor answer. */
   readonly onRequest?: (request: IncomingMessage, response: ServerResponse) => void
 }
@@ -77,6 +85,8 @@ export interface FreshetServer {
   get(key: Key): Promise<StoredValue | undefined>
   /** What this process has counted, to be added up with others. */
   readMetrics(): readonly MetricFamily[]
+  /** What this process remembers of late, to be put together with what others do. */
+  readRecent(kind: RecentKind): readonly RecentItem[]
   /** Stops accepting, lets requests under way finish for `graceMs`, ends event streams. The store stays open. */
   close(options?: CloseOptions): Promise<void>
 }
@@ -86,9 +96,12 @@ export function createFreshetServer({
   settings = {},
   log = SILENT_LOG,
   page = {},
+  console = {},
+  doctor,
   caches = [],
   record,
   allMetrics,
+  allRecent,
   access,
   limits,
   onRequest,
@@ -97,7 +110,21 @@ export function createFreshetServer({
   const { mistakes } = readCaches(caches)
   if (mistakes.length > 0) throw new TypeError(`The caches cannot be these. ${mistakes.join(' ')}`)
   const complete = completeSettings(settings)
-  const parts = { store, settings: complete, log, page, caches, record, allMetrics, access, limits, shards }
+  const parts = {
+    store,
+    settings: complete,
+    log,
+    page,
+    console,
+    doctor,
+    caches,
+    record,
+    allMetrics,
+    allRecent,
+    access,
+    limits,
+    shards,
+  }
   return new HttpServer(createParts(parts), onRequest)
 }
 
@@ -180,6 +207,10 @@ class HttpServer implements FreshetServer {
 
   readMetrics(): readonly MetricFamily[] {
     return this.#parts.readMetrics()
+  }
+
+  readRecent(kind: RecentKind): readonly RecentItem[] {
+    return this.#parts.readRecent(kind)
   }
 
   close({ graceMs = GRACE_MS, drainMs = 0 }: CloseOptions = {}): Promise<void> {

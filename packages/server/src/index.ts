@@ -8,6 +8,9 @@ export { objectionToTokens, TOKEN_AUDIENCE, TOKEN_LEEWAY_MS, type TokenConfig } 
 export { TokenVerifier } from './access/token-verifier.js'
 export type { ShardedDatabase } from './aggregates/sharded-database.js'
 export { readShards, type ShardsConfig, type ShardsRead } from './aggregates/shards-config.js'
+export type { Doctor, DoctorTask } from './console/doctor.js'
+export type { AllRecent, RecentItem, RecentKind } from './console/recent.js'
+export { RecentLines } from './console/recent-lines.js'
 export { type JsonNode, parseJsonTree } from './data/json-text.js'
 export {
   createFreshetServer,

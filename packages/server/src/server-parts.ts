@@ -12,6 +12,12 @@ import { EventStreams } from './coherence/event-streams.js'
 import { LogFollower } from './coherence/log-follower.js'
 import { PositionWaits } from './coherence/position-waits.js'
 import { Upkeep } from './coherence/upkeep.js'
+import { ConsoleFiles } from './console/console-files.js'
+import { ConsoleRoutes } from './console/console-routes.js'
+import type { Doctor } from './console/doctor.js'
+import type { AllRecent, RecentItem, RecentKind } from './console/recent.js'
+import { RecentConflicts } from './console/recent-conflicts.js'
+import { RecentLines } from './console/recent-lines.js'
 import { CounterAdditions } from './counters/counter-additions.js'
 import { CounterTotals } from './counters/counter-totals.js'
 import { BucketDirectory } from './data/bucket-directory.js'
@@ -52,6 +58,9 @@ export interface PartsOptions {
   readonly settings: ServerSettings
   readonly log: Log
   readonly page: PageFiles
+  readonly console?: PageFiles
+  readonly doctor?: Doctor | undefined
+  readonly allRecent?: AllRecent | undefined
   readonly caches?: readonly CacheConfig[]
   readonly record?: ServerRecordOptions | undefined
   readonly allMetrics?: AllMetrics | undefined
@@ -67,6 +76,7 @@ export interface ServerParts {
   readonly reader: ObjectReader
   readonly access: Access
   readMetrics(): readonly MetricFamily[]
+  readRecent(kind: RecentKind): readonly RecentItem[]
   start(): Promise<void>
   /** Ends what would otherwise not end by itself. */
   endStreams(): void
@@ -75,9 +85,11 @@ export interface ServerParts {
 
 const VERSION = '0.1.0'
 
-export function createParts({ page, allMetrics, ...rest }: PartsOptions): ServerParts {
-  const { store, settings, log } = rest
-  const base = createBase(rest)
+export function createParts({ page, console = {}, doctor, allMetrics, allRecent, ...rest }: PartsOptions): ServerParts {
+  const { store, settings, caches = [], shards } = rest
+  const lines = new RecentLines()
+  const log = lines.listenTo(rest.log)
+  const base = createBase({ ...rest, log })
   const writer = new ObjectWriter(base)
   const reader = new ObjectReader({ ...base, logsRequests: log.level === 'request' })
   const additions = new CounterAdditions({ settings, writer })
@@ -86,6 +98,8 @@ export function createParts({ page, allMetrics, ...rest }: PartsOptions): Server
   const totals = new CounterTotals(base)
   const queries = new QueryReader(base)
   const gauges = gaugesOf(base)
+  const hasShards = shards !== undefined
+  const consoleRoutes = new ConsoleRoutes({ ...base, lines, caches, doctor, allRecent, hasShards, version: VERSION })
   const routes: readonly Route[] = [
     ...new DemoPage(store, page, VERSION).routes(),
     ...new BucketRoutes({
@@ -103,7 +117,9 @@ export function createParts({ page, allMetrics, ...rest }: PartsOptions): Server
     new IdempotencyRoute(store, base.metrics).route(),
     ...base.sql.routes(),
     ...new CoherenceRoutes(base).routes(),
-    ...new AccessRoutes(store).routes(),
+    ...new AccessRoutes({ store, access: base.access, settings }).routes(),
+    ...new ConsoleFiles(console).routes(),
+    ...consoleRoutes.routes(),
     ...new OperationsRoutes({
       ...base,
       gauges,
@@ -120,6 +136,7 @@ export function createParts({ page, allMetrics, ...rest }: PartsOptions): Server
     access: base.access,
     replies: base.replies,
     readMetrics: () => base.metrics.read(gauges),
+    readRecent: kind => consoleRoutes.readRecent(kind),
     router: new Router(routes, base.cors, settings.urlBytesMax),
     ...lifecycleOf(base),
   }
@@ -134,7 +151,7 @@ function createBase({
   access: accessConfig,
   limits,
   shards,
-}: Omit<PartsOptions, 'page' | 'allMetrics'>) {
+}: Omit<PartsOptions, 'page' | 'console' | 'doctor' | 'allMetrics' | 'allRecent'>) {
   const metrics = new Metrics()
   const cors = new Cors(settings.corsOrigins)
   const deadlines = new ResponseDeadlines(settings.responseMsMax)
@@ -182,6 +199,7 @@ function createBase({
       idempotency,
       tasks,
       access,
+      conflicts: new RecentConflicts(),
       sql: new SqlRoutes({ shards, settings, log }),
       newId: createIdMaker({ nowMs: Date.now, randomBytes }),
     },
@@ -249,6 +267,11 @@ function lifecycleOf({
 function gaugesOf({ store, follower, buckets, events, waits, deadlines, invalidation, sql }: Base): readonly Gauge[] {
   return [
     { name: 'freshet_log_position', help: 'The last commit known.', value: () => follower.position },
+    {
+      name: 'freshet_log_lag_seconds',
+      help: 'How long ago all of the log was known.',
+      value: () => Math.max(0, store.nowMs() - follower.asOfMs) / 1000,
+    },
     {
       name: 'freshet_sketch_segments',
       help: 'Closed segments in the window.',

@@ -108,9 +108,9 @@ test('help and version go to standard output', async () => {
 test('dev says where it is and what to try, and puts samples into a new store only', async () => {
   const server = await startFreshet(['dev', '--data', data])
   const lines = server.output().trimEnd().split('\n')
-  expect(lines).toHaveLength(3)
+  expect(lines).toHaveLength(4)
   expect(lines[0]).toBe(`Freshet: http://localhost:${server.port} (Ctrl-C stops it); data in ${data}`)
-  expect(lines[2]).toContain(`curl -i http://localhost:${server.port}/db/shop/products/tea`)
+  expect(lines[3]).toContain(`curl -i http://localhost:${server.port}/db/shop/products/tea`)
   const tea = `${server.url}/db/shop/products/tea`
   expect(await (await fetch(tea)).json()).toEqual({ name: 'Green tea', price: 6 })
   expect((await fetch(tea, { method: 'DELETE' })).status).toBe(200)

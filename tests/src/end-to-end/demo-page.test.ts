@@ -161,7 +161,7 @@ describeInChromium('the demo page', () => {
   test('what it links to is there', async () => {
     const page = await open()
     const links = await page.locator('footer a').evaluateAll(all => all.map(link => (link as HTMLAnchorElement).href))
-    expect(links).toHaveLength(3)
+    expect(links).toHaveLength(4)
     for (const link of links) expect((await fetch(link)).status, link).toBe(200)
   })
 })

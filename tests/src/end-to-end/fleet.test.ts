@@ -23,6 +23,7 @@ const ENGINES: readonly (readonly [name: string, service: string, start: () => P
   ['MariaDB', 'mariadb', () => startMariadb()],
   ['Redis', 'redis', () => startRedis({ settings: DURABLE })],
   ['Cassandra', 'cassandra', () => startCassandra()],
+  ['a ring of three of Redis', 'redis', startRing],
 ]
 const WRITERS = 4
 const READERS = 3
@@ -35,6 +36,14 @@ afterEach(async () => {
   await endFreshetProcesses()
   for (const each of toStop.splice(0).reverse()) await each.stop()
 })
+
+async function startRing(): Promise<Engine> {
+  const nodes = await Promise.all([1, 2, 3].map(() => startRedis({ settings: DURABLE })))
+  const stop = async () => {
+    for (const node of nodes) await node.stop()
+  }
+  return { url: `ring:${nodes.map(({ url }) => url).join(',')}`, stop }
+}
 
 function startServer(engine: Engine, port: number): Promise<FreshetProcess> {
   return startFreshet(['serve', '--store', engine.url, '--workers', '1', '--port', `${port}`, ...DRAIN])

@@ -51,6 +51,7 @@ export interface Config extends SettingOptions, AccessSettings {
   readonly logLevel: LogLevel
   readonly logFormat: 'text' | 'json'
   readonly page: boolean
+  readonly console: boolean
   readonly samples: boolean
   readonly record: string
   readonly recordBytesMax: number
@@ -141,6 +142,12 @@ function commandOptions(coreCount: number): Omit<Options, keyof SettingOptions> 
       about: 'serve the demo page at /',
       kind: SWITCH,
       defaults: { dev: true, serve: false },
+      isCommon: true,
+    },
+    console: {
+      about: 'serve the console at /console',
+      kind: SWITCH,
+      defaults: both(true),
       isCommon: true,
     },
     samples: {

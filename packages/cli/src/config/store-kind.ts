@@ -1,4 +1,5 @@
-/** What `--store` takes: `embedded`, or the address of an engine, whose password is not shown. */
+/** What `--store` takes: `embedded`, or the address of an engine or of several that are a ring, whose passwords are not shown. */
+import { isRing } from './ring-address.js'
 import { TEXT, type ValueKind } from './value-kinds.js'
 
 export const EMBEDDED = 'embedded'
@@ -7,21 +8,23 @@ const SCHEMES = ['postgres', 'postgresql', 'mariadb', 'mysql', 'redis', 'rediss'
 export const STORE: ValueKind<string> = {
   ...TEXT,
   placeholder: 'URL',
-  wants: `${EMBEDDED}, or an address such as postgres://user@host/database, mariadb://user@host/database, redis://host or cassandra://host/keyspace`,
+  wants: `${EMBEDDED}, or an address such as postgres://user@host/database, mariadb://user@host/database, redis://host or cassandra://host/keyspace; or a ring of three, ring:redis://a,redis://b,redis://c`,
   parse: text => (text === EMBEDDED || isEngine(text) ? text : undefined),
   // A text that is refused may hold a password all the same.
   mistakes: text =>
     STORE.parse(text) === undefined
-      ? [`it is ${EMBEDDED}, or an address that begins with postgres://, mariadb://, redis:// or cassandra://.`]
+      ? [
+          `it is ${EMBEDDED}, or an address that begins with postgres://, mariadb://, redis:// or cassandra://, or ring: and several of these.`,
+        ]
       : [],
   show: withoutPassword,
 }
 
 /** Whether it is the address of one. */
 export function isEngine(text: string): boolean {
-  return SCHEMES.some(scheme => text.startsWith(`${scheme}://`))
+  return isRing(text) || SCHEMES.some(scheme => text.startsWith(`${scheme}://`))
 }
 
 export function withoutPassword(url: string): string {
-  return url.replace(/^([a-z]+:\/\/[^:@/]*):[^@/]*@/, '$1:***@')
+  return url.replace(/([a-z]+:\/\/[^:@/]*):[^@/]*@/g, '$1:***@')
 }

@@ -31,7 +31,7 @@ const FLAGS = {
   json: { type: 'boolean' },
 } as const
 
-const BUCKET = 'freshet/doctor'
+export const BUCKET = 'freshet/doctor'
 /** What a header can carry. */
 const SECRET = /^[\x21-\x7e]{1,4096}$/
 

@@ -6,6 +6,7 @@
  * are kept when it dies.
  */
 import { addUpMetrics, type MetricFamily } from '@freshet/server'
+import { PoolQuestions } from './pool-questions.js'
 
 type Figures = readonly MetricFamily[]
 
@@ -20,12 +21,12 @@ export interface PoolMetricsOptions {
 export class PoolMetrics {
   readonly #options: PoolMetricsOptions
   readonly #latest = new Map<number, Figures>()
-  readonly #waiting = new Map<number, (figures: Figures | undefined) => void>()
+  readonly #questions: PoolQuestions<undefined, Figures>
   #ofTheDead: Figures = []
-  #lastQuestion = 0
 
   constructor(options: PoolMetricsOptions) {
     this.#options = options
+    this.#questions = new PoolQuestions(options)
   }
 
   /** Those of all workers together, one of which has been asked and has passed its own. */
@@ -42,7 +43,7 @@ export class PoolMetrics {
   }
 
   answered(question: number, figures: Figures): void {
-    this.#waiting.get(question)?.(figures)
+    this.#questions.answered(question, figures)
   }
 
   /** The worker has ended. */
@@ -58,19 +59,10 @@ export class PoolMetrics {
   }
 
   /** Whether it answered in time. */
-  #ask(worker: number): Promise<boolean> {
-    const question = ++this.#lastQuestion
-    return new Promise(resolve => {
-      const settle = (figures: Figures | undefined) => {
-        clearTimeout(timer)
-        this.#waiting.delete(question)
-        if (figures) this.#note(worker, figures)
-        resolve(figures !== undefined)
-      }
-      const timer = setTimeout(() => settle(undefined), this.#options.waitMsMax)
-      this.#waiting.set(question, settle)
-      this.#options.ask(worker, question)
-    })
+  async #ask(worker: number): Promise<boolean> {
+    const figures = await this.#questions.ask(worker, undefined)
+    if (figures) this.#note(worker, figures)
+    return figures !== undefined
   }
 }
 

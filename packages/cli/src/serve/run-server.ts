@@ -53,6 +53,7 @@ async function announce({ config, log }: ServeSetup, { port, isEmpty }: RunningS
     [
       `Freshet: ${url} (Ctrl-C stops it); data in ${data}`,
       ...(config.page ? ['  Open it in a browser: change a price, and watch two readers behind the same cache.'] : []),
+      ...(config.console ? [`  Those who run it look at ${url}/console`] : []),
       ...(config.samples ? [`  Or by hand: curl -i ${url}/db/shop/products/tea`] : []),
       '',
     ].join('\n'),

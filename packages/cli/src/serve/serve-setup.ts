@@ -36,6 +36,7 @@ export function settingsOf(config: Config): Partial<ServerSettings> {
     logLevel,
     logFormat,
     page,
+    console,
     samples,
     caches,
     shards,

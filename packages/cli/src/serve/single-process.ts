@@ -3,6 +3,7 @@ import { createFreshetServer } from '@freshet/server'
 import { ownVersion } from '../command/own-version.js'
 import { openDatabase } from '../shards/open-database.js'
 import { accessOf } from './access-setup.js'
+import { loadConsole } from './load-console.js'
 import { loadPage } from './load-page.js'
 import { openStore } from './open-store.js'
 import { openRecording } from './recording-file.js'
@@ -25,6 +26,7 @@ export async function startSingleProcess({ config, log }: ServeSetup): Promise<R
       ...accessOf(config),
       ...(shards ? { shards } : {}),
       ...page,
+      ...(await loadConsole(config)),
       ...recorded,
       ...(tracing ? { onRequest: tracing.begin } : {}),
     })

@@ -1,6 +1,6 @@
 /** What the primary and its workers say to each other, beside what the store says on the same channel. */
 import { FreshetError, type FreshetErrorCode } from '@freshet/protocol'
-import type { MetricFamily } from '@freshet/server'
+import type { MetricFamily, RecentItem, RecentKind } from '@freshet/server'
 import type { Config } from '../config/options.js'
 
 export type ToWorker =
@@ -10,6 +10,10 @@ export type ToWorker =
   | { readonly freshet: 'countMetrics'; readonly question: number }
   /** What all of you have counted, as you asked. */
   | { readonly freshet: 'allMetrics'; readonly question: number; readonly figures: readonly MetricFamily[] }
+  /** What do you remember of late? */
+  | { readonly freshet: 'listRecent'; readonly question: number; readonly kind: RecentKind }
+  /** What all of you remember, as you asked. */
+  | { readonly freshet: 'allRecent'; readonly question: number; readonly items: readonly RecentItem[] }
 
 export type FromWorker =
   /** It has its code and hears; what was said to it before is lost. */
@@ -19,6 +23,9 @@ export type FromWorker =
   | { readonly freshet: 'metrics'; readonly question: number; readonly figures: readonly MetricFamily[] }
   /** What have all of us counted? These are mine. */
   | { readonly freshet: 'askMetrics'; readonly question: number; readonly figures: readonly MetricFamily[] }
+  | { readonly freshet: 'recent'; readonly question: number; readonly items: readonly RecentItem[] }
+  /** What do all others remember? */
+  | { readonly freshet: 'askRecent'; readonly question: number; readonly kind: RecentKind }
 
 /** An error that crosses the channel: a class does not, these do. */
 export interface WorkerError {

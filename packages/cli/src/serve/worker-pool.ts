@@ -7,9 +7,10 @@
  */
 import cluster, { type Worker } from 'node:cluster'
 import { fileURLToPath } from 'node:url'
-import type { Log } from '@freshet/server'
+import { type Log, type RecentItem, type RecentKind, RecentLines } from '@freshet/server'
 import type { Config } from '../config/options.js'
 import { PoolMetrics } from './pool-metrics.js'
+import { PoolQuestions } from './pool-questions.js'
 import { type FromWorker, fromWorkerError, isFreshetMessage, type ToWorker } from './worker-messages.js'
 import { NO_DEATHS, onWorkerDeath, type RestartState } from './worker-restarts.js'
 
@@ -21,6 +22,7 @@ export interface WorkerPoolOptions {
 }
 
 type MetricsQuestion = Extract<FromWorker, { freshet: 'askMetrics' }>
+type RecentQuestion = Extract<FromWorker, { freshet: 'askRecent' }>
 
 interface Slot {
   readonly index: number
@@ -37,8 +39,8 @@ interface Slot {
 const FAIR_ACCEPT = { UV_TCP_SINGLE_ACCEPT: '1' }
 /** Beyond the time that requests get to finish. */
 const EXIT_MS_MAX = 2000
-/** So long a scrape of the metrics waits for a worker. */
-const METRICS_MS_MAX = 1000
+/** So long a worker is waited for that is asked something. */
+const ANSWER_MS_MAX = 1000
 
 export class WorkerPool {
   readonly #options: WorkerPoolOptions
@@ -49,8 +51,17 @@ export class WorkerPool {
       const worker = this.#serving().find(worker => worker.id === id)
       if (worker) say(worker, { freshet: 'countMetrics', question })
     },
-    waitMsMax: METRICS_MS_MAX,
+    waitMsMax: ANSWER_MS_MAX,
   })
+  readonly #recent = new PoolQuestions<RecentKind, readonly RecentItem[]>({
+    ask: (id, question, kind) => {
+      const worker = this.#serving().find(worker => worker.id === id)
+      if (worker) say(worker, { freshet: 'listRecent', question, kind })
+    },
+    waitMsMax: ANSWER_MS_MAX,
+  })
+  readonly #lines = new RecentLines()
+  readonly #log: Log
   #isStarted = false
   /** Whether all workers ever listened at once. */
   #isReady = false
@@ -64,6 +75,7 @@ export class WorkerPool {
   /** Forks at once, so that the workers load their code while the primary opens the store. */
   constructor(options: WorkerPoolOptions) {
     this.#options = options
+    this.#log = this.#lines.listenTo(options.log)
     this.failed = new Promise((_, reject) => {
       this.#onFailed = reject
     })
@@ -118,7 +130,7 @@ export class WorkerPool {
     })
     worker.on('exit', (code, signal) => this.#onExit(slotOf(), signal ?? `exit code ${code}`))
     // A worker that dies while something is being said to it; its exit is told as well.
-    worker.on('error', error => this.#options.log.write('error', 'worker channel failed', { error: error.message }))
+    worker.on('error', error => this.#log.write('error', 'worker channel failed', { error: error.message }))
     return { worker, startedAtMs: performance.now(), isLoaded: false, readyAtMs: undefined }
   }
 
@@ -134,11 +146,21 @@ export class WorkerPool {
     } else if (message.freshet === 'refused') slot.refusal = fromWorkerError(message.error)
     else if (message.freshet === 'ready') this.#onReady(slot)
     else if (message.freshet === 'metrics') this.#metrics.answered(message.question, message.figures)
+    else if (message.freshet === 'recent') this.#recent.answered(message.question, message.items)
+    else if (message.freshet === 'askRecent') void this.#tellRecent(slot.worker, message)
     else void this.#tellMetrics(slot.worker, message)
   }
 
   async #tellMetrics(worker: Worker, { question, figures }: MetricsQuestion): Promise<void> {
     say(worker, { freshet: 'allMetrics', question, figures: await this.#metrics.collect(worker.id, figures) })
+  }
+
+  /** What all but the one that asks remember, and the primary itself. */
+  async #tellRecent(worker: Worker, { question, kind }: RecentQuestion): Promise<void> {
+    const others = this.#serving().filter(({ id }) => id !== worker.id)
+    const answers = await Promise.all(others.map(({ id }) => this.#recent.ask(id, kind)))
+    const own = kind === 'lines' ? this.#lines.lines.list() : []
+    say(worker, { freshet: 'allRecent', question, items: [...own, ...answers.flatMap(items => items ?? [])] })
   }
 
   #serving(): Worker[] {
@@ -162,7 +184,7 @@ export class WorkerPool {
     const wasReady = readyAtMs !== undefined
     const livedMs = performance.now() - (readyAtMs ?? startedAtMs)
     const decision = onWorkerDeath(slot.restarts, { wasReady, livedMs })
-    this.#options.log.write('error', 'worker died', { worker: slot.index, pid: worker.process.pid, how, livedMs })
+    this.#log.write('error', 'worker died', { worker: slot.index, pid: worker.process.pid, how, livedMs })
     // What refuses the very first workers will refuse the next ones too.
     if (decision.kind === 'giveUp' || (slot.refusal && !this.#isReady)) {
       this.#onFailed(slot.refusal ?? new Error(`Worker ${slot.index} keeps dying at its start (${how}).`))

@@ -1,10 +1,11 @@
 /** A worker of `primary.ts`: answers requests, reads the store, hands commits to the primary. */
-import { createFreshetServer, type MetricFamily } from '@freshet/server'
+import { createFreshetServer, type MetricFamily, type RecentItem, type RecentKind } from '@freshet/server'
 import { ipcChannel, openEmbeddedReader } from '@freshet/stores/embedded'
 import { ownVersion } from '../command/own-version.js'
 import { openDatabase } from '../shards/open-database.js'
 import { accessOf } from './access-setup.js'
 import { createLog, withFields } from './create-log.js'
+import { loadConsole } from './load-console.js'
 import { loadPage } from './load-page.js'
 import { isEmbedded, openStore } from './open-store.js'
 import { openRecording } from './recording-file.js'
@@ -16,7 +17,9 @@ type StartMessage = Extract<ToWorker, { freshet: 'start' }>
 
 let stop = async () => undefined as unknown
 let countMetrics: () => readonly MetricFamily[] = () => []
+let listRecent: (kind: RecentKind) => readonly RecentItem[] = () => []
 const questions = new Map<number, (figures: readonly MetricFamily[]) => void>()
+const recentQuestions = new Map<number, (items: readonly RecentItem[]) => void>()
 let lastQuestion = 0
 
 async function start({ config, slot }: StartMessage): Promise<void> {
@@ -33,13 +36,16 @@ async function start({ config, slot }: StartMessage): Promise<void> {
     log,
     caches: config.caches,
     allMetrics,
+    allRecent,
     ...accessOf(config),
     ...(shards ? { shards } : {}),
     ...(await loadPage(config)),
+    ...(await loadConsole(config)),
     ...recorded,
     ...(tracing ? { onRequest: tracing.begin } : {}),
   })
   countMetrics = () => server.readMetrics()
+  listRecent = kind => server.readRecent(kind)
   stop = async () => {
     await server.close({ graceMs: config.stopMsMax, drainMs: config.drainMs })
     end()
@@ -65,6 +71,21 @@ function hearMetrics({ question, figures }: Extract<ToWorker, { freshet: 'allMet
   questions.delete(question)
 }
 
+/** The primary asks the others, and adds what it remembers itself. */
+async function allRecent(kind: RecentKind, own: readonly RecentItem[]): Promise<readonly RecentItem[]> {
+  const question = ++lastQuestion
+  const others = await new Promise<readonly RecentItem[]>(resolve => {
+    recentQuestions.set(question, resolve)
+    void say({ freshet: 'askRecent', question, kind })
+  })
+  return [...own, ...others]
+}
+
+function hearRecent({ question, items }: Extract<ToWorker, { freshet: 'allRecent' }>): void {
+  recentQuestions.get(question)?.(items)
+  recentQuestions.delete(question)
+}
+
 function say(message: FromWorker): Promise<void> {
   return new Promise(resolve => process.send!(message, undefined, undefined, () => resolve()))
 }
@@ -72,6 +93,10 @@ function say(message: FromWorker): Promise<void> {
 async function obey(message: ToWorker): Promise<void> {
   if (message.freshet === 'start') return start(message)
   if (message.freshet === 'allMetrics') return hearMetrics(message)
+  if (message.freshet === 'allRecent') return hearRecent(message)
+  if (message.freshet === 'listRecent') {
+    return say({ freshet: 'recent', question: message.question, items: listRecent(message.kind) })
+  }
   if (message.freshet === 'countMetrics') {
     return say({ freshet: 'metrics', question: message.question, figures: countMetrics() })
   }

@@ -1,23 +1,38 @@
-/** `GET /access`: the rules in effect. `GET /audit`: who changed what, the oldest first. For admins. */
+/** `GET /access`: the rules in effect; `POST /access/try`: what somebody may do by them. `GET /audit`: who changed what, the oldest first. For admins. */
 import type { Store } from '@freshet/core/store'
+import { readJsonObject } from '../data/json-text.js'
 import type { Answer } from '../http/answer.js'
 import { jsonAnswer } from '../http/answer.js'
 import type { Call, Route } from '../http/call.js'
+import { readBody } from '../http/request-body.js'
+import type { ServerSettings } from '../settings.js'
+import type { Access } from './access.js'
 import { recallRules } from './access-record.js'
 import { readAudit } from './audit.js'
+import { tryAccess } from './try-access.js'
+
+export interface AccessRoutesOptions {
+  readonly store: Store
+  readonly access: Access
+  readonly settings: ServerSettings
+}
 
 const LIMIT_DEFAULT = 100
 
 export class AccessRoutes {
-  readonly #store: Store
+  readonly #options: AccessRoutesOptions
 
-  constructor(store: Store) {
-    this.#store = store
+  constructor(options: AccessRoutesOptions) {
+    this.#options = options
   }
 
   routes(): readonly Route[] {
     return [
       { pattern: '/access', operations: { GET: { access: 'admin', handle: () => this.#rules() } } },
+      {
+        pattern: '/access/try',
+        operations: { POST: { access: 'admin', handle: call => this.#try(call), takesBody: true } },
+      },
       {
         pattern: '/audit',
         operations: { GET: { access: 'admin', handle: call => this.#audit(call), parameters: ['after', 'limit'] } },
@@ -26,11 +41,17 @@ export class AccessRoutes {
   }
 
   async #rules(): Promise<Answer> {
-    return jsonAnswer(200, { rules: (await recallRules(this.#store)) ?? null })
+    return jsonAnswer(200, { rules: (await recallRules(this.#options.store)) ?? null })
+  }
+
+  async #try({ exchange }: Call): Promise<Answer> {
+    const { store, access, settings } = this.#options
+    const body = readJsonObject(await readBody(exchange, settings.bodyBytesMax), settings.jsonDepthMax)
+    return jsonAnswer(200, await tryAccess(store, body, access.rules))
   }
 
   async #audit({ parameters }: Call): Promise<Answer> {
     const limit = Number(parameters.get('limit') ?? LIMIT_DEFAULT)
-    return jsonAnswer(200, await readAudit(this.#store, parameters.get('after'), limit))
+    return jsonAnswer(200, await readAudit(this.#options.store, parameters.get('after'), limit))
   }
 }

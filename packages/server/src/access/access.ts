@@ -60,6 +60,11 @@ export class Access {
     this.limits = limits && new RateLimits(limits)
   }
 
+  /** Those in effect; undefined where everybody may do everything. */
+  get rules(): AccessRules | undefined {
+    return this.isOn ? this.#rules : undefined
+  }
+
   /** To be done before the log is followed. */
   async start(): Promise<void> {
     const hasChanged = await putRules(this.#store, this.#text, `${hostname()} (started with them)`)

@@ -12,6 +12,7 @@ import {
 } from '@freshet/protocol'
 import type { Caller } from '../access/caller.js'
 import type { LogFollower } from '../coherence/log-follower.js'
+import type { RecentConflicts } from '../console/recent-conflicts.js'
 import { additionOf, counterWrite, noCounter } from '../counters/counter-values.js'
 import { type Answer, JSON_TYPE, jsonTextAnswer } from '../http/answer.js'
 import type { Call, Route } from '../http/call.js'
@@ -33,6 +34,7 @@ export interface CommitRouteOptions {
   readonly buckets: BucketDirectory
   readonly writer: ObjectWriter
   readonly idempotency: Idempotency
+  readonly conflicts: RecentConflicts
 }
 
 export class CommitRoute {
@@ -106,10 +108,22 @@ export class CommitRoute {
     }
     const conflicts = [...result.conflicts.filter(({ key }) => known.has(key)), ...(result.changedLists ?? [])]
     if (conflicts.length === 0) return undefined
+    this.#remember(commit, conflicts, result.lease !== undefined)
     // A version that is gone does not come back, nor does a list that has changed; what is there may be deleted.
     const wanted = new Set(reads.filter(({ version }) => version > 0).map(({ key }) => key))
     const isLasting = result.changedLists !== undefined || result.conflicts.some(({ key }) => wanted.has(key))
     throw conflict(conflicts, result.lease && (await leaseOf(result.lease, reads, store)), isLasting)
+  }
+
+  #remember({ reads, writes }: ReadCommit, changed: readonly ReadVersion[], isLeased: boolean): void {
+    const expected = new Map(reads.map(({ key, version }) => [key, version]))
+    this.#options.conflicts.add({
+      ...{ kind: 'commit', isLeased, writes: writes.map(({ key }) => key) },
+      changed: changed.map(({ key, version }) => {
+        const read = expected.get(key)
+        return { key, version, ...(read === undefined ? {} : { expected: read }) }
+      }),
+    })
   }
 
   /**

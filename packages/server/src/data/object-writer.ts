@@ -4,10 +4,19 @@
  * and two first writes cannot create one bucket in two ways.
  */
 import type { Addition, Commit, CommitResult, Operation, Store, StoredValue, Write } from '@freshet/core/store'
-import { type BucketSettings, bucketOfKey, FreshetError, type Key, type Position, pathOfKey } from '@freshet/protocol'
+import {
+  type BucketSettings,
+  bucketOfKey,
+  FreshetError,
+  type Key,
+  type Position,
+  pathOfKey,
+  type Version,
+} from '@freshet/protocol'
 import type { Caller } from '../access/caller.js'
 import type { Right } from '../access/rules/rights.js'
 import type { LogFollower } from '../coherence/log-follower.js'
+import type { RecentConflicts } from '../console/recent-conflicts.js'
 import { counterRefused } from '../counters/counter-values.js'
 import { JSON_TYPE } from '../http/answer.js'
 import { type Conditions, holds, isConditional } from '../http/conditions.js'
@@ -31,6 +40,7 @@ export interface WriterOptions {
   readonly recorder: ServerRecorder | undefined
   readonly guard: SchemaGuard
   readonly idempotency: Idempotency
+  readonly conflicts: RecentConflicts
 }
 
 export interface Intent {
@@ -142,7 +152,13 @@ export class ObjectWriter {
     const decide = () => intent.decide(bucket?.settings ?? SETTINGS_BY_DEFAULT, current, bucket)
     const allowed = intent.caller && this.#allowed(intent, intent.caller, current, decide)
     if (bucket?.settings.requireMatch && !isConditional(conditions)) throw matchRequired(key)
-    if (!holds(conditions, version)) throw versionConflict(key, version)
+    if (!holds(conditions, version)) {
+      this.#options.conflicts.add({
+        ...{ kind: 'write', writes: [key], isLeased: false },
+        changed: [{ key, ...expectedBy(conditions), version }],
+      })
+      throw versionConflict(key, version)
+    }
     const decided = allowed ?? decide()
     // What was allowed was allowed of what is there.
     const isBound = dependsOnCurrent || isConditional(conditions) || allowed !== undefined
@@ -246,6 +262,12 @@ function checkKeyless(
 }
 
 const NONE: readonly never[] = []
+
+/** The one version that would have done, if it was one. */
+function expectedBy({ match, noneMatch }: Conditions): { readonly expected?: Version } {
+  if (noneMatch === '*') return { expected: 0 }
+  return match !== undefined && match !== '*' && match.length === 1 ? { expected: match[0]! } : {}
+}
 
 function withNote({ id, fingerprint }: AskedOperation, note: string): Operation {
   return { id, fingerprint, note }

@@ -1,7 +1,7 @@
 /** `GET /openapi.json`: the routes, for tools. A test holds it to the route table. */
+import { OPERATIONS_PATHS } from './openapi-operations.js'
+import { ANY_VALUE, answers, eitherOf, type Json, json, operation, ref } from './openapi-parts.js'
 import { SCHEMAS } from './openapi-schemas.js'
-
-type Json = Readonly<Record<string, unknown>>
 
 const NAME = { type: 'string', pattern: '^[a-z0-9][a-z0-9_-]{0,62}$' }
 const POSITION = { $ref: '#/components/schemas/Position' }
@@ -30,18 +30,6 @@ export function openApiDocument(version: string): Json {
   }
 }
 
-function ref(kind: string, name: string): Json {
-  return { $ref: `#/components/${kind}/${name}` }
-}
-
-function json(schema: string): Json {
-  return { 'application/json': { schema: ref('schemas', schema) } }
-}
-
-function eitherOf(...schemas: readonly string[]): Json {
-  return { 'application/json': { schema: { oneOf: schemas.map(name => ref('schemas', name)) } } }
-}
-
 function pathParameter(name: string, schema: Json, description: string): Json {
   return { name, in: 'path', required: true, schema, description }
 }
@@ -67,6 +55,17 @@ const PARAMETERS: Json = {
     { type: 'string' },
     'In lists: begin after this id. In queries: `next` of the page before.',
   ),
+  since: queryParameter(
+    'since',
+    { type: 'integer', minimum: 0 },
+    'Only what came then or later: milliseconds since 1970.',
+  ),
+  of: queryParameter(
+    'of',
+    { type: 'string' },
+    'Only commits that changed this object (shop/products/42), or something in this bucket.',
+  ),
+  consoleFile: pathParameter('file', { type: 'string' }, 'A file of the console.'),
   afterPosition: queryParameter('after', POSITION, 'Everything up to this position is known.'),
   at: queryParameter('at', POSITION, 'Answer only from a state that includes this position.'),
   embed: queryParameter('embed', { type: 'string' }, 'With the values.', true),
@@ -158,32 +157,6 @@ function additions(): Json {
   return { description: 'What came of each addition.', headers, content: json('AdditionsAnswer') }
 }
 
-interface OperationText {
-  readonly id: string
-  readonly summary: string
-  readonly parameters?: readonly string[]
-  readonly body?: Json
-  readonly responses: Json
-}
-
-function operation({ id, summary, parameters = [], body, responses }: OperationText): Json {
-  return {
-    operationId: id,
-    summary,
-    ...(parameters.length > 0 ? { parameters: parameters.map(name => ref('parameters', name)) } : {}),
-    ...(body ? { requestBody: { required: true, content: body } } : {}),
-    responses: { ...responses, default: ref('responses', 'Problem') },
-  }
-}
-
-function answers(description: string, content: Json, headers: Json = {}): Json {
-  return { 200: { description, ...(Object.keys(headers).length > 0 ? { headers } : {}), content } }
-}
-
-const ANY_VALUE: Json = {
-  'application/json': { schema: { type: 'object' } },
-  '*/*': { schema: { type: 'string', format: 'binary' } },
-}
 const WRITTEN: Json = { 200: ref('responses', 'Written'), 201: ref('responses', 'Created') }
 const OBJECT_NAMES = ['namespace', 'bucket', 'id']
 const BUCKET_NAMES = ['namespace', 'bucket']
@@ -411,83 +384,6 @@ const COHERENCE_PATHS: Json = {
       summary: 'The clock of the log',
       parameters: ['nonce'],
       responses: answers('Milliseconds.', json('ServerTime')),
-    }),
-  },
-}
-
-const ANY_JSON: Json = { 'application/json': { schema: { type: 'object' } } }
-
-const OPERATIONS_PATHS: Json = {
-  '/access': {
-    get: operation({
-      id: 'getRules',
-      summary: 'The rules in effect, for admins',
-      responses: answers('The text of them; null where everybody may do everything.', ANY_JSON),
-    }),
-  },
-  '/audit': {
-    get: operation({
-      id: 'getAudit',
-      summary: 'Who changed rules, settings of buckets and schemas, for admins',
-      parameters: ['after', 'limit'],
-      responses: answers('The oldest first.', ANY_JSON),
-    }),
-  },
-  '/idempotency': {
-    get: operation({
-      id: 'getIdempotency',
-      summary: 'For how long operations are remembered, how many are, and what that costs',
-      responses: answers('As of now.', json('Idempotency')),
-    }),
-  },
-  '/': {
-    get: operation({
-      id: 'discover',
-      summary: 'What there is; a page, for browsers',
-      responses: answers('Links.', { ...ANY_JSON, 'text/html': { schema: { type: 'string' } } }),
-    }),
-  },
-  '/demo': {
-    get: operation({
-      id: 'getDemo',
-      summary: 'The demo page',
-      responses: answers('The page.', { 'text/html': { schema: { type: 'string' } } }),
-    }),
-  },
-  '/demo/{file}': {
-    get: operation({
-      id: 'getDemoFile',
-      summary: 'A file of the demo page',
-      parameters: ['file'],
-      responses: answers('The file.', ANY_VALUE),
-    }),
-  },
-  '/live': {
-    get: operation({ id: 'isLive', summary: 'Whether the process answers', responses: answers('It does.', ANY_JSON) }),
-  },
-  '/ready': {
-    get: operation({
-      id: 'isReady',
-      summary: 'Whether requests should be sent here',
-      responses: answers('They should.', ANY_JSON),
-    }),
-  },
-  '/metrics': {
-    get: operation({
-      id: 'getMetrics',
-      summary: 'Counters, as Prometheus reads them',
-      responses: answers('Text.', { 'text/plain': { schema: { type: 'string' } } }),
-    }),
-  },
-  '/openapi.json': {
-    get: operation({ id: 'getOpenApi', summary: 'This document', responses: answers('OpenAPI 3.1.', ANY_JSON) }),
-  },
-  '/errors/{code}': {
-    get: operation({
-      id: 'explainError',
-      summary: 'What an error code means',
-      parameters: ['code'],
-      responses: answers('Where it is explained.', ANY_JSON),
     }),
   },
 }

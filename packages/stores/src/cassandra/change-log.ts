@@ -14,13 +14,15 @@
  */
 import type { LogEntry, Position } from '@freshet/core/store'
 import type { types } from 'cassandra-driver'
-import { columnsOf, entriesInRow, type LogRecord, recordOf, stateOf } from './log-record.js'
+import type { LogRecord } from '../logged/log-record.js'
+import type { ChangeLog as LoggedChangeLog } from '../logged/parts.js'
+import { columnsOf, entriesInRow, recordOf, stateOf } from './record-columns.js'
 import type { Session } from './session.js'
 import { SLOTS_PER_PART } from './statements.js'
 
 const RECORDS_PER_READ = 32
 
-export class ChangeLog {
+export class ChangeLog implements LoggedChangeLog {
   readonly #session: Session
   readonly #store: string
 
@@ -29,10 +31,6 @@ export class ChangeLog {
     this.#store = store
   }
 
-  /**
-   * Undefined: it is appended. Else the slot that the partition's log has reached instead: this one was taken, maybe by this very record, if
-   * its append was tried before; or, if it is less, the log has lost what it had.
-   */
   async append(record: LogRecord): Promise<number | undefined> {
     const part = partOf(record.slot)
     const isFirst = record.slot % SLOTS_PER_PART === 0
@@ -53,7 +51,6 @@ export class ChangeLog {
     return { records, isEnd: rows.length < RECORDS_PER_READ && (rows.length === 0 || partOf(last + 1) === part) }
   }
 
-  /** Undefined: there is no log. */
   async last(): Promise<LogRecord | undefined> {
     const hint = (await this.#session.read('log', 'part', [this.#store])).first()
     let last: types.Row | undefined
@@ -66,7 +63,6 @@ export class ChangeLog {
     }
   }
 
-  /** At least so many entries after a position, if there are, up to a slot. `firstPart`: no partition before it is needed. */
   async changes(
     after: Position,
     limit: number,
@@ -86,7 +82,6 @@ export class ChangeLog {
     return entries
   }
 
-  /** The last partition that begins at or before a position. */
   async partBefore(position: Position, firstPart: number, lastPart: number): Promise<number> {
     let [low, high] = [firstPart, lastPart]
     while (low < high) {
@@ -98,11 +93,15 @@ export class ChangeLog {
     return low
   }
 
+  partOf(slot: number): number {
+    return partOf(slot)
+  }
+
   async dropPart(part: number): Promise<void> {
     await this.#session.write('log', 'dropPart', [this.#store, part])
   }
 }
 
-export function partOf(slot: number): number {
+function partOf(slot: number): number {
   return Math.floor(slot / SLOTS_PER_PART)
 }

@@ -2,13 +2,14 @@
 import { createHash } from 'node:crypto'
 import { RETENTION_MS_DEFAULT } from '@freshet/core/counters'
 import type { Store, StoreSupports } from '@freshet/core/store'
+import { Engine } from '../logged/engine.js'
+import { LoggedStore } from '../logged/logged-store.js'
+import { Meetings } from '../logged/meetings.js'
 import { RedisClock } from '../redis/redis-clock.js'
 import { storeUnusable } from '../sql/sql-errors.js'
 import { type CassandraAddress, checkOverlap, parseAddress } from './address.js'
-import { CassandraStore } from './cassandra-store.js'
 import { ChangeLog } from './change-log.js'
-import { Engine } from './engine.js'
-import { Meetings } from './meetings.js'
+import { CassandraRegisters } from './registers.js'
 import { Rows } from './rows.js'
 import { openingFailed, Session } from './session.js'
 import { TABLES } from './statements.js'
@@ -47,7 +48,7 @@ export async function openCassandraStore(options: CassandraStoreOptions): Promis
     const { warnings, durability, mutationBytesMax } = await inspect(session, address)
     for (const warning of warnings) onWarning(warning)
     const clock = new RedisClock()
-    const opened: { store?: CassandraStore } = {}
+    const opened: { store?: LoggedStore } = {}
     const { name } = address
     const engine = await Engine.open({
       place: session.place,
@@ -63,10 +64,14 @@ export async function openCassandraStore(options: CassandraStoreOptions): Promis
       },
     })
     session.onNodeLost(() => engine.distrust())
-    const meetings = new Meetings(session, name, clock)
+    const registers = new CassandraRegisters(session, name)
+    const meetings = new Meetings(registers, clock)
     await meetings.begin(engine.state.timeMs)
     const supports: StoreSupports = { durability, multiKeyCommits: true, queries: false, retentionMs }
-    opened.store = new CassandraStore({ session, name, engine, clock, meetings, supports, waitMsMax })
+    opened.store = new LoggedStore({
+      ...{ kind: 'Cassandra', place: session.place, engine, clock, meetings, registers, supports, waitMsMax },
+      close: () => session.close(),
+    })
     return opened.store
   } catch (error) {
     await session.close()

@@ -4,7 +4,8 @@ import type { BucketChange, Key, Position, StoredEntry, StoredValue } from '@fre
 import { bucketOfKey, idOfKey } from '@freshet/protocol'
 import type { types } from 'cassandra-driver'
 import { encodeValue } from '../embedded/records.js'
-import { type LogRecord, readValue } from './log-record.js'
+import { type LogRecord, readValue } from '../logged/log-record.js'
+import type { Rows as LoggedRows, LowId, RecordTable } from '../logged/parts.js'
 import type { Parameter, Session, Statement } from './session.js'
 import { OWN_ID, SHARDS } from './statements.js'
 
@@ -13,7 +14,7 @@ const WRITES_TOGETHER = 50
 const BYTES_TOGETHER = 512 * 1024
 const AT_ONCE = 32
 
-export class Rows {
+export class Rows implements LoggedRows {
   readonly #session: Session
   readonly #store: string
 
@@ -29,7 +30,6 @@ export class Rows {
     return row ? readValue(key, row.value) : undefined
   }
 
-  /** Those that are there. */
   async objects(keys: Iterable<Key>): Promise<Map<Key, StoredValue>> {
     const byBucket = groupBy(
       [...keys].map(key => ({ key, ...placeOf(key) })),
@@ -48,12 +48,7 @@ export class Rows {
     return found
   }
 
-  /** In the order of ids; not the bucket's own record. */
-  async page(
-    bucket: Key,
-    low: { readonly id: string; readonly isIncluded: boolean },
-    limit: number,
-  ): Promise<StoredEntry[]> {
+  async page(bucket: Key, low: LowId, limit: number): Promise<StoredEntry[]> {
     const name = low.isIncluded && low.id > OWN_ID ? 'objectsFrom' : 'objectsAfter'
     const { rows } = await this.#session.read('rows', name, [
       this.#store,
@@ -81,8 +76,7 @@ export class Rows {
     return found
   }
 
-  /** Windows of clients, or what came of operations of others. */
-  async records(table: 'clients' | 'operations', ids: Iterable<string>): Promise<Map<string, string>> {
+  async records(table: RecordTable, ids: Iterable<string>): Promise<Map<string, string>> {
     const found = new Map<string, string>()
     const byShard = groupBy([...ids], shardOf)
     await this.#readIn(
@@ -94,16 +88,14 @@ export class Rows {
     return found
   }
 
-  /** All there are. */
-  async *allRecords(table: 'clients' | 'operations'): AsyncGenerator<{ readonly id: string; readonly record: string }> {
+  async *allRecords(table: RecordTable): AsyncGenerator<{ readonly id: string; readonly record: string }> {
     const name = table === 'clients' ? 'allClients' : 'allOperations'
     for (let shard = 0; shard < SHARDS; shard++) {
       for await (const { id, record } of this.#session.readAll(name, [this.#store, shard])) yield { id, record }
     }
   }
 
-  /** Unless it was written after this stamp. */
-  async dropRecord(table: 'clients' | 'operations', id: string, stamp: number): Promise<void> {
+  async dropRecord(table: RecordTable, id: string, stamp: number): Promise<void> {
     const name = table === 'clients' ? 'dropClient' : 'dropOperation'
     await this.#session.write('rows', name, [stamp, this.#store, shardOf(id), id])
   }
@@ -112,7 +104,7 @@ export class Rows {
     return (await this.#session.read('rows', 'memory', [this.#store, name])).first()?.value
   }
 
-  /** Whatever a record says. Any number of times, by anybody, in any order: rows have its stamp. */
+  /** Rows have the record's stamp. */
   async apply(record: LogRecord): Promise<void> {
     const together = [...this.#partitionsOf(record)].flatMap(statements => [...inParts(statements)])
     let next = 0

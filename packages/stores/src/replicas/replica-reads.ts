@@ -275,6 +275,7 @@ export class ReplicaReads<Reader extends Replica> {
       return await this.#timed(followed, patienceMs, () => ask(followed.replica))
     } catch (error) {
       // Of what is asked for the primary may say the same.
+      if (error instanceof AskPrimary) return 'refused'
       if (error instanceof FreshetError && !error.code.startsWith('STORE_')) return 'refused'
       // Who was only slow is looked at again soon; nothing is said of that.
       if (error instanceof TooSlow) followed.isUsed = false
@@ -422,6 +423,11 @@ export class ReplicaReads<Reader extends Replica> {
 
 function lately(before: number, now: number, weight: number = WEIGHT): number {
   return before + weight * (now - before)
+}
+
+/** What a replica could answer the primary can answer better. */
+export class AskPrimary extends Error {
+  override readonly name = 'AskPrimary'
 }
 
 class TooSlow extends Error {

@@ -43,7 +43,7 @@ import { toState } from '../embedded/indexes/index-records.js'
 import { checkStorable } from '../embedded/records.js'
 import { GatheredReads } from '../gathering/gathered-reads.js'
 import { CommitGate } from '../leasing/commit-gate.js'
-import { ReplicaReads } from '../replicas/replica-reads.js'
+import { AskPrimary, ReplicaReads } from '../replicas/replica-reads.js'
 import { CommitQueue, type Taken } from './commit-queue.js'
 import { type FleetClock, LEASE_MS } from './fleet-clock.js'
 import { IndexUpkeep } from './index-upkeep.js'
@@ -139,7 +139,13 @@ export class SqlStore implements Store {
     this.#checkOpen()
     checkQuery(query)
     const read = (view: SqlView) => queryPage(view, nameOf(bucket), query, this.#scanMax)
-    return this.#read([listOf(bucket)], reader => reader.inOneState(read))
+    return this.#read([listOf(bucket)], reader =>
+      reader.inOneState(async view => {
+        if (reader === this.#engine) return read(view)
+        const [page] = await Promise.all([read(view), checkReady(view, nameOf(bucket))])
+        return page
+      }),
+    )
   }
 
   async queryVersion(bucket: Key, query: Query): Promise<QueryVersion> {
@@ -412,6 +418,12 @@ async function scanPage(view: SqlView, bucket: Key, range: ScanRange, limit: num
     if (values.length < size) return { entries, version, position }
     low = { key: values.at(-1)!.key, isIncluded: false }
   }
+}
+
+/** That an index is ready changes no object, and is not in the log: a standby may not know it yet, and read all of a bucket instead. */
+async function checkReady(view: SqlView, bucket: Key): Promise<void> {
+  const { value } = await view.indexes(bucket)
+  if (value.indexes.some(({ isReady }) => !isReady)) throw new AskPrimary()
 }
 
 /** A key that is asked for twice is answered with bytes of its own, twice. */

@@ -1,0 +1,360 @@
+/**
+ * One schedule of everything that can go wrong, drawn from a seed: servers append to a log that three or five nodes remember
+ * (`core/agreement`), and look at it, while messages are lost, doubled, late and out of order, nodes crash and come back, with their memory or
+ * without it, servers are killed and others take their place, and the network falls apart. Checked are:
+ *
+ * - a slot is never said to hold two things, by whomever;
+ * - whoever looks sees everything that anybody knew to be decided when he began to look.
+ */
+import {
+  type AppendOutcome,
+  type Ask,
+  type Entry,
+  Look,
+  majorityOf,
+  Proposer,
+  type Reply,
+  type Step,
+  type Voters,
+} from '@freshet/core/agreement'
+import { createRandom, type Random } from '../harness/random.js'
+import { EventQueue } from '../ring-simulator/event-queue.js'
+import { SimulatedNode } from './simulated-node.js'
+
+/**
+ * 'forgotten promise': a node that crashes has lost its last promise. 'not taken over': what was accepted in lower ballots is not recalled.
+ * 'a minority': one node less than a majority is enough. 'emptied voter': a node without memory votes as if it were new.
+ */
+export const PLANTED_BUGS = ['forgotten promise', 'not taken over', 'a minority', 'emptied voter'] as const
+export type PlantedBug = (typeof PLANTED_BUGS)[number]
+
+export interface AgreementSettings {
+  readonly seed: number
+  readonly bug?: PlantedBug | undefined
+}
+
+export const FAULTS = [
+  'lost',
+  'doubled',
+  'late',
+  'partition',
+  'node crash',
+  'server crash',
+  'emptied',
+  'rebuilt',
+] as const
+export type Fault = (typeof FAULTS)[number]
+
+export interface AgreementResult {
+  readonly violations: readonly string[]
+  readonly decided: number
+  readonly appended: number
+  readonly looks: number
+  /** Appends after everything was well again, and those of them that came to be known. */
+  readonly lateAppends: number
+  readonly lateAppended: number
+  readonly events: number
+  readonly faults: Readonly<Record<Fault, number>>
+}
+
+const TROUBLE_MS = 2000
+const CALM_MS = 1500
+const SERVERS = 3
+const APPEND_MS_MAX = 300
+const ASK_MS_MAX = 120
+
+export function runAgreement(settings: AgreementSettings): AgreementResult {
+  return new Schedule(settings).run()
+}
+
+interface Server {
+  readonly name: string
+  readonly proposer: Proposer<string>
+  /** What it knows of the log, from slot 0 on. */
+  readonly known: string[]
+  /** What it could not append, and may try again. */
+  unsettled: Entry<string> | undefined
+  isBusy: boolean
+  isDown: boolean
+}
+
+class Schedule {
+  readonly #bug: PlantedBug | undefined
+  readonly #random: Random
+  readonly #queue = new EventQueue()
+  readonly #voters: Voters
+  readonly #nodes: SimulatedNode[]
+  readonly #servers: Server[] = []
+  readonly #decided: string[] = []
+  readonly #violations: string[] = []
+  readonly #faults = Object.fromEntries(FAULTS.map(fault => [fault, 0])) as Record<Fault, number>
+  readonly #counts = { appended: 0, looks: 0, lateAppends: 0, lateAppended: 0 }
+  #rates: Readonly<Record<'loss' | 'double' | 'late', number>>
+  /** Links that are cut, as `server node`. */
+  #cut: ReadonlySet<string> = new Set()
+  #names = 0
+
+  constructor({ seed, bug }: AgreementSettings) {
+    this.#bug = bug
+    this.#random = createRandom(seed)
+    const nodes = this.#random.float() < 0.7 ? 3 : 5
+    this.#voters = { nodes, majority: majorityOf(nodes) - (bug === 'a minority' ? 1 : 0) }
+    this.#nodes = Array.from({ length: nodes }, () => new SimulatedNode())
+    const isRough = this.#random.float() < 0.7
+    const rate = (most: number) => (isRough ? most * this.#random.float() : 0)
+    this.#rates = { loss: rate(0.15), double: rate(0.1), late: rate(0.1) }
+    for (let i = 0; i < SERVERS; i++) this.#servers.push(this.#start())
+  }
+
+  run(): AgreementResult {
+    for (let i = 0; i < 24; i++) this.#queue.after(this.#random.below(TROUBLE_MS), () => this.#operate())
+    const harms = this.#random.below(6)
+    for (let i = 0; i < harms; i++) this.#queue.after(this.#random.below(TROUBLE_MS), () => this.#harm())
+    // It takes a crash at the right moment.
+    const crashes = this.#bug === 'forgotten promise' ? 15 : 0
+    for (let i = 0; i < crashes; i++) this.#queue.after(this.#random.below(TROUBLE_MS), () => this.#crashNode())
+    this.#queue.runUntil(TROUBLE_MS)
+    this.#rates = { loss: 0, double: 0, late: 0 }
+    this.#cut = new Set()
+    for (const node of this.#nodes) node.isUp = true
+    this.#queue.after(CALM_MS / 2, () => this.#appendLate())
+    this.#queue.runUntil(TROUBLE_MS + CALM_MS)
+    const { events } = { events: this.#queue.done }
+    const decided = this.#decided.length
+    return { violations: this.#violations, decided, ...this.#counts, events, faults: this.#faults }
+  }
+
+  #start(): Server {
+    const name = `server-${this.#names++}`
+    const proposer = new Proposer<string>({ name, ...this.#voters })
+    return { name, proposer, known: [], unsettled: undefined, isBusy: false, isDown: false }
+  }
+
+  // What servers do.
+
+  #operate(): void {
+    const server = this.#random.pick(this.#servers)
+    const what = this.#random.float()
+    if (what < 0.6) this.#append(server)
+    else if (what < 0.7 && this.#nodes.some(node => node.isEmptied)) this.#rebuild(server)
+    else this.#look(server)
+  }
+
+  #appendLate(): void {
+    const server = this.#servers[0]!
+    this.#counts.lateAppends++
+    let tries = 0
+    const again = () => {
+      if (tries++ < 12)
+        this.#append(server, hasDone => (hasDone ? this.#counts.lateAppended++ : this.#queue.after(20, again)))
+    }
+    // What an earlier one left under way is over by then.
+    again()
+  }
+
+  #append(server: Server, then: (isAppended: boolean) => void = () => {}): void {
+    if (server.isBusy || server.isDown) {
+      then(false)
+      return
+    }
+    server.isBusy = true
+    this.#look(server, () => {
+      const slot = server.known.length
+      const previous = server.known.at(-1) ?? ''
+      const kept = server.unsettled
+      const isKept = kept !== undefined && kept.previous === previous && this.#random.float() < 0.7
+      const id = `${server.name}-${this.#names++}`
+      const entry = isKept ? kept : { id, previous, value: id }
+      server.unsettled = entry
+      this.#propose(server, slot, entry, outcome => {
+        server.isBusy = false
+        if (outcome.kind === 'appended') {
+          this.#claim(server, slot, entry.id)
+          this.#counts.appended++
+        }
+        then(outcome.kind === 'appended')
+        if (outcome.kind !== 'appended' || this.#random.float() < 0.3) this.#look(server)
+        // Whoever keeps winning goes on.
+        else if (this.#random.float() < 0.6) this.#append(server)
+      })
+    })
+  }
+
+  #propose(
+    server: Server,
+    slot: number,
+    entry: Entry<string> | undefined,
+    then: (outcome: AppendOutcome) => void,
+  ): void {
+    const { proposer } = server
+    let isOver = false
+    const end = (outcome: AppendOutcome) => {
+      if (isOver || server.isDown) return
+      isOver = true
+      then(outcome)
+    }
+    const take = ({ asks, outcome }: Step<string, AppendOutcome>) => {
+      for (const ask of asks) this.#send(server, ask, reply => isOver || take(proposer.answer(ask, this.#heard(reply))))
+      if (outcome !== undefined) end(outcome)
+      else if (proposer.canProceed) this.#queue.after(this.#random.below(20), () => isOver || take(proposer.proceed()))
+    }
+    take(proposer.begin(slot, entry))
+    this.#queue.after(APPEND_MS_MAX, () => {
+      if (isOver || server.isDown) return
+      proposer.giveUp()
+      end({ kind: 'lost' })
+    })
+  }
+
+  #heard(reply: Reply<string>): Reply<string> {
+    if (this.#bug !== 'not taken over' || reply.kind !== 'view') return reply
+    return { kind: 'view', view: { ...reply.view, slots: new Map() } }
+  }
+
+  #look(server: Server, then: () => void = () => {}): void {
+    if (server.isDown) return
+    const first = server.known.length
+    // Everybody's knowledge by now must be seen.
+    const floor = this.#decided.length
+    const look = new Look<string>(first, this.#voters)
+    let isOver = false
+    const take = ({ asks, outcome }: ReturnType<typeof look.answer>) => {
+      for (const ask of asks) this.#send(server, ask, reply => isOver || take(look.answer(ask, reply)))
+      if (outcome === undefined) {
+        if (look.canProceed) this.#queue.after(this.#random.below(20), () => isOver || take(look.proceed()))
+        return
+      }
+      isOver = true
+      if (server.isDown) return
+      this.#counts.looks++
+      if (outcome.kind !== 'lost')
+        for (const [i, { id }] of outcome.entries.entries()) this.#claim(server, first + i, id)
+      if (outcome.kind === 'seen' && outcome.isEnd && first + outcome.entries.length < floor) {
+        this.#violate(`${server.name} saw ${first + outcome.entries.length} slots, and ${floor} were decided`)
+      }
+      if (outcome.kind === 'seen' && !outcome.isEnd) this.#look(server, then)
+      else then()
+    }
+    take({ asks: look.begin() })
+  }
+
+  /** Gives a node that has lost its memory what a majority of the others has. */
+  #rebuild(server: Server): void {
+    if (server.isBusy || server.isDown) return
+    server.isBusy = true
+    this.#look(server, () =>
+      this.#propose(server, server.known.length, undefined, () => {
+        const { tenure } = server.proposer
+        this.#look(server, () => {
+          server.isBusy = false
+          if (tenure === undefined || server.known.length < tenure.next) return
+          for (const node of this.#nodes) {
+            if (!node.isEmptied || !node.isUp) continue
+            node.adopt(tenure.ballot, server.known.slice(0, tenure.next))
+            this.#faults.rebuilt++
+          }
+        })
+      }),
+    )
+  }
+
+  #claim(server: Server, slot: number, id: string): void {
+    const decided = this.#decided[slot]
+    if (decided === undefined && slot > this.#decided.length)
+      this.#violate(`${server.name} left a gap before slot ${slot}`)
+    if (decided !== undefined && decided !== id)
+      this.#violate(`slot ${slot} holds ${decided}, and ${id} for ${server.name}`)
+    this.#decided[slot] ??= id
+    if (server.known.length === slot) server.known.push(id)
+    if (server.unsettled?.id === id) server.unsettled = undefined
+  }
+
+  #violate(what: string): void {
+    this.#violations.push(`at ${Math.round(this.#queue.nowMs)} ms: ${what}`)
+  }
+
+  // What goes wrong.
+
+  #send(server: Server, ask: Ask<string>, then: (reply: Reply<string>) => void): void {
+    const isCut = () => this.#cut.has(`${server.name} ${ask.node}`)
+    const hear = (reply: Reply<string>) => {
+      for (const delayMs of isCut() ? [] : this.#delaysMs()) {
+        this.#queue.after(delayMs, () => {
+          if (!server.isDown) then(reply)
+        })
+      }
+    }
+    const node = this.#nodes[ask.node]!
+    for (const delayMs of isCut() ? [] : this.#delaysMs()) {
+      this.#queue.after(delayMs, () => {
+        if (node.isUp) hear(node.do(ask))
+      })
+    }
+    this.#queue.after(ASK_MS_MAX, () => {
+      if (!server.isDown) then({ kind: 'lost' })
+    })
+  }
+
+  #delaysMs(): readonly number[] {
+    const random = this.#random
+    const delayMs = () => 1 + random.below(15)
+    const { loss, double, late } = this.#rates
+    if (random.float() < loss) return this.#note('lost', [])
+    if (random.float() < late) return this.#note('late', [delayMs() + random.below(800)])
+    if (random.float() < double) return this.#note('doubled', [delayMs(), delayMs() + random.below(600)])
+    return [delayMs()]
+  }
+
+  #note<Result>(fault: Fault, result: Result): Result {
+    this.#faults[fault]++
+    return result
+  }
+
+  #harm(): void {
+    const what = this.#random.float()
+    if (what < 0.35) this.#crashNode()
+    else if (what < 0.6) this.#crashServer()
+    else if (what < 0.85) this.#split()
+    else this.#emptyNode()
+  }
+
+  #crashNode(node: SimulatedNode = this.#random.pick(this.#nodes)): void {
+    this.#faults['node crash']++
+    node.isUp = false
+    this.#queue.after(10 + this.#random.below(500), () => {
+      node.isUp = true
+      if (this.#bug === 'forgotten promise') node.forgetPromise()
+    })
+  }
+
+  /** Its disk is gone. Not of so many at a time that no majority remembers. */
+  #emptyNode(): void {
+    const node = this.#random.pick(this.#nodes)
+    const left = this.#nodes.filter(each => each !== node && !each.isEmptied).length
+    if (left < majorityOf(this.#nodes.length)) return
+    this.#faults.emptied++
+    this.#crashNode(node)
+    node.empty()
+    if (this.#bug === 'emptied voter') node.vote()
+    for (const server of this.#servers) this.#queue.after(this.#random.below(600), () => this.#rebuild(server))
+  }
+
+  #crashServer(): void {
+    this.#faults['server crash']++
+    const at = this.#random.below(this.#servers.length)
+    this.#servers[at]!.isDown = true
+    this.#servers[at] = this.#start()
+  }
+
+  #split(): void {
+    this.#faults.partition++
+    const cut = new Set<string>()
+    for (const { name } of this.#servers) {
+      for (const node of this.#nodes.keys()) if (this.#random.float() < 0.4) cut.add(`${name} ${node}`)
+    }
+    this.#cut = cut
+    this.#queue.after(50 + this.#random.below(600), () => {
+      if (this.#cut === cut) this.#cut = new Set()
+    })
+  }
+}

@@ -1,0 +1,74 @@
+/** A node of an agreement in simulated time: what it has written it keeps, unless it is made to forget. */
+import {
+  type Accepted,
+  type Ask,
+  type Ballot,
+  NO_BALLOT,
+  type Promised,
+  type Reply,
+  SLOTS_PER_READ,
+} from '@freshet/core/agreement'
+
+export class SimulatedNode {
+  isUp = true
+  #promised: Promised | undefined = { ballot: NO_BALLOT, version: 1 }
+  #before: Promised | undefined
+  #slots = new Map<number, Accepted<string>>()
+  /** Never given twice, also not after it was emptied. */
+  #versions = 1
+
+  get isEmptied(): boolean {
+    return this.#promised === undefined
+  }
+
+  do(ask: Ask<string>): Reply<string> {
+    if (ask.kind === 'read') return this.#read(ask.first)
+    if (this.#promised?.version !== ask.version) return { kind: 'refused' }
+    if (ask.kind === 'accept') {
+      this.#slots.set(ask.slot, ask.accepted)
+      return { kind: 'done', version: ask.version }
+    }
+    return { kind: 'done', version: this.#promise(ask.ballot) }
+  }
+
+  /** As a disk that is changed for a new one. */
+  empty(): void {
+    this.#promised = undefined
+    this.#before = undefined
+    this.#slots.clear()
+  }
+
+  /** What a majority of the others has: then it has a voice again. */
+  adopt(ballot: Ballot, ids: readonly string[]): void {
+    if (this.#promised !== undefined) return
+    for (const [slot, id] of ids.entries()) {
+      this.#slots.set(slot, { ballot, entry: { id, previous: ids[slot - 1] ?? '', value: id } })
+    }
+    this.#promise(ballot)
+  }
+
+  /** What it must not do: its last promise was not on disk. */
+  forgetPromise(): void {
+    if (this.#promised !== undefined && this.#before !== undefined) this.#promised = this.#before
+  }
+
+  /** Nor this: to vote as if it had never promised or accepted anything. */
+  vote(): void {
+    if (this.#promised === undefined) this.#promise(NO_BALLOT)
+  }
+
+  #promise(ballot: Ballot): number {
+    this.#before = this.#promised
+    this.#promised = { ballot, version: ++this.#versions }
+    return this.#versions
+  }
+
+  #read(first: number): Reply<string> {
+    const slots = new Map<number, Accepted<string>>()
+    for (let slot = first; slot < first + SLOTS_PER_READ; slot++) {
+      const accepted = this.#slots.get(slot)
+      if (accepted !== undefined) slots.set(slot, accepted)
+    }
+    return { kind: 'view', view: { promised: this.#promised, slots } }
+  }
+}

@@ -1,0 +1,54 @@
+/**
+ * The address of a ring: several stores that are one together. Either its nodes,
+ *
+ *     ring:redis://10.0.0.1,redis://10.0.0.2,postgres://freshet@10.0.0.3/freshet
+ *
+ * or a file that names them, `ring:/etc/freshet/ring.json`, which is the better place for passwords:
+ *
+ *     { "nodes": ["redis://10.0.0.1", "redis://10.0.0.2", { "url": "postgres://freshet:secret@10.0.0.3/freshet" }] }
+ */
+import { readFileSync } from 'node:fs'
+import { FreshetError } from '@freshet/protocol'
+
+const SCHEME = 'ring:'
+/** A comma within an address is its own: what follows the next node's is a scheme, or a path. */
+const BETWEEN_NODES = /,(?=[a-z]+:\/\/|\.{0,2}\/)/
+
+export function isRing(text: string): boolean {
+  return text.startsWith(SCHEME) && text.length > SCHEME.length
+}
+
+/** The addresses of the nodes, or their folders. Throws CONFIG_INVALID. */
+export function nodesOfRing(address: string): readonly string[] {
+  const text = address.slice(SCHEME.length)
+  const nodes = text.endsWith('.json') ? nodesInFile(text) : text.split(BETWEEN_NODES)
+  const twice = nodes.find((node, i) => nodes.indexOf(node) !== i)
+  if (twice !== undefined) throw invalid('it names a node twice')
+  if (nodes.length < 3) throw invalid(`it has ${nodes.length} of 3 nodes at least, so that it can lose one`)
+  if (nodes.some(node => isRing(node))) throw invalid('a node cannot be a ring')
+  return nodes
+}
+
+function nodesInFile(path: string): readonly string[] {
+  let file: unknown
+  try {
+    file = JSON.parse(readFileSync(path, 'utf8'))
+  } catch (cause) {
+    throw invalid(`${path} cannot be read as JSON`, cause)
+  }
+  const nodes = (file as { readonly nodes?: unknown } | null)?.nodes
+  if (!Array.isArray(nodes)) throw invalid(`${path} has no "nodes", a list of addresses`)
+  return nodes.map(node => {
+    const url = typeof node === 'string' ? node : (node as { readonly url?: unknown } | null)?.url
+    if (typeof url !== 'string' || url === '') throw invalid(`${path} has a node that is no address`)
+    return url
+  })
+}
+
+function invalid(why: string, cause?: unknown): FreshetError {
+  return new FreshetError(
+    'CONFIG_INVALID',
+    `The ring cannot be used: ${why}. Write ring:redis://host1,redis://host2,redis://host3, or ring:/path/ring.json.`,
+    { cause },
+  )
+}

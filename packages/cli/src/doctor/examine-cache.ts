@@ -1,0 +1,31 @@
+/** The doctor as the server sends it to one of its caches. */
+import type { DoctorTask } from '@freshet/server'
+import { BUCKET } from './doctor-line.js'
+import { countOf, type Examination, PROBES } from './examine.js'
+import { examineThrough } from './examine-through.js'
+
+export interface CacheReport extends Examination {
+  readonly through: string
+  readonly isSafe: boolean
+  readonly counts: ReturnType<typeof countOf>
+  /** What could not be cleaned up. */
+  readonly left: readonly string[]
+}
+
+export async function examineCache({
+  through,
+  server,
+  purgeSecret,
+  signal,
+  onFinding,
+}: DoctorTask): Promise<CacheReport> {
+  const left: string[] = []
+  const examination = await examineThrough({
+    line: { through, server, purgeSecret, bucket: BUCKET },
+    signal,
+    onFound: finding => onFinding(finding, PROBES.length),
+    onLeft: text => left.push(text),
+  })
+  const counts = countOf(examination.findings)
+  return { through, isSafe: counts.fatal + counts.unsafe === 0, counts, ...examination, left }
+}

@@ -1,0 +1,61 @@
+/** Examines the caches on the way to a server, with probe objects that are removed again whatever happens. */
+import { randomBytes } from 'node:crypto'
+import { FreshetError } from '@freshet/protocol'
+import type { DoctorLine } from './doctor-line.js'
+import { type Examination, examine } from './examine.js'
+import type { Finding } from './finding.js'
+import { createEndpoint, type Endpoint } from './http-probe.js'
+import { jsonOf, ProbeObjects } from './probe-objects.js'
+import { Scene } from './scene.js'
+
+export interface ExamineOptions {
+  readonly line: Pick<DoctorLine, 'through' | 'server' | 'bucket' | 'purgeSecret'>
+  readonly signal: AbortSignal
+  /** Called with each finding, as it is found. */
+  readonly onFound: (finding: Finding) => void
+  /** Called if some of the probe objects could not be removed. */
+  readonly onLeft: (text: string) => void
+}
+
+/** Throws ANSWER_INVALID, CONFIG_INVALID, REQUEST_FAILED. */
+export async function examineThrough({ line, signal, onFound, onLeft }: ExamineOptions): Promise<Examination> {
+  const through = createEndpoint(line.through, signal)
+  const server = line.server === undefined ? undefined : createEndpoint(line.server, signal)
+  const objects = new ProbeObjects({ through, writer: server ?? through, bucket: line.bucket })
+  const scene = new Scene({ through, server, purgeSecret: line.purgeSecret, objects, signal })
+  try {
+    await checkSameLog(through, server)
+    await objects.prepare()
+    return await examine(scene, onFound)
+  } finally {
+    await removeAll(objects, onLeft)
+    through.close()
+    server?.close()
+  }
+}
+
+/** Throws ANSWER_INVALID unless a Freshet server answers; CONFIG_INVALID if there are two. */
+async function checkSameLog(through: Endpoint, server: Endpoint | undefined): Promise<void> {
+  const [seen, direct] = [await logOf(through), server && (await logOf(server))]
+  if (direct === undefined || seen === direct) return
+  throw new FreshetError(
+    'CONFIG_INVALID',
+    `${through.url} leads to another store than ${server?.url}. Correct --through or --server.`,
+  )
+}
+
+async function logOf({ url, send }: Endpoint): Promise<string> {
+  const answer = await send({ target: `/coherence?nonce=${randomBytes(12).toString('hex')}` })
+  const log = jsonOf<{ log?: unknown }>(answer)?.log
+  if (answer.status === 200 && typeof log === 'string') return log
+  throw new FreshetError(
+    'ANSWER_INVALID',
+    `${url}/coherence was answered with status ${answer.status}, not by a Freshet server. Is the address right?`,
+  )
+}
+
+/** What was found is worth more than what is left behind, which the next run does not mind: so this does not throw. */
+async function removeAll(objects: ProbeObjects, onLeft: ExamineOptions['onLeft']): Promise<void> {
+  const left = await objects.remove()
+  if (left > 0) onLeft(`${left} probe objects could not be removed from ${objects.bucketPath}.`)
+}

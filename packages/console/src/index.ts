@@ -1,0 +1,1 @@
+export { type ConsoleFile, listConsoleFiles } from './console-files.js'

@@ -1,0 +1,66 @@
+/** Who may do what: the rules, what somebody may do by them, and who changed what. */
+import type { JSX } from 'preact'
+import { Failure } from '../parts/notice.js'
+import { PageTitle, Panel } from '../parts/panel.js'
+import { useLoaded } from '../parts/use-loaded.js'
+import { pretty } from '../parts/words.js'
+import { call } from '../server/call.js'
+import { TryAs } from './access/try-as.js'
+
+interface AuditEntry {
+  readonly id: string
+  readonly who: string
+  readonly what: string
+  readonly bucket?: string
+  readonly before: unknown
+  readonly after: unknown
+}
+
+const AUDIT_SHOWN_MAX = 50
+
+export function AccessPage(): JSX.Element {
+  const rules = useLoaded(() => call<{ rules: string | null }>('/access'), 'rules')
+  const audit = useLoaded(readAudit, 'audit')
+  return (
+    <>
+      <PageTitle title="Access">Tokens, rules, and who changed what.</PageTitle>
+      <Failure of={rules.error ?? audit.error} />
+      <TryAs rules={rules.value?.rules ?? ''} />
+      <Panel title="Rules in effect">
+        {rules.value?.rules === null && (
+          <p>
+            There are none: everybody who reaches this server may do everything. Start it with <code>--rules FILE</code>
+            .
+          </p>
+        )}
+        {typeof rules.value?.rules === 'string' && <pre class="rules">{rules.value.rules}</pre>}
+      </Panel>
+      <Panel title="Changes of rules, settings and schemas">
+        {audit.value?.length === 0 && <p class="quiet">None was noted.</p>}
+        {audit.value?.map(({ id, who, what, bucket, before, after }) => (
+          <details key={id}>
+            <summary>
+              {what} {bucket} <span class="quiet">by {who.trim() === '' ? 'nobody in particular' : who}</span>
+            </summary>
+            <div class="two">
+              <pre>{typeof before === 'string' ? before : pretty(before)}</pre>
+              <pre>{typeof after === 'string' ? after : pretty(after)}</pre>
+            </div>
+          </details>
+        ))}
+      </Panel>
+    </>
+  )
+}
+
+/** The newest first. */
+async function readAudit(): Promise<readonly AuditEntry[]> {
+  let found: readonly AuditEntry[] = []
+  for (let after: string | undefined; ; ) {
+    const from = after === undefined ? '' : `after=${after}&`
+    const page = await call<{ entries: readonly AuditEntry[]; next?: string }>(`/audit?${from}limit=1000`)
+    found = [...found, ...page.entries].slice(-AUDIT_SHOWN_MAX)
+    if (page.next === undefined) return found.toReversed()
+    after = page.next
+  }
+}

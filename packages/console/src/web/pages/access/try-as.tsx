@@ -1,0 +1,123 @@
+/** What somebody may do, without being them: by the rules in effect, or by others that one is only thinking of. */
+import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import { Field } from '../../parts/field.js'
+import { Failure, Notice } from '../../parts/notice.js'
+import { Panel } from '../../parts/panel.js'
+import { pretty, timeOfDay } from '../../parts/words.js'
+import { call } from '../../server/call.js'
+import { claimsOf, setToken } from '../../server/token.js'
+
+interface Tried {
+  readonly mistakes?: readonly { readonly line: number; readonly column: number; readonly message: string }[]
+  readonly isAdmin?: boolean
+  readonly isThere?: boolean
+  readonly rights?: Readonly<Record<string, boolean>>
+}
+
+export function TryAs({ rules }: { readonly rules: string }): JSX.Element {
+  const [who, setWho] = useState('{"sub":"ann"}')
+  const [path, setPath] = useState('shop/products/tea')
+  const [next, setNext] = useState('')
+  const [others, setOthers] = useState<string>()
+  const [tried, setTried] = useState<Tried>()
+  const [failure, setFailure] = useState<unknown>()
+  const tokenClaims = who.trim().startsWith('{') ? undefined : claimsOf(who)
+  const ask = async () => {
+    setFailure(undefined)
+    setTried(undefined)
+    const claims = who.trim() === '' ? null : (tokenClaims ?? (JSON.parse(who) as unknown))
+    const body = {
+      ...{ claims, path: path.trim().replace(/^\/(?:db\/)?/, '') },
+      ...(next.trim() === '' ? {} : { new: JSON.parse(next) as unknown }),
+      ...(others === undefined ? {} : { rules: others }),
+    }
+    setTried(await call<Tried>('/access/try', { method: 'POST', body }))
+  }
+  return (
+    <Panel title="Try as this user">
+      <Field
+        label="Claims as JSON, or a token; empty for somebody without one"
+        value={who}
+        onInput={setWho}
+        lines={3}
+      />
+      {tokenClaims !== undefined && <TokenFacts token={who} />}
+      <div class="row">
+        <Field label="Object or bucket" value={path} onInput={setPath} onEnter={() => void ask().catch(setFailure)} />
+        <Field
+          label="As it would be, if they write it"
+          value={next}
+          onInput={setNext}
+          placeholder={'{"owner":"ann"}'}
+        />
+        <button type="button" class="main" onClick={() => void ask().catch(setFailure)}>
+          What may they do?
+        </button>
+      </div>
+      <details onToggle={event => setOthers(event.currentTarget.open ? (others ?? rules) : undefined)}>
+        <summary>By other rules than those in effect</summary>
+        <Field
+          label="Rules to try; nothing of this is put into effect"
+          value={others ?? ''}
+          onInput={setOthers}
+          lines={10}
+        />
+      </details>
+      <Failure of={failure} />
+      {tried?.mistakes !== undefined && (
+        <Notice kind="bad">
+          {tried.mistakes.map(({ line, column, message }) => (
+            <div key={`${line}:${column}`}>
+              Line {line}, column {column}: {message}
+            </div>
+          ))}
+        </Notice>
+      )}
+      {tried?.rights !== undefined && <Rights {...tried} rights={tried.rights} />}
+    </Panel>
+  )
+}
+
+function Rights({
+  rights,
+  isAdmin,
+  isThere,
+}: Tried & { readonly rights: Readonly<Record<string, boolean>> }): JSX.Element {
+  return (
+    <div role="status">
+      <ul class="rights">
+        {Object.entries(rights).map(([right, isAllowed]) => (
+          <li key={right} class={isAllowed ? 'allowed' : 'denied'}>
+            <b>{right}</b> {isAllowed ? 'allowed' : 'denied'}
+          </li>
+        ))}
+      </ul>
+      <p class="quiet">
+        {isAdmin ? 'They are an administrator. ' : ''}
+        {isThere ? '' : 'The object is not there; rules that look at it allow nothing.'}
+      </p>
+    </div>
+  )
+}
+
+function TokenFacts({ token }: { readonly token: string }): JSX.Element {
+  const claims = claimsOf(token) ?? {}
+  const ends = typeof claims.exp === 'number' ? claims.exp * 1000 : undefined
+  return (
+    <div>
+      <pre>{pretty(claims)}</pre>
+      <div class="row">
+        {ends !== undefined && (
+          <span class={`badge ${ends < Date.now() ? 'error' : 'good'}`}>
+            {ends < Date.now() ? 'expired' : 'valid until'} {new Date(ends).toLocaleDateString('en-GB')}{' '}
+            {timeOfDay(ends)}
+          </span>
+        )}
+        <button type="button" onClick={() => setToken(token)}>
+          Use the console as them
+        </button>
+      </div>
+    </div>
+  )
+}

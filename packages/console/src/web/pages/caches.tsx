@@ -1,0 +1,155 @@
+/** The caches that are told of every change: how far each is, and what the doctor finds. */
+import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import { Failure, Notice } from '../parts/notice.js'
+import { PageTitle, Panel } from '../parts/panel.js'
+import { Progress } from '../parts/progress.js'
+import { useLoaded } from '../parts/use-loaded.js'
+import { count, duration } from '../parts/words.js'
+import { call } from '../server/call.js'
+import { figures } from '../server/live-figures.js'
+import { total } from '../server/metrics.js'
+import { serverFacts } from '../server/server-facts.js'
+import { type Examination, examine, type Finding } from './caches/examine.js'
+
+interface Cache {
+  readonly name: string
+  readonly kind: string
+  readonly url?: string
+  readonly sites?: readonly string[]
+  readonly through?: string
+}
+
+export function CachesPage(): JSX.Element {
+  const { value, error } = useLoaded(() => call<{ caches: readonly Cache[] }>('/caches'), 'caches')
+  return (
+    <>
+      <PageTitle title="Caches">
+        Those that this server tells of every change. Readers with the client need none of it.
+      </PageTitle>
+      <Failure of={error} />
+      {value?.caches.length === 0 && (
+        <Panel title="None is registered">
+          <p>
+            Copies in caches expire, and clients of Freshet are never shown a stale one. For other readers, register
+            caches under <code>caches</code> in the configuration: they are then purged on every change.
+          </p>
+          <p class="quiet">
+            What caches on the way do, you can find out by hand: <code>freshet doctor --through {location.origin}</code>
+          </p>
+        </Panel>
+      )}
+      {value?.caches.map(cache => (
+        <CachePanel key={cache.name} cache={cache} />
+      ))}
+    </>
+  )
+}
+
+function CachePanel({ cache }: { readonly cache: Cache }): JSX.Element {
+  const { name, kind, url, sites, through } = cache
+  const of = (figure: string) => total(figures.value, `freshet_invalidation_${figure}`, labels => labels.cache === name)
+  const isDown = of('down') > 0
+  const rows: readonly (readonly [label: string, text: string])[] = [
+    ['Told at', url ?? 'its API'],
+    ['Read at', sites?.join(', ') ?? url ?? ''],
+    ['Waiting in the queue', `${count(of('queue_paths'))} paths`],
+    ['Behind by', `${count(of('lag_positions'))} positions, ${duration(of('lag_seconds') * 1000)}`],
+    [
+      'Purged',
+      `${count(of('purges_total'))} paths, ${count(of('repeats_total'))} of them again, all of it ${count(of('wide_total'))} times`,
+    ],
+    ['Batches that failed', count(of('failures_total'))],
+  ]
+  return (
+    <Panel
+      title={`${name} (${kind})`}
+      actions={<span class={`badge ${isDown ? 'error' : 'good'}`}>{isDown ? 'takes no purges' : 'up'}</span>}
+    >
+      <dl class="facts">
+        {rows.map(([label, text]) => (
+          <div key={label}>
+            <dt>{label}</dt>
+            <dd>{text}</dd>
+          </div>
+        ))}
+      </dl>
+      {through !== undefined && serverFacts.value?.has.doctor === true && <Doctor cache={name} through={through} />}
+    </Panel>
+  )
+}
+
+function Doctor({ cache, through }: { readonly cache: string; readonly through: string }): JSX.Element {
+  const [state, setState] = useState<{ readonly findings: readonly Finding[]; readonly total: number }>()
+  const [report, setReport] = useState<Examination>()
+  const [failure, setFailure] = useState<unknown>()
+  const run = async () => {
+    setFailure(undefined)
+    setReport(undefined)
+    const found: Finding[] = []
+    const onFinding = (finding: Finding, total: number) => {
+      found.push(finding)
+      setState({ findings: [...found], total })
+    }
+    setState({ findings: [], total: 0 })
+    try {
+      setReport(await examine(cache, onFinding))
+    } finally {
+      setState(undefined)
+    }
+  }
+  return (
+    <>
+      <div class="row">
+        <button type="button" disabled={state !== undefined} onClick={() => void run().catch(setFailure)}>
+          Run the doctor
+        </button>
+        <span class="quiet">It writes objects of its own, reads them through {through}, and removes them.</span>
+      </div>
+      {state !== undefined && <Progress label="The doctor" done={state.findings.length} total={state.total} />}
+      <Failure of={failure} />
+      {report !== undefined && <Report report={report} />}
+    </>
+  )
+}
+
+const BADGES: Readonly<Record<Finding['effect'], string>> = {
+  fatal: 'error',
+  unsafe: 'error',
+  slower: 'warning',
+  harmless: '',
+  undecided: '',
+  good: 'good',
+}
+
+function Report({ report: { isSafe, findings } }: { readonly report: Examination }): JSX.Element {
+  return (
+    <>
+      <Notice kind={isSafe ? 'good' : 'bad'}>
+        {isSafe
+          ? 'Readers of Freshet are served nothing stale through it.'
+          : 'Do not serve readers through it before this is changed.'}
+      </Notice>
+      <ul class="plain-list">
+        {findings.map(({ fact, effect, claim, saw, means, advice }) => (
+          <li key={fact}>
+            <span class={`badge ${BADGES[effect]}`}>{effect}</span> {claim}
+            {effect !== 'good' && (
+              <p class="quiet">
+                {saw} {means}
+              </p>
+            )}
+            {advice.map(({ cache, where, lines }) => (
+              <details key={cache}>
+                <summary>
+                  {cache}: {where}
+                </summary>
+                <pre>{lines.join('\n')}</pre>
+              </details>
+            ))}
+          </li>
+        ))}
+      </ul>
+    </>
+  )
+}

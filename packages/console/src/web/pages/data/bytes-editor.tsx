@@ -1,0 +1,82 @@
+/** One value of a bucket of bytes: shown and edited if it is text, else only told of. */
+import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import { Field } from '../../parts/field.js'
+import { Failure, Notice } from '../../parts/notice.js'
+import { Panel } from '../../parts/panel.js'
+import { useLoaded } from '../../parts/use-loaded.js'
+import { count } from '../../parts/words.js'
+import { goTo, linkTo } from '../../route.js'
+import { History } from './history.js'
+import { deleteObject, hasCode, isText, readBytes, writeText } from './objects.js'
+
+export function BytesEditor({ bucket, id }: { readonly bucket: string; readonly id: string }): JSX.Element {
+  const { value, error, reload } = useLoaded(() => readBytes(bucket, id), `${bucket}/${id}`)
+  const [edited, setEdited] = useState<string>()
+  const [contentType, setContentType] = useState<string>()
+  const [failure, setFailure] = useState<unknown>()
+  const [note, setNote] = useState('')
+  const [namespace = '', name = ''] = bucket.split('/')
+  const isEditable = value !== undefined && isText(value.contentType)
+  const text = edited ?? (value === undefined ? '' : new TextDecoder().decode(value.bytes))
+  const act = (work: () => Promise<unknown>) => {
+    setNote('')
+    setFailure(undefined)
+    work().catch(error => setFailure(hasCode(error, 'VERSION_CONFLICT') ? TOO_LATE : error))
+  }
+  const save = () =>
+    act(async () => {
+      await writeText(bucket, id, text, { ...value!, contentType: contentType ?? value!.contentType })
+      setEdited(undefined)
+      setNote('Saved.')
+      reload()
+    })
+  const remove = () =>
+    act(async () => {
+      if (!confirm(`Delete ${bucket}/${id}?`)) return
+      await deleteObject(bucket, id, value!.version)
+      goTo('data', namespace, name)
+    })
+  return (
+    <Panel
+      title={id}
+      actions={
+        <>
+          {isEditable && (
+            <button type="button" class="main" onClick={save}>
+              Save
+            </button>
+          )}
+          {value !== undefined && value.version > 0 && (
+            <button type="button" class="danger" onClick={remove}>
+              Delete
+            </button>
+          )}
+          <a class="button" href={linkTo('data', namespace, name)}>
+            Close
+          </a>
+        </>
+      }
+    >
+      <Failure of={failure ?? error} />
+      {note !== '' && <Notice kind="good">{note}</Notice>}
+      {value !== undefined && (
+        <>
+          <p class="quiet">
+            {value.version === 0
+              ? 'It is not there yet.'
+              : `Version ${value.version}, ${count(value.bytes.length)} bytes`}
+          </p>
+          <Field label="Content type" value={contentType ?? value.contentType} onInput={setContentType} />
+          {isEditable && <Field label="Value, as text" value={text} onInput={setEdited} lines={14} onEnter={save} />}
+          <h3>History</h3>
+          <History name={`${bucket}/${id}`} version={value.version} />
+        </>
+      )}
+    </Panel>
+  )
+}
+
+const TOO_LATE = new Error(
+  'Somebody was faster, and nothing was written. Copy what you need, close it and open it again.',
+)

@@ -1,0 +1,73 @@
+/** When an object changed, from the change log, as far back as that goes. The log has no values. */
+import type { JSX } from 'preact'
+import { Failure } from '../../parts/notice.js'
+import { Scroll } from '../../parts/scroll.js'
+import { useLoaded } from '../../parts/use-loaded.js'
+import { brief, duration } from '../../parts/words.js'
+import { call } from '../../server/call.js'
+
+interface ChangePage {
+  readonly entries: readonly Entry[]
+  readonly next?: number
+  readonly trimmedTo: number
+}
+
+interface Entry {
+  readonly position: number
+  readonly agoMs: number
+  readonly keys: readonly string[]
+  readonly tags: readonly string[]
+}
+
+/** Older ones are in the log as well, and not shown. */
+const SHOWN_MAX = 200
+
+export function History({
+  name,
+  version,
+}: {
+  readonly name: string
+  readonly version: number | undefined
+}): JSX.Element {
+  const { value, error } = useLoaded(() => readHistory(name), `${name} ${version}`)
+  if (value === undefined)
+    return error === undefined ? <p class="quiet">Looking through the log…</p> : <Failure of={error} />
+  if (value.length === 0)
+    return <p class="quiet">The change log has nothing of it: it has not changed for as long as the log goes back.</p>
+  return (
+    <Scroll label="History">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Version</th>
+            <th scope="col">When</th>
+            <th scope="col">In the same commit</th>
+          </tr>
+        </thead>
+        <tbody>
+          {value.map(({ position, agoMs, keys }) => (
+            <tr key={position}>
+              <td class="number">
+                {position} {position === version && <span class="badge good">now</span>}
+              </td>
+              <td>{duration(agoMs)} ago</td>
+              <td>{brief(keys.filter(key => key !== name).join(', '), 80)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Scroll>
+  )
+}
+
+/** The newest first. */
+async function readHistory(name: string): Promise<readonly Entry[]> {
+  let found: readonly Entry[] = []
+  for (let after: number | undefined; ; ) {
+    const from = after === undefined ? '' : `after=${after}&`
+    const page = await call<ChangePage>(`/changes?${from}limit=1000&of=${encodeURIComponent(name)}`)
+    found = [...found, ...page.entries].slice(-SHOWN_MAX)
+    if (page.next === undefined) return found.toReversed()
+    after = page.next
+  }
+}

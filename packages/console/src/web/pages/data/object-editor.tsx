@@ -1,0 +1,160 @@
+/** One object: shown, edited, written on the condition that nobody has changed it meanwhile. */
+import type { JSX } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { Field } from '../../parts/field.js'
+import { Failure, Notice } from '../../parts/notice.js'
+import { Panel } from '../../parts/panel.js'
+import { pretty } from '../../parts/words.js'
+import { goTo, linkTo } from '../../route.js'
+import { type Conflict, ConflictView } from './conflict-view.js'
+import { History } from './history.js'
+import type { Fields } from './merge.js'
+import { deleteObject, hasCode, readObject, type ShownObject, writeObject } from './objects.js'
+
+export interface ObjectEditorProps {
+  readonly bucket: string
+  readonly id: string
+}
+
+/** How often it is looked whether somebody else has changed it. */
+const LOOK_EVERY_MS = 4000
+
+export function ObjectEditor({ bucket, id }: ObjectEditorProps): JSX.Element {
+  const editor = useEditor(bucket, id)
+  const { base, text, failure, conflict, note } = editor
+  const [namespace = '', name = ''] = bucket.split('/')
+  const actions = (
+    <>
+      <button type="button" class="main" onClick={editor.save} disabled={conflict !== undefined}>
+        Save
+      </button>
+      {base?.value !== undefined && (
+        <button type="button" class="danger" onClick={editor.remove}>
+          Delete
+        </button>
+      )}
+      <a class="button" href={linkTo('data', namespace, name)}>
+        Close
+      </a>
+    </>
+  )
+  return (
+    <Panel title={id} actions={actions}>
+      <Failure of={failure} />
+      {note !== '' && <Notice kind="good">{note}</Notice>}
+      {editor.newer !== undefined && conflict === undefined && (
+        <Notice kind="warning">
+          Somebody has written it meanwhile: version {editor.newer}.{' '}
+          <button type="button" onClick={editor.load}>
+            Show it
+          </button>
+        </Notice>
+      )}
+      {conflict !== undefined && <ConflictView conflict={conflict} onResolve={editor.resolve} />}
+      {base !== undefined && (
+        <>
+          <p class="quiet">{base.version === 0 ? 'It is not there yet.' : `Version ${base.version}`}</p>
+          <Field label="Value, as JSON" value={text} onInput={editor.setText} lines={14} onEnter={editor.save} />
+          <h3>History</h3>
+          <History name={`${bucket}/${id}`} version={base.version} />
+        </>
+      )}
+    </Panel>
+  )
+}
+
+interface Editor {
+  readonly base: ShownObject | undefined
+  readonly text: string
+  readonly setText: (text: string) => void
+  readonly failure: unknown
+  readonly note: string
+  readonly conflict: Conflict | undefined
+  /** A version that somebody else has written since this was loaded. */
+  readonly newer: number | undefined
+  readonly load: () => void
+  readonly save: () => void
+  readonly remove: () => void
+  readonly resolve: (value: Fields) => void
+}
+
+function useEditor(bucket: string, id: string): Editor {
+  const [base, setBase] = useState<ShownObject>()
+  const [text, setText] = useState('')
+  const [failure, setFailure] = useState<unknown>()
+  const [note, setNote] = useState('')
+  const [conflict, setConflict] = useState<Conflict>()
+  const [newer, setNewer] = useState<number>()
+  const begin = (object: ShownObject, value: unknown = object.value ?? {}) => {
+    setBase(object)
+    setText(pretty(value))
+    setConflict(undefined)
+    setNewer(undefined)
+    setFailure(undefined)
+  }
+  const load = () => void readObject(bucket, id).then(begin, setFailure)
+  useEffect(load, [bucket, id])
+  useEffect(() => watch(bucket, id, base?.version, setNewer), [bucket, id, base])
+  const meet = async (mine: Fields) => {
+    const theirs = await readObject(bucket, id)
+    if (theirs.value === undefined) throw new Error('Somebody has deleted it meanwhile. Save again to create it anew.')
+    setConflict({ was: base?.value ?? {}, theirs: theirs.value, theirVersion: theirs.version, mine })
+    setBase(theirs)
+  }
+  const save = async () => {
+    setNote('')
+    setFailure(undefined)
+    const mine = readFields(text)
+    try {
+      const version = await writeObject(bucket, id, mine, base?.version ?? 0)
+      begin({ version, value: mine })
+      setNote(`Saved as version ${version}.`)
+    } catch (error) {
+      if (!hasCode(error, 'VERSION_CONFLICT')) throw error
+      await meet(mine)
+    }
+  }
+  const remove = async () => {
+    if (!confirm(`Delete ${bucket}/${id}?`)) return
+    await deleteObject(bucket, id, base?.version ?? 0)
+    const [namespace = '', name = ''] = bucket.split('/')
+    goTo('data', namespace, name)
+  }
+  return {
+    ...{ base, text, setText, failure, note, conflict, newer, load },
+    save: () => void save().catch(setFailure),
+    remove: () => void remove().catch(setFailure),
+    resolve: value => begin(base!, value),
+  }
+}
+
+/** Throws with what is wrong. */
+function readFields(text: string): Fields {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (error) {
+    throw new Error(`This is no JSON: ${(error as Error).message}`)
+  }
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Fields
+  throw new Error('A bucket of objects holds JSON objects: {...}.')
+}
+
+function watch(
+  bucket: string,
+  id: string,
+  version: number | undefined,
+  onNewer: (version: number) => void,
+): () => void {
+  if (version === undefined) return () => undefined
+  const timer = setInterval(async () => {
+    if (document.hidden) return
+    try {
+      const found = await readObject(bucket, id)
+      if (found.version > version) onNewer(found.version)
+    } catch {
+      // The next look, or the next thing somebody does, says what is wrong.
+    }
+  }, LOOK_EVERY_MS)
+  return () => clearInterval(timer)
+}

@@ -1,0 +1,100 @@
+/** The objects of a bucket: by the beginnings of ids, by a filter, page by page. */
+import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import { Field } from '../../parts/field.js'
+import { Failure } from '../../parts/notice.js'
+import { Panel } from '../../parts/panel.js'
+import { Scroll } from '../../parts/scroll.js'
+import { useLoaded } from '../../parts/use-loaded.js'
+import { brief } from '../../parts/words.js'
+import { goTo, linkTo } from '../../route.js'
+import type { NamedBucket } from '../../server/server-facts.js'
+import { readPage } from './objects.js'
+
+export function ObjectList({ bucket }: { readonly bucket: NamedBucket }): JSX.Element {
+  const { name, kind } = bucket
+  const [namespace = '', shortName = ''] = name.split('/')
+  const [prefix, setPrefix] = useState('')
+  const [where, setWhere] = useState('')
+  const [asked, setAsked] = useState({ prefix: '', where: '' })
+  const [after, setAfter] = useState<readonly string[]>([])
+  const about = JSON.stringify([name, asked, after])
+  const { value, error, reload } = useLoaded(() => readPage(name, { kind, ...asked, after: after.at(-1) }), about)
+  const ask = () => {
+    setAsked({ prefix, where })
+    setAfter([])
+    reload()
+  }
+  return (
+    <Panel title={name} actions={<NewObject namespace={namespace} bucket={shortName} />}>
+      <div class="row">
+        <Field label="Ids that begin with" value={prefix} onInput={setPrefix} onEnter={ask} isFilter />
+        {kind === 'object' && (
+          <Field
+            label="Filter, as JSON"
+            value={where}
+            onInput={setWhere}
+            onEnter={ask}
+            placeholder={'{"price":{"$gt":5}}'}
+          />
+        )}
+        <button type="button" onClick={ask}>
+          Show
+        </button>
+      </div>
+      <Failure of={error} />
+      {value !== undefined && value.items.length === 0 && <p class="quiet">Nothing is there.</p>}
+      {value !== undefined && value.items.length > 0 && (
+        <Scroll label="Objects">
+          <table class="objects">
+            <thead>
+              <tr>
+                <th scope="col">Id</th>
+                <th scope="col">Version</th>
+                <th scope="col">Value</th>
+              </tr>
+            </thead>
+            <tbody>
+              {value.items.map(({ id, version, value }) => (
+                <tr key={id}>
+                  <th scope="row">
+                    <a href={linkTo('data', namespace, shortName, id)}>{id}</a>
+                  </th>
+                  <td class="number">{version}</td>
+                  <td>
+                    <code>{brief(value)}</code>
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </Scroll>
+      )}
+      <div class="row">
+        {after.length > 0 && (
+          <button type="button" onClick={() => setAfter(after.slice(0, -1))}>
+            Before
+          </button>
+        )}
+        {value?.next !== undefined && (
+          <button type="button" onClick={() => setAfter([...after, value.next!])}>
+            More
+          </button>
+        )}
+      </div>
+    </Panel>
+  )
+}
+
+function NewObject({ namespace, bucket }: { readonly namespace: string; readonly bucket: string }): JSX.Element {
+  const [id, setId] = useState('')
+  const open = () => id !== '' && goTo('data', namespace, bucket, id)
+  return (
+    <>
+      <Field label="New id" value={id} onInput={setId} onEnter={open} />
+      <button type="button" onClick={open}>
+        New object
+      </button>
+    </>
+  )
+}

@@ -1,0 +1,136 @@
+/** Shards: how far each has got with the writes that all of them take, and queries over all of them. */
+import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import { Field } from '../parts/field.js'
+import { Failure } from '../parts/notice.js'
+import { PageTitle, Panel } from '../parts/panel.js'
+import { Scroll } from '../parts/scroll.js'
+import { useLoaded } from '../parts/use-loaded.js'
+import { count, pretty } from '../parts/words.js'
+import { call } from '../server/call.js'
+
+interface GlobalStatus {
+  readonly position: number
+  readonly isLeading: boolean
+  readonly shards: readonly {
+    readonly name: string
+    readonly applied?: number
+    readonly behind?: number
+    readonly obstacle?: string
+    readonly error?: string
+  }[]
+}
+
+interface SqlAnswer {
+  readonly columns: readonly string[]
+  readonly rows: readonly (readonly unknown[])[]
+  readonly versions: Readonly<Record<string, number>>
+}
+
+const EVERY_MS = 2000
+
+export function ShardsPage(): JSX.Element {
+  const { value, error } = useLoaded(() => call<GlobalStatus>('/global'), 'global', EVERY_MS)
+  return (
+    <>
+      <PageTitle title="Shards">Results over shards are of one global state.</PageTitle>
+      <Failure of={error} />
+      {value !== undefined && (
+        <Panel title={`After ${count(value.position)} global writes`}>
+          <Scroll label="Shards">
+            <table>
+              <thead>
+                <tr>
+                  <th scope="col">Shard</th>
+                  <th scope="col">Has applied</th>
+                  <th scope="col">State</th>
+                </tr>
+              </thead>
+              <tbody>
+                {value.shards.map(({ name, applied, behind = 0, obstacle, error }) => (
+                  <tr key={name}>
+                    <th scope="row">{name}</th>
+                    <td class="number">{applied ?? '–'}</td>
+                    <td>
+                      <span
+                        class={`badge ${error !== undefined || obstacle !== undefined ? 'error' : behind > 0 ? 'warning' : 'good'}`}
+                      >
+                        {error !== undefined ? 'does not answer' : behind > 0 ? `${behind} behind` : 'up to date'}
+                      </span>{' '}
+                      {obstacle ?? error}
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </Scroll>
+        </Panel>
+      )}
+      <SqlPanel />
+    </>
+  )
+}
+
+function SqlPanel(): JSX.Element {
+  const [text, setText] = useState('')
+  const [answer, setAnswer] = useState<SqlAnswer>()
+  const [plan, setPlan] = useState<unknown>()
+  const [failure, setFailure] = useState<unknown>()
+  const ask = async (explains: boolean) => {
+    setFailure(undefined)
+    const query = `/sql?${explains ? 'explain&' : ''}q=${encodeURIComponent(text)}`
+    if (explains) setPlan(await call(query))
+    else setAnswer(await call<SqlAnswer>(query))
+  }
+  const run = () => void ask(false).catch(setFailure)
+  return (
+    <Panel title="Query all shards">
+      <Failure of={failure} />
+      <Field
+        label="SELECT"
+        value={text}
+        onInput={setText}
+        lines={3}
+        onEnter={run}
+        placeholder="SELECT count(*) FROM orders"
+      />
+      <div class="row">
+        <button type="button" class="main" onClick={run}>
+          Run
+        </button>
+        <button type="button" onClick={() => void ask(true).catch(setFailure)}>
+          Explain
+        </button>
+      </div>
+      {plan !== undefined && <pre>{pretty(plan)}</pre>}
+      {answer !== undefined && <Rows answer={answer} />}
+    </Panel>
+  )
+}
+
+function Rows({ answer: { columns, rows } }: { readonly answer: SqlAnswer }): JSX.Element {
+  return (
+    <Scroll label="Rows">
+      <table>
+        <thead>
+          <tr>
+            {columns.map(column => (
+              <th key={column} scope="col">
+                {column}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.slice(0, 500).map((row, i) => (
+            <tr key={i}>
+              {row.map((value, column) => (
+                <td key={columns[column]}>{value === null ? <span class="quiet">null</span> : String(value)}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Scroll>
+  )
+}

@@ -1,0 +1,114 @@
+/** Who came too late: commits and writes that were refused since something had changed. */
+import type { JSX } from 'preact'
+import { Failure } from '../parts/notice.js'
+import { PageTitle, Panel } from '../parts/panel.js'
+import { Scroll } from '../parts/scroll.js'
+import { useRecent } from '../parts/use-recent.js'
+import { brief, count, timeOfDay } from '../parts/words.js'
+import { figures } from '../server/live-figures.js'
+import { total } from '../server/metrics.js'
+
+interface Conflict {
+  readonly id: string
+  readonly timeMs: number
+  readonly kind: 'write' | 'commit'
+  readonly changed: readonly { readonly key: string; readonly expected?: number; readonly version: number }[]
+  readonly writes: readonly string[]
+  readonly isLeased: boolean
+}
+
+const CONTENDED_MAX = 10
+
+export function TransactionsPage(): JSX.Element {
+  const { items, error } = useRecent<Conflict>('/conflicts')
+  const now = figures.value
+  const commits = total(now, 'freshet_commits_total')
+  const conflicts = total(now, 'freshet_conflicts_total')
+  return (
+    <>
+      <PageTitle title="Transactions">
+        Commits and writes that were refused since something had changed, as far as the workers that answered remember
+        them.
+      </PageTitle>
+      <dl class="tiles">
+        <div>
+          <dt>Commits</dt>
+          <dd class="number">{count(commits)}</dd>
+        </div>
+        <div>
+          <dt>Refused commits</dt>
+          <dd class="number">{count(conflicts)}</dd>
+        </div>
+        <div>
+          <dt>Leases granted</dt>
+          <dd class="number">{count(total(now, 'freshet_leases_total'))}</dd>
+        </div>
+      </dl>
+      <Failure of={error} />
+      <Contended conflicts={items} />
+      <Panel title="Recent conflicts">
+        {items.length === 0 ? <p class="quiet">Nobody came too late lately.</p> : <ConflictTable conflicts={items} />}
+      </Panel>
+    </>
+  )
+}
+
+function Contended({ conflicts }: { readonly conflicts: readonly Conflict[] }): JSX.Element | null {
+  const counts = new Map<string, number>()
+  for (const { changed } of conflicts) for (const { key } of changed) counts.set(key, (counts.get(key) ?? 0) + 1)
+  const most = [...counts].sort(([, a], [, b]) => b - a).slice(0, CONTENDED_MAX)
+  if (most.length === 0) return null
+  return (
+    <Panel title="Most fought over">
+      <ul class="bars">
+        {most.map(([key, times]) => (
+          <li key={key}>
+            <span>{key}</span> <meter min={0} max={most[0]![1]} value={times} aria-label={key} />{' '}
+            <b class="number">{times}</b>
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  )
+}
+
+function ConflictTable({ conflicts }: { readonly conflicts: readonly Conflict[] }): JSX.Element {
+  return (
+    <Scroll label="Conflicts">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">When</th>
+            <th scope="col">What had changed</th>
+            <th scope="col">What would have been written</th>
+          </tr>
+        </thead>
+        <tbody>
+          {conflicts.toReversed().map(({ id, timeMs, kind, changed, writes, isLeased }) => (
+            <tr key={id}>
+              <td class="number">
+                {timeOfDay(timeMs)} <span class="quiet">{kind}</span>{' '}
+                {isLeased && <span class="badge good">leased</span>}
+              </td>
+              <td>
+                {changed.map(({ key, expected, version }) => (
+                  <div key={key}>
+                    <code>{key}</code> {expected === undefined ? '' : `was read as ${wordOf(expected)}, `}is{' '}
+                    {wordOf(version)}
+                  </div>
+                ))}
+              </td>
+              <td>
+                <code>{brief(writes.join(', '), 100)}</code>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Scroll>
+  )
+}
+
+function wordOf(version: number): string {
+  return version === 0 ? 'not there' : String(version)
+}

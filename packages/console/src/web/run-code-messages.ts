@@ -1,0 +1,11 @@
+/** What the JavaScript page and its worker say to each other. */
+export interface ToCode {
+  readonly code: string
+  /** A token, or empty. */
+  readonly authorization: string
+}
+
+export interface FromCode {
+  readonly kind: 'printed' | 'done' | 'failed'
+  readonly text: string
+}

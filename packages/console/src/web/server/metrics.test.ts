@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest'
+import { latencyMs, parseMetrics, total } from './metrics.js'
+
+const TEXT = `# HELP freshet_requests_total Requests answered.
+# TYPE freshet_requests_total counter
+freshet_requests_total{route="/db/{namespace}/{bucket}/{id}",method="GET",status="200"} 12
+freshet_requests_total{route="/metrics",method="GET",status="200"} 3
+freshet_log_position 2762743322502
+`
+
+const histogram = (quick: number, slow: number) =>
+  parseMetrics(
+    [
+      `freshet_request_seconds_bucket{route="/db",le="0.001"} ${quick}`,
+      `freshet_request_seconds_bucket{route="/db",le="0.5"} ${quick + slow}`,
+      `freshet_request_seconds_bucket{route="/db",le="+Inf"} ${quick + slow}`,
+      'freshet_request_seconds_bucket{route="/metrics",le="+Inf"} 9',
+    ].join('\n'),
+  )
+
+test('figures are read with their labels, and added up', () => {
+  const figures = parseMetrics(TEXT)
+  expect(figures).toHaveLength(3)
+  expect(total(figures, 'freshet_requests_total')).toBe(15)
+  expect(total(figures, 'freshet_requests_total', ({ route }) => route === '/metrics')).toBe(3)
+  expect(total(figures, 'freshet_log_position')).toBe(2_762_743_322_502)
+})
+
+test('latencies are those between two readings, of clients alone', () => {
+  expect(latencyMs(histogram(100, 0), histogram(109, 1), 0.5)).toBe(1)
+  expect(latencyMs(histogram(100, 0), histogram(109, 1), 0.99)).toBe(500)
+  expect(latencyMs(histogram(100, 0), histogram(100, 0), 0.5)).toBeUndefined()
+})

@@ -1,0 +1,60 @@
+/** `/metrics`, understood: the figures of all workers, by name and labels. */
+
+export interface Figure {
+  readonly name: string
+  readonly labels: Readonly<Record<string, string>>
+  readonly value: number
+}
+
+const LINE = /^([a-z_]+)(?:\{(.*)\})? (\S+)$/
+const LABEL = /([a-z_]+)="([^"]*)"/g
+
+export function parseMetrics(text: string): readonly Figure[] {
+  return text.split('\n').flatMap(line => {
+    const [, name, labels = '', value] = LINE.exec(line) ?? []
+    if (name === undefined) return []
+    return [
+      {
+        name,
+        labels: Object.fromEntries([...labels.matchAll(LABEL)].map(([, key, text]) => [key, text])),
+        value: Number(value),
+      },
+    ]
+  })
+}
+
+/** Added up over all labels that `fits` says yes to. */
+export function total(
+  figures: readonly Figure[],
+  name: string,
+  fits: (labels: Figure['labels']) => boolean = () => true,
+): number {
+  return figures.reduce((sum, figure) => (figure.name === name && fits(figure.labels) ? sum + figure.value : sum), 0)
+}
+
+/** Requests of readers and writers; not those for pages and figures, such as the console's own. */
+export function isOfClients({ route = '' }: Figure['labels']): boolean {
+  return /^\/(?:db|commit|coherence|sql|global)/.test(route)
+}
+
+/**
+ * The time that this share of the requests stayed below, in milliseconds, of the requests between two readings; undefined if there were none.
+ */
+export function latencyMs(before: readonly Figure[], now: readonly Figure[], share: number): number | undefined {
+  const counts = new Map<number, number>()
+  const note = (figures: readonly Figure[], sign: 1 | -1) => {
+    for (const { name, labels, value } of figures) {
+      if (name !== 'freshet_request_seconds_bucket' || !isOfClients(labels) || labels.route === '/coherence/events')
+        continue
+      const bound = labels.le === '+Inf' ? Number.POSITIVE_INFINITY : Number(labels.le)
+      counts.set(bound, (counts.get(bound) ?? 0) + sign * value)
+    }
+  }
+  note(now, 1)
+  note(before, -1)
+  const bounds = [...counts.keys()].sort((a, b) => a - b)
+  const all = counts.get(Number.POSITIVE_INFINITY) ?? 0
+  if (all <= 0) return undefined
+  const bound = bounds.find(bound => counts.get(bound)! >= share * all)
+  return bound === undefined || bound === Number.POSITIVE_INFINITY ? undefined : bound * 1000
+}

@@ -1,0 +1,192 @@
+import { describe, expect, test } from 'vitest'
+import { type Ballot, NO_BALLOT } from './ballot.js'
+import { decidedSlots } from './decided-slots.js'
+import { Look } from './look.js'
+import type { Accepted, Ask, NodeView, Reply } from './messages.js'
+import { Proposer } from './proposer.js'
+
+const VOTERS = { nodes: 3, majority: 2 }
+
+function accepted(round: number, id: string, previous = ''): Accepted<string> {
+  return { ballot: { round, proposer: 'p' }, entry: { id, previous, value: id } }
+}
+
+function view(
+  slots: Readonly<Record<number, Accepted<string>>>,
+  ballot: Ballot = NO_BALLOT,
+  version = 1,
+): NodeView<string> {
+  return {
+    promised: { ballot, version },
+    slots: new Map(Object.entries(slots).map(([slot, each]) => [Number(slot), each])),
+  }
+}
+
+function views(...all: readonly (NodeView<string> | undefined)[]): Map<number, NodeView<string>> {
+  return new Map(all.flatMap((each, i) => (each ? [[i, each] as const] : [])))
+}
+
+describe('what is decided', () => {
+  test('the last slot is, if a majority has it in one ballot', () => {
+    const found = decidedSlots(views(view({ 0: accepted(1, 'a') }), view({ 0: accepted(1, 'a') })), 0, VOTERS)
+    expect([found.entries.map(({ id }) => id), found.open, found.isEnd]).toEqual([['a'], undefined, true])
+  })
+
+  test('it is open while one who has not answered may have it, and nothing when nobody can', () => {
+    const some = view({ 0: accepted(1, 'a') })
+    expect(decidedSlots(views(some, view({})), 0, VOTERS).open?.slot).toBe(0)
+    expect(decidedSlots(views(some, view({}), view({})), 0, VOTERS).open).toBeUndefined()
+  })
+
+  test('a majority with one entry in two ballots leaves it open: it may have been decided in the lower one', () => {
+    const all = views(view({ 0: accepted(1, 'a') }), view({}), view({ 0: accepted(2, 'a') }))
+    expect(decidedSlots(all, 0, VOTERS)).toMatchObject({ entries: [], open: { slot: 0, accepted: accepted(2, 'a') } })
+  })
+
+  test('a slot holds what the next one says it does, whatever else a node has there', () => {
+    const all = views(
+      view({ 0: accepted(3, 'x'), 1: accepted(2, 'b', 'a') }),
+      view({ 0: accepted(1, 'a'), 1: accepted(2, 'b', 'a') }),
+    )
+    expect(decidedSlots(all, 0, VOTERS).entries.map(({ id }) => id)).toEqual(['a', 'b'])
+  })
+})
+
+/** Real nodes in memory; who is in `silent` does not answer. */
+class Nodes {
+  readonly silent = new Set<number>()
+  readonly asked: string[] = []
+  readonly #nodes = Array.from({ length: 3 }, () => ({
+    promised: { ballot: NO_BALLOT, version: 1 },
+    slots: new Map<number, Accepted<string>>(),
+  }))
+  #version = 1
+
+  do(ask: Ask<string>): Reply<string> {
+    this.asked.push(ask.kind)
+    if (this.silent.has(ask.node)) return { kind: 'lost' }
+    const node = this.#nodes[ask.node]!
+    if (ask.kind === 'read') {
+      return { kind: 'view', view: { promised: node.promised, slots: new Map(node.slots) } }
+    }
+    if (node.promised.version !== ask.version) return { kind: 'refused' }
+    if (ask.kind === 'accept') node.slots.set(ask.slot, ask.accepted)
+    else node.promised = { ballot: ask.ballot, version: ++this.#version }
+    return { kind: 'done', version: node.promised.version }
+  }
+
+  /** Everything is answered in the order in which it was asked. */
+  append(proposer: Proposer<string>, slot: number, id?: string, previous = ''): string {
+    const step = proposer.begin(slot, id === undefined ? undefined : { id, previous, value: id })
+    const asks = [...step.asks]
+    let { outcome } = step
+    while (outcome === undefined) {
+      const ask = asks.shift()!
+      const next = proposer.answer(ask, this.do(ask))
+      asks.push(...next.asks)
+      outcome = next.outcome
+    }
+    // What is still on its way arrives, and is not heard any more.
+    for (const ask of asks) this.do(ask)
+    return outcome.kind === 'taken' ? `taken ${outcome.slot}` : outcome.kind
+  }
+
+  look(first: number): string[] | string {
+    const look = new Look<string>(first, VOTERS)
+    const asks = [...look.begin()]
+    for (;;) {
+      const ask = asks.shift()!
+      const { asks: more, outcome } = look.answer(ask, this.do(ask))
+      asks.push(...more)
+      if (outcome?.kind === 'seen') return outcome.entries.map(({ id }) => id)
+      if (outcome !== undefined) return outcome.kind
+    }
+  }
+}
+
+describe('proposing', () => {
+  test('whoever keeps appending asks each node once for each entry', () => {
+    const [nodes, proposer] = [new Nodes(), new Proposer<string>({ name: 'p', ...VOTERS })]
+    expect(nodes.append(proposer, 0, 'a')).toBe('appended')
+    nodes.asked.length = 0
+    expect(nodes.append(proposer, 1, 'b', 'a')).toBe('appended')
+    expect(nodes.asked).toEqual(['accept', 'accept', 'accept'])
+    expect(nodes.look(0)).toEqual(['a', 'b'])
+  })
+
+  test('whoever was outbid is told what has the slot, and never has it too', () => {
+    const nodes = new Nodes()
+    const [p, q] = ['p', 'q'].map(name => new Proposer<string>({ name, ...VOTERS })) as [
+      Proposer<string>,
+      Proposer<string>,
+    ]
+    expect(nodes.append(p, 0, 'a')).toBe('appended')
+    expect(nodes.append(q, 1, 'b', 'a')).toBe('appended')
+    expect(nodes.append(p, 1, 'c', 'a')).toBe('outbid')
+    expect(nodes.append(p, 1, 'c', 'a')).toBe('taken 1')
+    expect(nodes.look(0)).toEqual(['a', 'b'])
+  })
+
+  test('what one node has accepted of somebody who is gone is taken over', () => {
+    const nodes = new Nodes()
+    const [p, q] = ['p', 'q'].map(name => new Proposer<string>({ name, ...VOTERS })) as [
+      Proposer<string>,
+      Proposer<string>,
+    ]
+    expect(nodes.append(p, 0, 'a')).toBe('appended')
+    nodes.silent.add(1).add(2)
+    expect(nodes.append(p, 1, 'b', 'a')).toBe('lost')
+    nodes.silent.clear()
+    nodes.silent.add(2)
+    expect(nodes.append(q, 1, 'c', 'a')).toBe('taken 1')
+    expect(nodes.look(1)).toEqual(['b'])
+  })
+
+  test('after an append whose outcome is not known nothing else is proposed in the same ballot', () => {
+    const [nodes, proposer] = [new Nodes(), new Proposer<string>({ name: 'p', ...VOTERS })]
+    expect(nodes.append(proposer, 0, 'a')).toBe('appended')
+    nodes.silent.add(0).add(1)
+    expect(nodes.append(proposer, 1, 'b', 'a')).toBe('lost')
+    nodes.silent.clear()
+    expect(nodes.append(proposer, 1, 'c', 'a')).toBe('taken 1')
+    expect(nodes.look(1)).toEqual(['b'])
+  })
+
+  test('what was read before a promise is not taken for what was accepted until then', () => {
+    const proposer = new Proposer<string>({ name: 'p', ...VOTERS })
+    const entry = { id: 'a', previous: '', value: 'a' }
+    const reads = proposer.begin(0, entry).asks
+    const empty: Reply<string> = { kind: 'view', view: view({}) }
+    proposer.answer(reads[0]!, empty)
+    proposer.answer(reads[1]!, empty)
+    const promises = proposer.proceed().asks
+    expect(promises.map(({ kind, node }) => [kind, node])).toEqual([
+      ['promise', 0],
+      ['promise', 1],
+    ])
+    for (const ask of promises) proposer.answer(ask, { kind: 'done', version: 2 })
+    // The first reads come once more, and one that was late.
+    for (const ask of reads) expect(proposer.answer(ask, empty)).toEqual({ asks: [] })
+    expect(proposer.canProceed).toBe(false)
+  })
+
+  test('whoever looks passes on what one node has, and outbids nobody', () => {
+    const [nodes, proposer] = [new Nodes(), new Proposer<string>({ name: 'p', ...VOTERS })]
+    expect(nodes.append(proposer, 0, 'a')).toBe('appended')
+    nodes.silent.add(1).add(2)
+    expect(nodes.append(proposer, 1, 'b', 'a')).toBe('lost')
+    nodes.silent.delete(1)
+    nodes.asked.length = 0
+    expect(nodes.look(1)).toEqual(['b'])
+    expect(nodes.asked).toEqual(['read', 'read', 'read', 'accept'])
+  })
+
+  test('nodes without a promise have no voice', () => {
+    const proposer = new Proposer<string>({ name: 'p', ...VOTERS })
+    const { asks } = proposer.begin(0, { id: 'a', previous: '', value: 'a' })
+    const emptied: Reply<string> = { kind: 'view', view: { promised: undefined, slots: new Map() } }
+    proposer.answer(asks[0]!, { kind: 'view', view: view({}) })
+    proposer.answer(asks[1]!, emptied)
+    expect(proposer.answer(asks[2]!, emptied).outcome).toEqual({ kind: 'lost' })
+  })
+})

@@ -1,0 +1,107 @@
+/**
+ * One look at what follows a slot. It asks all nodes; as soon as a majority has answered and nothing is open, it is over. What is open is
+ * passed on: what one node has accepted in a ballot, others that have promised that ballot, and no other since, may accept as well; it is the
+ * proposer's own message, once more. So whoever looks decides nothing new, and outbids nobody. If that does not help, somebody is about to
+ * propose in a higher ballot: then it is contested, and to be looked at again.
+ */
+import { isSameBallot } from './ballot.js'
+import { type DecidedSlots, decidedSlots, type Voters } from './decided-slots.js'
+import type { AcceptAsk, Ask, Entry, NodeView, Reply } from './messages.js'
+
+export type LookOutcome<Value> =
+  | { readonly kind: 'seen'; readonly entries: readonly Entry<Value>[]; readonly isEnd: boolean }
+  /** What is decided for sure, and the slot after it, about which nothing can be said now. */
+  | { readonly kind: 'contested'; readonly entries: readonly Entry<Value>[]; readonly slot: number }
+  | { readonly kind: 'lost' }
+
+export interface Step<Value, Outcome> {
+  readonly asks: readonly Ask<Value>[]
+  readonly outcome?: Outcome
+}
+
+export class Look<Value> {
+  readonly #first: number
+  readonly #voters: Voters
+  readonly #views = new Map<number, NodeView<Value>>()
+  readonly #pending = new Set<Ask<Value>>()
+  #passing: { readonly found: DecidedSlots<Value>; have: number } | undefined
+  #isOver = false
+
+  constructor(first: number, voters: Voters) {
+    this.#first = first
+    this.#voters = voters
+  }
+
+  begin(): readonly Ask<Value>[] {
+    for (let node = 0; node < this.#voters.nodes; node++) this.#pending.add({ kind: 'read', node, first: this.#first })
+    return [...this.#pending]
+  }
+
+  /** A majority has answered: it need not wait for the others for long. */
+  get canProceed(): boolean {
+    return !this.#isOver && this.#passing === undefined && this.#views.size >= this.#voters.majority
+  }
+
+  answer(ask: Ask<Value>, reply: Reply<Value>): Step<Value, LookOutcome<Value>> {
+    // What is answered twice, or to an earlier question, says nothing.
+    if (!this.#pending.delete(ask) || this.#isOver) return NOTHING
+    return ask.kind === 'accept' ? this.#passedOn(reply) : this.#answered(ask.node, reply)
+  }
+
+  /** Without those who have not answered yet. */
+  proceed(): Step<Value, LookOutcome<Value>> {
+    if (!this.canProceed) return NOTHING
+    const found = decidedSlots(this.#views, this.#first, this.#voters)
+    return found.open === undefined ? this.#end({ kind: 'seen', ...found }) : this.#passOn(found)
+  }
+
+  #answered(node: number, reply: Reply<Value>): Step<Value, LookOutcome<Value>> {
+    if (reply.kind === 'view' && reply.view.promised !== undefined) this.#views.set(node, reply.view)
+    if (this.#views.size >= this.#voters.majority) {
+      const found = decidedSlots(this.#views, this.#first, this.#voters)
+      if (found.open === undefined) return this.#end({ kind: 'seen', ...found })
+    }
+    if (this.#pending.size > 0) return NOTHING
+    return this.canProceed ? this.proceed() : this.#end({ kind: 'lost' })
+  }
+
+  #passOn(found: DecidedSlots<Value>): Step<Value, LookOutcome<Value>> {
+    const { slot, accepted } = found.open!
+    const asks: AcceptAsk<Value>[] = []
+    let have = 0
+    for (const [node, { promised, slots }] of this.#views) {
+      const there = slots.get(slot)
+      if (there !== undefined && isSameBallot(there.ballot, accepted.ballot)) have++
+      else if (isSameBallot(promised!.ballot, accepted.ballot)) {
+        asks.push({ kind: 'accept', node, version: promised!.version, slot, accepted })
+      }
+    }
+    this.#passing = { found, have }
+    this.#pending.clear()
+    for (const ask of asks) this.#pending.add(ask)
+    const over = this.#afterPassing()
+    return over ?? { asks }
+  }
+
+  #passedOn(reply: Reply<Value>): Step<Value, LookOutcome<Value>> {
+    if (reply.kind === 'done') this.#passing!.have++
+    return this.#afterPassing() ?? NOTHING
+  }
+
+  #afterPassing(): Step<Value, LookOutcome<Value>> | undefined {
+    const { found, have } = this.#passing!
+    const { entries, open } = found
+    if (have >= this.#voters.majority) {
+      return this.#end({ kind: 'seen', entries: [...entries, open!.accepted.entry], isEnd: true })
+    }
+    if (have + this.#pending.size >= this.#voters.majority) return undefined
+    return this.#end({ kind: 'contested', entries, slot: open!.slot })
+  }
+
+  #end(outcome: LookOutcome<Value>): Step<Value, LookOutcome<Value>> {
+    this.#isOver = true
+    return { asks: [], outcome }
+  }
+}
+
+const NOTHING = { asks: [] }

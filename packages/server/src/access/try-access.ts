@@ -1,0 +1,76 @@
+/**
+ * `POST /access/try`: what somebody with these claims may do with an object, by the rules in effect or by others that are only being thought of. It
+ * is only told, nothing is done; nobody gets a token by it.
+ */
+import type { Store } from '@freshet/core/store'
+import { checkId, checkName, FreshetError, type Key } from '@freshet/protocol'
+import { AccessRules, type Claims } from './rules/access-rules.js'
+import { checkExamples } from './rules/check-examples.js'
+import { parseRules } from './rules/parse-rules.js'
+import { RIGHTS, type Right } from './rules/rights.js'
+import type { RulesMistake } from './rules/rules-mistake.js'
+
+export interface TriedAccess {
+  /** Of the rules that were sent; then nothing else is told. */
+  readonly mistakes?: readonly RulesMistake[]
+  readonly isAdmin?: boolean
+  /** Whether the object is there: without it, rules that look at it allow nothing. */
+  readonly isThere?: boolean
+  readonly rights?: Readonly<Record<Right, boolean>>
+}
+
+interface Asked {
+  readonly claims: Claims | undefined
+  readonly key: Key
+  readonly next: unknown
+  readonly rules: string | undefined
+}
+
+/** Throws BODY_INVALID, NAME_INVALID. `inEffect` undefined: everybody may do everything. */
+export async function tryAccess(store: Store, body: string, inEffect: AccessRules | undefined): Promise<TriedAccess> {
+  const { claims, key, next, rules: text } = readAsked(body)
+  let rules = inEffect
+  if (text !== undefined) {
+    const { rules: parsed, mistakes } = parseRules(text)
+    const wrong = parsed === undefined ? mistakes : checkExamples(parsed)
+    if (parsed === undefined || wrong.length > 0) return { mistakes: wrong }
+    rules = new AccessRules(parsed)
+  }
+  const found = await store.get(key)
+  const object = found && jsonOf(found.contentType, found.body)
+  const allows = (right: Right) =>
+    rules === undefined || rules.allows(right, claims, key, { object, next: next ?? object })
+  return {
+    isAdmin: rules === undefined || rules.isAdmin(claims),
+    isThere: found !== undefined,
+    rights: Object.fromEntries(RIGHTS.map(right => [right, allows(right)])) as Record<Right, boolean>,
+  }
+}
+
+function readAsked(body: string): Asked {
+  const { claims, path, new: next, rules, ...others } = JSON.parse(body) as Record<string, unknown>
+  const isText = rules === undefined || typeof rules === 'string'
+  const isClaims = claims === null || (typeof claims === 'object' && !Array.isArray(claims))
+  if (Object.keys(others).length > 0 || typeof path !== 'string' || !isText || !isClaims) {
+    throw new FreshetError(
+      'BODY_INVALID',
+      'Send {"claims":{...} or null,"path":"shop/orders/7"}; if you like with "new", the object as it would be, and "rules", others than those in effect.',
+    )
+  }
+  const [namespace = '', bucket = '', ...rest] = path.split('/')
+  checkName('namespace', namespace)
+  checkName('bucket', bucket)
+  const id = rest.join('/')
+  if (rest.length > 0) checkId(id)
+  const key = rest.length === 0 ? `${namespace}/${bucket}` : `${namespace}/${bucket}/${id}`
+  return { claims: (claims ?? undefined) as Claims | undefined, key, next, rules }
+}
+
+function jsonOf(contentType: string, body: Uint8Array): unknown {
+  if (!/^application\/json\b/.test(contentType)) return undefined
+  try {
+    return JSON.parse(new TextDecoder().decode(body))
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,42 @@
+/** How operations are written down for OpenAPI. */
+export type Json = Readonly<Record<string, unknown>>
+
+export function ref(kind: string, name: string): Json {
+  return { $ref: `#/components/${kind}/${name}` }
+}
+
+export function json(schema: string): Json {
+  return { 'application/json': { schema: ref('schemas', schema) } }
+}
+
+export function eitherOf(...schemas: readonly string[]): Json {
+  return { 'application/json': { schema: { oneOf: schemas.map(name => ref('schemas', name)) } } }
+}
+
+export interface OperationText {
+  readonly id: string
+  readonly summary: string
+  readonly parameters?: readonly string[]
+  readonly body?: Json
+  readonly responses: Json
+}
+
+export function operation({ id, summary, parameters = [], body, responses }: OperationText): Json {
+  return {
+    operationId: id,
+    summary,
+    ...(parameters.length > 0 ? { parameters: parameters.map(name => ref('parameters', name)) } : {}),
+    ...(body ? { requestBody: { required: true, content: body } } : {}),
+    responses: { ...responses, default: ref('responses', 'Problem') },
+  }
+}
+
+export function answers(description: string, content: Json, headers: Json = {}): Json {
+  return { 200: { description, ...(Object.keys(headers).length > 0 ? { headers } : {}), content } }
+}
+
+export const ANY_VALUE: Json = {
+  'application/json': { schema: { type: 'object' } },
+  '*/*': { schema: { type: 'string', format: 'binary' } },
+}
+export const ANY_JSON: Json = { 'application/json': { schema: { type: 'object' } } }

@@ -1,0 +1,77 @@
+/** One record of the log: what one append adds. */
+import type { Key, LogEntry, Position, StoredValue } from '@freshet/core/store'
+import { type Changed, decodeValue } from '../embedded/records.js'
+import { storeDamaged } from '../sql/sql-errors.js'
+import type { AppendNote } from './turns.js'
+
+/** What holds after a record. */
+export interface LogState {
+  /** The id of the log. */
+  readonly log: string
+  readonly position: Position
+  /** Grows with each record, and is never less than the position: the timestamp of what is written because of it. */
+  readonly stamp: number
+  /** The store's time; does not go back. */
+  readonly timeMs: number
+  readonly trimmedTo: Position
+  /** Partitions of the log before this one have been deleted. */
+  readonly firstPart: number
+  /** The rows of all records up to this slot have been written. */
+  readonly applied: number
+  /** And of these, by whoever has appended this. */
+  readonly done: readonly number[]
+  /** The keys of these slots, which were seen late, are in this record once more. */
+  readonly again: readonly number[]
+  readonly append: AppendNote
+}
+
+/** What a record changes in the tables; undefined: deleted. */
+export interface Effects {
+  readonly objects: ReadonlyMap<Key, StoredValue | undefined>
+  readonly buckets: ReadonlyMap<Key, Position>
+  readonly clients: ReadonlyMap<string, string>
+  readonly operations: ReadonlyMap<string, string>
+  readonly memory: ReadonlyMap<string, Buffer>
+}
+
+export interface LogRecord {
+  readonly slot: number
+  readonly id: string
+  readonly state: LogState
+  readonly commits: readonly Changed[]
+  readonly effects: Effects
+}
+
+export const NO_EFFECTS: Effects = {
+  objects: new Map(),
+  buckets: new Map(),
+  clients: new Map(),
+  operations: new Map(),
+  memory: new Map(),
+}
+
+export function entriesOf({ state, commits }: Pick<LogRecord, 'state' | 'commits'>): LogEntry[] {
+  const first = state.position - commits.length + 1
+  return commits.map(({ keys, tags }, i) => ({ position: first + i, timeMs: state.timeMs, keys, tags }))
+}
+
+export function hasEffects({ effects }: LogRecord): boolean {
+  return Object.values(effects).some(map => map.size > 0)
+}
+
+/** About as many as it has in the engine. */
+export function bytesOf({ effects }: LogRecord): number {
+  let bytes = 0
+  for (const [key, value] of effects.objects) bytes += key.length + (value?.body.length ?? 0) + 16
+  for (const texts of [effects.clients, effects.operations]) {
+    for (const [id, text] of texts) bytes += id.length + text.length
+  }
+  for (const [name, value] of effects.memory) bytes += name.length + value.length
+  return bytes
+}
+
+export function readValue(key: Key, bytes: Buffer): StoredValue {
+  const value = decodeValue(bytes, bytes.length)
+  if (value === undefined) throw storeDamaged(`${JSON.stringify(key)} is no value that we wrote`)
+  return value
+}

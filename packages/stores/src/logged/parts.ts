@@ -1,0 +1,79 @@
+/**
+ * What a store over a log needs of whatever keeps it: a log that is appended to slot by slot, rows that follow it, and small numbers.
+ * `../cassandra` has them in tables, `../replicated/log` over several stores. Errors: `EngineLost` if it does not answer, or not
+ * yet; what was asked for may have been done. All of it may be asked for twice.
+ */
+import type { BucketChange, Key, LogEntry, Position, StoredEntry, StoredValue } from '@freshet/core/store'
+import type { LogRecord } from './log-record.js'
+
+/** Slots from 0, without gaps, each written once. They are deleted in parts of consecutive slots. */
+export interface ChangeLog {
+  /**
+   * Undefined: it is appended, and whoever reads from now on reads it. Else the slot that the log has reached instead: this one was
+   * taken, maybe by this very record, if its append was tried before; or, if it is less, the log has lost what it had.
+   */
+  append(record: LogRecord): Promise<number | undefined>
+  /** Some of the records after a slot, in order; `isEnd`: there are no more. Throws SlotsGone if the next was deleted. */
+  read(after: number): Promise<{ readonly records: readonly LogRecord[]; readonly isEnd: boolean }>
+  /** Undefined: there is no log. */
+  last(): Promise<LogRecord | undefined>
+  /** At least so many entries after a position, if there are, up to a slot. `firstPart`: no part before it is needed. */
+  changes(
+    after: Position,
+    limit: number,
+    within: { readonly firstPart: number; readonly lastSlot: number },
+  ): Promise<LogEntry[]>
+  partOf(slot: number): number
+  /** The last part that begins at or before a position. */
+  partBefore(position: Position, firstPart: number, lastPart: number): Promise<number>
+  dropPart(part: number): Promise<void>
+}
+
+/** The slots that follow have been deleted: whoever slept for so long begins at the log's end. */
+export class SlotsGone extends Error {
+  override readonly name = 'SlotsGone'
+
+  constructor(after: number) {
+    super(`What follows slot ${after} of the log was deleted.`)
+  }
+}
+
+/**
+ * What the log comes to, as far as it was applied. A read has at least what every `apply` that has ended before it began has written, and maybe
+ * some of what is in the log beyond.
+ */
+export interface Rows {
+  /** `nearest`: from one copy, which may be behind, where there is a difference. */
+  object(key: Key, at?: 'rows' | 'nearest'): Promise<StoredValue | undefined>
+  /** Those that are there. */
+  objects(keys: Iterable<Key>): Promise<Map<Key, StoredValue>>
+  /** In the order of ids; not the bucket's own record. */
+  page(bucket: Key, low: LowId, limit: number): Promise<StoredEntry[]>
+  allBuckets(): Promise<BucketChange[]>
+  buckets(names: Iterable<Key>): Promise<Map<Key, Position>>
+  /** Windows of clients, or what came of operations of others. */
+  records(table: RecordTable, ids: Iterable<string>): Promise<Map<string, string>>
+  allRecords(table: RecordTable): AsyncGenerator<{ readonly id: string; readonly record: string }>
+  /** Unless it was written after this stamp. */
+  dropRecord(table: RecordTable, id: string, stamp: number): Promise<void>
+  memory(name: string): Promise<Buffer | undefined>
+  /** Whatever a record says. Any number of times, by anybody, in any order: what is there is that of the highest stamp. */
+  apply(record: LogRecord): Promise<void>
+}
+
+export type RecordTable = 'clients' | 'operations'
+
+export interface LowId {
+  readonly id: string
+  readonly isIncluded: boolean
+}
+
+/** Numbers that only grow, and who holds what. */
+export interface Registers {
+  /** Each is then at least so high. */
+  raise(values: ReadonlyMap<string, number>): Promise<void>
+  /** All there are, at least as high as any was when this was asked. */
+  highest(): Promise<ReadonlyMap<string, number>>
+  /** See `Store.hold`; `nowMs` is the store's time. */
+  hold(name: string, holder: string, ms: number, nowMs: () => number): Promise<boolean>
+}

@@ -1,0 +1,1 @@
+export { openRingStore, type RingNodeAddress, type RingStoreOptions } from './open-ring-store.js'

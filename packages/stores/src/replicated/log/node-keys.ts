@@ -1,0 +1,57 @@
+/**
+ * What a node keeps, in its own store, under which keys. Objects are under their own; all else is in the namespace `.ring`, which no object can be in: a name
+ * begins with a letter or a digit.
+ *
+ *     .ring/node/voice      Voice, JSON: to which ring it belongs, and what it has promised. Not there: it has no voice
+ *     .ring/node/applied    Applied, JSON: the slot up to which its rows have the log. Not there: its rows are of no state
+ *     .ring/node/clocks     numbers that only grow, JSON
+ *     .ring/node/rebuilding  the ring, JSON, while it is given again what it has lost
+ *     .ring/log/SLOT        what it has accepted, `record-bytes.ts`
+ *     .ring/buckets/NAME    the position of the last change, JSON
+ *     .ring/clients/NAME, .ring/operations/NAME      [name, record, stamp], JSON
+ *     .ring/memory/NAME     bytes
+ *     shop/products/42      an object's value, as `encodeValue` draws it
+ */
+import { createHash } from 'node:crypto'
+import type { Ballot } from '@freshet/core/agreement'
+import type { Key } from '@freshet/core/store'
+
+export const VOICE = '.ring/node/voice'
+export const APPLIED = '.ring/node/applied'
+export const CLOCKS = '.ring/node/clocks'
+export const REBUILDING = '.ring/node/rebuilding'
+export const LOG = '.ring/log'
+export const BUCKETS = '.ring/buckets'
+
+export interface Voice {
+  /** Drawn at random when the ring was founded. */
+  readonly ring: string
+  /** Of this node; no two of a ring have the same. */
+  readonly node: string
+  /** How many nodes the ring has. */
+  readonly of: number
+  /** All of them have been told to which ring they belong: from now on there may be something to lose. */
+  readonly isFounded: boolean
+  readonly ballot: Ballot
+}
+
+export interface Applied {
+  readonly slot: number
+}
+
+const DIGITS = 15
+const NAME_BYTES_MAX = 800
+
+export function slotKey(slot: number): Key {
+  return `${LOG}/${`${slot}`.padStart(DIGITS, '0')}`
+}
+
+export function rowKey(table: 'clients' | 'operations' | 'memory', name: string): Key {
+  const text = encodeURIComponent(name)
+  const isShort = text.length <= NAME_BYTES_MAX
+  return `.ring/${table}/${isShort ? text : `#${createHash('sha256').update(name).digest('hex')}`}`
+}
+
+export function bucketKey(bucket: Key): Key {
+  return `${BUCKETS}/${bucket}`
+}

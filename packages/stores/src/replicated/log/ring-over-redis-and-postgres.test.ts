@@ -1,0 +1,32 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe } from 'vitest'
+import { openPostgresStore } from '../../postgres/index.js'
+import { openRedisStore } from '../../redis/index.js'
+import { endPostgres, type RunningPostgres, startPostgres } from '../../under-test/start-postgres.js'
+import { DURABLE, type RunningRedis, startRedis } from '../../under-test/start-redis.js'
+import { testRing } from './under-test/ring-conformance.js'
+
+let redis: readonly RunningRedis[]
+let postgres: RunningPostgres
+beforeAll(async () => {
+  redis = await Promise.all([1, 2].map(() => startRedis({ settings: DURABLE })))
+  postgres = await startPostgres()
+})
+afterAll(async () => {
+  for (const server of redis) await server.stop()
+  await endPostgres()
+})
+
+describe('two servers over two of Redis and one of PostgreSQL', () => {
+  testRing(
+    () => {
+      const name = randomUUID()
+      const schema = `ring_${name.replaceAll('-', '')}`
+      return [
+        ...redis.map(({ url }) => ({ place: url, open: () => openRedisStore({ url, name }) })),
+        { place: 'PostgreSQL', open: () => openPostgresStore({ url: postgres.url, schema, onWarning: () => {} }) },
+      ]
+    },
+    { seed: 4, steps: 300 },
+  )
+})

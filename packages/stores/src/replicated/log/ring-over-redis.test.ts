@@ -1,0 +1,23 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe } from 'vitest'
+import { openRedisStore } from '../../redis/index.js'
+import { DURABLE, type RunningRedis, startRedis } from '../../under-test/start-redis.js'
+import { testRing } from './under-test/ring-conformance.js'
+
+let servers: readonly RunningRedis[]
+beforeAll(async () => {
+  servers = await Promise.all([1, 2, 3].map(() => startRedis({ settings: DURABLE })))
+})
+afterAll(async () => {
+  for (const server of servers) await server.stop()
+})
+
+describe('two servers over three of Redis', () => {
+  testRing(
+    () => {
+      const name = randomUUID()
+      return servers.map(({ url }) => ({ place: url, open: () => openRedisStore({ url, name }) }))
+    },
+    { seed: 3, steps: 500 },
+  )
+})

@@ -1,0 +1,70 @@
+/** The console's page of caches before a real Varnish: what waits for it, and the doctor, sent from the browser. */
+import { endCaches, type RunningCache } from '@freshet/lab/dist/caches/cache-process.js'
+import { startVarnish } from '@freshet/lab/dist/caches/varnish.js'
+import { freePort } from '@freshet/stores/under-test/free-port'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { describeInChromium, startChromium } from '../end-to-end/chromium.js'
+import { type ConsoleServer, SEEN_MS_MAX, sees, startConsoleServer, watch } from '../end-to-end/console-scene.js'
+import { endFreshetProcesses } from '../end-to-end/freshet-process.js'
+import { reasonToSkip } from '../runner/services.js'
+
+const skips = reasonToSkip('varnish') !== undefined
+/** Some of what it looks at takes as long as copies live. */
+const DOCTOR_MS_MAX = 60_000
+
+describeInChromium('the console of a server with a cache', () => {
+  let varnish: RunningCache
+  let server: ConsoleServer
+  let browser: Browser
+
+  beforeAll(async () => {
+    const port = await freePort()
+    varnish = await startVarnish({ origin: `http://127.0.0.1:${port}` })
+    const caches = [{ name: 'edge', kind: 'varnish', url: varnish.url, secret: varnish.secret }]
+    server = await startConsoleServer({ caches, flags: ['--port', `${port}`] })
+    browser = await startChromium()
+  })
+
+  afterAll(async () => {
+    await browser?.close()
+    await server?.stop()
+    await endCaches()
+    await endFreshetProcesses()
+  })
+
+  test.skipIf(skips)('shows what it was told, and what the doctor finds', async () => {
+    await server.put('/db/shop/products/tea', { price: 7 })
+    const { open, complaints, close } = await watch(browser, server.url)
+    const page = await open('#/caches')
+    await sees(page, 'edge (varnish)')
+    const purged = page.locator('.facts div', { hasText: 'Purged' }).locator('dd')
+    await expect
+      .poll(async () => Number.parseInt((await purged.textContent())!, 10), { timeout: SEEN_MS_MAX })
+      .toBeGreaterThan(0)
+    await page.getByRole('button', { name: 'Run the doctor' }).click()
+    await expect.poll(() => page.locator('progress').count(), { timeout: SEEN_MS_MAX }).toBe(1)
+    await expect.poll(() => page.locator('.plain-list li').count(), { timeout: DOCTOR_MS_MAX }).toBeGreaterThan(20)
+    expect(await page.locator('.notice').textContent()).toBe('Readers of Freshet are served nothing stale through it.')
+    expect(await page.locator('.plain-list .badge.error').count()).toBe(0)
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test.skipIf(skips)('is never stale itself, also looked at through the cache', async () => {
+    await server.put('/db/shop/products/pot', { price: 1 })
+    const { open, close } = await watch(browser, varnish.url)
+    const page = await open('#/data/shop/products/pot')
+    const value = () => page.getByLabel('Value, as JSON').inputValue()
+    await expect.poll(value, { timeout: SEEN_MS_MAX }).toContain('"price": 1')
+    for (let price = 2; price < 6; price++) {
+      await server.put('/db/shop/products/pot', { price })
+      await page.goto(`${varnish.url}/console#/data/shop/products`)
+      await sees(page, `"price":${price}`)
+      await page.goto(`${varnish.url}/console#/data/shop/products/pot`)
+      await expect.poll(value, { timeout: SEEN_MS_MAX }).not.toBe('')
+      expect(JSON.parse(await value())).toEqual({ price })
+    }
+    await close()
+  })
+})

@@ -1,0 +1,135 @@
+/** A server with something of everything that the console shows, and a browser that notes what goes wrong in it. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { expect } from 'vitest'
+import { type FreshetProcess, startFreshet } from './freshet-process.js'
+
+/** For a busy machine. */
+export const SEEN_MS_MAX = 20_000
+
+export const HOSTILE = '<script>globalThis.wasRun = true</script><img src=x onerror="globalThis.wasRun = true">'
+
+export const HOSTILE_ID = '<img src=x onerror=alert(1)>'
+
+export interface ConsoleServer {
+  readonly process: FreshetProcess
+  readonly url: string
+  put(path: string, value: unknown, headers?: Readonly<Record<string, string>>): Promise<Response>
+  stop(): Promise<void>
+}
+
+export interface ConsoleServerOptions {
+  readonly rules?: string
+  readonly secret?: string
+  readonly caches?: readonly unknown[]
+  readonly flags?: readonly string[]
+  /** More of a config file. */
+  readonly config?: object
+  /** Called with that file before the server is started. */
+  readonly prepare?: (file: string) => Promise<void>
+}
+
+export async function startConsoleServer(options: ConsoleServerOptions = {}): Promise<ConsoleServer> {
+  const { rules, secret, caches = [], flags = [], config: more = {}, prepare } = options
+  const folder = mkdtempSync(join(tmpdir(), 'freshet-console-'))
+  const config = join(folder, 'freshet.json')
+  writeFileSync(config, JSON.stringify({ caches, ...more }))
+  await prepare?.(config)
+  const access = rules === undefined ? [] : ['--rules', join(folder, 'rules.access')]
+  if (rules !== undefined) writeFileSync(join(folder, 'rules.access'), rules)
+  const process = await startFreshet(['dev', '--data', join(folder, 'data'), '--config', config, ...access, ...flags], {
+    environment: secret === undefined ? {} : { FRESHET_TOKEN_SECRET: secret },
+  })
+  const url = `http://localhost:${process.port}`
+  return {
+    process,
+    url,
+    put: (path, value, headers = {}) =>
+      fetch(url + path, {
+        method: 'PUT',
+        headers: { 'content-type': 'application/json', ...headers },
+        body: JSON.stringify(value),
+      }),
+    stop: async () => {
+      await process.stop()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Objects of every kind, an index, a schema and the task that checks it, counters, somebody who came too late. */
+export async function fill({ put, url }: ConsoleServer): Promise<void> {
+  await put('/db/shop/books', { kind: 'object', indexes: [{ name: 'by-year', fields: ['year'] }] })
+  for (const year of [1949, 1965, 1984, 1999, 2011]) await put(`/db/shop/books/b${year}`, { title: `Of ${year}`, year })
+  await put('/db/shop/notes/hostile', { text: HOSTILE })
+  await put(`/db/shop/notes/${encodeURIComponent(HOSTILE_ID)}`, { text: 'its id is hostile' })
+  await put('/db/shop/pictures', { kind: 'kv' })
+  await put('/db/shop/views', { kind: 'counter' })
+  for (const [id, add] of [
+    ['tea', 12],
+    ['mug', 5],
+  ] as const) {
+    await fetch(`${url}/db/shop/views/${id}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ add }),
+    })
+  }
+  const schema = {
+    type: 'object',
+    required: ['title'],
+    properties: { title: { type: 'string' }, pages: { type: 'integer' } },
+  }
+  const migration = { name: 'pages', steps: [{ default: '/pages', value: 0 }] }
+  await put('/db/shop/books', { kind: 'object', indexes: [{ name: 'by-year', fields: ['year'] }], schema, migration })
+  for (let i = 0; i < 3; i++) await put('/db/shop/products/tea', { name: 'Green tea', price: 6 + i })
+  await put('/db/shop/products/tea', { name: 'Too late' }, { 'if-match': '"1"' })
+}
+
+export interface Watched {
+  readonly context: BrowserContext
+  /** What the browser complained about. */
+  readonly complaints: string[]
+  readonly hosts: Set<string>
+  open(path?: string): Promise<Page>
+  /** It complains of every refusal, also of those that a test provokes. */
+  forgive(pattern: RegExp): void
+  close(): Promise<void>
+}
+
+export interface WatchOptions {
+  readonly colorScheme?: 'light' | 'dark'
+  readonly width?: number
+  readonly height?: number
+}
+
+export async function watch(browser: Browser, url: string, options: WatchOptions = {}): Promise<Watched> {
+  const { colorScheme = 'light', width = 1280, height = 860 } = options
+  const context = await browser.newContext({ colorScheme, viewport: { width, height } })
+  const complaints: string[] = []
+  const hosts = new Set<string>()
+  return {
+    ...{ context, complaints, hosts },
+    open: async (path = '') => {
+      const page = await context.newPage()
+      page.on('pageerror', error => complaints.push(String(error)))
+      page.on('console', message => ['error', 'warning'].includes(message.type()) && complaints.push(message.text()))
+      page.on('request', sent => hosts.add(new URL(sent.url()).host))
+      await page.goto(`${url}/console${path}`)
+      await page.waitForSelector('h1', { timeout: SEEN_MS_MAX })
+      return page
+    },
+    forgive: pattern => {
+      complaints.splice(0, complaints.length, ...complaints.filter(text => !pattern.test(text)))
+    },
+    close: () => context.close(),
+  }
+}
+
+/** Waits until the page has this text. */
+export async function sees(page: Page, text: string | RegExp): Promise<void> {
+  const found = page.locator('main').getByText(text).first()
+  await expect.poll(() => found.isVisible(), { timeout: SEEN_MS_MAX, message: `${text}` }).toBe(true)
+}

@@ -1,0 +1,61 @@
+/** What the console shows of late is that of all workers, whichever of them is asked. */
+import { request } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type ConsoleServer, startConsoleServer } from './console-scene.js'
+import { endFreshetProcesses } from './freshet-process.js'
+
+interface Item {
+  readonly id: string
+  readonly message?: string
+}
+
+let server: ConsoleServer
+
+beforeAll(async () => {
+  server = await startConsoleServer({ flags: ['--workers', '3'] })
+})
+afterAll(async () => {
+  await server?.stop()
+  await endFreshetProcesses()
+})
+
+/** Over a connection of its own, which any worker may take. */
+async function ask(
+  path: string,
+  init: { method?: string; headers?: Record<string, string>; body?: string } = {},
+): Promise<string> {
+  const { method = 'GET', headers = {}, body } = init
+  return new Promise((resolve, reject) => {
+    const sent = request(server.url + path, { method, headers, agent: false }, answer => resolve(text(answer)))
+    sent.on('error', reject)
+    sent.end(body)
+  })
+}
+
+async function items(path: string): Promise<readonly Item[]> {
+  return (JSON.parse(await ask(path)) as { items: readonly Item[] }).items
+}
+
+const pidsOf = (found: readonly Item[]) => [...new Set(found.map(({ id }) => id.split('-')[0]))]
+
+test('lines of the log', async () => {
+  for (let i = 0; i < 6; i++) {
+    const lines = await items('/logs')
+    expect(pidsOf(lines.filter(({ message }) => message === 'listening'))).toHaveLength(3)
+  }
+})
+
+test('conflicts', async () => {
+  await server.put('/db/shop/products/tea', { price: 1 })
+  const headers = { 'content-type': 'application/json', 'if-match': '"1"' }
+  for (let i = 0; i < 12; i++) await ask('/db/shop/products/tea', { method: 'PUT', headers, body: '{}' })
+  for (let i = 0; i < 6; i++) expect(await items('/conflicts')).toHaveLength(12)
+})
+
+test('a worker that died is told of by the first process', async () => {
+  process.kill(server.process.workers()[0]!, 'SIGKILL')
+  await expect
+    .poll(async () => (await items('/logs').catch(() => [])).map(({ message }) => message), { timeout: 20_000 })
+    .toContain('worker died')
+})

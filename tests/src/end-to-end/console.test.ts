@@ -1,0 +1,474 @@
+/**
+ * The console in a real browser: every page of it, in both colours, with values and people that mean no good.
+ *
+ * With the name of a folder in FRESHET_SCREENSHOTS, pictures of it are put there.
+ */
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { listConsoleFiles } from '@freshet/console'
+import { signToken } from '@freshet/server'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { describeInChromium, startChromium } from './chromium.js'
+import {
+  type ConsoleServer,
+  fill,
+  HOSTILE,
+  HOSTILE_ID,
+  SEEN_MS_MAX,
+  sees,
+  startConsoleServer,
+  type Watched,
+  watch,
+} from './console-scene.js'
+import { endFreshetProcesses } from './freshet-process.js'
+
+const FIRST_VIEW_BYTES_MAX = 150_000
+const ALL_BYTES_MAX = 200_000
+const SCREENSHOTS = process.env.FRESHET_SCREENSHOTS
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+interface Shown {
+  readonly name: string
+  /** Below #/. */
+  readonly path: string
+  readonly text: string | RegExp
+}
+
+/** Every page of the menu, and what must be on it. */
+const PAGES: readonly Shown[] = [
+  { name: 'Overview', path: 'overview', text: 'Requests a second' },
+  { name: 'Data', path: 'data/shop/books', text: 'b1984' },
+  { name: 'Data', path: 'data/shop/products/tea', text: 'History' },
+  { name: 'Schema', path: 'schema/shop/books', text: /Version 1, from position/ },
+  { name: 'Queries', path: 'queries/shop/books', text: 'Explain' },
+  { name: 'Counters', path: 'counters/shop/views', text: 'All together:' },
+  { name: 'Transactions', path: 'transactions', text: /was read as 1/ },
+  { name: 'Caches', path: 'caches', text: 'edge (varnish)' },
+  { name: 'Tasks', path: 'tasks', text: 'by-year' },
+  { name: 'Access', path: 'access', text: 'Try as this user' },
+  { name: 'Logs', path: 'logs', text: 'listening' },
+  { name: 'JavaScript', path: 'javascript', text: 'Output' },
+]
+
+describeInChromium('the console', () => {
+  let server: ConsoleServer
+  let browser: Browser
+  let watched: Watched
+
+  beforeAll(async () => {
+    // Nobody listens there: the page has something to show, and nobody is told of anything.
+    const caches = [{ name: 'edge', kind: 'varnish', url: 'http://127.0.0.1:9' }]
+    server = await startConsoleServer({ caches })
+    await fill(server)
+    browser = await startChromium()
+  })
+
+  afterAll(async () => {
+    await browser?.close()
+    await server?.stop()
+    await endFreshetProcesses()
+  })
+
+  beforeEach(async () => {
+    watched = await watch(browser, server.url)
+  })
+
+  afterEach(async () => {
+    await watched.close()
+    expect(watched.complaints).toEqual([])
+    const own = ['', `localhost:${server.process.port}`]
+    expect([...watched.hosts].filter(host => !own.includes(host))).toEqual([])
+  })
+
+  test('the menu has every page, and the keyboard alone reaches each', async () => {
+    const page = await watched.open()
+    const names = await page.locator('nav a').allTextContents()
+    expect(names).toEqual([...new Set(PAGES.map(({ name }) => name))])
+    const keys = await page.locator('nav a').evaluateAll(links => links.map(link => (link as HTMLElement).dataset.key!))
+    for (const [i, name] of names.entries()) {
+      for (const key of keys[i]!.split(' ')) await page.keyboard.press(key)
+      await expect.poll(() => page.locator('h1').textContent(), { timeout: SEEN_MS_MAX }).toBe(name)
+    }
+    await page.reload()
+    await page.waitForSelector('h1')
+    await page.keyboard.press('Tab')
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Skip to the page')
+  })
+
+  for (const colorScheme of ['light', 'dark'] as const) {
+    test(`every page is accessible, fits a phone and says what it should: ${colorScheme}`, async () => {
+      const phone = await watch(browser, server.url, { colorScheme, width: 360, height: 740 })
+      const page = await phone.open()
+      for (const { path, text } of PAGES) {
+        await page.goto(`${server.url}/console#/${path}`)
+        await sees(page, text)
+        expect([path, await page.evaluate(() => document.documentElement.scrollWidth)]).toEqual([path, 360])
+        expect([path, await violationsOf(page)]).toEqual([path, []])
+        if (colorScheme === 'dark' && path === 'data/shop/books') await photograph(page, 'phone')
+      }
+      await page.setViewportSize({ width: 1280, height: 860 })
+      for (const { path, text } of PAGES) {
+        await page.goto(`${server.url}/console#/${path}`)
+        await sees(page, text)
+        expect([path, await violationsOf(page)]).toEqual([path, []])
+      }
+      await phone.close()
+      expect(phone.complaints).toEqual([])
+    })
+  }
+
+  test('what the first view loads is small, and so is all of it', async () => {
+    const page = await watched.open()
+    await sees(page, 'Milliseconds')
+    await expect.poll(() => page.locator('.legend b').first().textContent(), { timeout: SEEN_MS_MAX }).not.toBe('–')
+    const bytes = await page.evaluate(() =>
+      performance
+        .getEntries()
+        .filter(({ name }) => name.includes('/console'))
+        .map(entry => (entry as PerformanceResourceTiming).transferSize ?? 0)
+        .reduce((sum, size) => sum + size, 0),
+    )
+    console.log(`first view of the console: ${bytes} bytes`)
+    expect(bytes).toBeGreaterThan(10_000)
+    expect(bytes).toBeLessThan(FIRST_VIEW_BYTES_MAX)
+    const all = Object.values(listConsoleFiles()).reduce((sum, { body }) => sum + gzipSync(body).length, 0)
+    console.log(`all of the console, by gzip: ${all} bytes`)
+    expect(all).toBeLessThan(ALL_BYTES_MAX)
+  })
+
+  test('the figures of the overview move while others read and write', async () => {
+    const page = await watched.open()
+    await sees(page, 'Commits a second')
+    const writes = setInterval(() => void server.put('/db/shop/products/mug', { price: Math.random() }), 50)
+    const commits = page.locator('.chart', { hasText: 'Commits a second' }).locator('.legend b').first()
+    await expect.poll(async () => Number(await commits.textContent()), { timeout: SEEN_MS_MAX }).toBeGreaterThan(1)
+    // For lines that say something.
+    if (SCREENSHOTS) await page.waitForTimeout(30_000)
+    clearInterval(writes)
+    await photograph(page, 'overview')
+    expect(await page.locator('.chart canvas').count()).toBe(4)
+    const drawn = await page
+      .locator('.chart canvas')
+      .first()
+      .evaluate(canvas => {
+        const { width, height } = canvas as HTMLCanvasElement
+        const { data } = (canvas as HTMLCanvasElement).getContext('2d')!.getImageData(0, 0, width, height)
+        return data.some(value => value !== 0)
+      })
+    expect(drawn).toBe(true)
+  })
+
+  test('hostile values and ids are text, wherever they are shown', async () => {
+    const page = await watched.open('#/data/shop/notes')
+    await sees(page, 'globalThis.wasRun')
+    await sees(page, HOSTILE_ID)
+    await page.getByRole('link', { name: HOSTILE_ID }).click()
+    await expect.poll(() => valueIn(page), { timeout: SEEN_MS_MAX }).toContain('its id is hostile')
+    await page.goto(`${server.url}/console#/data/shop/notes/hostile`)
+    await expect.poll(() => valueIn(page), { timeout: SEEN_MS_MAX }).toContain(JSON.stringify(HOSTILE).slice(1, -1))
+    await page.goto(`${server.url}/console#/queries/shop/notes`)
+    await page.getByRole('button', { name: 'Run' }).click()
+    await sees(page, 'globalThis.wasRun')
+    expect(await page.locator('main script, main img, main b b').count()).toBe(0)
+    expect(await page.evaluate(() => 'wasRun' in globalThis)).toBe(false)
+  })
+
+  test('an object is created, changed and deleted; its history tells of it', async () => {
+    const page = await watched.open('#/data/shop/products')
+    await page.getByLabel('New id').fill('scale')
+    await page.keyboard.press('Enter')
+    await sees(page, 'It is not there yet.')
+    await page.getByLabel('Value, as JSON').fill('{"price": 3}')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await sees(page, /Saved as version \d+/)
+    await page.getByLabel('Value, as JSON').fill('{"price": 4')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await sees(page, /This is no JSON/)
+    await page.getByLabel('Value, as JSON').fill('{"price": 4}')
+    await page.keyboard.press('Control+Enter')
+    await expect.poll(() => page.locator('table tbody tr').count(), { timeout: SEEN_MS_MAX }).toBe(2)
+    expect(await (await fetch(`${server.url}/db/shop/products/scale`, { cache: 'no-store' })).json()).toEqual({
+      price: 4,
+    })
+    page.once('dialog', dialog => void dialog.accept())
+    await page.getByRole('button', { name: 'Delete' }).click()
+    await expect.poll(async () => (await fetch(`${server.url}/db/shop/products/scale?settings`)).status).not.toBe(200)
+    await sees(page, 'tea')
+    expect(await page.getByRole('link', { name: 'scale' }).count()).toBe(0)
+    watched.forgive(/404/)
+  })
+
+  test('text in a bucket of bytes is shown, changed and checked; what is no text is told of', async () => {
+    await server.put('/db/shop/pictures/note', {}, { 'content-type': 'text/plain' })
+    await server.put('/db/shop/pictures/dot', {}, { 'content-type': 'image/png' })
+    const page = await watched.open('#/data/shop/pictures')
+    await page.getByRole('link', { name: 'note', exact: true }).click()
+    const text = page.getByLabel('Value, as text')
+    await expect.poll(() => text.inputValue(), { timeout: SEEN_MS_MAX }).toBe('{}')
+    await server.put('/db/shop/pictures/note', { by: 'another' }, { 'content-type': 'text/plain' })
+    await text.fill(HOSTILE)
+    await page.getByRole('button', { name: 'Save' }).click()
+    await sees(page, /Somebody was faster/)
+    await page.reload()
+    await expect.poll(() => text.inputValue(), { timeout: SEEN_MS_MAX }).toBe('{"by":"another"}')
+    await text.fill(HOSTILE)
+    await page.getByRole('button', { name: 'Save' }).click()
+    await sees(page, 'Saved.')
+    await page.goto(`${server.url}/console#/data/shop/pictures/dot`)
+    await sees(page, /2 bytes/)
+    expect(await text.count()).toBe(0)
+    watched.forgive(/412/)
+  })
+
+  test('who comes too late is shown both sides, merges, and loses nothing', async () => {
+    await server.put('/db/shop/products/lamp', { name: 'Lamp', price: 20, colour: 'red' })
+    const page = await watched.open('#/data/shop/products/lamp')
+    await expect.poll(() => valueIn(page), { timeout: SEEN_MS_MAX }).toContain('"price": 20')
+    await server.put('/db/shop/products/lamp', { name: 'Lamp', price: 25, colour: 'blue', stock: 3 })
+    await page.getByLabel('Value, as JSON').fill('{"name": "Big lamp", "price": 30, "colour": "red"}')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await sees(page, 'Somebody was faster.')
+    expect(await violationsOf(page)).toEqual([])
+    const row = (field: string) => page.locator('.conflict tr', { hasText: field }).textContent()
+    await photograph(page, 'conflict')
+    expect(await row('price')).toContain('both changed it')
+    expect(await row('colour')).toContain('they changed it')
+    expect(await row('name')).toContain('you changed it')
+    await page.locator('.conflict tr', { hasText: 'price' }).getByLabel('mine').check()
+    await page.getByRole('button', { name: 'Merge' }).click()
+    await page.getByRole('button', { name: 'Save' }).click()
+    await sees(page, /Saved as version/)
+    const { position } = (await (await fetch(`${server.url}/ready`)).json()) as { position: number }
+    expect(await (await fetch(`${server.url}/db/shop/products/lamp?at=${position}`)).json()).toEqual({
+      name: 'Big lamp',
+      price: 30,
+      colour: 'blue',
+      stock: 3,
+    })
+    watched.forgive(/412/)
+  })
+
+  test('what somebody else writes meanwhile is told of', async () => {
+    await server.put('/db/shop/products/pot', { price: 1 })
+    const page = await watched.open('#/data/shop/products/pot')
+    await expect.poll(() => valueIn(page), { timeout: SEEN_MS_MAX }).toContain('"price": 1')
+    await server.put('/db/shop/products/pot', { price: 2 })
+    await sees(page, /Somebody has written it meanwhile/)
+    await page.getByRole('button', { name: 'Show it' }).click()
+    await expect.poll(() => valueIn(page), { timeout: SEEN_MS_MAX }).toContain('"price": 2')
+  })
+
+  test('a query is run and explained; a filter of the list finds the same', async () => {
+    const page = await watched.open('#/queries/shop/books')
+    await page.getByLabel('Where, as JSON').fill('{"year":{"$gte":1984}}')
+    await page.getByRole('button', { name: 'Run' }).click()
+    await sees(page, /3 found/)
+    await page.getByRole('button', { name: 'Explain' }).click()
+    await sees(page, 'by-year')
+    await page.goto(`${server.url}/console#/data/shop/books`)
+    await page.keyboard.press('/')
+    await page.getByLabel('Filter, as JSON').fill('{"year":{"$gte":1984}}')
+    await page.keyboard.press('Enter')
+    await expect.poll(() => page.locator('.objects tbody tr').count(), { timeout: SEEN_MS_MAX }).toBe(3)
+  })
+
+  test('a counter is added to', async () => {
+    const page = await watched.open('#/counters/shop/views')
+    const tea = page.locator('tr', { hasText: 'tea' }).locator('td').first()
+    await expect.poll(() => tea.textContent(), { timeout: SEEN_MS_MAX }).toMatch(/^\d+$/)
+    const before = Number(await tea.textContent())
+    await page.getByRole('button', { name: 'Add 1 to tea' }).click()
+    await expect.poll(() => tea.textContent(), { timeout: SEEN_MS_MAX }).toBe(`${before + 1}`)
+  })
+
+  test('a schema that objects do not fit is refused with what is wrong; one that they fit is taken', async () => {
+    await server.put('/db/shop/plants/fern', { height: 3 })
+    const page = await watched.open('#/schema/shop/plants')
+    const settings = page.getByLabel(/^Settings, as JSON/)
+    await expect.poll(() => settings.inputValue(), { timeout: SEEN_MS_MAX }).toContain('"kind"')
+    await settings.fill('{"kind":"object","schema":{"required":["name"]}}')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await sees(page, '/db/shop/plants/fern')
+    await settings.fill('{"kind":"object","schema":{"required":["height"]}}')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await sees(page, /Version 1, from position/)
+    watched.forgive(/409/)
+  })
+
+  test('every example of the JavaScript page runs', async () => {
+    const page = await watched.open('#/javascript')
+    const examples = await page.getByLabel('Example').locator('option').allTextContents()
+    expect(examples.length).toBeGreaterThan(5)
+    for (const example of examples) {
+      await page.getByLabel('Example').selectOption(example)
+      await page.getByRole('button', { name: 'Run' }).click()
+      await expect
+        .poll(() => page.getByRole('button', { name: 'Run' }).isEnabled(), { timeout: SEEN_MS_MAX })
+        .toBe(true)
+      expect([example, await page.locator('.output .failed').allTextContents()]).toEqual([example, []])
+      expect([example, await page.locator('.output pre').count()]).not.toEqual([example, 0])
+    }
+    expect(await page.locator('.output').textContent()).toContain('ms')
+    watched.forgive(/409|412/)
+  })
+
+  test('code that does not end is stopped, and mistakes are told; the page itself evaluates nothing', async () => {
+    const page = await watched.open('#/javascript')
+    const run = async (code: string) => {
+      await page.getByLabel(/^Code;/).fill(code)
+      await page.keyboard.press('Control+Enter')
+    }
+    await run('for (;;) {}')
+    await sees(page, 'Running…')
+    await page.getByRole('button', { name: 'Stop' }).click()
+    await sees(page, /^Stopped/)
+    await run('this is not JavaScript')
+    await sees(page, /^SyntaxError/)
+    await run('print(typeof document, typeof localStorage, typeof sessionStorage)')
+    await sees(page, 'undefined undefined undefined')
+    const evaluated = await page.evaluate(() => {
+      const script = document.createElement('script')
+      script.textContent = 'globalThis.wasRun = true'
+      document.body.append(script)
+      return 'wasRun' in globalThis
+    })
+    expect(evaluated).toBe(false)
+    watched.forgive(/Content Security Policy/)
+  })
+
+  test('the colours can be chosen, and stay', async () => {
+    const page = await watched.open()
+    const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor)
+    const before = await ground()
+    const button = page.getByRole('button', { name: /^Colours/ })
+    while (!(await button.getAttribute('aria-label'))!.includes('dark')) await button.click()
+    expect(await ground()).not.toBe(before)
+    const after = await ground()
+    await page.reload()
+    await page.waitForSelector('h1')
+    expect(await ground()).toBe(after)
+  })
+})
+
+describeInChromium('the console of a server with rules', () => {
+  const secret = 'a secret of at least thirty-two bytes'
+  const rules = `
+admin if claim.role == "admin"
+bucket shop/orders
+  list if authenticated
+  read if object.owner == claim.sub
+`
+  const tokenOf = (claims: Record<string, unknown>) =>
+    signToken({ secret, claims, audience: 'freshet', expiresMs: 600_000 })
+  let server: ConsoleServer
+  let browser: Browser
+
+  beforeAll(async () => {
+    server = await startConsoleServer({ rules, secret })
+    const authorization = `Bearer ${await tokenOf({ sub: 'root', role: 'admin' })}`
+    await server.put('/db/shop/orders/7', { owner: 'ann' }, { authorization })
+    browser = await startChromium()
+  })
+
+  afterAll(async () => {
+    await browser?.close()
+    await server?.stop()
+    await endFreshetProcesses()
+  })
+
+  test('asks for a token, shows nothing before, believes no other, and forgets it with the tab', async () => {
+    const { context } = await watch(browser, server.url)
+    const page = await context.newPage()
+    await page.goto(`${server.url}/console#/data/shop/orders`)
+    const dialog = page.getByRole('dialog')
+    await expect.poll(() => dialog.textContent(), { timeout: SEEN_MS_MAX }).toContain('for administrators')
+    expect(await page.locator('main').textContent()).toBe('')
+    expect(await violationsOf(page)).toEqual([])
+    for (const [token, answer] of [
+      ['rubbish', 'does not believe'],
+      [await tokenOf({ sub: 'ann' }), 'do not make its bearer an administrator'],
+    ] as const) {
+      await dialog.getByLabel('Token').fill(token)
+      await dialog.getByRole('button', { name: 'Use it' }).click()
+      await expect.poll(() => dialog.textContent(), { timeout: SEEN_MS_MAX }).toContain(answer)
+    }
+    await dialog.getByLabel('Token').fill(await tokenOf({ sub: 'root', role: 'admin' }))
+    await dialog.getByRole('button', { name: 'Use it' }).click()
+    await sees(page, 'owner')
+    await page.reload()
+    await sees(page, 'owner')
+    await page.getByRole('button', { name: 'As root' }).click()
+    await dialog.getByRole('button', { name: 'Forget the token' }).click()
+    await expect.poll(() => dialog.textContent(), { timeout: SEEN_MS_MAX }).toContain('for administrators')
+    expect(await page.locator('main').textContent()).not.toContain('owner')
+    await page.keyboard.press('Escape')
+    await sees(page, /This needs a token/)
+    // It goes on asking for figures, and asks nobody for a token again.
+    for (let i = 0; i < 2; i++)
+      await page.waitForResponse(answer => answer.url().endsWith('/metrics') && answer.status() === 401)
+    expect(await dialog.count()).toBe(0)
+    const other = await context.newPage()
+    await other.goto(`${server.url}/console`)
+    await expect
+      .poll(() => other.getByRole('dialog').textContent(), { timeout: SEEN_MS_MAX })
+      .toContain('administrators')
+    await context.close()
+  })
+
+  test('tells what somebody may do, by the rules in effect and by others', async () => {
+    const { context } = await watch(browser, server.url)
+    await context.addInitScript(
+      token => sessionStorage.setItem('freshet-console-token', token),
+      await tokenOf({ sub: 'root', role: 'admin' }),
+    )
+    const page = await context.newPage()
+    await page.goto(`${server.url}/console#/access`)
+    await sees(page, 'object.owner == claim.sub')
+    const rightOf = (right: string) => page.locator('.rights li', { hasText: right }).textContent()
+    await page.getByLabel('Object or bucket').fill('shop/orders/7')
+    await page.getByRole('button', { name: 'What may they do?' }).click()
+    await expect.poll(() => rightOf('read'), { timeout: SEEN_MS_MAX }).toBe('read allowed')
+    expect(await rightOf('delete')).toBe('delete denied')
+    await page.getByLabel(/^Claims/).fill(await tokenOf({ sub: 'bob' }))
+    await sees(page, 'valid until')
+    await page.getByRole('button', { name: 'What may they do?' }).click()
+    await expect.poll(() => rightOf('read'), { timeout: SEEN_MS_MAX }).toBe('read denied')
+    await page.getByText('By other rules').click()
+    await page.getByLabel(/^Rules to try/).fill('bucket shop/orders\n  raed')
+    await page.getByRole('button', { name: 'What may they do?' }).click()
+    await sees(page, /Line 2, column 3/)
+    expect(await violationsOf(page)).toEqual([])
+    await context.close()
+  })
+})
+
+async function photograph(page: Page, name: string): Promise<void> {
+  if (SCREENSHOTS) await page.screenshot({ path: join(SCREENSHOTS, `${name}.png`) })
+}
+
+function valueIn(page: Page): Promise<string> {
+  return page.getByLabel('Value, as JSON').inputValue()
+}
+
+/** What axe-core finds wrong, by its rules for WCAG and good practice. */
+async function violationsOf(page: Page): Promise<readonly string[]> {
+  await page.evaluate(AXE)
+  return page.evaluate(async () => {
+    const { axe } = globalThis as unknown as {
+      axe: { run(): Promise<{ violations: { id: string; nodes: { html: string; failureSummary: string }[] }[] }> }
+    }
+    const { violations } = await axe.run()
+    return violations.flatMap(({ id, nodes }) =>
+      nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`),
+    )
+  })
+}
+
+test('a server that is told to has no console', async () => {
+  const server = await startConsoleServer({ flags: ['--no-console'] })
+  expect((await fetch(`${server.url}/console`)).status).toBe(404)
+  await server.stop()
+})
