@@ -23,8 +23,8 @@ interface Fleet {
   readonly lines: readonly CuttingLine[]
 }
 
-async function start(settings: Record<string, string> = {}): Promise<RunningRedis> {
-  const redis = await startRedis({ settings: { ...DURABLE, 'repl-diskless-sync-delay': '0', ...settings } })
+async function start(settings: Readonly<Record<string, string>> = DURABLE): Promise<RunningRedis> {
+  const redis = await startRedis({ settings: { 'repl-diskless-sync-delay': '0', ...settings } })
   toEnd.push(() => redis.stop())
   return redis
 }
