@@ -29,8 +29,8 @@ async function start(settings: Readonly<Record<string, string>> = DURABLE): Prom
   return redis
 }
 
-async function startFleet(): Promise<Fleet> {
-  const primary = await start()
+async function startFleet(settings: Readonly<Record<string, string>> = DURABLE): Promise<Fleet> {
+  const primary = await start(settings)
   const lines = await Promise.all([1, 2].map(() => CuttingLine.open(primary.port)))
   toEnd.push(() => Promise.all(lines.map(line => line.close())))
   const replicas = await Promise.all(lines.map(({ port }) => start({ replicaof: `127.0.0.1 ${port}` })))
@@ -75,7 +75,8 @@ describe('the whole contract, of a store with replicas', () => {
   let stores = 0
   const ends: (() => unknown)[] = []
   beforeAll(async () => {
-    fleet = await startFleet()
+    // In memory: where a busy disk keeps commits from being seen for a second, they are told twice.
+    fleet = await startFleet({})
     // Not after each test.
     ends.push(...toEnd.splice(0).reverse())
   })
