@@ -27,6 +27,7 @@ import { storeDamaged } from '../sql/sql-errors.js'
 import { type Draft, draftOf, fetchNeeds, stateAtEnd } from './commit-state.js'
 import { bytesOf, type LogRecord, type LogState, NO_EFFECTS } from './log-record.js'
 import { Mirror, type Pin } from './mirror.js'
+import { NearestRows } from './nearest-rows.js'
 import { type ChangeLog, type Rows, SlotsGone } from './parts.js'
 import { RowWriter } from './row-writer.js'
 import { Turns } from './turns.js'
@@ -66,7 +67,7 @@ export class Engine {
   /** The append that nobody knows the outcome of. */
   #lost: LogRecord | undefined
   #isToFence = true
-  readonly #reads = { majority: 0, nearest: 0, behind: 0 }
+  readonly #nearest: NearestRows | undefined
 
   private constructor(options: EngineOptions, last: LogRecord) {
     this.#options = options
@@ -75,6 +76,7 @@ export class Engine {
     this.#rows = options.rows
     this.#writer = new RowWriter(options.rows)
     this.#mirror = new Mirror(last)
+    this.#nearest = options.readsNearest ? new NearestRows(options.rows) : undefined
   }
 
   /** Makes the log if there is none. */
@@ -138,38 +140,15 @@ export class Engine {
     }
     return this.#pinned(async () => {
       const looking = isNew ? undefined : this.look()
-      const [row] = await Promise.all([this.#row(key, looking), looking])
+      const reading = this.#nearest ? this.#nearest.object(key, this.#mirror, looking) : this.#rows.object(key)
+      const [row] = await Promise.all([reading, looking])
       return objects.has(key) ? owned(objects.get(key)) : row
     })
   }
 
-  /** Of an object that nobody changes, by what is known: from one copy if that is not behind, else from a majority. */
-  async #row(key: Key, looking: Promise<void> | undefined): Promise<StoredValue | undefined> {
-    if (!this.#options.readsNearest) return this.#rows.object(key)
-    const mirror = this.#mirror
-    const [near] = await Promise.all([this.#rows.object(key, 'nearest'), looking])
-    // It has changed meanwhile: the row is of no account.
-    if (mirror.objects.has(key)) return undefined
-    if (mirror.versions.isCurrent(key, near)) {
-      this.#reads.nearest++
-      return near
-    }
-    const { position } = mirror.state
-    const row = await this.#rows.object(key)
-    this.#reads.behind++
-    this.#reads.majority++
-    if (!mirror.objects.has(key)) mirror.versions.learn(key, row, position)
-    return row
-  }
-
   /** Objects that were read from rows. */
   readCounts(): readonly ReadCount[] {
-    if (!this.#options.readsNearest) return []
-    const { majority, nearest, behind } = this.#reads
-    return [
-      { source: 'majority', reads: majority },
-      { source: 'nearest', reads: nearest, behind },
-    ]
+    return this.#nearest?.counts() ?? []
   }
 
   async objects(keys: readonly Key[]): Promise<Snapshot<(StoredValue | undefined)[]>> {
