@@ -5,6 +5,8 @@ import type { Person } from './tenants-server.js'
 export interface HostileRequest {
   readonly person: Person
   readonly bytes: Buffer
+  /** More is wrong with it than who asks: its method, version, headers, body or bytes. */
+  readonly isMalformed: boolean
 }
 
 const BUCKETS = [
@@ -188,7 +190,8 @@ export function makeRequest(random: Random, people: readonly Person[]): HostileR
     ...random.shuffle(more),
   ]
   const bytes = Buffer.from(`${lines.join('\r\n')}\r\n\r\n${body}`, 'latin1')
-  return { person, bytes: !isPlain && random.float() < MANGLED_SHARE ? mangled(bytes, random) : bytes }
+  if (isPlain) return { person, bytes, isMalformed: false }
+  return { person, bytes: random.float() < MANGLED_SHARE ? mangled(bytes, random) : bytes, isMalformed: true }
 }
 
 /** A byte of the request line or so is another one. The token is left alone: it would be somebody else's. */

@@ -14,12 +14,15 @@ export interface HostileLoad {
 
 export interface HostileOutcome {
   readonly requests: number
+  readonly malformed: number
   /** Others were answered by closing the connection. */
   readonly answered: number
   readonly byClass: Readonly<Record<string, number>>
   /** Of our server, and of caches on the way. */
   readonly ownFailures: readonly string[]
   readonly othersFailures: number
+  /** Which, by status: 400s are no failures. */
+  readonly othersStatuses: Readonly<Record<string, number>>
   /** What somebody was shown who may not see it. */
   readonly leaks: readonly string[]
   /** Answers that say that they may be kept, and should not; errors that came twice. */
@@ -29,7 +32,8 @@ export interface HostileOutcome {
   readonly publicShown: number
 }
 
-const CONCURRENT = 64
+/** Many wait for an answer that does not come. */
+const CONCURRENT = 192
 const ANSWER_MS_MAX = 3000
 const EXAMPLES_MAX = 5
 
@@ -42,21 +46,24 @@ export async function runHostileLoad({
 }: HostileLoad): Promise<HostileOutcome> {
   const tally = new Tally()
   let sent = 0
+  let malformed = 0
   const worker = async () => {
     while (sent < requests) {
       sent++
-      const { person, bytes } = makeRequest(random, people)
+      const { person, bytes, isMalformed } = makeRequest(random, people)
+      if (isMalformed) malformed++
       tally.take(person, bytes, await exchange(port, bytes))
       onProgress?.(sent)
     }
   }
   await Promise.all(Array.from({ length: CONCURRENT }, worker))
-  return tally.outcome(requests)
+  return { ...tally.outcome(), requests, malformed }
 }
 
 class Tally {
   #answered = 0
   #othersFailures = 0
+  readonly #othersStatuses: Record<string, number> = {}
   #ownShown = 0
   #publicShown = 0
   readonly #byClass: Record<string, number> = {}
@@ -84,17 +91,20 @@ class Tally {
     if (answer.includes('public of')) this.#publicShown++
     const isOurs = headers.includes('application/problem+json')
     if (kind === '5xx' && (isOurs || !headers.includes('content-type: text/'))) this.#ownFailures.push(describe())
-    else if (kind === '5xx') this.#othersFailures++
+    else if (kind === '5xx') {
+      this.#othersFailures++
+      this.#othersStatuses[status] = (this.#othersStatuses[status] ?? 0) + 1
+    }
     if (isOurs) this.#checkProblem(headers, describe)
   }
 
-  outcome(requests: number): HostileOutcome {
+  outcome(): Omit<HostileOutcome, 'requests' | 'malformed'> {
     return {
-      requests,
       answered: this.#answered,
       byClass: this.#byClass,
       ownFailures: this.#ownFailures.slice(0, EXAMPLES_MAX),
       othersFailures: this.#othersFailures,
+      othersStatuses: this.#othersStatuses,
       leaks: this.#leaks.slice(0, EXAMPLES_MAX),
       kept: this.#kept.slice(0, EXAMPLES_MAX),
       ownShown: this.#ownShown,

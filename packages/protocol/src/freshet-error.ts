@@ -26,6 +26,7 @@ export type FreshetErrorCode =
   | 'UNAUTHENTICATED'
   | 'FORBIDDEN'
   | 'RATE_LIMITED'
+  | 'QUOTA_EXCEEDED'
   | 'SQL_INVALID'
   | 'SQL_REFUSED'
   | 'GLOBAL_REFUSED'

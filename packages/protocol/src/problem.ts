@@ -42,6 +42,7 @@ export const STATUS_OF_CODE: Readonly<Partial<Record<FreshetErrorCode, number>>>
   UNAUTHENTICATED: 401,
   FORBIDDEN: 403,
   RATE_LIMITED: 429,
+  QUOTA_EXCEEDED: 403,
   SQL_INVALID: 400,
   SQL_REFUSED: 422,
   GLOBAL_REFUSED: 422,

@@ -240,7 +240,10 @@ class HttpServer implements FreshetServer {
       return
     }
     const { access: need, handle } = routed.operation
-    if (this.#isGuarded) exchange.caller = await this.#parts.access.admit(exchange, need)
+    if (this.#isGuarded) {
+      const namespace = exchange.route.startsWith('/db/{') ? routed.call.names[0] : undefined
+      exchange.caller = await this.#parts.access.admit(exchange, need, namespace)
+    }
     const answer = handle(routed.call)
     const settled = isPromise(answer) ? await answer : answer
     if (settled === undefined) return

@@ -4,6 +4,7 @@ import type { Store } from '@freshet/core/store'
 import { createIdMaker } from '@freshet/protocol'
 import { Access, type AccessConfig } from './access/access.js'
 import { AccessRoutes } from './access/access-routes.js'
+import { quotaGauges, UsageCounter } from './access/quotas/usage-counter.js'
 import type { RateLimitConfig } from './access/rate-limits.js'
 import type { ShardedDatabase } from './aggregates/sharded-database.js'
 import { SqlRoutes } from './aggregates/sql-routes.js'
@@ -117,7 +118,7 @@ export function createParts({ page, console = {}, doctor, allMetrics, allRecent,
     new IdempotencyRoute(store, base.metrics).route(),
     ...base.sql.routes(),
     ...new CoherenceRoutes(base).routes(),
-    ...new AccessRoutes({ store, access: base.access, settings }).routes(),
+    ...new AccessRoutes({ ...base, settings }).routes(),
     ...new ConsoleFiles(console).routes(),
     ...consoleRoutes.routes(),
     ...new OperationsRoutes({
@@ -172,7 +173,8 @@ function createBase({
   const recorder = record && createServerRecorder(record, store)
   const guard = new SchemaGuard(store)
   const idempotency = new Idempotency(store, metrics)
-  const tasks = new TaskRunner({ store, follower, buckets, guard, recorder, log, keeper })
+  const tasks = new TaskRunner({ store, follower, buckets, guard, recorder, log, keeper, access })
+  const usage = new UsageCounter({ store, access, buckets, follower, keeper, log })
   return {
     ...{
       store,
@@ -198,6 +200,7 @@ function createBase({
       guard,
       idempotency,
       tasks,
+      usage,
       access,
       conflicts: new RecentConflicts(),
       sql: new SqlRoutes({ shards, settings, log }),
@@ -221,6 +224,7 @@ function lifecycleOf({
   invalidation,
   recorder,
   tasks,
+  usage,
   access,
   sql,
 }: Base) {
@@ -243,6 +247,7 @@ function lifecycleOf({
       await keeper.start()
       upkeep.start()
       tasks.start()
+      usage.start()
       sql.start()
       await invalidation.start()
     },
@@ -254,6 +259,7 @@ function lifecycleOf({
       stopListening()
       await sql.stop()
       await tasks.stop()
+      await usage.stop()
       await recorder?.stop()
       deadlines.close()
       metrics.close()
@@ -264,7 +270,17 @@ function lifecycleOf({
   }
 }
 
-function gaugesOf({ store, follower, buckets, events, waits, deadlines, invalidation, sql }: Base): readonly Gauge[] {
+function gaugesOf({
+  store,
+  follower,
+  buckets,
+  events,
+  waits,
+  deadlines,
+  invalidation,
+  sql,
+  access,
+}: Base): readonly Gauge[] {
   return [
     { name: 'freshet_log_position', help: 'The last commit known.', value: () => follower.position },
     {
@@ -327,6 +343,7 @@ function gaugesOf({ store, follower, buckets, events, waits, deadlines, invalida
           isUsed === undefined ? [] : [{ labels: `source="${source}"`, value: isUsed ? 1 : 0 }],
         ),
     },
+    ...quotaGauges(access),
     ...invalidation.gauges(),
     ...sql.gauges(),
   ]

@@ -105,6 +105,31 @@ describe('freshet serve', () => {
   })
 })
 
+test('a quota holds over several processes, and a restart', async () => {
+  const rules = file(
+    'quota.access',
+    'quota acme objects 7\nquota * requests 1000 per day\nbucket */*\n  read, list, write\n',
+  )
+  const args = ['serve', '--rules', rules, '--data', join(folder, 'quota'), '--workers', '2']
+  const statusesOf = async (from: number) => {
+    const server = await startFreshet(args, { environment })
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, (_, i) =>
+        fetch(`${server.url}/db/acme/notes/${from + i}`, {
+          method: 'PUT',
+          // One connection each, so that both answer.
+          headers: { connection: 'close', 'content-type': 'application/json' },
+          body: '{}',
+        }),
+      ),
+    )
+    await server.stop()
+    return answers.map(({ status }) => status).filter(status => status === 201).length
+  }
+  expect(await statusesOf(0)).toBe(7)
+  expect(await statusesOf(100)).toBe(0)
+})
+
 describe('freshet token', () => {
   test('says whether a token is believed', async () => {
     const { output } = await runFreshet(['token', '--sub', 'ann', '--expires', '1h'], { environment })

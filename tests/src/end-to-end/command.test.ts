@@ -112,7 +112,7 @@ test('dev says where it is and what to try, and puts samples into a new store on
   expect(lines[0]).toBe(`Freshet: http://localhost:${server.port} (Ctrl-C stops it); data in ${data}`)
   expect(lines[3]).toContain(`curl -i http://localhost:${server.port}/db/shop/products/tea`)
   const tea = `${server.url}/db/shop/products/tea`
-  expect(await (await fetch(tea)).json()).toEqual({ name: 'Green tea', price: 6 })
+  expect(await (await fetch(tea)).json()).toEqual({ name: 'Green tea', price: 12 })
   expect((await fetch(tea, { method: 'DELETE' })).status).toBe(200)
   expect(await server.stop()).toBe(0)
   const again = await startFreshet(['dev', '--data', data])

@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { reasonToSkip } from '../runner/services.js'
+import { blocksOf } from './doc-blocks.js'
 import { startMemoryServer } from './memory-server.js'
 
 const END = '--- end of an example ---'
@@ -37,6 +38,35 @@ test.skipIf(reasonToSkip('curl') !== undefined).each(pages)(
       expect(answers.map(shapeOf)).toEqual(examples.map(({ answer }) => shapeOf(answer)))
     } finally {
       rmSync(folder, { recursive: true, force: true })
+      await server.stop()
+    }
+  },
+)
+
+const answered = [
+  { page: 'queries', commandsMin: 3 },
+  { page: 'schemas', commandsMin: 4 },
+]
+
+test.skipIf(reasonToSkip('curl') !== undefined).each(answered)(
+  'what $page has one send with curl is understood',
+  async ({ page, commandsMin }) => {
+    const server = await startMemoryServer()
+    try {
+      const blocks = blocksOf(`docs/${page}.md`).filter(
+        ({ language, text }) => language === 'sh' && text.startsWith('curl'),
+      )
+      const commands = blocks.map(({ text }) =>
+        text
+          .replaceAll('localhost:7700', server.url.slice('http://'.length))
+          .replaceAll(/^curl /gm, `curl -sS -o /dev/null -w '%{http_code}\\n' `),
+      )
+      const { stdout } = await promisify(execFile)('bash', ['-ec', commands.join('\n')])
+      const statuses = stdout.trim().split('\n').map(Number)
+      expect(statuses.length).toBeGreaterThanOrEqual(commandsMin)
+      // Refused for what the page says, perhaps; but never as something that makes no sense.
+      expect(statuses.filter(status => ![200, 201, 202, 304, 404, 409, 412, 422].includes(status))).toEqual([])
+    } finally {
       await server.stop()
     }
   },

@@ -7,10 +7,13 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
+import { blocksOf, listDocs } from './doc-blocks.js'
 import { startMemoryServer } from './memory-server.js'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 const SERVER = 'http://localhost:7700'
+/** By tests of their own. */
+const RUN_ELSEWHERE = ['docs/tutorial.md', 'docs/existing-tables.md']
 
 describe.each([
   'README.md',
@@ -21,11 +24,9 @@ describe.each([
   'packages/cli/README.md',
   'packages/stores/README.md',
   'packages/server/README.md',
-  'docs/entities.md',
-  'docs/transactions.md',
-  'docs/operations.md',
-  'docs/queries.md',
-  'docs/schemas.md',
+  ...listDocs().filter(
+    page => !RUN_ELSEWHERE.includes(page) && blocksOf(page).some(({ language }) => language === 'js'),
+  ),
 ])('%s', path => {
   const blocks = [...readFileSync(root + path, 'utf8').matchAll(/```js\n(.*?)```/gs)].map(match => match[1]!)
 

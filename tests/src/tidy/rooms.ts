@@ -6,7 +6,7 @@ export interface Room {
 }
 
 export function roomOf(path: string): Room | undefined {
-  const match = /^(?:packages\/([^/]+)|(lab|tests))(?=\/)/.exec(path)
+  const match = /^(?:packages\/([^/]+)|(lab|site|tests))(?=\/)/.exec(path)
   return match ? { name: (match[1] ?? match[2])!, root: match[0] } : undefined
 }
 

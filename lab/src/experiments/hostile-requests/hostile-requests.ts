@@ -1,7 +1,7 @@
 /**
  * Two tenants, people with good tokens and with forged ones, and requests that try every door, through each cache: with the shipped
  * configuration, and through an nginx that knows nothing of permissions. Nobody is shown a byte of another's; nothing fails within
- * the server; no error and nothing private is kept.
+ * the server; no error and nothing private is kept. Tokens that are none, and purges from outside, are refused each way.
  */
 import { endCaches, type RunningCache } from '../../caches/cache-process.js'
 import { startNginx } from '../../caches/nginx.js'
@@ -9,10 +9,12 @@ import { requireCaches } from '../../caches/require-caches.js'
 import { startSquid } from '../../caches/squid.js'
 import { startVarnish } from '../../caches/varnish.js'
 import type { Experiment, ExperimentContext, ExperimentResult } from '../../harness/experiment.js'
+import { acceptedPurges, wrongTokenAnswers } from '../../hostile-load/ask-plainly.js'
 import { type HostileOutcome, runHostileLoad } from '../../hostile-load/run-hostile-load.js'
 import { startTenantsServer } from '../../hostile-load/tenants-server.js'
 
-const FULL = 100_000
+/** Half of them are malformed: more than a hundred thousand. */
+const FULL = 210_000
 const QUICK = 5000
 
 /** Those that may be between a server and its readers. */
@@ -27,7 +29,11 @@ export const WAYS: readonly { readonly name: string; start(origin: string): Prom
   },
 ]
 
-type Row = HostileOutcome & { readonly way: string }
+interface Row extends HostileOutcome {
+  readonly way: string
+  readonly wrongTokens: readonly string[]
+  readonly purges: readonly string[]
+}
 
 export const hostileRequests: Experiment = {
   name: 'hostile-requests',
@@ -57,7 +63,9 @@ async function oneWay(
       random: random.fork(way.name),
       onProgress: sent => progress(done * requests + sent, WAYS.length * requests, way.name),
     })
-    return { way: way.name, ...outcome }
+    const { people } = server
+    const wrongTokens = await wrongTokenAnswers(url, people)
+    return { way: way.name, ...outcome, wrongTokens, purges: await acceptedPurges(url, people) }
   } finally {
     await endCaches()
     await server.stop()
@@ -67,16 +75,19 @@ async function oneWay(
 function toResult(rows: readonly Row[]): ExperimentResult {
   const all = <Value>(pick: (row: Row) => readonly Value[]) => rows.flatMap(pick)
   const [leaks, failures, kept] = [all(row => row.leaks), all(row => row.ownFailures), all(row => row.kept)]
+  const [tokens, purges] = [all(row => row.wrongTokens), all(row => row.purges)]
   const requests = rows.reduce((sum, row) => sum + row.requests, 0)
+  const malformed = rows.reduce((sum, row) => sum + row.malformed, 0)
   const isSeen = rows.every(({ ownShown, publicShown }) => ownShown > 0 && publicShown > 0)
   return {
-    summary: { requests, leaks: leaks.length, failures: failures.length, kept: kept.length, rows },
+    summary: { requests, malformed, leaks: leaks.length, failures: failures.length, kept: kept.length, rows },
     tables: [
       {
         title: 'Answers, by way',
         columns: [
           'way',
           'requests',
+          'malformed',
           'answered',
           '2xx',
           '3xx',
@@ -87,8 +98,16 @@ function toResult(rows: readonly Row[]): ExperimentResult {
           'leaks',
         ],
         rows: rows.map(({ way, byClass, ...row }) => [
-          ...[way, row.requests, row.answered, byClass['2xx'] ?? 0, byClass['3xx'] ?? 0, byClass['4xx'] ?? 0],
-          ...[row.othersFailures, row.ownShown, row.publicShown, row.leaks.length],
+          ...[
+            way,
+            row.requests,
+            row.malformed,
+            row.answered,
+            byClass['2xx'] ?? 0,
+            byClass['3xx'] ?? 0,
+            byClass['4xx'] ?? 0,
+          ],
+          ...[spellStatuses(row.othersStatuses), row.ownShown, row.publicShown, row.leaks.length],
         ]),
       },
     ],
@@ -101,9 +120,24 @@ function toResult(rows: readonly Row[]): ExperimentResult {
       },
       { claim: 'No request makes the server fail (5xx)', holds: failures.length === 0, detail: detailOf(failures) },
       { claim: 'No error and nothing private may be kept, or was', holds: kept.length === 0, detail: detailOf(kept) },
-      { claim: 'Everybody is shown what is theirs, and what is public', holds: isSeen, detail: `${requests} requests` },
+      {
+        claim: 'Expired, forged and unsigned tokens, and those for others, are refused each way',
+        holds: tokens.length === 0,
+        detail: detailOf(tokens),
+      },
+      { claim: 'Purges from outside are refused each way', holds: purges.length === 0, detail: detailOf(purges) },
+      {
+        claim: 'Everybody is shown what is theirs, and what is public',
+        holds: isSeen,
+        detail: `${requests} requests, ${malformed} of them malformed`,
+      },
     ],
   }
+}
+
+function spellStatuses(statuses: Readonly<Record<string, number>>): string {
+  const all = Object.entries(statuses).map(([status, count]) => `${status}: ${count}`)
+  return all.length === 0 ? '0' : all.join(', ')
 }
 
 function detailOf(found: readonly string[]): string {

@@ -1,5 +1,6 @@
 /** The command line of `freshet check rules FILES...`. */
 import { FreshetError } from '@freshet/protocol'
+import { readWordsAndFlags } from '../command/read-flags.js'
 
 export interface CheckRulesLine {
   readonly command: 'check-rules'
@@ -9,13 +10,9 @@ export interface CheckRulesLine {
 
 /** Throws CONFIG_INVALID. */
 export function readCheckRulesLine(argv: readonly string[]): CheckRulesLine {
-  const files = argv.filter(word => word !== '--json')
-  const flag = files.find(word => word.startsWith('-'))
-  if (flag !== undefined) throw invalid(`${flag} is no option of check rules, which has --json.`)
-  if (files.length === 0) throw invalid('Say which files of rules to check: freshet check rules FILES...')
-  return { command: 'check-rules', files, isJson: argv.includes('--json') }
-}
-
-function invalid(message: string): FreshetError {
-  return new FreshetError('CONFIG_INVALID', message)
+  const { words: files, given } = readWordsAndFlags('check rules', argv, { json: { type: 'boolean' } })
+  if (files.length === 0) {
+    throw new FreshetError('CONFIG_INVALID', 'Say which files of rules to check: freshet check rules FILES...')
+  }
+  return { command: 'check-rules', files, isJson: given.has('json') }
 }

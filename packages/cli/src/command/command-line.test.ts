@@ -62,7 +62,7 @@ describe('a mistake', () => {
     [['destroy'], '"destroy" is no command. freshet --help lists them.'],
     [
       ['--port', '80'],
-      'Say what to do first: freshet dev, serve, config, check, doctor, migrate, gen, copy, token, export, import, backup, restore, init, tables, shards, ring.',
+      'Say what to do first: freshet dev, serve, config, check, doctor, migrate, gen, copy, token, export, import, backup, restore, init, tables, shards, ring, bench.',
     ],
     [['dev', '--prot', '80'], '--prot is no option. Did you mean --port?'],
     [['dev', '--colour', 'red'], '--colour is no option. freshet --help lists them.'],
@@ -75,7 +75,7 @@ describe('a mistake', () => {
     [['dev', '--no-port'], '--no-port is no option. freshet --help lists them.'],
     [['dev', '7700'], '"7700" is one word too many. Options begin with two dashes.'],
     [['dev', '--dump'], '--dump belongs to config: freshet config dev --dump'],
-    [['config', 'dve'], 'config shows the configuration of serve or dev, not of "dve".'],
+    [['config', 'dve'], 'config shows the configuration of serve or dev, not of "dve". Did you mean "dev"?'],
   ])('such as %j is refused with what to do', (argv, message) => {
     expect(() => read(...argv)).toThrow(new FreshetError('CONFIG_INVALID', message))
   })

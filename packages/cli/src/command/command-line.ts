@@ -7,6 +7,7 @@ import { FreshetError } from '@freshet/protocol'
 import { type CheckRulesLine, readCheckRulesLine } from '../access/check-rules-line.js'
 import { readTokenLine, type TokenLine } from '../access/token-line.js'
 import { type BackupLine, readBackupLine } from '../backup/backup-line.js'
+import { type BenchLine, readBenchLine } from '../bench/bench-line.js'
 import { type CheckLine, readCheckLine } from '../check/check-line.js'
 import { didYouMean } from '../config/nearest-name.js'
 import { flagOf, type Mode, type Option, type Options } from '../config/options.js'
@@ -26,6 +27,7 @@ export type CommandLine =
   | { readonly command: 'help' /** A command. */; readonly topic?: string | undefined }
   | { readonly command: 'version' }
   | BackupLine
+  | BenchLine
   | CheckLine
   | CopyLine
   | DoctorLine
@@ -70,6 +72,7 @@ export const COMMANDS = [
   'tables',
   'shards',
   'ring',
+  'bench',
   'help',
   'version',
 ] as const
@@ -95,13 +98,17 @@ export function readCommandLine(argv: readonly string[], options: Options): Comm
   if (argv[0] === 'tables') return readTablesLine(argv.slice(1), process.env)
   if (argv[0] === 'shards') return readShardsLine(argv.slice(1))
   if (argv[0] === 'ring') return readRingLine(argv.slice(1))
+  if (argv[0] === 'bench') return readBenchLine(argv.slice(1))
   const { words, given } = scan(argv, options)
   if (argv.length === 0) return { command: 'help' }
   if (given.has('version') || words[0] === 'version') return { command: 'version' }
   const [command, ...more] = words
   if (!isMode(command) && command !== 'config') throw unknownCommand(command)
   const mode = command === 'config' ? (more.shift() ?? 'serve') : command
-  if (!isMode(mode)) throw invalid(`config shows the configuration of serve or dev, not of ${JSON.stringify(mode)}.`)
+  if (!isMode(mode)) {
+    const guess = didYouMean(mode, MODES)
+    throw invalid(`config shows the configuration of serve or dev, not of ${JSON.stringify(mode)}.${guess}`)
+  }
   if (more.length > 0) throw invalid(`${JSON.stringify(more[0])} is one word too many. Options begin with two dashes.`)
   const { config: configPath, dump, json, ...rest } = Object.fromEntries(given)
   const shared = { flags: new Map(Object.entries(rest)), ...(configPath === undefined ? {} : { configPath }) }

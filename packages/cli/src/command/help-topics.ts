@@ -128,7 +128,9 @@ Exit codes: 0 made, or believed; 1 not believed; 2 an option is wrong.
   freshet doctor --through https://shop.example --server http://10.0.0.5:7700
   freshet doctor --store redis://localhost      what could an engine lose, by its settings?
 
-  --server URL (past the caches), --purge-secret TEXT, --bucket NAME (freshet/doctor), --json
+  --server URL (past the caches), --purge-secret TEXT (FRESHET_PURGE_SECRET), --bucket NAME (freshet/doctor), --json
+  --token TOKEN (FRESHET_TOKEN): for its writes, where the server has rules. Its reads are everybody's, so the rules must let
+  anyone read its two buckets: bucket freshet/doctor, bucket freshet/doctor-brief, each with the line: read, list
 Exit codes: 0 readers are safe, 1 something is fatal or unsafe, 2 it could not be examined, 130 stopped.
 `,
   migrate: `freshet migrate: takes every migration of a folder that a server has not had yet; docs/schemas.md
@@ -147,13 +149,25 @@ Exit codes: 0 all are done, 1 one failed: run it again to go on, 2 an option or 
   --out FILE (standard output), --check, --json
 Exit codes: 0 written, or up to date; 1 out of date, or no answer; 2 an option is wrong.
 `,
+  bench: `freshet bench: how many reads, conditional reads and writes a running server answers, and how quickly.
+
+  freshet bench --url http://localhost:7700
+  freshet bench --url http://10.0.0.5:7700 --through https://shop.example      reads through a cache as well
+  freshet bench --url http://localhost:7700 --clients 64 --duration 30s --json
+
+  --objects N (1000), --bytes N of each (500), --clients N at once (16), --duration TIME of each measurement (5s),
+  --through URL (a cache), --bucket NAME (freshet/bench), --token TOKEN (FRESHET_TOKEN), --json
+Where the server is on this machine, both share it: compare runs, not machines. It writes objects of its own and
+removes them. What comes from a cache is told by Age.
+Exit codes: 0 measured, 1 refused, or no answer, 2 an option is wrong, 130 stopped.
+`,
   tables: `freshet tables add|remove|list: makes tables of the PostgreSQL database that the store is in buckets.
 
   freshet tables add --store postgres://user@host/database --table public.products --bucket shop/products
   freshet tables list --store postgres://user@host/database
   freshet tables remove --store postgres://user@host/database --bucket shop/products
 
-  --store URL (FRESHET_STORE), --bucket NAME, --table NAME, --columns A,B (all); docs/existing-tables.md
+  --store URL (FRESHET_STORE), --bucket NAME, --table NAME, --columns A,B (all), --json; docs/existing-tables.md
 Exit codes: 0 done, 1 failed, 2 an option is wrong.
 `,
   ring: `freshet ring: a replicated store over nodes that a ring file names; docs/ring.md
@@ -176,7 +190,7 @@ Exit codes: 0 done, and of status all nodes are well; 1 failed, or a node is not
   freshet shards init                          creates what versions are kept in, on every shard
   freshet shards check --config shop.json      are they as the config says, and alike?
 
-  --config FILE (freshet.json)
+  --config FILE (freshet.json), --json
 Exit codes: 0 done, or as the config says; 1 failed, or not so; 2 the config is wrong.
 `,
 }

@@ -20,6 +20,7 @@ Usage:
   freshet gen --url URL        prints TypeScript types from the schemas of all buckets
   freshet export, import       objects as NDJSON or CSV, from or to a server or a store
   freshet backup, restore      while servers run; to any state that was marked
+  freshet bench --url URL      how many reads and writes a server answers, how quickly, also through a cache
   freshet init my-app          a small typed app that runs at once
 
   freshet COMMAND --help       examples, options and exit codes of each

@@ -34,13 +34,26 @@ export function readWordsAndFlags(
   return { words, given }
 }
 
+/** One of a command's own words, such as `add` of `tables add`. Throws CONFIG_INVALID with a guess at what was meant. */
+export function readAction<Action extends string>(
+  command: string,
+  word: string | undefined,
+  actions: readonly Action[],
+): Action {
+  const action = actions.find(each => each === word)
+  if (action !== undefined) return action
+  const list = `freshet ${command} ${actions.join(', ')}`
+  if (word === undefined) throw invalid(`Say what to do: ${list}.`)
+  throw invalid(`${command} has no ${JSON.stringify(word)}.${didYouMean(word, actions) || ` There is ${list}.`}`)
+}
+
 /** The address of a server, without a slash at its end. */
-export function serverAddress(command: string, text: string | undefined): string {
+export function serverAddress(command: string, text: string | undefined, flag = '--url'): string {
   if (text === undefined) throw invalid(`Say which server: freshet ${command} --url http://localhost:7700`)
   const url = URL.canParse(text) ? new URL(text) : undefined
   const isPlain = url && /^https?:$/.test(url.protocol) && !url.search && !url.hash && !url.username && !url.password
   if (isPlain && url.pathname === '/') return url.origin
-  throw invalid(`--url takes an address such as http://localhost:7700, without a path, not ${JSON.stringify(text)}.`)
+  throw invalid(`${flag} takes an address such as http://localhost:7700, without a path, not ${JSON.stringify(text)}.`)
 }
 
 function textOf(rawName: string, value: string | undefined, isSwitch: boolean): string {

@@ -57,6 +57,8 @@ async function run(line: CommandLine, options: Options): Promise<number> {
       return (await import('../restore/run-restore.js')).runRestore(line)
     case 'init':
       return (await import('../init/run-init.js')).runInit(line)
+    case 'bench':
+      return (await import('../bench/run-bench.js')).runBench(line)
     case 'tables':
       return (await import('../tables/run-tables.js')).runTables(line)
     case 'ring':

@@ -12,6 +12,8 @@ export interface DoctorLine {
   /** For the probe objects; there is a second one of the same name with `-brief` at its end. */
   readonly bucket: string
   readonly purgeSecret: string | undefined
+  /** For what it writes. Its reads are everybody's: only these may be kept. */
+  readonly token: string | undefined
   readonly isJson: boolean
 }
 
@@ -28,6 +30,7 @@ const FLAGS = {
   server: { type: 'string' },
   bucket: { type: 'string' },
   'purge-secret': { type: 'string' },
+  token: { type: 'string' },
   json: { type: 'boolean' },
 } as const
 
@@ -59,7 +62,11 @@ export function readDoctorLine(
     through: addressOf('--through', through),
     server: server === undefined ? undefined : addressOf('--server', server),
     bucket: bucketOf(given.get('bucket') ?? BUCKET),
-    purgeSecret: secretOf(given.get('purge-secret') ?? (environment.FRESHET_PURGE_SECRET || undefined)),
+    purgeSecret: secretOf(
+      'A purge secret',
+      given.get('purge-secret') ?? (environment.FRESHET_PURGE_SECRET || undefined),
+    ),
+    token: secretOf('A token', given.get('token') ?? (environment.FRESHET_TOKEN || undefined)),
     isJson: given.has('json'),
   }
 }
@@ -101,9 +108,9 @@ function bucketOf(text: string): string {
   }
 }
 
-function secretOf(text: string | undefined): string | undefined {
+function secretOf(what: string, text: string | undefined): string | undefined {
   if (text === undefined || SECRET.test(text)) return text
-  throw invalid('A purge secret has printable characters only, and no spaces.')
+  throw invalid(`${what} has printable characters only, and no spaces.`)
 }
 
 function invalid(message: string): FreshetError {

@@ -16,12 +16,13 @@ export async function examineCache({
   through,
   server,
   purgeSecret,
+  token,
   signal,
   onFinding,
 }: DoctorTask): Promise<CacheReport> {
   const left: string[] = []
   const examination = await examineThrough({
-    line: { through, server, purgeSecret, bucket: BUCKET },
+    line: { through, server, purgeSecret, token, bucket: BUCKET },
     signal,
     onFound: finding => onFinding(finding, PROBES.length),
     onLeft: text => left.push(text),

@@ -9,7 +9,7 @@ import { jsonOf, ProbeObjects } from './probe-objects.js'
 import { Scene } from './scene.js'
 
 export interface ExamineOptions {
-  readonly line: Pick<DoctorLine, 'through' | 'server' | 'bucket' | 'purgeSecret'>
+  readonly line: Pick<DoctorLine, 'through' | 'server' | 'bucket' | 'purgeSecret' | 'token'>
   readonly signal: AbortSignal
   /** Called with each finding, as it is found. */
   readonly onFound: (finding: Finding) => void
@@ -21,7 +21,7 @@ export interface ExamineOptions {
 export async function examineThrough({ line, signal, onFound, onLeft }: ExamineOptions): Promise<Examination> {
   const through = createEndpoint(line.through, signal)
   const server = line.server === undefined ? undefined : createEndpoint(line.server, signal)
-  const objects = new ProbeObjects({ through, writer: server ?? through, bucket: line.bucket })
+  const objects = new ProbeObjects({ through, writer: server ?? through, bucket: line.bucket, token: line.token })
   const scene = new Scene({ through, server, purgeSecret: line.purgeSecret, objects, signal })
   try {
     await checkSameLog(through, server)

@@ -52,11 +52,18 @@ export class ProbeObjects {
   readonly #through: Endpoint
   readonly #writer: Endpoint
   readonly #bucket: string
+  readonly #own: Readonly<Record<string, string>>
   readonly #run = randomBytes(6).toString('hex')
   readonly #paths = new Set<string>()
 
-  /** `writer` is the server itself, if it can be reached. */
-  constructor({ through, writer, bucket }: { through: Endpoint; writer: Endpoint; bucket: string }) {
+  /** `writer` is the server itself, if it can be reached. A token goes with what is written, and not with what probes read. */
+  constructor({
+    through,
+    writer,
+    bucket,
+    token,
+  }: { through: Endpoint; writer: Endpoint; bucket: string; token?: string | undefined }) {
+    this.#own = token === undefined ? {} : { Authorization: `Bearer ${token}` }
     this.#through = through
     this.#writer = writer
     this.#bucket = bucket
@@ -70,24 +77,32 @@ export class ProbeObjects {
   async prepare(): Promise<void> {
     await this.#prepare(this.bucketPath, LIFETIME_S)
     await this.#prepare(`${this.bucketPath}-brief`, BRIEF_LIFETIME_S)
+    for (const suffix of ['', '-brief']) await this.#checkOpen(this.name('none', suffix))
+  }
+
+  /** What only some may read no cache keeps, so there would be nothing to examine. */
+  async #checkOpen(path: string): Promise<void> {
+    const { status } = await this.#writer.send({ target: path })
+    if (status === 401 || status === 403) throw closed(path)
   }
 
   async #prepare(path: string, lifetimeS: number): Promise<void> {
     const settings: BucketSettings = { kind: 'object', lifetimeMs: lifetimeS * 1000 }
-    const found = await this.#writer.send({ target: `${path}?settings` })
+    const found = await this.#writer.send({ target: `${path}?settings`, headers: this.#own })
     if (found.status === 200) {
       await this.#checkOwn(path)
       const known = jsonOf<BucketSettings>(found)
       if (known?.kind === settings.kind && known.lifetimeMs === settings.lifetimeMs && !known.requireMatch) return
     }
     const body = JSON.stringify(settings)
-    expectSuccess(await this.#writer.send({ method: 'PUT', target: path, headers: JSON_TYPE, body }), `PUT ${path}`)
+    const headers = { ...JSON_TYPE, ...this.#own }
+    expectSuccess(await this.#writer.send({ method: 'PUT', target: path, headers, body }), `PUT ${path}`)
   }
 
   async #checkOwn(path: string): Promise<void> {
     // The position makes it a URL of which no cache has a copy.
     const position = await this.position()
-    const list = await this.#writer.send({ target: `${path}?at=${position}` })
+    const list = await this.#writer.send({ target: `${path}?at=${position}`, headers: this.#own })
     const items = jsonOf<{ items?: readonly { id: string }[] }>(list)?.items ?? []
     if (items.every(({ id }) => id.startsWith(ID_PREFIX))) return
     const bucket = path.slice('/db/'.length)
@@ -128,7 +143,13 @@ export class ProbeObjects {
   async put(object: ProbeObject, headers: Readonly<Record<string, string>> = {}): Promise<ProbeAnswer> {
     const body = JSON.stringify({ number: object.number + 1 })
     this.#paths.add(object.path)
-    const options = { method: 'PUT', target: object.path, headers: { ...JSON_TYPE, ...headers }, body, isWrite: true }
+    const options = {
+      method: 'PUT',
+      target: object.path,
+      headers: { ...JSON_TYPE, ...this.#own, ...headers },
+      body,
+      isWrite: true,
+    }
     const answer = await this.#through.send(options)
     if (answer.status === 200 || answer.status === 201) object.number++
     return answer
@@ -165,7 +186,9 @@ export class ProbeObjects {
 
   /** To be called when no probe is running any more. Says how many could not be removed. */
   async remove(): Promise<number> {
-    const removed = [...this.#paths].map(path => this.#writer.send({ method: 'DELETE', target: path, isWrite: true }))
+    const removed = [...this.#paths].map(path =>
+      this.#writer.send({ method: 'DELETE', target: path, headers: this.#own, isWrite: true }),
+    )
     const settled = await Promise.allSettled(removed)
     // 404: it was to be written, and has not been.
     return settled.filter(each => each.status === 'rejected' || ![200, 404].includes(each.value.status)).length
@@ -174,7 +197,8 @@ export class ProbeObjects {
   async #commit(writes: readonly CommitWrite[]): Promise<Position> {
     for (const { path } of writes) this.#paths.add(path)
     const body = JSON.stringify({ writes })
-    const sent = await this.#writer.send({ method: 'POST', target: '/commit', headers: JSON_TYPE, body, isWrite: true })
+    const headers = { ...JSON_TYPE, ...this.#own }
+    const sent = await this.#writer.send({ method: 'POST', target: '/commit', headers, body, isWrite: true })
     const answer = expectSuccess(sent, 'POST /commit')
     const position = jsonOf<CommitAnswer>(answer)?.position
     if (typeof position === 'number') return position
@@ -216,8 +240,26 @@ function toReading(answer: ProbeAnswer): Reading {
   return { ...answer, number, position: parsePosition(headerOf(answer, POSITION_HEADER) ?? '') }
 }
 
+function closed(path: string): FreshetError {
+  const bucket = path
+    .split('/')
+    .slice(2, 4)
+    .join('/')
+    .replace(/-brief$/, '')
+  return new FreshetError(
+    'FORBIDDEN',
+    `The rules do not let everybody read ${path}. Add for the doctor: bucket ${bucket}, bucket ${bucket}-brief, each with the line: read, list`,
+  )
+}
+
 function expectSuccess(answer: ProbeAnswer, what: string): ProbeAnswer {
   if (answer.status >= 200 && answer.status < 300) return answer
+  if (answer.status === 401 || answer.status === 403) {
+    throw new FreshetError(
+      'FORBIDDEN',
+      `${what} was refused: the server has rules. Give the doctor the token of an admin, with --token or FRESHET_TOKEN.`,
+    )
+  }
   const said = answer.body.toString('utf8').slice(0, 200).replaceAll(/\s+/g, ' ')
   throw new FreshetError('REQUEST_FAILED', `${what} was answered with ${answer.status}: ${said}`)
 }

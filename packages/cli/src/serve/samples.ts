@@ -6,8 +6,8 @@ const BUCKET = '/db/shop/products'
 const LIFETIME_MS = 30_000
 
 const PRODUCTS: Readonly<Record<string, unknown>> = {
-  tea: { name: 'Green tea', price: 6 },
-  mug: { name: 'Blue mug', price: 9 },
+  tea: { name: 'Green tea', price: 12 },
+  mug: { name: 'Blue mug', price: 19 },
   kettle: { name: 'Kettle', price: 35 },
 }
 

@@ -8,7 +8,7 @@ import { examineShards } from './examine-shards.js'
 import { openDatabase } from './open-database.js'
 import type { ShardsLine } from './shards-line.js'
 
-export async function runShards({ action }: ShardsLine, config: ShardsConfig | null): Promise<number> {
+export async function runShards({ action, isJson }: ShardsLine, config: ShardsConfig | null): Promise<number> {
   if (config === null) {
     throw new FreshetError(
       'CONFIG_INVALID',
@@ -17,10 +17,11 @@ export async function runShards({ action }: ShardsLine, config: ShardsConfig | n
   }
   const database = await openDatabase(config)
   try {
-    if (action === 'check') return await check(database)
+    if (action === 'check') return await check(database, isJson)
     await database.log.init()
     for (const shard of database.shards) await shard.init()
-    console.log(`${database.shards.length} shards and the log of global writes are ready.`)
+    const shards = database.shards.length
+    console.log(isJson ? JSON.stringify({ shards }) : `${shards} shards and the log of global writes are ready.`)
     return 0
   } catch (error) {
     if (!(error instanceof FreshetError)) throw error
@@ -31,8 +32,12 @@ export async function runShards({ action }: ShardsLine, config: ShardsConfig | n
   }
 }
 
-async function check(database: Awaited<ReturnType<typeof openDatabase>>): Promise<number> {
+async function check(database: Awaited<ReturnType<typeof openDatabase>>, isJson: boolean): Promise<number> {
   const findings = await examineShards(database)
+  if (isJson) {
+    console.log(JSON.stringify({ shards: database.shards.length, isWell: findings.length === 0, findings }))
+    return findings.length === 0 ? 0 : 1
+  }
   for (const finding of findings) console.error(finding)
   if (findings.length === 0) console.log(`${database.shards.length} shards are as the config says, and alike.`)
   return findings.length === 0 ? 0 : 1

@@ -1,18 +1,17 @@
 /** The command line of `freshet shards init` and `freshet shards check`. */
-import { FreshetError } from '@freshet/protocol'
-import { readFlags } from '../command/read-flags.js'
+import { readAction, readFlags } from '../command/read-flags.js'
 
 export interface ShardsLine {
   readonly command: 'shards'
   readonly action: 'init' | 'check'
   readonly configPath?: string
+  readonly isJson: boolean
 }
 
 /** Throws CONFIG_INVALID. */
-export function readShardsLine([action, ...argv]: readonly string[]): ShardsLine {
-  if (action !== 'init' && action !== 'check') {
-    throw new FreshetError('CONFIG_INVALID', 'shards takes what to do: freshet shards init, or freshet shards check.')
-  }
-  const configPath = readFlags(`shards ${action}`, argv, { config: { type: 'string' } }).get('config')
-  return { command: 'shards', action, ...(configPath === undefined ? {} : { configPath }) }
+export function readShardsLine([word, ...argv]: readonly string[]): ShardsLine {
+  const action = readAction('shards', word, ['init', 'check'])
+  const given = readFlags(`shards ${action}`, argv, { config: { type: 'string' }, json: { type: 'boolean' } })
+  const configPath = given.get('config')
+  return { command: 'shards', action, isJson: given.has('json'), ...(configPath === undefined ? {} : { configPath }) }
 }

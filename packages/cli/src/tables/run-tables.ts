@@ -18,17 +18,21 @@ export async function runTables(line: TablesLine): Promise<number> {
   }
 }
 
-async function act({ action, store: url, bucket, table, columns }: TablesLine): Promise<void> {
+async function act({ action, store: url, bucket, table, columns, isJson }: TablesLine): Promise<void> {
   if (action === 'list') {
-    for (const exposure of await exposedTables({ url })) console.log(describe(exposure))
+    const exposed = await exposedTables({ url })
+    if (isJson) console.log(JSON.stringify({ tables: exposed }))
+    else for (const exposure of exposed) console.log(describe(exposure))
   } else if (action === 'remove') {
     await unexposeTable({ url, bucket })
-    console.log(`${bucket} is no bucket any more. Its table is as it was.`)
+    console.log(
+      isJson ? JSON.stringify({ removed: bucket }) : `${bucket} is no bucket any more. Its table is as it was.`,
+    )
   } else {
     const onProgress = createDisplay()
     const exposure = await exposeTable({ url, bucket, table, onProgress, ...(columns && { columns }) })
     clearLine()
-    console.log(describe(exposure))
+    console.log(isJson ? JSON.stringify(exposure) : describe(exposure))
   }
 }
 

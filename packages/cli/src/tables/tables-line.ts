@@ -1,6 +1,6 @@
 /** The command line of `freshet tables`: which tables of a database are buckets. */
 import { FreshetError } from '@freshet/protocol'
-import { readFlags } from '../command/read-flags.js'
+import { readAction, readFlags } from '../command/read-flags.js'
 
 export interface TablesLine {
   readonly command: 'tables'
@@ -11,16 +11,17 @@ export interface TablesLine {
   readonly bucket: string
   readonly table: string
   readonly columns: readonly string[] | undefined
+  readonly isJson: boolean
 }
 
 const ACTIONS = ['add', 'remove', 'list'] as const
 
 /** Throws CONFIG_INVALID. */
 export function readTablesLine(argv: readonly string[], environment: NodeJS.ProcessEnv): TablesLine {
-  const action = ACTIONS.find(each => each === argv[0])
-  if (action === undefined) throw invalid('tables takes add, remove or list')
+  const action = readAction('tables', argv[0], ACTIONS)
   const given = readFlags(`tables ${action}`, argv.slice(1), {
     store: { type: 'string' },
+    json: { type: 'boolean' },
     ...(action !== 'list' && { bucket: { type: 'string' } }),
     ...(action === 'add' && { table: { type: 'string' }, columns: { type: 'string' } }),
   })
@@ -28,7 +29,16 @@ export function readTablesLine(argv: readonly string[], environment: NodeJS.Proc
   if (!/^postgres(ql)?:/.test(store)) throw invalid('tables are those of the PostgreSQL database that the store is in')
   if (action !== 'list' && bucket === '') throw invalid('say which bucket')
   if (action === 'add' && table === '') throw invalid('say which table')
-  return { command: 'tables', action, store, bucket, table, columns: columns?.split(',').map(each => each.trim()) }
+  const isJson = given.has('json')
+  return {
+    command: 'tables',
+    action,
+    store,
+    bucket,
+    table,
+    isJson,
+    columns: columns?.split(',').map(each => each.trim()),
+  }
 }
 
 function invalid(why: string): FreshetError {

@@ -4,7 +4,7 @@
  * sketch begins anew there (`coherence/log-follower.ts`): no session trusts a copy from before it.
  */
 import type { LogEntry, Store } from '@freshet/core/store'
-import type { Key } from '@freshet/protocol'
+import type { Key, Version } from '@freshet/protocol'
 import { JSON_TYPE } from '../http/answer.js'
 import { auditWrite } from './audit.js'
 
@@ -15,21 +15,28 @@ export type RulesText = string | null
 
 const ATTEMPTS_MAX = 20
 
-export async function recallRules(store: Store): Promise<RulesText | undefined> {
+export interface StoredRules {
+  readonly text: RulesText
+  /** 0 if there never were any. */
+  readonly version: Version
+}
+
+export async function recallRules(store: Store): Promise<StoredRules> {
   const value = await store.get(ACCESS_KEY)
-  return value && (JSON.parse(new TextDecoder().decode(value.body)) as { rules: RulesText }).rules
+  if (value === undefined) return { text: null, version: 0 }
+  const { rules } = JSON.parse(new TextDecoder().decode(value.body)) as { rules: RulesText }
+  return { text: rules, version: value.version }
 }
 
 /** Makes these the rules, unless they are. Says whether they were others; `who` is for the audit. */
 export async function putRules(store: Store, rules: RulesText, who: string): Promise<boolean> {
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-    const known = await store.get(ACCESS_KEY)
-    const before = known && (JSON.parse(new TextDecoder().decode(known.body)) as { rules: RulesText }).rules
+    const { text: before, version } = await recallRules(store)
     // Where there never were any, there is nothing to take back.
-    if ((before ?? null) === rules) return false
-    const audit = auditWrite({ who, what: 'rules', before: before ?? null, after: rules }, store.nowMs())
+    if (before === rules) return false
+    const audit = auditWrite({ who, what: 'rules', before, after: rules }, store.nowMs())
     const { committed } = await store.commit({
-      reads: [{ key: ACCESS_KEY, version: known?.version ?? 0 }],
+      reads: [{ key: ACCESS_KEY, version }],
       writes: [{ key: ACCESS_KEY, contentType: JSON_TYPE, body: Buffer.from(JSON.stringify({ rules })) }, audit],
     })
     if (committed) return true

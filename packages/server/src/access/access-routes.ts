@@ -1,5 +1,9 @@
-/** `GET /access`: the rules in effect; `POST /access/try`: what somebody may do by them. `GET /audit`: who changed what, the oldest first. For admins. */
+/**
+ * `GET /access`: the rules in effect; `POST /access/try`: what somebody may do by them. `GET /audit`: who changed what, the oldest first.
+ * `GET /quotas`: who has how much. For admins.
+ */
 import type { Store } from '@freshet/core/store'
+import type { BucketDirectory } from '../data/bucket-directory.js'
 import { readJsonObject } from '../data/json-text.js'
 import type { Answer } from '../http/answer.js'
 import { jsonAnswer } from '../http/answer.js'
@@ -9,15 +13,17 @@ import type { ServerSettings } from '../settings.js'
 import type { Access } from './access.js'
 import { recallRules } from './access-record.js'
 import { readAudit } from './audit.js'
+import { namespaceOf } from './quotas/usage-record.js'
 import { tryAccess } from './try-access.js'
+
+const LIMIT_DEFAULT = 100
 
 export interface AccessRoutesOptions {
   readonly store: Store
   readonly access: Access
+  readonly buckets: BucketDirectory
   readonly settings: ServerSettings
 }
-
-const LIMIT_DEFAULT = 100
 
 export class AccessRoutes {
   readonly #options: AccessRoutesOptions
@@ -29,6 +35,7 @@ export class AccessRoutes {
   routes(): readonly Route[] {
     return [
       { pattern: '/access', operations: { GET: { access: 'admin', handle: () => this.#rules() } } },
+      { pattern: '/quotas', operations: { GET: { access: 'admin', handle: () => this.#quotas() } } },
       {
         pattern: '/access/try',
         operations: { POST: { access: 'admin', handle: call => this.#try(call), takesBody: true } },
@@ -41,13 +48,18 @@ export class AccessRoutes {
   }
 
   async #rules(): Promise<Answer> {
-    return jsonAnswer(200, { rules: (await recallRules(this.#options.store)) ?? null })
+    return jsonAnswer(200, { rules: (await recallRules(this.#options.store)).text })
+  }
+
+  async #quotas(): Promise<Answer> {
+    const { access, buckets } = this.#options
+    return jsonAnswer(200, { namespaces: await access.quotas.usage(access.rules, buckets.keys().map(namespaceOf)) })
   }
 
   async #try({ exchange }: Call): Promise<Answer> {
     const { store, access, settings } = this.#options
     const body = readJsonObject(await readBody(exchange, settings.bodyBytesMax), settings.jsonDepthMax)
-    return jsonAnswer(200, await tryAccess(store, body, access.rules))
+    return jsonAnswer(200, await tryAccess(store, body, access.isOn ? access.rules : undefined))
   }
 
   async #audit({ parameters }: Call): Promise<Answer> {

@@ -6,13 +6,15 @@
  */
 import type { IncomingMessage } from 'node:http'
 import { hostname } from 'node:os'
-import type { LogEntry, Store } from '@freshet/core/store'
+import type { LogEntry, ReadVersion, Store } from '@freshet/core/store'
 import { bucketOfKey, FreshetError, type Key } from '@freshet/protocol'
 import type { AccessNeed } from '../http/call.js'
 import type { Exchange } from '../http/exchange.js'
 import { describeError, type Log } from '../operations/log.js'
-import { lastRulesChange, putRules, type RulesText, recallRules } from './access-record.js'
+import { ACCESS_KEY, lastRulesChange, putRules, type RulesText, recallRules } from './access-record.js'
 import { Caller } from './caller.js'
+import { Quotas } from './quotas/quotas.js'
+import { namespaceOf } from './quotas/usage-record.js'
 import { type RateLimitConfig, RateLimits } from './rate-limits.js'
 import { AccessRules, type Claims } from './rules/access-rules.js'
 import { checkExamples } from './rules/check-examples.js'
@@ -34,7 +36,7 @@ export interface AccessOptions {
   readonly limits: RateLimitConfig | undefined
 }
 
-const NO_RULES: ParsedRules = { admin: [], wall: undefined, buckets: [], examples: [] }
+const NO_RULES: ParsedRules = { admin: [], wall: undefined, quotas: new Map(), buckets: [], examples: [] }
 const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]+)$/i
 
 export class Access {
@@ -44,6 +46,7 @@ export class Access {
   readonly #tokens: TokenVerifier | undefined
   #rules: AccessRules
   readonly limits: RateLimits | undefined
+  readonly quotas: Quotas
   /** Without it nothing is asked and nothing is kept from anybody. */
   readonly isOn: boolean
   /** Called when the rules have changed. */
@@ -58,27 +61,44 @@ export class Access {
     this.#tokens = config && new TokenVerifier(config.tokens)
     this.#rules = new AccessRules(config ? readRules(config.rules) : NO_RULES)
     this.limits = limits && new RateLimits(limits)
+    this.quotas = new Quotas(store)
   }
 
-  /** Those in effect; undefined where everybody may do everything. */
-  get rules(): AccessRules | undefined {
-    return this.isOn ? this.#rules : undefined
+  /** Those in effect; where everybody may do everything, none. */
+  get rules(): AccessRules {
+    return this.#rules
+  }
+
+  /** What a commit that was decided by them relies on. */
+  get rulesRead(): ReadVersion {
+    return { key: ACCESS_KEY, version: this.#rules.version }
   }
 
   /** To be done before the log is followed. */
   async start(): Promise<void> {
     const hasChanged = await putRules(this.#store, this.#text, `${hostname()} (started with them)`)
     if (hasChanged) this.#log.write('info', 'audit', { what: 'rules', who: hostname(), isOn: this.isOn })
+    await this.load()
+  }
+
+  /** All of it, as the store has it now. */
+  async load(): Promise<void> {
+    if (!this.isOn) return
+    await this.#reload()
+    await this.quotas.load()
   }
 
   /** Takes what these commits changed of the rules. */
   follow(entries: readonly LogEntry[]): Promise<void> | undefined {
-    if (!this.isOn || lastRulesChange(entries) === -1) return undefined
-    return this.#reload()
+    if (!this.isOn) return undefined
+    const counting = this.quotas.follow(entries)
+    if (lastRulesChange(entries) === -1) return counting
+    return Promise.all([counting, this.#reload()]).then(() => undefined)
   }
 
-  /** Whether everybody may read the object, whatever it is: so nobody need be asked who they are. */
+  /** Whether everybody may read the object, whatever it is, and nobody counts: so nobody need be asked who they are. */
   isOpenRead(key: Key): boolean {
+    if (this.#rules.hasQuotas && this.#rules.quotaOf(namespaceOf(key))?.requests !== undefined) return false
     return this.#rules.openness('read', bucketOfKey(key)) === 'always'
   }
 
@@ -87,18 +107,28 @@ export class Access {
     return !this.isOn || this.#rules.openness('read', bucket) !== 'never'
   }
 
-  /** Throws UNAUTHENTICATED, FORBIDDEN, RATE_LIMITED. */
-  async admit(exchange: Exchange, need: AccessNeed | undefined): Promise<Caller | undefined> {
+  /**
+   * `namespace`: of what is asked for, if it is in one. What admins ask for is not held against it, so that they can help. Throws
+   * UNAUTHENTICATED, FORBIDDEN, RATE_LIMITED, QUOTA_EXCEEDED.
+   */
+  async admit(exchange: Exchange, need: AccessNeed | undefined, namespace?: string): Promise<Caller | undefined> {
     this.limits?.takeByAddress(exchange)
     if (!this.isOn) return undefined
     if (need === 'anyone') return undefined
     const claims = await this.#claimsOf(exchange.request)
-    const caller = new Caller(this.#rules, claims)
+    const caller = new Caller(() => this.#rules, claims)
     if (claims !== undefined) this.limits?.takeBySubject(caller.subject)
     // What nobody has thought about is nobody's.
     if (need === undefined) throw caller.refusal()
     if (need === 'admin') caller.checkAdmin()
+    else if (namespace !== undefined) await this.takeRequest(caller, [namespace])
     return caller
+  }
+
+  /** Of each of these namespaces. Throws QUOTA_EXCEEDED. */
+  async takeRequest(caller: Caller, namespaces: Iterable<string>): Promise<void> {
+    if (!this.#rules.hasQuotas || this.#rules.isAdmin(caller.claims)) return
+    for (const namespace of new Set(namespaces)) await this.quotas.takeRequest(this.#rules, namespace)
   }
 
   async #claimsOf({ headers, rawHeaders }: IncomingMessage): Promise<Claims | undefined> {
@@ -119,12 +149,12 @@ export class Access {
   }
 
   async #reload(): Promise<void> {
-    const text = await recallRules(this.#store)
+    const { text, version } = await recallRules(this.#store)
     try {
-      this.#rules = new AccessRules(text === null || text === undefined ? NO_RULES : readRules(text))
+      this.#rules = new AccessRules(text === null ? NO_RULES : readRules(text), version)
     } catch (error) {
       // Of a newer Freshet, perhaps. What cannot be read allows nothing.
-      this.#rules = new AccessRules(NO_RULES)
+      this.#rules = new AccessRules(NO_RULES, version)
       this.#log.write('error', 'the rules in the store cannot be read: nothing is allowed', describeError(error))
     }
     this.onChange()

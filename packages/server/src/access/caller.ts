@@ -2,9 +2,10 @@
  * Who asks, and what they may do. A handler asks before it shows or changes anything; one that answers without having asked is a
  * mistake of ours, and its answer is not sent (`wasAsked`).
  */
-import type { StoredValue } from '@freshet/core/store'
+import type { ReadVersion, StoredValue } from '@freshet/core/store'
 import { bucketOfKey, FreshetError, type Key } from '@freshet/protocol'
 import { LastingRefusal } from '../idempotency/idempotency.js'
+import { ACCESS_KEY } from './access-record.js'
 import type { AccessRules, Claims, Row } from './rules/access-rules.js'
 import type { Right } from './rules/rights.js'
 
@@ -14,14 +15,31 @@ export const PRIVATE = 'private, no-store'
 type Value = Pick<StoredValue, 'contentType' | 'body'>
 
 export class Caller {
-  readonly #rules: AccessRules
+  readonly #current: () => AccessRules
+  #rules: AccessRules
   /** Undefined: nobody in particular. */
   readonly claims: Claims | undefined
   wasAsked = false
 
-  constructor(rules: AccessRules, claims: Claims | undefined) {
-    this.#rules = rules
+  constructor(current: () => AccessRules, claims: Claims | undefined) {
+    this.#current = current
+    this.#rules = current()
     this.claims = claims
+  }
+
+  /** By these everything is decided until the next `decideAnew`. */
+  get rules(): AccessRules {
+    return this.#rules
+  }
+
+  /** For who tries again, since what is committed relies on the rules that it was decided by. */
+  decideAnew(): void {
+    this.#rules = this.#current()
+  }
+
+  /** What a commit that was decided by these rules relies on. */
+  get rulesRead(): ReadVersion {
+    return { key: ACCESS_KEY, version: this.#rules.version }
   }
 
   /** As the issuer of the token names them; empty for nobody in particular. */

@@ -89,11 +89,21 @@ export class LogFollower {
     while (this.position < position) {
       const before = this.position
       const read = this.#readOnce(position)
-      if (isPromise(read)) return this.#alone(read).then(() => this.catchUpTo(position))
-      // Better a request that fails than a process that spins.
-      if (this.position === before) throw new Error(`The log does not go on from position ${before} to ${position}.`)
+      if (isPromise(read)) {
+        return this.#alone(read).then(() => {
+          this.#checkProgress(before, position)
+          return this.catchUpTo(position)
+        })
+      }
+      this.#checkProgress(before, position)
     }
     return undefined
+  }
+
+  /** Better a request that fails than a process that spins. */
+  #checkProgress(before: Position, position: Position): void {
+    if (this.position !== before) return
+    throw new Error(`The log does not go on from position ${before} to ${position}.`)
   }
 
   /** Lets time pass. */
@@ -188,6 +198,7 @@ export class LogFollower {
 
   async #startOver(): Promise<void> {
     const from = await this.#store.trimmedTo()
+    await this.#access?.load()
     await this.#buckets.load()
     this.#sketch = this.#createSketch(from)
     this.#hot.clear()

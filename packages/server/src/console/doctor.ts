@@ -22,6 +22,8 @@ export interface DoctorTask {
   /** This server itself, past the caches. */
   readonly server: string
   readonly purgeSecret: string | undefined
+  /** Of whoever asks: what is written for it is written in their name. */
+  readonly token: string | undefined
   readonly signal: AbortSignal
   /** Called with each finding; how many there are going to be. */
   readonly onFinding: (finding: unknown, total: number) => void
@@ -81,7 +83,8 @@ export class DoctorRoute {
     const say = (line: unknown) => void response.write(`${JSON.stringify(line)}\n`)
     try {
       const onFinding: DoctorTask['onFinding'] = (finding, total) => say({ finding, total })
-      say({ report: await doctor({ ...task, server: ownAddress(exchange), signal: stopped.signal, onFinding }) })
+      const own = { server: ownAddress(exchange), token: tokenOf(exchange), signal: stopped.signal }
+      say({ report: await doctor({ ...task, ...own, onFinding }) })
     } catch (error) {
       if (!stopped.signal.aborted) say({ error: error instanceof FreshetError ? error.message : 'The doctor failed.' })
     }
@@ -92,6 +95,10 @@ export class DoctorRoute {
 
 export function throughOf({ sites, url }: CacheConfig): string | undefined {
   return (sites?.[0] ?? url)?.replace(/\/$/, '')
+}
+
+function tokenOf({ request: { headers } }: Exchange): string | undefined {
+  return /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1]
 }
 
 function ownAddress({ request: { socket } }: Exchange): string {

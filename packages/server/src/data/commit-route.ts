@@ -10,7 +10,9 @@ import {
   type Position,
   pathOfKey,
 } from '@freshet/protocol'
+import type { Access } from '../access/access.js'
 import type { Caller } from '../access/caller.js'
+import { namespaceOf } from '../access/quotas/usage-record.js'
 import type { LogFollower } from '../coherence/log-follower.js'
 import type { RecentConflicts } from '../console/recent-conflicts.js'
 import { additionOf, counterWrite, noCounter } from '../counters/counter-values.js'
@@ -35,6 +37,7 @@ export interface CommitRouteOptions {
   readonly writer: ObjectWriter
   readonly idempotency: Idempotency
   readonly conflicts: RecentConflicts
+  readonly access: Access
 }
 
 export class CommitRoute {
@@ -56,6 +59,12 @@ export class CommitRoute {
     checkType(exchange.request.headers['content-type'])
     const body = await readBody(exchange, settings.commitBodyBytesMax)
     const commit = readCommit(body, settings)
+    const { caller } = exchange
+    if (caller)
+      await this.#options.access.takeRequest(
+        caller,
+        commit.writes.map(({ key }) => namespaceOf(key)),
+      )
     const operation =
       commit.writes.length === 0 ? undefined : readOperation(exchange.request, body, exchange.caller?.subject)
     const outcome = await this.#options.idempotency.once(
@@ -87,6 +96,7 @@ export class CommitRoute {
     const { store, follower, buckets, writer } = this.#options
     const { reads, lists, writes, lease } = commit
     await follower.catchUp()
+    caller?.decideAnew()
     const judged = caller === undefined ? [] : await this.#judge(commit, caller)
     const touched = new Map(writes.map(({ key }) => [bucketOfKey(key), buckets.get(bucketOfKey(key))]))
     const known = new Set(reads.map(read => read.key))
@@ -102,7 +112,7 @@ export class CommitRoute {
       ...(lease === undefined ? {} : { lease }),
       ...(operation === undefined ? {} : { operation: { ...operation, note: decimals.join() } }),
     }
-    const result = await writer.tryCommit(changes, conditions, withoutNeedless(touched, writes))
+    const result = await writer.tryCommit(changes, conditions, withoutNeedless(touched, writes), caller)
     if (result.committed) {
       return { position: result.position, units: result.units ?? [], decimals, note: result.replayed?.note }
     }
@@ -215,9 +225,10 @@ function checkType(contentType: string | undefined): void {
 }
 
 function committed({ position, units, decimals, note }: Committed): Answer {
-  const each = note === undefined ? decimals : note.split(',').map(Number)
+  const each = note === undefined ? decimals : note === '' ? [] : note.split(',').map(Number)
   // As text: a counter may have more digits than JSON.stringify would print of it.
-  const values = units.map((value, i) => formatUnits(value, each[i] ?? 0))
+  // And without those of quotas, which come after.
+  const values = each.map((decimals, i) => formatUnits(units[i] ?? 0, decimals))
   const more = values.length === 0 ? '' : `,"values":[${values.join()}]`
   return jsonTextAnswer(`{"position":${position}${more}}`, [
     ...['ETag', formatEtag(position), 'Freshet-Position', `${position}`],

@@ -3,7 +3,16 @@
  * not. The bucket's own version is among the conditions of every write, so what its settings say holds at the commit,
  * and two first writes cannot create one bucket in two ways.
  */
-import type { Addition, Commit, CommitResult, Operation, Store, StoredValue, Write } from '@freshet/core/store'
+import type {
+  Addition,
+  Commit,
+  CommitResult,
+  Operation,
+  ReadVersion,
+  Store,
+  StoredValue,
+  Write,
+} from '@freshet/core/store'
 import {
   type BucketSettings,
   bucketOfKey,
@@ -13,7 +22,10 @@ import {
   pathOfKey,
   type Version,
 } from '@freshet/protocol'
+import type { Access } from '../access/access.js'
 import type { Caller } from '../access/caller.js'
+import type { Charge } from '../access/quotas/quotas.js'
+import { namespaceOf } from '../access/quotas/usage-record.js'
 import type { Right } from '../access/rules/rights.js'
 import type { LogFollower } from '../coherence/log-follower.js'
 import type { RecentConflicts } from '../console/recent-conflicts.js'
@@ -41,6 +53,7 @@ export interface WriterOptions {
   readonly guard: SchemaGuard
   readonly idempotency: Idempotency
   readonly conflicts: RecentConflicts
+  readonly access: Access
 }
 
 export interface Intent {
@@ -109,23 +122,28 @@ export class ObjectWriter {
 
   /** Nothing has to be read for it: the commit adds to what it finds. */
   async #add({ bucket: bucketKey, key, decide, operation, caller }: AddIntent): Promise<Outcome> {
-    caller?.check('update', key)
     const { store, recorder, follower, buckets } = this.#options
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
       const caughtUp = follower.catchUp()
       if (isPromise(caughtUp)) await caughtUp
+      caller?.decideAnew()
+      caller?.check('update', key)
       const bucket = buckets.get(bucketKey)
       const settings = bucket?.settings ?? SETTINGS_BY_DEFAULT
       if (settings.requireMatch) throw matchRequired(key)
       const addition = decide(settings)
       if (operation === undefined && settings.requireIdempotencyKey) throw keyRequired(pathOfKey(key))
-      const reads = [{ key: bucketKey, version: bucket?.version ?? 0 }]
+      const known = [{ key: bucketKey, version: bucket?.version ?? 0 }, ...rulesReadOf(caller)]
+      const charge = await this.#charge({ writes: NONE, adds: [addition] }, known, caller)
+      const reads = charge === undefined ? known : [...known, ...charge.reads]
+      const writes = charge?.writes ?? NONE
+      const adds = charge === undefined ? [addition] : [addition, ...charge.adds]
       const result = await (recorder ?? store).commit(
         operation === undefined
-          ? { reads, writes: NONE, adds: [addition] }
-          : { reads, writes: NONE, adds: [addition], operation: withNote(operation, `${addition.decimals}`) },
+          ? { reads, writes, adds }
+          : { reads, writes, adds, operation: withNote(operation, `${addition.decimals}`) },
       )
-      this.#note(result, true, () => settings)
+      this.#note(result, true, () => settings, adds)
       if (!result.committed) continue
       const { position, units, replayed } = result
       return { position, existed: true, units: units?.[0], note: replayed?.note }
@@ -145,6 +163,7 @@ export class ObjectWriter {
     const { bucket: bucketKey, key, conditions, dependsOnCurrent, operation } = intent
     const { store, follower, buckets } = this.#options
     await follower.catchUp()
+    intent.caller?.decideAnew()
     const bucket = buckets.get(bucketKey)
     const current = await store.get(key)
     const version = current?.version ?? 0
@@ -169,6 +188,7 @@ export class ObjectWriter {
         ...(operation === undefined ? {} : { operation: { ...operation, note: intent.note?.(existed) ?? '' } }),
       },
       new Map([[bucketKey, bucket]]),
+      intent.caller,
     )
     if (!result.committed) return undefined
     return { position: result.position, existed, note: result.replayed?.note }
@@ -195,6 +215,7 @@ export class ObjectWriter {
     { writes, adds = [] }: Changes,
     { reads = [], lists = [], lease, operation }: CommitConditions,
     buckets: ReadonlyMap<Key, Bucket | undefined>,
+    caller?: Caller,
   ): ReturnType<Store['commit']> {
     const { store, recorder } = this.#options
     if (operation === undefined) checkKeyless(adds, writes, buckets)
@@ -202,29 +223,57 @@ export class ObjectWriter {
     this.#checkRoom(created.length)
     const referenced = await this.#options.guard.check(writes, reads, buckets)
     const bucketReads = [...buckets].map(([key, bucket]) => ({ key, version: bucket?.version ?? 0 }))
+    const known = [...reads, ...referenced, ...bucketReads, ...rulesReadOf(caller)]
+    const charge = await this.#charge({ writes, adds }, known, caller)
+    if (charge !== undefined && charge.conflicts.length > 0) return { committed: false, conflicts: charge.conflicts }
+    const allAdds = charge === undefined ? adds : [...adds, ...charge.adds]
     const result = await (recorder ?? store).commit({
-      reads: [...reads, ...referenced, ...bucketReads],
+      reads: charge === undefined ? known : [...known, ...charge.reads],
       ...(lists.length === 0 ? {} : { lists }),
-      writes: [...writes, ...created],
-      ...(adds.length === 0 ? {} : { adds }),
+      writes: [...writes, ...created, ...(charge?.writes ?? NONE)],
+      ...(allAdds.length === 0 ? {} : { adds: allAdds }),
       ...(operation === undefined ? {} : { operation }),
       ...(lease === undefined ? {} : { lease }),
     })
     const settingsOf = (key: Key) => buckets.get(bucketOfKey(key))?.settings ?? SETTINGS_BY_DEFAULT
-    this.#note(result, writes.length + adds.length > 0, settingsOf)
+    this.#note(result, writes.length + adds.length > 0, settingsOf, allAdds)
     return result
   }
 
+  /** What makes it count where there is a quota. */
+  #charge(
+    { writes, adds = NONE }: Changes,
+    reads: readonly ReadVersion[],
+    caller: Caller | undefined,
+  ): Promise<Charge> | undefined {
+    const { access, buckets } = this.#options
+    return (
+      caller &&
+      access.quotas.charge(caller.rules, {
+        ...{ writes, adds, reads, isLimited: true },
+        kindOf: bucket => (buckets.get(bucket)?.settings ?? SETTINGS_BY_DEFAULT).kind,
+        hasBuckets: namespace => buckets.keys().some(key => namespaceOf(key) === namespace),
+      })
+    )
+  }
+
   /** Counts it. Throws if it was refused for another reason than that something has changed. */
-  #note(result: CommitResult, hasChanges: boolean, settingsOf: (key: Key) => BucketSettings): void {
-    const { store, metrics } = this.#options
+  #note(
+    result: CommitResult,
+    hasChanges: boolean,
+    settingsOf: (key: Key) => BucketSettings,
+    adds: readonly Addition[],
+  ): void {
+    const { store, metrics, access } = this.#options
     if (result.committed) {
       if (hasChanges && result.replayed === undefined) metrics.commits.value++
       return
     }
     const { refusedOperation, refusedAdds = [] } = result
     if (refusedOperation !== undefined) throw operationRefused(refusedOperation, store.supports.retentionMs)
-    for (const refused of refusedAdds) throw counterRefused(refused, settingsOf(refused.key))
+    for (const refused of refusedAdds) {
+      throw access.quotas.refusalOf(refused, adds) ?? counterRefused(refused, settingsOf(refused.key))
+    }
     metrics.conflicts.value++
     if (result.lease !== undefined) metrics.leases.value++
   }
@@ -259,6 +308,10 @@ function checkKeyless(
   for (const { key } of [...writes, ...adds]) {
     if (buckets.get(bucketOfKey(key))?.settings.requireIdempotencyKey) throw keyRequired(pathOfKey(key))
   }
+}
+
+function rulesReadOf(caller: Caller | undefined): readonly ReadVersion[] {
+  return caller === undefined ? NONE : [caller.rulesRead]
 }
 
 const NONE: readonly never[] = []

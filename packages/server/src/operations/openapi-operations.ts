@@ -80,6 +80,13 @@ export const OPERATIONS_PATHS: Json = {
       responses: answers('The file.', ANY_VALUE),
     }),
   },
+  '/quotas': {
+    get: operation({
+      id: 'getQuotas',
+      summary: 'How much each namespace that has a quota has, and may have, for admins',
+      responses: answers('By namespace.', ANY_JSON),
+    }),
+  },
   '/audit': {
     get: operation({
       id: 'getAudit',

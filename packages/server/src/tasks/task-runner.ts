@@ -7,6 +7,7 @@
  */
 import type { LogEntry, ReadVersion, ScanPage, Store, StoredEntry, Write } from '@freshet/core/store'
 import { FreshetError, pathOfKey, type SchemaViolation } from '@freshet/protocol'
+import type { Access } from '../access/access.js'
 import type { LogFollower } from '../coherence/log-follower.js'
 import type { Bucket, BucketDirectory } from '../data/bucket-directory.js'
 import { type BucketRecord, recordWrite } from '../data/bucket-record.js'
@@ -36,6 +37,7 @@ export interface TaskRunnerOptions {
   readonly recorder: ServerRecorder | undefined
   readonly log: Log
   readonly keeper: Keeper
+  readonly access: Access
 }
 
 const CHANGED_AT_ONCE = 100
@@ -215,10 +217,19 @@ export class TaskRunner {
     reads: readonly ReadVersion[] = [],
     writes: readonly Write[] = [],
   ): Promise<boolean> {
-    const { recorder, store } = this.#options
+    const { recorder, store, access, buckets } = this.#options
+    const known = [{ key: taskKey(task.id), version }, ...reads]
+    // A migration may take more room than there is: else it could not be gone on with.
+    const charge = await access.quotas.charge(access.rules, {
+      ...{ writes, adds: [], reads: known, isLimited: false },
+      kindOf: bucket => buckets.get(bucket)?.settings.kind ?? 'object',
+      hasBuckets: () => true,
+    })
+    if (charge !== undefined && charge.conflicts.length > 0) return false
     const result = await (recorder ?? store).commit({
-      reads: [{ key: taskKey(task.id), version }, ...reads],
-      writes: [...writes, taskWrite(task)],
+      reads: charge === undefined ? known : [...known, ...charge.reads, access.rulesRead],
+      writes: [...writes, taskWrite(task), ...(charge?.writes ?? [])],
+      ...(charge === undefined || charge.adds.length === 0 ? {} : { adds: charge.adds }),
     })
     return result.committed
   }

@@ -20,7 +20,8 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   console: ['client'],
   cli: PACKAGES,
   lab: PACKAGES,
-  tests: [...PACKAGES, 'lab'],
+  site: PACKAGES,
+  tests: [...PACKAGES, 'lab', 'site'],
 }
 
 /** What tests may import besides: a server needs a store to be tested on. */

@@ -1,6 +1,7 @@
 /** What the rules come to: who may do what with which bucket. Looked up once for each bucket, and then at hand. */
-import { bucketOfKey, idOfKey, type Key } from '@freshet/protocol'
+import { bucketOfKey, idOfKey, type Key, type Version } from '@freshet/protocol'
 import { memberOf, type Scope } from './condition.js'
+import type { Quota } from './parse-quota.js'
 import type { ParsedRules, Rule } from './parse-rules.js'
 import { RIGHTS, type Right } from './rights.js'
 
@@ -26,9 +27,23 @@ const BUCKETS_KEPT_MAX = 20_000
 export class AccessRules {
   readonly #parsed: ParsedRules
   readonly #buckets = new Map<Key, RightsOfBucket>()
+  /** Of the record that they are from; 0 if there is none. */
+  readonly version: Version
 
-  constructor(parsed: ParsedRules) {
+  constructor(parsed: ParsedRules, version: Version = 0) {
     this.#parsed = parsed
+    this.version = version
+  }
+
+  get hasQuotas(): boolean {
+    return this.#parsed.quotas.size > 0
+  }
+
+  /** Undefined if it may have as much as it likes. */
+  quotaOf(namespace: string): Quota | undefined {
+    const { quotas } = this.#parsed
+    if (quotas.size === 0 || namespace.startsWith('_')) return undefined
+    return quotas.get(namespace) ?? quotas.get('*')
   }
 
   isAdmin(claims: Claims | undefined): boolean {

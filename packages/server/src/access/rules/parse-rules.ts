@@ -1,9 +1,10 @@
 /**
  * Reads a rules file. One statement a line; `#` begins a comment:
  *
- *   file     = { admin | wall | bucket { right } | example }
+ *   file     = { admin | wall | quota | bucket { right } | example }
  *   admin    = "admin" "if" condition                       may do everything
  *   wall     = "wall" claim                                 tokens reach only the namespaces that this claim names
+ *   quota    = "quota" part limit { "," limit }            `parse-quota.ts`
  *   bucket   = "bucket" part "/" part                       part = name | "*"
  *   right    = verb { "," verb } [ "if" condition ]         verb = "read" | "list" | "create" | "update" | "delete" | "write"
  *   example  = ( "allow" | "deny" ) verb path "as" ( "anyone" | JSON ) [ "object" JSON ] [ "new" JSON ]
@@ -13,6 +14,7 @@
 import { ALWAYS, type Condition } from './condition.js'
 import { ConditionParser } from './parse-condition.js'
 import { parseExample, type RuleExample } from './parse-example.js'
+import { parseQuota, type Quota } from './parse-quota.js'
 import { readWords, type Word } from './read-words.js'
 import { RIGHTS, type Right } from './rights.js'
 import { type Guess, RulesError, type RulesMistake } from './rules-mistake.js'
@@ -33,6 +35,8 @@ export interface ParsedRules {
   readonly admin: readonly Condition[]
   /** The path to the claim that names namespaces. */
   readonly wall: readonly string[] | undefined
+  /** By namespace; that of `*` is for those that have none of their own. */
+  readonly quotas: ReadonlyMap<string, Quota>
   readonly buckets: readonly BucketRules[]
   readonly examples: readonly RuleExample[]
 }
@@ -43,7 +47,7 @@ export type RulesRead =
 
 const WRITES: readonly Right[] = ['create', 'update', 'delete']
 const VERBS = [...RIGHTS, 'write']
-const STATEMENTS = [...VERBS, 'bucket', 'admin', 'wall', 'allow', 'deny']
+const STATEMENTS = [...VERBS, 'bucket', 'admin', 'wall', 'quota', 'allow', 'deny']
 const NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/
 /** What of objects there is to look at, by right. Whether one may list is asked before any is looked at. */
 const SEEN: Readonly<Record<Right, readonly string[]>> = {
@@ -73,6 +77,7 @@ class RulesParser {
   readonly #admin: Condition[] = []
   readonly #buckets: { namespace: string | undefined; bucket: string | undefined; rules: Rule[] }[] = []
   readonly #examples: RuleExample[] = []
+  readonly #quotas = new Map<string, Quota>()
   #wall: readonly string[] | undefined
 
   constructor(guess: Guess) {
@@ -80,7 +85,10 @@ class RulesParser {
   }
 
   rules(): ParsedRules {
-    return { admin: this.#admin, wall: this.#wall, buckets: this.#buckets, examples: this.#examples }
+    return {
+      ...{ admin: this.#admin, wall: this.#wall, quotas: this.#quotas },
+      ...{ buckets: this.#buckets, examples: this.#examples },
+    }
   }
 
   take(line: string, number: number): void {
@@ -94,6 +102,7 @@ class RulesParser {
     const end = line.length + 1
     if (first.text === 'admin') this.#admin.push(this.#ifAt(words, 1, end))
     else if (first.text === 'wall') this.#takeWall(words, end)
+    else if (first.text === 'quota') this.#takeQuota(words, end)
     else if (first.text === 'bucket') this.#takeBucket(words, end)
     else this.#takeRight(words, end)
   }
@@ -112,6 +121,23 @@ class RulesParser {
     }
     if (path.length === 0) throw new RulesError(end, 'Say which claim: wall claim.namespaces')
     this.#wall = path
+  }
+
+  #takeQuota(words: readonly Word[], end: number): void {
+    // A name that begins with a digit is two words.
+    const from = words.findIndex(
+      (word, i) => i > 0 && (i === words.length - 1 || word.column + word.text.length < words[i + 1]!.column),
+    )
+    const name = words
+      .slice(1, from + 1)
+      .map(word => word.text)
+      .join('')
+    const column = words[1]?.column ?? end
+    if (name !== '*' && !NAME.test(name))
+      throw new RulesError(column, 'Say of which namespace; * stands for any other: quota acme objects 1000')
+    if (this.#quotas.has(name))
+      throw new RulesError(column, `There is a quota of ${name} already. Write all of it in one line.`)
+    this.#quotas.set(name, parseQuota(words.slice(from + 1), end, this.#guess))
   }
 
   #takeBucket(words: readonly Word[], end: number): void {

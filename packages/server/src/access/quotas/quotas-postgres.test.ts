@@ -1,0 +1,36 @@
+/** A quota over a real engine that two servers share: exact, though both fill it at once, and counted where there was something before. */
+import { openPostgresStore } from '@freshet/stores/postgres'
+import { startPostgres } from '@freshet/stores/under-test/start-postgres'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { jsonRequest, type RunningServer, startServer, until } from '../../testing/running-server.js'
+
+const TOKENS = { secret: 'a secret of at least thirty-two bytes', audience: 'freshet', leewayMs: 0 }
+const OPEN = 'bucket */*\n  read, list, write\n'
+const MAX = 40
+
+let engine: Awaited<ReturnType<typeof startPostgres>>
+beforeAll(async () => {
+  engine = await startPostgres()
+})
+afterAll(() => engine?.stop())
+
+test('of forty objects exactly forty are taken', async () => {
+  const stores = await Promise.all(
+    [1, 2, 3].map(() => openPostgresStore({ url: engine.url, onWarning: () => undefined })),
+  )
+  const start = (i: number, rules: string) => startServer({ store: stores[i]!, access: { rules, tokens: TOKENS } })
+  const put = (server: RunningServer, id: string) => server.fetch(`/db/acme/notes/${id}`, jsonRequest('PUT', { id }))
+  const before = await start(0, OPEN)
+  for (let i = 0; i < 5; i++) expect((await put(before, `before-${i}`)).status).toBe(201)
+  await before.stop()
+  const rules = `quota acme objects ${MAX}\n${OPEN}`
+  const servers = [await start(1, rules), await start(2, rules)]
+  const count = async () => (await stores[0]!.get('_freshet/usage/acme.objects'))?.body
+  await until(async () => String(await count()) === '5', 20_000)
+  const answers = await Promise.all(Array.from({ length: 80 }, (_, i) => put(servers[i % 2]!, `${i}`)))
+  expect(answers.filter(({ status }) => status === 201)).toHaveLength(MAX - 5)
+  expect(answers.filter(({ status }) => status === 403)).toHaveLength(80 - MAX + 5)
+  expect((await stores[0]!.scan('acme/notes', { limit: 1000 })).entries).toHaveLength(MAX)
+  for (const server of servers) await server.stop()
+  for (const store of stores) await store.close()
+})

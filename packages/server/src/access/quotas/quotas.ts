@@ -1,0 +1,273 @@
+/**
+ * How much a namespace may have, as its rules say (`quota acme objects 10000`), and how much it has.
+ *
+ * What a commit changes of that is added to counters in the same commit, which refuses it beyond their bound: so it is exact, however many
+ * servers commit at once, and after a crash. A change is counted by what it replaces, so the commit relies on that version. One thing
+ * is not: a counter that is added to while it is deleted may be left out, since additions rely on no version.
+ *
+ * What was there before there was a quota is counted in the background (`usage-counter.ts`), in order; a write is counted if it is behind
+ * how far that is, which it relies on as well. The rules are among what every commit relies on, so none is made by rules that know of no quota.
+ */
+import type { Addition, CounterRefusal, LogEntry, ReadVersion, Store, StoredValue, Write } from '@freshet/core/store'
+import { type BucketSettings, bucketOfKey, FreshetError, type Key, type Version } from '@freshet/protocol'
+import type { AccessRules } from '../rules/access-rules.js'
+import type { Quota } from '../rules/parse-quota.js'
+import { RequestAllowance } from './request-allowance.js'
+import {
+  type Counted,
+  type CountRecord,
+  decodeRecord,
+  isCounted,
+  isRecordKey,
+  namespaceOf,
+  QUOTAS,
+  recordKey,
+  recordWrite,
+  usageKey,
+  usageOf,
+} from './usage-record.js'
+
+export interface KnownRecord {
+  readonly version: Version
+  readonly record: CountRecord
+}
+
+export interface ChargedChanges {
+  readonly writes: readonly Write[]
+  readonly adds: readonly Addition[]
+  /** What the commit relies on already. */
+  readonly reads: readonly ReadVersion[]
+  kindOf(bucket: Key): BucketSettings['kind']
+  /** Whether there is any bucket of it. */
+  hasBuckets(namespace: string): boolean
+  /** Not for what we do ourselves, such as a migration: then it only counts. */
+  readonly isLimited: boolean
+}
+
+/** What must be in the commit so that it is counted. */
+export interface Charge {
+  readonly reads: readonly ReadVersion[]
+  readonly writes: readonly Write[]
+  readonly adds: readonly Addition[]
+  /** What it relies on has changed already: it cannot be committed. */
+  readonly conflicts: readonly ReadVersion[]
+}
+
+export interface NamespaceUsage {
+  readonly namespace: string
+  readonly isCounted: boolean
+  readonly objects?: { readonly used: number; readonly max: number }
+  readonly bytes?: { readonly used: number; readonly max: number }
+  readonly requests?: { readonly used: number; readonly max: number; readonly per: string }
+}
+
+const COUNTED: readonly Counted[] = ['objects', 'bytes']
+/** A counter's value has as many bytes as it has digits; that would be too much to count. */
+const COUNTER_BYTES = 8
+const PAGE = 1000
+
+export class Quotas {
+  readonly #store: Store
+  readonly #records = new Map<string, KnownRecord>()
+  readonly requests: RequestAllowance
+  /** So many commits and requests were refused. */
+  refused = 0
+  /** As it was lately, for metrics. */
+  lately: readonly NamespaceUsage[] = []
+
+  constructor(store: Store) {
+    this.#store = store
+    this.requests = new RequestAllowance(store)
+  }
+
+  recordOf(namespace: string): KnownRecord | undefined {
+    return this.#records.get(namespace)
+  }
+
+  /** Of all namespaces that are or were counted. */
+  namespaces(): readonly string[] {
+    return [...this.#records.keys()]
+  }
+
+  async load(): Promise<void> {
+    this.#records.clear()
+    for (let after: string | undefined; ; ) {
+      const { entries, next } = await this.#store.scan(QUOTAS, {
+        limit: PAGE,
+        ...(after === undefined ? {} : { after }),
+      })
+      for (const { id, version, body } of entries) this.#records.set(id, { version, record: decodeRecord(body) })
+      if (next === undefined) return
+      after = next
+    }
+  }
+
+  /** Takes what these commits changed of how far namespaces are counted. */
+  follow(entries: readonly LogEntry[]): Promise<void> | undefined {
+    const changed = new Set<Key>()
+    for (const { keys } of entries) for (const key of keys) if (isRecordKey(key)) changed.add(key)
+    return changed.size === 0 ? undefined : this.#take([...changed])
+  }
+
+  /** Undefined if nothing of it is in a namespace with such a quota. */
+  charge(rules: AccessRules, changes: ChargedChanges): Promise<Charge> | undefined {
+    if (!rules.hasQuotas) return undefined
+    const namespaces = new Set([...changes.writes, ...changes.adds].map(({ key }) => namespaceOf(key)))
+    const limited = [...namespaces].filter(name => isStored(rules.quotaOf(name)))
+    return limited.length === 0 ? undefined : this.#charge(rules, changes, limited)
+  }
+
+  /** Undefined if it was another counter that refused. */
+  refusalOf({ key, units }: CounterRefusal, by: readonly Addition[]): FreshetError | undefined {
+    const usage = usageOf(key)
+    if (usage === undefined) return undefined
+    this.refused++
+    const { namespace, what } = usage
+    const max = by.find(addition => addition.key === key)?.max
+    return new FreshetError(
+      'QUOTA_EXCEEDED',
+      `The namespace ${namespace} has ${units} ${what} of ${max}, so nothing was done. Delete what is not needed, or have its quota raised.`,
+      { details: { namespace, what, used: units, max, outcome: 'not-done' } },
+    )
+  }
+
+  /** Throws QUOTA_EXCEEDED. */
+  async takeRequest(rules: AccessRules, namespace: string): Promise<void> {
+    const quota = rules.quotaOf(namespace)?.requests
+    if (quota === undefined) return
+    try {
+      await this.requests.take(namespace, quota)
+    } catch (error) {
+      if (error instanceof FreshetError && error.code === 'QUOTA_EXCEEDED') this.refused++
+      throw error
+    }
+  }
+
+  /** Of every namespace that has a quota: those with buckets, and those that the rules name. */
+  async usage(rules: AccessRules, namespaces: Iterable<string>): Promise<readonly NamespaceUsage[]> {
+    const names = [...new Set(namespaces)].filter(name => rules.quotaOf(name) !== undefined).sort()
+    const keys = names.flatMap(name => COUNTED.map(what => usageKey(name, what)))
+    const { value } = keys.length === 0 ? { value: [] } : await this.#store.getMany(keys)
+    const used = (i: number) => Number(value[i] === undefined ? 0 : new TextDecoder().decode(value[i]!.body))
+    return Promise.all(
+      names.map(async (namespace, i) => {
+        const { objects, bytes, requests } = rules.quotaOf(namespace)!
+        const { record } = this.#records.get(namespace) ?? {}
+        return {
+          namespace,
+          isCounted: record?.isDone === true && record.rules === rules.version,
+          ...(objects === undefined ? {} : { objects: { used: used(2 * i), max: objects } }),
+          ...(bytes === undefined ? {} : { bytes: { used: used(2 * i + 1), max: bytes } }),
+          ...(requests === undefined
+            ? {}
+            : { requests: { used: await this.requests.taken(namespace, requests), ...requests } }),
+        }
+      }),
+    )
+  }
+
+  async #take(keys: readonly Key[]): Promise<void> {
+    const { value } = await this.#store.getMany(keys)
+    keys.forEach((key, i) => {
+      const namespace = key.slice(QUOTAS.length + 1)
+      const found = value[i]
+      if (found === undefined) this.#records.delete(namespace)
+      else this.#records.set(namespace, { version: found.version, record: decodeRecord(found.body) })
+    })
+  }
+
+  async #charge(rules: AccessRules, changes: ChargedChanges, namespaces: readonly string[]): Promise<Charge> {
+    const reads: ReadVersion[] = []
+    const records: Write[] = []
+    const counting = new Map<string, CountRecord>()
+    for (const namespace of namespaces) {
+      const known = this.#records.get(namespace)
+      reads.push({ key: recordKey(namespace), version: known?.version ?? 0 })
+      if (known?.record.rules === rules.version) counting.set(namespace, known.record)
+      else if (known === undefined && !changes.hasBuckets(namespace)) {
+        // Nothing is there yet, so there is nothing to be counted before.
+        const record: CountRecord = { rules: rules.version, isDone: true }
+        counting.set(namespace, record)
+        records.push(recordWrite(namespace, record))
+      }
+    }
+    const isOurs = ({ key }: { readonly key: Key }) => {
+      const record = counting.get(namespaceOf(key))
+      return record !== undefined && key !== bucketOfKey(key) && isCounted(record, key)
+    }
+    const writes = changes.writes.filter(isOurs)
+    const added = changes.adds.filter(isOurs)
+    const keys = [...writes, ...added].map(({ key }) => key)
+    const { value } = keys.length === 0 ? { value: [] } : await this.#store.getMany(keys)
+    const found = new Map(keys.map((key, i) => [key, value[i]]))
+    const relied = reliedOn(changes, writes, added, found)
+    const adds = additions(rules, tally(changes, writes, added, found), changes.isLimited)
+    return { reads: [...reads, ...relied.reads], writes: records, adds, conflicts: relied.conflicts }
+  }
+}
+
+type Found = ReadonlyMap<Key, StoredValue | undefined>
+
+function reliedOn(
+  { reads: known }: ChargedChanges,
+  writes: readonly Write[],
+  added: readonly Addition[],
+  found: Found,
+): Pick<Charge, 'reads' | 'conflicts'> {
+  const versions = new Map(known.map(({ key, version }) => [key, version]))
+  const reads: ReadVersion[] = []
+  const conflicts: ReadVersion[] = []
+  // One that is there may be added to by many at once, and stays one.
+  for (const { key } of [...writes, ...added.filter(({ key }) => found.get(key) === undefined)]) {
+    const version = found.get(key)?.version ?? 0
+    if (!versions.has(key)) reads.push({ key, version })
+    else if (versions.get(key) !== version) conflicts.push({ key, version })
+  }
+  return { reads, conflicts }
+}
+
+function tally(
+  { kindOf }: ChargedChanges,
+  writes: readonly Write[],
+  added: readonly Addition[],
+  found: Found,
+): ReadonlyMap<string, Readonly<Record<Counted, number>>> {
+  const sums = new Map<string, Record<Counted, number>>()
+  const add = (key: Key, objects: number, bytes: number) => {
+    const sum = sums.get(namespaceOf(key)) ?? { objects: 0, bytes: 0 }
+    sums.set(namespaceOf(key), { objects: sum.objects + objects, bytes: sum.bytes + bytes })
+  }
+  for (const write of writes) {
+    const kind = kindOf(bucketOfKey(write.key))
+    const before = found.get(write.key)
+    const after = 'delete' in write ? undefined : write
+    add(write.key, Number(after !== undefined) - Number(before !== undefined), 0)
+    add(write.key, 0, (after ? sizeOf(kind, after.body) : 0) - (before ? sizeOf(kind, before.body) : 0))
+  }
+  for (const { key } of added) if (found.get(key) === undefined) add(key, 1, COUNTER_BYTES)
+  return sums
+}
+
+function additions(
+  rules: AccessRules,
+  sums: ReadonlyMap<string, Readonly<Record<Counted, number>>>,
+  isLimited: boolean,
+): readonly Addition[] {
+  return [...sums].flatMap(([namespace, sum]) => {
+    const quota = rules.quotaOf(namespace)!
+    return COUNTED.filter(what => sum[what] !== 0).map((what): Addition => {
+      const max = isLimited ? quota[what] : undefined
+      return { key: usageKey(namespace, what), by: sum[what], decimals: 0, ...(max === undefined ? {} : { max }) }
+    })
+  })
+}
+
+/** What an object comes to. */
+export function sizeOf(kind: BucketSettings['kind'], body: Uint8Array): number {
+  return kind === 'counter' ? COUNTER_BYTES : body.length
+}
+
+/** Whether it is about what is stored. */
+export function isStored(quota: Quota | undefined): boolean {
+  return quota !== undefined && (quota.objects !== undefined || quota.bytes !== undefined)
+}

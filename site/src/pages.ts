@@ -1,0 +1,92 @@
+/** What is on the site, in which order: pages that are written, and those that are made from the code. */
+export interface SitePage {
+  /** In the repository; undefined if it is made. */
+  readonly source?: string
+  /** On the site, without `.html`. */
+  readonly path: string
+  readonly title: string
+}
+
+export interface PageGroup {
+  readonly title: string
+  readonly pages: readonly SitePage[]
+}
+
+function written(path: string, title: string, source = `docs/${path}.md`): SitePage {
+  return { source, path, title }
+}
+
+export const GROUPS: readonly PageGroup[] = [
+  {
+    title: 'Begin',
+    pages: [
+      written('index', 'Freshet', 'README.md'),
+      written('tutorial', 'Tutorial'),
+      written('promises', 'Promises'),
+      { path: 'figures', title: 'Figures' },
+      written('comparison', 'Beside PocketBase and PostgREST'),
+    ],
+  },
+  {
+    title: 'Use',
+    pages: [
+      written('queries', 'Queries'),
+      written('transactions', 'Transactions'),
+      written('operations', 'Exactly once'),
+      written('entities', 'Entities'),
+      written('schemas', 'Schemas'),
+      written('shards', 'Shards'),
+      written('existing-tables', 'Existing tables'),
+    ],
+  },
+  {
+    title: 'Caches',
+    pages: [
+      written('guides/varnish', 'Varnish'),
+      written('guides/squid', 'Squid'),
+      written('guides/nginx', 'nginx'),
+      written('guides/browsers', 'Browsers'),
+      written('deploy', 'All of them', 'deploy/README.md'),
+      written('doctor', 'The doctor'),
+      written('http-cache-tests', 'Cache tests'),
+    ],
+  },
+  {
+    title: 'Engines',
+    pages: [
+      written('guides/embedded', 'Embedded'),
+      written('guides/postgres', 'PostgreSQL'),
+      written('guides/mariadb', 'MariaDB'),
+      written('guides/redis', 'Redis'),
+      written('guides/cassandra', 'Cassandra'),
+    ],
+  },
+  {
+    title: 'Run',
+    pages: [
+      written('access', 'Access'),
+      written('operating', 'Running a server'),
+      written('backups', 'Backups'),
+      written('upgrading', 'Upgrading'),
+    ],
+  },
+  {
+    title: 'Reference',
+    pages: [
+      { path: 'reference/commands', title: 'Commands' },
+      { path: 'reference/options', title: 'Options' },
+      { path: 'reference/routes', title: 'HTTP' },
+      { path: 'reference/metrics', title: 'Metrics' },
+      written('errors', 'Error codes'),
+      written('packages/client', 'Client', 'packages/client/README.md'),
+      written('packages/server', 'Server', 'packages/server/README.md'),
+      written('packages/cli', 'Command', 'packages/cli/README.md'),
+      written('packages/stores', 'Stores', 'packages/stores/README.md'),
+      written('packages/core', 'Core', 'packages/core/README.md'),
+      written('packages/protocol', 'Protocol', 'packages/protocol/README.md'),
+      written('packages/bloom', 'Filters', 'packages/bloom/README.md'),
+      written('architecture', 'Architecture', 'ARCHITECTURE.md'),
+      written('changelog', 'Changes', 'CHANGELOG.md'),
+    ],
+  },
+]

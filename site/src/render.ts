@@ -1,0 +1,101 @@
+/** Markdown to pages: headings that can be linked to as on GitHub, links that lead to pages of the site, and what can be searched for. */
+import { posix } from 'node:path'
+import { Marked, type Tokens } from 'marked'
+
+export interface Rendered {
+  readonly html: string
+  readonly headings: readonly Heading[]
+  /** Of other pages and files: as written, and where they lead. */
+  readonly links: readonly string[]
+  readonly sections: readonly Section[]
+}
+
+export interface Heading {
+  readonly depth: number
+  readonly id: string
+  readonly text: string
+}
+
+/** What is between two headings, as plain text. */
+export interface Section {
+  readonly id: string
+  readonly heading: string
+  readonly text: string
+}
+
+export interface RenderOptions {
+  /** Of the page, in the repository. */
+  readonly source: string
+  /** Where a path in the repository is on the site, as seen from this page. */
+  resolve(path: string, anchor: string): string
+}
+
+export function renderPage(markdown: string, { source, resolve }: RenderOptions): Rendered {
+  const headings: Heading[] = []
+  const links: string[] = []
+  const sections: { id: string; heading: string; text: string }[] = [{ id: '', heading: '', text: '' }]
+  const ids = new Map<string, number>()
+  const target = (href: string) => {
+    if (/^[a-z]+:/.test(href)) return href
+    const [path = '', anchor] = href.split('#')
+    const found =
+      path === '' ? `#${anchor}` : resolve(posix.join(posix.dirname(source), path), anchor ? `#${anchor}` : '')
+    links.push(found)
+    return found
+  }
+  const marked = new Marked({ gfm: true, async: false })
+  marked.use({
+    walkTokens(token) {
+      const last = sections.at(-1)!
+      if (token.type === 'heading') sections.push({ id: '', heading: plainOf(token as Tokens.Heading), text: '' })
+      else if (['text', 'codespan', 'code'].includes(token.type)) last.text += ` ${(token as Tokens.Text).text}`
+    },
+    renderer: {
+      heading(token: Tokens.Heading): string {
+        const text = plainOf(token)
+        const id = uniqueId(text, ids)
+        headings.push({ depth: token.depth, id, text })
+        const inner = this.parser.parseInline(token.tokens)
+        return `<h${token.depth} id="${id}">${inner} <a class="anchor" href="#${id}" aria-label="Link to ${escapeHtml(text)}">#</a></h${token.depth}>\n`
+      },
+      link({ href, title, tokens }: Tokens.Link): string {
+        const about = title ? ` title="${escapeHtml(title)}"` : ''
+        return `<a href="${escapeHtml(target(href))}"${about}>${this.parser.parseInline(tokens)}</a>`
+      },
+      image({ href, text }: Tokens.Image): string {
+        return `<img src="${escapeHtml(target(href))}" alt="${escapeHtml(text)}" loading="lazy">`
+      },
+      table(token: Tokens.Table): string {
+        const row = (cells: Tokens.TableCell[], tag: string) =>
+          `<tr>${cells.map(cell => `<${tag}>${this.parser.parseInline(cell.tokens)}</${tag}>`).join('')}</tr>`
+        const body = token.rows.map(cells => row(cells, 'td')).join('\n')
+        return `<div class="table" tabindex="0"><table><thead>${row(token.header, 'th')}</thead><tbody>\n${body}</tbody></table></div>\n`
+      },
+    },
+  })
+  const html = marked.parse(markdown) as string
+  // Headings are walked in the order in which they are rendered.
+  sections.slice(1).forEach((section, i) => {
+    section.id = headings[i]!.id
+  })
+  return { html, headings, links, sections }
+}
+
+function plainOf({ text }: Tokens.Heading): string {
+  return text.replaceAll(/[`*]|\[([^\]]*)\]\([^)]*\)/g, '$1')
+}
+
+/** As GitHub makes them, so that links work there as well. */
+function uniqueId(text: string, ids: Map<string, number>): string {
+  const plain = text
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+    .replaceAll(/\s/g, '-')
+  const count = ids.get(plain) ?? 0
+  ids.set(plain, count + 1)
+  return count === 0 ? plain : `${plain}-${count}`
+}
+
+export function escapeHtml(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
+}

@@ -1,0 +1,119 @@
+/**
+ * Every code block of docs/ is run by a test, or checked here as far as it can be: commands are taken by the command, options are options,
+ * experiments exist, JSON and TypeScript can be read, what is imported is there. A block in a language that nobody looks after is a failure.
+ */
+import { readFileSync } from 'node:fs'
+import { readCommandLine } from '@freshet/cli/dist/command/command-line.js'
+import { listOptions } from '@freshet/cli/dist/config/options.js'
+import { benches } from '@freshet/lab/dist/benches.js'
+import { experiments } from '@freshet/lab/dist/experiments.js'
+import { readCaches, readShards } from '@freshet/server'
+import { transformWithOxc } from 'vite'
+import { describe, expect, test } from 'vitest'
+import { blocksOf, type DocBlock, listDocs, repository } from './doc-blocks.js'
+
+/** What of a page is run as it stands, by which test. */
+const RUN: Readonly<Record<string, { readonly by: string; readonly languages: readonly string[] }>> = {
+  'docs/tutorial.md': { by: 'tutorial.test.ts', languages: ['js', 'sh', 'json', 'text', 'html'] },
+  'docs/existing-tables.md': { by: 'existing-tables.test.ts', languages: ['js', 'sh', 'sql'] },
+  'docs/access.md': { by: 'access-command.test.ts', languages: ['access'] },
+  'docs/transactions.md': { by: 'curl-examples.test.ts', languages: ['sh', 'json'] },
+  'docs/operations.md': { by: 'curl-examples.test.ts', languages: ['sh', 'json'] },
+}
+const SCRIPTS = (JSON.parse(readFileSync(`${repository}package.json`, 'utf8')) as { scripts: object }).scripts
+const OPTIONS = listOptions(1)
+
+const CHECKS: Readonly<Record<string, (block: DocBlock) => unknown>> = {
+  js: checkListed,
+  sh: ({ text }) => commandsIn(text).forEach(checkCommand),
+  console: ({ text }) =>
+    commandsIn(text.replaceAll(/^(?!\$ ).*$/gm, '').replaceAll(/^\$ /gm, '')).forEach(checkCommand),
+  ts: checkTypeScript,
+  json: checkJson,
+  // What is printed, and grammars.
+  text: () => undefined,
+  '': () => undefined,
+}
+
+const checkedIn = (page: string) => blocksOf(page).filter(({ language }) => !RUN[page]?.languages.includes(language))
+
+describe.each(listDocs().filter(page => checkedIn(page).length > 0))('%s', page => {
+  const blocks = checkedIn(page)
+
+  test.each(blocks.map(block => [block.line, block.language, block] as const))(
+    'the block in line %i (%s) holds',
+    async (_line, language, block) => {
+      expect(Object.keys(CHECKS)).toContain(language)
+      await CHECKS[language]!(block)
+    },
+  )
+})
+
+test.each(Object.entries(RUN))('what is said to run %s does', (page, { by }) => {
+  const text = readFileSync(new URL(`./${by}`, import.meta.url), 'utf8')
+  expect(text).toContain(/docs\/(.*)\.md/.exec(page)![1])
+})
+
+/** They are run by `readme-examples.test.ts`, which takes every page that has some. */
+function checkListed({ text }: DocBlock): void {
+  expect(text).toContain('console.log(')
+}
+
+/** Each with its continuation lines, without comments. */
+function commandsIn(text: string): readonly string[] {
+  const commands: string[] = []
+  for (const line of text.replaceAll('\\\n', ' ').split('\n')) {
+    // What is within quotes may go on in the next lines.
+    const isOpen = (commands.at(-1)?.match(/'/g)?.length ?? 0) % 2 === 1
+    if (isOpen) commands[commands.length - 1] += `\n${line}`
+    else if (line.trim() !== '' && !line.trim().startsWith('#')) commands.push(line.trim())
+  }
+  return commands.map(command => command.replace(/\s+#[^'"]*$/, ''))
+}
+
+function checkCommand(command: string): void {
+  const words = [...command.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(([, a, b, c]) => a ?? b ?? c!)
+  const [program, ...rest] = words
+  if (program === 'freshet') {
+    const end = rest.findIndex(word => ['|', '>', '&&', ';'].includes(word))
+    // A command that a reader is to fill in takes anything for a value.
+    readCommandLine(end === -1 ? rest : rest.slice(0, end), OPTIONS)
+  } else if (program === 'npm') checkScript(rest, command)
+  else expect(['curl', 'export', 'npm', 'node', 'systemctl', 'gunzip']).toContain(program)
+}
+
+function checkScript([verb, name, , what]: readonly string[], command: string): void {
+  if (verb === 'run') expect(Object.keys(SCRIPTS), command).toContain(name)
+  if (name === 'lab')
+    expect(
+      experiments.map(each => each.name),
+      command,
+    ).toContain(what)
+  if (name === 'bench')
+    expect(
+      benches.map(each => each.name),
+      command,
+    ).toContain(what)
+}
+
+async function checkTypeScript({ text }: DocBlock): Promise<void> {
+  await transformWithOxc(text, 'block.ts')
+  for (const [, names, module] of text.matchAll(/^import \{ ([^}]*) \} from '(@freshet\/[^']*)'/gm)) {
+    const found = (await import(module!)) as object
+    const values = names!
+      .split(',')
+      .map(name => name.trim())
+      .filter(name => !name.startsWith('type '))
+    expect(Object.keys(found)).toEqual(expect.arrayContaining(values))
+  }
+}
+
+/** One value, or one a line; configurations are read as such. */
+function checkJson({ text }: DocBlock): void {
+  const values = text.startsWith('{ "path"') ? text.trim().split('\n') : [text]
+  for (const value of values) {
+    const { caches, shards } = JSON.parse(value) as { caches?: unknown; shards?: unknown }
+    if (caches !== undefined) expect(readCaches(caches, {}).mistakes).toEqual([])
+    if (shards !== undefined) expect(readShards(shards).mistakes).toEqual([])
+  }
+}

@@ -1,0 +1,36 @@
+/** The code blocks of the documentation: where they are, and what they are. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+export const repository: string = fileURLToPath(new URL('../../..', import.meta.url))
+
+export interface DocBlock {
+  /** `docs/queries.md`. */
+  readonly page: string
+  /** From 1. */
+  readonly line: number
+  readonly language: string
+  readonly text: string
+}
+
+export function listDocs(): readonly string[] {
+  const names = readdirSync(`${repository}docs`, { recursive: true, encoding: 'utf8' })
+  const pages = names.filter(name => name.endsWith('.md') && !name.startsWith('decisions'))
+  return [...pages.map(name => `docs/${name}`).sort(), 'deploy/README.md']
+}
+
+export function blocksOf(page: string): readonly DocBlock[] {
+  const blocks: DocBlock[] = []
+  let open: { line: number; language: string; lines: string[] } | undefined
+  readFileSync(repository + page, 'utf8')
+    .split('\n')
+    .forEach((line, i) => {
+      if (!line.startsWith('```')) open?.lines.push(line)
+      else if (open === undefined) open = { line: i + 1, language: line.slice(3).trim(), lines: [] }
+      else {
+        blocks.push({ page, line: open.line, language: open.language, text: `${open.lines.join('\n')}\n` })
+        open = undefined
+      }
+    })
+  return blocks
+}

@@ -1,0 +1,110 @@
+/** The site of the documentation: built from docs/ and the code, its links checked, searched and read in a real browser, wide and on a phone. */
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { extname, join } from 'node:path'
+import { buildSite } from '@freshet/site/dist/build-site.js'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { describeInChromium, startChromium } from './chromium.js'
+import { repository } from './doc-blocks.js'
+
+let folder: string
+let site: string
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'freshet-site-'))
+  site = join(folder, 'site')
+  await buildSite(repository, site)
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const read = (path: string) => readFileSync(join(site, path), 'utf8')
+
+test('has what the code says: options, commands, routes, metrics, figures', () => {
+  expect(read('reference/options.html')).toContain('FRESHET_LIFETIME_MS')
+  expect(read('reference/commands.html')).toContain('freshet bench')
+  expect(read('reference/routes.html')).toContain('/db/{namespace}/{bucket}/{id}')
+  expect(read('reference/metrics.html')).toContain('freshet_quota_used')
+  expect(read('figures.html')).toContain('npm run bench')
+})
+
+test('is not built with a link that leads nowhere, nor without a page of docs/', async () => {
+  const copy = join(folder, 'copy/')
+  for (const name of ['docs', 'deploy', 'README.md', 'ARCHITECTURE.md', 'CHANGELOG.md', 'LICENSE']) {
+    cpSync(join(repository, name), join(copy, name), { recursive: true, force: true })
+  }
+  for (const name of ['bloom', 'cli', 'client', 'core', 'protocol', 'server', 'stores']) {
+    cpSync(join(repository, 'packages', name, 'README.md'), join(copy, 'packages', name, 'README.md'))
+  }
+  const page = join(copy, 'docs/queries.md')
+  const text = readFileSync(page, 'utf8')
+  const build = () => buildSite(copy, join(folder, 'broken'))
+  writeFileSync(page, `${text}\n[there](errors.md#no_such_code)\n`)
+  await expect(build()).rejects.toThrow('queries: errors.html#no_such_code')
+  writeFileSync(page, `${text}\n[there](nowhere.md)\n`)
+  await expect(build()).rejects.toThrow('queries: files/docs/nowhere.md')
+  writeFileSync(page, text)
+  writeFileSync(join(copy, 'docs/new.md'), '# New\n')
+  await expect(build()).rejects.toThrow('Not on the site: docs/new.md')
+})
+
+describeInChromium('the site', () => {
+  let browser: Browser
+  let server: Server
+  let url: string
+
+  beforeAll(async () => {
+    browser = await startChromium()
+    const types: Record<string, string> = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' }
+    server = createServer((request, response) => {
+      try {
+        const path = new URL(request.url!, 'http://site').pathname
+        const body = readFileSync(join(site, path))
+        response.writeHead(200, { 'content-type': types[extname(path)] ?? 'application/octet-stream' }).end(body)
+      } catch {
+        response.writeHead(404).end()
+      }
+    })
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  })
+  afterAll(async () => {
+    await browser?.close()
+    server?.close()
+  })
+
+  async function open(path: string, width: number): Promise<Page> {
+    const page = await browser.newPage({ viewport: { width, height: 800 } })
+    page.on('pageerror', error => expect.unreachable(error.message))
+    await page.goto(url + path)
+    return page
+  }
+
+  test('is searched as one types, from any page, and leads to the place', async () => {
+    const page = await open('/decisions/0004-embedded-engine.html', 1300)
+    await page.keyboard.press('/')
+    await page.keyboard.type('QUOTA_EXCEEDED')
+    await page.getByRole('link', { name: 'Error codes: QUOTA_EXCEEDED' }).click()
+    await page.waitForURL(/errors\.html#quota_exceeded$/)
+    await page.keyboard.press('/')
+    await page.keyboard.type('purge rac')
+    await expect.poll(() => page.locator('#found').innerText()).toContain('Tutorial')
+    await page.keyboard.press('Escape')
+    expect(await page.locator('#found').isHidden()).toBe(true)
+  })
+
+  test.each(['/index.html', '/errors.html', '/reference/options.html', '/comparison.html'])(
+    '%s fits on a phone, where the pages are behind a button',
+    async path => {
+      const page = await open(path, 390)
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390)
+      expect(await page.locator('#pages').isVisible()).toBe(false)
+      await page.getByRole('button', { name: 'Pages' }).click()
+      await page.getByRole('link', { name: 'Tutorial' }).first().click()
+      await page.waitForURL(/tutorial\.html$/)
+      expect(await page.locator('h1').innerText()).toContain('Tutorial')
+    },
+  )
+})

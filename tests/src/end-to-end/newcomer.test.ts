@@ -1,0 +1,166 @@
+/**
+ * What a newcomer does, by the README and with nothing but Node: clone, start, look at the page, write and read with curl and with the
+ * client, which makes a bucket, stop, start again, and find everything there. The commands are the README's own, read from it: if it
+ * says something that does not work, this fails. In less than five minutes, by fewer than ten commands.
+ */
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { freePort } from '@freshet/stores/under-test/free-port'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { reasonToSkip } from '../runner/services.js'
+import { describeInChromium, startChromium } from './chromium.js'
+
+const repository = fileURLToPath(new URL('../../..', import.meta.url))
+const FIVE_MINUTES_MS = 300_000
+const COMMANDS_MAX = 9
+const ADDRESS = 'localhost:7700'
+
+describeInChromium('a newcomer who does what the README says', () => {
+  const commands: string[] = []
+  let folder: string
+  let clone: string
+  let port: number
+  let server: ChildProcess | undefined
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'freshet-newcomer-'))
+    clone = join(folder, 'freshet')
+    port = await freePort()
+  })
+  afterAll(async () => {
+    await stop()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  /** As typed into a shell: in the clone, on a port that is free. */
+  async function type(command: string): Promise<string> {
+    commands.push(command)
+    const options = { cwd: commands.length === 1 ? folder : clone, env: environment(port) }
+    const { stdout } = await promisify(execFile)('bash', ['-ec', here(command)], options).catch(error => {
+      throw new Error(`${command}: ${error.stdout}${error.stderr}`)
+    })
+    return stdout
+  }
+
+  /** The same with one that goes on until Ctrl-C. Resolves when the page is there. */
+  async function start(command: string): Promise<void> {
+    commands.push(command)
+    const child = spawn('bash', ['-ec', command], { cwd: clone, env: environment(port), detached: true })
+    server = child
+    let printed = ''
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        printed += text
+      })
+    }
+    await vi.waitUntil(
+      () => {
+        if (child.exitCode !== null) throw new Error(`${command} ended with code ${child.exitCode}:\n${printed}`)
+        return printed.includes(`:${port}`)
+      },
+      { timeout: FIVE_MINUTES_MS, interval: 50 },
+    )
+  }
+
+  /** Ctrl-C: the signal goes to all that the shell has started. */
+  async function stop(): Promise<void> {
+    if (server === undefined || server.exitCode !== null || server.signalCode !== null) return
+    const ended = once(server, 'exit')
+    process.kill(-server.pid!, 'SIGINT')
+    await ended
+  }
+
+  const here = (text: string) => text.replaceAll(ADDRESS, `localhost:${port}`)
+  const get = (path: string) => fetch(here(`http://${ADDRESS}${path}`))
+
+  test.skipIf(reasonToSkip('curl') !== undefined)(
+    'has a page, a bucket and data that survive a restart, in five minutes and fewer than ten commands',
+    async () => {
+      const beganMs = performance.now()
+      await type(`git clone --quiet ${repository} freshet`)
+      const readme = readReadme(join(clone, 'README.md'))
+      const [install, run] = readme.start.split(' && ') as [string, string]
+      await type(install)
+      await start(run)
+      expect(await shownPage(here(`http://${ADDRESS}/`))).toContain('Freshet')
+
+      expect((await get('/db/shop/offers/42')).status).toBe(404)
+      const answers: string[] = []
+      for (const command of readme.curls) answers.push(await type(command))
+      expect(answers).toEqual([
+        expect.stringMatching(/^HTTP\/1\.1 200.*ETag: /s),
+        expect.stringContaining('"version":'),
+        expect.stringContaining('"position":'),
+      ])
+      writeFileSync(join(clone, 'try.mjs'), here(readme.program))
+      expect((await type('node try.mjs')).trimEnd().split('\n')).toEqual(readme.printed)
+      expect(await (await get('/db/shop/offers?settings')).json()).toMatchObject({ kind: 'object' })
+
+      await stop()
+      await expect(get('/live')).rejects.toThrow()
+      await start(run)
+      expect(JSON.parse(await type(`curl -s http://${ADDRESS}/db/shop/products/42`))).toEqual({ name: 'Tea', price: 4 })
+      expect(await (await get('/db/shop/offers/42')).json()).toEqual({ was: 5 })
+      expect(commands.length).toBeLessThanOrEqual(COMMANDS_MAX)
+      expect(performance.now() - beganMs).toBeLessThan(FIVE_MINUTES_MS)
+    },
+    FIVE_MINUTES_MS,
+  )
+})
+
+interface Readme {
+  readonly start: string
+  readonly curls: readonly string[]
+  /** The example, and what it says that it prints. */
+  readonly program: string
+  readonly printed: readonly string[]
+}
+
+function readReadme(path: string): Readme {
+  const text = readFileSync(path, 'utf8')
+  const shells = [...text.matchAll(/```sh\n(.*?)```/gs)].map(([, block]) => linesOf(block!))
+  const start = shells[0]!.find(line => line.includes('npm start'))
+  const curls = shells.find(lines => lines.every(line => line.startsWith('curl ')))
+  const program = /```js\n(.*?)```/s.exec(text)?.[1]
+  if (start === undefined || curls === undefined || program === undefined) throw new Error('The README has changed.')
+  return {
+    ...{ start, curls, program },
+    printed: [...program.matchAll(/^ *console\.log\(.*\) \/\/ (.*)$/gm)].map(([, line]) => line!),
+  }
+}
+
+/** Without what is said about them. */
+function linesOf(block: string): readonly string[] {
+  return block
+    .split('\n')
+    .map(line => line.replace(/\s+#.*$/, '').trim())
+    .filter(line => line !== '')
+}
+
+/** As on a machine of one's own: nothing of the test run, nor of the npm that started it. */
+function environment(port: number): NodeJS.ProcessEnv {
+  const own = Object.entries(process.env).filter(
+    ([name]) => !/^(npm_|VITEST|NODE_|FRESHET_|FORCE_COLOR|TEST$)/.test(name),
+  )
+  return { ...Object.fromEntries(own), PORT: `${port}` }
+}
+
+async function shownPage(url: string): Promise<string> {
+  const browser = await startChromium()
+  try {
+    const page = await browser.newPage()
+    const problems: string[] = []
+    page.on('pageerror', error => problems.push(error.message))
+    await page.goto(url)
+    await page.locator('h1').waitFor()
+    expect(problems).toEqual([])
+    return await page.locator('body').innerText()
+  } finally {
+    await browser.close()
+  }
+}
