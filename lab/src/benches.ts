@@ -38,6 +38,11 @@ export const benches: readonly BenchEntry[] = [
   oneEngine('engines-redis', 'Redis'),
   oneEngine('engines-cassandra', 'Cassandra'),
   {
+    name: 'currency',
+    title: 'Current reads from three nodes: nodes asked and time, against QUORUM and the primary alone',
+    load: async () => (await import('./bench/currency/currency.js')).currency,
+  },
+  {
     name: 'ring',
     title: 'Commits and reads in a ring of three of Redis, against one Redis',
     load: async () => (await import('./bench/ring/ring.js')).ring,

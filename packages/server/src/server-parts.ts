@@ -325,6 +325,24 @@ function gaugesOf({
       value: () =>
         (store.readCounts?.() ?? []).map(({ source, reads }) => ({ labels: `source="${source}"`, value: reads })),
     },
+    {
+      name: 'freshet_store_reads_behind_total',
+      type: 'counter',
+      help: 'What replicas were asked for and not believed, for they were behind in it.',
+      value: () =>
+        (store.readCounts?.() ?? []).flatMap(({ source, behind }) =>
+          behind === undefined ? [] : [{ labels: `source="${source}"`, value: behind }],
+        ),
+    },
+    {
+      name: 'freshet_store_replica_used',
+      help: 'Whether a replica is read from: 0 while it does not answer, or is too far behind.',
+      together: 'max',
+      value: () =>
+        (store.readCounts?.() ?? []).flatMap(({ source, isUsed }) =>
+          isUsed === undefined ? [] : [{ labels: `source="${source}"`, value: isUsed ? 1 : 0 }],
+        ),
+    },
     ...quotaGauges(access),
     ...invalidation.gauges(),
     ...sql.gauges(),

@@ -98,6 +98,13 @@ test.skipIf(isLeftOut)('freshet doctor --store tells what an engine could lose, 
   expect(ill.exitCode).toBe(1)
   const { durability, warnings } = JSON.parse(ill.output) as { durability: string; warnings: string[] }
   expect([durability, warnings.join()]).toEqual(['none', expect.stringContaining('appendonly')])
+  const standby = await startPostgres({ standbyOf: postgres })
+  toStop.push(standby)
+  const hosts = `127.0.0.1:${standby.port},127.0.0.1:${redis.port}`
+  const replicated = await runFreshet(['doctor', '--store', `${postgres.url}?replicas=${hosts}`])
+  expect(replicated.exitCode).toBe(1)
+  expect(replicated.output).toMatch(new RegExp(`Replica 127.0.0.1:${standby.port}/postgres: answers in [0-9.]+ ms.`))
+  expect(replicated.output).toContain(`- Replica 127.0.0.1:${redis.port}/postgres: is not read from.`)
   expect((await runFreshet(['doctor', '--store', 'redis://127.0.0.1:1'])).exitCode).toBe(2)
   expect((await runFreshet(['doctor', '--store', redis.url, '--bucket', 'a/b'])).exitCode).toBe(2)
 })

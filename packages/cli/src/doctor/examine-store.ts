@@ -1,13 +1,18 @@
 /**
- * `freshet doctor --store URL`: whether the engine's settings keep what is acknowledged, and how fast it answers from here. Nothing
- * is written but what opening a store writes. Exit code 0: all is well; 1: something could be lost; 2: it could not be opened.
+ * `freshet doctor --store URL`: whether the engine's settings keep what is acknowledged, how fast it answers from here, and which of the
+ * replicas that are named answer. Nothing is written but what opening a store writes. Exit code 0: all is well; 1: something could be
+ * lost, or a replica is not read from; 2: it could not be opened.
  */
+import { setTimeout as delay } from 'node:timers/promises'
+import type { ReadCount, Store } from '@freshet/core/store'
 import { FreshetError } from '@freshet/protocol'
 import { withoutPassword } from '../config/store-kind.js'
 import { openNamedStore } from '../serve/open-store.js'
 import type { StoreDoctorLine } from './doctor-line.js'
 
 const ASKED = 50
+/** So long replicas have to be found well. */
+const REPLICAS_MS_MAX = 3000
 
 export async function examineStore({ store: name, isJson }: StoreDoctorLine): Promise<number> {
   const warnings: string[] = []
@@ -16,9 +21,10 @@ export async function examineStore({ store: name, isJson }: StoreDoctorLine): Pr
     try {
       const { durability, queries } = store.supports
       const roundTripMs = await medianMs(async () => store.position())
-      const report = { store: withoutPassword(name), durability, queries, roundTripMs, warnings }
+      const replicas = await replicasOf(store)
+      const report = { store: withoutPassword(name), durability, queries, roundTripMs, replicas, warnings }
       process.stdout.write(isJson ? `${JSON.stringify(report)}\n` : textOf(report))
-      return durability === 'disk' && warnings.length === 0 ? 0 : 1
+      return durability === 'disk' && warnings.length === 0 && replicas.every(({ isUsed }) => isUsed) ? 0 : 1
     } finally {
       await store.close()
     }
@@ -29,20 +35,43 @@ export async function examineStore({ store: name, isJson }: StoreDoctorLine): Pr
   }
 }
 
+interface Replica {
+  readonly place: string
+  readonly isUsed: boolean
+  readonly answerMs: number
+}
+
+/** As soon as all are well, or there was time enough for it. */
+async function replicasOf(store: Store): Promise<readonly Replica[]> {
+  const counts = () => (store.readCounts?.() ?? []).filter(({ isUsed }) => isUsed !== undefined)
+  const deadlineMs = performance.now() + REPLICAS_MS_MAX
+  while (counts().some(({ isUsed }) => !isUsed) && performance.now() < deadlineMs) await delay(50)
+  return counts().map(toReplica)
+}
+
+function toReplica({ source, isUsed = false, answerMs = 0 }: ReadCount): Replica {
+  return { place: source, isUsed, answerMs: Number(answerMs.toFixed(2)) }
+}
+
 interface Report {
   readonly store: string
   readonly durability: string
   readonly queries: boolean
   readonly roundTripMs: number
+  readonly replicas: readonly Replica[]
   readonly warnings: readonly string[]
 }
 
-function textOf({ store, durability, queries, roundTripMs, warnings }: Report): string {
+function textOf({ store, durability, queries, roundTripMs, replicas, warnings }: Report): string {
+  const toChange = warnings.length + replicas.filter(({ isUsed }) => !isUsed).length
   const kept = durability === 'disk' ? 'is on disk' : 'may be lost when the machine goes down'
   return [
     `${store}: what is acknowledged ${kept}; it answers in ${roundTripMs} ms${queries ? '' : '; no queries'}.`,
+    ...replicas.map(({ place, isUsed, answerMs }) =>
+      isUsed ? `Replica ${place}: answers in ${answerMs} ms.` : `- Replica ${place}: is not read from.`,
+    ),
     ...warnings.map(warning => `- ${warning}`),
-    warnings.length === 0 ? 'Nothing to change.' : `${warnings.length} to change.`,
+    toChange === 0 ? 'Nothing to change.' : `${toChange} to change.`,
     '',
   ].join('\n')
 }

@@ -1,6 +1,7 @@
 export type { Effects } from './calls.js'
 export type { ChordTables } from './chord.js'
 export { slotOf } from './copies.js'
+export { LastChanges, type LastChangesOptions, listOf } from './last-changes.js'
 export type { Copy, Message, Roster } from './messages.js'
 export {
   distance,

@@ -132,7 +132,14 @@ export interface Store {
 export interface ReadCount {
   /** `primary`, or where a replica is. */
   readonly source: string
+  /** Objects, each by itself; lists and what is read of one state count as one. */
   readonly reads: number
+  /** Of a replica: how many it was asked for and not believed, for it was behind. */
+  readonly behind?: number
+  /** Of a replica: whether it is asked, as long as it answers and is not too far behind. */
+  readonly isUsed?: boolean
+  /** Of a replica: how long it takes to answer, lately. */
+  readonly answerMs?: number
 }
 
 export interface StoreSupports {

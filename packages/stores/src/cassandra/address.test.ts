@@ -5,6 +5,7 @@ test('an address says where the nodes are, and what is left out', () => {
   const full = 'cassandra://me:p%40ss@a,b,c:9043/shop?name=one&replication=5&read=one&write=all&dc=east&tls=true'
   expect(parseAddress(full)).toEqual({
     ...{ hosts: ['a', 'b', 'c'], port: 9043, keyspace: 'shop', name: 'one', replication: 5, read: 'one', write: 'all' },
+    readsNearest: false,
     ...{ dc: 'east', user: 'me', password: 'p@ss', isEncrypted: true, place: 'a,b,c:9043/shop' },
   })
   expect(parseAddress('cassandra://a')).toMatchObject({

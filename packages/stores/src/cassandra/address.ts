@@ -4,7 +4,8 @@
  *     cassandra://user:password@host1,host2:9042/keyspace?name=main&replication=3&read=quorum&write=quorum&dc=east&tls=true
  *
  * `name`: of the store, for there may be several in a keyspace. `replication`: how many copies there are, if the keyspace has to be made.
- * `read` and `write`: how many of them each read and write of an object's row asks (one, quorum, all); the log is always by a majority.
+ * `read` and `write`: how many of them each read and write of an object's row asks (one, quorum, all); the log is always by a majority. `read=current`:
+ * an object is read from one copy, and from a majority only if that one is behind.
  * `dc`: the data centre that all servers are in; reads and writes are then by a majority of that one alone.
  */
 import { storeUnusable } from '../sql/sql-errors.js'
@@ -17,6 +18,8 @@ export interface CassandraAddress {
   readonly replication: number
   readonly read: Level
   readonly write: Level
+  /** Objects are read from one copy first. */
+  readonly readsNearest: boolean
   readonly dc: string | undefined
   readonly user: string | undefined
   readonly password: string | undefined
@@ -43,6 +46,8 @@ export function parseAddress(url: string): CassandraAddress {
   for (const option of options.keys()) if (!NAMES.includes(option)) throw mistake(`there is no option ${option} in it`)
   const name = keyspace === '' ? 'freshet' : keyspace
   if (!KEYSPACE.test(name)) throw mistake(`${JSON.stringify(name)} cannot be a keyspace`)
+  const readsNearest = options.get('read') === 'current'
+  if (readsNearest) options.delete('read')
   const replication = Number(options.get('replication') ?? Math.min(3, hosts.length))
   if (!Number.isInteger(replication) || replication < 1) throw mistake('replication should be a whole number from 1')
   return {
@@ -53,6 +58,7 @@ export function parseAddress(url: string): CassandraAddress {
     replication,
     read: parseLevel(options, 'read'),
     write: parseLevel(options, 'write'),
+    readsNearest,
     dc: options.get('dc') ?? undefined,
     user: user === undefined ? undefined : decodeURIComponent(user),
     password: password === undefined ? undefined : decodeURIComponent(password),
@@ -70,7 +76,8 @@ function parseServers(text: string): { readonly hosts: readonly string[]; readon
 
 function parseLevel(options: URLSearchParams, name: 'read' | 'write'): Level {
   const level = LEVELS.find(each => each === (options.get(name) ?? 'quorum'))
-  if (level === undefined) throw mistake(`${name} should be one of ${LEVELS.join(', ')}`)
+  if (level === undefined)
+    throw mistake(`${name} should be one of ${LEVELS.join(', ')}${name === 'read' ? ', current' : ''}`)
   return level
 }
 

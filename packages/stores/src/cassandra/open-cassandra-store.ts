@@ -56,6 +56,7 @@ export async function openCassandraStore(options: CassandraStoreOptions): Promis
       rows: new Rows(session, name),
       waitMsMax,
       recordBytesMax: mutationBytesMax * SHARE_OF_MUTATION,
+      readsNearest: address.readsNearest,
       nowMs: () => clock.nowMs(),
       onRecord: ({ position, timeMs }) => {
         clock.isAtLeast(timeMs)

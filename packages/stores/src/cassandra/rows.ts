@@ -23,9 +23,10 @@ export class Rows implements LoggedRows {
     this.#store = store
   }
 
-  async object(key: Key): Promise<StoredValue | undefined> {
+  /** `nearest`: from one copy, which may be behind. */
+  async object(key: Key, at: 'rows' | 'nearest' = 'rows'): Promise<StoredValue | undefined> {
     const { bucket, id } = placeOf(key)
-    const row = (await this.#session.read('rows', 'object', [this.#store, bucket, id])).first()
+    const row = (await this.#session.read(at, 'object', [this.#store, bucket, id])).first()
     return row ? readValue(key, row.value) : undefined
   }
 

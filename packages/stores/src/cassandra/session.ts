@@ -12,8 +12,8 @@ export interface Statement {
   readonly parameters: readonly Parameter[]
 }
 
-/** `log`: by a majority. `rows`: as the address says. */
-export type At = 'log' | 'rows'
+/** `log`: by a majority. `rows`: as the address says. `nearest`: from one copy, of this data centre. */
+export type At = 'log' | 'rows' | 'nearest'
 
 export interface Consistencies {
   readonly log: types.consistencies
@@ -73,7 +73,9 @@ export class Session {
   }
 
   read(at: At, name: StatementName, parameters: readonly Parameter[]): Promise<types.ResultSet> {
-    return this.#execute(name, parameters, at === 'log' ? this.#at.log : this.#at.readRows)
+    const { log, readRows } = this.#at
+    const levels = { log, rows: readRows, nearest: consistencies.localOne }
+    return this.#execute(name, parameters, levels[at])
   }
 
   /** All rows, however many. */
@@ -87,7 +89,7 @@ export class Session {
     } while (pageState !== undefined)
   }
 
-  async write(at: At, name: StatementName, parameters: readonly Parameter[]): Promise<void> {
+  async write(at: Exclude<At, 'nearest'>, name: StatementName, parameters: readonly Parameter[]): Promise<void> {
     await this.#execute(name, parameters, at === 'log' ? this.#at.log : this.#at.writeRows)
   }
 

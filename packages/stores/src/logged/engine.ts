@@ -17,6 +17,7 @@ import {
   type LogEntry,
   type Position,
   positionAtTime,
+  type ReadCount,
   type Snapshot,
   type StoredValue,
 } from '@freshet/core/store'
@@ -26,6 +27,7 @@ import { storeDamaged } from '../sql/sql-errors.js'
 import { type Draft, draftOf, fetchNeeds, stateAtEnd } from './commit-state.js'
 import { bytesOf, type LogRecord, type LogState, NO_EFFECTS } from './log-record.js'
 import { Mirror, type Pin } from './mirror.js'
+import { NearestRows } from './nearest-rows.js'
 import { type ChangeLog, type Rows, SlotsGone } from './parts.js'
 import { RowWriter } from './row-writer.js'
 import { Turns } from './turns.js'
@@ -36,6 +38,8 @@ export interface EngineOptions {
   readonly rows: Rows
   readonly waitMsMax: number
   readonly recordBytesMax: number
+  /** Objects are read from one copy first. */
+  readonly readsNearest?: boolean
   readonly nowMs: () => number
   /** A record was met, of this server or another. */
   readonly onRecord: (state: LogState) => void
@@ -63,6 +67,7 @@ export class Engine {
   /** The append that nobody knows the outcome of. */
   #lost: LogRecord | undefined
   #isToFence = true
+  readonly #nearest: NearestRows | undefined
 
   private constructor(options: EngineOptions, last: LogRecord) {
     this.#options = options
@@ -71,6 +76,7 @@ export class Engine {
     this.#rows = options.rows
     this.#writer = new RowWriter(options.rows)
     this.#mirror = new Mirror(last)
+    this.#nearest = options.readsNearest ? new NearestRows(options.rows) : undefined
   }
 
   /** Makes the log if there is none. */
@@ -133,9 +139,16 @@ export class Engine {
       if (objects.has(key)) return owned(objects.get(key))
     }
     return this.#pinned(async () => {
-      const [row] = await Promise.all([this.#rows.object(key), isNew ? undefined : this.look()])
+      const looking = isNew ? undefined : this.look()
+      const reading = this.#nearest ? this.#nearest.object(key, this.#mirror, looking) : this.#rows.object(key)
+      const [row] = await Promise.all([reading, looking])
       return objects.has(key) ? owned(objects.get(key)) : row
     })
+  }
+
+  /** Objects that were read from rows. */
+  readCounts(): readonly ReadCount[] {
+    return this.#nearest?.counts() ?? []
   }
 
   async objects(keys: readonly Key[]): Promise<Snapshot<(StoredValue | undefined)[]>> {

@@ -18,6 +18,7 @@ import {
   type Position,
   type QueryPage,
   type QueryVersion,
+  type ReadCount,
   type ScanPage,
   type ScanRange,
   type Snapshot,
@@ -179,6 +180,10 @@ export class LoggedStore implements Store {
     this.#checkOpen()
     await this.#reading(() => this.#engine.look())
     return this.#engine.state.position
+  }
+
+  readCounts(): readonly ReadCount[] {
+    return this.#engine.readCounts()
   }
 
   async changes(after: Position, limit: number = CHANGES_LIMIT_DEFAULT): Promise<readonly LogEntry[]> {

@@ -9,6 +9,7 @@
  * Whoever reads rows and looks at the log afterwards needs the records since he began: he pins them (`pin`).
  */
 import type { LogEntry, Position, StoredValue, Version } from '@freshet/core/store'
+import { KnownVersions } from './known-versions.js'
 import { bytesOf, entriesOf, hasEffects, type LogRecord, type LogState } from './log-record.js'
 
 const CACHE_BYTES_MAX = 16 * 1024 * 1024
@@ -23,6 +24,8 @@ export class Mirror {
   readonly clients: Recent<string | undefined> = new Recent()
   readonly operations: Recent<string | undefined> = new Recent()
   readonly memory: Recent<Buffer | undefined> = new Recent()
+  /** Of objects that are not here any more, or were read from rows. */
+  readonly versions: KnownVersions = new KnownVersions()
   #state: LogState
   #slot: number
   #applied: number
@@ -67,7 +70,10 @@ export class Mirror {
     this.#records.push(record)
     this.#ids.set(slot, record.id)
     this.#ids.delete(slot - IDS_MAX)
-    for (const [key, value] of effects.objects) this.objects.set(key, value, slot, value?.body.length)
+    for (const [key, value] of effects.objects) {
+      this.objects.set(key, value, slot, value?.body.length)
+      this.versions.learn(key, value, state.position)
+    }
     for (const [bucket, position] of effects.buckets) this.buckets.set(bucket, position, slot)
     for (const [client, text] of effects.clients) this.clients.set(client, text, slot, text.length)
     for (const [id, text] of effects.operations) this.operations.set(id, text, slot, text.length)

@@ -43,7 +43,8 @@ export class SlotsGone extends Error {
  * some of what is in the log beyond.
  */
 export interface Rows {
-  object(key: Key): Promise<StoredValue | undefined>
+  /** `nearest`: from one copy, which may be behind, where there is a difference. */
+  object(key: Key, at?: 'rows' | 'nearest'): Promise<StoredValue | undefined>
   /** Those that are there. */
   objects(keys: Iterable<Key>): Promise<Map<Key, StoredValue>>
   /** In the order of ids; not the bucket's own record. */

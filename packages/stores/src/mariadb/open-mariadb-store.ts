@@ -13,8 +13,8 @@ import { positionAtTime, type Store, type StoreSupports } from '@freshet/core/st
 import type { Connection, ConnectionConfig } from 'mariadb'
 import { encodeNumbers } from '../embedded/indexes/index-records.js'
 import { monotonicMs } from '../embedded/store-clock.js'
+import { replicasIn } from '../replicas/replica-urls.js'
 import { FleetClock } from '../sql/fleet-clock.js'
-import { replicasIn } from '../sql/replica-urls.js'
 import { EngineLost } from '../sql/sql-engine.js'
 import { storeUnavailable, storeUnusable } from '../sql/sql-errors.js'
 import { SqlStore } from '../sql/sql-store.js'
@@ -84,31 +84,40 @@ export async function openMariadbStore(options: MariadbStoreOptions): Promise<St
       Array.from({ length: count }, () => new Line({ config: own, place: placeOf(own), patienceMs, prepare }))
     return createStandby({ place: placeOf(own), statements, reads: lines(READS), states: lines(STATES) })
   })
-  const line = (isolation: string, isWriter = false): Line =>
+  const opened: { store?: SqlStore } = {}
+  const line = (isolation: string, isSkipping = false): Line =>
     new Line({
       config,
       place,
       patienceMs,
       prepare: async (connection, isFirst) => {
         await settle(connection, isolation, patienceMs)
+        if (isFirst || !isSkipping) return
         const { text, values } = statements.skip(positionAtTime(Date.now()))
-        if (isWriter && !isFirst) await connection.query(text, values)
+        await connection.query(text, values)
+        opened.store?.startOver()
       },
     })
+  const hasReplicas = named.replicas.length > 0
+  // Those that tell positions.
+  const reads = Array.from({ length: READS }, () => line('REPEATABLE READ', hasReplicas))
+  const durableReads = line('REPEATABLE READ', hasReplicas)
   const engine = new MariadbEngine({
     place,
     statements,
     waitMsMax,
     packetBytesMax,
     isFlushed: durability === 'disk',
-    reads: Array.from({ length: READS }, () => line('REPEATABLE READ')),
+    reads,
     writes: line('READ COMMITTED', true),
     others: line('READ COMMITTED'),
-    durableReads: line('REPEATABLE READ'),
+    durableReads,
     states: Array.from({ length: STATES }, () => line('REPEATABLE READ')),
   })
   const clock = new FleetClock(monotonicMs)
   try {
+    // A connection that is made later may be to another database, and has it go on from the time of day.
+    if (hasReplicas) await Promise.all([...reads, durableReads].map(each => each.connected()))
     const sentMs = clock.monotonicMs
     const { timeMs } = await engine.tick(0)
     clock.learn(timeMs, { sentMs, receivedMs: clock.monotonicMs })
@@ -117,7 +126,8 @@ export async function openMariadbStore(options: MariadbStoreOptions): Promise<St
     throw openingFailed(place, error)
   }
   const supports: StoreSupports = { durability, multiKeyCommits: true, queries: true, retentionMs }
-  const store = new SqlStore({ engine, clock, supports, log, scanMax, waitMsMax, standbys, onWarning })
+  opened.store = new SqlStore({ engine, clock, supports, log, scanMax, waitMsMax, standbys, onWarning })
+  const { store } = opened
   engine.follow(
     () => store.isListenedTo,
     position => store.hear(position),

@@ -13,14 +13,15 @@ import { positionAtTime, type Store, type StoreSupports } from '@freshet/core/st
 import pg from 'pg'
 import { encodeNumbers } from '../embedded/indexes/index-records.js'
 import { monotonicMs } from '../embedded/store-clock.js'
+import { replicasIn } from '../replicas/replica-urls.js'
 import { FleetClock } from '../sql/fleet-clock.js'
-import { replicasIn } from '../sql/replica-urls.js'
 import { EngineLost } from '../sql/sql-engine.js'
 import { storeUnavailable, storeUnusable } from '../sql/sql-errors.js'
 import { SqlStore } from '../sql/sql-store.js'
 import { Line, type LineOptions } from './line.js'
-import { createStandby, PostgresEngine } from './postgres-engine.js'
+import { PostgresEngine } from './postgres-engine.js'
 import { toEngineError } from './postgres-errors.js'
+import { createStandby } from './postgres-views.js'
 import { FORMAT_VERSION, SETTINGS, SHARED_FORMAT_VERSION, SHARED_TABLES, STATEMENTS, TABLES } from './statements.js'
 import { describeAgain } from './tables/table-records.js'
 
@@ -86,7 +87,12 @@ export async function openSqlStore(options: PostgresStoreOptions): Promise<SqlSt
     waitMsMax,
     describeTablesAgain: () => describeAgain(url, schema),
     reads: line({
-      prepare: client => settle(client, schema, patienceMs, `LISTEN ${channel}`),
+      prepare: async (client, isFirst) => {
+        await settle(client, schema, patienceMs, `LISTEN ${channel}`)
+        if (isFirst || named.replicas.length === 0) return
+        await client.query(STATEMENTS.skip, [positionAtTime(Date.now())])
+        hearing.store?.startOver()
+      },
       // Nothing: somebody has changed a table that is a bucket.
       onNotification: position => (position === '' ? hearing.store?.look() : hearing.store?.hear(Number(position))),
     }),

@@ -17,8 +17,8 @@ import {
   type Seed,
   sizeFor,
 } from '@freshet/bloom'
+import { SharedTurn } from '../gathering/shared-turn.js'
 import { Script } from '../redis/client.js'
-import { SharedTurn } from '../redis/shared-turn.js'
 import { type BitString, bloomOf, isManyFor, workOf } from './bit-work.js'
 import { FilterLine } from './filter-line.js'
 

@@ -15,8 +15,8 @@
  * More keys than planned make it say yes wrongly more often (`estimatedRate`), and forget nothing.
  */
 import { FilterError, type FilterSize, type Key, type Seed, sizeFor } from '@freshet/bloom'
+import { SharedTurn } from '../gathering/shared-turn.js'
 import { type Reply, Script } from '../redis/client.js'
-import { SharedTurn } from '../redis/shared-turn.js'
 import { type BitString, bloomOf, workOf } from './bit-work.js'
 import { FilterLine } from './filter-line.js'
 import { checkShape, inParts, randomSeed } from './redis-filter.js'

@@ -22,6 +22,8 @@ export interface SessionOptions extends AttachOptions {
   readonly patienceMs: number
   onWarning(warning: string): void
   onPosition(position: Position): void
+  /** Whenever it is connected, before anything else is told. */
+  onLog(log: string): void
 }
 
 /** The outcome of what was sent when the connection is lost: 'not-done' if it may be sent again. */
@@ -85,6 +87,11 @@ export class RedisSession {
   /** Then scripts that write must name all their keys: a slot may be on its way to another node, key by key. */
   get isCluster(): boolean {
     return this.#line?.settings.isCluster ?? false
+  }
+
+  /** The log of the Redis that it is connected to; undefined while it is not. */
+  get currentLog(): string | undefined {
+    return this.#line?.log
   }
 
   get isClosed(): boolean {
@@ -205,6 +212,7 @@ export class RedisSession {
       this.#warned.add(warning)
       this.#options.onWarning(warning)
     }
+    this.#options.onLog(line.log)
     this.#reached(line.position)
     this.#watch(line, this.#meetClocks(line))
     this.#watch(line, this.#follow(line))

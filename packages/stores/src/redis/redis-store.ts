@@ -8,6 +8,7 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { RETENTION_MS_DEFAULT } from '@freshet/core/counters'
+import { listOf } from '@freshet/core/currency'
 import {
   type BucketChange,
   CHANGES_LIMIT_DEFAULT,
@@ -19,10 +20,12 @@ import {
   type IndexState,
   type Key,
   type LogEntry,
+  type MaybePromise,
   type OperationCounts,
   type Position,
   type QueryPage,
   type QueryVersion,
+  type ReadCount,
   type ScanPage,
   type ScanRange,
   type Snapshot,
@@ -33,19 +36,25 @@ import {
 import { FreshetError } from '@freshet/protocol'
 import { CommitListeners } from '../embedded/commit-listeners.js'
 import { checkStorable, decodeValue } from '../embedded/records.js'
-import { readBucketPage } from './bucket-pages.js'
+import { GatheredReads } from '../gathering/gathered-reads.js'
+import { ReplicaReads } from '../replicas/replica-reads.js'
+import { replicasIn } from '../replicas/replica-urls.js'
+import { type ReadPage, readBucketPage } from './bucket-pages.js'
 import { type Client, type Reply, Script } from './client.js'
 import { keysOf, partsOf, resultOf } from './commit-arguments.js'
 import { CommitBatches } from './commit-batches.js'
 import { type Layout, layoutOf, parseHead } from './layout.js'
 import { RedisClock } from './redis-clock.js'
 import { closed } from './redis-errors.js'
+import { RedisReplica } from './redis-replica.js'
 import { RedisSession } from './redis-session.js'
-import { SharedTurn } from './shared-turn.js'
 import { FORGET_SCRIPT, HOLD_SCRIPT, SCAN_SCRIPT, TRIM_SCRIPT } from './upkeep-scripts.js'
 
 export interface RedisStoreOptions {
-  /** `redis://user:password@host:6379/0`, `rediss://` with TLS. Several, of a cluster or of replicas: they are tried in turn. */
+  /**
+   * `redis://user:password@host:6379/0`, `rediss://` with TLS. Several, of a cluster or of replicas: they are tried in turn. Replicas that
+   * may be read from: `?replicas=host:port,host:port`; not of a cluster.
+   */
   readonly url: string | readonly string[]
   /** Of the store, for there may be several in one Redis; `main` unless given. */
   readonly name?: string
@@ -60,8 +69,6 @@ export interface RedisStoreOptions {
 }
 
 const FORGET_MAX = 1000
-/** Whoever waits for something small would wait for many that are large. */
-const KEYS_PER_READ = 64
 const scanScript = new Script(SCAN_SCRIPT)
 const trimScript = new Script(TRIM_SCRIPT)
 const forgetScript = new Script(FORGET_SCRIPT)
@@ -73,19 +80,39 @@ const holdScript = new Script(HOLD_SCRIPT)
  */
 export async function openRedisStore(options: RedisStoreOptions): Promise<Store> {
   const { url, name = 'main', retentionMs = RETENTION_MS_DEFAULT, answerMsMax = 5_000, patienceMs = 5_000 } = options
+  const named = (typeof url === 'string' ? [url] : url).map(replicasIn)
   const layout = layoutOf(name)
   const clock = new RedisClock()
   const listeners = new CommitListeners()
+  const opened: { store?: RedisStore } = {}
   const session = await RedisSession.open({
-    urls: typeof url === 'string' ? [url] : url,
+    urls: named.map(each => each.url),
     layout,
     clock,
     answerMsMax,
     patienceMs,
     onWarning: warning => options.onWarning?.(warning),
-    onPosition: position => listeners.notifySoon(position),
+    onPosition: position => {
+      opened.store?.tell(position)
+      listeners.notifySoon(position)
+    },
+    onLog: log => opened.store?.attach(log),
   })
-  return new RedisStore(session, layout, clock, listeners, retentionMs)
+  const replicas = [...new Set(named.flatMap(each => each.replicas))]
+  const onWarning = (warning: string) => options.onWarning?.(warning)
+  opened.store = new RedisStore({ session, layout, clock, listeners, retentionMs, replicas, onWarning })
+  return opened.store
+}
+
+interface RedisStoreParts {
+  readonly session: RedisSession
+  readonly layout: Layout
+  readonly clock: RedisClock
+  readonly listeners: CommitListeners
+  readonly retentionMs: number
+  /** Where they are. */
+  readonly replicas: readonly string[]
+  readonly onWarning: (warning: string) => void
 }
 
 class RedisStore implements Store {
@@ -96,19 +123,15 @@ class RedisStore implements Store {
   readonly #listeners: CommitListeners
   readonly #batches: CommitBatches
   #log: string
-  /** Several at a time: what a command costs the driver is more than what a value does. */
-  readonly #reads = new SharedTurn<Key, Reply>(keys => this.#records(keys), KEYS_PER_READ)
+  readonly #reads = new GatheredReads((keys, atLeast) => this.#values(keys, atLeast))
+  readonly #replicas: ReplicaReads<RedisReplica>
+  /** The log that was connected to last. */
+  #attached: string
   /** One that was not sent yet. */
   #asking: Promise<Position> | undefined
   #isClosed = false
 
-  constructor(
-    session: RedisSession,
-    layout: Layout,
-    clock: RedisClock,
-    listeners: CommitListeners,
-    retentionMs: number,
-  ) {
+  constructor({ session, layout, clock, listeners, retentionMs, replicas, onWarning }: RedisStoreParts) {
     this.supports = { durability: session.durability, multiKeyCommits: true, queries: false, retentionMs }
     this.#session = session
     this.#layout = layout
@@ -116,18 +139,41 @@ class RedisStore implements Store {
     this.#listeners = listeners
     this.#batches = new CommitBatches(layout.head, clock)
     this.#log = session.log
+    this.#attached = session.log
+    const readValue = (key: Key, record: Reply) => this.#valueOf(key, record)
+    this.#replicas = new ReplicaReads({
+      replicas: replicas.map(url => new RedisReplica({ url, layout, log: () => session.currentLog, readValue })),
+      reached: replica => replica.reached(),
+      position: () => this.position(),
+      changes: (after, limit) => this.changes(after, limit),
+      onWarning,
+    })
   }
 
   get log(): string {
     return this.#log
   }
 
-  async get(key: Key): Promise<StoredValue | undefined> {
+  async get(key: Key, atLeast?: Position): Promise<StoredValue | undefined> {
     this.#checkOpen()
-    return this.#valueOf(key, await this.#reads.ask(key))
+    return this.#reads.get(key, atLeast)
   }
 
   async getMany(keys: readonly Key[]): Promise<Snapshot<readonly (StoredValue | undefined)[]>> {
+    if (this.#replicas.isEmpty) return this.#getMany(keys)
+    this.#checkOpen()
+    return this.#replicas.read<Snapshot<readonly (StoredValue | undefined)[]>>({
+      atLeast: undefined,
+      names: keys,
+      ask: async replica => {
+        const { value, position } = await replica.values(keys)
+        return { value: keys.map((key, i) => ownValue(keys, i, value.get(key))), position }
+      },
+      askPrimary: () => this.#getMany(keys),
+    })
+  }
+
+  async #getMany(keys: readonly Key[]): Promise<Snapshot<readonly (StoredValue | undefined)[]>> {
     const args = ['MGET', this.#layout.head, ...keys.map(key => this.#layout.values + key)]
     const reply = await this.#session.run('not-done', client => client.sendCommand(args))
     const [head, ...records] = reply as readonly Reply[]
@@ -135,9 +181,20 @@ class RedisStore implements Store {
   }
 
   async scan(bucket: Key, range: ScanRange = {}): Promise<ScanPage> {
-    const read = (first: string | Buffer, last: string | Buffer, count: number) =>
-      this.#run('not-done', scanScript, [bucket, first, last, `${count}`])
-    return readBucketPage(range, read, id => this.#damaged(`${bucket}/${id}`))
+    const damaged = (id: string) => this.#damaged(`${bucket}/${id}`)
+    const fromPrimary = () => {
+      const read: ReadPage = (first, last, count) =>
+        this.#run('not-done', scanScript, [bucket, first, last, `${count}`])
+      return readBucketPage(range, read, damaged)
+    }
+    if (this.#replicas.isEmpty) return fromPrimary()
+    this.#checkOpen()
+    return this.#replicas.read<ScanPage>({
+      atLeast: undefined,
+      names: [listOf(bucket)],
+      ask: replica => readBucketPage(range, (first, last, count) => replica.page(bucket, first, last, count), damaged),
+      askPrimary: fromPrimary,
+    })
   }
 
   async query(): Promise<QueryPage> {
@@ -180,7 +237,7 @@ class RedisStore implements Store {
         continue
       }
       const result = resultOf(commit, reply, why => this.#misused(why))
-      if (result.committed && result.position > this.#session.position) this.#session.position = result.position
+      if (result.committed) this.#reach(result.position)
       return result
     }
   }
@@ -219,9 +276,14 @@ class RedisStore implements Store {
     return this.#asking
   }
 
+  readCounts(): readonly ReadCount[] {
+    return this.#replicas.isEmpty ? [] : this.#replicas.counts()
+  }
+
   async changes(after: Position, limit: number = CHANGES_LIMIT_DEFAULT): Promise<readonly LogEntry[]> {
     checkPosition('after', after)
     checkLimit(limit)
+    const { told } = this.#replicas
     const read = ['XRANGE', this.#layout.log, `(${after}-0`, '+', 'COUNT', `${limit}`]
     // Where it begins is asked for behind it: if that is not beyond `after` then, nothing was missing before.
     const [entries, begun] = await this.#together(client => [client.sendCommand(read), this.#begin(client)])
@@ -234,6 +296,8 @@ class RedisStore implements Store {
     }
     const changes = (entries as unknown as readonly StreamEntry[]).map(entryOf)
     this.#clock.isAtLeast(changes.at(-1)?.timeMs ?? 0)
+    const last = changes.at(-1)?.position ?? after
+    this.#replicas.follow(after, changes, changes.length < limit ? Math.max(last, told) : last)
     return changes
   }
 
@@ -282,11 +346,38 @@ class RedisStore implements Store {
     this.#listeners.clear()
     // What was asked for before is sent first.
     await nextTurn()
+    await this.#replicas.close()
     await this.#session.close()
   }
 
-  async #records(keys: readonly Key[]): Promise<readonly Reply[]> {
-    return (await this.#command(['MGET', ...keys.map(key => this.#layout.values + key)])) as readonly Reply[]
+  /** Redis has told this position. */
+  tell(position: Position): void {
+    this.#replicas.tell(position)
+  }
+
+  /** Redis was connected to. If it has another log, what was known of the one before is of no account. */
+  attach(log: string): void {
+    if (log === this.#attached) return
+    this.#attached = log
+    this.#replicas.startOver()
+  }
+
+  #values(
+    keys: readonly Key[],
+    atLeast: Position | undefined,
+  ): Promise<ReadonlyMap<Key, MaybePromise<StoredValue | undefined>>> {
+    if (this.#replicas.isEmpty) return this.#latest(keys)
+    return this.#replicas.readEach<MaybePromise<StoredValue | undefined>>({
+      atLeast,
+      keys,
+      ask: (replica, asked) => replica.values(asked),
+      askPrimary: asked => this.#latest(asked),
+    })
+  }
+
+  async #latest(keys: readonly Key[]): Promise<ReadonlyMap<Key, MaybePromise<StoredValue | undefined>>> {
+    const records = await this.#command(['MGET', ...keys.map(key => this.#layout.values + key)])
+    return new Map(keys.map((key, i) => [key, this.#foundAt(key, (records as readonly Reply[])[i]!)]))
   }
 
   #command(args: readonly string[]): Promise<Reply> {
@@ -316,8 +407,13 @@ class RedisStore implements Store {
   #positionIn(head: Reply): Position {
     if (head === null) throw this.#gone()
     const { position } = parseHead((head as Buffer).toString('latin1'))
-    if (position > this.#session.position) this.#session.position = position
+    this.#reach(position)
     return position
+  }
+
+  #reach(position: Position): void {
+    if (position > this.#session.position) this.#session.position = position
+    this.#replicas.tell(position)
   }
 
   #valueOf(key: Key, record: Reply): StoredValue | undefined {
@@ -325,6 +421,15 @@ class RedisStore implements Store {
     const value = decodeValue(record as Buffer, (record as Buffer).length)
     if (value === undefined) throw this.#damaged(key)
     return value
+  }
+
+  /** One that is damaged is the trouble of whoever asked for it alone. */
+  #foundAt(key: Key, record: Reply): MaybePromise<StoredValue | undefined> {
+    try {
+      return this.#valueOf(key, record)
+    } catch (error) {
+      return Promise.reject(error)
+    }
   }
 
   #gone(): FreshetError {
@@ -353,6 +458,11 @@ class RedisStore implements Store {
   #checkOpen(): void {
     if (this.#isClosed) throw closed(this.#session.where)
   }
+}
+
+/** A key that is asked for twice is answered with bytes of its own, twice. */
+function ownValue(keys: readonly Key[], i: number, value: StoredValue | undefined): StoredValue | undefined {
+  return value === undefined || keys.indexOf(keys[i]!) === i ? value : { ...value, body: Buffer.from(value.body) }
 }
 
 type StreamEntry = readonly [id: Buffer, fields: readonly [field: Buffer, value: Buffer]]

@@ -47,7 +47,7 @@ export interface SqlReader extends SqlView {
   close(): Promise<void>
 }
 
-/** A copy of the database that follows it. Throws at once if it does not answer. */
+/** A copy of the database that follows it. Throws at once if it does not answer, or holds another store. */
 export type SqlStandby = SqlReader
 
 export interface SqlEngine extends SqlReader {

@@ -6,6 +6,7 @@
  * and gives positions from it. So transactions follow each other, and who sees a position sees all before it.
  */
 import { AHEAD_MS_MAX } from '@freshet/core/counters'
+import { listOf } from '@freshet/core/currency'
 import {
   type BucketChange,
   CHANGES_LIMIT_DEFAULT,
@@ -40,17 +41,17 @@ import { checkQuery, FreshetError } from '@freshet/protocol'
 import { CommitListeners } from '../embedded/commit-listeners.js'
 import { toState } from '../embedded/indexes/index-records.js'
 import { checkStorable } from '../embedded/records.js'
+import { GatheredReads } from '../gathering/gathered-reads.js'
 import { CommitGate } from '../leasing/commit-gate.js'
+import { AskPrimary, ReplicaReads } from '../replicas/replica-reads.js'
 import { CommitQueue, type Taken } from './commit-queue.js'
 import { type FleetClock, LEASE_MS } from './fleet-clock.js'
-import { GatheredReads } from './gathered-reads.js'
 import { IndexUpkeep } from './index-upkeep.js'
 import { keyRange, scanBounds } from './key-range.js'
 import { type RetryingOptions, retrying } from './retrying.js'
 import type { SqlEngine, SqlReader, SqlStandby, SqlView } from './sql-engine.js'
 import { storeClosed } from './sql-errors.js'
 import { queryPage, queryVersion } from './sql-queries.js'
-import { StandbyReads } from './standby-reads.js'
 
 const TICK_MS = LEASE_MS / 4
 /** Every so many ticks somebody looks whether an index was left unfinished. */
@@ -80,7 +81,7 @@ export class SqlStore implements Store {
   readonly #patience: RetryingOptions
   readonly #queue: CommitQueue
   readonly #gathered: GatheredReads
-  readonly #standbys: StandbyReads
+  readonly #standbys: ReplicaReads<SqlStandby>
   readonly #upkeep: IndexUpkeep
   readonly #gate = new CommitGate()
   readonly #listeners = new CommitListeners()
@@ -102,7 +103,13 @@ export class SqlStore implements Store {
     const { retentionMs } = supports
     const onCommitted = (position: Position) => this.hear(position)
     this.#queue = new CommitQueue({ engine, clock, retentionMs, waitMsMax, onCommitted })
-    this.#standbys = new StandbyReads({ standbys, position: () => this.#askPosition(), onWarning })
+    this.#standbys = new ReplicaReads<SqlStandby>({
+      replicas: standbys,
+      reached: async standby => (await standby.values([])).position,
+      position: () => this.#askPosition(),
+      changes: (after, limit) => this.#during(this.#changes(after, limit)),
+      onWarning,
+    })
     this.#gathered = new GatheredReads((keys, atLeast) => this.#during(this.#values(keys, atLeast)))
     this.#upkeep = new IndexUpkeep({ engine, queue: this.#queue, clock })
     this.#upkeep.wake()
@@ -116,7 +123,7 @@ export class SqlStore implements Store {
 
   async getMany(keys: readonly Key[]): Promise<Snapshot<readonly (StoredValue | undefined)[]>> {
     this.#checkOpen()
-    const { value, position } = await this.#read(reader => reader.values(keys.filter(isWritable)))
+    const { value, position } = await this.#read(keys, reader => reader.values(keys.filter(isWritable)))
     return { value: keys.map((key, i) => ownValue(keys, i, value.get(key))), position }
   }
 
@@ -125,20 +132,27 @@ export class SqlStore implements Store {
     const limit = scanLimit(range)
     const isShort = range.filter === undefined && limit < VALUES_PER_READ
     const read = (view: SqlView) => scanPage(view, nameOf(bucket), range, limit)
-    return this.#read(reader => (isShort ? read(reader) : reader.inOneState(read)))
+    return this.#read([listOf(bucket)], reader => (isShort ? read(reader) : reader.inOneState(read)))
   }
 
   async query(bucket: Key, query: Query): Promise<QueryPage> {
     this.#checkOpen()
     checkQuery(query)
     const read = (view: SqlView) => queryPage(view, nameOf(bucket), query, this.#scanMax)
-    return this.#read(reader => reader.inOneState(read))
+    return this.#read([listOf(bucket)], reader =>
+      reader.inOneState(async view => {
+        if (reader === this.#engine) return read(view)
+        const [page] = await Promise.all([read(view), checkReady(view, nameOf(bucket))])
+        return page
+      }),
+    )
   }
 
   async queryVersion(bucket: Key, query: Query): Promise<QueryVersion> {
     this.#checkOpen()
     checkQuery(query)
-    return this.#read(reader => reader.inOneState(view => queryVersion(view, nameOf(bucket), query)))
+    const read = (view: SqlView) => queryVersion(view, nameOf(bucket), query)
+    return this.#read([listOf(bucket)], reader => reader.inOneState(read))
   }
 
   async indexes(bucket: Key): Promise<readonly IndexState[]> {
@@ -209,12 +223,21 @@ export class SqlStore implements Store {
     this.#checkOpen()
     checkPosition('after', after)
     checkLimit(limit)
-    const { trimmedTo, entries } = await this.#during(this.#engine.changes(after, limit))
-    if (after >= trimmedTo) return entries.slice(0, limit)
-    throw new FreshetError(
-      'LOG_TRIMMED',
-      `The log begins after position ${trimmedTo}; what follows ${after} is no longer complete. Start over.`,
-    )
+    return this.#during(this.#changes(after, limit))
+  }
+
+  async #changes(after: Position, limit: number): Promise<readonly LogEntry[]> {
+    const { told } = this.#standbys
+    const { trimmedTo, entries } = await this.#engine.changes(after, limit)
+    if (after < trimmedTo) {
+      throw new FreshetError(
+        'LOG_TRIMMED',
+        `The log begins after position ${trimmedTo}; what follows ${after} is no longer complete. Start over.`,
+      )
+    }
+    const last = entries.at(-1)?.position ?? after
+    this.#standbys.follow(after, entries, entries.length < limit ? Math.max(last, told) : last)
+    return entries.slice(0, limit)
   }
 
   async trimmedTo(): Promise<Position> {
@@ -273,6 +296,11 @@ export class SqlStore implements Store {
   takeBackfill(): Promise<Taken> {
     this.#checkOpen()
     return this.#during(retrying(this.#patience, () => this.#queue.takeBackfill()))
+  }
+
+  /** The database was connected to anew, and has gone on from the time of day: it may be another one, without its last moments. */
+  startOver(): void {
+    this.#standbys.startOver()
   }
 
   /** Somebody has committed. */
@@ -338,22 +366,27 @@ export class SqlStore implements Store {
   ): Promise<ReadonlyMap<Key, MaybePromise<StoredValue | undefined>>> {
     if (atLeast === undefined && this.#engine.sharesTables) await this.#askPosition()
     if (this.#standbys.isEmpty) return this.#engine.latest(keys)
-    const found = await this.#standbys.read<{ value: ReadonlyMap<Key, MaybePromise<StoredValue | undefined>> }>(
+    return this.#standbys.readEach<MaybePromise<StoredValue | undefined>>({
       atLeast,
-      standby => standby.values(keys),
-      async () => ({ value: await this.#engine.latest(keys) }),
-    )
-    return found.value
+      keys,
+      ask: (standby, asked) => standby.values(asked),
+      askPrimary: asked => this.#engine.latest(asked),
+    })
   }
 
-  #read<Result extends { readonly position: Position }>(read: (reader: SqlReader) => Promise<Result>): Promise<Result> {
+  /** `names`: what it depends on. */
+  #read<Result extends { readonly position: Position }>(
+    names: readonly string[],
+    read: (reader: SqlReader) => Promise<Result>,
+  ): Promise<Result> {
     const { isEmpty } = this.#standbys
     const fromPrimary = async () => {
       // What others have written to tables that are buckets comes first.
       if (isEmpty && this.#engine.sharesTables) await this.#askPosition()
       return read(this.#engine)
     }
-    return this.#during(isEmpty ? fromPrimary() : this.#standbys.read<Result>(undefined, read, fromPrimary))
+    if (isEmpty) return this.#during(fromPrimary())
+    return this.#during(this.#standbys.read<Result>({ atLeast: undefined, names, ask: read, askPrimary: fromPrimary }))
   }
 
   /** So that closing waits for it. */
@@ -385,6 +418,12 @@ async function scanPage(view: SqlView, bucket: Key, range: ScanRange, limit: num
     if (values.length < size) return { entries, version, position }
     low = { key: values.at(-1)!.key, isIncluded: false }
   }
+}
+
+/** That an index is ready changes no object, and is not in the log: a standby may not know it yet, and read all of a bucket instead. */
+async function checkReady(view: SqlView, bucket: Key): Promise<void> {
+  const { value } = await view.indexes(bucket)
+  if (value.indexes.some(({ isReady }) => !isReady)) throw new AskPrimary()
 }
 
 /** A key that is asked for twice is answered with bytes of its own, twice. */

@@ -1,9 +1,10 @@
 /**
- * A line to a server that can be cut: at once, or just before or just after a certain request has reached the server; and that can
- * fall silent. For tests of what becomes of a request whose answer is lost.
+ * A line to a server that can be cut: at once, or just before or just after a certain request has reached the server; that can
+ * fall silent, or be slow. For tests of what becomes of a request whose answer is lost, and of what lags.
  */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+import { DelayedBytes } from './delayed-bytes.js'
 
 export interface CutAt {
   /** The bytes that the request holds. */
@@ -32,6 +33,8 @@ export class CuttingLine {
   #isDown = false
   /** How often it was cut at a request. */
   cuts = 0
+  /** So late comes what the server says. */
+  answerDelayMs = 0
 
   /** `isAnswered`: whether these bytes are the end of all that a server has to say to a request, in a transaction no more. */
   static async open(
@@ -104,7 +107,9 @@ export class CuttingLine {
       socket.on('error', () => this.#end(pair))
       socket.on('close', () => this.#end(pair))
     }
-    server.pipe(client)
+    const answers = new DelayedBytes(() => this.answerDelayMs)
+    server.pipe(answers).pipe(client)
+    client.on('close', () => answers.destroy())
     client.on('data', data => this.#pass(data, pair))
   }
 

@@ -1,7 +1,7 @@
 /** What is kept of exposed tables, read and written by a connection of its own. */
 import { FreshetError } from '@freshet/protocol'
 import pg from 'pg'
-import { replicasIn } from '../../sql/replica-urls.js'
+import { replicasIn } from '../../replicas/replica-urls.js'
 import { SETTINGS } from '../statements.js'
 import { describeTable, unsuitable } from './describe-table.js'
 import { type ExposedTable, nameOf } from './exposed-table.js'

@@ -107,7 +107,7 @@ describe.each(ENGINES)('standbys of %s', (_, start, openStore) => {
       primary = 0,
     } = difference(countsOf(reader), before)
     expect(shown).toBe(versionOf.length * READS)
-    // Those of one turn are one.
+    // The same object asked for twice in one turn is read once.
     expect(byCurrent + byLagging + primary).toBeLessThanOrEqual(shown)
     expect(byCurrent).toBeGreaterThan(0)
     expect(byLagging).toBe(0)

@@ -1,5 +1,5 @@
 /** Replicas that are named in the address of a database: `?replicas=host:port,host:port`. All else is the same for them. */
-import { storeUnusable } from './sql-errors.js'
+import { storeUnusable } from '../sql/sql-errors.js'
 
 export interface NamedReplicas {
   /** Without them. */

@@ -1,0 +1,90 @@
+/**
+ * Cells over three independent Redis servers, each of which has every object: read at CURRENT, by the timestamp that its holder gave last, and at
+ * QUORUM. Before each round some objects are written again while one of the three, each time another, does not take the write.
+ */
+import { FreshetError } from '@freshet/protocol'
+import { type Cells, createStoreNode, type Node, openCells } from '@freshet/stores/cells'
+import { openRedisStore } from '@freshet/stores/redis'
+import { createRandom } from '../../harness/random.js'
+import { type CurrencySettings, type CurrencyTarget, keyOf } from './currency-target.js'
+
+const CELLS = 300
+const ATTEMPTS_MAX = 20
+/** A busy machine is no reason to suspect anybody; nor is one that misses a write on purpose. */
+const HEALTH = { timeoutMsMin: 4000, timeoutMsMax: 8000, failuresMax: 1000, probeMs: 200, probeMsMax: 5000 }
+/** Of the objects, those of which one of three copies is behind. */
+export const BEHIND_SHARE = 0.3
+
+export async function openCellsTarget({ kind, nodes: urls, seed }: CurrencySettings): Promise<CurrencyTarget> {
+  const random = createRandom(seed)
+  // A ring of its own, so that nobody else holds its objects.
+  const open = (url: string) => openRedisStore({ url, name: kind.replace(/\W/g, '-') })
+  const nodes = (await Promise.all(urls.map(open))).map(store => missing(createStoreNode(store)))
+  const cells = await untilOpen(() =>
+    openCells({
+      nodes: nodes.map(({ node }, i) => ({ name: `node-${i}`, node })),
+      hintsEveryMs: 0,
+      repairShare: 0,
+      health: HEALTH,
+    }),
+  )
+  const latest = new Map<string, number>()
+  const write = async (key: string) => {
+    const number = (latest.get(key) ?? 0) + 1
+    await cells.write(key, { contentType: 'text/plain', body: Buffer.from(`${number}`.padEnd(500)) })
+    latest.set(key, number)
+  }
+  const keys = Array.from({ length: CELLS }, (_, i) => keyOf(i))
+  for (const key of keys) await write(key)
+  const level = kind.startsWith('current') ? 'CURRENT' : 'QUORUM'
+  const totals = { nodeReads: 0, behind: 0 }
+  return {
+    keys: CELLS,
+    totals: () => ({ ...totals }),
+    latest: async key => latest.get(key)!,
+    async beforeRound() {
+      for (const key of keys.filter(() => random.float() < BEHIND_SHARE)) {
+        const { missed } = random.pick(nodes)
+        missed.add(key)
+        await write(key)
+        await cells.quiet()
+        missed.delete(key)
+      }
+    },
+    async get(key) {
+      const { value, replicas, isCurrent } = await cells.read(key, level)
+      if (level === 'CURRENT' && !isCurrent) throw new Error(`${key} was not read as current.`)
+      totals.nodeReads += replicas
+      totals.behind += level === 'CURRENT' ? replicas - 1 : 0
+      return value && { version: Number(Buffer.from(value.body).toString()) }
+    },
+  }
+}
+
+/** On a machine that is too busy to answer at once, a little later. */
+async function untilOpen(open: () => Promise<Cells>): Promise<Cells> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await open()
+    } catch (error) {
+      if (!(error instanceof FreshetError) || attempt === ATTEMPTS_MAX) throw error
+    }
+  }
+}
+
+/** Misses writes of the keys that are named. */
+function missing(node: Node): { readonly node: Node; readonly missed: Set<string> } {
+  const missed = new Set<string>()
+  const write: Node['write'] = (change, holds) =>
+    missed.has(change.key) ? Promise.reject(new Error('It is not there for that.')) : node.write(change, holds)
+  return {
+    missed,
+    node: {
+      read: keys => node.read(keys),
+      write,
+      scan: (bucket, range) => node.scan(bucket, range),
+      buckets: () => node.buckets(),
+      close: () => node.close(),
+    },
+  }
+}

@@ -1,0 +1,92 @@
+/** What happens in each reader's process: reads one after the other, of objects drawn evenly, and who was asked for them. */
+import { openPostgresStore } from '@freshet/stores/postgres'
+import { openRedisStore } from '@freshet/stores/redis'
+import type { ContenderWorker } from '../../harness/contender-worker.js'
+import { createRandom, type Random } from '../../harness/random.js'
+import { openCellsTarget } from './cells-target.js'
+import {
+  type CurrencyEngine,
+  type CurrencySettings,
+  type CurrencyTarget,
+  keyOf,
+  quorumTarget,
+  storeTarget,
+} from './currency-target.js'
+import { openPostgresNode, openRedisNode, type PlainNode } from './plain-nodes.js'
+
+/** Nanoseconds for each read; nodes asked for each; of what they answered, the share that was believed; of the reads, the share that was stale. */
+export type CurrencyMeasure = 'read' | 'nodes' | 'current' | 'stale'
+
+export function createCurrencyWorker(): ContenderWorker<CurrencySettings, null, CurrencyMeasure> {
+  let target: CurrencyTarget | undefined
+  let settings: CurrencySettings | undefined
+  let random: Random | undefined
+  let latest: ((key: string) => Promise<number>) | undefined
+  return {
+    async prepare(given) {
+      settings = given
+      random = createRandom(given.seed)
+      target = await openTarget(given)
+      latest = target.latest ?? (await latestAt(given))
+      return null
+    },
+    async round() {
+      if (!target || !settings || !random || !latest) throw new TypeError('The worker was not prepared.')
+      await target.beforeRound?.()
+      const before = target.totals()
+      let [ms, stale] = [0, 0]
+      for (let i = 0; i < settings.reads; i++) {
+        const key = keyOf(random.below(target.keys))
+        const required = await latest(key)
+        const startMs = performance.now()
+        const found = await target.get(key)
+        ms += performance.now() - startMs
+        if ((found?.version ?? 0) < required) stale++
+      }
+      const after = target.totals()
+      const [asked, behind] = [after.nodeReads - before.nodeReads, after.behind - before.behind]
+      const { reads } = settings
+      return { read: (ms * 1e6) / reads, nodes: asked / reads, current: 1 - behind / asked, stale: stale / reads }
+    },
+  }
+}
+
+/** What the primary has, asked before a read: then the read must not be older. */
+async function latestAt({ engine, truth }: CurrencySettings): Promise<(key: string) => Promise<number>> {
+  const node = await openNode(engine, truth)
+  return async key => (await node.get(key))!.version
+}
+
+function openNode(engine: CurrencyEngine, url: string): Promise<PlainNode> {
+  return engine === 'PostgreSQL' ? openPostgresNode(url) : openRedisNode(url)
+}
+
+async function openTarget(settings: CurrencySettings): Promise<CurrencyTarget> {
+  const { engine, kind, nodes } = settings
+  if (engine === 'Cells') return openCellsTarget(settings)
+  const isPostgres = engine === 'PostgreSQL'
+  if (kind === 'quorum') {
+    // Whoever asks any two asks the nearest two.
+    const [primary, ...replicas] = nodes
+    const opened = await Promise.all([...replicas, primary!].map(url => openNode(engine, url)))
+    return quorumTarget(opened.map(node => node.get))
+  }
+  const [primary, ...replicas] = nodes
+  const hosts = replicas.map(url => new URL(url).host).join(',')
+  const isCurrent = kind.startsWith('current')
+  const url = isCurrent ? `${primary}?replicas=${hosts}` : primary!
+  const options = { url, onWarning: () => {} }
+  const store = await (isPostgres ? openPostgresStore(options) : openRedisStore(options))
+  if (isCurrent) await untilUsed(() => store.readCounts!().every(({ isUsed = true }) => isUsed))
+  return storeTarget(store, !kind.endsWith('get'))
+}
+
+const START_MS_MAX = 20_000
+
+async function untilUsed(areUsed: () => boolean): Promise<void> {
+  const deadlineMs = performance.now() + START_MS_MAX
+  while (!areUsed()) {
+    if (performance.now() > deadlineMs) throw new Error('The replicas are not read from.')
+    await new Promise(resolve => setTimeout(resolve, 50))
+  }
+}

@@ -1,0 +1,61 @@
+/** Single objects that are asked for in one turn of the event loop are read together, each once. */
+import type { Key, MaybePromise, Position, StoredValue } from '@freshet/core/store'
+import { SharedTurn } from './shared-turn.js'
+
+/** More would not be cheaper, and who waits for a small object would wait for many large ones. */
+const KEYS_PER_READ = 32
+
+/**
+ * Values, the latest, or from any state that includes `atLeast`. What is not in the map is not there; what cannot be told yet is
+ * promised.
+ */
+export type ReadValues = (
+  keys: readonly Key[],
+  atLeast: Position | undefined,
+) => Promise<ReadonlyMap<Key, MaybePromise<StoredValue | undefined>>>
+
+interface Asked {
+  readonly key: Key
+  readonly atLeast: Position | undefined
+}
+
+export class GatheredReads {
+  readonly #read: ReadValues
+  readonly #turn: SharedTurn<Asked, StoredValue | undefined>
+
+  constructor(read: ReadValues) {
+    this.#read = read
+    this.#turn = new SharedTurn(asked => this.#readAll(asked), KEYS_PER_READ)
+  }
+
+  get(key: Key, atLeast?: Position): Promise<StoredValue | undefined> {
+    return this.#turn.ask({ key, atLeast })
+  }
+
+  async #readAll(asked: readonly Asked[]): Promise<readonly MaybePromise<StoredValue | undefined>[]> {
+    const keys = asked.length === 1 ? [asked[0]!.key] : [...new Set(asked.map(({ key }) => key))]
+    const found = await this.#read(keys, latestOf(asked))
+    const told = keys.length === asked.length ? undefined : new Set<Key>()
+    return asked.map(({ key }) => {
+      const isTold = told?.has(key) ?? false
+      told?.add(key)
+      return isTold ? ownCopy(found.get(key)) : found.get(key)
+    })
+  }
+}
+
+/** What is recent enough for all. */
+function latestOf(asked: readonly Asked[]): Position | undefined {
+  let latest = 0
+  for (const { atLeast } of asked) {
+    if (atLeast === undefined) return undefined
+    if (atLeast > latest) latest = atLeast
+  }
+  return latest
+}
+
+/** Who reads a value owns its bytes. */
+async function ownCopy(value: MaybePromise<StoredValue | undefined>): Promise<StoredValue | undefined> {
+  const found = await value
+  return found && { ...found, body: Buffer.from(found.body) }
+}

@@ -1,0 +1,51 @@
+/**
+ * What is asked for in one turn of the event loop goes together: a busy server has many requests in each, and what a command costs
+ * the driver and the engine, beside what it finds, is more than one thing more in it does. Nothing waits for it; what comes alone is
+ * sent in the same turn, alone.
+ */
+import type { MaybePromise } from '@freshet/core/store'
+
+interface Waiting<Item, Answer> {
+  readonly item: Item
+  resolve(answer: MaybePromise<Answer>): void
+  reject(error: unknown): void
+}
+
+/** One answer for each, in their order; what cannot be told yet is promised. */
+export type AskTogether<Item, Answer> = (items: readonly Item[]) => Promise<readonly MaybePromise<Answer>[]>
+
+export class SharedTurn<Item, Answer> {
+  readonly #all: AskTogether<Item, Answer>
+  readonly #itemsMax: number
+  #waiting: Waiting<Item, Answer>[] = []
+
+  constructor(all: AskTogether<Item, Answer>, itemsMax: number = Number.POSITIVE_INFINITY) {
+    this.#all = all
+    this.#itemsMax = itemsMax
+  }
+
+  ask(item: Item): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      if (this.#waiting.push({ item, resolve, reject }) === 1) setImmediate(() => this.#askAll())
+    })
+  }
+
+  #askAll(): void {
+    const all = this.#waiting
+    this.#waiting = []
+    for (let from = 0; from < all.length; from += this.#itemsMax) {
+      this.#askFor(all.length <= this.#itemsMax ? all : all.slice(from, from + this.#itemsMax))
+    }
+  }
+
+  #askFor(waiting: readonly Waiting<Item, Answer>[]): void {
+    this.#all(waiting.map(({ item }) => item)).then(
+      answers => {
+        for (const [i, { resolve }] of waiting.entries()) resolve(answers[i]!)
+      },
+      error => {
+        for (const { reject } of waiting) reject(error)
+      },
+    )
+  }
+}
