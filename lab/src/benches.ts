@@ -39,7 +39,8 @@ export const benches: readonly BenchEntry[] = [
   oneEngine('engines-cassandra', 'Cassandra'),
   {
     name: 'currency',
-    title: 'Current reads from three nodes: nodes asked and time, against QUORUM and the primary alone',
+    title:
+      'Current reads from three nodes of PostgreSQL and Redis: nodes asked and time, against QUORUM and the primary alone',
     load: async () => (await import('./bench/currency/currency.js')).currency,
   },
   {
