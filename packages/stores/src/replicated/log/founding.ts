@@ -25,10 +25,16 @@ const PATIENCE_MS = 1000
 
 /** Tells every node to which ring it must belong. Throws STORE_UNAVAILABLE if too few answer, STORE_UNUSABLE if they are not of one ring. */
 export async function joinRing(place: string, nodes: readonly RingNode[], majority: number): Promise<void> {
+  let wasFounded = false
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     const seen = await survey(nodes, majority)
     const known = seen.filter(({ voice }) => voice !== undefined)
     const isFounded = known.some(({ voice }) => voice!.isFounded)
+    if (isFounded && !wasFounded) {
+      // Those that were asked first may have been told the ring only after that: what they say now counts.
+      wasFounded = true
+      if (known.length < seen.length || known.some(({ voice }) => voice!.ring !== known[0]!.voice!.ring)) continue
+    }
     checkAlike(place, nodes.length, known, isFounded)
     // Two who found at once, and name the nodes in another order, may have begun two: the same of both is gone on with.
     const [ring] = known.map(({ voice }) => voice!.ring).sort()

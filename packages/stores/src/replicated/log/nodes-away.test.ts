@@ -115,6 +115,37 @@ test('servers that found a ring at once, each in its own order, found one', asyn
   }
 })
 
+test('a node that was asked just before the ring was founded has not lost anything', async () => {
+  const nodes = [1, 2, 3].map(i => leavingNode(`node ${i}`))
+  let asked = 0
+  const founded = new Promise<void>(resolve => {
+    // The last is not asked before somebody else has founded the ring; the others were empty when they were.
+    void (async () => {
+      await eventually('two were asked', () => asked === 2)
+      await (await openRingStore({ nodes, onWarning: () => {} })).close()
+      resolve()
+    })()
+  })
+  const late = nodes.map(
+    ({ place, open }, i): RingNodeAddress => ({
+      place,
+      async open() {
+        const store = await open()
+        if (i === 2) await founded
+        const getMany: Store['getMany'] = async keys => {
+          const answer = await store.getMany(keys)
+          asked++
+          return answer
+        }
+        return new Proxy(store, { get: (target, name) => (name === 'getMany' ? getMany : Reflect.get(target, name)) })
+      },
+    }),
+  )
+  const store = await openRingStore({ nodes: late, onWarning: () => {} })
+  expect((await store.commit({ writes: [put('a/b/c', '1')] })).committed).toBe(true)
+  await store.close()
+})
+
 test('a node whose rows are behind answers nobody', async () => {
   const nodes = [1, 2, 3].map(i => leavingNode(`node ${i}`))
   const first = await openRingStore({ nodes, onWarning: () => {} })
