@@ -1,6 +1,6 @@
 /**
  * Reads from replicas of an engine that replicates by itself, which are never older than those from the primary would be: the level
- * CURRENT of spec and paper (Akbarinia, Pacitti, Valduriez), over PostgreSQL, MariaDB and Redis. The nearest replica is asked first, and
+ * CURRENT of the paper (Akbarinia, Pacitti, Valduriez), over PostgreSQL, MariaDB and Redis. The nearest replica is asked first, and
  * the next, and at last the primary, only if it is behind in what is asked for.
  *
  * A replica applies what the primary has committed, in the order of commits, some time later. With each answer it says, of the same
