@@ -59,7 +59,8 @@ export const GROUPS: readonly PageGroup[] = [
       written('guides/mariadb', 'MariaDB'),
       written('guides/redis', 'Redis'),
       written('guides/cassandra', 'Cassandra'),
-      written('ring-store', 'Ring'),
+      written('ring-store', 'Several as one'),
+      written('ring', 'Replicated cells'),
     ],
   },
   {
