@@ -26,7 +26,7 @@ describe('while everything goes wrong', () => {
 
   it('something happens in a schedule, and afterwards reads are current again', async () => {
     const results: CellsResult[] = []
-    for (let seed = 1; seed <= 60; seed++) results.push(await runCellsSchedule({ seed }))
+    for (let seed = 1; seed <= 150; seed++) results.push(await runCellsSchedule({ seed }))
     const sum = (of: (result: CellsResult) => number) => results.reduce((total, each) => total + of(each), 0)
     expect(sum(({ acknowledged }) => acknowledged)).toBeGreaterThan(500)
     expect(sum(({ currentReads }) => currentReads)).toBeGreaterThan(300)
