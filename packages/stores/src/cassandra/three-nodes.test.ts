@@ -144,8 +144,8 @@ test(
     const { nearest = 0, majority = 0 } = counts()
     expect(nearest + majority).toBe(6 * keys.length)
     expect(nearest).toBeGreaterThan(2 * keys.length)
-    // Each once, to know what the latest is; and whenever the copy that had missed them was asked.
-    expect(majority).toBeGreaterThan(keys.length)
+    // Each once, to know what the latest is; and whenever the copy that had missed them was asked, if nobody has repaired it before.
+    expect(majority).toBeGreaterThanOrEqual(keys.length)
   },
   TEST_MS_MAX,
 )
