@@ -52,7 +52,12 @@ function countOf(store: Store, { port }: RunningPostgres) {
 }
 
 async function untilUsed(store: Store, replicas: readonly RunningPostgres[]): Promise<void> {
-  await eventually('they are used', () => replicas.every(replica => countOf(store, replica).isUsed))
+  const used = eventually('they are used', () => replicas.every(replica => countOf(store, replica).isUsed))
+  await used.catch(async cause => {
+    const heads = await Promise.allSettled(replicas.map(headOf))
+    const seen = { position: await store.position(), heads, counts: store.readCounts!() }
+    throw new Error(JSON.stringify(seen), { cause })
+  })
 }
 
 describe('the whole contract, of a store with standbys, of which one lags', () => {
