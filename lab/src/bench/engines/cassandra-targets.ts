@@ -1,11 +1,10 @@
 /**
- * What is done in Cassandra. `freshet`: the store. `driver`: the same upserts and selects with the driver, prepared, by a majority, pipelined; without
+ * What is done in Cassandra with the driver: the store's upserts and selects, prepared, by a majority, pipelined; without
  * a log, an order, or anything that could be validated.
  */
-import type { Store } from '@freshet/core/store'
-import { openCassandraStore } from '@freshet/stores/cassandra'
 import cassandra from 'cassandra-driver'
-import { BODY, type EnginesSettings, storeTarget, type Target, TYPE } from './engine-target.js'
+import { BODY, type EnginesSettings, type Target, TYPE } from './engine-target.js'
+import { openOwnStore } from './own-store.js'
 
 const UPSERT = 'INSERT INTO plain.objects (bucket, id, version, type, body) VALUES (?, ?, ?, ?, ?)'
 const SELECT = 'SELECT version, type, body FROM plain.objects WHERE bucket = ? AND id = ?'
@@ -17,16 +16,10 @@ export async function prepareCassandra(url: string): Promise<void> {
   await client.execute(`CREATE TABLE plain.objects (${columns})`)
   await client.shutdown()
   // The store's own tables: its servers start at once.
-  await (await openPatientStore({ url })).close()
+  await (await openOwnStore('Cassandra', url, 'main')).close()
 }
 
-/** Its servers share the processors with it: that it is slow is measured, and no error. */
-export function openPatientStore({ url }: { url: string }): Promise<Store> {
-  return openCassandraStore({ url, answerMsMax: 20_000, waitMsMax: 60_000, onWarning: () => {} })
-}
-
-export async function openCassandraTarget({ kind, url }: EnginesSettings): Promise<Target> {
-  if (kind === 'freshet') return storeTarget(await openPatientStore({ url }))
+export async function openCassandraTarget({ url }: EnginesSettings): Promise<Target> {
   const client = clientOf(url)
   await client.connect()
   const options = { prepare: true, consistency: cassandra.types.consistencies.quorum }

@@ -13,6 +13,8 @@ export interface EnginesSettings {
   readonly engine: EngineName
   readonly kind: EngineKind
   readonly url: string
+  /** The store of this contender's servers, and of nobody else: who follows a log has work with each commit of it. */
+  readonly store: string
   /** Which of the servers it is. */
   readonly server: number
   readonly inFlight: number

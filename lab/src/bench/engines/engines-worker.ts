@@ -1,13 +1,10 @@
 /** What happens in each server's process. */
-import type { Store } from '@freshet/core/store'
-import { openMariadbStore } from '@freshet/stores/mariadb'
-import { openPostgresStore } from '@freshet/stores/postgres'
-import { openRedisStore } from '@freshet/stores/redis'
 import type { ContenderWorker } from '../../harness/contender-worker.js'
 import { openCachedTarget } from './cached-targets.js'
-import { openCassandraTarget, openPatientStore } from './cassandra-targets.js'
-import type { EngineName, EnginesSettings, Target } from './engine-target.js'
+import { openCassandraTarget } from './cassandra-targets.js'
+import { type EngineName, type EnginesSettings, storeTarget, type Target } from './engine-target.js'
 import { openMariadbTarget } from './mariadb-targets.js'
+import { openOwnStore } from './own-store.js'
 import { openPostgresTarget } from './postgres-targets.js'
 import { openRedisTarget } from './redis-targets.js'
 
@@ -21,13 +18,6 @@ const OPEN: Readonly<Record<EngineName, (settings: EnginesSettings) => Promise<T
   Cassandra: openCassandraTarget,
 }
 
-const STORES: Readonly<Record<EngineName, (options: { url: string }) => Promise<Store>>> = {
-  PostgreSQL: openPostgresStore,
-  MariaDB: openMariadbStore,
-  Redis: openRedisStore,
-  Cassandra: openPatientStore,
-}
-
 export function createEnginesWorker(): ContenderWorker<EnginesSettings, undefined, EnginesMeasure> {
   let target: Target | undefined
   let settings: EnginesSettings | undefined
@@ -35,10 +25,10 @@ export function createEnginesWorker(): ContenderWorker<EnginesSettings, undefine
   return {
     async prepare(given) {
       settings = given
-      const { engine, kind, url } = given
-      const keys = Array.from({ length: KEYS }, (_, i) => keyOf(i))
-      const isCached = kind === 'cached' || kind === 'client'
-      target = isCached ? await openCachedTarget(given, () => STORES[engine]({ url }), keys) : await OPEN[engine](given)
+      target = await openTarget(
+        given,
+        Array.from({ length: KEYS }, (_, i) => keyOf(i)),
+      )
       return undefined
     },
     async round() {
@@ -54,6 +44,14 @@ export function createEnginesWorker(): ContenderWorker<EnginesSettings, undefine
       return { commit: nsPerBatch / batch, get: nsPerRead }
     },
   }
+}
+
+async function openTarget(settings: EnginesSettings, keys: readonly string[]): Promise<Target> {
+  const { engine, kind, url, store } = settings
+  const openStore = () => openOwnStore(engine, url, store)
+  if (kind === 'freshet') return storeTarget(await openStore())
+  if (kind === 'cached' || kind === 'client') return openCachedTarget(settings, openStore, keys)
+  return OPEN[engine](settings)
 }
 
 /** Nanoseconds for each, with so many at a time, by the clock on the wall: it is the engine that is waited for. */

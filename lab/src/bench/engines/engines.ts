@@ -51,7 +51,7 @@ const READS_MIN = 0.6
 const CACHED_MIN = 2
 const COMMITS_MIN = 0.5
 
-type FleetSettings = Omit<EnginesSettings, 'server' | 'inFlight'>
+type FleetSettings = Omit<EnginesSettings, 'server' | 'store' | 'inFlight'>
 type EngineContender = PreparedContender<undefined, EnginesMeasure>
 
 interface Measured {
@@ -120,7 +120,7 @@ async function startFleet(given: FleetSettings, servers: number): Promise<Engine
   const share = { inFlight: IN_FLIGHT / servers, commits: given.commits / servers, gets: gets / servers }
   const children = await Promise.all(
     Array.from({ length: servers }, (_, server) => {
-      const settings: EnginesSettings = { ...given, ...share, server }
+      const settings: EnginesSettings = { ...given, ...share, store: `${given.kind}_${servers}`, server }
       return startChild<undefined, EnginesMeasure>({ name: `${name}, ${server}`, module, settings })
     }),
   )

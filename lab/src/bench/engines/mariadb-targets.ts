@@ -1,10 +1,9 @@
 /**
- * What is done in MariaDB. `freshet`: the store. `driver`: the same upserts and selects with the driver, prepared, a connection for
+ * What is done in MariaDB with the driver: the store's upserts and selects, prepared, a connection for
  * each upsert that is in flight, and reads pipelined on four.
  */
-import { openMariadbStore } from '@freshet/stores/mariadb'
 import { type Connection, createConnection } from 'mariadb'
-import { BODY, type EnginesSettings, storeTarget, type Target, TYPE } from './engine-target.js'
+import { BODY, type EnginesSettings, type Target, TYPE } from './engine-target.js'
 
 const TABLE =
   'CREATE TABLE plain (`key` VARBINARY(700) PRIMARY KEY, version BIGINT, type VARCHAR(255), body LONGBLOB) ENGINE = InnoDB'
@@ -19,8 +18,7 @@ export async function prepareMariadb(url: string): Promise<void> {
   await connection.end()
 }
 
-export async function openMariadbTarget({ kind, url, inFlight }: EnginesSettings): Promise<Target> {
-  if (kind === 'freshet') return storeTarget(await openMariadbStore({ url }))
+export async function openMariadbTarget({ url, inFlight }: EnginesSettings): Promise<Target> {
   const open = (count: number) => Promise.all(Array.from({ length: count }, () => createConnection(url)))
   const [free, readers] = [await open(inFlight), await open(READERS)] as [Connection[], Connection[]]
   let next = 0

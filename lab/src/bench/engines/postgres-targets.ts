@@ -1,11 +1,10 @@
 /**
- * What is done in PostgreSQL. `freshet`: the store. `driver`: the same upserts and selects with the driver, as it is usually done,
+ * What is done in PostgreSQL with the driver. `driver`: the store's upserts and selects as it is usually done,
  * a connection for each that is in flight, and reads pipelined on one. `ordered` and `unordered`: batches as the store makes them,
  * two round trips each, with positions from a row that is locked, or from a sequence.
  */
-import { openPostgresStore } from '@freshet/stores/postgres'
 import pg from 'pg'
-import { BODY, type EnginesSettings, storeTarget, type Target, TYPE } from './engine-target.js'
+import { BODY, type EnginesSettings, type Target, TYPE } from './engine-target.js'
 
 const TABLES = `
   CREATE TABLE plain (key text COLLATE "C" PRIMARY KEY, version bigint, type text, body bytea);
@@ -23,7 +22,6 @@ export async function preparePostgres(url: string): Promise<void> {
 }
 
 export async function openPostgresTarget({ kind, url, inFlight }: EnginesSettings): Promise<Target> {
-  if (kind === 'freshet') return storeTarget(await openPostgresStore({ url }))
   const client = await connect(url)
   if (kind !== 'driver') return { commit: keys => commitBatch(client, keys, kind === 'ordered'), batch: inFlight }
   const free = await Promise.all(Array.from({ length: inFlight }, () => connect(url)))

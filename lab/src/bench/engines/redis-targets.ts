@@ -1,13 +1,11 @@
 /**
- * What is done in Redis, each answer on disk. `freshet`: the store. `driver`: the same writes in one MULTI: the value, its bucket's
+ * What is done in Redis with the driver, each answer on disk. `driver`: the store's writes in one MULTI: the value, its bucket's
  * index and version, the log, the head. `bare`: a SET alone.
  */
-import { openRedisStore } from '@freshet/stores/redis'
 import { createClient, RESP_TYPES } from '@redis/client'
-import { BODY, type EnginesSettings, storeTarget, type Target } from './engine-target.js'
+import { BODY, type EnginesSettings, type Target } from './engine-target.js'
 
 export async function openRedisTarget({ kind, url, server }: EnginesSettings): Promise<Target> {
-  if (kind === 'freshet') return storeTarget(await openRedisStore({ url }))
   const options = { timeout: 0, typeMapping: { [RESP_TYPES.BLOB_STRING]: Buffer } }
   const client = createClient({ url, RESP: 2, commandOptions: options })
   await client.connect()
