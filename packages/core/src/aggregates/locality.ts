@@ -108,7 +108,7 @@ function queryLocality(
       'a query in FROM makes groups of rows that are on several shards. Group by the key of the shards as well',
     )
   }
-  if (isSharded && query.isDistinct && outputs.length === 0 && !isGroupLocal) {
+  if (isSharded && query.isDistinct && outputs.length === 0) {
     throw sqlRefused('a query in FROM has DISTINCT over rows of several shards. Select the key of the shards as well')
   }
   return { isSharded, keys: new Set(outputs), tables, conjuncts: [], ranges }

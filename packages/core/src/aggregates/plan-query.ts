@@ -202,6 +202,10 @@ class Splitter {
     if (isGrouped && isDistinct && !(isDistinctLocal || items.some(({ expression }) => isKey(expression, keys)))) {
       throw sqlRefused('DISTINCT is applied to groups. Leave it out, or select all that it groups by')
     }
+    const isSelected = (expression: Expression) => items.some(item => keyOf(item.expression) === keyOf(expression))
+    if (isDistinct && !orderBy.every(({ expression }) => isSelected(expression))) {
+      throw sqlRefused('DISTINCT rows are sorted by something else than what is selected. Select it as well')
+    }
     if (isGrouped) return isGroupLocal ? this.#rows() : this.#groups(groupBy)
     if (!isDistinct || items.some(({ expression }) => isKey(expression, keys))) return this.#rows()
     return this.#groups(items.map(({ expression }) => expression))

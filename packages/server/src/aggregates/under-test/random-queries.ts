@@ -77,6 +77,19 @@ const SOURCES: readonly Source[] = [
   { from: GROUPED, ...GROUPED_COLUMNS },
   { from: `people p join ${GROUPED} on d.person = p.id`, ...together(PEOPLE, GROUPED_COLUMNS) },
   { from: `people p left join ${GROUPED} on d.person = p.id`, ...together(PEOPLE, GROUPED_COLUMNS) },
+  {
+    from: '(select distinct person, place from visits) d',
+    ...{ keys: ['d.person'], numbers: ['d.person'], texts: ['d.place'], others: [] },
+  },
+  // Each shard has some of these for itself.
+  {
+    from: '(select distinct count(*) as visits, max(number) as number from visits group by person) d',
+    ...{ keys: [], numbers: ['d.visits', 'd.number'], texts: [], others: [] },
+  },
+  {
+    from: '(select distinct place, number from visits) d',
+    ...{ keys: [], numbers: ['d.number'], texts: ['d.place'], others: [] },
+  },
   // These meet across shards, or would be kept by each.
   { from: 'people p join visits v on p.age = v.number', ...together(PEOPLE, VISITS) },
   { from: 'teams t left join people p on p.team = t.team', ...together(PEOPLE, TEAMS) },
@@ -222,6 +235,8 @@ interface Shape {
   readonly outputs: readonly string[]
   readonly having: string | undefined
   readonly isDistinct: boolean
+  /** It is sorted by this before all else, which need not be selected. */
+  readonly sortedBy: string | undefined
 }
 
 function shapes(source: Source): fc.Arbitrary<Shape> {
@@ -236,6 +251,7 @@ function shapes(source: Source): fc.Arbitrary<Shape> {
     outputs: fc.uniqueArray(oneOf(...columns), { minLength: 1, maxLength: 3 }),
     having: fc.constant(undefined),
     isDistinct: fc.boolean(),
+    sortedBy: fc.option(oneOf(...columns), { nil: undefined, freq: 3 }),
   })
   const grouped = fc
     .record({
@@ -244,7 +260,8 @@ function shapes(source: Source): fc.Arbitrary<Shape> {
       }),
       measures: fc.array(aggregates(source), { minLength: 1, maxLength: 3 }),
       having: fc.option(oneOf(...HAVING), { nil: undefined, freq: 3 }),
-      isDistinct: fc.constant(false),
+      isDistinct: fc.integer({ min: 0, max: 4 }).map(chance => chance === 0),
+      sortedBy: fc.option(oneOf('count(*)', `max(${source.numbers[0]})`), { nil: undefined, freq: 3 }),
     })
     .map(({ groups, measures, ...rest }) => ({ ...rest, groups, outputs: [...groups, ...measures] }))
   return fc.oneof({ weight: 1, arbitrary: rows }, { weight: 3, arbitrary: grouped })
@@ -268,13 +285,18 @@ export function randomQueries(): fc.Arbitrary<AskedQuery> {
 
 function write(
   source: Source,
-  { groups, outputs, having, isDistinct }: Shape,
+  { groups, outputs, having, isDistinct, sortedBy }: Shape,
   where: readonly Part[],
   { isOrdered, limit, offset, isDescending }: typeof ENDINGS extends fc.Arbitrary<infer T> ? T : never,
 ): AskedQuery {
   const writer = new Writer()
   const conditions = [...(source.where ? [source.where] : []), ...where.map(part => part(writer))]
-  const order = outputs.map((_, i) => `${i + 1}${isDescending && i % 2 === 0 ? ' desc' : ''}`)
+  const order = [
+    ...(sortedBy === undefined ? [] : [sortedBy]),
+    ...outputs.map((_, i) => `${i + 1}${isDescending && i % 2 === 0 ? ' desc' : ''}`),
+  ]
+  // Of rows that are one, any may say by what it is sorted.
+  const isUnclear = isDistinct && sortedBy !== undefined
   const text = [
     `select ${isDistinct ? 'distinct ' : ''}${outputs.map((each, i) => (i % 2 === 0 ? `${each} as c${i}` : each)).join(', ')}`,
     `from ${source.from}`,
@@ -282,7 +304,7 @@ function write(
     ...(groups.length > 0 ? [`group by ${groups.join(', ')}`] : []),
     ...(having && groups.length > 0 ? [`having ${having}`] : []),
     ...(isOrdered ? [`order by ${order.join(', ')}`] : []),
-    ...(isOrdered && limit !== undefined ? [`limit ${limit} offset ${offset}`] : []),
+    ...(isOrdered && !isUnclear && limit !== undefined ? [`limit ${limit} offset ${offset}`] : []),
   ].join(' ')
-  return { text, values: writer.values, isOrdered }
+  return { text, values: writer.values, isOrdered: isOrdered && !isUnclear }
 }
