@@ -130,6 +130,24 @@ describe('a query', () => {
     await write(server, 'update people set age = age - 1 where id > 0')
   })
 
+  test('that was refused since it has too many rows leaves nothing behind that narrower ones are answered from', async () => {
+    const server = await start({ settings: { sqlRowsMax: 5 } })
+    const q = 'select id from people where id between $1 and $2'
+    expect((await server.fetch(targetOf(q, [0, 19]))).status).toBe(400)
+    const ids = await started.databases.run('whole', 'SELECT id FROM people WHERE id BETWEEN 16 AND 19')
+    expect((await ask(server, q, [16, 19])).rows).toEqual(ids.map(({ id }) => [Number(id)]))
+  })
+
+  test('that cannot be found anew any more does not keep others from it', async () => {
+    const [server, other] = [await start(), await start()]
+    await write(other, 'alter table visits add column stars int not null default 3')
+    for (const q of ['select count(*) from visits', 'select sum(stars) from visits']) {
+      for (let i = 0; i < 3; i++) await ask(server, q)
+    }
+    await write(other, 'alter table visits drop column stars')
+    await expect.poll(() => metric(server, 'freshet_sql_refreshed')).toBe(1)
+  })
+
   test('that is asked again and again is found anew when a global write has outdated it, before it is asked', async () => {
     const [server, other] = [await start(), await start()]
     const q = 'select sum(budget) as total from teams'
