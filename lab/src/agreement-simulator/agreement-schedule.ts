@@ -1,7 +1,8 @@
 /**
  * One schedule of everything that can go wrong, drawn from a seed: servers append to a log that three or five nodes remember
  * (`core/agreement`), and look at it, while messages are lost, doubled, late and out of order, nodes crash and come back, with their memory or
- * without it, servers are killed and others take their place, and the network falls apart. Checked are:
+ * without it, servers are killed and others take their place, and the network falls apart; and what was decided long ago is dropped, also while
+ * somebody sleeps who does not know it yet. Checked are:
  *
  * - a slot is never said to hold two things, by whomever;
  * - whoever looks sees everything that anybody knew to be decided when he began to look.
@@ -23,9 +24,16 @@ import { SimulatedNode } from './simulated-node.js'
 
 /**
  * 'forgotten promise': a node that crashes has lost its last promise. 'not taken over': what was accepted in lower ballots is not recalled.
- * 'a minority': one node less than a majority is enough. 'emptied voter': a node without memory votes as if it were new.
+ * 'a minority': one node less than a majority is enough. 'emptied voter': a node without memory votes as if it were new. 'dropped and forgotten':
+ * a node does not know that it has dropped slots.
  */
-export const PLANTED_BUGS = ['forgotten promise', 'not taken over', 'a minority', 'emptied voter'] as const
+export const PLANTED_BUGS = [
+  'forgotten promise',
+  'not taken over',
+  'a minority',
+  'emptied voter',
+  'dropped and forgotten',
+] as const
 export type PlantedBug = (typeof PLANTED_BUGS)[number]
 
 export interface AgreementSettings {
@@ -42,6 +50,8 @@ export const FAULTS = [
   'server crash',
   'emptied',
   'rebuilt',
+  'dropped',
+  'overslept',
 ] as const
 export type Fault = (typeof FAULTS)[number]
 
@@ -72,6 +82,8 @@ interface Server {
   readonly proposer: Proposer<string>
   /** What it knows of the log, from slot 0 on. */
   readonly known: string[]
+  /** Slots up to here it knows to have been dropped. */
+  droppedTo: number
   /** What it could not append, and may try again. */
   unsettled: Entry<string> | undefined
   isBusy: boolean
@@ -93,6 +105,8 @@ class Schedule {
   /** Links that are cut, as `server node`. */
   #cut: ReadonlySet<string> = new Set()
   #names = 0
+  /** Of these somebody wanted all dropped. */
+  #droppedTo = -1
 
   constructor({ seed, bug }: AgreementSettings) {
     this.#bug = bug
@@ -127,7 +141,7 @@ class Schedule {
   #start(): Server {
     const name = `server-${this.#names++}`
     const proposer = new Proposer<string>({ name, ...this.#voters })
-    return { name, proposer, known: [], unsettled: undefined, isBusy: false, isDown: false }
+    return { name, proposer, known: [], droppedTo: -1, unsettled: undefined, isBusy: false, isDown: false }
   }
 
   // What servers do.
@@ -135,7 +149,8 @@ class Schedule {
   #operate(): void {
     const server = this.#random.pick(this.#servers)
     const what = this.#random.float()
-    if (what < 0.6) this.#append(server)
+    if (what < 0.1) this.#drop(server)
+    else if (what < 0.6) this.#append(server)
     else if (what < 0.7 && this.#nodes.some(node => node.isEmptied)) this.#rebuild(server)
     else this.#look(server)
   }
@@ -158,7 +173,9 @@ class Schedule {
       return
     }
     server.isBusy = true
-    this.#look(server, () => {
+    // Whoever believes that nobody else appends does not look before.
+    const begin = (work: () => void) => (this.#random.float() < 0.3 ? work() : this.#look(server, work))
+    begin(() => {
       const slot = server.known.length
       const previous = server.known.at(-1) ?? ''
       const kept = server.unsettled
@@ -227,6 +244,10 @@ class Schedule {
       isOver = true
       if (server.isDown) return
       this.#counts.looks++
+      if (outcome.kind === 'gone') {
+        this.#oversleep(server, first, then)
+        return
+      }
       if (outcome.kind !== 'lost')
         for (const [i, { id }] of outcome.entries.entries()) this.#claim(server, first + i, id)
       if (outcome.kind === 'seen' && outcome.isEnd && first + outcome.entries.length < floor) {
@@ -236,6 +257,36 @@ class Schedule {
       else then()
     }
     take({ asks: look.begin() })
+  }
+
+  /** What a server knows to be decided is dropped, from the nodes that hear of it. */
+  #drop(server: Server): void {
+    if (server.isDown || server.known.length < 2) return
+    const upTo = this.#random.below(server.known.length - 1)
+    this.#faults.dropped++
+    server.droppedTo = Math.max(server.droppedTo, upTo)
+    this.#droppedTo = Math.max(this.#droppedTo, upTo)
+    for (const [i, node] of this.#nodes.entries()) {
+      for (const delayMs of this.#cut.has(`${server.name} ${i}`) ? [] : this.#delaysMs()) {
+        this.#queue.after(delayMs, () => {
+          if (node.isUp) node.drop(upTo)
+          if (this.#bug === 'dropped and forgotten') node.forgetDropped()
+        })
+      }
+    }
+  }
+
+  /** What follows is gone: it goes on from where the log begins now, by what rows there are of what was before. */
+  #oversleep(server: Server, first: number, then: () => void): void {
+    this.#faults.overslept++
+    const droppedTo = this.#droppedTo
+    if (first > droppedTo) {
+      this.#violate(`${server.name} takes for dropped what is not`)
+      return
+    }
+    server.known.push(...this.#decided.slice(server.known.length, droppedTo + 1))
+    server.droppedTo = droppedTo
+    this.#look(server, then)
   }
 
   /** Gives a node that has lost its memory what a majority of the others has. */
@@ -250,7 +301,7 @@ class Schedule {
           if (tenure === undefined || server.known.length < tenure.next) return
           for (const node of this.#nodes) {
             if (!node.isEmptied || !node.isUp) continue
-            node.adopt(tenure.ballot, server.known.slice(0, tenure.next))
+            node.adopt(tenure.ballot, server.known.slice(0, tenure.next), Math.min(server.droppedTo, tenure.next - 1))
             this.#faults.rebuilt++
           }
         })

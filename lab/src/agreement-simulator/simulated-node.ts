@@ -14,6 +14,7 @@ export class SimulatedNode {
   #promised: Promised | undefined = { ballot: NO_BALLOT, version: 1 }
   #before: Promised | undefined
   #slots = new Map<number, Accepted<string>>()
+  #droppedTo = -1
   /** Never given twice, also not after it was emptied. */
   #versions = 1
 
@@ -36,13 +37,27 @@ export class SimulatedNode {
     this.#promised = undefined
     this.#before = undefined
     this.#slots.clear()
+    this.#droppedTo = -1
+  }
+
+  /** Slots that were decided long ago. */
+  drop(upTo: number): void {
+    if (this.#promised === undefined) return
+    this.#droppedTo = Math.max(this.#droppedTo, upTo)
+    for (const slot of this.#slots.keys()) if (slot <= upTo) this.#slots.delete(slot)
+  }
+
+  /** What it must not do: to drop slots without a note of it. */
+  forgetDropped(): void {
+    this.#droppedTo = -1
   }
 
   /** What a majority of the others has: then it has a voice again. */
-  adopt(ballot: Ballot, ids: readonly string[]): void {
+  adopt(ballot: Ballot, ids: readonly string[], droppedTo: number): void {
     if (this.#promised !== undefined) return
+    this.#droppedTo = droppedTo
     for (const [slot, id] of ids.entries()) {
-      this.#slots.set(slot, { ballot, entry: { id, previous: ids[slot - 1] ?? '', value: id } })
+      if (slot > droppedTo) this.#slots.set(slot, { ballot, entry: { id, previous: ids[slot - 1] ?? '', value: id } })
     }
     this.#promise(ballot)
   }
@@ -69,6 +84,6 @@ export class SimulatedNode {
       const accepted = this.#slots.get(slot)
       if (accepted !== undefined) slots.set(slot, accepted)
     }
-    return { kind: 'view', view: { promised: this.#promised, slots } }
+    return { kind: 'view', view: { promised: this.#promised, slots, droppedTo: this.#droppedTo } }
   }
 }

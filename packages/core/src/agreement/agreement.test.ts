@@ -19,6 +19,7 @@ function view(
   return {
     promised: { ballot, version },
     slots: new Map(Object.entries(slots).map(([slot, each]) => [Number(slot), each])),
+    droppedTo: -1,
   }
 }
 
@@ -59,6 +60,7 @@ class Nodes {
   readonly #nodes = Array.from({ length: 3 }, () => ({
     promised: { ballot: NO_BALLOT, version: 1 },
     slots: new Map<number, Accepted<string>>(),
+    droppedTo: -1,
   }))
   #version = 1
 
@@ -67,12 +69,21 @@ class Nodes {
     if (this.silent.has(ask.node)) return { kind: 'lost' }
     const node = this.#nodes[ask.node]!
     if (ask.kind === 'read') {
-      return { kind: 'view', view: { promised: node.promised, slots: new Map(node.slots) } }
+      return { kind: 'view', view: { promised: node.promised, slots: new Map(node.slots), droppedTo: node.droppedTo } }
     }
     if (node.promised.version !== ask.version) return { kind: 'refused' }
     if (ask.kind === 'accept') node.slots.set(ask.slot, ask.accepted)
     else node.promised = { ballot: ask.ballot, version: ++this.#version }
     return { kind: 'done', version: node.promised.version }
+  }
+
+  /** By those who are not silent. */
+  drop(upTo: number): void {
+    for (const [i, node] of this.#nodes.entries()) {
+      if (this.silent.has(i)) continue
+      node.droppedTo = upTo
+      for (const slot of node.slots.keys()) if (slot <= upTo) node.slots.delete(slot)
+    }
   }
 
   /** Everything is answered in the order in which it was asked. */
@@ -184,9 +195,49 @@ describe('proposing', () => {
   test('nodes without a promise have no voice', () => {
     const proposer = new Proposer<string>({ name: 'p', ...VOTERS })
     const { asks } = proposer.begin(0, { id: 'a', previous: '', value: 'a' })
-    const emptied: Reply<string> = { kind: 'view', view: { promised: undefined, slots: new Map() } }
+    const emptied: Reply<string> = { kind: 'view', view: { promised: undefined, slots: new Map(), droppedTo: -1 } }
     proposer.answer(asks[0]!, { kind: 'view', view: view({}) })
     proposer.answer(asks[1]!, emptied)
     expect(proposer.answer(asks[2]!, emptied).outcome).toEqual({ kind: 'lost' })
   })
 })
+
+describe('slots that were dropped', () => {
+  test('are not free to whoever slept meanwhile, and are not looked at in vain', () => {
+    const [nodes, awake, sleeper] = [new Nodes(), ...proposers()]
+    expect(nodes.append(sleeper, 0, 'a')).toBe('appended')
+    for (const [slot, id, previous] of [
+      [1, 'b', 'a'],
+      [2, 'c', 'b'],
+      [3, 'd', 'c'],
+    ] as const) {
+      expect(nodes.append(awake, slot, id, previous)).toBe('appended')
+    }
+    nodes.drop(2)
+    expect(nodes.append(sleeper, 1, 'x', 'a')).toBe('outbid')
+    expect(nodes.append(sleeper, 1, 'x', 'a')).toBe('taken 2')
+    expect([nodes.look(1), nodes.look(3)]).toEqual(['gone', ['d']])
+    expect(nodes.append(sleeper, 4, 'x', 'd')).toBe('appended')
+  })
+
+  test('what a node has left there that slept as well is not proposed again', () => {
+    const [nodes, awake, sleeper] = [new Nodes(), ...proposers()]
+    expect(nodes.append(awake, 0, 'a')).toBe('appended')
+    nodes.silent.add(1).add(2)
+    expect(nodes.append(awake, 1, 'lost', 'a')).toBe('lost')
+    nodes.silent.clear()
+    nodes.silent.add(0)
+    expect(nodes.append(sleeper, 1, 'b', 'a')).toBe('appended')
+    expect(nodes.append(sleeper, 2, 'c', 'b')).toBe('appended')
+    nodes.drop(2)
+    nodes.silent.clear()
+    nodes.silent.add(2)
+    const other = new Proposer<string>({ name: 'r', ...VOTERS })
+    expect(nodes.append(other, 1, 'y', 'a')).toBe('taken 2')
+    expect(nodes.look(1)).toBe('gone')
+  })
+})
+
+function proposers(): [Proposer<string>, Proposer<string>] {
+  return [new Proposer<string>({ name: 'p', ...VOTERS }), new Proposer<string>({ name: 'q', ...VOTERS })]
+}

@@ -63,6 +63,11 @@ export function acceptedAt<Value>(views: ReadonlyMap<number, NodeView<Value>>, s
   return found
 }
 
+/** Slots up to here were decided, and what is left of them need not be what they were decided to be. */
+export function droppedTo<Value>(views: ReadonlyMap<number, NodeView<Value>>): number {
+  return Math.max(-1, ...Array.from(views.values(), view => view.droppedTo))
+}
+
 export function highest<Value>(accepted: readonly Accepted<Value>[]): Accepted<Value> | undefined {
   let top: Accepted<Value> | undefined
   for (const each of accepted) {

@@ -5,13 +5,15 @@
  * propose in a higher ballot: then it is contested, and to be looked at again.
  */
 import { isSameBallot } from './ballot.js'
-import { type DecidedSlots, decidedSlots, type Voters } from './decided-slots.js'
+import { type DecidedSlots, decidedSlots, droppedTo, type Voters } from './decided-slots.js'
 import type { AcceptAsk, Ask, Entry, NodeView, Reply } from './messages.js'
 
 export type LookOutcome<Value> =
   | { readonly kind: 'seen'; readonly entries: readonly Entry<Value>[]; readonly isEnd: boolean }
   /** What is decided for sure, and the slot after it, about which nothing can be said now. */
   | { readonly kind: 'contested'; readonly entries: readonly Entry<Value>[]; readonly slot: number }
+  /** What follows was decided, and dropped. */
+  | { readonly kind: 'gone' }
   | { readonly kind: 'lost' }
 
 export interface Step<Value, Outcome> {
@@ -51,15 +53,27 @@ export class Look<Value> {
   /** Without those who have not answered yet. */
   proceed(): Step<Value, LookOutcome<Value>> {
     if (!this.canProceed) return NOTHING
+    const found = this.#found()
+    return found.open === undefined ? this.#seen(found) : this.#passOn(found)
+  }
+
+  /** What is open, of a slot that was dropped, need not be what it was decided to be: a node has left it there that slept meanwhile. */
+  #found(): DecidedSlots<Value> {
     const found = decidedSlots(this.#views, this.#first, this.#voters)
-    return found.open === undefined ? this.#end({ kind: 'seen', ...found }) : this.#passOn(found)
+    if (found.open === undefined || found.open.slot > droppedTo(this.#views)) return found
+    return { ...found, open: undefined, isEnd: false }
+  }
+
+  #seen({ entries, isEnd }: DecidedSlots<Value>): Step<Value, LookOutcome<Value>> {
+    const isGone = entries.length === 0 && droppedTo(this.#views) >= this.#first
+    return this.#end(isGone ? { kind: 'gone' } : { kind: 'seen', entries, isEnd })
   }
 
   #answered(node: number, reply: Reply<Value>): Step<Value, LookOutcome<Value>> {
     if (reply.kind === 'view' && reply.view.promised !== undefined) this.#views.set(node, reply.view)
     if (this.#views.size >= this.#voters.majority) {
-      const found = decidedSlots(this.#views, this.#first, this.#voters)
-      if (found.open === undefined) return this.#end({ kind: 'seen', ...found })
+      const found = this.#found()
+      if (found.open === undefined) return this.#seen(found)
     }
     if (this.#pending.size > 0) return NOTHING
     return this.canProceed ? this.proceed() : this.#end({ kind: 'lost' })

@@ -36,6 +36,8 @@ export interface NodeView<Value> {
   readonly promised: Promised | undefined
   /** From the first slot asked for on, `SLOTS_PER_READ` at most. */
   readonly slots: ReadonlyMap<number, Accepted<Value>>
+  /** Slots up to this one were dropped, long after they were decided; -1: none was. Some node of every majority knows. */
+  readonly droppedTo: number
 }
 
 export const SLOTS_PER_READ = 8

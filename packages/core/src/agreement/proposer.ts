@@ -21,11 +21,13 @@
  * - A node does not forget. One that did has no promise any more, and no voice (`NodeView.promised`), until it has been given again what a majority of
  *   the others has (docs/decisions/0023).
  * - Only those who have promised, and were recalled, are asked to accept. Those who come later are surveyed with the next ballot.
+ * - A slot is dropped long after it was decided, and some node of every majority knows that it was (`NodeView.droppedTo`): nothing is proposed for it
+ *   any more, neither by whoever slept meanwhile, nor what some node has left there that slept as well.
  *
  * Slot s + 1 is proposed by those alone who know what s holds. So there are no gaps, and of the slots that are recalled all but the last are decided.
  */
 import { type Ballot, compareBallots } from './ballot.js'
-import { acceptedAt, highest, type Voters } from './decided-slots.js'
+import { acceptedAt, droppedTo, highest, type Voters } from './decided-slots.js'
 import type { Step } from './look.js'
 import { type Accepted, type Ask, type Entry, type NodeView, type Reply, SLOTS_PER_READ } from './messages.js'
 
@@ -156,6 +158,8 @@ export class Proposer<Value> {
     const promises = new Map(Array.from(views.keys(), node => [node, versions.get(node)!]))
     let free = slot
     while (acceptedAt(views, free).length > 0) free++
+    const dropped = droppedTo(views)
+    if (dropped >= Math.max(slot, free - 1)) return this.#over({ kind: 'taken', slot: dropped })
     if (free === slot) {
       this.#tenure = { ballot, promises, next: slot }
       return entry === undefined

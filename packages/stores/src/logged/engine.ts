@@ -231,10 +231,12 @@ export class Engine {
     })
   }
 
-  /** What became of the append that was lost last. */
+  /** What became of the append that was lost last. Undefined also if what its slot holds was dropped meanwhile. */
   async isCommitted(): Promise<boolean | undefined> {
     const record = this.#lost
-    return record && this.#settle(record, await this.#log.append(record))
+    if (record === undefined) return undefined
+    const isAppended = await this.#settle(record, await this.#log.append(record))
+    return isAppended || this.#mirror.idAt(record.slot) !== undefined ? isAppended : undefined
   }
 
   async remember(name: string, value: Buffer): Promise<void> {

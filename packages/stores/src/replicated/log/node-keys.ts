@@ -4,6 +4,7 @@
  *
  *     .ring/node/voice      Voice, JSON: to which ring it belongs, and what it has promised. Not there: it has no voice
  *     .ring/node/applied    Applied, JSON: the slot up to which its rows have the log. Not there: its rows are of no state
+ *     .ring/node/first      First, JSON: what was before this slot was dropped. Not there: nothing was
  *     .ring/node/clocks     numbers that only grow, JSON
  *     .ring/node/rebuilding  the ring, JSON, while it is given again what it has lost
  *     .ring/log/SLOT        what it has accepted, `record-bytes.ts`
@@ -18,6 +19,7 @@ import type { Key } from '@freshet/core/store'
 
 export const VOICE = '.ring/node/voice'
 export const APPLIED = '.ring/node/applied'
+export const FIRST = '.ring/node/first'
 export const CLOCKS = '.ring/node/clocks'
 export const REBUILDING = '.ring/node/rebuilding'
 export const LOG = '.ring/log'
@@ -36,6 +38,10 @@ export interface Voice {
 }
 
 export interface Applied {
+  readonly slot: number
+}
+
+export interface First {
   readonly slot: number
 }
 

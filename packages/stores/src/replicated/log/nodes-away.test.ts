@@ -2,11 +2,13 @@
 import type { Commit, Store } from '@freshet/core/store'
 import { expect, test } from 'vitest'
 import { put, textOf } from '../../cassandra/under-test/crash-writers.js'
+import { SlotsGone } from '../../logged/parts.js'
 import { createMemoryStore } from '../../memory/index.js'
 import { eventually } from '../../under-test/eventually.js'
-import { APPLIED } from './node-keys.js'
+import { APPLIED, VOICE, type Voice } from './node-keys.js'
 import { openRingStore, type RingNodeAddress } from './open-ring-store.js'
-import { SLOTS_PER_PART } from './replicated-log.js'
+import { ReplicatedLog, SLOTS_PER_PART } from './replicated-log.js'
+import { parse, RingNode } from './ring-node.js'
 import { sharedNode } from './under-test/shared-nodes.js'
 
 interface LeavingNode extends RingNodeAddress {
@@ -217,4 +219,20 @@ test('a server that slept while the log was trimmed goes on from its end, and se
   expect(result.committed).toBe(true)
   expect(await textOf(store, 'a/c/last')).toBe('awake')
   await Promise.all([store.close(), sleeper.close()])
+})
+
+test('whoever slept while the log was trimmed, and appends before it looks, does not get a slot that was dropped', async () => {
+  const addresses = [1, 2, 3].map(i => sharedNode(`node ${i}`, createMemoryStore()))
+  const store = await openRingStore({ nodes: addresses, onWarning: () => {} })
+  await fill(store, 0, 5)
+  const nodes = addresses.map(address => new RingNode({ ...address, answerMsMax: 10_000 }))
+  for (const node of nodes) node.ring = (parse((await node.read([VOICE]))[0]!) as Voice).ring
+  const log = new ReplicatedLog(nodes)
+  const last = (await log.last())!
+  await fill(store, 5, 3 * SLOTS_PER_PART)
+  await store.trim(await store.position())
+  const late = { ...last, slot: last.slot + 1, id: 'late' }
+  expect(await log.append(late)).toBeGreaterThan(late.slot)
+  await expect(log.read(last.slot)).rejects.toThrow(SlotsGone)
+  await Promise.all([store, ...nodes].map(each => each.close()))
 })

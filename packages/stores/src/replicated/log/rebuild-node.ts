@@ -14,7 +14,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Key, Store, Write } from '@freshet/core/store'
 import type { Engine } from '../../logged/engine.js'
-import { APPLIED, type Applied, CLOCKS, REBUILDING, VOICE, type Voice } from './node-keys.js'
+import { APPLIED, type Applied, CLOCKS, FIRST, type First, REBUILDING, VOICE, type Voice } from './node-keys.js'
 import { encodeRecord } from './record-bytes.js'
 import { type ReplicatedLog, SLOTS_PER_PART } from './replicated-log.js'
 import type { ReplicatedRegisters } from './replicated-registers.js'
@@ -47,8 +47,9 @@ export async function rebuildVoice(node: RingNode, { nodes, log, registers, engi
   await engine.look()
   const { ballot, next } = await log.settle(engine.slot)
   const clocks = Object.fromEntries(await registers.highest())
+  const firstSlot = engine.state.firstPart * SLOTS_PER_PART
   let previous = ''
-  for (let slot = engine.state.firstPart * SLOTS_PER_PART; slot < next; ) {
+  for (let slot = firstSlot; slot < next; ) {
     const records = (await log.recordsAfter(slot - 1)).filter(record => record.slot < next).slice(0, SLOTS_PER_PART)
     if (records.length === 0) throw new Error(`Slot ${slot} is not to be had.`)
     const writes = records.map(record => {
@@ -60,7 +61,11 @@ export async function rebuildVoice(node: RingNode, { nodes, log, registers, engi
     slot = records.at(-1)!.slot + 1
   }
   const voice: Voice = { ring: node.ring!, node: randomUUID(), of: nodes.length, isFounded: true, ballot }
-  await write(node, [voiceWrite(voice), jsonWrite(CLOCKS, clocks)])
+  await write(node, [
+    voiceWrite(voice),
+    jsonWrite(FIRST, { slot: firstSlot } satisfies First),
+    jsonWrite(CLOCKS, clocks),
+  ])
 }
 
 export async function rebuildRows(node: RingNode, { nodes, engine }: RebuildParts): Promise<void> {

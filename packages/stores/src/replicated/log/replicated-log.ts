@@ -16,14 +16,14 @@ import {
   type Reply,
   type Voters,
 } from '@freshet/core/agreement'
-import type { LogEntry, Position } from '@freshet/core/store'
+import type { LogEntry, Position, Write } from '@freshet/core/store'
 import { entriesOf, type LogRecord } from '../../logged/log-record.js'
 import { type ChangeLog, SlotsGone } from '../../logged/parts.js'
 import { EngineLost } from '../../sql/sql-engine.js'
 import { drive } from './drive.js'
-import { slotKey } from './node-keys.js'
+import { FIRST, type First, slotKey, VOICE } from './node-keys.js'
 import { decodeRecord, encodeRecord } from './record-bytes.js'
-import type { RingNode } from './ring-node.js'
+import { jsonWrite, parse, type RingNode } from './ring-node.js'
 
 export const SLOTS_PER_PART = 64
 const GRACE_MS = 5
@@ -37,6 +37,7 @@ const OUTBID_MAX = 20
 /** Nodes that have come back are asked to vote again. */
 const SURVEY_AGAIN_MS = 1000
 const KEPT_BYTES_MAX = 16 * 1024 * 1024
+const NOT_THERE = 0
 
 export class ReplicatedLog implements ChangeLog {
   readonly voters: Voters
@@ -117,11 +118,14 @@ export class ReplicatedLog implements ChangeLog {
     return low
   }
 
-  /** From every node that answers; whoever does not keeps what nobody will ask for. */
+  /**
+   * From every node that answers; whoever does not keeps what nobody will ask for. A majority notes that they were dropped: whoever slept
+   * meanwhile must not take them for free.
+   */
   async dropPart(part: number): Promise<void> {
     const slots = Array.from({ length: SLOTS_PER_PART }, (_, i) => part * SLOTS_PER_PART + i)
-    const writes = slots.map(slot => ({ key: slotKey(slot), delete: true as const }))
-    await this.majority(node => node.commit({ writes }))
+    const deletions = slots.map(slot => ({ key: slotKey(slot), delete: true as const }))
+    await this.majority(node => drop(node, deletions, (part + 1) * SLOTS_PER_PART))
   }
 
   /** Some of the decided records after a slot, from memory if they are there; none: it is the end. */
@@ -185,16 +189,9 @@ export class ReplicatedLog implements ChangeLog {
     readonly isEnd: boolean
   }> {
     const look = new Look<Uint8Array>(first, this.voters)
-    let applied = -1
-    const send = async (ask: Ask<Uint8Array>) => {
-      const answer = await this.#nodes[ask.node]!.answer(ask)
-      applied = Math.max(applied, answer.applied ?? -1)
-      return answer.reply
-    }
-    const outcome = await drive(look, { asks: look.begin() }, send, GRACE_MS)
+    const outcome = await drive(look, { asks: look.begin() }, ask => this.#send(ask), GRACE_MS)
     if (outcome.kind === 'lost') throw this.lost()
-    // Its rows have been written, so it was decided: and it is nowhere any more.
-    if (outcome.kind === 'seen' && outcome.entries.length === 0 && applied >= first) throw new SlotsGone(first - 1)
+    if (outcome.kind === 'gone') throw new SlotsGone(first - 1)
     const records = outcome.entries.map(entry => this.#recordOf(entry))
     return outcome.kind === 'seen'
       ? { records, open: undefined, isEnd: outcome.isEnd }
@@ -231,9 +228,11 @@ export class ReplicatedLog implements ChangeLog {
       this.#proposer.giveUp()
     }
     if (this.#proposer.tenure === undefined) this.#surveyedMs = nowMs
-    const send = async (ask: Ask<Uint8Array>): Promise<Reply<Uint8Array>> =>
-      (await this.#nodes[ask.node]!.answer(ask)).reply
-    return drive(this.#proposer, this.#proposer.begin(slot, entry), send, SURVEY_GRACE_MS)
+    return drive(this.#proposer, this.#proposer.begin(slot, entry), ask => this.#send(ask), SURVEY_GRACE_MS)
+  }
+
+  #send(ask: Ask<Uint8Array>): Promise<Reply<Uint8Array>> {
+    return this.#nodes[ask.node]!.answer(ask)
   }
 
   /** It could vote, and is not asked to. */
@@ -251,6 +250,17 @@ export class ReplicatedLog implements ChangeLog {
     })
     return Math.max(...views.map(({ applied = -1 }) => applied))
   }
+}
+
+/** What was before `slot`. Throws if somebody else does the same at this moment, or the node does not belong. */
+async function drop(node: RingNode, deletions: readonly Write[], slot: number): Promise<void> {
+  const [voice, first] = await node.read([VOICE, FIRST])
+  if (voice === undefined) throw new Error(`${node.place} has no voice.`)
+  const isNoted = first !== undefined && (parse(first) as First).slot >= slot
+  const note = isNoted ? [] : [jsonWrite(FIRST, { slot } satisfies First)]
+  const reads = [{ key: FIRST, version: first?.version ?? NOT_THERE }]
+  const position = await node.commit({ reads, writes: [...note, ...deletions] })
+  if (position === undefined) throw new Error(`Somebody else drops slots of ${node.place}.`)
 }
 
 /** The last of those that were read or appended here. */

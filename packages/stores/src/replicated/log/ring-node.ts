@@ -5,7 +5,7 @@
 import { type Accepted, type Ask, type NodeView, type Reply, SLOTS_PER_READ } from '@freshet/core/agreement'
 import type { Commit, Key, Position, Store, StoredValue, Write } from '@freshet/core/store'
 import { FreshetError } from '@freshet/protocol'
-import { APPLIED, type Applied, slotKey, VOICE, type Voice } from './node-keys.js'
+import { APPLIED, type Applied, FIRST, type First, slotKey, VOICE, type Voice } from './node-keys.js'
 import { decodeSlot, encodeSlot } from './record-bytes.js'
 
 export interface RingNodeOptions {
@@ -62,24 +62,21 @@ export class RingNode {
   }
 
   /** Whatever is asked is answered: `lost` if it was not, in time. */
-  async answer(ask: Ask<Uint8Array>): Promise<{ readonly reply: Reply<Uint8Array>; readonly applied?: number }> {
+  async answer(ask: Ask<Uint8Array>): Promise<Reply<Uint8Array>> {
     try {
-      if (ask.kind === 'read') {
-        const view = await this.view(ask.first)
-        return { reply: { kind: 'view', view }, ...(view.applied !== undefined && { applied: view.applied }) }
-      }
+      if (ask.kind === 'read') return { kind: 'view', view: await this.view(ask.first) }
       const write = ask.kind === 'accept' ? slotWrite(ask.slot, ask.accepted) : this.#promise(ask.ballot)
-      return { reply: await this.#writeIf(ask.version, write) }
+      return await this.#writeIf(ask.version, write)
     } catch {
       // Whoever asks is told by `trouble`, if it comes to that.
-      return { reply: { kind: 'lost' } }
+      return { kind: 'lost' }
     }
   }
 
   /** What it has of the log, of one state. */
   async view(first: number): Promise<LogView> {
     const slots = Array.from({ length: SLOTS_PER_READ }, (_, i) => first + i)
-    const [voice, applied, ...found] = await this.read([VOICE, APPLIED, ...slots.map(slotKey)])
+    const [voice, applied, begin, ...found] = await this.read([VOICE, APPLIED, FIRST, ...slots.map(slotKey)])
     const own = voice && (parse(voice) as Voice)
     const belongs = own !== undefined && own.ring === this.ring
     this.#voice = own
@@ -87,10 +84,12 @@ export class RingNode {
     this.needsRows = applied === undefined
     const accepted = new Map<number, Accepted<Uint8Array>>()
     for (const [i, value] of found.entries()) if (value) accepted.set(slots[i]!, decodeSlot(value.body))
+    if (!belongs) return { promised: undefined, slots: accepted, droppedTo: -1, applied: undefined }
     return {
-      promised: belongs ? { ballot: own.ballot, version: voice!.version } : undefined,
+      promised: { ballot: own.ballot, version: voice!.version },
       slots: accepted,
-      applied: belongs ? this.#learn(applied) : undefined,
+      droppedTo: begin ? (parse(begin) as First).slot - 1 : -1,
+      applied: this.#learn(applied),
     }
   }
 
