@@ -2,7 +2,7 @@ import type { Store } from '@freshet/core/store'
 import { createMemoryStore } from '@freshet/stores/memory'
 import { expect, test } from 'vitest'
 import { differingKeys } from './compare-stores.js'
-import { copyStore, followStore } from './copy-store.js'
+import { type CopyProgress, copyStore, StoreCopy } from './copy-store.js'
 
 const onProgress = () => {}
 
@@ -44,10 +44,13 @@ test('what is written meanwhile is copied, too', async () => {
     await from.commit({ writes: [put(`shop/products/${(i * 37) % 1500}`, { n: -i }), put('shop/other/x', i)] })
     await from.commit({ writes: [{ key: `shop/products/${(i * 53) % 1500}`, delete: true }] })
   }
-  // At every step, but not for ever.
-  await copyStore({ from, to, onProgress: () => void (writes < 40 && writing()) })
+  // At every step, until all was compared.
+  let isBusy = true
+  const copy = new StoreCopy({ from, to, onProgress: () => void (isBusy && writing()) })
+  await copy.run()
+  isBusy = false
   expect(writes).toBeGreaterThan(10)
-  await followStore({ from, to, onProgress })
+  await copy.follow()
   expect(await differences(from, to)).toEqual([])
 })
 
@@ -93,4 +96,89 @@ test('a target with something else in it is refused', async () => {
   const other = createMemoryStore()
   await copyStore({ from, to: other, onProgress })
   await expect(copyStore({ from: to, to: other, onProgress })).rejects.toMatchObject({ code: 'STORE_UNUSABLE' })
+})
+
+/** The same store, but for some of its methods. */
+function intercepted(store: Store, methods: Partial<Store>): Store {
+  return new Proxy(store, {
+    get: (_, name) => {
+      const member = (Reflect.get(methods, name) ?? Reflect.get(store, name, store)) as unknown
+      return typeof member === 'function' ? member.bind(store) : member
+    },
+  })
+}
+
+test('what changed after it was compared is copied, also if the log had forgotten it before it was read', async () => {
+  const [store, to] = [await filled(), createMemoryStore()]
+  let phase = ''
+  let isChanged = false
+  const from = intercepted(store, {
+    scan: async (bucket, range) => {
+      if (!isChanged && phase === 'comparing' && range?.after !== undefined) {
+        isChanged = true
+        await store.commit({ writes: [put('shop/products/0', { n: 'new' }), { key: 'shop/products/1', delete: true }] })
+        await store.trim(await store.position())
+      }
+      return store.scan(bucket, range)
+    },
+  })
+  const notePhase = (progress: CopyProgress) => {
+    phase = progress.phase
+  }
+  await copyStore({ from, to, onProgress: notePhase })
+  expect(await differences(store, to)).toEqual([])
+})
+
+test('who follows copies also what the log had forgotten before it was read', async () => {
+  const [from, to] = [await filled(), createMemoryStore()]
+  const copy = new StoreCopy({ from, to, onProgress })
+  await copy.run()
+  await from.commit({ writes: [put('shop/products/0', { n: 'new' }), { key: 'shop/products/1', delete: true }] })
+  await from.trim(await from.position())
+  expect(await copy.follow()).toMatchObject({ repaired: 2 })
+  expect(await differences(from, to)).toEqual([])
+  expect(await copy.follow()).toBeUndefined()
+})
+
+test('the log is read while it copies and compares, so a source that forgets it soon is copied all the same', async () => {
+  const [store, to] = [await filled(), createMemoryStore()]
+  let writes = 0
+  const lately: number[] = []
+  const from = intercepted(store, {
+    scan: async (bucket, range) => {
+      lately.push(await store.position())
+      await store.commit({ writes: [put(`shop/products/${writes++}`, { n: 'new' })] })
+      // What was written before the last two pages.
+      if (lately.length > 2) await store.trim(lately.at(-3)!)
+      return store.scan(bucket, range)
+    },
+  })
+  const phases: CopyProgress['phase'][] = []
+  const report = await copyStore({ from, to, onProgress: ({ phase }) => phases.push(phase), catchUpMs: 0 })
+  expect(report.repaired).toBe(0)
+  expect(report.position).toBe(await store.position())
+  // All was compared once.
+  expect(phases.filter(phase => phase === 'comparing').length).toBeLessThan(10)
+  expect(await differences(store, to)).toEqual([])
+})
+
+test('an object that is written all the while is no difference', async () => {
+  const [store, to] = [await filled(10), createMemoryStore()]
+  let writes = 0
+  const write = () => store.commit({ writes: [put('shop/products/0', { n: writes++ })] })
+  const from = intercepted(store, {
+    scan: async (bucket, range) => {
+      await write()
+      return store.scan(bucket, range)
+    },
+    getMany: async keys => {
+      const found = await store.getMany(keys)
+      await write()
+      return found
+    },
+  })
+  expect(await copyStore({ from, to, onProgress })).toMatchObject({ repaired: 0 })
+  expect(writes).toBeGreaterThan(3)
+  await copyStore({ from: store, to, onProgress })
+  expect(await differences(store, to)).toEqual([])
 })

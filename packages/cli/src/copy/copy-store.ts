@@ -3,10 +3,23 @@
  * from the change log; then both are compared, and what differs is copied again. How far it is stands in the target: killed at
  * any time, it goes on from there.
  *
+ * The log is read every few seconds all the while, for the source forgets it after some minutes. What was compared before is the same
+ * as long as the log has told of every change since. Where it was trimmed before it was read (the copier was stopped, or is too
+ * slow), nobody knows what changed: then all is compared once more.
+ *
  * Versions are the target's own, and so is its log: sessions start over when they find themselves at another store. What is
  * remembered of operations is not copied.
  */
-import type { IndexDeclaration, Key, Position, Store, StoredValue, Write } from '@freshet/core/store'
+import {
+  compareUtf8,
+  type IndexDeclaration,
+  type Key,
+  type LogEntry,
+  type Position,
+  type Store,
+  type StoredValue,
+  type Write,
+} from '@freshet/core/store'
 import { FreshetError, idOfKey } from '@freshet/protocol'
 import { differingKeys, isSame } from './compare-stores.js'
 
@@ -16,6 +29,8 @@ export interface CopyOptions {
   readonly onProgress: (progress: CopyProgress) => void
   /** Ends it between two steps. */
   readonly signal?: AbortSignal
+  /** So often what has changed is taken over while it copies and compares; 2000 unless given. */
+  readonly catchUpMs?: number
 }
 
 export interface CopyProgress {
@@ -47,119 +62,167 @@ interface Cursor {
 const CURSOR = 'copy'
 const PAGE = 200
 const CHANGES = 1000
+/** So many keys that seem to differ are looked at together. */
+const DIFFERING = 1000
 const COMPARISONS_MAX = 10
+const CATCH_UP_MS = 2000
 
-export async function copyStore(options: CopyOptions): Promise<CopyReport> {
-  return new Copying(options).run()
+export function copyStore(options: CopyOptions): Promise<CopyReport> {
+  return new StoreCopy(options).run()
 }
 
-/** For whoever goes on after it: takes over what has changed since. */
-export async function followStore(options: CopyOptions): Promise<number> {
-  return new Copying(options).catchUp()
-}
-
-class Copying {
+export class StoreCopy {
   readonly #options: CopyOptions
+  #cursor: Cursor = { log: '', position: 0 }
   #copied = 0
+  #caughtUpMs = 0
+  /** How often the log was trimmed before it was read: what was compared before may differ. */
+  #gaps = 0
+  /** After so many of these all was compared. */
+  #gapsCompared = 0
 
   constructor(options: CopyOptions) {
     this.#options = options
   }
 
   async run(): Promise<CopyReport> {
-    const cursor = await this.#begin()
-    if (cursor.at !== undefined) await this.#copyAll(cursor)
-    await this.catchUp()
-    const { compared, repaired } = await this.#compare()
-    const { position } = (await this.#read())!
-    return { copied: this.#copied, compared, repaired, position }
+    this.#cursor = await this.#begin()
+    await this.#takeChanges()
+    if (this.#cursor.at !== undefined) await this.#copyAll(this.#cursor.at)
+    return this.#compare()
+  }
+
+  /**
+   * After `run`: takes over what has changed since. If the source has forgotten some of that, all is compared again, and this is what came
+   * of it.
+   */
+  async follow(): Promise<CopyReport | undefined> {
+    await this.#takeChanges()
+    return this.#gaps > this.#gapsCompared ? this.#compare() : undefined
   }
 
   async #begin(): Promise<Cursor> {
     const { from, to } = this.#options
     const known = await this.#read()
-    if (known?.log === from.log) return known
+    const position = await from.position()
+    // A source that the power failed may be back at an earlier position than was seen; the comparison finds what that changed.
+    if (known?.log === from.log) return { ...known, position: Math.min(known.position, position) }
     if (known !== undefined || (await to.buckets()).length > 0) throw notEmpty()
-    return this.#note({ log: from.log, position: await from.position(), at: { bucket: '' } })
+    return this.#note({ log: from.log, position, at: { bucket: '' } })
   }
 
-  async #copyAll({ log, position, at }: Cursor): Promise<void> {
-    const { from } = this.#options
-    for (const { bucket } of await from.buckets()) {
-      if (bucket < at!.bucket) continue
-      let after = bucket === at!.bucket ? at!.after : undefined
-      if (after === undefined) await this.#write([bucket])
-      for (let isEnd = false; !isEnd; ) {
-        this.#options.signal?.throwIfAborted()
-        this.#options.onProgress({ phase: 'copying', done: this.#copied, bucket })
-        const page = await from.scan(bucket, { limit: PAGE, ...(after === undefined ? {} : { after }) })
-        await this.#put(page.entries.map(({ id, ...value }) => [`${bucket}/${id}`, value]))
-        after = page.next
-        isEnd = after === undefined
-        if (after !== undefined) await this.#note({ log, position, at: { bucket, after } })
-      }
+  async #copyAll(at: NonNullable<Cursor['at']>): Promise<void> {
+    const buckets = (await this.#options.from.buckets()).map(({ bucket }) => bucket).sort(compareUtf8)
+    for (const bucket of buckets) {
+      const order = compareUtf8(bucket, at.bucket)
+      if (order >= 0) await this.#copyBucket(bucket, order === 0 ? at.after : undefined)
     }
+    const { log, position } = this.#cursor
     await this.#note({ log, position })
   }
 
-  /** How many keys had changed. */
-  async catchUp(): Promise<number> {
-    const { from, onProgress, signal } = this.#options
-    let count = 0
-    for (;;) {
-      signal?.throwIfAborted()
-      const { log, position } = (await this.#read())!
-      const entries = await this.#changesAfter(position)
-      const last = entries.at(-1)
-      if (last === undefined) return count
-      const keys = [...new Set(entries.flatMap(entry => entry.keys))]
-      for (let start = 0; start < keys.length; start += PAGE) await this.#write(keys.slice(start, start + PAGE))
-      count += keys.length
-      onProgress({ phase: 'catching up', done: this.#copied })
-      await this.#note({ log, position: last.position })
-      if (last.position >= (await from.position())) return count
+  async #copyBucket(bucket: Key, begin: string | undefined): Promise<void> {
+    const { from, onProgress } = this.#options
+    let after = begin
+    if (after === undefined) await this.#write([bucket])
+    for (let isEnd = false; !isEnd; ) {
+      await this.#keepUp()
+      onProgress({ phase: 'copying', done: this.#copied, bucket })
+      const page = await from.scan(bucket, { limit: PAGE, ...(after === undefined ? {} : { after }) })
+      await this.#put(page.entries.map(({ id, ...value }) => [`${bucket}/${id}`, value]))
+      after = page.next
+      isEnd = after === undefined
+      if (after !== undefined) await this.#note({ ...this.#cursor, at: { bucket, after } })
     }
   }
 
-  /** If what changed is not known any more, the comparison will find it. */
-  async #changesAfter(position: Position) {
+  /** Between any two steps. */
+  async #keepUp(): Promise<void> {
+    this.#options.signal?.throwIfAborted()
+    const { catchUpMs = CATCH_UP_MS } = this.#options
+    if (performance.now() - this.#caughtUpMs >= catchUpMs) await this.#takeChanges()
+  }
+
+  /** Takes over all that has changed until now. */
+  async #takeChanges(onKeys: (keys: readonly Key[]) => void = () => undefined): Promise<void> {
+    const { from, signal, onProgress } = this.#options
+    // Not what comes later: there may be no end of that.
+    const until = await from.position()
+    while (this.#cursor.position < until) {
+      signal?.throwIfAborted()
+      const entries = await this.#changes()
+      const keys = [...new Set(entries.flatMap(entry => entry.keys))]
+      for (const part of parts(keys)) await this.#write(part)
+      onKeys(keys)
+      if (keys.length > 0) onProgress({ phase: 'catching up', done: this.#copied })
+      // Where no entry follows there is none up to there.
+      await this.#note({ ...this.#cursor, position: entries.at(-1)?.position ?? until })
+    }
+    this.#caughtUpMs = performance.now()
+  }
+
+  /** The next of the log; what is not known any more is left out, and noticed. */
+  async #changes(): Promise<readonly LogEntry[]> {
     const { from } = this.#options
-    try {
-      return await from.changes(position, CHANGES)
-    } catch (error) {
-      if (!(error instanceof FreshetError) || error.code !== 'LOG_TRIMMED') throw error
-      return from.changes(await from.trimmedTo(), CHANGES)
+    for (;;) {
+      try {
+        return await from.changes(this.#cursor.position, CHANGES)
+      } catch (error) {
+        if (!(error instanceof FreshetError) || error.code !== 'LOG_TRIMMED') throw error
+        this.#gaps++
+        await this.#note({ ...this.#cursor, position: await from.trimmedTo() })
+      }
     }
   }
 
   /** Until nothing differs but what is being written at this moment, which the log tells of. */
-  async #compare(): Promise<{ readonly compared: number; readonly repaired: number }> {
-    const { from, to, onProgress, signal } = this.#options
+  async #compare(): Promise<CopyReport> {
     let repaired = 0
     for (let turn = 1; ; turn++) {
-      let compared = 0
-      const differing: Key[] = []
-      for await (const step of differingKeys(from, to)) {
-        signal?.throwIfAborted()
-        compared += step.compared
-        differing.push(...step.differing)
-        onProgress({ phase: 'comparing', done: compared, bucket: step.bucket })
+      const gaps = this.#gaps
+      const found = await this.#compareOnce()
+      repaired += found.repaired.length
+      if (found.repaired.length === 0 && this.#gaps === gaps) {
+        this.#gapsCompared = gaps
+        return { copied: this.#copied, compared: found.compared, repaired, position: this.#cursor.position }
       }
-      // Some of it has changed while it was being compared.
-      await this.catchUp()
-      const still = await this.#stillDiffering(differing)
-      if (still.length === 0) return { compared, repaired }
-      if (turn === COMPARISONS_MAX) throw neverTheSame(still)
-      for (let start = 0; start < still.length; start += PAGE) await this.#write(still.slice(start, start + PAGE))
-      repaired += still.length
+      if (turn === COMPARISONS_MAX) throw this.#gaps > gaps ? neverCaughtUp() : neverTheSame(found.repaired)
     }
+  }
+
+  async #compareOnce(): Promise<{ readonly compared: number; readonly repaired: readonly Key[] }> {
+    const { from, to, onProgress } = this.#options
+    let compared = 0
+    const differing: Key[] = []
+    const repaired: Key[] = []
+    for await (const step of differingKeys(from, to)) {
+      compared += step.compared
+      differing.push(...step.differing)
+      onProgress({ phase: 'comparing', done: compared, bucket: step.bucket })
+      if (differing.length >= DIFFERING) repaired.push(...(await this.#repair(differing.splice(0))))
+      await this.#keepUp()
+    }
+    repaired.push(...(await this.#repair(differing)))
+    return { compared, repaired }
+  }
+
+  /** Which of them really differed: not those that the log tells of, before they were looked at again or since. */
+  async #repair(keys: readonly Key[]): Promise<readonly Key[]> {
+    await this.#takeChanges()
+    const seeming = await this.#stillDiffering(keys)
+    if (seeming.length === 0) return []
+    const real = new Set(seeming)
+    await this.#takeChanges(changed => {
+      for (const key of changed) real.delete(key)
+    })
+    for (const part of parts([...real])) await this.#write(part)
+    return [...real]
   }
 
   async #stillDiffering(keys: readonly Key[]): Promise<Key[]> {
     const { from, to } = this.#options
     const differing: Key[] = []
-    for (let start = 0; start < keys.length; start += PAGE) {
-      const part = keys.slice(start, start + PAGE)
+    for (const part of parts(keys)) {
       const [there, here] = await Promise.all([from.getMany(part), to.getMany(part)])
       differing.push(...part.filter((_, i) => !isSame(there.value[i], here.value[i])))
     }
@@ -199,8 +262,13 @@ class Copying {
 
   async #note(cursor: Cursor): Promise<Cursor> {
     await this.#options.to.remember(CURSOR, new TextEncoder().encode(JSON.stringify(cursor)))
+    this.#cursor = cursor
     return cursor
   }
+}
+
+function parts(keys: readonly Key[]): readonly (readonly Key[])[] {
+  return Array.from({ length: Math.ceil(keys.length / PAGE) }, (_, i) => keys.slice(i * PAGE, (i + 1) * PAGE))
 }
 
 function notEmpty(): FreshetError {
@@ -215,5 +283,13 @@ function neverTheSame(keys: readonly Key[]): FreshetError {
     'STORE_UNUSABLE',
     `The target does not become the same: ${keys.length} keys differ after ${COMPARISONS_MAX} comparisons, such as ${keys[0]}. ` +
       'Does somebody else write to it?',
+  )
+}
+
+function neverCaughtUp(): FreshetError {
+  return new FreshetError(
+    'LOG_TRIMMED',
+    `The source forgets what has changed before it can be copied: that was so in each of ${COMPARISONS_MAX} comparisons. ` +
+      'Run the same command again when less is written, or nearer to both stores.',
   )
 }
