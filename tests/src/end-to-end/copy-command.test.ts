@@ -1,7 +1,10 @@
 /** `freshet copy`: from a folder into PostgreSQL, on to Redis while a server writes, and back; killed meanwhile. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { connect } from '@freshet/client'
 import { openRedisStore } from '@freshet/stores/redis'
 import { DURABLE, startRedis } from '@freshet/stores/under-test/redis'
@@ -49,9 +52,6 @@ describe.skipIf(isLeftOut)('freshet copy', () => {
     await db.counter('shop/views').configure({})
     await db.counter('shop/views').add('a', 7)
     db.close()
-    // Somebody has it open: it says so, and what to do.
-    const locked = await runFreshet(['copy', '--from', data, '--to', postgres.url])
-    expect([locked.exitCode, locked.errors.includes(data)]).toEqual([1, true])
     await first.stop()
 
     expect(await copy(data, postgres.url)).toMatchObject({ repaired: 0 })
@@ -76,6 +76,34 @@ describe.skipIf(isLeftOut)('freshet copy', () => {
     expect((await reader.bucket<{ n: number }>('shop/products').get('new-19'))?.n).toBe(-19)
     expect(await reader.counter('shop/views').get('a')).toBe(7)
     reader.close()
+  }, 120_000)
+
+  test('takes a folder to an engine while a server has it open, and all that is written until it is stopped', async () => {
+    const redis = await startRedis({ settings: DURABLE })
+    toStop.push(redis)
+    const data = join(folder, 'data')
+    const server = await startFreshet(['serve', '--data', data, '--workers', '2', '--durability', 'relaxed'])
+    const db = await connect(server.url)
+    const products = db.bucket<{ n: number }>('shop/products')
+    for (let i = 0; i < 300; i++) await products.put(`${i}`, { n: i })
+
+    const following = startFollowing(data, redis.url)
+    await following.follows
+    await products.put('7', { n: -7 })
+    await products.delete('8')
+    const target = await openRedisStore({ url: redis.url, onWarning: () => {} })
+    const inTarget = async (id: string) => (await target.get(`shop/products/${id}`))?.body
+    await expect.poll(async () => inTarget('8'), { timeout: 20_000 }).toBeUndefined()
+    expect(Buffer.from((await inTarget('7'))!).toString()).toBe('{"n":-7}')
+
+    // The last write, the server's end and Ctrl-C in one breath: it is there all the same.
+    await products.put('last', { n: 1 })
+    db.close()
+    await server.stop()
+    expect(await following.stop()).toMatchObject({ exitCode: 0, errors: expect.stringContaining('Stopped. All that') })
+    expect(Buffer.from((await inTarget('last'))!).toString()).toBe('{"n":1}')
+    await target.close()
+    expect(await copy(data, redis.url)).toMatchObject({ copied: 0, repaired: 0 })
   }, 120_000)
 
   test('takes two stores, and an empty one to copy into', async () => {
@@ -109,11 +137,30 @@ test.skipIf(isLeftOut)('freshet doctor --store tells what an engine could lose, 
   expect((await runFreshet(['doctor', '--store', redis.url, '--bucket', 'a/b'])).exitCode).toBe(2)
 })
 
+const PROGRAM = fileURLToPath(import.meta.resolve('@freshet/cli/dist/freshet.js'))
+
+function startFollowing(from: string, to: string) {
+  const args = [PROGRAM, 'copy', '--from', from, '--to', to, '--follow']
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'pipe'] })
+  toStop.push({ stop: async () => child.kill('SIGKILL') })
+  let errors = ''
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+    errors += chunk
+  })
+  const ended = once(child, 'exit')
+  return {
+    follows: expect.poll(() => errors, { timeout: 20_000 }).toContain('Following what changes.'),
+    stop: async () => {
+      child.kill('SIGINT')
+      const [exitCode] = (await ended) as [number | null]
+      return { exitCode, errors }
+    },
+  }
+}
+
 /** Runs it, and ends it soon after. */
 async function startFreshetCopy(from: string, to: string): Promise<void> {
-  const { spawn } = await import('node:child_process')
-  const program = new URL(import.meta.resolve('@freshet/cli/dist/freshet.js')).pathname
-  const child = spawn(process.execPath, [program, 'copy', '--from', from, '--to', to], { stdio: 'ignore' })
+  const child = spawn(process.execPath, [PROGRAM, 'copy', '--from', from, '--to', to], { stdio: 'ignore' })
   const store = await openRedisStore({ url: to, onWarning: () => {} })
   // It has begun, and noted that in the target.
   await expect.poll(async () => store.recall('copy'), { timeout: 20_000 }).toBeDefined()

@@ -1,5 +1,6 @@
 /** Which keys two stores have different values under, bucket by bucket, page by page. */
-import { compareUtf8, type Key, type Store, type StoredEntry, type StoredValue } from '@freshet/core/store'
+import { compareUtf8, type Key, type StoredEntry, type StoredValue } from '@freshet/core/store'
+import type { StoreState } from '@freshet/stores/embedded'
 
 export interface ComparedStep {
   readonly bucket: Key
@@ -9,7 +10,7 @@ export interface ComparedStep {
 
 const PAGE = 500
 
-export async function* differingKeys(a: Store, b: Store): AsyncGenerator<ComparedStep> {
+export async function* differingKeys(a: StoreState, b: StoreState): AsyncGenerator<ComparedStep> {
   const lists = await Promise.all([a.buckets(), b.buckets()])
   const buckets = [...new Set(lists.flat().map(({ bucket }) => bucket))].sort()
   for (const bucket of buckets) {
@@ -19,7 +20,7 @@ export async function* differingKeys(a: Store, b: Store): AsyncGenerator<Compare
   }
 }
 
-async function* differingIn(bucket: Key, a: Store, b: Store): AsyncGenerator<ComparedStep> {
+async function* differingIn(bucket: Key, a: StoreState, b: StoreState): AsyncGenerator<ComparedStep> {
   let after: string | undefined
   for (let isEnd = false; !isEnd; ) {
     const range = { limit: PAGE, ...(after === undefined ? {} : { after }) }

@@ -22,9 +22,10 @@ import {
 } from '@freshet/core/store'
 import { FreshetError, idOfKey } from '@freshet/protocol'
 import { differingKeys, isSame } from './compare-stores.js'
+import { type CopySource, hasIndexes } from './copy-source.js'
 
 export interface CopyOptions {
-  readonly from: Store
+  readonly from: CopySource
   readonly to: Store
   readonly onProgress: (progress: CopyProgress) => void
   /** Ends it between two steps. */
@@ -80,6 +81,7 @@ export class StoreCopy {
   #gaps = 0
   /** After so many of these all was compared. */
   #gapsCompared = 0
+  #isFinishing = false
 
   constructor(options: CopyOptions) {
     this.#options = options
@@ -99,6 +101,13 @@ export class StoreCopy {
   async follow(): Promise<CopyReport | undefined> {
     await this.#takeChanges()
     return this.#gaps > this.#gapsCompared ? this.#compare() : undefined
+  }
+
+  /** The last time, also after the signal: all that the source has now is in the target then. */
+  async finish(): Promise<{ readonly position: Position; readonly compared: CopyReport | undefined }> {
+    this.#isFinishing = true
+    const compared = await this.follow()
+    return { position: this.#cursor.position, compared }
   }
 
   async #begin(): Promise<Cursor> {
@@ -138,18 +147,23 @@ export class StoreCopy {
 
   /** Between any two steps. */
   async #keepUp(): Promise<void> {
-    this.#options.signal?.throwIfAborted()
+    this.#throwIfStopped()
     const { catchUpMs = CATCH_UP_MS } = this.#options
     if (performance.now() - this.#caughtUpMs >= catchUpMs) await this.#takeChanges()
   }
 
+  #throwIfStopped(): void {
+    if (!this.#isFinishing) this.#options.signal?.throwIfAborted()
+  }
+
   /** Takes over all that has changed until now. */
   async #takeChanges(onKeys: (keys: readonly Key[]) => void = () => undefined): Promise<void> {
-    const { from, signal, onProgress } = this.#options
+    const { from, onProgress } = this.#options
+    from.renew?.()
     // Not what comes later: there may be no end of that.
     const until = await from.position()
     while (this.#cursor.position < until) {
-      signal?.throwIfAborted()
+      this.#throwIfStopped()
       const entries = await this.#changes()
       const keys = [...new Set(entries.flatMap(entry => entry.keys))]
       for (const part of parts(keys)) await this.#write(part)
@@ -250,7 +264,7 @@ export class StoreCopy {
   /** Of a bucket's own record. */
   async #indexesOf(key: Key): Promise<{ readonly indexes?: readonly IndexDeclaration[] }> {
     const { from, to } = this.#options
-    if (idOfKey(key) !== undefined || !from.supports.queries || !to.supports.queries) return {}
+    if (idOfKey(key) !== undefined || !hasIndexes(from) || !to.supports.queries) return {}
     const indexes = (await from.indexes(key)).map(({ name, fields }) => ({ name, fields }))
     return { indexes }
   }

@@ -1,25 +1,24 @@
 /** `freshet copy`: opens both stores, copies, tells how far it is, and compares them in the end. */
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Store } from '@freshet/core/store'
 import { type LongRun, untilStopped } from '../command/until-stopped.js'
 import { withoutPassword } from '../config/store-kind.js'
 import { openNamedStore } from '../serve/open-store.js'
 import type { CopyLine } from './copy-line.js'
+import { hasIndexes, openSource } from './copy-source.js'
 import { type CopyOptions, type CopyProgress, type CopyReport, StoreCopy } from './copy-store.js'
 
 const FOLLOW_MS = 200
 
 export function runCopy(line: CopyLine): Promise<number> {
   return untilStopped('Stopped. The same command goes on from here.', async run => {
-    const opened: Store[] = []
+    const onWarning = (warning: string) => console.error(warning)
+    const from = await openSource(line.from, onWarning)
     try {
-      for (const name of [line.from, line.to]) {
-        opened.push(await openNamedStore(name, warning => console.error(warning)))
-      }
-      await copy(line, { from: opened[0]!, to: opened[1]! }, run)
+      const to = await openNamedStore(line.to, onWarning)
+      await copy(line, { from, to }, run).finally(() => to.close())
       return 0
     } finally {
-      for (const store of opened) await store.close()
+      await from.close()
     }
   })
 }
@@ -38,21 +37,23 @@ async function copy(line: CopyLine, stores: Pick<CopyOptions, 'from' | 'to'>, ru
 /** Until it is stopped, which is the way to end it. */
 async function follow(copying: StoreCopy, line: CopyLine, { signal, progress }: LongRun): Promise<void> {
   console.error('Following what changes. Stop the servers over the source, then this with Ctrl-C.')
+  const tellAgain = (report: CopyReport | undefined) => {
+    progress.clear()
+    if (report) tell(report, line)
+  }
   while (!signal.aborted) {
-    const compared = await copying.follow().catch(error => {
+    await copying.follow().then(tellAgain, error => {
       if (!signal.aborted) throw error
     })
-    if (compared) {
-      progress.clear()
-      tell(compared, line)
-    }
     await delay(FOLLOW_MS, undefined, { signal }).catch(() => undefined)
   }
+  const { position, compared } = await copying.finish()
+  tellAgain(compared)
+  console.error(`Stopped. All that the source had at position ${position} is in the target.`)
 }
 
 function tellOfIndexes({ from, to }: Pick<CopyOptions, 'from' | 'to'>): void {
-  if (from.supports.queries && !to.supports.queries)
-    console.error('The target answers no queries: indexes are not copied.')
+  if (hasIndexes(from) && !to.supports.queries) console.error('The target answers no queries: indexes are not copied.')
 }
 
 function tell({ copied, compared, repaired, position }: CopyReport, { isJson, to }: CopyLine): void {
