@@ -1,6 +1,7 @@
 /** Which keys two stores have different values under, bucket by bucket, page by page. */
 import { compareUtf8, type Key, type StoredEntry, type StoredValue } from '@freshet/core/store'
 import type { StoreState } from '@freshet/stores/embedded'
+import { PageSize } from './page-size.js'
 
 export interface ComparedStep {
   readonly bucket: Key
@@ -8,7 +9,7 @@ export interface ComparedStep {
   readonly differing: readonly Key[]
 }
 
-const PAGE = 500
+const PAGE_MAX = 500
 
 export async function* differingKeys(a: StoreState, b: StoreState): AsyncGenerator<ComparedStep> {
   const lists = await Promise.all([a.buckets(), b.buckets()])
@@ -21,10 +22,12 @@ export async function* differingKeys(a: StoreState, b: StoreState): AsyncGenerat
 }
 
 async function* differingIn(bucket: Key, a: StoreState, b: StoreState): AsyncGenerator<ComparedStep> {
+  const page = new PageSize(PAGE_MAX)
   let after: string | undefined
   for (let isEnd = false; !isEnd; ) {
-    const range = { limit: PAGE, ...(after === undefined ? {} : { after }) }
+    const range = { limit: page.limit, ...(after === undefined ? {} : { after }) }
     const [pageA, pageB] = await Promise.all([a.scan(bucket, range), b.scan(bucket, range)])
+    page.note(pageA.entries.length > pageB.entries.length ? pageA.entries : pageB.entries)
     // Compared as far as both go.
     const ends = [pageA, pageB].flatMap(({ entries, next }) => (next === undefined ? [] : [entries.at(-1)!.id]))
     const through = ends.sort(compareUtf8)[0]

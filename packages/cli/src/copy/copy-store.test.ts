@@ -1,4 +1,5 @@
 import type { Store } from '@freshet/core/store'
+import { FreshetError } from '@freshet/protocol'
 import { createMemoryStore } from '@freshet/stores/memory'
 import { expect, test } from 'vitest'
 import { differingKeys } from './compare-stores.js'
@@ -181,4 +182,57 @@ test('an object that is written all the while is no difference', async () => {
   expect(writes).toBeGreaterThan(3)
   await copyStore({ from: store, to, onProgress })
   expect(await differences(store, to)).toEqual([])
+})
+
+/** A target that takes so many bytes in one commit, as Cassandra and MariaDB do, and a source of objects of a size. */
+async function limited({
+  bytesMax,
+  objectBytes,
+  objects = 300,
+}: Record<'bytesMax' | 'objectBytes', number> & { readonly objects?: number }) {
+  const [from, store] = [createMemoryStore(), createMemoryStore()]
+  for (let i = 0; i < objects; i++) {
+    await from.commit({ writes: [put(`shop/pictures/${i}`, `${i}`.padStart(objectBytes))] })
+  }
+  const to = intercepted(store, {
+    commit: async commit => {
+      const bytes = commit.writes.reduce((sum, write) => sum + ('body' in write ? write.body.length : 0), 0)
+      if (bytes > bytesMax) throw new FreshetError('LIMIT_EXCEEDED', 'The commit is too large.')
+      return store.commit(commit)
+    },
+  })
+  return { from, to }
+}
+
+test('objects that are too large together for one commit of the target are copied in several', async () => {
+  const { from, to } = await limited({ bytesMax: 9.6 * 1024 * 1024, objectBytes: 100_000 })
+  const report = await copyStore({ from, to, onProgress })
+  expect(report).toMatchObject({ repaired: 0, compared: 301 })
+  expect(await differences(from, to)).toEqual([])
+})
+
+test('a target that takes very little at once gets little at once', async () => {
+  const { from, to } = await limited({ bytesMax: 2500, objectBytes: 1000 })
+  await copyStore({ from, to, onProgress })
+  expect(await differences(from, to)).toEqual([])
+})
+
+test('an object that the target cannot take is named', async () => {
+  const { from, to } = await limited({ bytesMax: 2500, objectBytes: 3000 })
+  await expect(copyStore({ from, to, onProgress })).rejects.toThrow('The target cannot take shop/pictures/0: ')
+})
+
+test('of large objects few are read at once', async () => {
+  const { from: store, to } = await limited({ bytesMax: 1e9, objectBytes: 500_000, objects: 80 })
+  const sizes: number[] = []
+  const from = intercepted(store, {
+    scan: async (bucket, range) => {
+      const page = await store.scan(bucket, range)
+      sizes.push(page.entries.length)
+      return page
+    },
+  })
+  await copyStore({ from, to, onProgress })
+  expect(Math.max(...sizes)).toBeLessThan(40)
+  expect(sizes.filter(size => size > 10).length).toBeLessThanOrEqual(2)
 })

@@ -23,6 +23,8 @@ import {
 import { FreshetError, idOfKey } from '@freshet/protocol'
 import { differingKeys, isSame } from './compare-stores.js'
 import { type CopySource, hasIndexes } from './copy-source.js'
+import { PageSize } from './page-size.js'
+import { writeTarget } from './write-target.js'
 
 export interface CopyOptions {
   readonly from: CopySource
@@ -61,7 +63,7 @@ interface Cursor {
 }
 
 const CURSOR = 'copy'
-const PAGE = 200
+const PAGE_MAX = 200
 const CHANGES = 1000
 /** So many keys that seem to differ are looked at together. */
 const DIFFERING = 1000
@@ -75,6 +77,7 @@ export function copyStore(options: CopyOptions): Promise<CopyReport> {
 export class StoreCopy {
   readonly #options: CopyOptions
   #cursor: Cursor = { log: '', position: 0 }
+  readonly #page = new PageSize(PAGE_MAX)
   #copied = 0
   #caughtUpMs = 0
   /** How often the log was trimmed before it was read: what was compared before may differ. */
@@ -137,7 +140,8 @@ export class StoreCopy {
     for (let isEnd = false; !isEnd; ) {
       await this.#keepUp()
       onProgress({ phase: 'copying', done: this.#copied, bucket })
-      const page = await from.scan(bucket, { limit: PAGE, ...(after === undefined ? {} : { after }) })
+      const page = await from.scan(bucket, { limit: this.#page.limit, ...(after === undefined ? {} : { after }) })
+      this.#page.note(page.entries)
       await this.#put(page.entries.map(({ id, ...value }) => [`${bucket}/${id}`, value]))
       after = page.next
       isEnd = after === undefined
@@ -166,7 +170,7 @@ export class StoreCopy {
       this.#throwIfStopped()
       const entries = await this.#changes()
       const keys = [...new Set(entries.flatMap(entry => entry.keys))]
-      for (const part of parts(keys)) await this.#write(part)
+      for (const part of this.#parts(keys)) await this.#write(part)
       onKeys(keys)
       if (keys.length > 0) onProgress({ phase: 'catching up', done: this.#copied })
       // Where no entry follows there is none up to there.
@@ -229,23 +233,32 @@ export class StoreCopy {
     await this.#takeChanges(changed => {
       for (const key of changed) real.delete(key)
     })
-    for (const part of parts([...real])) await this.#write(part)
+    for (const part of this.#parts([...real])) await this.#write(part)
     return [...real]
   }
 
   async #stillDiffering(keys: readonly Key[]): Promise<Key[]> {
     const { from, to } = this.#options
     const differing: Key[] = []
-    for (const part of parts(keys)) {
+    for (const part of this.#parts(keys)) {
       const [there, here] = await Promise.all([from.getMany(part), to.getMany(part)])
+      this.#page.note(there.value)
       differing.push(...part.filter((_, i) => !isSame(there.value[i], here.value[i])))
     }
     return differing
   }
 
+  *#parts(keys: readonly Key[]): Generator<readonly Key[]> {
+    for (let start = 0, end: number; start < keys.length; start = end) {
+      end = start + this.#page.limit
+      yield keys.slice(start, end)
+    }
+  }
+
   /** What the source has of these keys now. */
   async #write(keys: readonly Key[]): Promise<void> {
     const { value: values } = await this.#options.from.getMany(keys)
+    this.#page.note(values)
     await this.#put(keys.map((key, i) => [key, values[i]]))
   }
 
@@ -257,7 +270,7 @@ export class StoreCopy {
       if (value === undefined) writes.push({ key, delete: true })
       else writes.push({ key, contentType: value.contentType, body: value.body, ...(await this.#indexesOf(key)) })
     }
-    if (writes.length > 0) await this.#options.to.commit({ writes })
+    await writeTarget(this.#options.to, writes)
     this.#copied += writes.length
   }
 
@@ -279,10 +292,6 @@ export class StoreCopy {
     this.#cursor = cursor
     return cursor
   }
-}
-
-function parts(keys: readonly Key[]): readonly (readonly Key[])[] {
-  return Array.from({ length: Math.ceil(keys.length / PAGE) }, (_, i) => keys.slice(i * PAGE, (i + 1) * PAGE))
 }
 
 function notEmpty(): FreshetError {

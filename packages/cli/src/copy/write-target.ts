@@ -1,0 +1,47 @@
+/**
+ * Writes to the target in commits that it takes: an engine limits how large one may be (Cassandra a record of its log to some MiB,
+ * MariaDB a packet), each by its own settings. So commits are small, and one that is too large all the same is halved.
+ */
+import type { Position, Store, Write } from '@freshet/core/store'
+import { FreshetError } from '@freshet/protocol'
+
+const BYTES = 1024 * 1024
+
+/** The position of the last commit. Throws LIMIT_EXCEEDED with the key if the target cannot take one object by itself. */
+export async function writeTarget(to: Store, writes: readonly Write[]): Promise<Position | undefined> {
+  let position: Position | undefined
+  for (const part of partsOf(writes)) position = await commit(to, part)
+  return position
+}
+
+function partsOf(writes: readonly Write[]): readonly (readonly Write[])[] {
+  const parts: Write[][] = []
+  let bytes = Number.POSITIVE_INFINITY
+  for (const write of writes) {
+    const more = 'body' in write ? write.body.length : 0
+    if (bytes + more > BYTES) {
+      parts.push([])
+      bytes = 0
+    }
+    parts.at(-1)!.push(write)
+    bytes += more
+  }
+  return parts
+}
+
+async function commit(to: Store, writes: readonly Write[]): Promise<Position | undefined> {
+  try {
+    const result = await to.commit({ writes })
+    return result.committed ? result.position : undefined
+  } catch (error) {
+    if (!(error instanceof FreshetError) || error.code !== 'LIMIT_EXCEEDED') throw error
+    if (writes.length === 1) throw tooLarge(writes[0]!, error)
+    const middle = Math.ceil(writes.length / 2)
+    await commit(to, writes.slice(0, middle))
+    return commit(to, writes.slice(middle))
+  }
+}
+
+function tooLarge({ key }: Write, cause: FreshetError): FreshetError {
+  return new FreshetError('LIMIT_EXCEEDED', `The target cannot take ${key}: ${cause.message}`, { cause })
+}
