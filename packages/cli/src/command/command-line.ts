@@ -89,7 +89,7 @@ export function readCommandLine(argv: readonly string[], options: Options): Comm
   if (argv[0] === 'doctor') return readDoctorLine(argv.slice(1))
   if (argv[0] === 'migrate') return readMigrateLine(argv.slice(1))
   if (argv[0] === 'gen') return readGenLine(argv.slice(1))
-  if (argv[0] === 'copy') return readCopyLine(argv.slice(1))
+  if (argv[0] === 'copy') return readCopyLine(argv.slice(1), process.env)
   if (argv[0] === 'export') return readExportLine(argv.slice(1))
   if (argv[0] === 'import') return readImportLine(argv.slice(1))
   if (argv[0] === 'backup') return readBackupLine(argv.slice(1))

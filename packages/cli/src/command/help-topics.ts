@@ -98,7 +98,8 @@ Exit codes: 0 made, 1 failed: nothing is there, 2 an option is wrong, or there i
   freshet copy --from .freshet --to postgres://user@host/database
   freshet copy --from postgres://... --to redis://... --follow     goes on with what changes, until Ctrl-C
 
-  --from STORE, --to STORE   folders, or addresses of engines; the target must be empty
+  --from STORE, --to STORE   folders, or addresses of engines; the target must be empty. With a password, better
+                             FRESHET_FROM, FRESHET_TO, or files: FRESHET_FROM_FILE=/run/secrets/from
   --follow, --json
 Exit codes: 0 copied and compared, 1 failed, 2 an option is wrong, 130 stopped: run it again to go on.
 `,
@@ -167,7 +168,8 @@ Exit codes: 0 measured, 1 refused, or no answer, 2 an option is wrong, 130 stopp
   freshet tables list --store postgres://user@host/database
   freshet tables remove --store postgres://user@host/database --bucket shop/products
 
-  --store URL (FRESHET_STORE), --bucket NAME, --table NAME, --columns A,B (all), --json; docs/existing-tables.md
+  --store URL (FRESHET_STORE, or a file: FRESHET_STORE_FILE), --bucket NAME, --table NAME, --columns A,B (all), --json;
+  docs/existing-tables.md
 Exit codes: 0 done, 1 failed, 2 an option is wrong.
 `,
   ring: `freshet ring: a replicated store over nodes that a ring file names; docs/ring.md

@@ -90,7 +90,9 @@ function unknownNames(options: Options, { environment, file }: ConfigSources): s
 
 /** Other programs have variables that begin like ours (Kubernetes makes some), so only near misses are mistakes. */
 function unknownVariables(names: readonly string[], environment: ConfigSources['environment']): string[] {
-  const known = [...names, 'config', 'token'].map(variableOf).flatMap(variable => [variable, `${variable}_FILE`])
+  const known = [...names, 'config', 'token', 'from', 'to']
+    .map(variableOf)
+    .flatMap(variable => [variable, `${variable}_FILE`])
   return Object.keys(environment)
     .filter(variable => variable.startsWith('FRESHET_') && !known.includes(variable))
     .map(variable => ({ variable, guess: didYouMean(variable.slice(8), [...names, 'config'], variableOf) }))

@@ -23,6 +23,21 @@ export function readVariables(environment: Environment, names: readonly string[]
   return found
 }
 
+/**
+ * What the flags of a command say, and else the variables of the same names, or the files that these name: a password on a command line can be
+ * seen by others. A flag overrules a variable, also one that is wrong. Throws CONFIG_INVALID.
+ */
+export function flagsOrVariables<Name extends string>(
+  given: ReadonlyMap<string, string>,
+  environment: Environment,
+  names: readonly Name[],
+): Readonly<Partial<Record<Name, string>>> {
+  const notGiven = names.filter(name => !given.has(name))
+  const variables = readVariables(environment, notGiven)
+  const found = names.map(name => [name, given.get(name) ?? (variables[variableOf(name)] || undefined)])
+  return Object.fromEntries(found.filter(([, text]) => text !== undefined)) as Partial<Record<Name, string>>
+}
+
 function read(variable: string, path: string): string {
   try {
     return readFileSync(path, 'utf8').trim()

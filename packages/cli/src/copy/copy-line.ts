@@ -1,6 +1,8 @@
 /** The command line of `freshet copy --from STORE --to STORE`. */
 import { FreshetError } from '@freshet/protocol'
 import { readFlags } from '../command/read-flags.js'
+import type { Environment } from '../config/value-kinds.js'
+import { flagsOrVariables } from '../config/variables.js'
 
 export interface CopyLine {
   readonly command: 'copy'
@@ -12,20 +14,22 @@ export interface CopyLine {
   readonly isJson: boolean
 }
 
-/** Throws CONFIG_INVALID. */
-export function readCopyLine(argv: readonly string[]): CopyLine {
+/** `FRESHET_FROM` and `FRESHET_TO` do as well, or `FRESHET_FROM_FILE` and `FRESHET_TO_FILE`. Throws CONFIG_INVALID. */
+export function readCopyLine(argv: readonly string[], environment: Environment): CopyLine {
   const given = readFlags('copy', argv, {
     from: { type: 'string' },
     to: { type: 'string' },
     follow: { type: 'boolean' },
     json: { type: 'boolean' },
   })
-  const [from, to] = [given.get('from'), given.get('to')]
-  if (from === undefined || to === undefined || from === to) {
+  const { from, to } = flagsOrVariables(given, environment, ['from', 'to'])
+  if (from === undefined || to === undefined) {
     throw new FreshetError(
       'CONFIG_INVALID',
-      'copy takes two stores, folders or addresses: freshet copy --from .freshet --to postgres://user@host/database',
+      'copy takes two stores, folders or addresses: freshet copy --from .freshet --to postgres://user@host/database. ' +
+        'FRESHET_FROM and FRESHET_TO, or files that FRESHET_FROM_FILE and FRESHET_TO_FILE name, keep passwords off the command line.',
     )
   }
+  if (from === to) throw new FreshetError('CONFIG_INVALID', 'copy takes two stores, and these are one. Choose another.')
   return { command: 'copy', from, to, follows: given.has('follow'), isJson: given.has('json') }
 }

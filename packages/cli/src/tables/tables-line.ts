@@ -1,6 +1,8 @@
 /** The command line of `freshet tables`: which tables of a database are buckets. */
 import { FreshetError } from '@freshet/protocol'
 import { readAction, readFlags } from '../command/read-flags.js'
+import type { Environment } from '../config/value-kinds.js'
+import { flagsOrVariables } from '../config/variables.js'
 
 export interface TablesLine {
   readonly command: 'tables'
@@ -17,7 +19,7 @@ export interface TablesLine {
 const ACTIONS = ['add', 'remove', 'list'] as const
 
 /** Throws CONFIG_INVALID. */
-export function readTablesLine(argv: readonly string[], environment: NodeJS.ProcessEnv): TablesLine {
+export function readTablesLine(argv: readonly string[], environment: Environment): TablesLine {
   const action = readAction('tables', argv[0], ACTIONS)
   const given = readFlags(`tables ${action}`, argv.slice(1), {
     store: { type: 'string' },
@@ -25,7 +27,8 @@ export function readTablesLine(argv: readonly string[], environment: NodeJS.Proc
     ...(action !== 'list' && { bucket: { type: 'string' } }),
     ...(action === 'add' && { table: { type: 'string' }, columns: { type: 'string' } }),
   })
-  const { store = environment.FRESHET_STORE ?? '', bucket = '', table = '', columns } = Object.fromEntries(given)
+  const { store = '' } = flagsOrVariables(given, environment, ['store'])
+  const { bucket = '', table = '', columns } = Object.fromEntries(given)
   if (!/^postgres(ql)?:/.test(store)) throw invalid('tables are those of the PostgreSQL database that the store is in')
   if (action !== 'list' && bucket === '') throw invalid('say which bucket')
   if (action === 'add' && table === '') throw invalid('say which table')

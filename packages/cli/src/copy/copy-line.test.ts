@@ -1,0 +1,37 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { readTablesLine } from '../tables/tables-line.js'
+import { readCopyLine } from './copy-line.js'
+
+const URL = 'postgres://user:secret@host/database'
+
+function withFile(text: string, use: (path: string) => void): void {
+  const folder = mkdtempSync(join(tmpdir(), 'freshet-copy-line-'))
+  try {
+    writeFileSync(join(folder, 'store'), text)
+    use(join(folder, 'store'))
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+test('both stores may be in variables, or in files that variables name', () => {
+  expect(readCopyLine([], { FRESHET_FROM: '.freshet', FRESHET_TO: URL })).toMatchObject({ from: '.freshet', to: URL })
+  withFile(`${URL}\n`, path => {
+    expect(readCopyLine(['--from', 'a'], { FRESHET_TO_FILE: path })).toMatchObject({ from: 'a', to: URL })
+    expect(readTablesLine(['list'], { FRESHET_STORE_FILE: path })).toMatchObject({ store: URL })
+  })
+})
+
+test('a flag overrules a variable, also one that names no file', () => {
+  const environment = { FRESHET_FROM: 'c', FRESHET_TO_FILE: '/nowhere/store' }
+  expect(readCopyLine(['--from', 'a', '--to', 'b'], environment)).toMatchObject({ from: 'a', to: 'b' })
+  expect(() => readCopyLine(['--from', 'a'], environment)).toThrow('/nowhere/store')
+})
+
+test('one store is refused, whether it is missing or named twice, and no password is shown', () => {
+  expect(() => readCopyLine(['--from', 'a'], { FRESHET_TO: '' })).toThrow('copy takes two stores')
+  expect(() => readCopyLine(['--from', URL], { FRESHET_TO: URL })).toThrow(/^copy takes two stores, and these are one/)
+})
