@@ -236,3 +236,63 @@ test('of large objects few are read at once', async () => {
   expect(Math.max(...sizes)).toBeLessThan(40)
   expect(sizes.filter(size => size > 10).length).toBeLessThanOrEqual(2)
 })
+
+test.each([
+  ['changed', put('shop/products/1', { n: 'theirs' })],
+  ['added', put('shop/products/theirs', { n: 1 })],
+  ['deleted', { key: 'shop/products/1', delete: true as const }],
+])('what others have %s in the target since is never undone: it is refused', async (_, write) => {
+  const [from, to] = [await filled(10), createMemoryStore()]
+  await copyStore({ from, to, onProgress })
+  await copyStore({ from, to, onProgress })
+  await from.commit({ writes: [put('shop/products/2', { n: 'ours' })] })
+  await to.commit({ writes: [write] })
+  const before = await to.position()
+  const refused = { code: 'STORE_UNUSABLE', message: expect.stringContaining(write.key) }
+  await expect(copyStore({ from, to, onProgress })).rejects.toMatchObject(refused)
+  expect(await to.position()).toBe(before)
+})
+
+test('a target in use that has forgotten what was written to it is refused, too', async () => {
+  const [from, to] = [await filled(10), createMemoryStore()]
+  await copyStore({ from, to, onProgress })
+  await to.trim(await to.position())
+  await copyStore({ from, to, onProgress })
+  await to.commit({ writes: [put('shop/products/1', { n: 'theirs' })] })
+  await to.trim(await to.position())
+  await expect(copyStore({ from, to, onProgress })).rejects.toMatchObject({ code: 'STORE_UNUSABLE' })
+})
+
+test('what others write to the target while it is compared is not undone', async () => {
+  const [from, to] = [await filled(), createMemoryStore()]
+  let phase = ''
+  const notePhase = (progress: CopyProgress) => {
+    if (phase !== 'comparing' && progress.phase === 'comparing') {
+      void to.commit({ writes: [put('shop/products/999', { n: 'theirs' })] })
+    }
+    phase = progress.phase
+  }
+  await expect(copyStore({ from, to, onProgress: notePhase })).rejects.toMatchObject({ code: 'STORE_UNUSABLE' })
+  expect(Buffer.from((await to.get('shop/products/999'))!.body).toString()).toBe('{"n":"theirs"}')
+})
+
+test('killed after any write to the target, it goes on, whatever has changed meanwhile', async () => {
+  for (let killedAt = 1; killedAt < 12; killedAt++) {
+    const [from, store] = [await filled(100), createMemoryStore()]
+    let writes = 0
+    const killed = <Result>(done: Promise<Result>): Promise<Result> =>
+      done.then(result => {
+        if (++writes === killedAt) throw new Error('killed')
+        return result
+      })
+    const to = intercepted(store, {
+      commit: commit => killed(store.commit(commit)),
+      remember: (name, value) => killed(store.remember(name, value)),
+    })
+    await copyStore({ from, to, onProgress }).catch(() => undefined)
+    const all = Array.from({ length: 100 }, (_, i) => `shop/products/${i}`)
+    await from.commit({ writes: all.map((key, i) => (i % 3 === 0 ? { key, delete: true } : put(key, { n: 'new' }))) })
+    await copyStore({ from, to: store, onProgress })
+    expect(await differences(from, store)).toEqual([])
+  }
+})

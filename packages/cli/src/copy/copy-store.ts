@@ -23,6 +23,7 @@ import {
 import { FreshetError, idOfKey } from '@freshet/protocol'
 import { differingKeys, isSame } from './compare-stores.js'
 import { type CopySource, hasIndexes } from './copy-source.js'
+import { refuseForeignWrites } from './foreign-write.js'
 import { PageSize } from './page-size.js'
 import { writeTarget } from './write-target.js'
 
@@ -60,6 +61,8 @@ interface Cursor {
   readonly position: Position
   /** Where the copying is; undefined when all has been. */
   readonly at?: { readonly bucket: Key; readonly after?: string }
+  /** Of the target: the last commit of the copy before this was noted. */
+  readonly written?: Position
 }
 
 const CURSOR = 'copy'
@@ -85,6 +88,8 @@ export class StoreCopy {
   /** After so many of these all was compared. */
   #gapsCompared = 0
   #isFinishing = false
+  /** The last commit to the target; undefined if a version that did not note it had begun. */
+  #written: Position | undefined
 
   constructor(options: CopyOptions) {
     this.#options = options
@@ -92,6 +97,8 @@ export class StoreCopy {
 
   async run(): Promise<CopyReport> {
     this.#cursor = await this.#begin()
+    this.#written ??= this.#cursor.written
+    await this.#checkTarget()
     await this.#takeChanges()
     if (this.#cursor.at !== undefined) await this.#copyAll(this.#cursor.at)
     return this.#compare()
@@ -120,6 +127,7 @@ export class StoreCopy {
     // A source that the power failed may be back at an earlier position than was seen; the comparison finds what that changed.
     if (known?.log === from.log) return { ...known, position: Math.min(known.position, position) }
     if (known !== undefined || (await to.buckets()).length > 0) throw notEmpty()
+    this.#written = await to.position()
     return this.#note({ log: from.log, position, at: { bucket: '' } })
   }
 
@@ -233,7 +241,10 @@ export class StoreCopy {
     await this.#takeChanges(changed => {
       for (const key of changed) real.delete(key)
     })
+    if (real.size === 0) return []
+    await this.#checkTarget()
     for (const part of this.#parts([...real])) await this.#write(part)
+    await this.#note(this.#cursor)
     return [...real]
   }
 
@@ -270,7 +281,7 @@ export class StoreCopy {
       if (value === undefined) writes.push({ key, delete: true })
       else writes.push({ key, contentType: value.contentType, body: value.body, ...(await this.#indexesOf(key)) })
     }
-    await writeTarget(this.#options.to, writes)
+    this.#written = (await writeTarget(this.#options.to, writes)) ?? this.#written
     this.#copied += writes.length
   }
 
@@ -287,7 +298,15 @@ export class StoreCopy {
     return record && (JSON.parse(new TextDecoder().decode(record)) as Cursor)
   }
 
-  async #note(cursor: Cursor): Promise<Cursor> {
+  /** Before anything in it is taken for outdated. */
+  async #checkTarget(): Promise<void> {
+    const { from, to } = this.#options
+    const { position } = this.#cursor
+    if (this.#written !== undefined) await refuseForeignWrites({ from, to, position, written: this.#written })
+  }
+
+  async #note(next: Cursor): Promise<Cursor> {
+    const cursor = this.#written === undefined ? next : { ...next, written: this.#written }
     await this.#options.to.remember(CURSOR, new TextEncoder().encode(JSON.stringify(cursor)))
     this.#cursor = cursor
     return cursor

@@ -1,0 +1,77 @@
+/**
+ * Whether somebody else has written to the target since the copy did: servers have been started over it, and to go on would undo what
+ * they were told.
+ *
+ * The target's log names what was written after the last commit that the copy knows to be its own. Some of that may be the copy's all the
+ * same, for it was killed before it had noted it: then it is what the source has, or had before it changed.
+ */
+import type { Key, Position, Store } from '@freshet/core/store'
+import { FreshetError } from '@freshet/protocol'
+import { isSame } from './compare-stores.js'
+import type { CopySource } from './copy-source.js'
+
+export interface Written {
+  readonly from: CopySource
+  readonly to: Store
+  /** Of the source: the target includes what changed up to here. */
+  readonly position: Position
+  /** Of the target: the last commit that is known to be the copy's. */
+  readonly written: Position
+}
+
+const CHANGES = 100
+
+/** Throws STORE_UNUSABLE if somebody has. */
+export async function refuseForeignWrites(copied: Written): Promise<void> {
+  for (let after = copied.written; ; ) {
+    const entries = await unlessTrimmed(copied.to, after)
+    if (entries === undefined) throw inUse()
+    const last = entries.at(-1)
+    if (last === undefined) return
+    const foreign = await foreignAmong([...new Set(entries.flatMap(({ keys }) => keys))], copied)
+    if (foreign !== undefined) throw inUse(foreign)
+    after = last.position
+  }
+}
+
+async function foreignAmong(keys: readonly Key[], { from, to, position, written }: Written): Promise<Key | undefined> {
+  const [{ value: there }, { value: here }] = await Promise.all([from.getMany(keys), to.getMany(keys)])
+  const suspected = keys.filter((_, i) => {
+    const [source, target] = [there[i], here[i]]
+    if (isSame(source, target) || (target !== undefined && target.version <= written)) return false
+    return source === undefined || source.version <= position
+  })
+  if (suspected.length === 0) return undefined
+  // When something was deleted, the log alone tells.
+  const changed = await changedAfter(from, position)
+  return suspected.find(key => !changed.has(key))
+}
+
+async function changedAfter(from: CopySource, position: Position): Promise<ReadonlySet<Key>> {
+  const changed = new Set<Key>()
+  for (let after = position; ; ) {
+    const entries = (await unlessTrimmed(from, after)) ?? []
+    const last = entries.at(-1)
+    if (last === undefined) return changed
+    for (const key of entries.flatMap(({ keys }) => keys)) changed.add(key)
+    after = last.position
+  }
+}
+
+async function unlessTrimmed(store: Pick<Store, 'changes'>, after: Position) {
+  try {
+    return await store.changes(after, CHANGES)
+  } catch (error) {
+    if (error instanceof FreshetError && error.code === 'LOG_TRIMMED') return undefined
+    throw error
+  }
+}
+
+function inUse(key?: Key): FreshetError {
+  const such = key === undefined ? '' : `, such as ${key}`
+  return new FreshetError(
+    'STORE_UNUSABLE',
+    `Somebody else has written to the target since it was copied into${such}: to go on would undo that. ` +
+      'Leave it as it is, or choose an empty one.',
+  )
+}
