@@ -1,11 +1,14 @@
 /** `freshet copy`: from a folder into PostgreSQL, on to Redis while a server writes, and back; killed meanwhile. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
+import { createConnection } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { connect } from '@freshet/client'
+import { openEmbeddedStore } from '@freshet/stores/embedded'
 import { openRedisStore } from '@freshet/stores/redis'
 import { DURABLE, startRedis } from '@freshet/stores/under-test/redis'
 import { startPostgres } from '@freshet/stores/under-test/start-postgres'
@@ -114,6 +117,53 @@ describe.skipIf(isLeftOut)('freshet copy', () => {
     const compact = ['serve', '--store', 'redis://127.0.0.1:1', '--workers', '1', '--operation-memory', 'compact']
     expect((await runFreshet(compact)).errors).toContain('Leave out --operation-memory, or --store.')
   })
+})
+
+describe('freshet copy between folders', () => {
+  async function fill(path: string): Promise<void> {
+    const store = await openEmbeddedStore({ path, durability: 'relaxed' })
+    const body = Buffer.from(JSON.stringify('x'.repeat(30_000)))
+    for (let i = 0; i < 200; i++) {
+      await store.commit({ writes: [{ key: `shop/pictures/${i}`, contentType: 'application/json', body }] })
+    }
+    await store.close()
+  }
+  const run = (from: string, to: string) => runFreshet(['copy', '--from', from, '--to', to], { cwd: folder })
+
+  test('refuses a folder by another name of it, and one without a store, and makes nothing', async () => {
+    await fill(join(folder, 'data'))
+    symlinkSync(join(folder, 'data'), join(folder, 'link'))
+    for (const to of ['./data/', 'link']) {
+      expect(await run('data', to)).toEqual({
+        exitCode: 2,
+        output: '',
+        errors: '--from and --to are one and the same store. Choose another one to copy into.\n',
+      })
+    }
+    const none = await run('none', 'new')
+    expect([none.exitCode, none.errors.includes('The store at none')]).toEqual([1, true])
+    const unreachable = await run('data', 'postgres://nobody@127.0.0.1:1/none')
+    expect([unreachable.exitCode, unreachable.errors.includes('127.0.0.1:1/none')]).toEqual([1, true])
+    expect((await run('data', 'postgress://nobody:secret@host/none')).exitCode).toBe(2)
+    expect(readdirSync(folder).sort()).toEqual(['data', 'link'])
+  })
+
+  test.skipIf(isLeftOut)(
+    'says that it goes on when a target that is full has room again, and does',
+    async () => {
+      await fill(join(folder, 'data'))
+      const redis = await startRedis({ settings: { ...DURABLE, maxmemory: '4mb' } })
+      toStop.push(redis)
+      const full = await run('data', redis.url)
+      expect(full.exitCode).toBe(1)
+      expect(full.errors).toContain('no memory left')
+      expect(full.errors).toContain('What was copied is kept: the same command goes on from there.')
+      const line = createConnection(redis.port, '127.0.0.1').end('CONFIG SET maxmemory 0\r\nQUIT\r\n')
+      expect(await text(line)).toContain('+OK')
+      expect((await copy(join(folder, 'data'), redis.url)).compared).toBe(201)
+    },
+    120_000,
+  )
 })
 
 test.skipIf(isLeftOut)('freshet doctor --store tells what an engine could lose, and what to change', async () => {

@@ -33,5 +33,16 @@ test('a flag overrules a variable, also one that names no file', () => {
 
 test('one store is refused, whether it is missing or named twice, and no password is shown', () => {
   expect(() => readCopyLine(['--from', 'a'], { FRESHET_TO: '' })).toThrow('copy takes two stores')
-  expect(() => readCopyLine(['--from', URL], { FRESHET_TO: URL })).toThrow(/^copy takes two stores, and these are one/)
+  expect(() => readCopyLine(['--from', URL], { FRESHET_TO: URL })).toThrow(
+    /^--from and --to are one and the same store/,
+  )
+})
+
+test('an address of no engine is no folder', () => {
+  const to = 'postgress://user:secret@host/database'
+  expect(() => readCopyLine(['--from', 'a', '--to', to], {})).toThrow(
+    /^--to: it is a folder, or an address that begins/,
+  )
+  expect(() => readCopyLine(['--from', to, '--to', 'a'], {})).toThrow(/^--from: (?!.*secret)/)
+  expect(() => readCopyLine(['--from', 'a', '--to', 'embedded'], {})).toThrow('--to')
 })

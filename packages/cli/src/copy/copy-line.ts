@@ -1,6 +1,7 @@
 /** The command line of `freshet copy --from STORE --to STORE`. */
 import { FreshetError } from '@freshet/protocol'
 import { readFlags } from '../command/read-flags.js'
+import { EMBEDDED, isEngine } from '../config/store-kind.js'
 import type { Environment } from '../config/value-kinds.js'
 import { flagsOrVariables } from '../config/variables.js'
 
@@ -30,6 +31,23 @@ export function readCopyLine(argv: readonly string[], environment: Environment):
         'FRESHET_FROM and FRESHET_TO, or files that FRESHET_FROM_FILE and FRESHET_TO_FILE name, keep passwords off the command line.',
     )
   }
-  if (from === to) throw new FreshetError('CONFIG_INVALID', 'copy takes two stores, and these are one. Choose another.')
+  for (const [flag, name] of Object.entries({ from, to })) checkStore(flag, name)
+  if (from === to) throw oneStore()
   return { command: 'copy', from, to, follows: given.has('follow'), isJson: given.has('json') }
+}
+
+/** A typing error in an address must not make a folder, with a password in its name. */
+function checkStore(flag: string, name: string): void {
+  if (isEngine(name) || (!name.includes('://') && name !== EMBEDDED)) return
+  throw new FreshetError(
+    'CONFIG_INVALID',
+    `--${flag}: it is a folder, or an address that begins with postgres://, mariadb://, redis:// or cassandra://, or ring: and several of these.`,
+  )
+}
+
+export function oneStore(): FreshetError {
+  return new FreshetError(
+    'CONFIG_INVALID',
+    '--from and --to are one and the same store. Choose another one to copy into.',
+  )
 }

@@ -296,3 +296,23 @@ test('killed after any write to the target, it goes on, whatever has changed mea
     expect(await differences(from, store)).toEqual([])
   }
 })
+
+test('a store is not copied into itself, whatever it is called', async () => {
+  const store = await filled(3)
+  const refused = { code: 'CONFIG_INVALID', message: expect.stringContaining('one and the same store') }
+  await expect(copyStore({ from: store, to: store, onProgress })).rejects.toMatchObject(refused)
+})
+
+test('a source that has become another store meanwhile is refused', async () => {
+  const [store, to] = [await filled(3), createMemoryStore()]
+  let log = store.log
+  const from = intercepted(store, {
+    get log() {
+      return log
+    },
+  })
+  const copy = new StoreCopy({ from, to, onProgress })
+  await copy.run()
+  log = 'another'
+  await expect(copy.follow()).rejects.toMatchObject({ code: 'STORE_UNUSABLE' })
+})

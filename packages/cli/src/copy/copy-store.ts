@@ -22,6 +22,7 @@ import {
 } from '@freshet/core/store'
 import { FreshetError, idOfKey } from '@freshet/protocol'
 import { differingKeys, isSame } from './compare-stores.js'
+import { oneStore } from './copy-line.js'
 import { type CopySource, hasIndexes } from './copy-source.js'
 import { refuseForeignWrites } from './foreign-write.js'
 import { PageSize } from './page-size.js'
@@ -122,6 +123,7 @@ export class StoreCopy {
 
   async #begin(): Promise<Cursor> {
     const { from, to } = this.#options
+    if (from.log === to.log) throw oneStore()
     const known = await this.#read()
     const position = await from.position()
     // A source that the power failed may be back at an earlier position than was seen; the comparison finds what that changed.
@@ -172,6 +174,7 @@ export class StoreCopy {
   async #takeChanges(onKeys: (keys: readonly Key[]) => void = () => undefined): Promise<void> {
     const { from, onProgress } = this.#options
     from.renew?.()
+    if (from.log !== this.#cursor.log) throw replaced()
     // Not what comes later: there may be no end of that.
     const until = await from.position()
     while (this.#cursor.position < until) {
@@ -317,6 +320,13 @@ function notEmpty(): FreshetError {
   return new FreshetError(
     'STORE_UNUSABLE',
     'There is something in the target that was not copied from this source. Choose an empty one.',
+  )
+}
+
+function replaced(): FreshetError {
+  return new FreshetError(
+    'STORE_UNUSABLE',
+    'The source has a new change log: it was put in the place of another, or has lost writes. Copy it into an empty target.',
   )
 }
 

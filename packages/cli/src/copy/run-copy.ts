@@ -1,9 +1,11 @@
 /** `freshet copy`: opens both stores, copies, tells how far it is, and compares them in the end. */
+import { realpath } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
+import { FreshetError } from '@freshet/protocol'
 import { type LongRun, untilStopped } from '../command/until-stopped.js'
-import { withoutPassword } from '../config/store-kind.js'
+import { isEngine, withoutPassword } from '../config/store-kind.js'
 import { openNamedStore } from '../serve/open-store.js'
-import type { CopyLine } from './copy-line.js'
+import { type CopyLine, oneStore } from './copy-line.js'
 import { hasIndexes, openSource } from './copy-source.js'
 import { type CopyOptions, type CopyProgress, type CopyReport, StoreCopy } from './copy-store.js'
 
@@ -14,13 +16,30 @@ export function runCopy(line: CopyLine): Promise<number> {
     const onWarning = (warning: string) => console.error(warning)
     const from = await openSource(line.from, onWarning)
     try {
+      await refuseOneFolder(line)
       const to = await openNamedStore(line.to, onWarning)
-      await copy(line, { from, to }, run).finally(() => to.close())
+      await copy(line, { from, to }, run)
+        .catch(tellOfGoingOn)
+        .finally(() => to.close())
       return 0
     } finally {
       await from.close()
     }
   })
+}
+
+/** Before it is opened a second time. Other stores are told apart by their logs. */
+async function refuseOneFolder({ from, to }: CopyLine): Promise<void> {
+  if (isEngine(from) || isEngine(to)) return
+  const [source, target] = await Promise.all([from, to].map(path => realpath(path).catch(() => undefined)))
+  if (source !== undefined && source === target) throw oneStore()
+}
+
+/** Of what may be well again later. */
+function tellOfGoingOn(error: unknown): never {
+  if (!(error instanceof FreshetError) || !['STORE_FULL', 'STORE_UNAVAILABLE'].includes(error.code)) throw error
+  const message = `${error.message} What was copied is kept: the same command goes on from there.`
+  throw new FreshetError(error.code, message, { cause: error })
 }
 
 async function copy(line: CopyLine, stores: Pick<CopyOptions, 'from' | 'to'>, run: LongRun): Promise<void> {
