@@ -52,10 +52,11 @@ export function unusable(where: string, why: string, cause?: unknown): FreshetEr
   return new FreshetError('STORE_UNUSABLE', `Redis at ${where} cannot be used as a store: ${why}.`, { cause })
 }
 
-/** `outcome`: whether what was asked for may have been done all the same. */
-export function unavailable(where: string, outcome: 'not-done' | 'unknown', cause?: unknown): FreshetError {
-  const what =
-    outcome === 'unknown' ? 'A commit was on its way: nobody knows whether it was done.' : 'Nothing was done.'
+/** Whether what was asked for may have been done all the same. */
+export type Outcome = 'not-done' | 'unknown'
+
+export function unavailable(where: string, outcome: Outcome, cause?: unknown): FreshetError {
+  const what = outcome === 'unknown' ? 'A write was on its way: nobody knows whether it was done.' : 'Nothing was done.'
   const reason = cause instanceof Error && cause.message !== '' ? ` (${cause.message})` : ''
   const message = `Redis at ${where} cannot be reached${reason}. ${what} See that it runs; we go on as soon as it answers.`
   return new FreshetError('STORE_UNAVAILABLE', message, { cause, details: { outcome } })

@@ -167,6 +167,53 @@ test('when the answer to a commit is lost, it is done once: with an id it is ans
   expect(await heard).toBeGreaterThanOrEqual(next)
 })
 
+test('an operation that was sent and never answered is unknown, not refused, and counts once when it is repeated', async () => {
+  const redis = await start(DURABLE)
+  const line = await CuttingLine.open(redis.port)
+  toEnd.push(() => line.close())
+  const far = await open(`redis://127.0.0.1:${line.port}`, { patienceMs: 200 })
+  const near = await open(redis.url)
+  const id = { kind: 'foreign', id: 'order-1' } as const
+  const order = { writes: [], adds: [{ key: 'a/n/x', by: 1, decimals: 0 }], operation: { id, fingerprint: 'f' } }
+  await near.commit({ writes: [put('a/b/c', 'before')] })
+  const unavailable = (outcome: string) => ({ code: 'STORE_UNAVAILABLE', details: { outcome } })
+  line.holdAnswers()
+  const unanswered = expect(far.commit(order)).rejects.toMatchObject(unavailable('unknown'))
+  const reading = expect(far.get('a/n/x')).rejects.toMatchObject(unavailable('not-done'))
+  await eventually('it is done', async () => (await textOf(near, 'a/n/x')) === '1')
+  line.cut()
+  await unanswered
+  await reading
+  // What cannot have been sent is refused, as before.
+  await expect(far.commit(order)).rejects.toMatchObject(unavailable('not-done'))
+  line.mend()
+  await eventually('it is repeated', () => far.commit(order).then(({ committed }) => committed, isUnavailable))
+  expect(await textOf(near, 'a/n/x')).toBe('1')
+})
+
+test('an operation that was sent, not answered, and refused when it was sent again is unknown: it may have been done', async () => {
+  const redis = await start(DURABLE)
+  const line = await CuttingLine.open(redis.port)
+  toEnd.push(() => line.close())
+  const far = await open(`redis://127.0.0.1:${line.port}`, { patienceMs: 1000 })
+  const near = await open(redis.url, { patienceMs: 1000 })
+  const operation = { id: { kind: 'foreign', id: 'order-1' } as const, fingerprint: 'f' }
+  await near.commit({ writes: [put('a/b/c', 'before')] })
+  line.holdAnswers()
+  const committing = far.commit({ writes: [put('a/b/c', 'once')], operation })
+  const refused = expect(committing).rejects.toMatchObject({
+    code: 'STORE_UNAVAILABLE',
+    details: { outcome: 'unknown' },
+  })
+  await eventually('it is done', async () => (await textOf(near, 'a/b/c')) === 'once')
+  await command(redis, 'CONFIG', 'SET', 'maxmemory', '1')
+  line.cut()
+  line.mend()
+  await refused
+  // Whoever was never answered otherwise is told why.
+  await expect(near.commit({ writes: [put('a/b/c', 'twice')] })).rejects.toMatchObject({ code: 'STORE_FULL' })
+})
+
 test('a Redis that does not answer is given up, and used again when it does', async () => {
   const redis = await start(DURABLE)
   const store = await open(redis.url, { answerMsMax: 200, patienceMs: 300 })

@@ -2,7 +2,8 @@
  * The connections to Redis, for as long as the store is open: one for commands, one that waits for commits. When one is lost
  * both are made anew, and nothing is sent before it is known what Redis this is and what it holds (`ATTACH_SCRIPT`).
  *
- * What was on its way when a connection is lost is sent again if that does no harm; else its outcome is unknown, and said to be.
+ * What was on its way when a connection is lost is sent again if that does no harm. If it writes, and is not answered in time after
+ * all, or may not be sent again, its outcome is unknown, and said to be.
  * A Redis that does not answer is noticed by the clock, which is asked for several times a second: so there is one time-out for
  * all commands.
  */
@@ -12,7 +13,7 @@ import { FreshetError } from '@freshet/protocol'
 import { type AttachOptions, type Line, openLine } from './attach.js'
 import { type Client, endClient, type Reply, Script, whereOf } from './client.js'
 import { parseHead } from './layout.js'
-import { closed, isPassing, refusalOf, unavailable, wordOf } from './redis-errors.js'
+import { closed, isPassing, type Outcome, refusalOf, unavailable, wordOf } from './redis-errors.js'
 import { AGAIN_SCRIPT, CLOCK_SCRIPT } from './upkeep-scripts.js'
 
 export interface SessionOptions extends AttachOptions {
@@ -26,8 +27,8 @@ export interface SessionOptions extends AttachOptions {
   onLog(log: string): void
 }
 
-/** The outcome of what was sent when the connection is lost: 'not-done' if it may be sent again. */
-export type IfLost = 'not-done' | 'unknown'
+/** What is asked for: it only reads; it writes, and may be sent again; it writes, and may be sent once. */
+export type Effect = 'reads' | 'repeatable' | 'once'
 
 const MEET_EVERY_MS = 250
 /** Together with the time between two meetings, a second: for so long a commit may be on its way. */
@@ -69,7 +70,7 @@ export class RedisSession {
       session = new RedisSession(options, where, line)
       return session
     } catch (error) {
-      throw explain(where, error)
+      throw explain(where, error, 'not-done')
     }
   }
 
@@ -99,17 +100,23 @@ export class RedisSession {
   }
 
   /** Sends something, and again if need be. Throws STORE_UNAVAILABLE, and what Redis refuses. */
-  async run(ifLost: IfLost, send: (client: Client) => Promise<Reply>): Promise<Reply> {
+  async run(effect: Effect, send: (client: Client) => Promise<Reply>): Promise<Reply> {
     if (this.#closing !== undefined) throw closed(this.where)
     this.#underWay++
     try {
+      let outcome: Outcome = 'not-done'
       for (let deadlineMs = 0; ; ) {
-        const line = this.#line ?? (await this.#connected())
+        const line = this.#line ?? (await this.#connected(outcome))
         try {
           return await send(line.client)
         } catch (error) {
+          // From now on Redis may have done it, whatever comes of sending it again.
+          if (effect !== 'reads' && wasOnItsWay(error)) outcome = 'unknown'
           if (deadlineMs === 0) deadlineMs = performance.now() + this.#options.patienceMs
-          await this.#consider(error, line, ifLost, deadlineMs)
+          this.#consider(error, line, outcome)
+          const isOver = performance.now() > deadlineMs || (effect === 'once' && outcome === 'unknown')
+          if (isOver) throw unavailable(this.where, outcome, error)
+          await delay(MEET_EVERY_MS / 10)
         }
       }
     } finally {
@@ -151,24 +158,18 @@ export class RedisSession {
     await this.#reconnecting
   }
 
-  /** Returns if it is to be tried again. */
-  async #consider(error: unknown, line: Line, ifLost: IfLost, deadlineMs: number): Promise<void> {
-    const word = wordOf(error)
-    if (word !== undefined && !isPassing(word)) throw refusalOf(this.where, error)
-    if (error instanceof FreshetError || error instanceof TypeError) throw error
-    if (word !== 'BUSY') this.drop(line, error)
-    const isUnsent = error instanceof Error && NEVER_SENT.includes(error.constructor.name)
-    if (word === undefined && !isUnsent && ifLost === 'unknown') throw unavailable(this.where, 'unknown', error)
-    if (performance.now() > deadlineMs) throw unavailable(this.where, 'not-done', error)
-    await delay(MEET_EVERY_MS / 10)
+  /** Returns if it may be tried again. */
+  #consider(error: unknown, line: Line, outcome: Outcome): void {
+    if (isFinal(error)) throw explain(this.where, error, outcome)
+    if (wordOf(error) !== 'BUSY') this.drop(line, error)
   }
 
-  async #connected(): Promise<Line> {
+  async #connected(outcome: Outcome): Promise<Line> {
     const { patienceMs } = this.#options
     const deadlineMs = performance.now() + patienceMs
     while (this.#line === undefined) {
       const leftMs = deadlineMs - performance.now()
-      if (leftMs <= 0) throw explain(this.where, this.#lastError)
+      if (leftMs <= 0) throw explain(this.where, this.#lastError, outcome)
       await new Promise<void>(resolve => {
         const timer = setTimeout(resolve, leftMs)
         this.#wake.push(() => {
@@ -288,10 +289,22 @@ export class RedisSession {
   }
 }
 
-function explain(where: string, error: unknown): unknown {
+function explain(where: string, error: unknown, outcome: Outcome): unknown {
+  // What refuses it now does not say what became of it before.
+  return isFinal(error) && outcome === 'not-done' ? refusalOf(where, error) : unavailable(where, outcome, error)
+}
+
+/** Redis would refuse it again, or it was never meant to be sent. */
+function isFinal(error: unknown): boolean {
   const word = wordOf(error)
-  if (word !== undefined && !isPassing(word)) return refusalOf(where, error)
-  return error instanceof FreshetError || error instanceof TypeError ? error : unavailable(where, 'not-done', error)
+  if (word !== undefined) return !isPassing(word)
+  return error instanceof FreshetError || error instanceof TypeError
+}
+
+/** The connection was lost before it was answered. */
+function wasOnItsWay(error: unknown): boolean {
+  const isUnsent = error instanceof Error && NEVER_SENT.includes(error.constructor.name)
+  return wordOf(error) === undefined && !isUnsent && !isFinal(error)
 }
 
 function end({ client, follower }: Line): void {

@@ -47,7 +47,7 @@ import { type Layout, layoutOf, parseHead } from './layout.js'
 import { RedisClock } from './redis-clock.js'
 import { closed } from './redis-errors.js'
 import { RedisReplica } from './redis-replica.js'
-import { RedisSession } from './redis-session.js'
+import { type Effect, RedisSession } from './redis-session.js'
 import { FORGET_SCRIPT, HOLD_SCRIPT, SCAN_SCRIPT, TRIM_SCRIPT } from './upkeep-scripts.js'
 
 export interface RedisStoreOptions {
@@ -175,7 +175,7 @@ class RedisStore implements Store {
 
   async #getMany(keys: readonly Key[]): Promise<Snapshot<readonly (StoredValue | undefined)[]>> {
     const args = ['MGET', this.#layout.head, ...keys.map(key => this.#layout.values + key)]
-    const reply = await this.#session.run('not-done', client => client.sendCommand(args))
+    const reply = await this.#session.run('reads', client => client.sendCommand(args))
     const [head, ...records] = reply as readonly Reply[]
     return { value: records.map((record, i) => this.#valueOf(keys[i]!, record)), position: this.#positionIn(head!) }
   }
@@ -183,8 +183,7 @@ class RedisStore implements Store {
   async scan(bucket: Key, range: ScanRange = {}): Promise<ScanPage> {
     const damaged = (id: string) => this.#damaged(`${bucket}/${id}`)
     const fromPrimary = () => {
-      const read: ReadPage = (first, last, count) =>
-        this.#run('not-done', scanScript, [bucket, first, last, `${count}`])
+      const read: ReadPage = (first, last, count) => this.#run('reads', scanScript, [bucket, first, last, `${count}`])
       return readBucketPage(range, read, damaged)
     }
     if (this.#replicas.isEmpty) return fromPrimary()
@@ -224,11 +223,10 @@ class RedisStore implements Store {
     const { writes, lists = [] } = commit
     const isQuery = lists.some(({ tags = [] }) => tags.length > 0)
     if (isQuery || writes.some(write => 'indexes' in write && write.indexes !== undefined)) throw this.#noQueries()
-    // What has an operation's id takes effect once; what writes nothing, not at all.
-    const isRepeatable = commit.operation !== undefined || writes.length + (commit.adds?.length ?? 0) === 0
+    const effect = effectOf(commit)
     const parts = partsOf(commit, this.supports.retentionMs)
     for (;;) {
-      const reply = await this.#session.run(isRepeatable ? 'not-done' : 'unknown', client => {
+      const reply = await this.#session.run(effect, client => {
         const keys = this.#session.isCluster ? keysOf(commit, this.#layout) : undefined
         return this.#batches.add(client, parts, keys)
       })
@@ -245,7 +243,7 @@ class RedisStore implements Store {
   async forgetOperations(): Promise<void> {
     for (;;) {
       const args = [`${this.#clock.nowMs()}`, `${this.supports.retentionMs}`, `${FORGET_MAX}`]
-      const [clients = 0, foreign = 0] = (await this.#run('not-done', forgetScript, args)) as readonly number[]
+      const [clients = 0, foreign = 0] = (await this.#run('repeatable', forgetScript, args)) as readonly number[]
       if (!(clients === FORGET_MAX || foreign === FORGET_MAX)) return
     }
   }
@@ -302,14 +300,14 @@ class RedisStore implements Store {
   }
 
   async trimmedTo(): Promise<Position> {
-    return this.#meet(await this.#session.run('not-done', client => this.#begin(client)))
+    return this.#meet(await this.#session.run('reads', client => this.#begin(client)))
   }
 
   async trim(upTo: Position): Promise<void> {
     this.#checkOpen()
     checkPosition('upTo', upTo)
     for (;;) {
-      const [removed] = (await this.#run('not-done', trimScript, [`${upTo}`])) as readonly Buffer[]
+      const [removed] = (await this.#run('repeatable', trimScript, [`${upTo}`])) as readonly Buffer[]
       if (!(Number(removed) > 0)) return
     }
   }
@@ -326,7 +324,7 @@ class RedisStore implements Store {
 
   async remember(name: string, value: Uint8Array): Promise<void> {
     const copy = Buffer.from(value)
-    await this.#session.run('not-done', client => client.sendCommand(['HSET', this.#layout.memory, name, copy]))
+    await this.#session.run('repeatable', client => client.sendCommand(['HSET', this.#layout.memory, name, copy]))
   }
 
   async recall(name: string): Promise<Uint8Array | undefined> {
@@ -336,7 +334,7 @@ class RedisStore implements Store {
 
   async hold(name: string, holder: string, ms: number): Promise<boolean> {
     const args = [name, holder, `${Math.ceil(ms)}`, `${this.#clock.nowMs()}`]
-    const reply = await this.#run('not-done', holdScript, args)
+    const reply = await this.#run('repeatable', holdScript, args)
     if (Array.isArray(reply)) throw this.#gone()
     return reply === 1
   }
@@ -381,16 +379,16 @@ class RedisStore implements Store {
   }
 
   #command(args: readonly string[]): Promise<Reply> {
-    return this.#session.run('not-done', client => client.sendCommand(args))
+    return this.#session.run('reads', client => client.sendCommand(args))
   }
 
-  #run(ifLost: 'not-done', script: Script, args: readonly (string | Buffer)[]): Promise<Reply> {
-    return this.#session.run(ifLost, client => script.run(client, this.#layout.head, args))
+  #run(effect: Effect, script: Script, args: readonly (string | Buffer)[]): Promise<Reply> {
+    return this.#session.run(effect, client => script.run(client, this.#layout.head, args))
   }
 
   /** In this order, on one connection. */
   async #together(send: (client: Client) => readonly Promise<Reply>[]): Promise<readonly Reply[]> {
-    return (await this.#session.run('not-done', client => Promise.all(send(client)))) as readonly Reply[]
+    return (await this.#session.run('reads', client => Promise.all(send(client)))) as readonly Reply[]
   }
 
   #begin(client: Client): Promise<Reply> {
@@ -458,6 +456,12 @@ class RedisStore implements Store {
   #checkOpen(): void {
     if (this.#isClosed) throw closed(this.#session.where)
   }
+}
+
+/** What has an operation's id takes effect once, however often it is sent. */
+function effectOf({ operation, writes, adds = [] }: Commit): Effect {
+  if (operation !== undefined) return 'repeatable'
+  return writes.length + adds.length === 0 ? 'reads' : 'once'
 }
 
 /** A key that is asked for twice is answered with bytes of its own, twice. */
