@@ -2,6 +2,8 @@
 import { cp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import type { Commit, CommitResult, Position, Store } from '@freshet/core/store'
 import { FreshetError, type OwnOperationId } from '@freshet/protocol'
 import { afterEach, expect, test } from 'vitest'
@@ -342,6 +344,29 @@ test('a server whose Redis becomes a replica finds the one that has taken over',
   await store.commit({ writes: [put('a/b/c', '2')] })
   expect(await textOf(await open(second.url), 'a/b/c')).toBe('2')
 })
+
+test('calls that have waited in vain for a Redis that is away leave nothing behind', async () => {
+  const redis = await start({})
+  const store = await open(redis.url, { patienceMs: 1 })
+  await redis.kill()
+  const wait = async (times: number) => {
+    for (let i = 0; i < times; i++) {
+      await Promise.all(Array.from({ length: 1000 }, () => store.scan('a/b').catch(isUnavailable)))
+    }
+    return usedBytes()
+  }
+  const before = await wait(5)
+  const calls = 20_000
+  const bytesEach = ((await wait(calls / 1000)) - before) / calls
+  expect(bytesEach).toBeLessThan(100)
+})
+
+/** After a collection. */
+function usedBytes(): number {
+  setFlagsFromString('--expose-gc')
+  ;(runInNewContext('gc') as () => void)()
+  return process.memoryUsage().heapUsed
+}
 
 test('a store that is closed while Redis is away does not wait for ever', async () => {
   const redis = await start({})

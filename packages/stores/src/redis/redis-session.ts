@@ -54,7 +54,8 @@ export class RedisSession {
   #knownLog: string
   #reconnecting: Promise<void> | undefined
   #lastError: unknown
-  #wake: (() => void)[] = []
+  /** How to wake them. */
+  readonly #waiting = new Set<() => void>()
   /** When the last meeting of the clocks was begun that took no longer than it should. */
   #metMs: number
   #underWay = 0
@@ -171,11 +172,13 @@ export class RedisSession {
       const leftMs = deadlineMs - performance.now()
       if (leftMs <= 0) throw explain(this.where, this.#lastError, outcome)
       await new Promise<void>(resolve => {
-        const timer = setTimeout(resolve, leftMs)
-        this.#wake.push(() => {
+        const wake = () => {
           clearTimeout(timer)
+          this.#waiting.delete(wake)
           resolve()
-        })
+        }
+        const timer = setTimeout(wake, leftMs)
+        this.#waiting.add(wake)
       })
     }
     return this.#line
@@ -217,7 +220,7 @@ export class RedisSession {
     this.#reached(line.position)
     this.#watch(line, this.#meetClocks(line))
     this.#watch(line, this.#follow(line))
-    for (const wake of this.#wake.splice(0)) wake()
+    for (const wake of this.#waiting) wake()
   }
 
   #watch(line: Line, loop: Promise<void>): void {
