@@ -27,11 +27,17 @@ const SLEPT_MS = 30_000
 export class ChangeLog implements LoggedChangeLog {
   readonly #session: Session
   readonly #store: string
-  #readMs: number = performance.now()
+  readonly #clocks: readonly (() => number)[]
+  /** By each of the clocks, when it was last known that nothing was deleted unread. */
+  #readMs: readonly number[]
 
-  constructor(session: Session, store: string) {
+  /** `nowMs`: the store's time, which is set forward when this machine comes back among others. */
+  constructor(session: Session, store: string, nowMs: () => number) {
     this.#session = session
     this.#store = store
+    // The first does not go on while the machine sleeps, the others may be set back: whichever has gone on furthest tells.
+    this.#clocks = [() => performance.now(), () => Date.now(), nowMs]
+    this.#readMs = this.#clocks.map(clock => clock())
   }
 
   async append(record: LogRecord): Promise<number | undefined> {
@@ -49,19 +55,26 @@ export class ChangeLog implements LoggedChangeLog {
   async read(after: number): Promise<{ readonly records: readonly LogRecord[]; readonly isEnd: boolean }> {
     const part = partOf(after + 1)
     const { rows } = await this.#session.read('log', 'records', [this.#store, part, after, RECORDS_PER_READ])
-    if (rows.length === 0 && (await this.#isGone(part))) throw new SlotsGone(after)
+    if (rows.length === 0 && (await this.#isGone(part, after))) throw new SlotsGone(after)
     const records = rows.map(recordOf)
     const last = records.at(-1)?.slot ?? after
     return { records, isEnd: rows.length < RECORDS_PER_READ && (rows.length === 0 || partOf(last + 1) === part) }
   }
 
-  /** Nothing follows in a part that is not the last: it was deleted, while this server slept for as long as that takes at least. */
-  async #isGone(part: number): Promise<boolean> {
-    const sleptMs = performance.now() - this.#readMs
-    this.#readMs = performance.now()
-    if (sleptMs < SLEPT_MS) return false
-    const newest = (await this.#session.read('log', 'part', [this.#store])).first()
-    return newest !== null && newest !== undefined && newest.part.toNumber() > part
+  /** Nothing follows: it may have been deleted, while this server slept for as long as that takes at least. */
+  async #isGone(part: number, after: number): Promise<boolean> {
+    const nowMs = this.#clocks.map(clock => clock())
+    if (nowMs.some((ms, i) => ms - this.#readMs[i]! >= SLEPT_MS) && (await this.#isDeleted(part, after))) return true
+    // Not before it is known: others who read meanwhile have slept as well.
+    this.#readMs = nowMs
+    return false
+  }
+
+  /** How far a part goes is known also when its records are deleted. */
+  async #isDeleted(part: number, after: number): Promise<boolean> {
+    const found = (await this.#session.read('log', 'head', [this.#store, part])).first()
+    if (!found?.head || found.head.toNumber() <= after) return false
+    return (await this.#session.read('log', 'records', [this.#store, part, after, 1])).rows.length === 0
   }
 
   async last(): Promise<LogRecord | undefined> {

@@ -157,7 +157,7 @@ test('rows may be written again, late and in any order: the newest stay', async 
   const session = new Session({ address, answerMsMax: 5000 })
   toEnd.push(() => session.close())
   await session.connect()
-  const { records } = await new ChangeLog(session, name).read(0)
+  const { records } = await new ChangeLog(session, name, () => 0).read(0)
   const rows = new Rows(session, name)
   for (const record of [...records].reverse()) await rows.apply(record)
   expect(Buffer.from((await rows.object('a/b/c'))!.body).toString()).toBe('7')
@@ -259,22 +259,44 @@ test('a log is deleted by partitions, and nobody can append to one that is gone'
   expect((await direct.execute(late, [name], { prepare: true })).wasApplied()).toBe(false)
 })
 
-test('a server that slept while the log was trimmed goes on from its end, and serves nothing old', async () => {
+/** A store, and one of the same name whose place in the log is deleted while nobody asks it for anything. */
+async function trimmedUnder(): Promise<{ store: Store; sleeper: Store }> {
   const name = randomUUID()
   const [store, sleeper] = [await open('near', name), await open('near', name)]
   await store.commit({ writes: [put('a/b/c', 'old')] })
   expect(await textOf(sleeper, 'a/b/c')).toBe('old')
   for (let i = 0; i <= SLOTS_PER_PART; i++) await store.commit({ writes: [put('a/b/c', `${i}`)] })
   await store.trim(await store.position())
-  const nowMs = performance.now.bind(performance)
-  const spy = vi.spyOn(performance, 'now').mockImplementation(() => nowMs() + 60_000)
-  try {
-    expect(await textOf(sleeper, 'a/b/c')).toBe(`${SLOTS_PER_PART}`)
-    positionOf(await sleeper.commit({ writes: [put('a/b/c', 'awake')] }))
-    expect(await textOf(store, 'a/b/c')).toBe('awake')
-  } finally {
-    spy.mockRestore()
-  }
+  return { store, sleeper }
+}
+
+// A process that was stopped finds that all clocks have gone on; one whose machine slept, all but the monotonic one.
+for (const [what, clock] of [['machine slept', Date] as const, ['process was stopped', performance] as const]) {
+  test(`a server whose ${what} while the log was trimmed goes on from its end, and serves nothing old`, async () => {
+    const { store, sleeper } = await trimmedUnder()
+    const nowMs = clock.now.bind(clock)
+    const spy = vi.spyOn(clock, 'now').mockImplementation(() => nowMs() + 60_000)
+    try {
+      const reads = await Promise.all([textOf(sleeper, 'a/b/c'), sleeper.getMany(['a/b/c']), sleeper.position()])
+      expect(reads[0]).toBe(`${SLOTS_PER_PART}`)
+      expect(Buffer.from(reads[1].value[0]!.body).toString()).toBe(`${SLOTS_PER_PART}`)
+      expect(reads[2]).toBe(await store.position())
+      positionOf(await sleeper.commit({ writes: [put('a/b/c', 'awake')] }))
+      expect(await textOf(store, 'a/b/c')).toBe('awake')
+    } finally {
+      spy.mockRestore()
+    }
+  })
+}
+
+test('a server that slept and has no clock that says so finds out by its first commit, and goes on', async () => {
+  const { store, sleeper } = await trimmedUnder()
+  // Its place in the log may have been taken by anybody, and is gone.
+  const first = sleeper.commit({ writes: [put('a/b/d', 'awake')] })
+  await expect(first).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE', details: { outcome: 'unknown' } })
+  expect(await textOf(sleeper, 'a/b/c')).toBe(`${SLOTS_PER_PART}`)
+  const position = positionOf(await sleeper.commit({ writes: [put('a/b/d', 'awake')] }))
+  expect((await store.get('a/b/d'))?.version).toBe(position)
 })
 
 test('a commit that is too large is refused, and takes nobody with it', async () => {

@@ -52,7 +52,7 @@ export async function openCassandraStore(options: CassandraStoreOptions): Promis
     const { name } = address
     const engine = await Engine.open({
       place: session.place,
-      changeLog: new ChangeLog(session, name),
+      changeLog: new ChangeLog(session, name, () => clock.nowMs()),
       rows: new Rows(session, name),
       waitMsMax,
       recordBytesMax: mutationBytesMax * SHARE_OF_MUTATION,

@@ -53,6 +53,7 @@ const statements = {
   changes: 'SELECT slot, state, changed FROM log WHERE store = ? AND part = ? AND slot > ? LIMIT ?',
   // Not the partition's own `head`: it keeps whoever comes late from appending again what was deleted.
   dropPart: 'DELETE FROM log WHERE store = ? AND part = ? AND slot >= 0',
+  head: 'SELECT head FROM log WHERE store = ? AND part = ? LIMIT 1',
   part: 'SELECT part FROM parts WHERE store = ?',
   setPart: 'INSERT INTO parts (store, part) VALUES (?, ?) USING TIMESTAMP ?',
 

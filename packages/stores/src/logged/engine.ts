@@ -25,7 +25,7 @@ import type { ChangedBefore } from '../sql/sql-batch.js'
 import { type Changes, EngineBusy, EngineLost, type LockedState, type Needs } from '../sql/sql-engine.js'
 import { storeDamaged } from '../sql/sql-errors.js'
 import { type Draft, draftOf, fetchNeeds, stateAtEnd } from './commit-state.js'
-import { bytesOf, type LogRecord, type LogState, NO_EFFECTS } from './log-record.js'
+import { bytesOf, type LogRecord, type LogState, NO_EFFECTS, RecordTooLarge } from './log-record.js'
 import { Mirror, type Pin } from './mirror.js'
 import { NearestRows } from './nearest-rows.js'
 import { type ChangeLog, type Rows, SlotsGone } from './parts.js'
@@ -221,7 +221,9 @@ export class Engine {
           stateAtEnd(this.#mirror, found, nowMs, (after, limit) => this.#changedAfter(after, limit)),
         )
         if (changes !== undefined) {
-          if (await this.#append(this.#draw(slot, draftOf(changes)))) return
+          const isAppended = await this.#append(this.#draw(slot, draftOf(changes)))
+          if (isAppended === undefined) throw new EngineLost('its place in the log was deleted meanwhile', true)
+          if (isAppended) return
         } else {
           // Nothing to append, so nobody would say that this state is not the latest.
           await this.look()
@@ -231,12 +233,10 @@ export class Engine {
     })
   }
 
-  /** What became of the append that was lost last. Undefined also if what its slot holds was dropped meanwhile. */
+  /** What became of the append that was lost last. Undefined: its slot was dropped meanwhile, or was long ago. */
   async isCommitted(): Promise<boolean | undefined> {
     const record = this.#lost
-    if (record === undefined) return undefined
-    const isAppended = await this.#settle(record, await this.#log.append(record))
-    return isAppended || this.#mirror.idAt(record.slot) !== undefined ? isAppended : undefined
+    return record && this.#settle(record, await this.#log.append(record))
   }
 
   async remember(name: string, value: Buffer): Promise<void> {
@@ -380,8 +380,8 @@ export class Engine {
     return record
   }
 
-  /** False: another record has its slot, and is in the mirror. Throws EngineLost if it is not known. */
-  async #append(record: LogRecord): Promise<boolean> {
+  /** False: another record has its slot, and is in the mirror. Undefined: which has, is not known any more. Throws EngineLost if not yet. */
+  async #append(record: LogRecord): Promise<boolean | undefined> {
     this.#lost = record
     const startMs = performance.now()
     try {
@@ -394,7 +394,7 @@ export class Engine {
     }
   }
 
-  async #settle(record: LogRecord, reached: number | undefined): Promise<boolean> {
+  async #settle(record: LogRecord, reached: number | undefined): Promise<boolean | undefined> {
     if (reached === undefined) {
       // Whoever looked meanwhile may have met it.
       this.#absorb(record)
@@ -402,15 +402,27 @@ export class Engine {
       await this.#startOver()
       throw new EngineBusy('the log has lost what it had')
     } else {
-      await this.look()
+      await this.#lookUpTo(record.slot)
     }
-    if (this.#mirror.idAt(record.slot) !== record.id) {
+    const id = reached === undefined ? record.id : this.#mirror.idAt(record.slot)
+    if (id !== record.id) {
       this.#turns.lose()
-      return false
+      return id === undefined ? undefined : false
     }
     this.#mirror.wasTold(record.state.done)
     this.#write(record)
     return true
+  }
+
+  /** To a slot that is known to be taken: whoever does not get there has slept while it was deleted, whatever the clocks say. */
+  async #lookUpTo(slot: number): Promise<void> {
+    try {
+      await this.look()
+      if (this.#mirror.slot < slot) await this.#overslept(new SlotsGone(this.#mirror.slot))
+    } catch (error) {
+      // It has begun anew, and does not know that slot.
+      if (!(error instanceof EngineBusy)) throw error
+    }
   }
 
   /** What this server has seen is not there any more: it is another log. */
@@ -454,15 +466,6 @@ export class Engine {
     const entries = await this.changes(after, limit + 1)
     // So many that the last are not among them: then nothing is known.
     return entries.length > limit ? { after: this.state.position, entries: [] } : { after: 0, entries }
-  }
-}
-
-/** More than a record may hold. */
-export class RecordTooLarge extends Error {
-  override readonly name = 'RecordTooLarge'
-
-  constructor(bytes: number) {
-    super(`A record of the log would have ${bytes} bytes.`)
   }
 }
 

@@ -75,3 +75,12 @@ export function readValue(key: Key, bytes: Buffer): StoredValue {
   if (value === undefined) throw storeDamaged(`${JSON.stringify(key)} is no value that we wrote`)
   return value
 }
+
+/** More than a record may hold. */
+export class RecordTooLarge extends Error {
+  override readonly name = 'RecordTooLarge'
+
+  constructor(bytes: number) {
+    super(`A record of the log would have ${bytes} bytes.`)
+  }
+}
