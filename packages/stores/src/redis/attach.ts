@@ -4,7 +4,8 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { Position } from '@freshet/core/store'
-import { type Client, connectTo, endClient, Script, whereOf } from './client.js'
+import { type Addresses, atHost } from './addresses.js'
+import { type Client, connectTo, endClient, orEnd, Script, whereOf } from './client.js'
 import type { Layout } from './layout.js'
 import type { RedisClock } from './redis-clock.js'
 import { unusable } from './redis-errors.js'
@@ -12,8 +13,7 @@ import { isClusterNode, type RedisSettings, readSettings } from './redis-setting
 import { ATTACH_SCRIPT } from './upkeep-scripts.js'
 
 export interface AttachOptions {
-  /** Tried in turn. */
-  readonly urls: readonly string[]
+  readonly addresses: Addresses
   readonly layout: Layout
   readonly clock: RedisClock
 }
@@ -36,9 +36,9 @@ const attachScript = new Script(ATTACH_SCRIPT)
 /** To the first that can be used. `onEnd` is also called for those that could not. */
 export async function openLine(options: AttachOptions, known: Known, onEnd: (error: Error) => void): Promise<Line> {
   let reason: unknown
-  for (const url of options.urls) {
+  for (const find of options.addresses.inTurn()) {
     try {
-      return await attach(options, url, known, onEnd)
+      return await attach(options, await find(), known, onEnd)
     } catch (error) {
       reason = error
     }
@@ -46,49 +46,61 @@ export async function openLine(options: AttachOptions, known: Known, onEnd: (err
   throw reason
 }
 
-async function attach(
-  { layout, clock }: AttachOptions,
-  url: string,
-  known: Known,
-  onEnd: (error: Error) => void,
-): Promise<Line> {
-  let client = await connectTo(url, { onEnd })
+async function attach(options: AttachOptions, url: string, known: Known, onEnd: (error: Error) => void): Promise<Line> {
+  const clients: Client[] = []
+  const endAll = () => clients.forEach(endClient)
+  const connect = async (to: string) => {
+    const client = await connectTo(to, { onEnd })
+    clients.push(client)
+    return client
+  }
   try {
-    const owner = (await isClusterNode(client)) ? await ownerOf(client, url, layout.head) : url
-    if (owner !== url) {
-      endClient(client)
-      client = await connectTo(owner, { onEnd })
-    }
-    const settings = await readSettings(client, whereOf(owner))
-    const mayHaveLost = settings.durability !== 'disk' || settings.wasPromoted
-    const args = [settings.run, mayHaveLost ? '1' : '0', known.log, `${known.position}`, randomUUID()]
-    args.push(clock.boot, `${clock.monotonicMs()}`, `${clock.nowMs()}`)
-    const reply = await attachScript.run(client, layout.head, args, [layout.meta, layout.log, layout.clocks])
-    const [log, position, offset] = (reply as readonly Buffer[]).map(String) as [string, string, string | undefined]
-    if (log === 'format') {
-      throw unusable(whereOf(owner), `what it holds is of format ${position}, of a newer Freshet; update this one`)
-    }
-    clock.meet(Number(offset))
-    const follower = await connectTo(owner, { onEnd })
-    return { client, follower, settings, log, position: Number(position) }
+    return await orEnd(attachBy(connect, options, url, known), endAll)
   } catch (error) {
-    endClient(client)
+    endAll()
     throw error
   }
 }
 
-/** In a cluster, all of a store is in one slot: the address of the node that has it. */
-async function ownerOf(client: Client, url: string, key: string): Promise<string> {
+async function attachBy(
+  connect: (url: string) => Promise<Client>,
+  { layout, clock, addresses }: AttachOptions,
+  url: string,
+  known: Known,
+): Promise<Line> {
+  let client = await connect(url)
+  const owner = (await isClusterNode(client)) ? await ownerOf(client, url, layout.head, addresses) : url
+  if (owner !== url) {
+    endClient(client)
+    client = await connect(owner)
+  }
+  const settings = await readSettings(client, whereOf(owner))
+  const mayHaveLost = settings.durability !== 'disk' || settings.wasPromoted
+  const args = [settings.run, mayHaveLost ? '1' : '0', known.log, `${known.position}`, randomUUID()]
+  args.push(clock.boot, `${clock.monotonicMs()}`, `${clock.nowMs()}`)
+  const reply = await attachScript.run(client, layout.head, args, [layout.meta, layout.log, layout.clocks])
+  const [log, position, offset] = (reply as readonly Buffer[]).map(String) as [string, string, string | undefined]
+  if (log === 'format') {
+    throw unusable(whereOf(owner), `what it holds is of format ${position}, of a newer Freshet; update this one`)
+  }
+  clock.meet(Number(offset))
+  const follower = await connect(owner)
+  addresses.use(owner)
+  return { client, follower, settings, log, position: Number(position) }
+}
+
+/** The host is empty, or nothing, if a node does not know its own: then it is where it was found. */
+type Node = readonly [host: Buffer | null, port: number, id: Buffer]
+
+/** In a cluster, all of a store is in one slot: the address of the node that has it. The others are learnt. */
+async function ownerOf(client: Client, url: string, key: string, addresses: Addresses): Promise<string> {
   const slot = (await client.sendCommand(['CLUSTER', 'KEYSLOT', key])) as number
   const id = String(await client.sendCommand(['CLUSTER', 'MYID']))
-  type Node = readonly [host: Buffer, port: number, id: Buffer]
-  const ranges = (await client.sendCommand(['CLUSTER', 'SLOTS'])) as unknown as readonly [number, number, Node][]
+  const reply = await client.sendCommand(['CLUSTER', 'SLOTS'])
+  const ranges = reply as unknown as readonly (readonly [first: number, last: number, ...nodes: Node[]])[]
+  const at = ([host, port]: Node) => atHost(url, String(host ?? ''), port)
+  addresses.learn(ranges.flatMap(([, , ...nodes]) => nodes.map(at)))
   const owner = ranges.find(([first, last]) => first <= slot && slot <= last)?.[2]
   if (owner === undefined) throw new Error(`No node of the cluster has slot ${slot}`)
-  if (String(owner[2]) === id) return url
-  const address = new URL(url)
-  // A node that does not know its own address has none to tell: it is where it was found.
-  if (String(owner[0]) !== '') address.hostname = String(owner[0])
-  address.port = `${owner[1]}`
-  return address.href
+  return String(owner[2]) === id ? url : at(owner)
 }

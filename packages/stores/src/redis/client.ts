@@ -46,8 +46,27 @@ export async function connectTo(
   })
   client.on('error', onEnd)
   client.on('end', () => onEnd(new Error('Redis has closed the connection')))
-  await client.connect()
-  return client as unknown as Client
+  const connected = client as unknown as Client
+  const connecting = client.connect()
+  // One that is stopped takes connections, and says nothing.
+  await (reconnects ? connecting : orEnd(connecting, () => endClient(connected)))
+  return connected
+}
+
+/** Whoever has not answered in time is ended, and will not. */
+export async function orEnd<Result>(asked: Promise<Result>, end: () => void): Promise<Result> {
+  let isLate = false
+  const timer = setTimeout(() => {
+    isLate = true
+    end()
+  }, CONNECT_MS_MAX)
+  try {
+    return await asked
+  } catch (error) {
+    throw isLate ? new Error(`Redis has not answered for ${CONNECT_MS_MAX} ms`, { cause: error }) : error
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
 /** Where that is, without what is secret. */

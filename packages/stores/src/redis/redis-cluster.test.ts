@@ -4,36 +4,23 @@ import type { Store } from '@freshet/core/store'
 import { testStore } from '@freshet/core/store/conformance'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { eventually } from '../under-test/eventually.js'
-import { DURABLE, type RunningRedis, startRedis } from '../under-test/start-redis.js'
-import { type Client, connectTo, type Reply } from './client.js'
+import {
+  type ClusterNode,
+  startClusterReplica,
+  startRedisCluster,
+  stopNode,
+} from '../under-test/start-redis-cluster.js'
+import type { Client, Reply } from './client.js'
 import { openRedisStore } from './redis-store.js'
 
-const SLOTS = 16_384
-const nodes: { readonly redis: RunningRedis; readonly client: Client; readonly id: string }[] = []
+let nodes: readonly ClusterNode[] = []
 let stores = 0
 
 beforeAll(async () => {
-  for (let i = 0; i < 3; i++) {
-    const redis = await startRedis({ settings: DURABLE, isNode: true })
-    const client = await connectTo(redis.url)
-    const [first, last] = [Math.ceil((i * SLOTS) / 3), Math.ceil(((i + 1) * SLOTS) / 3) - 1]
-    await client.sendCommand(['CLUSTER', 'ADDSLOTSRANGE', `${first}`, `${last}`])
-    nodes.push({ redis, client, id: String(await client.sendCommand(['CLUSTER', 'MYID'])) })
-  }
-  const { client } = nodes[0]!
-  for (const other of nodes.slice(1)) {
-    await client.sendCommand(['CLUSTER', 'MEET', '127.0.0.1', `${other.redis.port}`, await busPortOf(other.client)])
-  }
-  await eventually('the cluster is whole', async () => {
-    const all = await Promise.all(nodes.map(each => each.client.sendCommand(['CLUSTER', 'INFO'])))
-    return all.every(info => /cluster_state:ok/.test(String(info)) && /cluster_known_nodes:3/.test(String(info)))
-  })
+  nodes = await startRedisCluster(3)
 })
 afterAll(async () => {
-  for (const { client, redis } of nodes) {
-    client.destroy()
-    await redis.stop()
-  }
+  for (const node of nodes) await stopNode(node)
 })
 
 function open(name: string, node: number): Promise<Store> {
@@ -103,21 +90,39 @@ test('a store whose slot moves to another node, key by key, while it is written 
 })
 
 test('the address may be that of a replica, which leads to the node that has the slot', async () => {
-  const replica = await startRedis({ settings: DURABLE, isNode: true })
-  const client = await connectTo(replica.url)
-  const [{ redis, id, client: primary }] = nodes as [(typeof nodes)[number]]
-  await client.sendCommand(['CLUSTER', 'MEET', '127.0.0.1', `${redis.port}`, await busPortOf(primary)])
-  const becomes = () => client.sendCommand(['CLUSTER', 'REPLICATE', id]).then(Boolean, () => false)
-  await eventually('it knows the node to follow', becomes)
-  const knows = async () => String(await client.sendCommand(['CLUSTER', 'INFO']))
-  await eventually('it knows the cluster', async () => /cluster_state:ok/.test(await knows()))
-  const store = await openRedisStore({ url: replica.url, name: 'by-replica' })
+  const replica = await startClusterReplica(nodes[0]!)
+  const store = await openRedisStore({ url: replica.redis.url, name: 'by-replica' })
   await store.commit({ writes: [{ key: 'a/b/c', contentType: 'text/plain', body: Buffer.from('1') }] })
   expect((await store.get('a/b/c'))?.version).toBe(await store.position())
   await store.close()
-  client.destroy()
-  await replica.stop()
+  await stopNode(replica)
 })
+
+test('a cluster whose only node that was named dies is found by the others, as soon as its replica has taken over', async () => {
+  const settings = { 'cluster-node-timeout': '1000', 'repl-diskless-sync-delay': '0' }
+  const cluster = [...(await startRedisCluster(3, settings))]
+  const [named] = cluster as [ClusterNode]
+  cluster.push(await startClusterReplica(named, settings))
+  const name = await nameAt(named)
+  const store = await openRedisStore({ url: named.redis.url, name, patienceMs: 60_000 })
+  await store.commit({ writes: [{ key: 'a/b/c', contentType: 'text/plain', body: Buffer.from('1') }] })
+  const isInStep = async () => Number(await named.client.sendCommand(['WAIT', '1', '100'])) === 1
+  await eventually('the replica is in step', isInStep)
+  await named.redis.kill()
+  expect(Buffer.from((await store.get('a/b/c'))!.body).toString()).toBe('1')
+  const result = await store.commit({ writes: [{ key: 'a/b/c', contentType: 'text/plain', body: Buffer.from('2') }] })
+  expect(result.committed).toBe(true)
+  await store.close()
+  for (const node of cluster) await stopNode(node)
+})
+
+/** Of a store whose slot is at a node of the first third. */
+async function nameAt({ client }: ClusterNode): Promise<string> {
+  for (let i = 0; ; i++) {
+    const slot = await client.sendCommand(['CLUSTER', 'KEYSLOT', `{freshet:${i}}:head`])
+    if (Number(slot) < 5000) return `${i}`
+  }
+}
 
 /** As `redis-cli --cluster reshard` does it. */
 async function moveSlot(key: string): Promise<void> {
@@ -133,10 +138,6 @@ async function moveSlot(key: string): Promise<void> {
     await source.client.sendCommand(['MIGRATE', ...to, 'KEYS', ...keys])
   }
   for (const { client } of [target, source]) await client.sendCommand(['CLUSTER', 'SETSLOT', slot, 'NODE', target.id])
-}
-
-async function busPortOf(client: Client): Promise<string> {
-  return String(((await client.sendCommand(['CONFIG', 'GET', 'cluster-port'])) as readonly Buffer[])[1])
 }
 
 async function holds(client: Client, slot: string): Promise<boolean> {

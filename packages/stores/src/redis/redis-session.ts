@@ -11,7 +11,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Position, StoreSupports } from '@freshet/core/store'
 import { FreshetError } from '@freshet/protocol'
 import { type AttachOptions, type Line, openLine } from './attach.js'
-import { type Client, endClient, type Reply, Script, whereOf } from './client.js'
+import { type Client, endClient, type Reply, Script } from './client.js'
 import { parseHead } from './layout.js'
 import { closed, isPassing, type Outcome, refusalOf, unavailable, wordOf } from './redis-errors.js'
 import { AGAIN_SCRIPT, CLOCK_SCRIPT } from './upkeep-scripts.js'
@@ -63,7 +63,7 @@ export class RedisSession {
   #onIdle: (() => void) | undefined
 
   static async open(options: SessionOptions): Promise<RedisSession> {
-    const where = whereOf(options.urls[0]!)
+    const where = options.addresses.place
     let session: RedisSession | undefined
     let line: Line | undefined
     try {

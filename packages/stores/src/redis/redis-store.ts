@@ -38,7 +38,8 @@ import { CommitListeners } from '../embedded/commit-listeners.js'
 import { checkStorable, decodeValue } from '../embedded/records.js'
 import { GatheredReads } from '../gathering/gathered-reads.js'
 import { ReplicaReads } from '../replicas/replica-reads.js'
-import { replicasIn } from '../replicas/replica-urls.js'
+import { parseAddress } from './address.js'
+import { Addresses } from './addresses.js'
 import { type ReadPage, readBucketPage } from './bucket-pages.js'
 import { type Client, type Reply, Script } from './client.js'
 import { keysOf, partsOf, resultOf } from './commit-arguments.js'
@@ -51,10 +52,7 @@ import { type Effect, RedisSession } from './redis-session.js'
 import { FORGET_SCRIPT, HOLD_SCRIPT, SCAN_SCRIPT, TRIM_SCRIPT } from './upkeep-scripts.js'
 
 export interface RedisStoreOptions {
-  /**
-   * `redis://user:password@host:6379/0`, `rediss://` with TLS. Several, of a cluster or of replicas: they are tried in turn. Replicas that
-   * may be read from: `?replicas=host:port,host:port`; not of a cluster.
-   */
+  /** `redis://user:password@host:6379/0`, `redis://a:6379,b:6379`, `redis://a,b?sentinel=NAME`: see `address.ts`. Or several. */
   readonly url: string | readonly string[]
   /** Of the store, for there may be several in one Redis; `main` unless given. */
   readonly name?: string
@@ -80,13 +78,13 @@ const holdScript = new Script(HOLD_SCRIPT)
  */
 export async function openRedisStore(options: RedisStoreOptions): Promise<Store> {
   const { url, name = 'main', retentionMs = RETENTION_MS_DEFAULT, answerMsMax = 5_000, patienceMs = 5_000 } = options
-  const named = (typeof url === 'string' ? [url] : url).map(replicasIn)
+  const address = parseAddress(url)
   const layout = layoutOf(name)
   const clock = new RedisClock()
   const listeners = new CommitListeners()
   const opened: { store?: RedisStore } = {}
   const session = await RedisSession.open({
-    urls: named.map(each => each.url),
+    addresses: new Addresses(address),
     layout,
     clock,
     answerMsMax,
@@ -98,7 +96,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     },
     onLog: log => opened.store?.attach(log),
   })
-  const replicas = [...new Set(named.flatMap(each => each.replicas))]
+  const { replicas } = address
   const onWarning = (warning: string) => options.onWarning?.(warning)
   opened.store = new RedisStore({ session, layout, clock, listeners, retentionMs, replicas, onWarning })
   return opened.store

@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -50,11 +50,27 @@ export function isRedisInstalled(): boolean {
   return PROGRAMS.some(program => existsSync(program))
 }
 
-export async function startRedis({ settings = {}, isNode = false }: RedisOptions = {}): Promise<RunningRedis> {
-  for (let attempt = 1; ; attempt++) {
+export function startRedis({ settings = {}, isNode = false }: RedisOptions = {}): Promise<RunningRedis> {
+  return start(async () => {
     // The port that nodes talk to each other on would be 10,000 more, which may be none.
     const more = isNode ? { 'cluster-enabled': 'yes', 'cluster-port': `${await freePort()}` } : {}
-    const instance = new Instance(await freePort(), { ...settings, ...more })
+    return new Instance(await freePort(), { appendonly: 'no', save: '', ...settings, ...more })
+  })
+}
+
+/** One that is alone: as soon as the primary does not answer it makes one of its replicas the primary. */
+export function startSentinel(name: string, primary: RunningRedis): Promise<RunningRedis> {
+  const lines = [
+    `sentinel monitor ${name} 127.0.0.1 ${primary.port} 1`,
+    `sentinel down-after-milliseconds ${name} 500`,
+    `sentinel failover-timeout ${name} 5000`,
+  ]
+  return start(async () => new Instance(await freePort(), {}, lines))
+}
+
+async function start(make: () => Promise<Instance>): Promise<RunningRedis> {
+  for (let attempt = 1; ; attempt++) {
+    const instance = await make()
     try {
       await instance.restart()
       return instance
@@ -70,11 +86,14 @@ class Instance implements RunningRedis {
   readonly port: number
   readonly folder: string = mkdtempSync(join(tmpdir(), 'freshet-redis-'))
   readonly #settings: Readonly<Record<string, string>>
+  /** Undefined: it is no sentinel. */
+  readonly #sentinel: readonly string[] | undefined
   #child: ChildProcess | undefined
 
-  constructor(port: number, settings: Readonly<Record<string, string>>) {
+  constructor(port: number, settings: Readonly<Record<string, string>>, sentinel?: readonly string[]) {
     this.port = port
-    this.#settings = { appendonly: 'no', save: '', ...settings }
+    this.#settings = settings
+    this.#sentinel = sentinel
   }
 
   get url(): string {
@@ -88,9 +107,9 @@ class Instance implements RunningRedis {
   async restart(): Promise<void> {
     const program = PROGRAMS.find(each => existsSync(each))
     if (program === undefined) throw new Error('Redis is not installed: sudo apt-get install redis-server')
-    const settings = Object.entries(this.#settings).flatMap(([name, value]) => [`--${name}`, value])
-    const args = ['--port', `${this.port}`, '--bind', '127.0.0.1', '--dir', this.folder, ...settings]
-    const child = spawn(program, args, { stdio: 'ignore' })
+    const child = spawn(program, this.#sentinel ? this.#sentinelArgs(this.#sentinel) : this.#args(), {
+      stdio: 'ignore',
+    })
     this.#child = child
     running.add(this)
     const deadlineMs = performance.now() + START_MS_MAX
@@ -99,6 +118,19 @@ class Instance implements RunningRedis {
         throw new Error(`Redis did not start on port ${this.port}.`)
       await delay(POLL_MS)
     }
+  }
+
+  #args(): string[] {
+    const settings = Object.entries(this.#settings).flatMap(([name, value]) => [`--${name}`, value])
+    return ['--port', `${this.port}`, '--bind', '127.0.0.1', '--dir', this.folder, ...settings]
+  }
+
+  /** It writes to its file what it finds out. */
+  #sentinelArgs(lines: readonly string[]): string[] {
+    const file = join(this.folder, 'sentinel.conf')
+    const own = [`port ${this.port}`, 'bind 127.0.0.1', `dir ${this.folder}`]
+    if (!existsSync(file)) writeFileSync(file, [...own, ...lines, ''].join('\n'))
+    return [file, '--sentinel']
   }
 
   async kill(): Promise<void> {
