@@ -16,6 +16,9 @@ const LOAD = { clients: 16, counters: 50, faultShare: 0.1 }
 interface Run extends CounterResult {
   readonly engine: EngineName
   readonly hasIds: boolean
+  /** Of those kills, so many were of the replica; undefined if there is none. */
+  readonly replicaKills: number | undefined
+  readonly replicaReads: number
 }
 
 export const fbf14Engines: Experiment = {
@@ -40,7 +43,9 @@ async function measureAll({ quick, random, progress }: ExperimentContext): Promi
       try {
         const kills = { count, restart: () => origin.restart() }
         const load = { ...LOAD, url: origin.url, random: part, operations, hasIds, kills, onProgress }
-        runs.push({ engine, hasIds, ...(await runCounters(load)) })
+        const result = await runCounters(load)
+        const { replicaKills } = origin
+        runs.push({ engine, hasIds, ...result, replicaKills, replicaReads: await origin.replicaReads() })
       } finally {
         await origin.stop()
       }
@@ -51,10 +56,12 @@ async function measureAll({ quick, random, progress }: ExperimentContext): Promi
 
 function toResult(runs: readonly Run[]): ExperimentResult {
   const [withIds, without] = [true, false].map(hasIds => runs.filter(run => run.hasIds === hasIds)) as [Run[], Run[]]
+  const replicated = runs.filter(({ replicaKills }) => replicaKills !== undefined)
+  const replicaKills = replicated.reduce((sum, run) => sum + run.replicaKills!, 0)
   const operations = withIds.reduce((sum, run) => sum + run.operations, 0)
   const error = Math.max(...withIds.map(run => run.error))
   return {
-    summary: { operations, error, errorWithout: Math.max(...without.map(run => run.error)) },
+    summary: { operations, error, replicaKills, errorWithout: Math.max(...without.map(run => run.error)) },
     points: runs,
     tables: [
       {
@@ -70,6 +77,8 @@ function toResult(runs: readonly Run[]): ExperimentResult {
             'doubled',
             'late',
             'kills',
+            'of the replica',
+            'its reads',
             'replays',
           ],
           ...['counted too much', 'error'],
@@ -85,7 +94,8 @@ function toResult(runs: readonly Run[]): ExperimentResult {
             run.doubled,
             run.late,
           ],
-          ...[run.kills, run.replays, (run.unitsTooMuch - run.unitsTooLittle) / 100, formatPercent(run.error)],
+          ...[run.kills, run.replicaKills ?? '', run.replicaReads, run.replays],
+          ...[(run.unitsTooMuch - run.unitsTooLittle) / 100, formatPercent(run.error)],
         ]),
       },
     ],
@@ -96,6 +106,13 @@ function toResult(runs: readonly Run[]): ExperimentResult {
           'with ids every acknowledged operation counts exactly once, whichever server answered, and whichever was killed',
         holds: error === 0 && withIds.every(run => run.sharedAnswers === 0 && run.replays > 0),
         detail: `${formatPercent(error)} off after ${operations} operations`,
+      },
+      {
+        claim: 'the replicas of PostgreSQL and Redis are read from, and were killed, too',
+        holds: replicated.length > 0 && replicated.every(run => run.replicaReads > 0 && run.replicaKills! > 0),
+        detail: replicated
+          .map(run => `${run.engine}: killed ${run.replicaKills}, reads ${run.replicaReads}`)
+          .join(', '),
       },
       {
         claim: 'the same load without ids miscounts',
