@@ -1,5 +1,6 @@
 /** What is said of the settings of a Redis, and what is refused. */
 import { afterEach, expect, test } from 'vitest'
+import { eventually } from '../under-test/eventually.js'
 import { type RunningRedis, startRedis } from '../under-test/start-redis.js'
 import { connectTo } from './client.js'
 import { openRedisStore } from './redis-store.js'
@@ -93,6 +94,25 @@ test('a Redis without memory refuses commits as a whole, reads on, and takes the
   expect((await store.get('a/b/1'))?.version).toBe(before)
   await command('CONFIG', 'SET', 'maxmemory', '0')
   expect(await store.commit({ writes })).toMatchObject({ committed: true })
+  await store.close()
+})
+
+test('a Redis that stays without memory is read for as long, also by servers that come, and can be trimmed', async () => {
+  redis = await startRedis()
+  const store = await openRedisStore({ url: redis.url, patienceMs: 1000 })
+  const write = { key: 'a/b/1', contentType: 'text/plain', body: Buffer.from('1') }
+  await store.commit({ writes: [write] })
+  await command('CONFIG', 'SET', 'maxmemory', '1mb')
+  const fullMs = store.nowMs()
+  await eventually('its clock was asked for several times', () => store.nowMs() > fullMs + 1500)
+  const position = await store.position()
+  expect((await store.get('a/b/1'))?.version).toBe(position)
+  const late = await openRedisStore({ url: redis.url, patienceMs: 1000 })
+  expect((await late.get('a/b/1'))?.version).toBe(position)
+  await late.trim(position)
+  expect(await store.trimmedTo()).toBe(position)
+  await expect(late.commit({ writes: [write] })).rejects.toMatchObject({ code: 'STORE_FULL' })
+  await late.close()
   await store.close()
 })
 

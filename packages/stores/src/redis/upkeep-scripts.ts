@@ -3,7 +3,8 @@ import { AHEAD_MS_MAX } from '@freshet/core/counters'
 import { NOTED_EVERY_MS } from './commit-script.js'
 import { FORMAT } from './layout.js'
 
-const BASICS = `
+/** They take hardly any memory, or give some back: so they are run, and the store can be read and trimmed, also when there is none for writes. */
+const UPKEEP = `#!lua flags=allow-oom
 local call, format, match, sub = redis.call, string.format, string.match, string.sub
 local prefix = sub(KEYS[1], 1, -5)
 local head = call('GET', KEYS[1])
@@ -37,7 +38,7 @@ end
  * a position between where the run before ended and this one begins, the log gets a new id: who has seen what is lost must start
  * over.
  */
-export const ATTACH_SCRIPT: string = `#!lua${BASICS}${CLOCK}
+export const ATTACH_SCRIPT: string = `${UPKEEP}${CLOCK}
 local run, mayHaveLost, knownLog, knownPosition = ARGV[1], ARGV[2] == '1', ARGV[3], tonumber(ARGV[4])
 local meta = prefix .. 'meta'
 local found = call('HMGET', meta, 'format', 'log', 'run', 'ended', 'begun')
@@ -69,7 +70,7 @@ return {log, format('%.0f', position), offset}
 `
 
 /** ARGV: boot, monotonic, now. The clock is written down about twice a second at most, whoever asks for it. */
-export const CLOCK_SCRIPT: string = `#!lua${BASICS}${CLOCK}
+export const CLOCK_SCRIPT: string = `${UPKEEP}${CLOCK}
 if not head then return {'n'} end
 local now, offset = meetClocks(ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]))
 if now >= time + 500 then
@@ -80,7 +81,7 @@ return {offset}
 `
 
 /** ARGV: since, now. Appends once more the keys of what was committed since then: it may have become visible only now. */
-export const AGAIN_SCRIPT: string = String.raw`#!lua${BASICS}
+export const AGAIN_SCRIPT: string = String.raw`${UPKEEP}
 if not head then return {'n'} end
 local since = tonumber(ARGV[1])
 time = math.max(time, tonumber(ARGV[2]))
@@ -114,7 +115,7 @@ return answer
 `
 
 /** ARGV: up to. Says where the log begins after; entries before it are of no account, and go a few thousand at a time. */
-export const TRIM_SCRIPT: string = `#!lua${BASICS}
+export const TRIM_SCRIPT: string = `${UPKEEP}
 if not head then return {'n'} end
 local trimmed = tonumber(call('HGET', prefix .. 'meta', 'trimmed'))
 local upTo = math.min(tonumber(ARGV[1]), position)
@@ -126,7 +127,7 @@ return {format('%.0f', call('XTRIM', prefix .. 'log', 'MINID', '~', format('%.0f
 `
 
 /** ARGV: now, retention, how many. Answers how many of each kind were forgotten: clients, ids of others. */
-export const FORGET_SCRIPT: string = `#!lua${BASICS}
+export const FORGET_SCRIPT: string = `${UPKEEP}
 if not head then return {'n'} end
 local now, retention, count = math.max(time, tonumber(ARGV[1])), tonumber(ARGV[2]), tonumber(ARGV[3])
 local latest = format('(%.0f', now - retention - ${AHEAD_MS_MAX + NOTED_EVERY_MS})
@@ -149,7 +150,7 @@ return {#clients, forgotten}
 `
 
 /** ARGV: name, holder, for how long, now. Answers 1 if it is held, or was given up, and 0 if somebody else has it. */
-export const HOLD_SCRIPT: string = `#!lua${BASICS}
+export const HOLD_SCRIPT: string = `${UPKEEP}
 if not head then return {'n'} end
 local holders, now = prefix .. 'holders', math.max(time, tonumber(ARGV[4]))
 local untilText, holder = match(call('HGET', holders, ARGV[1]) or '', '^(%d+) (.*)$')
