@@ -136,8 +136,10 @@ function testTrimming(options: ConformanceOptions): void {
       store.trim(positions[100]!),
     ])
     expect(await store.trimmedTo()).toBe(positions[4400])
-    const rest = await store.changes(positions[4400]!)
-    expect(rest.map(({ position }) => position)).toEqual([...positions.slice(4401), ...later].sort((a, b) => a - b))
+    const rest = [...positions.slice(4401), ...later].sort((a, b) => a - b)
+    const told = (await store.changes(positions[4400]!)).map(({ position }) => position)
+    // What took long to become visible is told again, under a position of its own.
+    expect(told.filter(position => rest.includes(position))).toEqual(rest)
   })
 }
 
