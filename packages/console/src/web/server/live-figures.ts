@@ -54,20 +54,26 @@ export function followFigures(): void {
 
 async function run(): Promise<void> {
   let before: Reading | undefined
-  let listener: Promise<Database> | undefined
+  let listener: Listener | undefined
+  const drop = () => {
+    listener?.database.close()
+    listener = undefined
+  }
   for (;;) {
     if (!document.hidden) {
       try {
-        listener ??= listen()
         const now: Reading = { atMs: performance.now(), figures: parseMetrics(await (await send('/metrics')).text()) }
         last.value = now.figures
-        const stalenessMs = await observe(await listener, total(now.figures, 'freshet_log_position'))
+        if (listener?.token !== token.value) drop()
+        // Only now: it holds one of the few connections that a browser has to a host, and a token that is refused gets none.
+        listener ??= await listen(token.value)
+        const stalenessMs = await observe(listener.database, total(now.figures, 'freshet_log_position'))
         if (before !== undefined) kept.value = [...kept.value, sampleOf(before, now, stalenessMs)].slice(-SAMPLES_MAX)
         before = now
         failed.value = undefined
       } catch (error) {
         failed.value = error
-        listener = undefined
+        drop()
         before = undefined
       }
     }
@@ -75,9 +81,15 @@ async function run(): Promise<void> {
   }
 }
 
-function listen(): Promise<Database> {
-  const authorization = token.value === '' ? {} : { authorization: token.value }
-  return connect(location.origin, { refresh: 'push', ...authorization })
+/** A session that is told of every change, and whose it is. */
+interface Listener {
+  readonly token: string
+  readonly database: Database
+}
+
+async function listen(token: string): Promise<Listener> {
+  const authorization = token === '' ? {} : { authorization: token }
+  return { token, database: await connect(location.origin, { refresh: 'push', ...authorization }) }
 }
 
 /** From when the server was known to have this position until the session had it. */

@@ -1,0 +1,57 @@
+/** The console while its token expires. */
+import { signToken } from '@freshet/server'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { describeInChromium, startChromium } from './chromium.js'
+import { type ConsoleServer, SEEN_MS_MAX, sees, startConsoleServer, watch } from './console-scene.js'
+import { endFreshetProcesses } from './freshet-process.js'
+
+/** More than a browser keeps connections to one host. */
+const REFUSALS = 8
+
+describeInChromium('the console of somebody whose token expires', () => {
+  const secret = 'a secret of at least thirty-two bytes'
+  const tokenFor = (expiresMs: number) =>
+    signToken({ secret, claims: { sub: 'root', role: 'admin' }, audience: 'freshet', expiresMs })
+  let server: ConsoleServer
+  let browser: Browser
+
+  beforeAll(async () => {
+    server = await startConsoleServer({ rules: 'admin if claim.role == "admin"\n', secret })
+    browser = await startChromium()
+  })
+
+  afterAll(async () => {
+    await browser?.close()
+    await server?.stop()
+    await endFreshetProcesses()
+  })
+
+  test('holds no connection for it, and goes on with the next token', async () => {
+    const { context } = await watch(browser, server.url)
+    await context.addInitScript(
+      token => sessionStorage.setItem('freshet-console-token', token),
+      await tokenFor(5000),
+    )
+    const page = await context.newPage()
+    const open = new Set<unknown>()
+    let refusals = 0
+    page.on('request', sent => sent.url().includes('/coherence/events') && open.add(sent))
+    page.on('requestfinished', sent => open.delete(sent))
+    page.on('requestfailed', sent => open.delete(sent))
+    page.on('response', answer => {
+      if (answer.url().endsWith('/metrics') && answer.status() === 401) refusals++
+    })
+    await page.goto(`${server.url}/console`)
+    await sees(page, 'Requests a second')
+    await expect.poll(() => open.size, { timeout: SEEN_MS_MAX }).toBe(1)
+    await expect.poll(() => refusals, { timeout: 3 * SEEN_MS_MAX }).toBeGreaterThanOrEqual(REFUSALS)
+    expect(open.size).toBe(0)
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Token').fill(await tokenFor(600_000))
+    await dialog.getByRole('button', { name: 'Use it' }).click()
+    await sees(page, 'Requests a second')
+    await expect.poll(() => open.size, { timeout: SEEN_MS_MAX }).toBe(1)
+    await context.close()
+  })
+})
