@@ -44,10 +44,14 @@ export function ObjectEditor({ bucket, id }: ObjectEditorProps): JSX.Element {
       {note !== '' && <Notice kind="good">{note}</Notice>}
       {editor.newer !== undefined && conflict === undefined && (
         <Notice kind="warning">
-          Somebody has written it meanwhile: version {editor.newer}.{' '}
-          <button type="button" onClick={editor.load}>
-            Show it
-          </button>
+          {editor.newer === 0
+            ? 'Somebody has deleted it meanwhile.'
+            : `Somebody has written it meanwhile: version ${editor.newer}.`}{' '}
+          {editor.newer > 0 && (
+            <button type="button" onClick={editor.load}>
+              Show it
+            </button>
+          )}
         </Notice>
       )}
       {conflict !== undefined && <ConflictView conflict={conflict} onResolve={editor.resolve} />}
@@ -70,7 +74,7 @@ interface Editor {
   readonly failure: unknown
   readonly note: string
   readonly conflict: Conflict | undefined
-  /** A version that somebody else has written since this was loaded. */
+  /** A version that somebody else has written since this was loaded; 0: it was deleted. */
   readonly newer: number | undefined
   readonly load: () => void
   readonly save: () => void
@@ -97,9 +101,10 @@ function useEditor(bucket: string, id: string): Editor {
   useEffect(() => watch(bucket, id, base?.version, setNewer), [bucket, id, base])
   const meet = async (mine: Fields) => {
     const theirs = await readObject(bucket, id)
+    setBase(theirs)
+    setNewer(undefined)
     if (theirs.value === undefined) throw new Error('Somebody has deleted it meanwhile. Save again to create it anew.')
     setConflict({ was: base?.value ?? {}, theirs: theirs.value, theirVersion: theirs.version, mine })
-    setBase(theirs)
   }
   const save = async () => {
     setNote('')
@@ -147,14 +152,18 @@ function watch(
   onNewer: (version: number) => void,
 ): () => void {
   if (version === undefined) return () => undefined
+  let isOver = false
   const timer = setInterval(async () => {
     if (document.hidden) return
     try {
       const found = await readObject(bucket, id)
-      if (found.version > version) onNewer(found.version)
+      if (!isOver && found.version !== version) onNewer(found.version)
     } catch {
       // The next look, or the next thing somebody does, says what is wrong.
     }
   }, LOOK_EVERY_MS)
-  return () => clearInterval(timer)
+  return () => {
+    isOver = true
+    clearInterval(timer)
+  }
 }
