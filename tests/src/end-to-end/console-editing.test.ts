@@ -1,4 +1,4 @@
-/** The console's editor of objects when others write too. */
+/** The console's editor of objects when others write too, and with values that JavaScript would change. */
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { describeInChromium, startChromium } from './chromium.js'
@@ -34,6 +34,8 @@ describeInChromium('the editor of the console', () => {
     const { position } = (await (await fetch(`${server.url}/ready`)).json()) as { position: number }
     return (await fetch(`${server.url}${path}?at=${position}`)).text()
   }
+  const putText = (path: string, body: string) =>
+    fetch(server.url + path, { method: 'PUT', headers: { 'content-type': 'application/json' }, body })
 
   test('what somebody else has deleted is told of, and saved anew', async () => {
     await server.put('/db/shop/products/cup', { price: 1 })
@@ -48,6 +50,39 @@ describeInChromium('the editor of the console', () => {
     await sees(page, /Saved as version \d+/)
     expect(JSON.parse(await stored('/db/shop/products/cup'))).toEqual({ price: 2 })
     watched.forgive(/404|412/)
+  })
+
+  test('numbers keep their digits, also those that JavaScript would round', async () => {
+    await putText('/db/shop/products/long', '{"n":12345678901234567890,"deep":[{"d":0.12345678901234567890}],"x":1.0}')
+    const page = await watched.open('#/data/shop/products/long')
+    await shows(page, '"n": 12345678901234567890')
+    const value = page.getByLabel('Value, as JSON')
+    await value.fill((await value.inputValue()).replace('"x": 1.0', '"x": 2'))
+    await page.getByRole('button', { name: 'Save' }).click()
+    await sees(page, /Saved as version \d+/)
+    const now = (await stored('/db/shop/products/long')).replaceAll(/\s/g, '')
+    expect(now).toBe('{"n":12345678901234567890,"deep":[{"d":0.12345678901234567890}],"x":2}')
+    await shows(page, '"n": 12345678901234567890')
+  })
+
+  test('they keep them when two changes are merged, and when they differ only beyond what JavaScript tells apart', async () => {
+    await putText('/db/shop/products/merged', '{"theirs":10000000000000000001,"mine":1,"same":9007199254740993}')
+    const page = await watched.open('#/data/shop/products/merged')
+    await shows(page, '10000000000000000001')
+    await putText('/db/shop/products/merged', '{"theirs":10000000000000000002,"mine":1,"same":9007199254740993}')
+    const value = page.getByLabel('Value, as JSON')
+    await value.fill((await value.inputValue()).replace('"mine": 1', '"mine": 20000000000000000003'))
+    await page.getByRole('button', { name: 'Save' }).click()
+    await sees(page, 'Somebody was faster.')
+    const row = page.locator('.conflict tr').filter({ has: page.getByRole('rowheader', { name: 'theirs' }) })
+    expect(await row.textContent()).toContain('they changed it')
+    await page.getByRole('button', { name: 'Merge' }).click()
+    await page.getByRole('button', { name: 'Save' }).click()
+    await sees(page, /Saved as version \d+/)
+    expect((await stored('/db/shop/products/merged')).replaceAll(/\s/g, '')).toBe(
+      '{"theirs":10000000000000000002,"mine":20000000000000000003,"same":9007199254740993}',
+    )
+    watched.forgive(/412/)
   })
 })
 

@@ -7,6 +7,7 @@ import { Panel } from '../../parts/panel.js'
 import { pretty } from '../../parts/words.js'
 import { goTo, linkTo } from '../../route.js'
 import { type Conflict, ConflictView } from './conflict-view.js'
+import { parseExact } from './exact-json.js'
 import { History } from './history.js'
 import type { Fields } from './merge.js'
 import { deleteObject, hasCode, readObject, type ShownObject, writeObject } from './objects.js'
@@ -137,8 +138,9 @@ function useEditor(bucket: string, id: string): Editor {
 function readFields(text: string): Fields {
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = parseExact(text)
   } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
     throw new Error(`This is no JSON: ${(error as Error).message}`)
   }
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Fields

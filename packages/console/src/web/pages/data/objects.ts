@@ -1,6 +1,7 @@
 /** Objects as the Data page shows them, by way of the client. */
 import { FreshetError, idOf, type StoredBytes, versionOf } from '@freshet/client'
 import { database } from '../../server/database.js'
+import { parseExact } from './exact-json.js'
 import type { Fields } from './merge.js'
 
 export interface ShownObject {
@@ -58,15 +59,17 @@ function bytesItem({ id, version, contentType, bytes }: StoredBytes): ShownItem 
   return { id, version, value: `${contentType}: ${value}` }
 }
 
+/** Its text, not what the client makes of it: numbers keep their digits. */
 export async function readObject(bucket: string, id: string): Promise<ShownObject> {
-  const found = await (await database()).bucket(bucket).get(id)
-  return found === undefined ? { version: 0 } : { version: versionOf(found), value: found }
+  const found = await (await database()).kv(bucket).get(id)
+  if (found === undefined) return { version: 0 }
+  return { version: found.version, value: parseExact(new TextDecoder().decode(found.bytes)) as Fields }
 }
 
 /** Throws VERSION_CONFLICT if it is not that version any more. Resolves with the new one. */
 export async function writeObject(bucket: string, id: string, value: Fields, version: number): Promise<number> {
-  const ifVersion = version === 0 ? 'absent' : version
-  return (await (await database()).bucket(bucket).put(id, value as Record<string, unknown>, { ifVersion })).version
+  const condition = { ifVersion: version === 0 ? ('absent' as const) : version, contentType: 'application/json' }
+  return (await (await database()).kv(bucket).put(id, JSON.stringify(value), condition)).version
 }
 
 export interface ShownBytes {
