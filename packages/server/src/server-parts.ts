@@ -45,6 +45,7 @@ import { DemoPage, type PageFiles } from './operations/demo-page.js'
 import { describeError, type Log } from './operations/log.js'
 import { type Gauge, type MetricFamily, Metrics } from './operations/metrics.js'
 import { type AllMetrics, OperationsRoutes } from './operations/operations-routes.js'
+import { storeGauges } from './operations/store-gauges.js'
 import { createServerRecorder, type ServerRecordOptions } from './recording/server-recorder.js'
 import { SchemaChanges } from './schemas/schema-changes.js'
 import { SchemaGuard } from './schemas/schema-guard.js'
@@ -318,31 +319,7 @@ function gaugesOf({
       help: 'Responses that took too long to leave.',
       value: () => deadlines.cut,
     },
-    {
-      name: 'freshet_store_reads_total',
-      type: 'counter',
-      help: 'Reads that the database answered, and its replicas, where there are any.',
-      value: () =>
-        (store.readCounts?.() ?? []).map(({ source, reads }) => ({ labels: `source="${source}"`, value: reads })),
-    },
-    {
-      name: 'freshet_store_reads_behind_total',
-      type: 'counter',
-      help: 'What replicas were asked for and not believed, for they were behind in it.',
-      value: () =>
-        (store.readCounts?.() ?? []).flatMap(({ source, behind }) =>
-          behind === undefined ? [] : [{ labels: `source="${source}"`, value: behind }],
-        ),
-    },
-    {
-      name: 'freshet_store_replica_used',
-      help: 'Whether a replica is read from: 0 while it does not answer, or is too far behind.',
-      together: 'max',
-      value: () =>
-        (store.readCounts?.() ?? []).flatMap(({ source, isUsed }) =>
-          isUsed === undefined ? [] : [{ labels: `source="${source}"`, value: isUsed ? 1 : 0 }],
-        ),
-    },
+    ...storeGauges(store),
     ...quotaGauges(access),
     ...invalidation.gauges(),
     ...sql.gauges(),

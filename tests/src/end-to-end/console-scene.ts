@@ -1,5 +1,10 @@
-/** A server with something of everything that the console shows, and a browser that notes what goes wrong in it. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+/**
+ * A server with something of everything that the console shows, and a browser that notes what goes wrong in it.
+ *
+ * With the name of a folder in FRESHET_SCREENSHOTS, pictures of the console are put there.
+ */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
@@ -8,6 +13,10 @@ import { type FreshetProcess, startFreshet } from './freshet-process.js'
 
 /** For a busy machine. */
 export const SEEN_MS_MAX = 20_000
+
+export const SCREENSHOTS: string | undefined = process.env.FRESHET_SCREENSHOTS
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+const WIDTHS = { phone: 360, desk: 1280 } as const
 
 export const HOSTILE = '<script>globalThis.wasRun = true</script><img src=x onerror="globalThis.wasRun = true">'
 
@@ -132,4 +141,36 @@ export async function watch(browser: Browser, url: string, options: WatchOptions
 export async function sees(page: Page, text: string | RegExp): Promise<void> {
   const found = page.locator('main').getByText(text).first()
   await expect.poll(() => found.isVisible(), { timeout: SEEN_MS_MAX, message: `${text}` }).toBe(true)
+}
+
+export async function photograph(page: Page, name: string): Promise<void> {
+  if (SCREENSHOTS) await page.screenshot({ path: join(SCREENSHOTS, `${name}.png`) })
+}
+
+/** What axe-core finds wrong, by its rules for WCAG and good practice. */
+export async function violationsOf(page: Page): Promise<readonly string[]> {
+  await page.evaluate(AXE)
+  return page.evaluate(async () => {
+    const { axe } = globalThis as unknown as {
+      axe: { run(): Promise<{ violations: { id: string; nodes: { html: string; failureSummary: string }[] }[] }> }
+    }
+    const { violations } = await axe.run()
+    return violations.flatMap(({ id, nodes }) =>
+      nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`),
+    )
+  })
+}
+
+/** In both colours, on a phone and on a desk: nothing is wrong by axe-core, and nothing is wider than the screen. */
+export async function expectWellMade(page: Page, name: string): Promise<void> {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme })
+    for (const [place, width] of Object.entries(WIDTHS)) {
+      const shown = `${name}-${colorScheme}-${place}`
+      await page.setViewportSize({ width, height: 860 })
+      await photograph(page, shown)
+      expect([shown, await page.evaluate(() => document.documentElement.scrollWidth)]).toEqual([shown, width])
+      expect([shown, await violationsOf(page)]).toEqual([shown, []])
+    }
+  }
 }

@@ -4,7 +4,7 @@ import { createConnection } from 'mariadb'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { describeInChromium, startChromium } from './chromium.js'
-import { type ConsoleServer, SEEN_MS_MAX, sees, startConsoleServer, watch } from './console-scene.js'
+import { type ConsoleServer, expectWellMade, SEEN_MS_MAX, sees, startConsoleServer, watch } from './console-scene.js'
 import { endFreshetProcesses, runFreshet } from './freshet-process.js'
 
 describeInChromium('the console of a server with shards', () => {
@@ -38,7 +38,7 @@ describeInChromium('the console of a server with shards', () => {
     await endMariadb()
   })
 
-  test('says how far each is, and asks all of them', async () => {
+  test('says how far each is, asks all of them, is accessible and fits a phone', async () => {
     const { open, complaints, close } = await watch(browser, server.url)
     const page = await open('#/shards')
     await expect.poll(() => page.locator('h1').textContent(), { timeout: SEEN_MS_MAX }).toBe('Shards')
@@ -48,6 +48,7 @@ describeInChromium('the console of a server with shards', () => {
     await sees(page, '25.0000')
     await page.getByRole('button', { name: 'Explain' }).click()
     await sees(page, /"way": "groups"/)
+    await expectWellMade(page, 'shards')
     expect(complaints).toEqual([])
     await close()
   })

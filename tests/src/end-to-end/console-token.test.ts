@@ -29,10 +29,7 @@ describeInChromium('the console of somebody whose token expires', () => {
 
   test('holds no connection for it, and goes on with the next token', async () => {
     const { context } = await watch(browser, server.url)
-    await context.addInitScript(
-      token => sessionStorage.setItem('freshet-console-token', token),
-      await tokenFor(5000),
-    )
+    await context.addInitScript(token => sessionStorage.setItem('freshet-console-token', token), await tokenFor(5000))
     const page = await context.newPage()
     const open = new Set<unknown>()
     let refusals = 0

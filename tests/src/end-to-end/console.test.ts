@@ -1,11 +1,4 @@
-/**
- * The console in a real browser: every page of it, in both colours, with values and people that mean no good.
- *
- * With the name of a folder in FRESHET_SCREENSHOTS, pictures of it are put there.
- */
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { join } from 'node:path'
+/** The console in a real browser: every page of it, in both colours, with values and people that mean no good. */
 import { gzipSync } from 'node:zlib'
 import { listConsoleFiles } from '@freshet/console'
 import { signToken } from '@freshet/server'
@@ -17,9 +10,12 @@ import {
   fill,
   HOSTILE,
   HOSTILE_ID,
+  photograph,
+  SCREENSHOTS,
   SEEN_MS_MAX,
   sees,
   startConsoleServer,
+  violationsOf,
   type Watched,
   watch,
 } from './console-scene.js'
@@ -27,8 +23,6 @@ import { endFreshetProcesses } from './freshet-process.js'
 
 const FIRST_VIEW_BYTES_MAX = 150_000
 const ALL_BYTES_MAX = 200_000
-const SCREENSHOTS = process.env.FRESHET_SCREENSHOTS
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 interface Shown {
   readonly name: string
@@ -445,26 +439,8 @@ bucket shop/orders
   })
 })
 
-async function photograph(page: Page, name: string): Promise<void> {
-  if (SCREENSHOTS) await page.screenshot({ path: join(SCREENSHOTS, `${name}.png`) })
-}
-
 function valueIn(page: Page): Promise<string> {
   return page.getByLabel('Value, as JSON').inputValue()
-}
-
-/** What axe-core finds wrong, by its rules for WCAG and good practice. */
-async function violationsOf(page: Page): Promise<readonly string[]> {
-  await page.evaluate(AXE)
-  return page.evaluate(async () => {
-    const { axe } = globalThis as unknown as {
-      axe: { run(): Promise<{ violations: { id: string; nodes: { html: string; failureSummary: string }[] }[] }> }
-    }
-    const { violations } = await axe.run()
-    return violations.flatMap(({ id, nodes }) =>
-      nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`),
-    )
-  })
 }
 
 test('a server that is told to has no console', async () => {

@@ -40,6 +40,7 @@ export type {
   Store,
   StoredEntry,
   StoredValue,
+  StoreNode,
   StoreSupports,
   Tag,
   Version,

@@ -125,6 +125,9 @@ export interface Store {
   /** How many reads were answered by whom, where there are replicas that may; since it was opened. */
   readCounts?(): readonly ReadCount[]
 
+  /** Of a store that is made of several: how each of them was lately. It asks nobody. */
+  nodes?(): readonly StoreNode[]
+
   /** Waits for what is under way. Idempotent. */
   close(): Promise<void>
 }
@@ -140,6 +143,22 @@ export interface ReadCount {
   readonly isUsed?: boolean
   /** Of a replica: how long it takes to answer, lately. */
   readonly answerMs?: number
+}
+
+export interface StoreNode {
+  /** Where it is, for people: without a password. */
+  readonly place: string
+  /**
+   * silent: it does not answer. emptied: it answers, and has lost what it had, or is not of this store; it has no vote. rebuilding: its values
+   * are copied from another node.
+   */
+  readonly state: 'well' | 'silent' | 'emptied' | 'rebuilding'
+  /** How many records of the log are not in its values yet, as far as is known; not of one that is to be rebuilt. */
+  readonly behind?: number
+  /** Not while it has never answered. */
+  readonly durability?: StoreSupports['durability']
+  /** Why it does not answer, if that is known. */
+  readonly trouble?: string
 }
 
 export interface StoreSupports {

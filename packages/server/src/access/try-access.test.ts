@@ -83,7 +83,17 @@ test('it is for admins, and what cannot be meant is refused', async () => {
 })
 
 test('every page of the console needs the right of an administrator', async () => {
-  for (const path of ['/server', '/logs', '/conflicts', '/changes', '/caches', '/access', '/metrics', '/tasks']) {
+  for (const path of [
+    '/server',
+    '/logs',
+    '/conflicts',
+    '/changes',
+    '/caches',
+    '/nodes',
+    '/access',
+    '/metrics',
+    '/tasks',
+  ]) {
     const statuses = await Promise.all(
       [{}, ann, admin].map(async headers => (await running.fetch(path, { headers })).status),
     )

@@ -1,6 +1,7 @@
 /** What those who run the server look at: the server itself, its log, refused commits, the change log, its caches. For admins. */
-import type { Store } from '@freshet/core/store'
-import { readPosition } from '@freshet/protocol'
+import { majorityOf } from '@freshet/core/agreement'
+import type { ReadCount, Store, StoreNode } from '@freshet/core/store'
+import { FreshetError, readPosition } from '@freshet/protocol'
 import type { Access } from '../access/access.js'
 import { type Answer, jsonAnswer } from '../http/answer.js'
 import type { Call, Route } from '../http/call.js'
@@ -62,6 +63,7 @@ export class ConsoleRoutes {
           GET: { access: admin, handle: call => this.#changes(call), parameters: ['after', 'limit', 'of'] },
         },
       },
+      { pattern: '/nodes', operations: { GET: { access: admin, handle: () => this.#nodes() } } },
       { pattern: '/caches', operations: { GET: { access: admin, handle: () => this.#caches() } } },
       {
         pattern: '/doctor',
@@ -85,20 +87,35 @@ export class ConsoleRoutes {
     return jsonAnswer(200, { items })
   }
 
+  /** Also while the store is not to be had: then one looks for what is wrong. */
   async #server(): Promise<Answer> {
     const { store, settings, access, caches, hasShards, doctor, version } = this.#options
+    const has = { access: access.isOn, caches: caches.length > 0, doctor: doctor !== undefined, shards: hasShards }
+    const { nodes, replicas } = this.#storeParts()
     return jsonAnswer(200, {
       version,
       node: process.version,
       pid: process.pid,
       startedMs: this.#startedMs,
       log: store.log,
-      position: await store.position(),
-      trimmedTo: await store.trimmedTo(),
+      ...(await positionsOf(store)),
       supports: store.supports,
-      has: { access: access.isOn, caches: caches.length > 0, doctor: doctor !== undefined, shards: hasShards },
+      has: { ...has, ring: nodes.length > 0, replicas: replicas.length > 0 },
       settings,
     })
+  }
+
+  /** As this process knows them. */
+  #nodes(): Answer {
+    const { nodes, replicas } = this.#storeParts()
+    return jsonAnswer(200, { nodes, ...(nodes.length > 0 && { needed: majorityOf(nodes.length) }), replicas })
+  }
+
+  /** What the store is made of, or read from. */
+  #storeParts(): { readonly nodes: readonly StoreNode[]; readonly replicas: readonly ReadCount[] } {
+    const { store } = this.#options
+    const counts = store.readCounts?.() ?? []
+    return { nodes: store.nodes?.() ?? [], replicas: counts.some(({ isUsed }) => isUsed !== undefined) ? counts : [] }
   }
 
   async #changes({ parameters }: Call): Promise<Answer> {
@@ -122,5 +139,14 @@ export class ConsoleRoutes {
       return { name, kind, url, sites, bans, tags, through: throughOf(config) }
     })
     return jsonAnswer(200, { caches })
+  }
+}
+
+async function positionsOf(store: Store): Promise<{ readonly position?: number; readonly trimmedTo?: number }> {
+  try {
+    return { position: await store.position(), trimmedTo: await store.trimmedTo() }
+  } catch (error) {
+    if (error instanceof FreshetError && error.code === 'STORE_UNAVAILABLE') return {}
+    throw error
   }
 }

@@ -1,4 +1,6 @@
 /** What the console asks of a server: its files, and the routes that are for admins alone. */
+import type { Store } from '@freshet/core/store'
+import { FreshetError } from '@freshet/protocol'
 import { createMemoryStore } from '@freshet/stores/memory'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { FreshetServerOptions } from '../freshet-server.js'
@@ -180,9 +182,41 @@ test('caches are told of without their secrets', async () => {
 test('the server says what it has', async () => {
   const running = await start()
   expect(await get(running, '/server')).toMatchObject({
-    has: { access: false, caches: false, doctor: false, shards: false },
+    has: { access: false, caches: false, doctor: false, shards: false, ring: false, replicas: false },
     supports: { durability: 'none' },
+    position: 0,
   })
+  expect(await get(running, '/nodes')).toEqual({ nodes: [], replicas: [] })
+})
+
+test('the nodes of a store are told and counted, also while it is not to be had', async () => {
+  const store = createMemoryStore({ positionsAfter: 0 })
+  const position = store.position.bind(store)
+  const isLost = { now: false }
+  const ring: Store = Object.assign(store, {
+    nodes: () => [
+      { place: 'redis://a', state: 'well', behind: 2 },
+      { place: 'redis://b', state: 'emptied' },
+      { place: 'redis://c', state: 'silent', behind: 7, trouble: 'no answer' },
+    ],
+    position: () => {
+      if (isLost.now) throw new FreshetError('STORE_UNAVAILABLE', 'There is no majority.')
+      return position()
+    },
+  })
+  const running = await start({ store: ring })
+  isLost.now = true
+  const answer = await running.fetch('/nodes')
+  expect(answer.headers.get('cache-control')).toBe('no-store')
+  expect(await answer.json()).toEqual({ nodes: ring.nodes!(), needed: 2, replicas: [] })
+  const facts = await get<{ has: { ring: boolean } }>(running, '/server')
+  expect(facts).toMatchObject({ has: { ring: true, replicas: false } })
+  expect(facts).not.toHaveProperty('position')
+  const metrics = await (await running.fetch('/metrics')).text()
+  for (const line of ['well{node="redis://a"} 1', 'well{node="redis://b"} 0', 'behind{node="redis://c"} 7']) {
+    expect(metrics).toContain(`freshet_store_node_${line}\n`)
+  }
+  isLost.now = false
 })
 
 describe('the doctor', () => {

@@ -48,6 +48,13 @@ export const OPERATIONS_PATHS: Json = {
       responses: answers('The oldest first; `next` is where to go on.', ANY_JSON),
     }),
   },
+  '/nodes': {
+    get: operation({
+      id: 'getNodes',
+      summary: 'The nodes of a ring, or the replicas that are read from, and how each is; for admins',
+      responses: answers('As this process knows them; nothing is asked for it.', ANY_JSON),
+    }),
+  },
   '/caches': {
     get: operation({
       id: 'getCaches',

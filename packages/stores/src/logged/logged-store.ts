@@ -24,6 +24,7 @@ import {
   type Snapshot,
   type Store,
   type StoredValue,
+  type StoreNode,
   type StoreSupports,
 } from '@freshet/core/store'
 import { FreshetError } from '@freshet/protocol'
@@ -52,6 +53,8 @@ export interface LoggedStoreParts {
   readonly registers: Registers
   readonly supports: StoreSupports
   readonly waitMsMax: number
+  /** Where it is over several. */
+  nodes?(): readonly StoreNode[]
   /** Ends what the parts are over. */
   close(): Promise<void>
 }
@@ -185,6 +188,10 @@ export class LoggedStore implements Store {
 
   readCounts(): readonly ReadCount[] {
     return this.#engine.readCounts()
+  }
+
+  nodes(): readonly StoreNode[] {
+    return this.#parts.nodes?.() ?? []
   }
 
   async changes(after: Position, limit: number = CHANGES_LIMIT_DEFAULT): Promise<readonly LogEntry[]> {

@@ -9,14 +9,12 @@ export interface ServerFacts {
   readonly pid: number
   readonly startedMs: number
   readonly log: string
-  readonly position: number
-  readonly trimmedTo: number
   readonly supports: {
     readonly durability: 'disk' | 'relaxed' | 'none'
     readonly queries: boolean
     readonly retentionMs: number
   }
-  readonly has: Readonly<Record<'access' | 'caches' | 'doctor' | 'shards', boolean>>
+  readonly has: Readonly<Record<'access' | 'caches' | 'doctor' | 'shards' | 'ring' | 'replicas', boolean>>
   readonly settings: Readonly<Record<string, unknown>>
 }
 

@@ -105,6 +105,30 @@ test('a node without memory has no vote: with another one away nothing is decide
   await Promise.all([store.close(), other.close()])
 })
 
+test('the store says how each node is, how far, and why one does not answer', async () => {
+  const nodes = [1, 2, 3].map(i => leavingNode(`node ${i}`))
+  const store = await openRingStore({ nodes, answerMsMax: 100, onWarning: () => {} })
+  const stateOf = (at: number) => store.nodes!()[at]
+  await fill(store, 0, 3)
+  await eventually('all are well', () => store.nodes!().every(({ state, behind }) => state === 'well' && behind === 0))
+  expect(stateOf(0)).toEqual({ place: 'node 1', state: 'well', behind: 0, durability: 'none' })
+  nodes[0]!.isAway = true
+  await eventually('it is missed', () => stateOf(0)!.state === 'silent')
+  await fill(store, 3, 5)
+  await eventually('it is behind', () => stateOf(0)!.behind === 5)
+  for (let i = 0; i < 20; i++) await store.get('a/b/1')
+  expect(stateOf(0)!.trouble).toBe('It is away.')
+  nodes[0]!.isAway = false
+  await eventually('it is back', () => stateOf(0)!.state === 'well' && stateOf(0)!.behind === 0)
+  // One that held nothing would be rebuilt at once.
+  const other = createMemoryStore()
+  await other.commit({ writes: [put('other/things/1', 'mine')] })
+  nodes[2]!.store = other
+  await eventually('it has lost what it had', () => stateOf(2)!.state === 'emptied')
+  expect(stateOf(2)!.behind).toBeUndefined()
+  await store.close()
+})
+
 test('servers that found a ring at once, each in its own order, found one', async () => {
   for (let round = 0; round < 20; round++) {
     const nodes = [1, 2, 3].map(i => leavingNode(`node ${i}`))

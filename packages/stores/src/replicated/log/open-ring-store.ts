@@ -9,6 +9,7 @@ import { RedisClock } from '../../redis/redis-clock.js'
 import { EngineLost } from '../../sql/sql-engine.js'
 import { storeUnavailable } from '../../sql/sql-errors.js'
 import { joinRing } from './founding.js'
+import { nodeStates } from './node-states.js'
 import { ReplicatedLog } from './replicated-log.js'
 import { ReplicatedRegisters } from './replicated-registers.js'
 import { ReplicatedRows } from './replicated-rows.js'
@@ -76,6 +77,7 @@ export async function openRingStore(options: RingStoreOptions): Promise<Store> {
     }
     opened.store = new LoggedStore({
       ...{ kind: 'a ring', place, engine, clock, meetings, registers, supports, waitMsMax },
+      nodes: () => nodeStates({ nodes, rows, engine }),
       async close() {
         await upkeep.close()
         await rows.close()

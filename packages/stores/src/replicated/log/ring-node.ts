@@ -25,6 +25,13 @@ export interface LogView extends NodeView<Uint8Array> {
 
 export class NodeSilent extends Error {
   override readonly name = 'NodeSilent'
+  /** It was not asked: what is known of it is said again. */
+  readonly isRepeated: boolean
+
+  constructor(message: string, isRepeated = false) {
+    super(message)
+    this.isRepeated = isRepeated
+  }
 }
 
 export class RingNode {
@@ -37,9 +44,8 @@ export class RingNode {
   needsRows = false
   /** The furthest that is known of it. */
   applied = -1
-  /** Why it did not answer last. */
-  trouble: unknown
   readonly #options: RingNodeOptions
+  #trouble: unknown
   #store: Store | undefined
   #voice: Voice | undefined
   #opening: Promise<Store> | undefined
@@ -51,6 +57,15 @@ export class RingNode {
   constructor(options: RingNodeOptions) {
     this.#options = options
     this.place = options.place
+  }
+
+  /** Why it did not answer last. */
+  get trouble(): unknown {
+    return this.#trouble
+  }
+
+  set trouble(error: unknown) {
+    if (!(error instanceof NodeSilent && error.isRepeated)) this.#trouble = error
   }
 
   get isSilent(): boolean {
@@ -178,7 +193,7 @@ export class RingNode {
 
   #silent(): NodeSilent {
     const why = this.trouble instanceof Error ? `: ${this.trouble.message}` : ''
-    return new NodeSilent(`${this.place} does not answer${why}`)
+    return new NodeSilent(`${this.place} does not answer${why}`, true)
   }
 }
 

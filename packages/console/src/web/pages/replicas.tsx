@@ -1,0 +1,51 @@
+/** The replicas that a store is read from: who answers how much, and who is left alone. */
+import type { JSX } from 'preact'
+import { Failure } from '../parts/notice.js'
+import { PageTitle, Panel } from '../parts/panel.js'
+import { StateRow } from '../parts/state-row.js'
+import { useLoaded } from '../parts/use-loaded.js'
+import { count, duration } from '../parts/words.js'
+import { call } from '../server/call.js'
+
+interface Source {
+  readonly source: string
+  readonly reads: number
+  readonly behind?: number
+  readonly isUsed?: boolean
+  readonly answerMs?: number
+}
+
+const EVERY_MS = 1000
+
+export function ReplicasPage(): JSX.Element {
+  const { value, error } = useLoaded(() => call<{ replicas: readonly Source[] }>('/nodes'), 'replicas', EVERY_MS)
+  const all = value?.replicas.reduce((sum, { reads }) => sum + reads, 0) ?? 0
+  return (
+    <>
+      <PageTitle title="Replicas">
+        They answer for what has not changed since they were up to date. Counted by the worker that was asked.
+      </PageTitle>
+      <Failure of={error} />
+      {value !== undefined && (
+        <Panel title={`${count(all)} reads`}>
+          <ul class="plain-list">
+            {value.replicas.map(each => (
+              <SourceRow key={each.source} {...each} all={all} />
+            ))}
+          </ul>
+        </Panel>
+      )}
+    </>
+  )
+}
+
+function SourceRow({ source, reads, behind, isUsed, answerMs, all }: Source & { readonly all: number }): JSX.Element {
+  const share = all === 0 ? '' : ` (${Math.round((100 * reads) / all)} %)`
+  const words = [
+    `${count(reads)} reads${share}`,
+    ...(behind === undefined ? [] : [`asked in vain ${count(behind)} times, for it was behind`]),
+    ...(answerMs === undefined ? [] : [`answers in ${duration(answerMs)}`]),
+  ]
+  const state = isUsed === undefined ? undefined : isUsed ? 'is read from' : 'is left alone'
+  return <StateRow name={source} badge={isUsed ? 'good' : 'error'} state={state} words={words} />
+}

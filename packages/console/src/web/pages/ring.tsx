@@ -1,0 +1,78 @@
+/** The nodes of a ring: which are well, how far each is, who has lost what it had. */
+import type { JSX } from 'preact'
+import { Failure, Notice } from '../parts/notice.js'
+import { PageTitle, Panel } from '../parts/panel.js'
+import { StateRow, type StateRowProps } from '../parts/state-row.js'
+import { useLoaded } from '../parts/use-loaded.js'
+import { count } from '../parts/words.js'
+import { call } from '../server/call.js'
+
+interface RingNode {
+  readonly place: string
+  readonly state: 'well' | 'silent' | 'emptied' | 'rebuilding'
+  readonly behind?: number
+  readonly durability?: 'disk' | 'relaxed' | 'none'
+  readonly trouble?: string
+}
+
+interface Ring {
+  readonly nodes: readonly RingNode[]
+  /** So many must be well. */
+  readonly needed: number
+}
+
+const EVERY_MS = 1000
+
+export function RingPage(): JSX.Element {
+  const { value, error } = useLoaded(() => call<Ring>('/nodes'), 'nodes', EVERY_MS)
+  return (
+    <>
+      <PageTitle title="Ring">Several stores as one. It goes on as long as more than half of its nodes do.</PageTitle>
+      <Failure of={error} />
+      {value !== undefined && (
+        <>
+          <Verdict {...value} />
+          <Panel title="Nodes">
+            <ul class="plain-list">
+              {value.nodes.map(node => (
+                <NodeRow key={node.place} {...node} />
+              ))}
+            </ul>
+          </Panel>
+        </>
+      )}
+    </>
+  )
+}
+
+function Verdict({ nodes, needed }: Ring): JSX.Element {
+  const voting = nodes.filter(({ state }) => state === 'well' || state === 'rebuilding').length
+  const spare = voting - needed
+  const found = `${voting} of ${nodes.length} nodes vote, ${needed} are needed`
+  if (spare < 0)
+    return <Notice kind="bad">{found}: nothing is read or written. It goes on when enough are back.</Notice>
+  if (voting === nodes.length) return <Notice kind="good">{`${found}: it may lose ${spare}.`}</Notice>
+  return <Notice kind="warning">{`${found}: it may lose ${spare === 0 ? 'no other' : `${spare} more`}.`}</Notice>
+}
+
+const STATES: Readonly<Record<RingNode['state'], readonly [badge: StateRowProps['badge'], text: string]>> = {
+  well: ['good', 'well'],
+  silent: ['error', 'does not answer'],
+  emptied: ['error', 'has lost its memory: no vote'],
+  rebuilding: ['warning', 'is given what the others have'],
+}
+
+const DURABILITIES = {
+  disk: 'on disk when acknowledged',
+  relaxed: 'acknowledged before it is on disk',
+  none: 'in memory alone',
+} as const
+
+function NodeRow({ place, state, behind, durability, trouble }: RingNode): JSX.Element {
+  const [badge, text] = STATES[state]
+  const words = [
+    ...(behind === undefined ? [] : [behind === 0 ? 'up to date' : `${count(behind)} records behind`]),
+    ...(durability === undefined ? [] : [DURABILITIES[durability]]),
+  ]
+  return <StateRow name={place} badge={badge} state={text} words={words} detail={trouble} />
+}

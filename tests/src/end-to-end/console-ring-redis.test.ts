@@ -1,0 +1,99 @@
+/** The console's pages of nodes: a ring of three of Redis, of which nodes are killed and emptied; a Redis with a replica. */
+import { cpSync } from 'node:fs'
+import { openRedisStore } from '@freshet/stores/redis'
+import { DURABLE, type RunningRedis, startRedis } from '@freshet/stores/under-test/redis'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { describeInChromium, startChromium } from './chromium.js'
+import { type ConsoleServer, expectWellMade, SEEN_MS_MAX, sees, startConsoleServer, watch } from './console-scene.js'
+import { endFreshetProcesses } from './freshet-process.js'
+
+describeInChromium('the console of a server over several of Redis', () => {
+  const engines: RunningRedis[] = []
+  let server: ConsoleServer
+  let browser: Browser
+
+  beforeAll(async () => {
+    browser = await startChromium()
+  })
+
+  afterEach(async () => {
+    await server?.stop()
+    await endFreshetProcesses()
+    for (const engine of engines.splice(0)) await engine.stop()
+  })
+
+  afterAll(async () => {
+    await browser?.close()
+  })
+
+  async function start(settings: Readonly<Record<string, string>> = DURABLE): Promise<RunningRedis> {
+    const engine = await startRedis({ settings })
+    engines.push(engine)
+    return engine
+  }
+
+  const stateOf = (page: Page, { url }: RunningRedis) => page.locator('main li', { hasText: url }).textContent()
+  const eventually = (page: Page, node: RunningRedis) =>
+    expect.poll(() => stateOf(page, node), { timeout: SEEN_MS_MAX })
+
+  test('shows which nodes of a ring are well, how far each is, and who has lost its memory', async () => {
+    const nodes = [await start(), await start(), await start()]
+    const [first, second, third] = nodes as [RunningRedis, RunningRedis, RunningRedis]
+    server = await startConsoleServer({ flags: ['--store', `ring:${nodes.map(({ url }) => url).join(',')}`] })
+    await server.put('/db/shop/products/tea', { price: 1 })
+    const { open, close, complaints } = await watch(browser, server.url)
+    const page = await open('#/ring')
+    await sees(page, '3 of 3 nodes vote, 2 are needed: it may lose 1.')
+    for (const node of nodes) await eventually(page, node).toMatch(/well.*up to date.*on disk/)
+    expect(await page.locator('nav a[aria-current]').textContent()).toBe('Ring')
+    await first.kill()
+    await sees(page, '2 of 3 nodes vote, 2 are needed: it may lose no other.')
+    for (let i = 0; i < 5; i++) await server.put('/db/shop/products/tea', { price: i })
+    await eventually(page, first).toMatch(/does not answer.*[1-9]\d* records behind/)
+    await eventually(page, second).toMatch(/well.*up to date/)
+    // That it goes on not to answer is no news.
+    expect(await stateOf(page, first)).not.toMatch(/does not answer.*does not answer/)
+    await expectWellMade(page, 'ring')
+    await first.restart()
+    await eventually(page, first).toMatch(/well.*up to date/)
+    // Empty, it would be rebuilt at once: it comes back with what somebody may miss.
+    const other = await start()
+    const store = await openRedisStore({ url: other.url, onWarning: () => undefined })
+    await store.commit({ writes: [{ key: 'other/things/1', contentType: 'text/plain', body: Buffer.from('mine') }] })
+    await store.close()
+    await other.kill()
+    await third.kill()
+    await third.empty()
+    cpSync(other.folder, third.folder, { recursive: true })
+    await third.restart()
+    await eventually(page, third).toMatch(/has lost its memory/)
+    await second.kill()
+    await sees(page, /1 of 3 nodes vote, 2 are needed: nothing is read or written/)
+    await page.reload()
+    await sees(page, /1 of 3 nodes vote/)
+    await close()
+    expect(complaints.filter(text => !/503|Failed to load/.test(text))).toEqual([])
+  })
+
+  test('shows who answers where there are replicas, and which is left alone', async () => {
+    const primary = await start()
+    const replica = await start({ ...DURABLE, replicaof: `127.0.0.1 ${primary.port}` })
+    const store = `${primary.url}?replicas=127.0.0.1:${replica.port}`
+    server = await startConsoleServer({ flags: ['--store', store] })
+    await server.put('/db/shop/products/tea', { price: 1 })
+    const { open, close, complaints } = await watch(browser, server.url)
+    const page = await open('#/replicas')
+    const row = page.locator('main li', { hasText: `${replica.port}` })
+    await expect.poll(() => row.textContent(), { timeout: SEEN_MS_MAX }).toContain('is read from')
+    for (let i = 0; i < 20; i++) await fetch(`${server.url}/db/shop/products/absent-${i}`)
+    await expect
+      .poll(() => row.textContent(), { timeout: SEEN_MS_MAX })
+      .toMatch(/is read from.*[1-9]\d* reads \(\d+ %\)/)
+    await expectWellMade(page, 'replicas')
+    await replica.kill()
+    await expect.poll(() => row.textContent(), { timeout: SEEN_MS_MAX }).toContain('is left alone')
+    await close()
+    expect(complaints).toEqual([])
+  })
+})
