@@ -299,6 +299,16 @@ function gaugesOf({
       help: 'Paths changed in the window.',
       value: () => follower.sketch.size().changes,
     },
+    {
+      name: 'freshet_sketch_bytes',
+      help: 'What a reader who comes anew is sent of the sketch.',
+      value: () => follower.sketch.cost().bytes,
+    },
+    {
+      name: 'freshet_sketch_false_positive_rate',
+      help: 'How often the sketch is expected to take for changed what is not, as it is now.',
+      value: () => follower.sketch.cost().falsePositiveRate,
+    },
     { name: 'freshet_buckets', help: 'Buckets.', value: () => buckets.size },
     { name: 'freshet_event_clients', help: 'Readers of /coherence/events.', together: 'sum', value: () => events.size },
     {

@@ -5,7 +5,14 @@ import { freePort } from '@freshet/stores/under-test/free-port'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { describeInChromium, startChromium } from '../end-to-end/chromium.js'
-import { type ConsoleServer, SEEN_MS_MAX, sees, startConsoleServer, watch } from '../end-to-end/console-scene.js'
+import {
+  type ConsoleServer,
+  expectWellMade,
+  SEEN_MS_MAX,
+  sees,
+  startConsoleServer,
+  watch,
+} from '../end-to-end/console-scene.js'
 import { endFreshetProcesses } from '../end-to-end/freshet-process.js'
 import { reasonToSkip } from '../runner/services.js'
 
@@ -36,7 +43,15 @@ describeInChromium('the console of a server with a cache', () => {
   test.skipIf(skips)('shows what it was told, and what the doctor finds', async () => {
     await server.put('/db/shop/products/tea', { price: 7 })
     const { open, complaints, close } = await watch(browser, server.url)
-    const page = await open('#/caches')
+    await fetch(`${varnish.url}/db/shop/products/tea`)
+    await fetch(`${server.url}/db/shop/products/tea`)
+    const page = await open()
+    const asked = page.getByRole('region', { name: 'Caches that asked' })
+    await expect
+      .poll(() => asked.textContent(), { timeout: SEEN_MS_MAX })
+      .toMatch(/Varnish.*no cache|no cache.*Varnish/)
+    await expectWellMade(page, 'overview')
+    await page.goto(`${server.url}/console#/caches`)
     await sees(page, 'edge (varnish)')
     const purged = page.locator('.facts div', { hasText: 'Purged' }).locator('dd')
     await expect

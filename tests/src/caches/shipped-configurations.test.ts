@@ -52,6 +52,19 @@ describe.each(KINDS)('$kind', ({ kind, start, discards }) => {
     return fetch(cache.url + TEA, { method: discards, headers })
   }
 
+  test.skipIf(skips)('is told apart by the server: what it asked for, and what others did', async () => {
+    const cache = await start(server.url)
+    for (let i = 0; i < 5; i++) expect(await text(cache.url + TEA)).toBe('{"price":1}')
+    await text(server.url + TEA)
+    const lines = (await text(`${server.url}/metrics`))
+      .split('\n')
+      .filter(line => /^freshet_fetches_total.* [1-9]/.test(line))
+    expect(lines.sort((a, b) => a.length - b.length)).toEqual([
+      'freshet_fetches_total{via="direct",status="200"} 1',
+      expect.stringMatching(new RegExp(`^freshet_fetches_total\\{via="[^"]*${kind}[^"]*",status="200"\\} 1$`, 'i')),
+    ])
+  })
+
   test.skipIf(skips)('throws a copy away for whoever knows the secret, and for nobody else', async () => {
     const cache = await start(server.url)
     expect(await text(cache.url + TEA)).toBe('{"price":1}')

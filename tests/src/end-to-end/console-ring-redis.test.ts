@@ -5,7 +5,15 @@ import { DURABLE, type RunningRedis, startRedis } from '@freshet/stores/under-te
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { describeInChromium, startChromium } from './chromium.js'
-import { type ConsoleServer, expectWellMade, SEEN_MS_MAX, sees, startConsoleServer, watch } from './console-scene.js'
+import {
+  type ConsoleServer,
+  expectWellMade,
+  photograph,
+  SEEN_MS_MAX,
+  sees,
+  startConsoleServer,
+  watch,
+} from './console-scene.js'
 import { endFreshetProcesses } from './freshet-process.js'
 
 describeInChromium('the console of a server over several of Redis', () => {
@@ -54,6 +62,8 @@ describeInChromium('the console of a server over several of Redis', () => {
     await eventually(page, second).toMatch(/well.*up to date/)
     // That it goes on not to answer is no news.
     expect(await stateOf(page, first)).not.toMatch(/does not answer.*does not answer/)
+    await page.setViewportSize({ width: 1280, height: 480 })
+    await photograph(page, 'ring')
     await expectWellMade(page, 'ring')
     await first.restart()
     await eventually(page, first).toMatch(/well.*up to date/)

@@ -143,8 +143,8 @@ export async function sees(page: Page, text: string | RegExp): Promise<void> {
   await expect.poll(() => found.isVisible(), { timeout: SEEN_MS_MAX, message: `${text}` }).toBe(true)
 }
 
-export async function photograph(page: Page, name: string): Promise<void> {
-  if (SCREENSHOTS) await page.screenshot({ path: join(SCREENSHOTS, `${name}.png`) })
+export async function photograph(page: Page, name: string, fullPage = false): Promise<void> {
+  if (SCREENSHOTS) await page.screenshot({ path: join(SCREENSHOTS, `${name}.png`), fullPage })
 }
 
 /** What axe-core finds wrong, by its rules for WCAG and good practice. */
@@ -168,7 +168,7 @@ export async function expectWellMade(page: Page, name: string): Promise<void> {
     for (const [place, width] of Object.entries(WIDTHS)) {
       const shown = `${name}-${colorScheme}-${place}`
       await page.setViewportSize({ width, height: 860 })
-      await photograph(page, shown)
+      await photograph(page, shown, true)
       expect([shown, await page.evaluate(() => document.documentElement.scrollWidth)]).toEqual([shown, width])
       expect([shown, await violationsOf(page)]).toEqual([shown, []])
     }

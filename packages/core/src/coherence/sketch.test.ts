@@ -200,6 +200,29 @@ it('memory follows the window, not the age of the log', () => {
   expect(sketch.size().segments).toBeLessThan(40)
 })
 
+it('says how many bytes a reader who comes anew is sent, and how often its filters err together', () => {
+  const sketch = create()
+  const keys = Array.from({ length: 300 }, (_, i) => i)
+  for (let second = 0; second < 40; second++) {
+    sketch.append([entry(second + 1, second * 1000, ...keys.map(i => `${second}-${i}`))])
+    sketch.advance(second * 1000, WINDOW_MS)
+  }
+  const head = sketch.head()
+  const filters = head.segments.map(ref => sketch.segment(ref)!)
+  const { bytes, falsePositiveRate } = sketch.cost()
+  expect(bytes).toBe(JSON.stringify(head).length + filters.reduce((sum, { length }) => sum + length, 0))
+  const asked = 200_000
+  const view = filters.map(filter => decodeBloom(filter))
+  let wrong = 0
+  for (let i = 0; i < asked; i++) if (view.some(filter => filter.has(`never changed ${i}`))) wrong++
+  expect(head.segments.length).toBeGreaterThan(3)
+  // Beyond that of one filter, which is 0.001 at most.
+  expect(wrong / asked).toBeGreaterThan(0.002)
+  expect(falsePositiveRate / (wrong / asked)).toBeGreaterThan(0.8)
+  expect(falsePositiveRate / (wrong / asked)).toBeLessThan(1.5)
+  expect(create().cost().falsePositiveRate).toBe(0)
+})
+
 it('a rebuilt sketch covers what the lost one did', () => {
   const entries = Array.from({ length: 500 }, (_, i) => entry(i + 1, i * 400, i % 50))
   const lost = create()

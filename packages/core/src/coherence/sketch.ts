@@ -26,6 +26,7 @@ import { changeHashOf, formatSeed } from './change-hash.js'
 import { toHashSet, uniteHashSets } from './hash-set.js'
 import { lastOfEach, packChanges } from './packed-changes.js'
 import { type FilterShape, filterOf, mergeSegments, type Segment } from './segment.js'
+import { costOfFilters, type SketchCost } from './sketch-cost.js'
 
 export interface SketchOptions {
   /** The same for every server over the same log, and another for another log: see `news.ts`. */
@@ -161,6 +162,19 @@ export class Sketch {
   size(): { readonly segments: number; readonly changes: number } {
     const changes = this.#segments.reduce((sum, segment) => sum + segment.hashes.length, this.#tail.length)
     return { segments: this.#segments.length, changes }
+  }
+
+  /** What it costs readers, for metrics. */
+  cost(): SketchCost {
+    const head = this.head()
+    const segments = this.#segments.map(({ hashes }) => hashes.length)
+    const tail = 'filter' in head.tail ? [toHashSet(this.#tail.map(({ hash }) => hash)).length] : []
+    const { falsePositiveRateMax } = this.#shape
+    return {
+      // The tail is in the head.
+      bytes: costOfFilters(segments, falsePositiveRateMax).bytes + JSON.stringify(head).length,
+      falsePositiveRate: costOfFilters([...segments, ...tail], falsePositiveRateMax).falsePositiveRate,
+    }
   }
 
   #listedAfter(known: Position): Tail | undefined {

@@ -287,6 +287,7 @@ export class ObjectReader {
 
   #record(read: ObjectRead, status: 200 | 304, tookMs: number): void {
     this.#latency.observe(tookMs)
+    this.#options.metrics.ways.count(read.request.rawHeaders, status)
     if (status === 304) this.#notModified.value++
     if (read.request.method === 'GET') (status === 200 ? this.#ok : this.#unchanged).value++
     else this.#options.metrics.requests(OBJECT_ROUTE, 'HEAD', status).value++

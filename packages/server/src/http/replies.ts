@@ -76,6 +76,7 @@ export class Replies {
   record(exchange: Exchange, status: number): void {
     const tookMs = performance.now() - exchange.startedMs
     this.#metrics.countRequest(exchange.route, exchange.method, status, tookMs)
+    if (isReadOfData(exchange, status)) this.#metrics.ways.count(exchange.request.rawHeaders, status)
     if (this.#logsRequests) this.logRequest(exchange, status, tookMs)
   }
 
@@ -96,6 +97,10 @@ export class Replies {
     if (mustClose) headers.push('Connection', 'close')
     return headers
   }
+}
+
+function isReadOfData({ route, method }: Exchange, status: number): boolean {
+  return (status === 200 || status === 304) && method === 'GET' && route.startsWith('/db')
 }
 
 function idsOf({ requestId, traceId }: Exchange): { readonly requestId: string; readonly traceId?: string } {

@@ -5,6 +5,7 @@
  * What several processes have counted can be made one (`addUpMetrics`): a scrape reaches any of them.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { Ways } from './ways.js'
 
 export class Counter {
   value = 0
@@ -94,6 +95,8 @@ export class Metrics {
   readonly queries: Counter = new Counter()
   readonly queryExamined: Counter = new Counter()
 
+  readonly ways: Ways = new Ways()
+
   constructor() {
     this.#delay.enable()
   }
@@ -126,6 +129,12 @@ export class Metrics {
       summed('freshet_request_seconds', 'histogram', 'From the request to the end of its answer.', latencies),
       counted('freshet_origin_reads_total', 'Objects read from the store for a GET.', this.originReads),
       counted('freshet_not_modified_total', 'Answers 304: the reader had it already.', this.notModified),
+      readGauge({
+        name: 'freshet_fetches_total',
+        type: 'counter',
+        help: 'Reads below /db that were answered, by the cache that asked; 304: it was there already.',
+        value: () => this.ways.values(),
+      }),
       counted('freshet_commits_total', 'Commits made.', this.commits),
       counted('freshet_conflicts_total', 'Commits refused because something had changed.', this.conflicts),
       counted('freshet_leases_total', 'Leases granted with such a refusal.', this.leases),

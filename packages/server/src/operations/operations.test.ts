@@ -214,15 +214,20 @@ test('metrics count what happened', async () => {
   await running.fetch('/db/a/b/c')
   await running.fetch('/db/a/b/c', { headers: { 'if-none-match': '"1"' } })
   await running.fetch('/db/a/b/nothing')
+  for (const path of ['/db/a/b/c', '/db/a/b', '/live'])
+    await running.fetch(path, { headers: { via: '1.1 edge (squid/5.7)' } })
   const text = await (await running.fetch('/metrics')).text()
   for (const line of [
-    'freshet_requests_total{route="/db/{namespace}/{bucket}/{id}",method="GET",status="200"} 1',
+    'freshet_requests_total{route="/db/{namespace}/{bucket}/{id}",method="GET",status="200"} 2',
     'freshet_requests_total{route="/db/{namespace}/{bucket}/{id}",method="GET",status="304"} 1',
     'freshet_requests_total{route="/db/{namespace}/{bucket}/{id}",method="GET",status="404"} 1',
     'freshet_requests_total{route="/db/{namespace}/{bucket}/{id}",method="PUT",status="201"} 1',
-    'freshet_request_seconds_count{route="/db/{namespace}/{bucket}/{id}"} 4',
-    'freshet_origin_reads_total 3',
+    'freshet_request_seconds_count{route="/db/{namespace}/{bucket}/{id}"} 5',
+    'freshet_origin_reads_total 4',
     'freshet_not_modified_total 1',
+    'freshet_fetches_total{via="direct",status="200"} 1',
+    'freshet_fetches_total{via="direct",status="304"} 1',
+    'freshet_fetches_total{via="edge (squid)",status="200"} 2',
     'freshet_commits_total 1',
     'freshet_log_position 1',
     'freshet_sketch_changes 3',

@@ -3,11 +3,12 @@ import type { JSX } from 'preact'
 import { Chart } from '../parts/chart.js'
 import { Failure } from '../parts/notice.js'
 import { PageTitle, Panel } from '../parts/panel.js'
-import { count, duration } from '../parts/words.js'
+import { bytes, count, duration, percent } from '../parts/words.js'
 import { readTally } from '../server/database.js'
 import { failure, figures, type Sample, samples } from '../server/live-figures.js'
 import { total } from '../server/metrics.js'
 import { serverFacts } from '../server/server-facts.js'
+import { WaysPanel } from './overview/ways-panel.js'
 
 export function Overview(): JSX.Element {
   return (
@@ -16,6 +17,7 @@ export function Overview(): JSX.Element {
       <Failure of={failure.value} />
       <Tiles />
       <Charts />
+      <WaysPanel />
       <ServerPanel />
     </>
   )
@@ -33,6 +35,8 @@ function Tiles(): JSX.Element {
     ['Origin reads', latest === undefined ? '–' : `${count(latest.originReadsPerS)} /s`],
     ['Commits', latest === undefined ? '–' : `${count(latest.commitsPerS)} /s`],
     ['Replays answered', count(total(now, 'freshet_replays_total'))],
+    ['Sketch, as sent', bytes(total(now, 'freshet_sketch_bytes'))],
+    ['Sketch false alarms', percent(total(now, 'freshet_sketch_false_positive_rate'))],
     ['Buckets', count(total(now, 'freshet_buckets'))],
     ['Listeners', count(total(now, 'freshet_event_clients'))],
     ['Refused commits', count(total(now, 'freshet_conflicts_total'))],
@@ -113,7 +117,10 @@ function ServerPanel(): JSX.Element {
       'Copies live for',
       `${duration(Number(settings.lifetimeMs))}, at most ${duration(Number(settings.lifetimeMsMax))}`,
     ],
-    ['Sketch takes for changed what is not', `${Number(settings.falsePositiveRateMax) * 100} % of the time at most`],
+    [
+      'Sketch takes for changed what is not',
+      `${percent(total(figures.value, 'freshet_sketch_false_positive_rate'))} of the time now; each of its filters ${percent(Number(settings.falsePositiveRateMax))} at most`,
+    ],
     ['Operations remembered for', duration(supports.retentionMs)],
     [
       "This page's own reads",

@@ -27,9 +27,11 @@ export function Chart({ title, timesMs, lines }: ChartProps): JSX.Element {
   const plot = useRef<Plot | undefined>(undefined)
   const newest = useRef(lines)
   newest.current = lines
+  // Of one sample uPlot would draw a day.
+  const from = timesMs.length === 1 ? 1 : 0
   const data = [
-    timesMs.map(ms => ms / 1000),
-    ...lines.map(({ values }) => values.map(value => value ?? null)),
+    timesMs.slice(from).map(ms => ms / 1000),
+    ...lines.map(({ values }) => values.slice(from).map(value => value ?? null)),
   ] as Plot.AlignedData
   const drawn = useRef(data)
   drawn.current = data

@@ -14,6 +14,19 @@ export function count(value: number): string {
   return value.toLocaleString('en', { maximumFractionDigits: value < 10 ? 1 : 0 })
 }
 
+/** 850 B, 12 kB, 3.4 MB */
+export function bytes(value: number): string {
+  if (value < 1000) return `${Math.round(value)} B`
+  const [unit, size] = value < 1e6 ? (['kB', value / 1e3] as const) : (['MB', value / 1e6] as const)
+  return `${size < 10 ? size.toFixed(1) : Math.round(size)} ${unit}`
+}
+
+/** Of a share from 0 to 1: 0.12 %, 3.4 %, 57 % */
+export function percent(share: number): string {
+  const value = 100 * share
+  return `${value < 10 ? Number(value.toPrecision(2)) : Math.round(value)} %`
+}
+
 export function timeOfDay(ms: number): string {
   return new Date(ms).toLocaleTimeString('en-GB')
 }

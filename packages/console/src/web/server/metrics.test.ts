@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { latencyMs, parseMetrics, total } from './metrics.js'
+import { latencyMs, parseMetrics, readsByWay, total } from './metrics.js'
 
 const TEXT = `# HELP freshet_requests_total Requests answered.
 # TYPE freshet_requests_total counter
@@ -30,4 +30,15 @@ test('latencies are those between two readings, of clients alone', () => {
   expect(latencyMs(histogram(100, 0), histogram(109, 1), 0.5)).toBe(1)
   expect(latencyMs(histogram(100, 0), histogram(109, 1), 0.99)).toBe(500)
   expect(latencyMs(histogram(100, 0), histogram(100, 0), 0.5)).toBeUndefined()
+})
+
+test('reads are told by the cache that asked, the most first', () => {
+  const line = (via: string, status: number, value: number) =>
+    `freshet_fetches_total{via="${via}",status="${status}"} ${value}`
+  const lines = [line('direct', 200, 3), line('direct', 304, 0), line('edge (Varnish)', 200, 6), line('none', 200, 0)]
+  const figures = parseMetrics([...lines, line('edge (Varnish)', 304, 2)].join('\n'))
+  expect(readsByWay(figures)).toEqual([
+    { via: 'edge (Varnish)', reads: 8, unchanged: 2 },
+    { via: 'direct', reads: 3, unchanged: 0 },
+  ])
 })

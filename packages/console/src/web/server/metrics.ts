@@ -32,6 +32,28 @@ export function total(
   return figures.reduce((sum, figure) => (figure.name === name && fits(figure.labels) ? sum + figure.value : sum), 0)
 }
 
+export interface WayReads {
+  /** The name of a cache, or `direct`, `unnamed`, `other`. */
+  readonly via: string
+  readonly reads: number
+  /** Of these: those answered 304. */
+  readonly unchanged: number
+}
+
+/** Who asked for data, the one who asked most first; who never did is left out. */
+export function readsByWay(figures: readonly Figure[]): readonly WayReads[] {
+  const name = 'freshet_fetches_total'
+  const vias = new Set(figures.flatMap(figure => (figure.name === name ? [figure.labels.via ?? ''] : [])))
+  return [...vias]
+    .map(via => ({
+      via,
+      reads: total(figures, name, labels => labels.via === via),
+      unchanged: total(figures, name, labels => labels.via === via && labels.status === '304'),
+    }))
+    .filter(({ reads }) => reads > 0)
+    .sort((a, b) => b.reads - a.reads)
+}
+
 /** Requests of readers and writers; not those for pages and figures, such as the console's own. */
 export function isOfClients({ route = '' }: Figure['labels']): boolean {
   return /^\/(?:db|commit|coherence|sql|global)/.test(route)
