@@ -189,7 +189,8 @@ class HttpServer implements FreshetServer {
     } else {
       leaveBodyAlone(request)
       const { key, at, ifNoneMatch } = plain
-      this.#parts.reader.read({ request, response, startedMs, key, at, ifMatch: undefined, ifNoneMatch })
+      const { rules } = this.#parts.access
+      this.#parts.reader.read({ request, response, startedMs, key, at, ifMatch: undefined, ifNoneMatch, rules })
     }
   }
 

@@ -94,7 +94,7 @@ export function createParts({ page, console = {}, doctor, allMetrics, allRecent,
   const writer = new ObjectWriter(base)
   const reader = new ObjectReader({ ...base, logsRequests: log.level === 'request' })
   const additions = new CounterAdditions({ settings, writer })
-  const objects = new ObjectRoutes({ settings, reader, writer, additions, newId: base.newId })
+  const objects = new ObjectRoutes({ settings, access: base.access, reader, writer, additions, newId: base.newId })
   const lists = new ListReader(base)
   const totals = new CounterTotals(base)
   const queries = new QueryReader(base)

@@ -9,6 +9,7 @@ import {
   readPosition,
   type WriteAnswer,
 } from '@freshet/protocol'
+import type { Access } from '../access/access.js'
 import type { CounterAdditions } from '../counters/counter-additions.js'
 import { counterWrite } from '../counters/counter-values.js'
 import { type Answer, JSON_TYPE, jsonAnswer } from '../http/answer.js'
@@ -32,6 +33,7 @@ import { versionConflict } from './refusals.js'
 
 export interface ObjectRoutesOptions {
   readonly settings: ServerSettings
+  readonly access: Access
   readonly reader: ObjectReader
   readonly writer: ObjectWriter
   readonly additions: CounterAdditions
@@ -84,7 +86,8 @@ export class ObjectRoutes {
     const { key } = this.#nameOf(names)
     const at = parameters.has('at') ? readPosition('at', parameters.get('at')!) : 0
     const { 'if-match': ifMatch, 'if-none-match': ifNoneMatch } = request.headers
-    this.#options.reader.read({ request, response, startedMs, key, at, ifMatch, ifNoneMatch, caller })
+    const { rules } = this.#options.access
+    this.#options.reader.read({ request, response, startedMs, key, at, ifMatch, ifNoneMatch, caller, rules })
   }
 
   async #put({ exchange, names }: Call): Promise<Answer> {
