@@ -13,7 +13,7 @@ import type { AllRecent, RecentItem, RecentKind } from './console/recent.js'
 import { answerBroken, refuseTunnel } from './http/broken-requests.js'
 import { Exchange } from './http/exchange.js'
 import { isPromise } from './http/maybe-promise.js'
-import { leaveBodyAlone, recognisePlainRead } from './http/plain-read.js'
+import { leaveBodyAlone, type PlainRead, recognisePlainRead } from './http/plain-read.js'
 import { keepTicksQuick } from './http/quick-ticks.js'
 import { type CacheConfig, readCaches } from './invalidation/cache-config.js'
 import type { PageFiles } from './operations/demo-page.js'
@@ -141,7 +141,7 @@ class HttpServer implements FreshetServer {
 
   constructor(parts: ServerParts, onRequest: FreshetServerOptions['onRequest']) {
     this.#parts = parts
-    this.#isGuarded = parts.access.isOn || parts.access.limits !== undefined
+    this.#isGuarded = parts.access.isOn || parts.access.limits !== undefined || parts.door !== undefined
     const { urlBytesMax, headerBytesMax, requestMsMax, keepAliveMs } = parts.settings
     const handle = onRequest
       ? (request: IncomingMessage, response: ServerResponse) => {
@@ -184,7 +184,7 @@ class HttpServer implements FreshetServer {
   handle(request: IncomingMessage, response: ServerResponse): void {
     const startedMs = performance.now()
     const plain = this.#isReady ? recognisePlainRead(request) : undefined
-    if (plain === undefined || (this.#isGuarded && !this.#isOpenRead(plain.key))) {
+    if (plain === undefined || (this.#isGuarded && !this.#isOpenRead(plain))) {
       this.#route(new Exchange(request, response, startedMs))
     } else {
       leaveBodyAlone(request)
@@ -194,10 +194,11 @@ class HttpServer implements FreshetServer {
     }
   }
 
-  /** Whether nobody need be asked who they are, nor told to wait. */
-  #isOpenRead(key: Key): boolean {
-    const { isOn, limits } = this.#parts.access
-    return limits === undefined && (!isOn || this.#parts.access.isOpenRead(key))
+  /** Whether nobody need be asked who they are, nor told to wait or to go away. */
+  #isOpenRead({ key, host, origin }: PlainRead): boolean {
+    const { access, door } = this.#parts
+    if (access.limits !== undefined) return false
+    return access.isOn ? access.isOpenRead(key) : door === undefined || door.admits(host, origin)
   }
 
   async get(key: Key): Promise<StoredValue | undefined> {
@@ -235,6 +236,7 @@ class HttpServer implements FreshetServer {
   async #answer(exchange: Exchange): Promise<void> {
     const { router, replies } = this.#parts
     const routed = router.route(exchange)
+    this.#parts.door?.check(exchange.request)
     if (!this.#isReady) await this.#start()
     if (routed.kind === 'answer') {
       replies.send(exchange, routed.answer)

@@ -33,6 +33,7 @@ import { QueryReader } from './data/query-reader.js'
 import { Keeper } from './fleet/keeper.js'
 import type { Route } from './http/call.js'
 import { Cors } from './http/cors.js'
+import { LocalDoor } from './http/local-door.js'
 import { Replies } from './http/replies.js'
 import { ResponseDeadlines } from './http/response-deadlines.js'
 import { Router } from './http/router.js'
@@ -76,6 +77,8 @@ export interface ServerParts {
   readonly replies: Replies
   readonly reader: ObjectReader
   readonly access: Access
+  /** Undefined where requests may be from anywhere. */
+  readonly door: LocalDoor | undefined
   readMetrics(): readonly MetricFamily[]
   readRecent(kind: RecentKind): readonly RecentItem[]
   start(): Promise<void>
@@ -135,6 +138,7 @@ export function createParts({ page, console = {}, doctor, allMetrics, allRecent,
     routes,
     reader,
     access: base.access,
+    door: settings.corsOrigins === 'auto' && !base.access.isOn ? new LocalDoor() : undefined,
     replies: base.replies,
     readMetrics: () => base.metrics.read(gauges),
     readRecent: kind => consoleRoutes.readRecent(kind),

@@ -65,6 +65,20 @@ describe('freshet serve', () => {
     expect([exitCode, errors]).toEqual([2, expect.stringContaining('ACCESS_REQUIRED')])
   })
 
+  test.each([
+    [['--workers', '1'], 403],
+    [['--workers', '1', '--insecure'], 200],
+    [['--workers', '1', '--cors-origins', 'https://shop.example'], 200],
+    [['--workers', '2'], 403],
+  ])('without rules, %j: pages of other machines are answered %i', async (args, status) => {
+    const data = mkdtempSync(join(folder, 'pages-'))
+    const server = await startFreshet(['serve', '--data', data, ...args])
+    const ask = (origin: string) => fetch(`${server.url}/db`, { headers: { origin } })
+    expect((await ask('https://shop.example')).status).toBe(status)
+    expect((await ask('http://localhost:5173')).status).toBe(200)
+    await server.stop()
+  })
+
   test('refuses rules with mistakes, and a secret that is too short', async () => {
     const bad = file('bad.access', 'bucket shop')
     const rules = await runFreshet(['serve', '--rules', bad, '--port', '0'], { cwd: folder })
