@@ -41,6 +41,8 @@ export interface FreshetServerOptions {
   readonly caches?: readonly CacheConfig[]
   /** Who may do what: docs/access.md. Without it, everybody may do everything. */
   readonly access?: AccessConfig
+  /** Default true. False: its rules do not become those of the store when it starts; `putOwnRules` has seen to that. */
+  readonly putsRules?: boolean
   /** How often one address, or the bearer of one token, may ask. */
   readonly limits?: RateLimitConfig
   /** For `/sql` and `/global`; it stays open when the server is closed. */
@@ -103,6 +105,7 @@ export function createFreshetServer({
   allMetrics,
   allRecent,
   access,
+  putsRules = true,
   limits,
   onRequest,
   shards,
@@ -122,6 +125,7 @@ export function createFreshetServer({
     allMetrics,
     allRecent,
     access,
+    putsRules,
     limits,
     shards,
   }

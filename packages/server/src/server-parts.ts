@@ -55,6 +55,7 @@ import { TaskRunner } from './tasks/task-runner.js'
 
 export interface PartsOptions {
   readonly access?: AccessConfig | undefined
+  readonly putsRules?: boolean
   readonly limits?: RateLimitConfig | undefined
   readonly store: Store
   readonly settings: ServerSettings
@@ -154,6 +155,7 @@ function createBase({
   caches = [],
   record,
   access: accessConfig,
+  putsRules = true,
   limits,
   shards,
 }: Omit<PartsOptions, 'page' | 'console' | 'doctor' | 'allMetrics' | 'allRecent'>) {
@@ -164,7 +166,7 @@ function createBase({
   const replies = new Replies({ cors, deadlines, metrics, log, whole })
   const buckets = new BucketDirectory(store, settings)
   const hot = new HotObjects(settings.hotCacheBytesMax)
-  const access = new Access({ store, log, config: accessConfig, limits })
+  const access = new Access({ store, log, config: accessConfig, limits, putsRules })
   // Heads made under other rules say other things.
   access.onChange = () => buckets.revision++
   const follower = new LogFollower(store, settings, buckets, hot, access)

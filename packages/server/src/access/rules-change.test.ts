@@ -85,6 +85,17 @@ describe('when another server closes a bucket', () => {
   })
 })
 
+test('a server that is not to put its rules there takes those of the store', async () => {
+  await start(store, CLOSED)
+  const options = { store, access: { rules: OPEN, tokens: TOKENS }, putsRules: false }
+  const again = await startServer(options)
+  servers.push(again)
+  expect((await again.fetch('/db/shop/products/tea')).status).toBe(401)
+  expect((await again.fetch('/db/shop/products/tea', { headers: staff })).status).toBe(200)
+  const { rules } = (await (await again.fetch('/access', { headers: admin })).json()) as { rules: string }
+  expect(rules).toBe(CLOSED)
+})
+
 test.each(PATHS)('when another server opens a bucket, the next read of %s is answered to everybody', async path => {
   await start(store, CLOSED)
   const behind = await start(tellingNothing(store), CLOSED)
