@@ -438,6 +438,9 @@ describe('limits', () => {
       expect((await ask(limited, 'spoofed, 10.0.0.1')).status).toBe(200)
       expect((await ask(limited, '10.0.0.2')).status).toBe(expected)
       expect((await ask(limited, '10.0.0.9, 10.0.0.1')).status).toBe(429)
+      // What no proxy of ours sets, its sender has written.
+      const headers = { 'x-forwarded-for': '10.0.0.1', forwarded: 'for=10.0.0.7' }
+      expect((await limited.fetch('/live', { headers })).status).toBe(429)
       await limited.stop()
     }
   })

@@ -14,7 +14,7 @@ export interface RateLimitConfig {
   readonly perSubjectPerS: number
   /** So many seconds' worth may come at once. */
   readonly burstS: number
-  /** Addresses and networks (10.0.0.0/8) whose X-Forwarded-For and Forwarded are believed. */
+  /** Addresses and networks (10.0.0.0/8) whose X-Forwarded-For is believed. */
   readonly trustedProxies: readonly string[]
 }
 
@@ -104,11 +104,9 @@ function blockListOf(networks: readonly string[]): BlockList {
   return list
 }
 
-/** Forwarded (RFC 7239) if it is there, else X-Forwarded-For; the nearest hop last. */
+/** The nearest hop last. Not of Forwarded (RFC 7239): most proxies pass that on as whoever sent the request has written it. */
 function forwardedFor(headers: IncomingMessage['headers']): readonly string[] {
-  const { forwarded, 'x-forwarded-for': list } = headers
-  if (forwarded !== undefined) return [...forwarded.matchAll(/for="?\[?([^\]",;]+)/gi)].map(([, hop]) => hop!)
-  return String(list ?? '')
+  return String(headers['x-forwarded-for'] ?? '')
     .split(',')
     .map(hop => hop.trim())
     .filter(hop => hop !== '')
