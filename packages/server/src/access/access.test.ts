@@ -98,6 +98,24 @@ describe('routes', () => {
     expect([200, 201, 400, 404]).toContain((await ask(admin)).status)
   })
 
+  test('/metrics is also for those of whom the rules say so, and nothing else is by that', async () => {
+    const store = createMemoryStore({ positionsAfter: 0 })
+    const rules = `${RULES}\nmetrics if claim.role == "metrics"`
+    const measured = await startServer({ store, access: { rules, tokens: TOKENS } })
+    const headers = await bearer({ sub: 'prometheus', role: 'metrics' })
+    const statuses = []
+    for (const each of [{}, ann, headers, admin]) {
+      statuses.push((await measured.fetch('/metrics', { headers: each })).status)
+    }
+    expect(statuses).toEqual([401, 403, 200, 200])
+    for (const path of ['/tasks', '/audit', '/logs', '/db/shop/orders/1']) {
+      expect((await measured.fetch(path, { headers })).status, path).toBe(403)
+    }
+    const open = await startServer({ store, access: { rules: `${RULES}\nmetrics`, tokens: TOKENS } })
+    expect((await open.fetch('/metrics')).status).toBe(200)
+    await Promise.all([measured.stop(), open.stop()])
+  })
+
   test.each(['/', '/live', '/ready', '/time', '/openapi.json', '/errors/FORBIDDEN', '/coherence', '/coherence/filter'])(
     '%s is for everybody',
     async path => {

@@ -38,7 +38,9 @@ export interface AccessOptions {
   readonly putsRules: boolean
 }
 
-const NO_RULES: ParsedRules = { admin: [], wall: undefined, quotas: new Map(), buckets: [], examples: [] }
+const NO_RULES: ParsedRules = {
+  ...{ admin: [], metrics: [], wall: undefined, quotas: new Map(), buckets: [], examples: [] },
+}
 const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]+)$/i
 
 export class Access {
@@ -124,6 +126,7 @@ export class Access {
     // What nobody has thought about is nobody's.
     if (need === undefined) throw caller.refusal()
     if (need === 'admin') caller.checkAdmin()
+    else if (need === 'metrics') caller.checkMetrics()
     else if (namespace !== undefined) await this.takeRequest(caller, [namespace])
     return caller
   }

@@ -72,6 +72,11 @@ export class Caller {
     if (!this.isAdmin) throw this.refusal()
   }
 
+  checkMetrics(): void {
+    this.wasAsked = true
+    if (!this.#rules.mayMeasure(this.claims)) throw this.refusal()
+  }
+
   /** Whether somebody without a token may do it, too. */
   isOpen(right: Right, key: Key, object?: Value): boolean {
     this.wasAsked = true
