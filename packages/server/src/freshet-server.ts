@@ -238,7 +238,9 @@ class HttpServer implements FreshetServer {
   }
 
   async #answer(exchange: Exchange): Promise<void> {
-    const { router, replies } = this.#parts
+    const { router, replies, access } = this.#parts
+    // Also what has no route; but not what browsers ask by themselves, whose page would not be told why it is refused.
+    if (exchange.method !== 'OPTIONS') access.limits?.takeByAddress(exchange)
     const routed = router.route(exchange)
     this.#parts.door?.check(exchange.request)
     if (!this.#isReady) await this.#start()
@@ -249,7 +251,7 @@ class HttpServer implements FreshetServer {
     const { access: need, handle } = routed.operation
     if (this.#isGuarded) {
       const namespace = exchange.route.startsWith('/db/{') ? routed.call.names[0] : undefined
-      exchange.caller = await this.#parts.access.admit(exchange, need, namespace)
+      exchange.caller = await access.admit(exchange, need, namespace)
     }
     const answer = handle(routed.call)
     const settled = isPromise(answer) ? await answer : answer

@@ -117,12 +117,11 @@ export class Access {
    * UNAUTHENTICATED, FORBIDDEN, RATE_LIMITED, QUOTA_EXCEEDED.
    */
   async admit(exchange: Exchange, need: AccessNeed | undefined, namespace?: string): Promise<Caller | undefined> {
-    this.limits?.takeByAddress(exchange)
     if (!this.isOn) return undefined
     if (need === 'anyone') return undefined
     const claims = await this.#claimsOf(exchange.request)
     const caller = new Caller(() => this.#rules, claims)
-    if (claims !== undefined) this.limits?.takeBySubject(caller.subject)
+    if (claims !== undefined) this.limits?.takeBySubject(exchange, caller.subject)
     // What nobody has thought about is nobody's.
     if (need === undefined) throw caller.refusal()
     if (need === 'admin') caller.checkAdmin()

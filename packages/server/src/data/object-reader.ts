@@ -12,6 +12,7 @@ import { type Coding, FreshetError, formatEtag, type Key, type Position, type Ve
 import type { Access } from '../access/access.js'
 import { type Caller, PRIVATE } from '../access/caller.js'
 import { namespaceOf } from '../access/quotas/usage-record.js'
+import { type LimitLeft, limitHeaders } from '../access/rate-limits.js'
 import type { AccessRules } from '../access/rules/access-rules.js'
 import type { LogFollower } from '../coherence/log-follower.js'
 import type { PositionWaits } from '../coherence/position-waits.js'
@@ -66,6 +67,7 @@ export interface ObjectRead {
   /** Undefined where everybody may read it, by `rules`. */
   readonly caller?: Caller | undefined
   readonly rules: AccessRules
+  readonly limitsLeft?: LimitLeft[]
   /** Not everybody may read it, so nobody may keep it. */
   readonly isPrivate?: boolean
 }
@@ -274,6 +276,7 @@ export class ObjectReader {
       ...['ETag', etag, 'Cache-Control', cacheControl, 'Freshet-Position', `${position}`],
       ...this.#options.cors.headers(request),
       ...tagsOf(this.#tagHeaders, key),
+      ...(read.isPrivate ? limitHeaders(read.limitsLeft ?? []) : []),
     ]
   }
 
@@ -336,8 +339,9 @@ function judged(read: ObjectRead, caller: Caller, position: Position, object: Ho
   throw caller.may('read', key) ? notFound(key, position) : caller.refusal()
 }
 
-function exchangeOf({ request, response, startedMs }: ObjectRead): Exchange {
+function exchangeOf({ request, response, startedMs, limitsLeft }: ObjectRead): Exchange {
   const exchange = new Exchange(request, response, startedMs)
+  if (limitsLeft !== undefined) exchange.limitsLeft = limitsLeft
   exchange.route = OBJECT_ROUTE
   return exchange
 }

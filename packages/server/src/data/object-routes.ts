@@ -82,12 +82,14 @@ export class ObjectRoutes {
     return written(intent.bucket, outcome, outcome.note ?? note(outcome.existed))
   }
 
-  #get({ exchange: { request, response, startedMs, caller }, names, parameters }: Call): undefined {
+  #get({ exchange, names, parameters }: Call): undefined {
+    const { request, response, startedMs, caller, limitsLeft } = exchange
     const { key } = this.#nameOf(names)
     const at = parameters.has('at') ? readPosition('at', parameters.get('at')!) : 0
     const { 'if-match': ifMatch, 'if-none-match': ifNoneMatch } = request.headers
     const { rules } = this.#options.access
-    this.#options.reader.read({ request, response, startedMs, key, at, ifMatch, ifNoneMatch, caller, rules })
+    const asked = { request, response, startedMs, key, at, ifMatch, ifNoneMatch }
+    this.#options.reader.read({ ...asked, caller, rules, limitsLeft })
   }
 
   async #put({ exchange, names }: Call): Promise<Answer> {
