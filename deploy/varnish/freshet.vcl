@@ -32,6 +32,8 @@ sub vcl_recv {
         ban("obj.http.Freshet-Url ~ " + req.http.Freshet-Ban);
         return (synth(200, "Banned"));
     }
+    # Whom it is from Varnish has put last into X-Forwarded-For; the server believes that alone, if Varnish is among its trustedProxies.
+    unset req.http.Forwarded;
     # An event stream never ends, so it is piped rather than fetched.
     if (req.url ~ "^/coherence/events") {
         return (pipe);

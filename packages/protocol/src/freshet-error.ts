@@ -25,6 +25,8 @@ export type FreshetErrorCode =
   // Who asks may not.
   | 'UNAUTHENTICATED'
   | 'FORBIDDEN'
+  | 'HOST_REFUSED'
+  | 'ORIGIN_REFUSED'
   | 'RATE_LIMITED'
   | 'QUOTA_EXCEEDED'
   | 'SQL_INVALID'

@@ -13,7 +13,7 @@ import type { AllRecent, RecentItem, RecentKind } from './console/recent.js'
 import { answerBroken, refuseTunnel } from './http/broken-requests.js'
 import { Exchange } from './http/exchange.js'
 import { isPromise } from './http/maybe-promise.js'
-import { leaveBodyAlone, recognisePlainRead } from './http/plain-read.js'
+import { leaveBodyAlone, type PlainRead, recognisePlainRead } from './http/plain-read.js'
 import { keepTicksQuick } from './http/quick-ticks.js'
 import { type CacheConfig, readCaches } from './invalidation/cache-config.js'
 import type { PageFiles } from './operations/demo-page.js'
@@ -41,6 +41,8 @@ export interface FreshetServerOptions {
   readonly caches?: readonly CacheConfig[]
   /** Who may do what: docs/access.md. Without it, everybody may do everything. */
   readonly access?: AccessConfig
+  /** Default true. False: its rules do not become those of the store when it starts; `putOwnRules` has seen to that. */
+  readonly putsRules?: boolean
   /** How often one address, or the bearer of one token, may ask. */
   readonly limits?: RateLimitConfig
   /** For `/sql` and `/global`; it stays open when the server is closed. */
@@ -103,6 +105,7 @@ export function createFreshetServer({
   allMetrics,
   allRecent,
   access,
+  putsRules = true,
   limits,
   onRequest,
   shards,
@@ -122,6 +125,7 @@ export function createFreshetServer({
     allMetrics,
     allRecent,
     access,
+    putsRules,
     limits,
     shards,
   }
@@ -141,7 +145,7 @@ class HttpServer implements FreshetServer {
 
   constructor(parts: ServerParts, onRequest: FreshetServerOptions['onRequest']) {
     this.#parts = parts
-    this.#isGuarded = parts.access.isOn || parts.access.limits !== undefined
+    this.#isGuarded = parts.access.isOn || parts.access.limits !== undefined || parts.door !== undefined
     const { urlBytesMax, headerBytesMax, requestMsMax, keepAliveMs } = parts.settings
     const handle = onRequest
       ? (request: IncomingMessage, response: ServerResponse) => {
@@ -184,19 +188,21 @@ class HttpServer implements FreshetServer {
   handle(request: IncomingMessage, response: ServerResponse): void {
     const startedMs = performance.now()
     const plain = this.#isReady ? recognisePlainRead(request) : undefined
-    if (plain === undefined || (this.#isGuarded && !this.#isOpenRead(plain.key))) {
+    if (plain === undefined || (this.#isGuarded && !this.#isOpenRead(plain))) {
       this.#route(new Exchange(request, response, startedMs))
     } else {
       leaveBodyAlone(request)
       const { key, at, ifNoneMatch } = plain
-      this.#parts.reader.read({ request, response, startedMs, key, at, ifMatch: undefined, ifNoneMatch })
+      const { rules } = this.#parts.access
+      this.#parts.reader.read({ request, response, startedMs, key, at, ifMatch: undefined, ifNoneMatch, rules })
     }
   }
 
-  /** Whether nobody need be asked who they are, nor told to wait. */
-  #isOpenRead(key: Key): boolean {
-    const { isOn, limits } = this.#parts.access
-    return limits === undefined && (!isOn || this.#parts.access.isOpenRead(key))
+  /** Whether nobody need be asked who they are, nor told to wait or to go away. */
+  #isOpenRead({ key, host, origin }: PlainRead): boolean {
+    const { access, door } = this.#parts
+    if (access.limits !== undefined) return false
+    return access.isOn ? access.isOpenRead(key) : door === undefined || door.admits(host, origin)
   }
 
   async get(key: Key): Promise<StoredValue | undefined> {
@@ -232,8 +238,11 @@ class HttpServer implements FreshetServer {
   }
 
   async #answer(exchange: Exchange): Promise<void> {
-    const { router, replies } = this.#parts
+    const { router, replies, access } = this.#parts
+    // Also what has no route; but not what browsers ask by themselves, whose page would not be told why it is refused.
+    if (exchange.method !== 'OPTIONS') access.limits?.takeByAddress(exchange)
     const routed = router.route(exchange)
+    this.#parts.door?.check(exchange.request)
     if (!this.#isReady) await this.#start()
     if (routed.kind === 'answer') {
       replies.send(exchange, routed.answer)
@@ -242,7 +251,7 @@ class HttpServer implements FreshetServer {
     const { access: need, handle } = routed.operation
     if (this.#isGuarded) {
       const namespace = exchange.route.startsWith('/db/{') ? routed.call.names[0] : undefined
-      exchange.caller = await this.#parts.access.admit(exchange, need, namespace)
+      exchange.caller = await access.admit(exchange, need, namespace)
     }
     const answer = handle(routed.call)
     const settled = isPromise(answer) ? await answer : answer

@@ -33,6 +33,7 @@ import { QueryReader } from './data/query-reader.js'
 import { Keeper } from './fleet/keeper.js'
 import type { Route } from './http/call.js'
 import { Cors } from './http/cors.js'
+import { LocalDoor } from './http/local-door.js'
 import { Replies } from './http/replies.js'
 import { ResponseDeadlines } from './http/response-deadlines.js'
 import { Router } from './http/router.js'
@@ -55,6 +56,7 @@ import { TaskRunner } from './tasks/task-runner.js'
 
 export interface PartsOptions {
   readonly access?: AccessConfig | undefined
+  readonly putsRules?: boolean
   readonly limits?: RateLimitConfig | undefined
   readonly store: Store
   readonly settings: ServerSettings
@@ -77,6 +79,8 @@ export interface ServerParts {
   readonly replies: Replies
   readonly reader: ObjectReader
   readonly access: Access
+  /** Undefined where requests may be from anywhere. */
+  readonly door: LocalDoor | undefined
   readMetrics(): readonly MetricFamily[]
   readRecent(kind: RecentKind): readonly RecentItem[]
   start(): Promise<void>
@@ -95,7 +99,7 @@ export function createParts({ page, console = {}, doctor, allMetrics, allRecent,
   const writer = new ObjectWriter(base)
   const reader = new ObjectReader({ ...base, logsRequests: log.level === 'request' })
   const additions = new CounterAdditions({ settings, writer })
-  const objects = new ObjectRoutes({ settings, reader, writer, additions, newId: base.newId })
+  const objects = new ObjectRoutes({ settings, access: base.access, reader, writer, additions, newId: base.newId })
   const lists = new ListReader(base)
   const totals = new CounterTotals(base)
   const queries = new QueryReader(base)
@@ -136,6 +140,7 @@ export function createParts({ page, console = {}, doctor, allMetrics, allRecent,
     routes,
     reader,
     access: base.access,
+    door: settings.corsOrigins === 'auto' && !base.access.isOn ? new LocalDoor() : undefined,
     replies: base.replies,
     readMetrics: () => base.metrics.read(gauges),
     readRecent: kind => consoleRoutes.readRecent(kind),
@@ -151,6 +156,7 @@ function createBase({
   caches = [],
   record,
   access: accessConfig,
+  putsRules = true,
   limits,
   shards,
 }: Omit<PartsOptions, 'page' | 'console' | 'doctor' | 'allMetrics' | 'allRecent'>) {
@@ -161,7 +167,7 @@ function createBase({
   const replies = new Replies({ cors, deadlines, metrics, log, whole })
   const buckets = new BucketDirectory(store, settings)
   const hot = new HotObjects(settings.hotCacheBytesMax)
-  const access = new Access({ store, log, config: accessConfig, limits })
+  const access = new Access({ store, log, config: accessConfig, limits, putsRules })
   // Heads made under other rules say other things.
   access.onChange = () => buckets.revision++
   const follower = new LogFollower(store, settings, buckets, hot, access)

@@ -70,8 +70,11 @@ export interface ServerSettings {
   readonly globalWaitMsMax: number
   /** How often it is looked whether a shard is behind. */
   readonly globalIntervalMs: number
-  /** Which web pages may use the server: every one, or those of these origins, such as https://shop.example. */
-  readonly corsOrigins: '*' | readonly string[]
+  /**
+   * Which web pages may use the server: every one, or those of these origins, such as https://shop.example. `auto`: every one where there are
+   * rules; else those of the same machine, and others are refused (`http/local-door.ts`).
+   */
+  readonly corsOrigins: 'auto' | '*' | readonly string[]
 }
 
 const SECOND = 1000
@@ -117,7 +120,7 @@ export const DEFAULT_SETTINGS: ServerSettings = {
   globalMsMax: 300 * SECOND,
   globalWaitMsMax: 10 * SECOND,
   globalIntervalMs: 250,
-  corsOrigins: '*',
+  corsOrigins: 'auto',
 }
 
 const MAY_BE_ZERO = new Set([
@@ -154,7 +157,8 @@ function checkSetting(name: keyof ServerSettings, value: unknown): void {
 function objectionTo(name: keyof ServerSettings, value: unknown): string | undefined {
   if (name === 'mayKeep') return typeof value === 'boolean' ? undefined : 'true or false'
   if (name === 'corsOrigins') {
-    return value === '*' || isOrigins(value) ? undefined : '"*" or a list of origins such as "https://shop.example"'
+    const isOne = value === 'auto' || value === '*' || isOrigins(value)
+    return isOne ? undefined : '"auto", "*" or a list of origins such as "https://shop.example"'
   }
   if (name === 'falsePositiveRateMax') {
     return typeof value === 'number' && value > 0 && value < 1 ? undefined : 'between 0 and 1'

@@ -2,13 +2,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { connect } from '@freshet/client'
 import { endCaches, type RunningCache } from '@freshet/lab/dist/caches/cache-process.js'
+import { startHaproxy } from '@freshet/lab/dist/caches/haproxy.js'
 import { startNginx } from '@freshet/lab/dist/caches/nginx.js'
 import { startSquid } from '@freshet/lab/dist/caches/squid.js'
 import { startVarnish } from '@freshet/lab/dist/caches/varnish.js'
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type MemoryServer, startMemoryServer } from '../end-to-end/memory-server.js'
 import { reasonToSkip } from '../runner/services.js'
-import { type ScriptedOrigin, startScriptedOrigin } from './scripted-origin.js'
+import { type Asked, type ScriptedOrigin, startScriptedOrigin } from './scripted-origin.js'
 
 const JSON_TYPE = { 'Content-Type': 'application/json' }
 const TEA = '/db/shop/products/tea'
@@ -18,6 +19,15 @@ const KINDS = [
   { kind: 'squid', start: (origin: string) => startSquid({ origin }), discards: 'PURGE' },
   { kind: 'nginx', start: (origin: string) => startNginx({ origin }), discards: 'HEAD' },
 ] as const
+
+const SPOOFED = { 'X-Forwarded-For': '192.0.2.1', Forwarded: 'for=192.0.2.1' }
+const SENDERS = { forwardedFor: ['192.0.2.1', '127.0.0.1'], forwarded: undefined }
+
+/** The nearest last. */
+function sendersOf({ headers }: Asked) {
+  const forwardedFor = String(headers['x-forwarded-for']).split(',')
+  return { forwardedFor: forwardedFor.map(address => address.trim()), forwarded: headers.forwarded }
+}
 
 afterAll(endCaches)
 
@@ -108,6 +118,14 @@ describe.each(KINDS)('$kind', ({ kind, start, discards }) => {
     ])
   })
 
+  test.skipIf(skips)('tells the server last of all whom a request is from, whatever that says itself', async () => {
+    const behind = await start(origin.url)
+    for (const path of ['/a', '/coherence?nonce=1', '/coherence/events'])
+      await text(behind.url + path, { headers: SPOOFED })
+    await text(`${behind.url}/a`, { method: 'PUT', headers: SPOOFED, body: '{}' })
+    expect(origin.asked.map(sendersOf)).toEqual(Array.from({ length: 4 }, () => SENDERS))
+  })
+
   test.skipIf(skips)('serves nothing past its lifetime, also if the server does not forbid it', async () => {
     origin.headers = { 'Cache-Control': 'public, max-age=1' }
     const behind = await start(origin.url)
@@ -157,6 +175,19 @@ describe.each(KINDS)('$kind', ({ kind, start, discards }) => {
     db.close()
   })
 })
+
+test.skipIf(reasonToSkip('haproxy') !== undefined)(
+  'HAProxy tells servers last of all whom a request is from',
+  async () => {
+    const origin = await startScriptedOrigin({})
+    const port = Number(new URL(origin.url).port)
+    const { url } = await startHaproxy([port, port])
+    await text(`${url}/a`, { headers: SPOOFED })
+    expect(origin.asked.filter(asked => asked.url === '/a').map(sendersOf)).toEqual([SENDERS])
+    await endCaches()
+    await origin.stop()
+  },
+)
 
 test.skipIf(reasonToSkip('varnish') !== undefined)('Varnish throws away, by BAN, all whose URL fits', async () => {
   const origin = await startScriptedOrigin({ 'Cache-Control': 'public, max-age=60' })

@@ -4,7 +4,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { checkExamples, parseRules } from '@freshet/server'
+import { DURABLE, startRedis } from '@freshet/stores/under-test/redis'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { reasonToSkip } from '../runner/services.js'
 import { endFreshetProcesses, runFreshet, startFreshet } from './freshet-process.js'
 
 const SECRET = 'a secret of at least thirty-two bytes'
@@ -65,6 +67,20 @@ describe('freshet serve', () => {
     expect([exitCode, errors]).toEqual([2, expect.stringContaining('ACCESS_REQUIRED')])
   })
 
+  test.each([
+    [['--workers', '1'], 403],
+    [['--workers', '1', '--insecure'], 200],
+    [['--workers', '1', '--cors-origins', 'https://shop.example'], 200],
+    [['--workers', '2'], 403],
+  ])('without rules, %j: pages of other machines are answered %i', async (args, status) => {
+    const data = mkdtempSync(join(folder, 'pages-'))
+    const server = await startFreshet(['serve', '--data', data, ...args])
+    const ask = (origin: string) => fetch(`${server.url}/db`, { headers: { origin } })
+    expect((await ask('https://shop.example')).status).toBe(status)
+    expect((await ask('http://localhost:5173')).status).toBe(200)
+    await server.stop()
+  })
+
   test('refuses rules with mistakes, and a secret that is too short', async () => {
     const bad = file('bad.access', 'bucket shop')
     const rules = await runFreshet(['serve', '--rules', bad, '--port', '0'], { cwd: folder })
@@ -104,6 +120,29 @@ describe('freshet serve', () => {
     await server.stop()
   })
 })
+
+test.skipIf(reasonToSkip('redis') !== undefined)(
+  'a worker that starts again leaves the rules that another host has put there',
+  async () => {
+    const redis = await startRedis({ settings: DURABLE })
+    const open = file('before.access', 'bucket shop/products\n  read\n')
+    const closed = file('after.access', 'bucket shop/products\n  read if authenticated\n')
+    const start = (rules: string) =>
+      startFreshet(['serve', '--store', redis.url, '--rules', rules, '--workers', '2'], { environment })
+    const before = await start(open)
+    const after = await start(closed)
+    const workers = before.workers()
+    for (const pid of workers) process.kill(pid, 'SIGKILL')
+    const read = (url: string) => fetch(`${url}/db/shop/products/tea`).then(({ status }) => status)
+    await expect.poll(() => before.workers().some(pid => workers.includes(pid)), { timeout: 60_000 }).toBe(false)
+    await expect.poll(() => read(before.url).catch(() => 0), { timeout: 60_000 }).not.toBe(0)
+    for (const { url } of [before, after]) {
+      for (let i = 0; i < 4; i++) expect(await read(url)).toBe(401)
+    }
+    await Promise.all([before.stop(), after.stop()])
+    await redis.stop()
+  },
+)
 
 test('a quota holds over several processes, and a restart', async () => {
   const rules = file(

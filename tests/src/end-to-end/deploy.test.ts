@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { reasonToSkip } from '../runner/services.js'
-import { endFreshetProcesses, startFreshet } from './freshet-process.js'
+import { endFreshetProcesses, runFreshet, startFreshet } from './freshet-process.js'
 
 const run = promisify(execFile)
 const deploy = fileURLToPath(new URL('../../../deploy', import.meta.url))
@@ -45,6 +45,30 @@ test('the dashboard asks for every metric there is, and for no other', async () 
   // Routes that it names are those that the server counts under.
   const routes = expressions.flatMap(expr => [...expr.matchAll(/route="([^"]+)"/g)].map(([, route]) => route))
   expect(new Set(routes)).toEqual(new Set(['/db/{namespace}/{bucket}/{id}', '/commit']))
+})
+
+test('Prometheus as shipped may read metrics, by the line and the token that its configuration names, and nothing else', async () => {
+  const text = readFileSync(join(deploy, 'prometheus/prometheus.yml'), 'utf8')
+  const settingOf = (name: string) => new RegExp(`^ +${name}: (.*)$`, 'm').exec(text)![1]!
+  const line = /^# {3}(metrics if .*)$/m.exec(text)![1]!
+  const [, claims, tokenFile] = /^# {3}freshet token --sub prometheus --claims '(.*)' --expires 365d > (.*)$/m.exec(
+    text,
+  )!
+  expect(settingOf('credentials_file')).toBe(tokenFile)
+  const rules = join(folder, 'rules.access')
+  writeFileSync(rules, `${line}\nbucket shop/orders\n  read if claim.role == "staff"\n`)
+  const environment = { FRESHET_TOKEN_SECRET: 'a secret of at least thirty-two bytes' }
+  const data = join(folder, 'data')
+  const server = await startFreshet(['serve', '--data', data, '--workers', '1', '--rules', rules], { environment })
+  const token = await runFreshet(['token', '--sub', 'prometheus', '--claims', claims!, '--expires', '365d'], {
+    environment,
+  })
+  const headers = { authorization: `${settingOf('type')} ${token.output.trim()}` }
+  const url = server.url + settingOf('metrics_path')
+  expect((await fetch(url)).status).toBe(401)
+  const scraped = await fetch(url, { headers })
+  expect([scraped.status, await scraped.text()]).toEqual([200, expect.stringContaining('freshet_log_position')])
+  expect((await fetch(`${server.url}/db/shop/orders/1`, { headers })).status).toBe(403)
 })
 
 test('the rules of compose have no mistakes, and their examples come out', async () => {

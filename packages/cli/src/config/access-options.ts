@@ -67,7 +67,7 @@ export const ACCESS_OPTIONS: Pick<Options, keyof AccessSettings> = {
     defaults: both(10_000),
   },
   trustedProxies: {
-    about: 'addresses and networks whose X-Forwarded-For and Forwarded are believed',
+    about: 'addresses and networks whose X-Forwarded-For is believed',
     kind: NETWORKS,
     defaults: both([]),
   },

@@ -225,7 +225,11 @@ const SETTING_OPTIONS: { readonly [Name in keyof SettingOptions]: Option<Setting
   globalWaitMsMax: setting('globalWaitMsMax', durationFrom(1), 'how long POST /global waits for all shards'),
   globalIntervalMs: setting('globalIntervalMs', durationFrom(1), 'how often it is looked whether a shard is behind'),
   corsOrigins: {
-    ...setting<'corsOrigins', '*' | readonly string[]>('corsOrigins', ORIGINS, 'which web pages may use the server'),
+    ...setting<'corsOrigins', 'auto' | '*' | readonly string[]>(
+      'corsOrigins',
+      ORIGINS,
+      'which web pages may use it; auto: without rules, only those of this machine',
+    ),
     isCommon: true,
   },
 }

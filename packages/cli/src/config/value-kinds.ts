@@ -132,12 +132,12 @@ function isNetwork(text: string): boolean {
 
 const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^/\s,]+$/
 
-/** `*`, or origins with commas between. */
-export const ORIGINS: ValueKind<'*' | readonly string[]> = {
+/** `auto`, `*`, or origins with commas between. */
+export const ORIGINS: ValueKind<'auto' | '*' | readonly string[]> = {
   placeholder: 'ORIGINS',
-  wants: '* or web origins such as https://shop.example,https://admin.example, without a path',
+  wants: 'auto, * or web origins such as https://shop.example,https://admin.example, without a path',
   parse: text => {
-    if (text === '*') return '*'
+    if (text === 'auto' || text === '*') return text
     const origins = text.split(',').map(origin => origin.trim())
     return origins.every(origin => ORIGIN.test(origin)) ? origins : undefined
   },

@@ -4,6 +4,8 @@
  * workers end too.
  */
 import { type AddressInfo, createServer } from 'node:net'
+import type { Store } from '@freshet/core/store'
+import { type Log, putOwnRules } from '@freshet/server'
 import {
   type EmbeddedStore,
   ipcChannel,
@@ -11,7 +13,9 @@ import {
   type ReadersService,
   serveReaders,
 } from '@freshet/stores/embedded'
-import { embeddedOptionsOf, isEmbedded } from './open-store.js'
+import type { Config } from '../config/options.js'
+import { accessOf } from './access-setup.js'
+import { embeddedOptionsOf, isEmbedded, openStore } from './open-store.js'
 import type { RunningServer, ServeSetup } from './serve-setup.js'
 import { WorkerPool } from './worker-pool.js'
 
@@ -28,6 +32,7 @@ export async function startPrimary(setup: ServeSetup): Promise<RunningServer> {
       store = await openEmbeddedStore(embeddedOptionsOf(config))
       readers = serveReaders(store)
     }
+    await putRules(config, log, store)
     const isEmpty = store !== undefined && (await store.buckets()).length === 0
     await pool.start()
     const stop = async () => {
@@ -39,6 +44,16 @@ export async function startPrimary(setup: ServeSetup): Promise<RunningServer> {
     pool.kill()
     await store?.close()
     throw error
+  }
+}
+
+/** Here and not in workers, which are started again when they crash: by then the store may have other rules, of another host. */
+async function putRules(config: Config, log: Log, opened: Store | undefined): Promise<void> {
+  const store = opened ?? (await openStore(config, log))
+  try {
+    await putOwnRules({ store, log, rules: accessOf(config).access?.rules })
+  } finally {
+    if (store !== opened) await store.close()
   }
 }
 

@@ -59,5 +59,6 @@ export function settingsOf(config: Config): Partial<ServerSettings> {
     trustedProxies,
     ...settings
   } = config
-  return settings
+  // Who says so has something else that keeps others away.
+  return insecure && settings.corsOrigins === 'auto' ? { ...settings, corsOrigins: '*' } : settings
 }

@@ -38,6 +38,7 @@ async function start({ config, slot }: StartMessage): Promise<void> {
     allMetrics,
     allRecent,
     ...accessOf(config),
+    putsRules: false,
     ...(shards ? { shards } : {}),
     ...(await loadPage(config)),
     ...(await loadConsole(config)),

@@ -98,6 +98,24 @@ describe('routes', () => {
     expect([200, 201, 400, 404]).toContain((await ask(admin)).status)
   })
 
+  test('/metrics is also for those of whom the rules say so, and nothing else is by that', async () => {
+    const store = createMemoryStore({ positionsAfter: 0 })
+    const rules = `${RULES}\nmetrics if claim.role == "metrics"`
+    const measured = await startServer({ store, access: { rules, tokens: TOKENS } })
+    const headers = await bearer({ sub: 'prometheus', role: 'metrics' })
+    const statuses = []
+    for (const each of [{}, ann, headers, admin]) {
+      statuses.push((await measured.fetch('/metrics', { headers: each })).status)
+    }
+    expect(statuses).toEqual([401, 403, 200, 200])
+    for (const path of ['/tasks', '/audit', '/logs', '/db/shop/orders/1']) {
+      expect((await measured.fetch(path, { headers })).status, path).toBe(403)
+    }
+    const open = await startServer({ store, access: { rules: `${RULES}\nmetrics`, tokens: TOKENS } })
+    expect((await open.fetch('/metrics')).status).toBe(200)
+    await Promise.all([measured.stop(), open.stop()])
+  })
+
   test.each(['/', '/live', '/ready', '/time', '/openapi.json', '/errors/FORBIDDEN', '/coherence', '/coherence/filter'])(
     '%s is for everybody',
     async path => {
@@ -405,53 +423,5 @@ describe('a change of rules', () => {
       expect(start('bucket shop')).rejects.toThrow('1:8'),
       expect(start('deny read a/b/c as anyone\nbucket a/b\n read')).rejects.toThrow('The rules allow this'),
     ])
-  })
-})
-
-describe('limits', () => {
-  // So slow that none comes back while the test runs, however long that takes.
-  const limits = { perAddressPerS: 0.001, perSubjectPerS: 0, burstS: 5000, trustedProxies: [] }
-
-  test('by address are told with the headers of the draft', async () => {
-    const limited = await startServer({ store: createMemoryStore({ positionsAfter: 0 }), limits })
-    const answers = await Promise.all(Array.from({ length: 20 }, () => limited.fetch('/db/shop/products/tea')))
-    const refused = answers.filter(({ status }) => status === 429)
-    expect(refused.length).toBe(15)
-    const [{ headers }] = refused as [Response]
-    expect(headers.get('ratelimit')).toMatch(/^"address";r=0;t=\d+$/)
-    expect(headers.get('ratelimit-policy')).toBe('"address";q=5;w=5000')
-    expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
-    expect(headers.get('cache-control')).toBe('private, no-store')
-    await limited.stop()
-  })
-
-  test('believe trusted proxies alone on where a request is from', async () => {
-    const ask = (server: RunningServer, from: string) => server.fetch('/live', { headers: { 'x-forwarded-for': from } })
-    for (const [trustedProxies, expected] of [
-      [['127.0.0.1'], 200],
-      [[], 429],
-    ] as const) {
-      const limited = await startServer({
-        store: createMemoryStore({ positionsAfter: 0 }),
-        limits: { ...limits, burstS: 1000, trustedProxies },
-      })
-      expect((await ask(limited, 'spoofed, 10.0.0.1')).status).toBe(200)
-      expect((await ask(limited, '10.0.0.2')).status).toBe(expected)
-      expect((await ask(limited, '10.0.0.9, 10.0.0.1')).status).toBe(429)
-      await limited.stop()
-    }
-  })
-
-  test('by subject hold for all tokens of one', async () => {
-    const limited = await startServer({
-      store: createMemoryStore({ positionsAfter: 0 }),
-      access: { rules: RULES, tokens: TOKENS },
-      limits: { perAddressPerS: 0, perSubjectPerS: 0.001, burstS: 1000, trustedProxies: [] },
-    })
-    const tokens = [await bearer({ sub: 'ann', a: 1 }), await bearer({ sub: 'ann', a: 2 }), bob]
-    const statuses = []
-    for (const headers of tokens) statuses.push((await limited.fetch('/db/shop/orders/1', { headers })).status)
-    expect(statuses).toEqual([403, 429, 403])
-    await limited.stop()
   })
 })

@@ -5,14 +5,14 @@
  * others take them from the log.
  */
 import type { IncomingMessage } from 'node:http'
-import { hostname } from 'node:os'
 import type { LogEntry, ReadVersion, Store } from '@freshet/core/store'
 import { bucketOfKey, FreshetError, type Key } from '@freshet/protocol'
 import type { AccessNeed } from '../http/call.js'
 import type { Exchange } from '../http/exchange.js'
 import { describeError, type Log } from '../operations/log.js'
-import { ACCESS_KEY, lastRulesChange, putRules, type RulesText, recallRules } from './access-record.js'
+import { ACCESS_KEY, lastRulesChange, recallRules } from './access-record.js'
 import { Caller } from './caller.js'
+import { putOwnRules } from './put-own-rules.js'
 import { Quotas } from './quotas/quotas.js'
 import { namespaceOf } from './quotas/usage-record.js'
 import { type RateLimitConfig, RateLimits } from './rate-limits.js'
@@ -34,15 +34,20 @@ export interface AccessOptions {
   /** Undefined: everybody may do everything. */
   readonly config: AccessConfig | undefined
   readonly limits: RateLimitConfig | undefined
+  /** Whether its rules become those of the store when it starts. */
+  readonly putsRules: boolean
 }
 
-const NO_RULES: ParsedRules = { admin: [], wall: undefined, quotas: new Map(), buckets: [], examples: [] }
+const NO_RULES: ParsedRules = {
+  ...{ admin: [], metrics: [], wall: undefined, quotas: new Map(), buckets: [], examples: [] },
+}
 const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]+)$/i
 
 export class Access {
   readonly #store: Store
   readonly #log: Log
-  readonly #text: RulesText
+  readonly #own: string | undefined
+  readonly #putsRules: boolean
   readonly #tokens: TokenVerifier | undefined
   #rules: AccessRules
   readonly limits: RateLimits | undefined
@@ -53,11 +58,12 @@ export class Access {
   onChange: () => void = () => undefined
 
   /** Throws RULES_INVALID, and a TypeError if the keys of tokens cannot be meant. */
-  constructor({ store, log, config, limits }: AccessOptions) {
+  constructor({ store, log, config, limits, putsRules }: AccessOptions) {
     this.#store = store
     this.#log = log
     this.isOn = config !== undefined
-    this.#text = config?.rules ?? null
+    this.#own = config?.rules
+    this.#putsRules = putsRules
     this.#tokens = config && new TokenVerifier(config.tokens)
     this.#rules = new AccessRules(config ? readRules(config.rules) : NO_RULES)
     this.limits = limits && new RateLimits(limits)
@@ -76,8 +82,7 @@ export class Access {
 
   /** To be done before the log is followed. */
   async start(): Promise<void> {
-    const hasChanged = await putRules(this.#store, this.#text, `${hostname()} (started with them)`)
-    if (hasChanged) this.#log.write('info', 'audit', { what: 'rules', who: hostname(), isOn: this.isOn })
+    if (this.#putsRules) await putOwnRules({ store: this.#store, log: this.#log, rules: this.#own })
     await this.load()
   }
 
@@ -112,15 +117,15 @@ export class Access {
    * UNAUTHENTICATED, FORBIDDEN, RATE_LIMITED, QUOTA_EXCEEDED.
    */
   async admit(exchange: Exchange, need: AccessNeed | undefined, namespace?: string): Promise<Caller | undefined> {
-    this.limits?.takeByAddress(exchange)
     if (!this.isOn) return undefined
     if (need === 'anyone') return undefined
     const claims = await this.#claimsOf(exchange.request)
     const caller = new Caller(() => this.#rules, claims)
-    if (claims !== undefined) this.limits?.takeBySubject(caller.subject)
+    if (claims !== undefined) this.limits?.takeBySubject(exchange, caller.subject)
     // What nobody has thought about is nobody's.
     if (need === undefined) throw caller.refusal()
     if (need === 'admin') caller.checkAdmin()
+    else if (need === 'metrics') caller.checkMetrics()
     else if (namespace !== undefined) await this.takeRequest(caller, [namespace])
     return caller
   }

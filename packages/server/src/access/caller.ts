@@ -32,9 +32,14 @@ export class Caller {
     return this.#rules
   }
 
-  /** For who tries again, since what is committed relies on the rules that it was decided by. */
+  /** For who has followed the log, or tries again: by the rules as they are now. */
   decideAnew(): void {
     this.#rules = this.#current()
+  }
+
+  /** Whether the rules are still those that everything was decided by. */
+  get isUpToDate(): boolean {
+    return this.#rules === this.#current()
   }
 
   /** What a commit that was decided by these rules relies on. */
@@ -65,6 +70,11 @@ export class Caller {
 
   checkAdmin(): void {
     if (!this.isAdmin) throw this.refusal()
+  }
+
+  checkMetrics(): void {
+    this.wasAsked = true
+    if (!this.#rules.mayMeasure(this.claims)) throw this.refusal()
   }
 
   /** Whether somebody without a token may do it, too. */

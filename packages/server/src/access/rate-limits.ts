@@ -1,6 +1,7 @@
 /**
  * Token buckets (leaky, in memory, of this process): each address, and each subject of a token, may send `perS` requests a second over time,
- * and so many seconds' worth at once. What is refused is told when to come back, by the headers of draft-ietf-httpapi-ratelimit-headers.
+ * and so many seconds' worth at once. What is left, and to those who are refused when to come back, is told by the headers of
+ * draft-ietf-httpapi-ratelimit-headers.
  */
 
 import type { IncomingMessage } from 'node:http'
@@ -14,8 +15,18 @@ export interface RateLimitConfig {
   readonly perSubjectPerS: number
   /** So many seconds' worth may come at once. */
   readonly burstS: number
-  /** Addresses and networks (10.0.0.0/8) whose X-Forwarded-For and Forwarded are believed. */
+  /** Addresses and networks (10.0.0.0/8) whose X-Forwarded-For is believed. */
   readonly trustedProxies: readonly string[]
+}
+
+/** What a request has left of one limit. */
+export interface LimitLeft {
+  readonly policy: string
+  readonly quota: number
+  readonly windowS: number
+  readonly remaining: number
+  /** When all of it is there again. */
+  readonly resetS: number
 }
 
 interface Level {
@@ -37,15 +48,16 @@ export class RateLimits {
   }
 
   /** Throws RATE_LIMITED. */
-  takeByAddress({ request }: Pick<Exchange, 'request'>): void {
+  takeByAddress({ request, limitsLeft }: Exchange): void {
     const { perAddressPerS } = this.#config
-    if (perAddressPerS > 0) this.#take(this.#addresses, networkOf(this.addressOf(request)), perAddressPerS, 'address')
+    if (perAddressPerS === 0) return
+    limitsLeft.push(this.#take(this.#addresses, networkOf(this.addressOf(request)), perAddressPerS, 'address'))
   }
 
   /** Throws RATE_LIMITED. */
-  takeBySubject(subject: string): void {
+  takeBySubject({ limitsLeft }: Exchange, subject: string): void {
     const { perSubjectPerS } = this.#config
-    if (perSubjectPerS > 0) this.#take(this.#subjects, subject, perSubjectPerS, 'subject')
+    if (perSubjectPerS > 0) limitsLeft.push(this.#take(this.#subjects, subject, perSubjectPerS, 'subject'))
   }
 
   /** Of who sent it: the last one that no trusted proxy has. */
@@ -67,7 +79,7 @@ export class RateLimits {
     return family !== 0 && this.#trusted.check(address, family === 4 ? 'ipv4' : 'ipv6')
   }
 
-  #take(levels: Map<string, Level>, name: string, perS: number, policy: string): void {
+  #take(levels: Map<string, Level>, name: string, perS: number, policy: string): LimitLeft {
     const nowMs = performance.now()
     const eachMs = 1000 / perS
     const windowMs = this.#config.burstS * 1000
@@ -75,9 +87,12 @@ export class RateLimits {
     const fullAtMs = Math.max(nowMs, level?.fullAtMs ?? nowMs)
     // In this order: what was never used leaves exactly nothing, not a rounding error that would refuse the first of a burst of one.
     const overMs = fullAtMs - nowMs + eachMs - windowMs
-    if (overMs > 0) throw limited(policy, perS * this.#config.burstS, this.#config.burstS, overMs)
+    const limit = { policy, quota: Math.floor(perS * this.#config.burstS), windowS: this.#config.burstS }
+    if (overMs > 0) throw limited({ ...limit, remaining: 0, resetS: Math.max(1, Math.ceil(overMs / 1000)) })
     if (level !== undefined) level.fullAtMs = fullAtMs + eachMs
     else this.#keep(levels, name, fullAtMs + eachMs, nowMs)
+    const resetMs = fullAtMs + eachMs - nowMs
+    return { ...limit, remaining: Math.floor(-overMs / eachMs), resetS: Math.ceil(resetMs / 1000) }
   }
 
   /** Those who have not been here for a while are as good as new. */
@@ -104,11 +119,9 @@ function blockListOf(networks: readonly string[]): BlockList {
   return list
 }
 
-/** Forwarded (RFC 7239) if it is there, else X-Forwarded-For; the nearest hop last. */
+/** The nearest hop last. Not of Forwarded (RFC 7239): most proxies pass that on as whoever sent the request has written it. */
 function forwardedFor(headers: IncomingMessage['headers']): readonly string[] {
-  const { forwarded, 'x-forwarded-for': list } = headers
-  if (forwarded !== undefined) return [...forwarded.matchAll(/for="?\[?([^\]",;]+)/gi)].map(([, hop]) => hop!)
-  return String(list ?? '')
+  return String(headers['x-forwarded-for'] ?? '')
     .split(',')
     .map(hop => hop.trim())
     .filter(hop => hop !== '')
@@ -128,13 +141,27 @@ function networkOf(address: string): string {
   return [...before, ...Array.from({ length: missing }, () => '0')].slice(0, 4).join(':')
 }
 
-function limited(policy: string, quota: number, windowS: number, overMs: number): FreshetError {
-  const retryAfterS = Math.max(1, Math.ceil(overMs / 1000))
+/** For answers that no cache may keep: what is left is the business of who asked alone. */
+export function limitHeaders(limits: readonly LimitLeft[]): readonly string[] {
+  if (limits.length === 0) return []
+  return [
+    ...[
+      'RateLimit',
+      limits.map(({ policy, remaining, resetS }) => `"${policy}";r=${remaining};t=${resetS}`).join(', '),
+    ],
+    ...[
+      'RateLimit-Policy',
+      limits.map(({ policy, quota, windowS }) => `"${policy}";q=${quota};w=${windowS}`).join(', '),
+    ],
+  ]
+}
+
+function limited(limit: LimitLeft): FreshetError {
+  const { policy, resetS: retryAfterS } = limit
+  const [, rateLimit, , rateLimitPolicy] = limitHeaders([limit])
   return new FreshetError('RATE_LIMITED', `Too many requests from this ${policy}. Come back in ${retryAfterS} s.`, {
     details: {
-      retryAfterS,
-      rateLimit: `"${policy}";r=0;t=${retryAfterS}`,
-      rateLimitPolicy: `"${policy}";q=${Math.floor(quota)};w=${windowS}`,
+      ...{ retryAfterS, rateLimit, rateLimitPolicy },
       outcome: 'not-done',
     },
   })

@@ -104,6 +104,27 @@ describe('a token', () => {
     expect(await verifier.verify(token)).toMatchObject({ sub: 'ann' })
   })
 
+  test('that a key at hand verifies is believed, or refused for what it says, while other keys cannot be had', async () => {
+    const { url, asked } = await serve({})
+    const verifier = new TokenVerifier({ ...BASE, publicKey: pemOf(KEYS.ES256.publicKey), oidcIssuer: url })
+    const own = (expires: string | number) => sign(KEYS.ES256.privateKey, 'ES256', { iss: url }, expires)
+    expect(await verifier.verify(await own('5m'))).toMatchObject({ sub: 'ann' })
+    await expect(verifier.verify(await own(1))).rejects.toThrow('it has expired')
+    expect(asked).toEqual([])
+    const foreign = await sign(KEYS.RS256.privateKey, 'RS256', { iss: url })
+    await expect(verifier.verify(foreign)).rejects.toMatchObject({ code: 'SERVER_BUSY' })
+  })
+
+  test('that may be of keys that cannot be had is refused in passing, though others do not verify it', async () => {
+    const { url } = await serve({
+      '/.well-known/openid-configuration': () => ({ issuer: url, jwks_uri: `${url}/keys` }),
+      '/keys': () => ({ keys: [jwkOf(KEYS.ES256.publicKey)] }),
+    })
+    const verifier = new TokenVerifier({ ...BASE, jwksUrl: `${url}/missing`, oidcIssuer: url })
+    const token = await sign(KEYS.RS256.privateKey, 'RS256', { iss: url })
+    await expect(verifier.verify(token)).rejects.toMatchObject({ code: 'SERVER_BUSY' })
+  })
+
   test('is accepted a little past its time, and not later', async () => {
     const verifier = new TokenVerifier({ ...BASE, secret: SECRET })
     const nowS = Math.floor(Date.now() / 1000)

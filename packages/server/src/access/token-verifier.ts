@@ -16,6 +16,7 @@ import {
   type JSONWebKeySet,
   type JWTPayload,
   type JWTVerifyGetKey,
+  type JWTVerifyOptions,
   jwtVerify,
 } from 'jose'
 import type { Claims } from './rules/access-rules.js'
@@ -35,7 +36,8 @@ interface Kept {
 export class TokenVerifier {
   readonly #config: TokenConfig
   readonly #secret: Uint8Array | undefined
-  readonly #keys: JWTVerifyGetKey[] = []
+  /** Those at hand first, then those that have to be fetched. */
+  readonly #keys: (() => JWTVerifyGetKey | Promise<JWTVerifyGetKey>)[]
   #discovered: Promise<JWTVerifyGetKey> | undefined
   /** In the order of insertion: the oldest goes first. */
   readonly #kept = new Map<string, Kept>()
@@ -49,8 +51,13 @@ export class TokenVerifier {
     if (objection !== undefined) throw new TypeError(objection)
     this.#config = config
     this.#secret = config.secret === undefined ? undefined : new TextEncoder().encode(config.secret)
-    if (config.publicKey !== undefined) this.#keys.push(localKeys(config.publicKey))
-    if (config.jwksUrl !== undefined) this.#keys.push(remoteKeys(config.jwksUrl))
+    const { publicKey, jwksUrl, oidcIssuer } = config
+    const known = [
+      ...(publicKey === undefined ? [] : [localKeys(publicKey)]),
+      ...(jwksUrl === undefined ? [] : [remoteKeys(jwksUrl)]),
+    ]
+    this.#keys = known.map(keys => () => keys)
+    if (oidcIssuer !== undefined) this.#keys.push(() => this.#discover(oidcIssuer))
   }
 
   /** What a token says of its bearer. Throws UNAUTHENTICATED, or SERVER_BUSY if its keys cannot be had just now. */
@@ -96,24 +103,28 @@ export class TokenVerifier {
       return (await jwtVerify(token, this.#secret, { ...options, algorithms: ['HS256'] })).payload
     }
     if (alg === undefined || !PUBLIC_ALGORITHMS.includes(alg)) throw new errors.JOSEAlgNotAllowed(String(alg))
-    const keys = await this.#publicKeys()
+    return this.#checkByPublicKeys(token, { ...options, algorithms: PUBLIC_ALGORITHMS })
+  }
+
+  async #checkByPublicKeys(token: string, options: JWTVerifyOptions): Promise<JWTPayload> {
     let failure: unknown = new errors.JWKSNoMatchingKey()
-    for (const key of keys) {
+    for (const keys of this.#keys) {
       try {
-        return (await jwtVerify(token, key, { ...options, algorithms: PUBLIC_ALGORITHMS })).payload
+        return (await jwtVerify(token, await keys(), options)).payload
       } catch (error) {
-        failure = error
+        // Its signature is good: no other key has more to say of it.
+        if (error instanceof errors.JWTExpired || error instanceof errors.JWTClaimValidationFailed) throw error
+        // Keys that could not be had may be those that it was signed with.
+        if (refusalOf(failure).code !== 'SERVER_BUSY') failure = error
       }
     }
     throw failure
   }
 
-  async #publicKeys(): Promise<readonly JWTVerifyGetKey[]> {
-    const { oidcIssuer } = this.#config
-    if (oidcIssuer === undefined) return this.#keys
-    this.#discovered ??= discover(oidcIssuer)
+  async #discover(issuer: string): Promise<JWTVerifyGetKey> {
+    this.#discovered ??= discover(issuer)
     try {
-      return [...this.#keys, await this.#discovered]
+      return await this.#discovered
     } catch (error) {
       // The next token tries again.
       this.#discovered = undefined

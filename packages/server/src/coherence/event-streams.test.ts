@@ -147,7 +147,7 @@ describe('event streams', () => {
     const slow = await openSocket(running.port)
     slow.pause()
     slow.on('error', () => undefined)
-    slow.write('GET /coherence/events HTTP/1.1\r\nHost: a\r\n\r\n')
+    slow.write('GET /coherence/events HTTP/1.1\r\nHost: localhost\r\n\r\n')
     const other = await follow()
     const lastSeen = keepReading(other)
     await until(async () => (await metric('freshet_event_clients')) === 2)

@@ -4,8 +4,9 @@
  */
 import { formatUnits, parseUnits } from '@freshet/core/counters'
 import type { StoredEntry } from '@freshet/core/store'
-import { FreshetError, type Key, readPosition } from '@freshet/protocol'
+import { FreshetError, type Key, type Position, readPosition } from '@freshet/protocol'
 import { PRIVATE } from '../access/caller.js'
+import { answerJudged, type PlacedAnswer } from '../data/answer-judged.js'
 import type { Bucket } from '../data/bucket-directory.js'
 import type { ListReaderOptions } from '../data/list-reader.js'
 import { pageAnswer, unchangedPage } from '../data/page-answer.js'
@@ -13,6 +14,7 @@ import { bucketNotFound } from '../data/refusals.js'
 import type { Answer } from '../http/answer.js'
 import type { Call } from '../http/call.js'
 import { hasVersion } from '../http/conditions.js'
+import type { Exchange } from '../http/exchange.js'
 import { type Parameters, parameterInvalid } from '../http/request-target.js'
 import { tagsOf } from '../invalidation/tags.js'
 
@@ -35,13 +37,19 @@ export class CounterTotals {
     this.#options = options
   }
 
-  async read(key: Key, { exchange, parameters }: Call): Promise<Answer> {
-    const { store, settings, waits, follower, buckets, tagHeaders } = this.#options
-    const { caller } = exchange
-    caller?.check('list', key)
+  async read(key: Key, call: Call): Promise<Answer> {
+    const { waits, follower } = this.#options
+    const { parameters, exchange } = call
     const top = topOf(parameters)
     const at = parameters.has('at') ? readPosition('at', parameters.get('at')!) : 0
     await follower.catchUpTo(await waits.reach(at))
+    return answerJudged(exchange.caller, follower, () => this.#answer(key, exchange, top, at))
+  }
+
+  async #answer(key: Key, exchange: Exchange, top: number | undefined, at: Position): Promise<PlacedAnswer> {
+    const { store, settings, buckets, tagHeaders } = this.#options
+    const { caller } = exchange
+    caller?.check('list', key)
     const bucket = buckets.get(key)
     if (bucket === undefined) throw bucketNotFound(key)
     if (bucket.settings.kind !== 'counter') throw parameterInvalid('sum and top are for buckets of kind "counter".')
@@ -53,12 +61,14 @@ export class CounterTotals {
     const facts = { cacheControl, version, position }
     const { headers } = exchange.request
     const ifNoneMatch = headers['if-none-match']
-    if (ifNoneMatch !== undefined && hasVersion(ifNoneMatch, version)) return unchangedPage(facts)
+    if (ifNoneMatch !== undefined && hasVersion(ifNoneMatch, version)) {
+      return { answer: unchangedPage(facts), position }
+    }
     const seen = isOpen ? entries : entries.filter(entry => caller.may('read', `${key}/${entry.id}`, entry))
     const body = Buffer.from(`${render(bucket, valuesOf(seen, bucket), top)}\n`)
     const encoding = headers['accept-encoding'] as string | undefined
     const answer = await pageAnswer(facts, body, encoding, settings.compressBytesMin)
-    return { ...answer, headers: [...answer.headers, ...tagsOf(tagHeaders, key)] }
+    return { answer: { ...answer, headers: [...answer.headers, ...tagsOf(tagHeaders, key)] }, position }
   }
 }
 

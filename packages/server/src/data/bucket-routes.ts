@@ -84,10 +84,15 @@ export class BucketRoutes {
   }
 
   async #namespaces({ exchange }: Call): Promise<Answer> {
-    await this.#options.follower.catchUp()
+    await this.#catchUp(exchange)
     const namespaces = new Set(this.#listable(exchange).map(key => key.slice(0, key.indexOf('/'))))
     const answer: NamespaceList = { namespaces: [...namespaces] }
     return jsonAnswer(200, answer, this.#positionHeader())
+  }
+
+  async #catchUp({ caller }: Exchange): Promise<void> {
+    await this.#options.follower.catchUp()
+    caller?.decideAnew()
   }
 
   /** The buckets that the caller may list. */
@@ -98,8 +103,8 @@ export class BucketRoutes {
 
   async #bucketsOf({ exchange, names: [namespace = ''] }: Call): Promise<Answer> {
     checkName('namespace', namespace)
-    const { buckets, follower } = this.#options
-    await follower.catchUp()
+    const { buckets } = this.#options
+    await this.#catchUp(exchange)
     const keys = this.#listable(exchange).filter(key => key.startsWith(`${namespace}/`))
     const answer: BucketList = {
       buckets: keys.map(key => ({ bucket: key.slice(namespace.length + 1), ...buckets.get(key)!.settings })),
@@ -111,20 +116,21 @@ export class BucketRoutes {
     const key = bucketKeyOf(call.names)
     if (asksForTotals(call.parameters)) return this.#options.totals.read(key, call)
     if (isQuery(call.parameters)) return this.#options.queries.query(key, call)
-    const { caller } = call.exchange
     const asked = ['schemas', 'settings'].find(name => call.parameters.has(name))
     if (asked === undefined) return this.#options.lists.list(key, call)
-    caller?.check('list', key)
     if (call.parameters.size > 1) throw parameterInvalid(`${asked} goes with no other parameter.`)
-    await this.#options.follower.catchUp()
+    await this.#catchUp(call.exchange)
+    call.exchange.caller?.check('list', key)
+    // Not a later one: that may have other rules.
+    const positionHeader = this.#positionHeader()
     const bucket = this.#options.buckets.get(key)
     if (bucket === undefined) throw bucketNotFound(key)
     if (asked === 'schemas') {
       const answer: SchemaList = { schemas: await readHistory(this.#options.store, key) }
-      return jsonAnswer(200, answer, this.#positionHeader())
+      return jsonAnswer(200, answer, positionHeader)
     }
     const settings = { ...bucket.settings, ...(await this.#indexStates(bucket)) }
-    return jsonAnswer(200, settings, ['ETag', formatEtag(bucket.version), ...this.#positionHeader()])
+    return jsonAnswer(200, settings, ['ETag', formatEtag(bucket.version), ...positionHeader])
   }
 
   /** How far the store has got with each. */

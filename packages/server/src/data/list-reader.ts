@@ -13,6 +13,7 @@ import { hasVersion } from '../http/conditions.js'
 import { type Parameters, parameterInvalid } from '../http/request-target.js'
 import { tagsOf } from '../invalidation/tags.js'
 import type { ServerSettings } from '../settings.js'
+import { answerJudged, type PlacedAnswer } from './answer-judged.js'
 import type { Bucket, BucketDirectory } from './bucket-directory.js'
 import { pageAnswer, unchangedPage } from './page-answer.js'
 import { bucketNotFound } from './refusals.js'
@@ -48,12 +49,18 @@ export class ListReader {
     this.#options = options
   }
 
-  async list(key: Key, { exchange, parameters }: Call): Promise<Answer> {
-    const { waits, follower, buckets } = this.#options
-    const { caller } = exchange
-    caller?.check('list', key)
+  async list(key: Key, call: Call): Promise<Answer> {
+    const { parameters } = call
+    const { waits, follower } = this.#options
     const at = parameters.has('at') ? readPosition('at', parameters.get('at')!) : 0
     await follower.catchUpTo(await waits.reach(at))
+    return answerJudged(call.exchange.caller, follower, () => this.#answer(key, call, at))
+  }
+
+  async #answer(key: Key, { exchange, parameters }: Call, at: Position): Promise<PlacedAnswer> {
+    const { buckets } = this.#options
+    const { caller } = exchange
+    caller?.check('list', key)
     const bucket = buckets.get(key)
     if (bucket === undefined) throw bucketNotFound(key)
     const isOpen = caller === undefined || caller.seesWhatAllSee(key)
@@ -62,16 +69,17 @@ export class ListReader {
       ? await this.#many(key, parameters, reader)
       : await this.#page(key, parameters, reader)
     const cacheControl = isOpen ? buckets.cacheControl({ key, version: page.version, isAt: at !== 0 }) : PRIVATE
-    const facts = { cacheControl, version: page.version, position: page.position }
+    const { version, position } = page
+    const facts = { cacheControl, version, position }
     const { headers } = exchange.request
     const ifNoneMatch = headers['if-none-match']
-    if (page.version !== undefined && ifNoneMatch !== undefined && hasVersion(ifNoneMatch, page.version)) {
-      return unchangedPage(facts)
+    if (version !== undefined && ifNoneMatch !== undefined && hasVersion(ifNoneMatch, version)) {
+      return { answer: unchangedPage(facts), position }
     }
     const body = render(page, bucket, parameters.has('embed'))
     const { compressBytesMin } = this.#options.settings
     const answer = await pageAnswer(facts, body, headers['accept-encoding'] as string | undefined, compressBytesMin)
-    return { ...answer, headers: [...answer.headers, ...tagsOf(this.#options.tagHeaders, key)] }
+    return { answer: { ...answer, headers: [...answer.headers, ...tagsOf(this.#options.tagHeaders, key)] }, position }
   }
 
   /** `caller`: who sees only what they may read. */

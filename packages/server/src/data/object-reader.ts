@@ -3,12 +3,17 @@
  * once, so does this: no promise, no turn of the event loop, one write to the socket.
  *
  * The position that goes with an answer is asked for before the value is read, so it may be too low, never too high. The
- * bucket directory is brought up to it first, so no lifetime is sent that the change log has already taken back.
+ * bucket directory is brought up to it first, so no lifetime is sent that the change log has already taken back; and so are the
+ * rules, which may be others than those by which the request was let in.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { MaybePromise, Store, StoredValue } from '@freshet/core/store'
 import { type Coding, FreshetError, formatEtag, type Key, type Position, type Version } from '@freshet/protocol'
+import type { Access } from '../access/access.js'
 import { type Caller, PRIVATE } from '../access/caller.js'
+import { namespaceOf } from '../access/quotas/usage-record.js'
+import { type LimitLeft, limitHeaders } from '../access/rate-limits.js'
+import type { AccessRules } from '../access/rules/access-rules.js'
 import type { LogFollower } from '../coherence/log-follower.js'
 import type { PositionWaits } from '../coherence/position-waits.js'
 import { hasVersion, holds, readConditions } from '../http/conditions.js'
@@ -33,6 +38,7 @@ const LEARNT_HEADS_MS = 1000
 
 export interface ObjectReaderOptions {
   readonly store: Store
+  readonly access: Access
   readonly settings: ServerSettings
   readonly follower: LogFollower
   readonly waits: PositionWaits
@@ -58,8 +64,10 @@ export interface ObjectRead {
   readonly at: Position
   readonly ifMatch: string | undefined
   readonly ifNoneMatch: string | undefined
-  /** Undefined where everybody may read it. */
+  /** Undefined where everybody may read it, by `rules`. */
   readonly caller?: Caller | undefined
+  readonly rules: AccessRules
+  readonly limitsLeft?: LimitLeft[]
   /** Not everybody may read it, so nobody may keep it. */
   readonly isPrivate?: boolean
 }
@@ -67,6 +75,7 @@ export interface ObjectRead {
 export class ObjectReader {
   readonly #options: ObjectReaderOptions
   readonly #store: Store
+  readonly #access: Access
   readonly #follower: LogFollower
   readonly #buckets: BucketDirectory
   readonly #hot: HotObjects
@@ -84,6 +93,7 @@ export class ObjectReader {
   constructor(options: ObjectReaderOptions) {
     this.#options = options
     this.#store = options.store
+    this.#access = options.access
     this.#follower = options.follower
     this.#buckets = options.buckets
     this.#hot = options.hot
@@ -136,17 +146,17 @@ export class ObjectReader {
 
   #get(read: ObjectRead, position: Position): MaybePromise<void> {
     const hot = this.#hot.get(read.key)
-    if (hot !== undefined) return this.#answer(read, position, hot)
+    if (hot !== undefined) return this.#judge(read, position, hot)
     // No older than what the objects at hand are: it may become one of them.
     const value = this.#store.get(read.key, Math.max(position, this.#follower.position))
     if (isPromise(value)) return this.#answerLater(read, position, value)
     const object = value && this.#prepare(value)
     if (object !== undefined) this.#hot.put(read.key, object)
-    return this.#answer(read, position, object)
+    return this.#judge(read, position, object)
   }
 
   async #answerLater(read: ObjectRead, position: Position, asked: Promise<StoredValue | undefined>): Promise<void> {
-    this.#answer(read, position, await this.#fetch(read.key, asked))
+    await this.#judge(read, position, await this.#fetch(read.key, asked))
   }
 
   /** What was asked for is kept, unless it has changed by the time it comes. */
@@ -166,9 +176,28 @@ export class ObjectReader {
     return toHotObject(value, this.#compressBytesMin)
   }
 
-  #answer(asked: ObjectRead, position: Position, object: HotObject | undefined): void {
+  /** By the rules as they are now; they include all that the log had when the object was written. */
+  #judge(read: ObjectRead, position: Position, object: HotObject | undefined): MaybePromise<void> {
+    const access = this.#access
+    if (!access.isOn) return this.#answer(read, position, object)
+    if (object !== undefined && object.version > this.#follower.position) {
+      const catchingUp = this.#follower.catchUpTo(object.version)
+      if (isPromise(catchingUp)) return catchingUp.then(() => this.#judge(read, position, object))
+    }
+    const { caller, rules, key } = read
+    if (caller !== undefined) return this.#answer(judged(read, caller, position, object), position, object)
+    if (rules === access.rules || access.isOpenRead(key)) return this.#answer(read, position, object)
+    return this.#readAsSomebody(read)
+  }
+
+  /** Nobody was asked who they are, and now it matters. */
+  async #readAsSomebody(read: ObjectRead): Promise<void> {
+    const caller = await this.#access.admit(exchangeOf(read), 'rules', namespaceOf(read.key))
+    await this.#begin({ ...read, caller })
+  }
+
+  #answer(read: ObjectRead, position: Position, object: HotObject | undefined): void {
     this.#originReads.value++
-    const read = asked.caller === undefined ? asked : judged(asked, asked.caller, position, object)
     this.#recorder?.answered(read.key, object?.version ?? 0, position, read.startedMs)
     if (object === undefined) throw notFound(read.key, position)
     const { ifMatch, ifNoneMatch } = read
@@ -247,6 +276,7 @@ export class ObjectReader {
       ...['ETag', etag, 'Cache-Control', cacheControl, 'Freshet-Position', `${position}`],
       ...this.#options.cors.headers(request),
       ...tagsOf(this.#tagHeaders, key),
+      ...(read.isPrivate ? limitHeaders(read.limitsLeft ?? []) : []),
     ]
   }
 
@@ -305,12 +335,14 @@ export class ObjectReader {
  */
 function judged(read: ObjectRead, caller: Caller, position: Position, object: HotObject | undefined): ObjectRead {
   const { key } = read
+  caller.decideAnew()
   if (caller.may('read', key, object)) return { ...read, isPrivate: !caller.isOpen('read', key, object) }
   throw caller.may('read', key) ? notFound(key, position) : caller.refusal()
 }
 
-function exchangeOf({ request, response, startedMs }: ObjectRead): Exchange {
+function exchangeOf({ request, response, startedMs, limitsLeft }: ObjectRead): Exchange {
   const exchange = new Exchange(request, response, startedMs)
+  if (limitsLeft !== undefined) exchange.limitsLeft = limitsLeft
   exchange.route = OBJECT_ROUTE
   return exchange
 }

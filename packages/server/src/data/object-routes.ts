@@ -9,6 +9,7 @@ import {
   readPosition,
   type WriteAnswer,
 } from '@freshet/protocol'
+import type { Access } from '../access/access.js'
 import type { CounterAdditions } from '../counters/counter-additions.js'
 import { counterWrite } from '../counters/counter-values.js'
 import { type Answer, JSON_TYPE, jsonAnswer } from '../http/answer.js'
@@ -32,6 +33,7 @@ import { versionConflict } from './refusals.js'
 
 export interface ObjectRoutesOptions {
   readonly settings: ServerSettings
+  readonly access: Access
   readonly reader: ObjectReader
   readonly writer: ObjectWriter
   readonly additions: CounterAdditions
@@ -80,11 +82,14 @@ export class ObjectRoutes {
     return written(intent.bucket, outcome, outcome.note ?? note(outcome.existed))
   }
 
-  #get({ exchange: { request, response, startedMs, caller }, names, parameters }: Call): undefined {
+  #get({ exchange, names, parameters }: Call): undefined {
+    const { request, response, startedMs, caller, limitsLeft } = exchange
     const { key } = this.#nameOf(names)
     const at = parameters.has('at') ? readPosition('at', parameters.get('at')!) : 0
     const { 'if-match': ifMatch, 'if-none-match': ifNoneMatch } = request.headers
-    this.#options.reader.read({ request, response, startedMs, key, at, ifMatch, ifNoneMatch, caller })
+    const { rules } = this.#options.access
+    const asked = { request, response, startedMs, key, at, ifMatch, ifNoneMatch }
+    this.#options.reader.read({ ...asked, caller, rules, limitsLeft })
   }
 
   async #put({ exchange, names }: Call): Promise<Answer> {

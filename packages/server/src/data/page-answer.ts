@@ -1,5 +1,6 @@
 /** A page of a bucket, or of a query's result, as it is answered: with its version, its lifetime, and compressed if it is long. */
 import { formatEtag, type Position, type Version } from '@freshet/protocol'
+import { PRIVATE } from '../access/caller.js'
 import { type Answer, JSON_TYPE, NO_SNIFF } from '../http/answer.js'
 import { chooseCoding, compress } from '../http/content-coding.js'
 
@@ -11,7 +12,7 @@ export interface PageFacts {
 }
 
 export function unchangedPage(facts: PageFacts): Answer {
-  return { status: 304, headers: headersOf(facts), isCacheable: true }
+  return { status: 304, headers: headersOf(facts), isCacheable: facts.cacheControl !== PRIVATE }
 }
 
 export async function pageAnswer(
@@ -21,7 +22,8 @@ export async function pageAnswer(
   compressBytesMin: number,
 ): Promise<Answer> {
   const type = ['Content-Type', JSON_TYPE, ...NO_SNIFF]
-  const plain = { status: 200, headers: [...type, ...headersOf(facts)], body, isCacheable: true }
+  const isCacheable = facts.cacheControl !== PRIVATE
+  const plain = { status: 200, headers: [...type, ...headersOf(facts)], body, isCacheable }
   if (body.length < compressBytesMin) return plain
   const coding = chooseCoding(acceptEncoding)
   if (coding === undefined) return { ...plain, headers: [...plain.headers, 'Vary', 'Accept-Encoding'] }

@@ -28,6 +28,7 @@ import { type Parameters, parameterInvalid } from '../http/request-target.js'
 import { tagsOf } from '../invalidation/tags.js'
 import type { Metrics } from '../operations/metrics.js'
 import type { ServerSettings } from '../settings.js'
+import { answerJudged, type PlacedAnswer } from './answer-judged.js'
 import type { BucketDirectory } from './bucket-directory.js'
 import { pageAnswer, unchangedPage } from './page-answer.js'
 import { project } from './projection.js'
@@ -71,17 +72,24 @@ export class QueryReader {
     this.#options = options
   }
 
-  async query(key: Key, { exchange, parameters }: Call): Promise<Answer> {
+  async query(key: Key, call: Call): Promise<Answer> {
+    const { exchange, parameters } = call
     const other = [...parameters.keys()].find(name => !QUERY_PARAMETERS.includes(name))
     if (other !== undefined) throw parameterInvalid(`${other} is of lists, and does not go with a query.`)
     const query = this.#withinLimit(parseQuery(parameters))
     const canonical = canonicalQuery(query, parameters)
     // The router has seen to the path.
     if (!exchange.request.url!.endsWith(canonical)) return redirectAnswer(pathOfKey(key) + canonical)
+    const { waits, follower } = this.#options
+    const at = parameters.has('at') ? readPosition('at', parameters.get('at')!) : 0
+    await follower.catchUpTo(await waits.reach(at))
+    return answerJudged(exchange.caller, follower, () => this.#answer(key, query, call, at))
+  }
+
+  async #answer(key: Key, query: Query, { exchange, parameters }: Call, at: Position): Promise<PlacedAnswer> {
     const { caller } = exchange
     caller?.check('list', key)
-    const at = parameters.has('at') ? readPosition('at', parameters.get('at')!) : 0
-    await this.#checkBucket(key, at)
+    this.#checkBucket(key)
     const reader = caller === undefined || caller.seesWhatAllSee(key) ? undefined : caller
     if (parameters.has('explain')) {
       // It tells how many there are, also of those that one may not see.
@@ -93,9 +101,8 @@ export class QueryReader {
     return (await this.#unchanged(asked, headers['if-none-match'])) ?? this.#run(asked, headers)
   }
 
-  async #checkBucket(key: Key, at: Position): Promise<void> {
-    const { waits, follower, buckets } = this.#options
-    await follower.catchUpTo(await waits.reach(at))
+  #checkBucket(key: Key): void {
+    const { follower, buckets } = this.#options
     const kind = buckets.get(key)?.settings.kind
     if (kind === undefined) throw bucketNotFound(key, follower.position)
     if (kind !== 'object') {
@@ -103,15 +110,15 @@ export class QueryReader {
     }
   }
 
-  async #unchanged(asked: AskedQuery, ifNoneMatch: string | undefined): Promise<Answer | undefined> {
+  async #unchanged(asked: AskedQuery, ifNoneMatch: string | undefined): Promise<PlacedAnswer | undefined> {
     const { key, query } = asked
     if (ifNoneMatch === undefined) return undefined
     const { version, position } = await this.#options.store.queryVersion(key, query)
     if (!hasVersion(ifNoneMatch, version)) return undefined
-    return unchangedPage({ cacheControl: this.#cacheControl(asked, version), version, position })
+    return { answer: unchangedPage({ cacheControl: this.#cacheControl(asked, version), version, position }), position }
   }
 
-  async #run(asked: AskedQuery, headers: Call['exchange']['request']['headers']): Promise<Answer> {
+  async #run(asked: AskedQuery, headers: Call['exchange']['request']['headers']): Promise<PlacedAnswer> {
     const { settings, tagHeaders } = this.#options
     const { key, query, caller } = asked
     const page = caller === undefined ? await this.#find(key, query) : await this.#findVisible(key, query, caller)
@@ -124,10 +131,10 @@ export class QueryReader {
       headers['accept-encoding'] as string | undefined,
       settings.compressBytesMin,
     )
-    return { ...answer, headers: [...answer.headers, ...tagsOf(tagHeaders, key)] }
+    return { answer: { ...answer, headers: [...answer.headers, ...tagsOf(tagHeaders, key)] }, position }
   }
 
-  async #explain(key: Key, query: Query): Promise<Answer> {
+  async #explain(key: Key, query: Query): Promise<PlacedAnswer> {
     const page = await this.#find(key, query)
     const { plan, examined, version, position, dependsOn } = page
     const explanation: QueryExplanation = {
@@ -137,7 +144,8 @@ export class QueryReader {
       version,
       ...(dependsOn === 'bucket' ? {} : { dependsOn }),
     }
-    return jsonAnswer(200, explanation, ['ETag', formatEtag(version), 'Freshet-Position', `${position}`])
+    const headers = ['ETag', formatEtag(version), 'Freshet-Position', `${position}`]
+    return { answer: jsonAnswer(200, explanation, headers), position }
   }
 
   async #find(key: Key, query: Query): Promise<QueryPage> {

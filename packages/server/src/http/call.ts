@@ -19,7 +19,7 @@ export type Method = 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE'
 /**
  * Who may ask for it where there are rules. `rules`: its handler asks the caller (`access/caller.ts`) about each bucket and object.
  */
-export type AccessNeed = 'anyone' | 'rules' | 'admin'
+export type AccessNeed = 'anyone' | 'rules' | 'metrics' | 'admin'
 
 export interface Operation {
   /** Without it, nobody may; a test wants one of every operation. */

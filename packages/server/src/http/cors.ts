@@ -1,5 +1,6 @@
 /** Which web pages may use the server (Fetch standard, CORS). Never with credentials: tokens are headers of the page's own. */
 import type { IncomingMessage } from 'node:http'
+import type { ServerSettings } from '../settings.js'
 import type { Answer } from './answer.js'
 
 export const EXPOSED_HEADERS =
@@ -13,9 +14,10 @@ export class Cors {
   readonly constant: readonly string[] | undefined
   readonly #byOrigin: ReadonlyMap<string, readonly string[]>
 
-  constructor(origins: '*' | readonly string[]) {
-    this.constant = origins === '*' ? allow('*') : undefined
-    const list = origins === '*' ? [] : origins
+  /** `auto`: those that may not are refused before it comes to this. */
+  constructor(origins: ServerSettings['corsOrigins']) {
+    const list = typeof origins === 'string' ? [] : origins
+    this.constant = typeof origins === 'string' ? allow('*') : undefined
     this.#byOrigin = new Map(list.map(origin => [origin, [...allow(origin), 'Vary', 'Origin']]))
   }
 

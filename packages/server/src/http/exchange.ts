@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller } from '../access/caller.js'
+import type { LimitLeft } from '../access/rate-limits.js'
 
 const REQUEST_ID = /^[A-Za-z0-9._~-]{1,128}$/
 const ID_PREFIX = randomBytes(6).toString('base64url')
@@ -18,6 +19,8 @@ export class Exchange {
   route = 'none'
   /** Undefined where everybody may do everything. */
   caller: Caller | undefined
+  /** Of the limits that it counts for. */
+  limitsLeft: LimitLeft[] = []
   #requestId: string | undefined
 
   constructor(request: IncomingMessage, response: ServerResponse, startedMs: number) {

@@ -12,6 +12,8 @@ export interface PlainRead {
   readonly key: Key
   readonly at: Position
   readonly ifNoneMatch: string | undefined
+  readonly host: string
+  readonly origin: string | undefined
 }
 
 /** Nothing in it is encoded, so it is canonical. */
@@ -24,14 +26,21 @@ export function recognisePlainRead({ method, url = '', rawHeaders }: IncomingMes
   if (method !== 'GET') return undefined
   if (!URL_OF_PLAIN_READ.test(url)) return undefined
   let hosts = 0
+  let host = ''
+  let origin: string | undefined
   let ifNoneMatch: string | undefined
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]!
     if (name.length === 4) {
-      if (name.toLowerCase() === 'host') hosts++
+      if (name.toLowerCase() === 'host') {
+        hosts++
+        host = rawHeaders[i + 1]!
+      }
     } else if (name.length === 13 && name.toLowerCase() === 'if-none-match') {
       if (ifNoneMatch !== undefined) return undefined
       ifNoneMatch = rawHeaders[i + 1]
+    } else if (name.length === 6 && name.toLowerCase() === 'origin') {
+      origin = rawHeaders[i + 1]
     } else if (isForRouter(name)) {
       return undefined
     }
@@ -42,6 +51,8 @@ export function recognisePlainRead({ method, url = '', rawHeaders }: IncomingMes
     key: query < 0 ? url.slice(PATH_START) : url.slice(PATH_START, query),
     at: query < 0 ? 0 : Number(url.slice(query + QUERY_START)),
     ifNoneMatch,
+    host,
+    origin,
   }
 }
 

@@ -22,7 +22,7 @@ interface Refusal {
   readonly code: string
 }
 
-const HOST = 'Host: shop.example\r\n'
+const HOST = 'Host: shop.localhost\r\n'
 const JSON_BODY = 'Content-Type: application/json\r\n'
 
 function get(target: string, headers = ''): string {
@@ -387,7 +387,7 @@ describe('spellings', () => {
   })
 
   test('an absolute target that agrees with the Host header is answered', async () => {
-    const answer = await sendRaw(running.port, get('http://shop.example/db/shop/products/a'))
+    const answer = await sendRaw(running.port, get('http://shop.localhost/db/shop/products/a'))
     expect(answer.status).toBe(200)
   })
 

@@ -1,5 +1,6 @@
 /** Puts answers on the wire, counts them and logs them. The last layer on the way out. */
 import { FreshetError } from '@freshet/protocol'
+import { limitHeaders } from '../access/rate-limits.js'
 import { describeError, type Log } from '../operations/log.js'
 import type { Metrics } from '../operations/metrics.js'
 import { type Answer, problemAnswer } from './answer.js'
@@ -91,6 +92,8 @@ export class Replies {
     const headers = [...answer.headers, ...this.#cors.headers(exchange.request)]
     // A cached answer would carry the id of somebody else's request.
     if (!answer.isCacheable) headers.push('X-Request-Id', exchange.requestId)
+    // Who is refused by a limit is told of that one.
+    if (!answer.isCacheable && answer.status !== 429) headers.push(...limitHeaders(exchange.limitsLeft))
     if (answer.status !== 204 && answer.status !== 304) {
       headers.push('Content-Length', `${answer.body === undefined ? 0 : Buffer.byteLength(answer.body)}`)
     }

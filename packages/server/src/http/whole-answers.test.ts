@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => running.stop())
 
-const HOST = 'Host: shop.example\r\n'
+const HOST = 'Host: shop.localhost\r\n'
 
 test('the same answer as to those who want the connection closed', async () => {
   const path = '/db/shop/products/a'

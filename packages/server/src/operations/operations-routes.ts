@@ -33,7 +33,7 @@ export class OperationsRoutes {
     return [
       { pattern: '/live', operations: { GET: { access: 'anyone', handle: () => jsonAnswer(200, { live: true }) } } },
       { pattern: '/ready', operations: { GET: { access: 'anyone', handle: () => this.#ready() } } },
-      { pattern: '/metrics', operations: { GET: { access: 'admin', handle: () => this.#metrics() } } },
+      { pattern: '/metrics', operations: { GET: { access: 'metrics', handle: () => this.#metrics() } } },
       {
         pattern: '/openapi.json',
         operations: { GET: { access: 'anyone', handle: () => jsonAnswer(200, openApiDocument(version)) } },

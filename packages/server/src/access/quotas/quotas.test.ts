@@ -6,6 +6,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { answeringLater } from '../../testing/odd-stores.js'
 import { jsonRequest, problemOf, type RunningServer, startServer, until } from '../../testing/running-server.js'
 import { RequestAllowance } from './request-allowance.js'
+import { requestsKey } from './usage-record.js'
 
 const SECRET = 'a secret of at least thirty-two bytes'
 const TOKENS = { secret: SECRET, audience: 'freshet', leewayMs: 0 }
@@ -222,7 +223,8 @@ describe('a quota of requests', () => {
 
   test('begins anew with the period', async () => {
     let timeMs = 1_000_000 * 60_000
-    const allowance = new RequestAllowance(createMemoryStore(), () => timeMs)
+    const store = createMemoryStore()
+    const allowance = new RequestAllowance(store, () => timeMs)
     const quota = { max: 3, per: 'minute' } as const
     const take = () => allowance.take('acme', quota)
     for (let i = 0; i < 3; i++) await take()
@@ -231,7 +233,7 @@ describe('a quota of requests', () => {
     await expect(take()).rejects.toMatchObject({ code: 'QUOTA_EXCEEDED' })
     timeMs += 1
     await take()
-    expect(await allowance.taken('acme', quota)).toBe(1)
+    expect(allowance.taken(await store.get(requestsKey('acme')), quota)).toBe(1)
   })
 })
 

@@ -13,6 +13,7 @@ import { type BucketSettings, bucketOfKey, FreshetError, type Key, type Version 
 import type { AccessRules } from '../rules/access-rules.js'
 import type { Quota } from '../rules/parse-quota.js'
 import { RequestAllowance } from './request-allowance.js'
+import { type StoredUsage, UsageReader } from './usage-reader.js'
 import {
   type Counted,
   type CountRecord,
@@ -70,6 +71,7 @@ export class Quotas {
   readonly #store: Store
   readonly #records = new Map<string, KnownRecord>()
   readonly requests: RequestAllowance
+  readonly #reader: UsageReader
   /** So many commits and requests were refused. */
   refused = 0
   /** As it was lately, for metrics. */
@@ -78,6 +80,7 @@ export class Quotas {
   constructor(store: Store) {
     this.#store = store
     this.requests = new RequestAllowance(store)
+    this.#reader = new UsageReader(store)
   }
 
   recordOf(namespace: string): KnownRecord | undefined {
@@ -91,6 +94,7 @@ export class Quotas {
 
   async load(): Promise<void> {
     this.#records.clear()
+    this.#reader.distrust()
     for (let after: string | undefined; ; ) {
       const { entries, next } = await this.#store.scan(QUOTAS, {
         limit: PAGE,
@@ -104,6 +108,7 @@ export class Quotas {
 
   /** Takes what these commits changed of how far namespaces are counted. */
   follow(entries: readonly LogEntry[]): Promise<void> | undefined {
+    this.#reader.follow(entries)
     const changed = new Set<Key>()
     for (const { keys } of entries) for (const key of keys) if (isRecordKey(key)) changed.add(key)
     return changed.size === 0 ? undefined : this.#take([...changed])
@@ -143,27 +148,30 @@ export class Quotas {
     }
   }
 
-  /** Of every namespace that has a quota: those with buckets, and those that the rules name. */
+  /** Of those of these namespaces that have a quota. */
   async usage(rules: AccessRules, namespaces: Iterable<string>): Promise<readonly NamespaceUsage[]> {
-    const names = [...new Set(namespaces)].filter(name => rules.quotaOf(name) !== undefined).sort()
-    const keys = names.flatMap(name => COUNTED.map(what => usageKey(name, what)))
-    const { value } = keys.length === 0 ? { value: [] } : await this.#store.getMany(keys)
-    const used = (i: number) => Number(value[i] === undefined ? 0 : new TextDecoder().decode(value[i]!.body))
-    return Promise.all(
-      names.map(async (namespace, i) => {
-        const { objects, bytes, requests } = rules.quotaOf(namespace)!
-        const { record } = this.#records.get(namespace) ?? {}
-        return {
-          namespace,
-          isCounted: record?.isDone === true && record.rules === rules.version,
-          ...(objects === undefined ? {} : { objects: { used: used(2 * i), max: objects } }),
-          ...(bytes === undefined ? {} : { bytes: { used: used(2 * i + 1), max: bytes } }),
-          ...(requests === undefined
-            ? {}
-            : { requests: { used: await this.requests.taken(namespace, requests), ...requests } }),
-        }
-      }),
-    )
+    const names = withQuota(rules, namespaces)
+    const stored = await this.#reader.read(names)
+    return names.map(name => this.#told(rules, name, stored.get(name)))
+  }
+
+  /** Renews `lately`, for these namespaces. */
+  async look(rules: AccessRules, namespaces: Iterable<string>): Promise<void> {
+    const names = withQuota(rules, namespaces)
+    const stored = await this.#reader.readChanged(names)
+    this.lately = names.map(name => this.#told(rules, name, stored.get(name)))
+  }
+
+  #told(rules: AccessRules, namespace: string, stored: StoredUsage | undefined): NamespaceUsage {
+    const { objects, bytes, requests } = rules.quotaOf(namespace)!
+    const { record } = this.#records.get(namespace) ?? {}
+    return {
+      namespace,
+      isCounted: record?.isDone === true && record.rules === rules.version,
+      ...(objects === undefined ? {} : { objects: { used: stored?.objects ?? 0, max: objects } }),
+      ...(bytes === undefined ? {} : { bytes: { used: stored?.bytes ?? 0, max: bytes } }),
+      ...(requests && { requests: { used: this.requests.taken(stored?.requests, requests), ...requests } }),
+    }
   }
 
   async #take(keys: readonly Key[]): Promise<void> {
@@ -265,6 +273,10 @@ function additions(
 /** What an object comes to. */
 export function sizeOf(kind: BucketSettings['kind'], body: Uint8Array): number {
   return kind === 'counter' ? COUNTER_BYTES : body.length
+}
+
+function withQuota(rules: AccessRules, namespaces: Iterable<string>): readonly string[] {
+  return [...new Set(namespaces)].filter(name => rules.quotaOf(name) !== undefined).sort()
 }
 
 /** Whether it is about what is stored. */

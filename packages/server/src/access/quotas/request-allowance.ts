@@ -5,7 +5,7 @@
  *
  * A period is one of the time of day (UTC), by the server's clock. Where those of two servers differ, the later one counts.
  */
-import type { Store } from '@freshet/core/store'
+import type { Store, StoredValue } from '@freshet/core/store'
 import { FreshetError } from '@freshet/protocol'
 import { JSON_TYPE } from '../../http/answer.js'
 import { PERIODS_MS, type RequestQuota } from '../rules/parse-quota.js'
@@ -53,10 +53,9 @@ export class RequestAllowance {
     }
   }
 
-  /** What servers have taken of this period. */
-  async taken(namespace: string, quota: RequestQuota): Promise<number> {
-    const value = await this.#store.get(requestsKey(namespace))
-    return this.#current(value && decode(value.body), quota).taken
+  /** What servers have taken of this period, by what the store has of it. */
+  taken(stored: StoredValue | undefined, quota: RequestQuota): number {
+    return this.#current(stored && decode(stored.body), quota).taken
   }
 
   #shareOf(namespace: string, { per }: RequestQuota): Share | undefined {

@@ -108,7 +108,7 @@ export class UsageCounter {
   async #look(): Promise<void> {
     const { access, log } = this.#options
     try {
-      access.quotas.lately = await access.quotas.usage(access.rules, this.#namespaces())
+      await access.quotas.look(access.rules, this.#namespaces())
     } catch (error) {
       if (!this.#isStopping) log.write('error', 'what namespaces have could not be read', describeError(error))
     }

@@ -49,6 +49,11 @@ export function usageOf(key: Key): { readonly namespace: string; readonly what: 
   return { namespace, what }
 }
 
+/** The namespace, if it is the key of its requests. */
+export function requestedOf(key: Key): string | undefined {
+  return key.startsWith(`${REQUESTS}/`) ? idOfKey(key) : undefined
+}
+
 export function isRecordKey(key: Key): boolean {
   return key.startsWith(`${QUOTAS}/`)
 }

@@ -52,6 +52,12 @@ export class AccessRules {
     return this.#parsed.admin.some(({ test }) => test(scope))
   }
 
+  /** Whether they may read `/metrics`. */
+  mayMeasure(claims: Claims | undefined): boolean {
+    const scope: Scope = { claims, namespace: '', bucket: '', id: undefined }
+    return this.#parsed.metrics.some(({ test }) => test(scope)) || this.isAdmin(claims)
+  }
+
   /** `key` is that of an object, or of a bucket where the right is to all of it. */
   allows(right: Right, claims: Claims | undefined, key: Key, row: Row = {}): boolean {
     const bucketKey = bucketOfKey(key)

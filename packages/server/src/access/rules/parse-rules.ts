@@ -1,8 +1,9 @@
 /**
  * Reads a rules file. One statement a line; `#` begins a comment:
  *
- *   file     = { admin | wall | quota | bucket { right } | example }
+ *   file     = { admin | metrics | wall | quota | bucket { right } | example }
  *   admin    = "admin" "if" condition                       may do everything
+ *   metrics  = "metrics" [ "if" condition ]                 may read how the server is doing, and nothing else by that
  *   wall     = "wall" claim                                 tokens reach only the namespaces that this claim names
  *   quota    = "quota" part limit { "," limit }            `parse-quota.ts`
  *   bucket   = "bucket" part "/" part                       part = name | "*"
@@ -33,6 +34,8 @@ export interface BucketRules {
 
 export interface ParsedRules {
   readonly admin: readonly Condition[]
+  /** Who may read `/metrics`, beside admins. */
+  readonly metrics: readonly Condition[]
   /** The path to the claim that names namespaces. */
   readonly wall: readonly string[] | undefined
   /** By namespace; that of `*` is for those that have none of their own. */
@@ -47,7 +50,7 @@ export type RulesRead =
 
 const WRITES: readonly Right[] = ['create', 'update', 'delete']
 const VERBS = [...RIGHTS, 'write']
-const STATEMENTS = [...VERBS, 'bucket', 'admin', 'wall', 'quota', 'allow', 'deny']
+const STATEMENTS = [...VERBS, 'bucket', 'admin', 'metrics', 'wall', 'quota', 'allow', 'deny']
 const NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/
 /** What of objects there is to look at, by right. Whether one may list is asked before any is looked at. */
 const SEEN: Readonly<Record<Right, readonly string[]>> = {
@@ -75,6 +78,7 @@ export function parseRules(text: string, guess: Guess = () => ''): RulesRead {
 class RulesParser {
   readonly #guess: Guess
   readonly #admin: Condition[] = []
+  readonly #metrics: Condition[] = []
   readonly #buckets: { namespace: string | undefined; bucket: string | undefined; rules: Rule[] }[] = []
   readonly #examples: RuleExample[] = []
   readonly #quotas = new Map<string, Quota>()
@@ -86,7 +90,7 @@ class RulesParser {
 
   rules(): ParsedRules {
     return {
-      ...{ admin: this.#admin, wall: this.#wall, quotas: this.#quotas },
+      ...{ admin: this.#admin, metrics: this.#metrics, wall: this.#wall, quotas: this.#quotas },
       ...{ buckets: this.#buckets, examples: this.#examples },
     }
   }
@@ -101,10 +105,22 @@ class RulesParser {
     if (first === undefined) return
     const end = line.length + 1
     if (first.text === 'admin') this.#admin.push(this.#ifAt(words, 1, end))
+    else if (first.text === 'metrics') this.#takeMetrics(words, end)
     else if (first.text === 'wall') this.#takeWall(words, end)
     else if (first.text === 'quota') this.#takeQuota(words, end)
     else if (first.text === 'bucket') this.#takeBucket(words, end)
     else this.#takeRight(words, end)
+  }
+
+  #takeMetrics(words: readonly Word[], end: number): void {
+    const condition = words[1] === undefined ? ALWAYS : this.#ifAt(words, 1, end)
+    if (condition.looksAt.size > 0) {
+      throw new RulesError(
+        words[0]!.column,
+        'Metrics are of no object. Go by claims: metrics if claim.role == "metrics"',
+      )
+    }
+    this.#metrics.push(condition)
   }
 
   #takeWall(words: readonly Word[], end: number): void {

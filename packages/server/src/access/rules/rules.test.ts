@@ -139,6 +139,8 @@ describe('mistakes', () => {
     ['bucket shop/x\n  read when authenticated', 2, 8, 'if and a condition'],
     ['bucket shop/x\n  read if "a', 2, 11, 'does not end'],
     ['admin', 1, 6, 'if and a condition'],
+    ['metrics if object.a == 1', 1, 1, 'Metrics are of no object'],
+    ['metrics of claim.a', 1, 9, 'if and a condition'],
     ['wall tenants', 1, 6, 'wall claim'],
     ['allow read shop', 1, 1, 'An example is'],
     ['allow fly shop/x/1 as anyone', 1, 7, 'no right'],
