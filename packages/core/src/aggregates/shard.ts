@@ -116,6 +116,8 @@ export interface Shard {
 
 export interface Appended {
   readonly position: number
+  /** As the log has them. */
+  readonly aspects: readonly string[]
   /** It was there before, under the same id. */
   readonly isReplayed: boolean
 }
@@ -139,6 +141,8 @@ export interface LogChanges {
 export interface GlobalLog {
   /** Durable when it resolves. Throws SHARD_UNAVAILABLE, OPERATION_MISMATCHED (another write under the same id), SHARDS_UNSETTLED (`after` is not the last). */
   append(write: Omit<GlobalWrite, 'position'>, options: AppendOptions): Promise<Appended>
+  /** What was appended under this id before, durably. Throws SHARD_UNAVAILABLE, OPERATION_MISMATCHED. */
+  find(operation: { readonly id: string; readonly fingerprint: string }): Promise<Appended | undefined>
   /** Those after a position, in order, without gaps, at most `limit`. */
   writesAfter(position: number, limit: number): Promise<readonly GlobalWrite[]>
   head(): Promise<number>

@@ -9,7 +9,7 @@
  * Moves of rows are entries of the same log: `core/aggregates/plan-move.ts`.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import type { GlobalLog, GlobalWrite, Move, Shard } from '@freshet/core/aggregates'
+import type { Appended, GlobalLog, GlobalWrite, Move, Shard } from '@freshet/core/aggregates'
 import { FreshetError, type GlobalAnswer, type GlobalStatus, type ShardStatus } from '@freshet/protocol'
 import { describeError, type Log } from '../operations/log.js'
 import type { ServerSettings } from '../settings.js'
@@ -25,6 +25,12 @@ export interface ArbitratorOptions {
 
 /** Whether a shard has a write, will have it, or is not one of the others yet. */
 type Reached = 'there' | 'behind' | 'waiting'
+
+interface Operation {
+  readonly id: string | undefined
+  /** The same for the same request. */
+  readonly fingerprint: string
+}
 
 const BATCH = 100
 const MOVE_PAUSE_MS = 5
@@ -63,13 +69,9 @@ export class Arbitrator {
   }
 
   /** Accepted when it is in the log. Those shards that could not apply it in time are named; they will. */
-  async write(
-    write: ParsedWrite,
-    operation: { readonly id: string | undefined; readonly fingerprint: string },
-  ): Promise<GlobalAnswer> {
-    await this.#rehearse(write)
-    const { position, isReplayed } = await this.#globalLog.append(write, operation)
-    const versions = Object.fromEntries(write.aspects.map(aspect => [aspect, position]))
+  async write(write: ParsedWrite, operation: Operation): Promise<GlobalAnswer> {
+    const { position, aspects, isReplayed } = (await this.#find(operation)) ?? (await this.#append(write, operation))
+    const versions = Object.fromEntries(aspects.map(aspect => [aspect, position]))
     return {
       position,
       ...(await this.settle(position)),
@@ -108,6 +110,16 @@ export class Arbitrator {
     const work = this.#bring(shard).finally(() => this.#underWay.delete(shard))
     this.#underWay.set(shard, work)
     return work
+  }
+
+  /** What was done before must not be rehearsed: it may not be possible twice. */
+  async #find({ id, fingerprint }: Operation): Promise<Appended | undefined> {
+    return id === undefined ? undefined : this.#globalLog.find({ id, fingerprint })
+  }
+
+  async #append(write: ParsedWrite, operation: Operation): Promise<Appended> {
+    await this.#rehearse(write)
+    return this.#globalLog.append(write, operation)
   }
 
   /** On those that answer: a write that one of them must refuse would stand in the way of all that follow. */

@@ -29,6 +29,12 @@ const LEADER = 'freshet-arbitrator'
 const SCHEMA_CHANGE = 1
 const MOVE = 2
 
+interface KnownOperation {
+  readonly position: number
+  readonly fingerprint: string
+  readonly aspects: readonly string[]
+}
+
 export class SqlGlobalLog implements GlobalLog {
   readonly #engine: ShardEngine
   #leading: Session | undefined
@@ -44,9 +50,7 @@ export class SqlGlobalLog implements GlobalLog {
       const known = id === undefined ? undefined : await this.#find(session, id)
       if (known) {
         await session.run('ROLLBACK')
-        if (known.fingerprint !== fingerprint) throw mismatched()
-        await this.#flush(session)
-        return { position: known.position, isReplayed: true }
+        return this.#replayed(session, known, fingerprint)
       }
       const position = Number(rows[0]?.[0] ?? Number.NaN) + 1
       if (after !== undefined && position !== after + 1) {
@@ -68,7 +72,14 @@ export class SqlGlobalLog implements GlobalLog {
       await session.run(this.#engine.spell(insert), row)
       await this.#run(session, 'UPDATE freshet_log_head SET position = ? WHERE id = 1', [position])
       await session.run('COMMIT')
-      return { position, isReplayed: false }
+      return { position, aspects, isReplayed: false }
+    })
+  }
+
+  find({ id, fingerprint }: { readonly id: string; readonly fingerprint: string }): Promise<Appended | undefined> {
+    return this.#use(async session => {
+      const known = await this.#find(session, id)
+      return known && this.#replayed(session, known, fingerprint)
     })
   }
 
@@ -189,9 +200,16 @@ export class SqlGlobalLog implements GlobalLog {
     this.#engine.pool.close()
   }
 
-  async #find(session: Session, id: string): Promise<{ position: number; fingerprint: string } | undefined> {
-    const { rows } = await this.#run(session, 'SELECT position, fingerprint FROM freshet_log WHERE operation = ?', [id])
-    return rows[0] && { position: Number(rows[0][0]), fingerprint: String(rows[0][1]) }
+  async #find(session: Session, id: string): Promise<KnownOperation | undefined> {
+    const select = 'SELECT position, fingerprint, aspects FROM freshet_log WHERE operation = ?'
+    const [row] = (await this.#run(session, select, [id])).rows
+    return row && { position: Number(row[0]), fingerprint: String(row[1]), aspects: JSON.parse(String(row[2])) }
+  }
+
+  async #replayed(session: Session, known: KnownOperation, fingerprint: string): Promise<Appended> {
+    if (known.fingerprint !== fingerprint) throw mismatched()
+    await this.#flush(session)
+    return { position: known.position, aspects: known.aspects, isReplayed: true }
   }
 
   async #flush(session: Session): Promise<void> {
