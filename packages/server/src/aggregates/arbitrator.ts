@@ -34,6 +34,8 @@ interface Operation {
 
 const BATCH = 100
 const MOVE_PAUSE_MS = 5
+/** So often another server may have appended first. */
+const TRIES_MAX = 50
 const LOOKS_BETWEEN = 20
 
 export class Arbitrator {
@@ -47,6 +49,7 @@ export class Arbitrator {
   readonly #complaints = new Map<Shard, string>()
   #timer: NodeJS.Timeout | undefined
   #looking: Promise<void> = Promise.resolve()
+  #appending: Promise<void> = Promise.resolve()
   #isLeading = false
 
   constructor(options: ArbitratorOptions) {
@@ -117,19 +120,47 @@ export class Arbitrator {
     return id === undefined ? undefined : this.#globalLog.find({ id, fingerprint })
   }
 
-  async #append(write: ParsedWrite, operation: Operation): Promise<Appended> {
-    await this.#rehearse(write)
-    return this.#globalLog.append(write, operation)
+  /** One at a time, or those of one server would overtake each other. */
+  #append(write: ParsedWrite, operation: Operation): Promise<Appended> {
+    const work = this.#appending.then(() => this.#appendRehearsed(write, operation))
+    this.#appending = work.then(
+      () => undefined,
+      () => undefined,
+    )
+    return work
   }
 
-  /** On those that answer: a write that one of them must refuse would stand in the way of all that follow. */
-  async #rehearse(write: ParsedWrite): Promise<void> {
-    const { globalMsMax } = this.#options.settings
-    const outcomes = await Promise.allSettled(this.#shards.map(shard => shard.rehearse(write, globalMsMax)))
+  /** Appended right after what it was rehearsed on: something in between might make it impossible. */
+  async #appendRehearsed(write: ParsedWrite, operation: Operation): Promise<Appended> {
+    for (let tries = 1; ; tries++) {
+      const head = await this.#globalLog.head()
+      await this.#rehearse(write, head)
+      try {
+        return await this.#globalLog.append(write, { ...operation, after: head })
+      } catch (error) {
+        if (!hasCode(error, 'SHARDS_UNSETTLED') || tries === TRIES_MAX) throw error
+        await delay(MOVE_PAUSE_MS * tries * Math.random())
+      }
+    }
+  }
+
+  /** On those that answer and have come so far: a write that one of them must refuse would stand in the way of all that follow. */
+  async #rehearse(write: ParsedWrite, head: number): Promise<void> {
+    const outcomes = await Promise.allSettled(this.#shards.map(shard => this.#rehearseOn(shard, write, head)))
     const failures = outcomes.flatMap(outcome => (outcome.status === 'rejected' ? [outcome.reason as unknown] : []))
-    const refusal = failures.find(error => !(error instanceof FreshetError && error.code === 'SHARD_UNAVAILABLE'))
+    const refusal = failures.find(error => !hasCode(error, 'SHARD_UNAVAILABLE'))
     if (refusal !== undefined) throw refusal
-    if (failures.length === this.#shards.length) throw failures[0]
+    if (outcomes.some(outcome => outcome.status === 'fulfilled' && outcome.value === 'there')) return
+    throw failures[0] ?? nowhereRehearsed(head)
+  }
+
+  async #rehearseOn(shard: Shard, write: ParsedWrite, head: number): Promise<Reached> {
+    const { globalMsMax, globalWaitMsMax } = this.#options.settings
+    const { applied, isWaiting } = await shard.state()
+    if (isWaiting) return 'waiting'
+    const reached = applied < head ? await this.#reach(shard, head, globalWaitMsMax) : 'there'
+    if (reached === 'there') await shard.rehearse(write, globalMsMax)
+    return reached
   }
 
   async #reach(shard: Shard, position: number, waitMs: number): Promise<Reached> {
@@ -235,6 +266,18 @@ export class Arbitrator {
       return { name: shard.name, error: error instanceof Error ? error.message : String(error) }
     }
   }
+}
+
+function hasCode(error: unknown, code: FreshetError['code']): boolean {
+  return error instanceof FreshetError && error.code === code
+}
+
+function nowhereRehearsed(head: number): FreshetError {
+  return new FreshetError(
+    'SHARDS_UNSETTLED',
+    `No shard has applied the ${head} global writes of the log, so whether this one can be done is not known. Nothing was done; GET /global says what is in the way.`,
+    { details: { position: head, retryAfterS: 1 } },
+  )
 }
 
 /** Undefined if it takes longer; it goes on all the same. */

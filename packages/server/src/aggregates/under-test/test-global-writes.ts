@@ -45,6 +45,12 @@ export async function rowsOn(started: ShardedEngine, query: string): Promise<rea
   return rows
 }
 
+async function expectAllApplied(started: ShardedEngine): Promise<void> {
+  const head = await started.log.head()
+  for (const shard of started.shards) expect(await shard.state()).toMatchObject({ applied: head })
+  for (const shard of started.shards) expect(await shard.state()).not.toHaveProperty('obstacle')
+}
+
 export function testGlobalWrites(startedEngine: () => ShardedEngine): void {
   beforeAll(async () => {
     parser = await loadSqlParser()
@@ -74,6 +80,36 @@ function testOnce(startedEngine: () => ShardedEngine): void {
           code: 'OPERATION_MISMATCHED',
         },
       )
+    })
+
+    test.each([1, 2])(
+      'is not appended beside another that makes it impossible: writers of %d servers',
+      async servers => {
+        const started = startedEngine()
+        const writers = Array.from({ length: servers }, () => writerOf(started))
+        for (let round = 0; round < 3; round++) {
+          const insert = `insert into teams (team, title, budget) values ('r${servers}${round}', 'one', 1)`
+          const sent = Array.from({ length: 4 }, (_, i) =>
+            writers[i % servers]!.write(insert, { id: `${insert}-${i}` }),
+          )
+          const outcomes = await Promise.allSettled(sent)
+          const codes = outcomes.map(each =>
+            each.status === 'fulfilled' ? 'done' : (each.reason as { code: string }).code,
+          )
+          expect(codes.sort()).toEqual(['GLOBAL_REFUSED', 'GLOBAL_REFUSED', 'GLOBAL_REFUSED', 'done'])
+          await expectAllApplied(started)
+        }
+      },
+    )
+
+    test('is rehearsed on what is in the log, though no shard has applied that yet', async () => {
+      const started = startedEngine()
+      const insert = "insert into teams (team, title, budget) values ('late', 'one', 1)"
+      const text = insert.replace('insert', 'INSERT')
+      const ahead = { text, values: [], aspects: ['teams'], isSchemaChange: false }
+      await started.log.append(ahead, { id: undefined, fingerprint: '' })
+      await expect(writerOf(started).write(insert)).rejects.toMatchObject({ code: 'GLOBAL_REFUSED' })
+      await expectAllApplied(started)
     })
   })
 }
