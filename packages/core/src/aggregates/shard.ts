@@ -8,6 +8,7 @@ import type { ParameterValue } from './locality.js'
 import type { ShardRows } from './merge-rows.js'
 import type { Statement } from './render-sql.js'
 import type { Dialect, PlacedShard, ShardMap } from './shard-map.js'
+import type { TableEffects } from './table-effects.js'
 import type { ShardVersions } from './version-matrix.js'
 
 /** One global write, as the log has it. */
@@ -85,6 +86,8 @@ export interface Shard {
   read(read: ShardRead): Promise<ShardAnswer>
   /** The tables there are. */
   catalog(): Promise<Catalog>
+  /** What its tables do by themselves when they are written to. */
+  effects(): Promise<TableEffects>
   /** Throws SHARD_UNAVAILABLE, SHARD_UNUSABLE if `init` was never called. */
   state(): Promise<ShardState>
   /**

@@ -9,7 +9,14 @@
  * Moves of rows are entries of the same log: `core/aggregates/plan-move.ts`.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Appended, GlobalLog, GlobalWrite, Move, Shard } from '@freshet/core/aggregates'
+import {
+  type Appended,
+  changedTables,
+  type GlobalLog,
+  type GlobalWrite,
+  type Move,
+  type Shard,
+} from '@freshet/core/aggregates'
 import { FreshetError, type GlobalAnswer, type GlobalStatus, type ShardStatus } from '@freshet/protocol'
 import { describeError, type Log } from '../operations/log.js'
 import type { ServerSettings } from '../settings.js'
@@ -134,9 +141,10 @@ export class Arbitrator {
   async #appendRehearsed(write: ParsedWrite, operation: Operation): Promise<Appended> {
     for (let tries = 1; ; tries++) {
       const head = await this.#globalLog.head()
-      await this.#rehearse(write, head)
+      const { text, values, isSchemaChange } = write
+      const aspects = await this.#rehearse(write, head)
       try {
-        return await this.#globalLog.append(write, { ...operation, after: head })
+        return await this.#globalLog.append({ text, values, isSchemaChange, aspects }, { ...operation, after: head })
       } catch (error) {
         if (!hasCode(error, 'SHARDS_UNSETTLED') || tries === TRIES_MAX) throw error
         await delay(MOVE_PAUSE_MS * tries * Math.random())
@@ -144,23 +152,30 @@ export class Arbitrator {
     }
   }
 
-  /** On those that answer and have come so far: a write that one of them must refuse would stand in the way of all that follow. */
-  async #rehearse(write: ParsedWrite, head: number): Promise<void> {
+  /**
+   * On those that answer and have come so far: a write that one of them must refuse would stand in the way of all that follow. Gives
+   * the tables that it changes, on whichever of them.
+   */
+  async #rehearse(write: ParsedWrite, head: number): Promise<readonly string[]> {
     const outcomes = await Promise.allSettled(this.#shards.map(shard => this.#rehearseOn(shard, write, head)))
     const failures = outcomes.flatMap(outcome => (outcome.status === 'rejected' ? [outcome.reason as unknown] : []))
     const refusal = failures.find(error => !hasCode(error, 'SHARD_UNAVAILABLE'))
     if (refusal !== undefined) throw refusal
-    if (outcomes.some(outcome => outcome.status === 'fulfilled' && outcome.value === 'there')) return
-    throw failures[0] ?? nowhereRehearsed(head)
+    const changed = outcomes.flatMap(outcome => (outcome.status === 'fulfilled' ? (outcome.value ?? []) : []))
+    if (changed.length === 0) throw failures[0] ?? nowhereRehearsed(head)
+    return [...new Set(changed)]
   }
 
-  async #rehearseOn(shard: Shard, write: ParsedWrite, head: number): Promise<Reached> {
-    const { globalMsMax, globalWaitMsMax } = this.#options.settings
+  /** Undefined: it was not possible there. */
+  async #rehearseOn(shard: Shard, write: ParsedWrite, head: number): Promise<readonly string[] | undefined> {
+    const { settings, database } = this.#options
     const { applied, isWaiting } = await shard.state()
-    if (isWaiting) return 'waiting'
-    const reached = applied < head ? await this.#reach(shard, head, globalWaitMsMax) : 'there'
-    if (reached === 'there') await shard.rehearse(write, globalMsMax)
-    return reached
+    if (isWaiting) return undefined
+    if (applied < head && (await this.#reach(shard, head, settings.globalWaitMsMax)) !== 'there') return undefined
+    const { change, aspects } = write
+    const changed = change ? changedTables(change, await shard.effects(), database.map) : aspects
+    await shard.rehearse(write, settings.globalMsMax)
+    return changed
   }
 
   async #reach(shard: Shard, position: number, waitMs: number): Promise<Reached> {

@@ -1,9 +1,9 @@
 import { openGlobalLog, openShard } from '@freshet/stores/shards'
 import { endMariadb, startMariadb } from '@freshet/stores/under-test/start-mariadb'
-import { afterAll, beforeAll } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { mariadbDatabases } from './under-test/engine-databases.js'
 import { fillShards, type ShardedEngine } from './under-test/sharded-engine.js'
-import { testGlobalWrites } from './under-test/test-global-writes.js'
+import { onEach, rowsOn, testGlobalWrites, writerOf } from './under-test/test-global-writes.js'
 
 let started: ShardedEngine
 
@@ -19,3 +19,70 @@ afterAll(async () => {
 })
 
 testGlobalWrites(() => started)
+
+describe('in MariaDB', () => {
+  const refused = (message: RegExp) => ({ code: 'GLOBAL_REFUSED', message: expect.stringMatching(message) })
+
+  test('no value is filled in for NULL, nor a time with an update of a row that all shards have', async () => {
+    await onEach(
+      started,
+      'CREATE TABLE stamps (id INT AUTO_INCREMENT PRIMARY KEY, Changed TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP, n INT)',
+    )
+    const { write } = writerOf(started, ['stamps'])
+    const insert = (id: string, changed: string) =>
+      write(`insert into stamps (id, changed, n) values (${id}, ${changed}, 1)`)
+    await expect(insert('null', "'2026-01-01'")).rejects.toMatchObject(refused(/fill in id /))
+    await expect(insert('nullif(1, 1)', "'2026-01-01'")).rejects.toMatchObject(refused(/fill in id /))
+    await expect(insert('1', 'null')).rejects.toMatchObject(refused(/fill in Changed /))
+    await insert('1', "'2026-01-01'")
+    await expect(write('update stamps set n = n + 1')).rejects.toMatchObject(refused(/fill in Changed /))
+    await write("update stamps set n = n + 1, changed = '2026-01-02'")
+    const row = await rowsOn(started, 'SELECT id, CAST(changed AS CHAR) AS changed, n FROM stamps')
+    expect(row).toEqual(Array.from({ length: 3 }, () => ['1|2026-01-02 00:00:00|2']))
+  })
+
+  test('a row of one shard may get its time there', async () => {
+    await onEach(started, 'ALTER TABLE people ADD COLUMN changed TIMESTAMP NULL ON UPDATE CURRENT_TIMESTAMP')
+    await writerOf(started).write('update people set age = age + 1 where id = 1')
+    await onEach(started, 'ALTER TABLE people DROP COLUMN changed')
+  })
+
+  test('the key of a table is known however it is spelled', async () => {
+    await expect(writerOf(started).write('update visits set "Person" = 1')).rejects.toMatchObject(
+      refused(/key of visits/),
+    )
+  })
+
+  test('a trigger that would do what is not known here is a reason to refuse', async () => {
+    await onEach(
+      started,
+      'CREATE TABLE audit (n INT)',
+      'CREATE TRIGGER audited AFTER UPDATE ON teams FOR EACH ROW INSERT INTO audit VALUES (1)',
+    )
+    const { write } = writerOf(started)
+    await expect(write('update teams set budget = budget')).rejects.toMatchObject(refused(/trigger audited of teams/))
+    await write("delete from teams where team = 'none'")
+    await onEach(started, 'DROP TRIGGER audited')
+  })
+
+  test.each(['MyISAM', 'Aria'])('a table of the engine %s is not written to, not even to rehearse', async engine => {
+    await onEach(started, `CREATE TABLE lasting_${engine} (id INT PRIMARY KEY) ENGINE=${engine}`)
+    const { write } = writerOf(started, [`lasting_${engine}`])
+    await expect(write(`insert into "lasting_${engine}" (id) values (1)`)).rejects.toMatchObject(
+      refused(/no transactions/),
+    )
+    expect(await rowsOn(started, `SELECT id FROM lasting_${engine}`)).toEqual([[], [], []])
+  })
+
+  test('what is kept of versions and of the log has transactions, whatever the default of the server', async () => {
+    const { create, run, urlOf } = started.databases
+    await create('unlike')
+    await run('unlike', "SET GLOBAL default_storage_engine = 'MyISAM'")
+    const [shard, log] = [openShard({ name: 'unlike', url: urlOf('unlike') }), openGlobalLog({ url: urlOf('unlike') })]
+    await Promise.all([shard.init(), log.init()])
+    const text = "SELECT DISTINCT engine FROM information_schema.tables WHERE table_schema = 'unlike'"
+    expect(await run('unlike', text)).toEqual([{ engine: 'InnoDB' }])
+    await run('unlike', "SET GLOBAL default_storage_engine = 'InnoDB'")
+    await Promise.all([shard.close(), log.close()])
+  })
+})

@@ -2,6 +2,7 @@
 import type { Socket } from 'node:net'
 import { type Catalog, type Cell, type CellType, type Column, quoteName } from '@freshet/core/aggregates'
 import { type Connection, type ConnectionConfig, createConnection, type FieldInfo } from 'mariadb'
+import { readMariadbEffects } from './mariadb-effects.js'
 import { type Session, SessionPool, type SessionResult } from './session-pool.js'
 import type { ShardAddress } from './shard-address.js'
 import type { CopiedColumn, ShardEngine } from './shard-engine.js'
@@ -11,9 +12,9 @@ import { joinedNames } from './sql-shard.js'
 const PASSING = [1020, 1205, 1213, 1317, 1412, 1969, 1040, 1053, 1152, 1158, 1159, 1160, 1161, 1203, 1927]
 const OF_DRIVER = 45_000
 const DUPLICATE_KEY = 'ON DUPLICATE KEY UPDATE version = VALUES(version)'
-/** What a text means must not depend on the server's settings. */
+/** What a text means must not depend on the server's settings; and a key of 0 is one, not a wish for the next. */
 const PREPARE = [
-  "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_BACKSLASH_ESCAPES,NO_ENGINE_SUBSTITUTION'",
+  "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_BACKSLASH_ESCAPES,NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO'",
   "SET SESSION time_zone = '+00:00'",
   'SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ',
   'SET SESSION div_precision_increment = 4',
@@ -34,7 +35,9 @@ export function mariadbShardEngine({ url, place, sessionsMax }: ShardAddress): S
     upsertVersion: () => `INSERT INTO freshet_versions (aspect, version) VALUES (?, ?) ${DUPLICATE_KEY}`,
     spell: text => text,
     textType: 'LONGTEXT',
+    tableOptions: ' ENGINE=InnoDB',
     readCatalog,
+    readEffects: readMariadbEffects,
     copiedColumns,
     insertAsIs: '',
     tryLock: async (session, name, waitS) => {

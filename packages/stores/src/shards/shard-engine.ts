@@ -1,5 +1,5 @@
 /** What differs between the engines that shards run on. */
-import type { Catalog, Dialect } from '@freshet/core/aggregates'
+import type { Catalog, Dialect, TableEffects } from '@freshet/core/aggregates'
 import type { Session, SessionPool } from './session-pool.js'
 
 export interface SchemaSteps {
@@ -34,7 +34,10 @@ export interface ShardEngine {
   spell(text: string): string
   /** For text of any length. */
   readonly textType: string
+  /** Behind the columns of a table of our own: it must have transactions, whatever the server's default. */
+  readonly tableOptions: string
   readCatalog(session: Session): Promise<Catalog>
+  readEffects(session: Session): Promise<TableEffects>
   /** The columns that a row consists of, without those that are computed. */
   copiedColumns(session: Session, table: string): Promise<readonly CopiedColumn[]>
   /** Beside the columns of an INSERT of rows as they are, keys that the engine gives included. */

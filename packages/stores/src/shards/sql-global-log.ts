@@ -178,16 +178,18 @@ export class SqlGlobalLog implements GlobalLog {
   }
 
   init(): Promise<void> {
-    const { textType } = this.#engine
+    const { textType, tableOptions } = this.#engine
     return this.#use(async session => {
       await session.run(
-        `CREATE TABLE IF NOT EXISTS freshet_log (position BIGINT PRIMARY KEY, operation VARCHAR(255) UNIQUE, fingerprint VARCHAR(80) NOT NULL, statement ${textType} NOT NULL, parameters ${textType} NOT NULL, aspects ${textType} NOT NULL, schema_change INT NOT NULL)`,
+        `CREATE TABLE IF NOT EXISTS freshet_log (position BIGINT PRIMARY KEY, operation VARCHAR(255) UNIQUE, fingerprint VARCHAR(80) NOT NULL, statement ${textType} NOT NULL, parameters ${textType} NOT NULL, aspects ${textType} NOT NULL, schema_change INT NOT NULL)${tableOptions}`,
       )
       for (const [table, column] of [
         ['freshet_log_head', 'position'],
         ['freshet_log_flushes', 'flushes'],
       ]) {
-        await session.run(`CREATE TABLE IF NOT EXISTS ${table} (id INT PRIMARY KEY, ${column} BIGINT NOT NULL)`)
+        await session.run(
+          `CREATE TABLE IF NOT EXISTS ${table} (id INT PRIMARY KEY, ${column} BIGINT NOT NULL)${tableOptions}`,
+        )
         await session.run(
           `INSERT INTO ${table} (id, ${column}) SELECT 1, 0 FROM (SELECT COUNT(*) AS n FROM ${table}) AS c WHERE n = 0`,
         )

@@ -27,7 +27,7 @@ import {
   type ShardCopy,
   type ShardRead,
   type ShardState,
-  type TableRows,
+  type TableEffects,
 } from '@freshet/core/aggregates'
 import { FreshetError } from '@freshet/protocol'
 import { conditionOf, deleteRows, insertRows, readRows } from './row-copies.js'
@@ -77,6 +77,10 @@ export class SqlShard implements Shard {
     return this.#own(STATE_TIMEOUT_MS, session => this.#engine.readCatalog(session))
   }
 
+  effects(): Promise<TableEffects> {
+    return this.#own(STATE_TIMEOUT_MS, session => this.#engine.readEffects(session))
+  }
+
   state(): Promise<ShardState> {
     return this.#own(STATE_TIMEOUT_MS, async session => {
       const [versions, own] = await Promise.all([
@@ -103,7 +107,7 @@ export class SqlShard implements Shard {
     return this.#own(timeoutMs, async session => {
       const due = await this.#begin(session, write)
       if (due !== 'now') return due === 'done'
-      if (part.kind === 'take') await this.#insert(session, part.rows)
+      if (part.kind === 'take') await insertRows(session, this.#engine, part.rows)
       if (part.kind === 'give') await deleteRows(session, this.#engine, part.tables, write.move!)
       await this.#finish(session, write)
       return true
@@ -120,7 +124,7 @@ export class SqlShard implements Shard {
       }
       for (const { table } of [...tables].reverse())
         await session.run(`DELETE FROM ${quoteName(table, this.#engine.dialect)}`)
-      await this.#insert(session, tables)
+      await insertRows(session, this.#engine, tables)
       for (const [aspect, version] of Object.entries(versions))
         await this.#run(session, this.#engine.upsertVersion(), [aspect, version])
       await this.#run(session, 'UPDATE freshet_shard SET applied = ? WHERE id = 1', [applied])
@@ -155,15 +159,6 @@ export class SqlShard implements Shard {
     })
   }
 
-  /** A key of 0 is one, and not a wish for the next. */
-  async #insert(session: Session, rows: readonly TableRows[]): Promise<void> {
-    if (this.#engine.dialect === 'mariadb')
-      await session.run("SET SESSION sql_mode = CONCAT(@@sql_mode, ',NO_AUTO_VALUE_ON_ZERO')")
-    await insertRows(session, this.#engine, rows)
-    if (this.#engine.dialect === 'mariadb')
-      await session.run("SET SESSION sql_mode = REPLACE(@@sql_mode, 'NO_AUTO_VALUE_ON_ZERO', '')")
-  }
-
   async apply(write: GlobalWrite, timeoutMs: number): Promise<boolean> {
     const { schemaSteps, pool } = this.#engine
     const steps = write.isSchemaChange ? schemaSteps : undefined
@@ -194,13 +189,13 @@ export class SqlShard implements Shard {
   }
 
   init({ isWaiting = false }: { readonly isWaiting?: boolean } = {}): Promise<void> {
-    const { textType } = this.#engine
+    const { textType, tableOptions } = this.#engine
     return this.#own(STATE_TIMEOUT_MS, async session => {
       await session.run(
-        'CREATE TABLE IF NOT EXISTS freshet_versions (aspect VARCHAR(190) PRIMARY KEY, version BIGINT NOT NULL)',
+        `CREATE TABLE IF NOT EXISTS freshet_versions (aspect VARCHAR(190) PRIMARY KEY, version BIGINT NOT NULL)${tableOptions}`,
       )
       await session.run(
-        `CREATE TABLE IF NOT EXISTS freshet_shard (id INT PRIMARY KEY, applied BIGINT NOT NULL, changing BIGINT, before_change ${textType}, obstacle ${textType})`,
+        `CREATE TABLE IF NOT EXISTS freshet_shard (id INT PRIMARY KEY, applied BIGINT NOT NULL, changing BIGINT, before_change ${textType}, obstacle ${textType})${tableOptions}`,
       )
       await session.run(
         `INSERT INTO freshet_shard (id, applied) SELECT 1, ${isWaiting ? WAITING : 0} FROM (SELECT COUNT(*) AS n FROM freshet_shard) AS c WHERE n = 0`,

@@ -2,6 +2,7 @@
 import type { ParameterValue } from '@freshet/core/aggregates'
 import type { GlobalAnswer } from '@freshet/protocol'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { fingerprintOf } from '../../idempotency/read-operation.js'
 import { SILENT_LOG } from '../../operations/log.js'
 import { completeSettings } from '../../settings.js'
 import { Arbitrator } from '../arbitrator.js'
@@ -28,7 +29,7 @@ export function writerOf(started: ShardedEngine, tables: readonly string[] = [])
   return {
     arbitrator,
     write: async (text, { id, values = [] } = {}) =>
-      arbitrator.write(parseGlobal(parser, map, text, values), { id, fingerprint: `${text}${values}` }),
+      arbitrator.write(parseGlobal(parser, map, text, values), { id, fingerprint: fingerprintOf(`${text}${values}`) }),
   }
 }
 
@@ -60,6 +61,8 @@ export function testGlobalWrites(startedEngine: () => ShardedEngine): void {
     await arbitrator.settle(await startedEngine().log.head())
   })
   testOnce(startedEngine)
+  testForeignKeys(startedEngine)
+  testFilledColumns(startedEngine)
 }
 
 function testOnce(startedEngine: () => ShardedEngine): void {
@@ -111,5 +114,77 @@ function testOnce(startedEngine: () => ShardedEngine): void {
       await expect(writerOf(started).write(insert)).rejects.toMatchObject({ code: 'GLOBAL_REFUSED' })
       await expectAllApplied(started)
     })
+  })
+}
+
+function testForeignKeys(startedEngine: () => ShardedEngine): void {
+  const TABLES = ['parents', 'children', 'grandchildren', 'watched', 'pets']
+
+  describe('a foreign key with an action', () => {
+    beforeAll(async () => {
+      await onEach(
+        startedEngine(),
+        'CREATE TABLE parents (id INT PRIMARY KEY, code INT NOT NULL UNIQUE, name VARCHAR(9))',
+        'CREATE TABLE children (id INT PRIMARY KEY, parent INT REFERENCES parents (id) ON DELETE CASCADE, code INT, FOREIGN KEY (code) REFERENCES parents (code) ON DELETE CASCADE ON UPDATE CASCADE)',
+        'CREATE TABLE grandchildren (id INT PRIMARY KEY, child INT, FOREIGN KEY (child) REFERENCES children (id) ON DELETE SET NULL)',
+        'CREATE TABLE watched (id INT PRIMARY KEY, watcher INT)',
+        'CREATE TABLE pets (id INT PRIMARY KEY, person INT, FOREIGN KEY (person) REFERENCES people (id) ON DELETE CASCADE)',
+      )
+    })
+
+    test('makes the tables that it changes those of the write, however far', async () => {
+      const started = startedEngine()
+      const { write } = writerOf(started, TABLES)
+      await write("insert into parents (id, code, name) values (1, 10, 'a'), (2, 20, 'b')")
+      await write('insert into children (id, parent, code) values (1, 1, 10), (2, 2, 20)')
+      await write('insert into grandchildren (id, child) values (1, 1)')
+      const [plain, coded, deleted] = [
+        await write("update parents set name = 'c' where id = 2"),
+        await write('update parents set code = code + 1 where id = 2'),
+        await write('delete from parents where id = 1', { id: 'cascade' }),
+      ]
+      expect(Object.keys(plain.versions)).toEqual(['parents'])
+      expect(Object.keys(coded.versions)).toEqual(['parents', 'children'])
+      expect(Object.keys(deleted.versions)).toEqual(['parents', 'children', 'grandchildren'])
+      expect(await rowsOn(started, 'SELECT id, code FROM children')).toEqual([['2|21'], ['2|21'], ['2|21']])
+      const { position } = deleted
+      for (const shard of started.shards)
+        expect(await shard.state()).toMatchObject({ versions: { children: position, grandchildren: position } })
+      const { aspects } = await started.log.changesAfter(0)
+      expect([aspects.get('children'), aspects.get('grandchildren')]).toEqual([position, position])
+      expect(await write('delete from parents where id = 1', { id: 'cascade' })).toEqual({ ...deleted, replayed: true })
+    })
+
+    test('from a sharded to a global table is refused: each shard would change other rows', async () => {
+      const { write } = writerOf(startedEngine(), TABLES)
+      await expect(write('delete from people where id = 1')).rejects.toMatchObject({
+        code: 'GLOBAL_REFUSED',
+        message: expect.stringMatching(/foreign key it changes rows of pets/),
+      })
+      await expect(write('update people set age = age where id = 1')).resolves.toBeDefined()
+      await onEach(startedEngine(), 'DROP TABLE pets')
+    })
+  })
+}
+
+function testFilledColumns(startedEngine: () => ShardedEngine): void {
+  test('a row that all shards have is not filled in by each of them', async () => {
+    const started = startedEngine()
+    const number = started.map.dialect === 'mariadb' ? 'INT AUTO_INCREMENT PRIMARY KEY' : 'SERIAL PRIMARY KEY'
+    await onEach(
+      started,
+      `CREATE TABLE notes (id ${number}, at_time TIMESTAMP NULL DEFAULT CURRENT_TIMESTAMP, kind VARCHAR(9) DEFAULT 'it''s', stars INT DEFAULT -1, text VARCHAR(9))`,
+    )
+    const { write } = writerOf(started, ['notes'])
+    const refused = (column: string) => ({
+      code: 'GLOBAL_REFUSED',
+      message: expect.stringMatching(`fill in ${column} `),
+    })
+    await expect(write("insert into notes (text) values ('x')")).rejects.toMatchObject(refused('id'))
+    await expect(write("insert into notes (id, text) values (7, 'x')")).rejects.toMatchObject(refused('at_time'))
+    await expect(write("insert into notes (at_time, text) values (null, 'x')")).rejects.toMatchObject(refused('id'))
+    await write("insert into notes (id, at_time, text) values ($1, null, 'x'), (0, null, 'y')", { values: [7] })
+    const rows = ["0||it's|-1|y", "7||it's|-1|x"]
+    expect(await rowsOn(started, 'SELECT * FROM notes ORDER BY id')).toEqual([rows, rows, rows])
   })
 }
