@@ -151,16 +151,41 @@ function checkSame(expression: Expression, map: ShardMap): void {
   for (const child of childrenOf(expression)) checkSame(child, map)
 }
 
-function checkGlobal({ from, limit }: Select, map: ShardMap): void {
-  const isSafe = limit === undefined && tablesOf(from).every(table => map.global.includes(table))
+/** At every level: each shard would find other rows of a sharded table, and of a LIMIT without an order. */
+function checkGlobal(query: Select, map: ShardMap): void {
+  const { from, limit, offset } = query
+  const isSafe =
+    limit === undefined && offset === undefined && tablesOf(from).every(table => map.global.includes(table))
   if (!isSafe)
     throw globalRefused('a query within it is about tables that are not the same on every shard, or has a LIMIT')
+  for (const each of queriesIn(query)) checkGlobal(each, map)
 }
 
+/** Those directly within it. */
+function queriesIn({ items, from, where, groupBy, having, orderBy }: Select): readonly Select[] {
+  const expressions = [
+    ...items.flatMap(item => ('expression' in item ? [item.expression] : [])),
+    ...[where, having, ...groupBy, ...orderBy.map(({ expression }) => expression)],
+  ]
+  return [...expressions.flatMap(queriesOf), ...queriesFrom(from)]
+}
+
+function queriesOf(expression: Expression | undefined): readonly Select[] {
+  if (expression === undefined) return []
+  const own = expression.kind === 'inQuery' || expression.kind === 'exists' ? [expression.query] : []
+  return [...own, ...childrenOf(expression).flatMap(queriesOf)]
+}
+
+function queriesFrom(from: From | undefined): readonly Select[] {
+  if (from === undefined || from.kind === 'table') return []
+  if (from.kind === 'query') return [from.query]
+  return [...queriesFrom(from.left), ...queriesFrom(from.right), ...queriesOf(from.on)]
+}
+
+/** Without those of queries in it. */
 function tablesOf(from: From | undefined): readonly string[] {
-  if (from === undefined) return []
-  if (from.kind === 'table') return [from.table]
-  return from.kind === 'query' ? tablesOf(from.query.from) : [...tablesOf(from.left), ...tablesOf(from.right)]
+  if (from === undefined || from.kind === 'query') return []
+  return from.kind === 'table' ? [from.table] : [...tablesOf(from.left), ...tablesOf(from.right)]
 }
 
 const NAME = '[`"]?([A-Za-z_][A-Za-z0-9_$]*)[`"]?'

@@ -62,6 +62,7 @@ export function testGlobalWrites(startedEngine: () => ShardedEngine): void {
   })
   testOnce(startedEngine)
   testForeignKeys(startedEngine)
+  testQueriesWithin(startedEngine)
   testFilledColumns(startedEngine)
 }
 
@@ -164,6 +165,33 @@ function testForeignKeys(startedEngine: () => ShardedEngine): void {
       await expect(write('update people set age = age where id = 1')).resolves.toBeDefined()
       await onEach(startedEngine(), 'DROP TABLE pets')
     })
+  })
+}
+
+function testQueriesWithin(startedEngine: () => ShardedEngine): void {
+  test.each([
+    'exists (select 1 from teams t where exists (select 1 from people where age > 30))',
+    'team in (select team from teams where team in (select team from people))',
+    "team in (select case when exists (select 1 from people) then 'red' else 'blue' end from teams)",
+    'team in (select team from (select team from teams where exists (select 1 from visits)) t)',
+    'team in (select t.team from teams t join teams u on t.team = u.team and exists (select 1 from people))',
+    'team in (select max(team) from teams group by title having exists (select 1 from people))',
+    'team in (select team from (select team from teams limit 1) t)',
+    'team in (select team from teams offset 1)',
+  ])('a global write where %s is refused', async where => {
+    const started = startedEngine()
+    const head = await started.log.head()
+    await expect(writerOf(started).write(`update teams set budget = 0 where ${where}`)).rejects.toMatchObject({
+      code: 'GLOBAL_REFUSED',
+      message: expect.stringMatching(/not the same on every shard/),
+    })
+    expect(await started.log.head()).toBe(head)
+  })
+
+  test('a global write whose queries are about global tables at every level is done', async () => {
+    const where = 'exists (select 1 from teams t where t.team in (select team from (select team from teams) x))'
+    const { pending } = await writerOf(startedEngine()).write(`update teams set budget = budget where ${where}`)
+    expect(pending).toEqual([])
   })
 }
 
