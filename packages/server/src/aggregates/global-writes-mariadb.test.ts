@@ -85,4 +85,32 @@ describe('in MariaDB', () => {
     await run('unlike', "SET GLOBAL default_storage_engine = 'InnoDB'")
     await Promise.all([shard.close(), log.close()])
   })
+
+  test('keys that differ in case are two, also in a log that was created when they were one', async () => {
+    const { run } = started.databases
+    await run('arbiter', 'ALTER TABLE freshet_log MODIFY operation VARCHAR(255), MODIFY aspects LONGTEXT NOT NULL')
+    const update = 'update teams set budget = budget + 1 where team = $1'
+    const { write } = writerOf(started)
+    const [upper, lower] = [
+      await write(update, { id: 'job-A', values: ['red'] }),
+      await write(update, { id: 'job-a', values: ['red'] }),
+    ]
+    expect(lower.position).toBe(upper.position + 1)
+    expect(await write(update, { id: 'job-A', values: ['red'] })).toMatchObject({
+      position: upper.position,
+      replayed: true,
+    })
+  })
+
+  test('tables that differ in case have a version each', async () => {
+    await onEach(started, 'CREATE TABLE Mixed (id INT PRIMARY KEY)', 'CREATE TABLE mixed (id INT PRIMARY KEY)')
+    const { write } = writerOf(started, ['Mixed', 'mixed'])
+    const upper = await write('insert into "Mixed" (id) values (1)')
+    const lower = await write('insert into mixed (id) values (1)')
+    const { aspects } = await started.log.changesAfter(0)
+    expect([aspects.get('Mixed'), aspects.get('mixed')]).toEqual([upper.position, lower.position])
+    expect(await started.shards[0]!.state()).toMatchObject({
+      versions: { Mixed: upper.position, mixed: lower.position },
+    })
+  })
 })

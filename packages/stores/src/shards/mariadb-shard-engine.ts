@@ -5,7 +5,7 @@ import { type Connection, type ConnectionConfig, createConnection, type FieldInf
 import { readMariadbEffects } from './mariadb-effects.js'
 import { type Session, SessionPool, type SessionResult } from './session-pool.js'
 import type { ShardAddress } from './shard-address.js'
-import type { CopiedColumn, ShardEngine } from './shard-engine.js'
+import type { CopiedColumn, ExactColumn, ShardEngine } from './shard-engine.js'
 import { joinedNames } from './sql-shard.js'
 
 /** Busy, or going: another try may do. 1412: the tables were changed since the snapshot. */
@@ -35,6 +35,8 @@ export function mariadbShardEngine({ url, place, sessionsMax }: ShardAddress): S
     upsertVersion: () => `INSERT INTO freshet_versions (aspect, version) VALUES (?, ?) ${DUPLICATE_KEY}`,
     spell: text => text,
     textType: 'LONGTEXT',
+    exactText,
+    makeExact,
     tableOptions: ' ENGINE=InnoDB',
     readCatalog,
     readEffects: readMariadbEffects,
@@ -156,6 +158,23 @@ async function copiedColumns(session: Session, table: string): Promise<readonly 
     if (BINARY.test(String(type))) return { name: String(name), read: `HEX(${quoted})`, write: 'UNHEX(?)' }
     return { name: String(name), read: type === 'float' ? `CAST(${quoted} AS DOUBLE)` : quoted, write: '?' }
   })
+}
+
+/** Elsewhere `job-A` and `job-a` are often the same. */
+const EXACT = 'utf8mb4_nopad_bin'
+const COLLATIONS =
+  'SELECT column_name, collation_name FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = ?'
+
+function exactText(type: string): string {
+  return `${type} CHARACTER SET utf8mb4 COLLATE ${EXACT}`
+}
+
+async function makeExact(session: Session, table: string, columns: readonly ExactColumn[]): Promise<void> {
+  const { rows } = await session.run(COLLATIONS, [table])
+  const changes = columns
+    .filter(({ name }) => rows.some(([column, collation]) => column === name && collation !== EXACT))
+    .map(({ name, type, isRequired }) => `MODIFY ${name} ${exactText(type)}${isRequired ? ' NOT NULL' : ''}`)
+  if (changes.length > 0) await session.run(`ALTER TABLE ${table} ${changes.join(', ')}`)
 }
 
 const NO_SUCH_TABLE = 1146

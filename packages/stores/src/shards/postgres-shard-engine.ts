@@ -30,6 +30,7 @@ export function postgresShardEngine({ url, place, sessionsMax }: ShardAddress): 
       return text.replaceAll('?', () => `$${++place}`)
     },
     textType: 'TEXT',
+    exactText: type => type,
     tableOptions: '',
     readCatalog,
     readEffects: readPostgresEffects,

@@ -16,6 +16,13 @@ export interface CopiedColumn {
   readonly write: string
 }
 
+/** A column of text of which only the same bytes are equal. */
+export interface ExactColumn {
+  readonly name: string
+  readonly type: string
+  readonly isRequired: boolean
+}
+
 export interface ShardEngine {
   readonly dialect: Dialect
   /** For messages; without the password. */
@@ -34,6 +41,10 @@ export interface ShardEngine {
   spell(text: string): string
   /** For text of any length. */
   readonly textType: string
+  /** A type of text of which only the same bytes are equal. */
+  exactText(type: string): string
+  /** Makes columns of a table of our own so, if they were created when these were like the database's other ones. */
+  makeExact?(session: Session, table: string, columns: readonly ExactColumn[]): Promise<void>
   /** Behind the columns of a table of our own: it must have transactions, whatever the server's default. */
   readonly tableOptions: string
   readCatalog(session: Session): Promise<Catalog>

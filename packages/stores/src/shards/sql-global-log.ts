@@ -24,6 +24,8 @@ import { shardUnavailable, telling, unusable } from './shard-errors.js'
 
 const NAME = 'arbitrator'
 const TIMEOUT_MS = 10_000
+/** As long as it takes to copy a log. */
+const ALTER_MS_MAX = 600_000
 const LEADER = 'freshet-arbitrator'
 /** Of what kind a write is, in `schema_change`. */
 const SCHEMA_CHANGE = 1
@@ -38,12 +40,14 @@ interface KnownOperation {
 export class SqlGlobalLog implements GlobalLog {
   readonly #engine: ShardEngine
   #leading: Session | undefined
+  #exact: Promise<void> | undefined
 
   constructor(engine: ShardEngine) {
     this.#engine = engine
   }
 
-  append(write: Omit<GlobalWrite, 'position'>, { id, fingerprint, after }: AppendOptions): Promise<Appended> {
+  async append(write: Omit<GlobalWrite, 'position'>, { id, fingerprint, after }: AppendOptions): Promise<Appended> {
+    await this.#madeExact()
     return this.#use(async session => {
       await session.run(this.#engine.beginWrite)
       const { rows } = await session.run('SELECT position FROM freshet_log_head WHERE id = 1 FOR UPDATE')
@@ -76,7 +80,14 @@ export class SqlGlobalLog implements GlobalLog {
     })
   }
 
-  find({ id, fingerprint }: { readonly id: string; readonly fingerprint: string }): Promise<Appended | undefined> {
+  async find({
+    id,
+    fingerprint,
+  }: {
+    readonly id: string
+    readonly fingerprint: string
+  }): Promise<Appended | undefined> {
+    await this.#madeExact()
     return this.#use(async session => {
       const known = await this.#find(session, id)
       return known && this.#replayed(session, known, fingerprint)
@@ -178,11 +189,12 @@ export class SqlGlobalLog implements GlobalLog {
   }
 
   init(): Promise<void> {
-    const { textType, tableOptions } = this.#engine
+    const { textType, tableOptions, exactText } = this.#engine
     return this.#use(async session => {
       await session.run(
-        `CREATE TABLE IF NOT EXISTS freshet_log (position BIGINT PRIMARY KEY, operation VARCHAR(255) UNIQUE, fingerprint VARCHAR(80) NOT NULL, statement ${textType} NOT NULL, parameters ${textType} NOT NULL, aspects ${textType} NOT NULL, schema_change INT NOT NULL)${tableOptions}`,
+        `CREATE TABLE IF NOT EXISTS freshet_log (position BIGINT PRIMARY KEY, operation ${exactText('VARCHAR(255)')} UNIQUE, fingerprint VARCHAR(80) NOT NULL, statement ${textType} NOT NULL, parameters ${textType} NOT NULL, aspects ${exactText(textType)} NOT NULL, schema_change INT NOT NULL)${tableOptions}`,
       )
+      await this.#makeExact(session)
       for (const [table, column] of [
         ['freshet_log_head', 'position'],
         ['freshet_log_flushes', 'flushes'],
@@ -200,6 +212,23 @@ export class SqlGlobalLog implements GlobalLog {
   async close(): Promise<void> {
     await this.resign()
     this.#engine.pool.close()
+  }
+
+  /** Once, before the first key is looked up: a log that is older takes some for the same that are not. */
+  #madeExact(): Promise<void> {
+    if (this.#engine.makeExact === undefined) return Promise.resolve()
+    this.#exact ??= this.#use(session => this.#makeExact(session), ALTER_MS_MAX).catch(error => {
+      this.#exact = undefined
+      throw error
+    })
+    return this.#exact
+  }
+
+  async #makeExact(session: Session): Promise<void> {
+    await this.#engine.makeExact?.(session, 'freshet_log', [
+      { name: 'operation', type: 'VARCHAR(255)', isRequired: false },
+      { name: 'aspects', type: this.#engine.textType, isRequired: true },
+    ])
   }
 
   async #find(session: Session, id: string): Promise<KnownOperation | undefined> {
@@ -224,9 +253,9 @@ export class SqlGlobalLog implements GlobalLog {
     return session.run(this.#engine.spell(text), values)
   }
 
-  #use<Result>(work: (session: Session) => Promise<Result>): Promise<Result> {
+  #use<Result>(work: (session: Session) => Promise<Result>, timeoutMs = TIMEOUT_MS): Promise<Result> {
     const { pool, place } = this.#engine
-    return telling(NAME, this.#engine, unusable(NAME, place), () => pool.use(TIMEOUT_MS, work))
+    return telling(NAME, this.#engine, unusable(NAME, place), () => pool.use(timeoutMs, work))
   }
 }
 

@@ -40,6 +40,7 @@ const STATE_TIMEOUT_MS = 5000
 const WAITING = -1_000_000
 /** Not an aspect: how often something was written only to have it on disk. */
 const FLUSHES = '*flushes'
+const ASPECT = { name: 'aspect', type: 'VARCHAR(190)', isRequired: true }
 const VERSIONS = `SELECT aspect, version, 0 AS changing FROM freshet_versions WHERE aspect <> '${FLUSHES}' UNION ALL SELECT '', applied, CASE WHEN changing IS NULL THEN 0 ELSE 1 END FROM freshet_shard`
 
 export class SqlShard implements Shard {
@@ -189,11 +190,12 @@ export class SqlShard implements Shard {
   }
 
   init({ isWaiting = false }: { readonly isWaiting?: boolean } = {}): Promise<void> {
-    const { textType, tableOptions } = this.#engine
+    const { textType, tableOptions, exactText } = this.#engine
     return this.#own(STATE_TIMEOUT_MS, async session => {
       await session.run(
-        `CREATE TABLE IF NOT EXISTS freshet_versions (aspect VARCHAR(190) PRIMARY KEY, version BIGINT NOT NULL)${tableOptions}`,
+        `CREATE TABLE IF NOT EXISTS freshet_versions (aspect ${exactText(ASPECT.type)} PRIMARY KEY, version BIGINT NOT NULL)${tableOptions}`,
       )
+      await this.#engine.makeExact?.(session, 'freshet_versions', [ASPECT])
       await session.run(
         `CREATE TABLE IF NOT EXISTS freshet_shard (id INT PRIMARY KEY, applied BIGINT NOT NULL, changing BIGINT, before_change ${textType}, obstacle ${textType})${tableOptions}`,
       )
