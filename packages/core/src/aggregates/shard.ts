@@ -155,7 +155,7 @@ export interface GlobalLog {
   placedAt(position: number): Promise<readonly PlacedShard[] | undefined>
   /** Nobody appends until it is released, or until this process is gone. Gives the last position. Throws SHARD_UNAVAILABLE. */
   hold(timeoutMs: number): Promise<{ readonly head: number; release(): Promise<void> }>
-  /** Whether this server is the one that brings shards up to date. Held until `resign`, or until its connection is gone. */
+  /** Whether this server is the one that brings shards up to date. Held until `resign`, or until its connection is gone. Throws SHARD_UNAVAILABLE. */
   lead(): Promise<boolean>
   resign(): Promise<void>
   init(): Promise<void>

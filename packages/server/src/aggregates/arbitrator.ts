@@ -53,9 +53,9 @@ export class Arbitrator {
   /** How far each has got, as far as it was looked at. */
   readonly #reached = new Map<Shard, number>()
   #looks = 0
-  readonly #complaints = new Map<Shard, string>()
+  readonly #complaints = new Map<Shard | GlobalLog, string>()
   #timer: NodeJS.Timeout | undefined
-  #looking: Promise<void> = Promise.resolve()
+  #looking: Promise<void> | undefined
   #appending: Promise<void> = Promise.resolve()
   #isLeading = false
 
@@ -68,13 +68,16 @@ export class Arbitrator {
   start(): void {
     const { globalIntervalMs } = this.#options.settings
     this.#timer = setInterval(() => {
-      this.#looking = this.#looking.then(() => this.#look())
+      // One at a time: a shard that does not answer takes longer than the next one is away.
+      this.#looking ??= this.#look().finally(() => {
+        this.#looking = undefined
+      })
     }, globalIntervalMs).unref()
   }
 
   async stop(): Promise<void> {
     clearInterval(this.#timer)
-    await this.#looking
+    if (this.#looking) await within(this.#looking, this.#options.settings.globalWaitMsMax)
     await this.#globalLog.resign()
   }
 
@@ -239,18 +242,21 @@ export class Arbitrator {
   }
 
   async #look(): Promise<void> {
-    const { log } = this.#options
     try {
       this.#isLeading = await this.#globalLog.lead()
-      if (!this.#isLeading) return
-      const head = await this.#globalLog.head()
-      // Now and then all are looked at: one may have been put back from a copy.
-      if (this.#looks++ % LOOKS_BETWEEN === 0) this.#reached.clear()
-      const late = this.#shards.filter(shard => (this.#reached.get(shard) ?? -1) < head)
-      await Promise.all(late.map(shard => this.#lookAt(shard, head)))
+      if (this.#isLeading) await this.#lookAtLate(await this.#globalLog.head())
+      this.#complaints.delete(this.#globalLog)
     } catch (error) {
-      log.write('error', 'the log of global writes cannot be read', describeError(error))
+      this.#isLeading = false
+      this.#complain(this.#globalLog, 'the log of global writes cannot be read', error)
     }
+  }
+
+  async #lookAtLate(head: number): Promise<void> {
+    // Now and then all are looked at: one may have been put back from a copy.
+    if (this.#looks++ % LOOKS_BETWEEN === 0) this.#reached.clear()
+    const late = this.#shards.filter(shard => (this.#reached.get(shard) ?? -1) < head)
+    await Promise.all(late.map(shard => this.#lookAt(shard, head)))
   }
 
   async #lookAt(shard: Shard, head: number): Promise<void> {
@@ -259,17 +265,17 @@ export class Arbitrator {
       if (!isWaiting) this.#reached.set(shard, applied < head ? await this.bringUpToDate(shard) : applied)
       this.#complaints.delete(shard)
     } catch (error) {
-      this.#complain(shard, error)
+      this.#complain(shard, 'a shard cannot be brought up to date', error)
     }
   }
 
   /** It is looked at several times a second, and what is wrong with it need not be said as often. */
-  #complain(shard: Shard, error: unknown): void {
+  #complain(about: Shard | GlobalLog, message: string, error: unknown): void {
     const text = error instanceof Error ? error.message : String(error)
-    if (this.#complaints.get(shard) === text) return
-    this.#complaints.set(shard, text)
-    const fields = { shard: shard.name, ...describeError(error) }
-    this.#options.log.write('error', 'a shard cannot be brought up to date', fields)
+    if (this.#complaints.get(about) === text) return
+    this.#complaints.set(about, text)
+    const fields = { ...('name' in about ? { shard: about.name } : {}), ...describeError(error) }
+    this.#options.log.write('error', message, fields)
   }
 
   async #stateOf(shard: Shard): Promise<ShardStatus> {

@@ -18,7 +18,7 @@ import {
   SCHEMA_ASPECT,
 } from '@freshet/core/aggregates'
 import { FreshetError } from '@freshet/protocol'
-import type { Session, SessionResult } from './session-pool.js'
+import { inTime, type Session, type SessionResult } from './session-pool.js'
 import type { ShardEngine } from './shard-engine.js'
 import { shardUnavailable, telling, unusable } from './shard-errors.js'
 
@@ -165,21 +165,23 @@ export class SqlGlobalLog implements GlobalLog {
   /** By asking on the connection that has the lock: if that is gone, so is the lock. */
   async lead(): Promise<boolean> {
     try {
-      if (this.#leading?.isAlive) {
-        await this.#leading.run('SELECT 1')
-        return true
-      }
-      const session = await this.#engine.pool.open(TIMEOUT_MS)
-      if (await this.#engine.tryLock(session, LEADER, 0)) {
-        this.#leading = session
-        return true
-      }
-      session.destroy()
-      return false
-    } catch {
-      // Whoever has it goes on; this one asks again.
+      if (this.#leading?.isAlive) await inTime(this.#leading.run('SELECT 1'), TIMEOUT_MS)
+      else this.#leading = await this.#tryLead()
+      return this.#leading !== undefined
+    } catch (error) {
       await this.resign()
-      return false
+      throw shardUnavailable(NAME, this.#engine.place, error)
+    }
+  }
+
+  async #tryLead(): Promise<Session | undefined> {
+    const session = await this.#engine.pool.open(TIMEOUT_MS)
+    let isHeld = false
+    try {
+      isHeld = await inTime(this.#engine.tryLock(session, LEADER, 0), TIMEOUT_MS)
+      return isHeld ? session : undefined
+    } finally {
+      if (!isHeld) session.destroy()
     }
   }
 
