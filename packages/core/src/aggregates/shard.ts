@@ -103,9 +103,11 @@ export interface Shard {
   copy(request: CopyRequest): Promise<ShardCopy>
   /**
    * Like `apply`, for a move: rows are taken or given away in the transaction that says so. Whoever calls it takes care that rows
-   * were taken before they are given away.
+   * were taken before they are given away. What is in the way is noted as the obstacle.
    */
   applyMove(write: GlobalWrite, part: MovePart, timeoutMs: number): Promise<boolean>
+  /** Does it and undoes it. Throws SHARD_UNAVAILABLE, GLOBAL_REFUSED, SHARD_DRIFT. */
+  rehearseMove(move: Move, part: MovePart, timeoutMs: number): Promise<void>
   /** Makes a shard that waits one of the others, in the state of the one that these tables are from. In one transaction. */
   fill(copy: ShardCopy, timeoutMs: number): Promise<void>
   /** Whether it has applied the log up to there, and will have after a crash: an engine may show what is not on disk yet. */

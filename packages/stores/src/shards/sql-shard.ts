@@ -105,14 +105,27 @@ export class SqlShard implements Shard {
   }
 
   applyMove(write: GlobalWrite, part: MovePart, timeoutMs: number): Promise<boolean> {
-    return this.#own(timeoutMs, async session => {
-      const due = await this.#begin(session, write)
-      if (due !== 'now') return due === 'done'
-      if (part.kind === 'take') await insertRows(session, this.#engine, part.rows)
-      if (part.kind === 'give') await deleteRows(session, this.#engine, part.tables, write.move!)
-      await this.#finish(session, write)
-      return true
+    return this.#noting(write.position, () =>
+      this.#told(timeoutMs, async session => {
+        const due = await this.#begin(session, write)
+        if (due !== 'now') return due === 'done'
+        await this.#move(session, write.move!, part)
+        await this.#finish(session, write)
+        return true
+      }),
+    )
+  }
+
+  rehearseMove(move: Move, part: MovePart, timeoutMs: number): Promise<void> {
+    return this.#told(timeoutMs, async session => {
+      await session.run(this.#engine.beginWrite)
+      await this.#move(session, move, part).finally(() => session.run('ROLLBACK'))
     })
+  }
+
+  async #move(session: Session, move: Move, part: MovePart): Promise<void> {
+    if (part.kind === 'take') await insertRows(session, this.#engine, part.rows)
+    if (part.kind === 'give') await deleteRows(session, this.#engine, part.tables, move)
   }
 
   fill({ tables, versions, applied }: ShardCopy, timeoutMs: number): Promise<void> {
@@ -160,33 +173,24 @@ export class SqlShard implements Shard {
     })
   }
 
-  async apply(write: GlobalWrite, timeoutMs: number): Promise<boolean> {
-    const { schemaSteps, pool } = this.#engine
-    const steps = write.isSchemaChange ? schemaSteps : undefined
-    try {
-      return await telling(this.name, this.#engine, refusedBy('GLOBAL_REFUSED', this.name), () =>
-        pool.use(timeoutMs, session =>
-          steps ? this.#applySchema(session, write, steps) : this.#applyAtOnce(session, write),
-        ),
-      )
-    } catch (error) {
-      if (error instanceof FreshetError && error.code === 'GLOBAL_REFUSED')
-        await this.#note(write.position, error.message)
-      throw error
-    }
+  apply(write: GlobalWrite, timeoutMs: number): Promise<boolean> {
+    const steps = write.isSchemaChange ? this.#engine.schemaSteps : undefined
+    return this.#noting(write.position, () =>
+      this.#told(timeoutMs, session =>
+        steps ? this.#applySchema(session, write, steps) : this.#applyAtOnce(session, write),
+      ),
+    )
   }
 
   rehearse({ text, values, isSchemaChange }: Omit<GlobalWrite, 'position'>, timeoutMs: number): Promise<void> {
-    const { pool, beginWrite, schemaSteps } = this.#engine
-    return telling(this.name, this.#engine, refusedBy('GLOBAL_REFUSED', this.name), () =>
-      pool.use(timeoutMs, async session => {
-        const { rows } = await session.run('SELECT applied FROM freshet_shard WHERE id = 1')
-        if (Number(rows[0]?.[0]) < 0) return
-        if (isSchemaChange && schemaSteps) return schemaSteps.check(session, text)
-        await session.run(beginWrite)
-        await session.run(text, values).finally(() => session.run('ROLLBACK'))
-      }),
-    )
+    const { beginWrite, schemaSteps } = this.#engine
+    return this.#told(timeoutMs, async session => {
+      const { rows } = await session.run('SELECT applied FROM freshet_shard WHERE id = 1')
+      if (Number(rows[0]?.[0]) < 0) return
+      if (isSchemaChange && schemaSteps) return schemaSteps.check(session, text)
+      await session.run(beginWrite)
+      await session.run(text, values).finally(() => session.run('ROLLBACK'))
+    })
   }
 
   init({ isWaiting = false }: { readonly isWaiting?: boolean } = {}): Promise<void> {
@@ -212,6 +216,22 @@ export class SqlShard implements Shard {
   #own<Result>(timeoutMs: number, work: (session: Session) => Promise<Result>): Promise<Result> {
     const { pool, place } = this.#engine
     return telling(this.name, this.#engine, unusable(this.name, place), () => pool.use(timeoutMs, work))
+  }
+
+  /** What the engine has against it is said as GLOBAL_REFUSED. */
+  #told<Result>(timeoutMs: number, work: (session: Session) => Promise<Result>): Promise<Result> {
+    const { pool } = this.#engine
+    return telling(this.name, this.#engine, refusedBy('GLOBAL_REFUSED', this.name), () => pool.use(timeoutMs, work))
+  }
+
+  /** What is in the way of a write of the log is noted, so that somebody can see it. */
+  async #noting<Result>(position: number, work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await work()
+    } catch (error) {
+      if (error instanceof FreshetError && error.code !== 'SHARD_UNAVAILABLE') await this.#note(position, error.message)
+      throw error
+    }
   }
 
   #run(session: Session, text: string, values: readonly (string | number)[] = []): Promise<SessionResult> {
@@ -275,7 +295,7 @@ export class SqlShard implements Shard {
     }
   }
 
-  /** So that somebody can see what is in the way. It is in the way still; that it could not be noted is not worth more. */
+  /** It is in the way still; that it could not be noted is not worth more. */
   async #note(position: number, obstacle: string): Promise<void> {
     const text =
       'UPDATE freshet_shard SET obstacle = ?, changing = NULL, before_change = NULL WHERE id = 1 AND applied = ?'
