@@ -97,7 +97,7 @@ export interface Shard {
    * Throws SHARD_UNAVAILABLE, GLOBAL_REFUSED (the engine refuses it; this is noted as the obstacle).
    */
   apply(write: GlobalWrite, timeoutMs: number): Promise<boolean>
-  /** Does it and undoes it. Throws GLOBAL_REFUSED if the engine refuses it. A schema change is only parsed, where it could not be undone. */
+  /** Does it and undoes it. Throws GLOBAL_REFUSED if the engine refuses it. Where a schema change could not be undone it is tried on a copy without rows. */
   rehearse(write: Omit<GlobalWrite, 'position'>, timeoutMs: number): Promise<void>
   /** All rows, or those with such keys, with the versions of the same snapshot. Throws SHARD_UNAVAILABLE, SHARD_UNUSABLE. */
   copy(request: CopyRequest): Promise<ShardCopy>

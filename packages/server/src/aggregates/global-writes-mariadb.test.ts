@@ -113,4 +113,30 @@ describe('in MariaDB', () => {
       versions: { Mixed: upper.position, mixed: lower.position },
     })
   })
+
+  test.each([
+    ['alter table teams add column budget int', /Duplicate column/],
+    ['alter table teams drop column nothing', /nothing/],
+    ['create index twice on teams (nothing)', /nothing/],
+    ['drop index nothing on teams', /nothing/],
+    ['create table teams (id int)', /there is a table teams/],
+    ['drop table absent', /absent/],
+  ])('%s is refused before it is in the way of others, and tables are as before', async (q, message) => {
+    const [head, before] = [await started.log.head(), await rowsOn(started, 'SHOW CREATE TABLE teams')]
+    await expect(writerOf(started, ['absent']).write(q)).rejects.toMatchObject(refused(message))
+    expect(await started.log.head()).toBe(head)
+    expect(await rowsOn(started, 'SHOW CREATE TABLE teams')).toEqual(before)
+  })
+
+  test('of two schema changes that cannot both be done one is', async () => {
+    const outcomes = await Promise.allSettled(
+      [1, 2].map(i => writerOf(started).write('alter table teams add column twice int', { id: `twice-${i}` })),
+    )
+    expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+    const { write } = writerOf(started)
+    await write('create index of_twice on teams (twice)')
+    await write('drop index of_twice on teams')
+    expect(await write('alter table teams drop column twice')).toMatchObject({ applied: ['a', 'b', 'c'], pending: [] })
+    expect(await rowsOn(started, "SHOW COLUMNS FROM teams LIKE 'twice'")).toEqual([[], [], []])
+  })
 })

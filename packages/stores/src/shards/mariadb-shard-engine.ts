@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import { type Catalog, type Cell, type CellType, type Column, quoteName } from '@freshet/core/aggregates'
 import { type Connection, type ConnectionConfig, createConnection, type FieldInfo } from 'mariadb'
 import { readMariadbEffects } from './mariadb-effects.js'
+import { checkSchemaChange } from './mariadb-schema-check.js'
 import { type Session, SessionPool, type SessionResult } from './session-pool.js'
 import type { ShardAddress } from './shard-address.js'
 import type { CopiedColumn, ExactColumn, ShardEngine } from './shard-engine.js'
@@ -28,7 +29,7 @@ export function mariadbShardEngine({ url, place, sessionsMax }: ShardAddress): S
     dialect: 'mariadb',
     place,
     pool: new SessionPool({ sessionsMax, open: timeoutMs => openSession(config, timeoutMs) }),
-    schemaSteps: { describeTables, check },
+    schemaSteps: { describeTables, check: checkSchemaChange },
     beginRead: 'START TRANSACTION READ ONLY',
     lockSchemas: tables => `SELECT 1 FROM ${joinedNames(tables, 'mariadb')} LIMIT 0`,
     beginWrite: 'START TRANSACTION',
@@ -190,12 +191,6 @@ async function describeTables(session: Session, tables: readonly string[]): Prom
     texts.push(`${table}: ${found ? String(found.rows[0]![1]).replace(/ AUTO_INCREMENT=\d+/, '') : 'none'}`)
   }
   return texts.join('\n')
-}
-
-async function check(session: Session, text: string): Promise<void> {
-  await session.run('SET @freshet_statement = ?', [text])
-  await session.run('PREPARE freshet_check FROM @freshet_statement')
-  await session.run('DEALLOCATE PREPARE freshet_check')
 }
 
 const PORT = 3306

@@ -5,8 +5,8 @@ import type { Session, SessionPool } from './session-pool.js'
 export interface SchemaSteps {
   /** All that is known of how tables are made: the same as long as nobody changes it. */
   describeTables(session: Session, tables: readonly string[]): Promise<string>
-  /** That a text is a statement the engine knows, without doing it. */
-  check(session: Session, text: string): Promise<void>
+  /** That a text is a statement the engine knows, and would do to these tables as far as it can be told, without doing it. */
+  check(session: Session, text: string, tables: readonly string[]): Promise<void>
 }
 
 /** How a column is read so that nothing is lost, and written again; with a question mark. */

@@ -182,12 +182,12 @@ export class SqlShard implements Shard {
     )
   }
 
-  rehearse({ text, values, isSchemaChange }: Omit<GlobalWrite, 'position'>, timeoutMs: number): Promise<void> {
+  rehearse({ text, values, isSchemaChange, aspects }: Omit<GlobalWrite, 'position'>, timeoutMs: number): Promise<void> {
     const { beginWrite, schemaSteps } = this.#engine
     return this.#told(timeoutMs, async session => {
       const { rows } = await session.run('SELECT applied FROM freshet_shard WHERE id = 1')
       if (Number(rows[0]?.[0]) < 0) return
-      if (isSchemaChange && schemaSteps) return schemaSteps.check(session, text)
+      if (isSchemaChange && schemaSteps) return schemaSteps.check(session, text, aspects)
       await session.run(beginWrite)
       await session.run(text, values).finally(() => session.run('ROLLBACK'))
     })
