@@ -37,6 +37,18 @@ afterAll(async () => {
   await endMariadb()
 })
 
+test('tables of an engine without transactions are named, and not prepared for', async () => {
+  const connection = await createConnection({ host: '127.0.0.1', port: engine.port, user: 'root' })
+  await connection.query('ALTER TABLE two.teams ENGINE=MyISAM')
+  expect(await runFreshet(['shards', 'init', '--config', config])).toMatchObject({
+    exitCode: 1,
+    errors: expect.stringMatching(/Nothing was prepared. two: teams is of the engine MyISAM/),
+  })
+  expect(await connection.query("SHOW TABLES FROM one LIKE 'freshet%'")).toEqual([])
+  await connection.query('ALTER TABLE two.teams ENGINE=InnoDB')
+  await connection.end()
+})
+
 test('shards are prepared, checked, asked and written to, and a server that is killed loses nothing', async () => {
   expect(await runFreshet(['shards', 'check', '--config', config])).toMatchObject({
     exitCode: 1,

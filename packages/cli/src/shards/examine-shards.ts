@@ -14,7 +14,7 @@ export async function examineShards(database: ShardedDatabase): Promise<readonly
   const { map, shards } = head === undefined ? database : await placedAt(database, head)
   const others = database.shards.filter(shard => !shards.includes(shard))
   const waiting = await Promise.all(others.map(lookAtWaiting))
-  const outcomes = await Promise.all(shards.map(shard => lookAt(shard, head)))
+  const outcomes = await Promise.all(shards.map(shard => lookAt(shard, head, map)))
   const unreachable = [
     ...waiting.flat(),
     ...outcomes.flatMap(({ findings }) => findings),
@@ -26,6 +26,17 @@ export async function examineShards(database: ShardedDatabase): Promise<readonly
   if (unreachable.length + alike.length > 0) return [...unreachable, ...alike]
   const misplaced = await Promise.all(shards.map((shard, i) => misplacedRows(shard, i, map)))
   return [...misplaced.flat(), ...(await globalDifferences(shards, map))]
+}
+
+/** Of an engine without transactions, such as MyISAM: a write to such a table cannot be rehearsed, nor done in part and undone. */
+export async function lastingTables(shard: Shard, { sharded, global }: ShardMap): Promise<readonly string[]> {
+  const { lasting } = await shard.effects()
+  return lasting
+    .filter(({ table }) => sharded[table] !== undefined || global.includes(table))
+    .map(
+      ({ table, engine }) =>
+        `${shard.name}: ${table} is of the engine ${engine}, which has no transactions. Make it one that has: ALTER TABLE ${table} ENGINE=InnoDB.`,
+    )
 }
 
 /** One that has no keys yet must be prepared, and that is all. */
@@ -49,6 +60,7 @@ function differentRanges({ map }: ShardedDatabase, current: ShardMap): readonly 
 async function lookAt(
   shard: Shard,
   head: number | undefined,
+  map: ShardMap,
 ): Promise<{ shard: Shard; catalog?: Catalog; findings: readonly string[] }> {
   try {
     const { applied, obstacle, isChanging } = await shard.state()
@@ -59,6 +71,7 @@ async function lookAt(
       findings: [
         ...(obstacle === undefined ? [] : [`${shard.name}: it refuses the next global write: ${obstacle}`]),
         ...(isChanging ? [`${shard.name}: its schema is being changed.`] : []),
+        ...(await lastingTables(shard, map)),
         ...(isBehind ? [`${shard.name}: it has applied ${applied} of ${head} global writes.`] : []),
       ],
     }

@@ -5,7 +5,7 @@
 import { FreshetError } from '@freshet/protocol'
 import { createJsonLog, type ShardsConfig, type SplitProgress, splitShard } from '@freshet/server'
 import { ProgressLine } from '../command/progress.js'
-import { examineShards } from './examine-shards.js'
+import { examineShards, lastingTables } from './examine-shards.js'
 import { type OpenDatabase, openDatabase } from './open-database.js'
 import type { AddLine, ShardsLine } from './shards-line.js'
 
@@ -32,6 +32,8 @@ export async function runShards(line: ShardsLine, config: ShardsConfig | null): 
 }
 
 async function init({ isJson }: ShardsLine, { log, shards, map }: OpenDatabase): Promise<number> {
+  const findings = (await Promise.all(shards.map(shard => lastingTables(shard, map)))).flat()
+  if (findings.length > 0) throw new FreshetError('SHARD_UNUSABLE', `Nothing was prepared. ${findings.join(' ')}`)
   await log.init()
   const waiting = shards.filter(({ name }) => !map.shards.includes(name)).map(({ name }) => name)
   for (const shard of shards) await shard.init({ isWaiting: waiting.includes(shard.name) })

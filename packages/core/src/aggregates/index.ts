@@ -4,7 +4,7 @@ export type { ParameterValue } from './locality.js'
 export { type Merge, type MergedRows, mergeRows, type ShardRows } from './merge-rows.js'
 export { moveOf, type SplitWish, type Stretch, stretchLeft } from './plan-move.js'
 export { type PlanOptions, planQuery, type QueryPlan, type ShardPart } from './plan-query.js'
-export { sqlInvalid, sqlRefused } from './refusals.js'
+export { globalRefused, sqlInvalid, sqlRefused } from './refusals.js'
 export { Printer, quoteName, type Statement } from './render-sql.js'
 export type {
   Appended,
@@ -47,4 +47,13 @@ export {
   type Star,
   type ValueType,
 } from './sql-tree.js'
+export {
+  changedTables,
+  type FilledColumn,
+  type ForeignKey,
+  isSameColumn,
+  type TableChange,
+  type TableEffects,
+  type Trigger,
+} from './table-effects.js'
 export { judgeMatrix, SCHEMA_ASPECT, type ShardVersions, type Verdict, type Versions } from './version-matrix.js'

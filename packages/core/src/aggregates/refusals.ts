@@ -12,3 +12,9 @@ export function sqlRefused(reason: string): FreshetError {
     details: { reason },
   })
 }
+
+export function globalRefused(reason: string): FreshetError {
+  return new FreshetError('GLOBAL_REFUSED', `This cannot be written to every shard: ${reason}.`, {
+    details: { reason },
+  })
+}

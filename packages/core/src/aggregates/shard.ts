@@ -8,6 +8,7 @@ import type { ParameterValue } from './locality.js'
 import type { ShardRows } from './merge-rows.js'
 import type { Statement } from './render-sql.js'
 import type { Dialect, PlacedShard, ShardMap } from './shard-map.js'
+import type { TableEffects } from './table-effects.js'
 import type { ShardVersions } from './version-matrix.js'
 
 /** One global write, as the log has it. */
@@ -85,6 +86,8 @@ export interface Shard {
   read(read: ShardRead): Promise<ShardAnswer>
   /** The tables there are. */
   catalog(): Promise<Catalog>
+  /** What its tables do by themselves when they are written to. */
+  effects(): Promise<TableEffects>
   /** Throws SHARD_UNAVAILABLE, SHARD_UNUSABLE if `init` was never called. */
   state(): Promise<ShardState>
   /**
@@ -94,15 +97,17 @@ export interface Shard {
    * Throws SHARD_UNAVAILABLE, GLOBAL_REFUSED (the engine refuses it; this is noted as the obstacle).
    */
   apply(write: GlobalWrite, timeoutMs: number): Promise<boolean>
-  /** Does it and undoes it. Throws GLOBAL_REFUSED if the engine refuses it. A schema change is only parsed, where it could not be undone. */
+  /** Does it and undoes it. Throws GLOBAL_REFUSED if the engine refuses it. Where a schema change could not be undone it is tried on a copy without rows. */
   rehearse(write: Omit<GlobalWrite, 'position'>, timeoutMs: number): Promise<void>
   /** All rows, or those with such keys, with the versions of the same snapshot. Throws SHARD_UNAVAILABLE, SHARD_UNUSABLE. */
   copy(request: CopyRequest): Promise<ShardCopy>
   /**
    * Like `apply`, for a move: rows are taken or given away in the transaction that says so. Whoever calls it takes care that rows
-   * were taken before they are given away.
+   * were taken before they are given away. What is in the way is noted as the obstacle.
    */
   applyMove(write: GlobalWrite, part: MovePart, timeoutMs: number): Promise<boolean>
+  /** Does it and undoes it. Throws SHARD_UNAVAILABLE, GLOBAL_REFUSED, SHARD_DRIFT. */
+  rehearseMove(move: Move, part: MovePart, timeoutMs: number): Promise<void>
   /** Makes a shard that waits one of the others, in the state of the one that these tables are from. In one transaction. */
   fill(copy: ShardCopy, timeoutMs: number): Promise<void>
   /** Whether it has applied the log up to there, and will have after a crash: an engine may show what is not on disk yet. */
@@ -116,6 +121,8 @@ export interface Shard {
 
 export interface Appended {
   readonly position: number
+  /** As the log has them. */
+  readonly aspects: readonly string[]
   /** It was there before, under the same id. */
   readonly isReplayed: boolean
 }
@@ -139,6 +146,8 @@ export interface LogChanges {
 export interface GlobalLog {
   /** Durable when it resolves. Throws SHARD_UNAVAILABLE, OPERATION_MISMATCHED (another write under the same id), SHARDS_UNSETTLED (`after` is not the last). */
   append(write: Omit<GlobalWrite, 'position'>, options: AppendOptions): Promise<Appended>
+  /** What was appended under this id before, durably. Throws SHARD_UNAVAILABLE, OPERATION_MISMATCHED. */
+  find(operation: { readonly id: string; readonly fingerprint: string }): Promise<Appended | undefined>
   /** Those after a position, in order, without gaps, at most `limit`. */
   writesAfter(position: number, limit: number): Promise<readonly GlobalWrite[]>
   head(): Promise<number>
@@ -148,7 +157,7 @@ export interface GlobalLog {
   placedAt(position: number): Promise<readonly PlacedShard[] | undefined>
   /** Nobody appends until it is released, or until this process is gone. Gives the last position. Throws SHARD_UNAVAILABLE. */
   hold(timeoutMs: number): Promise<{ readonly head: number; release(): Promise<void> }>
-  /** Whether this server is the one that brings shards up to date. Held until `resign`, or until its connection is gone. */
+  /** Whether this server is the one that brings shards up to date. Held until `resign`, or until its connection is gone. Throws SHARD_UNAVAILABLE. */
   lead(): Promise<boolean>
   resign(): Promise<void>
   init(): Promise<void>

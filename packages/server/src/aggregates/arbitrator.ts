@@ -9,7 +9,14 @@
  * Moves of rows are entries of the same log: `core/aggregates/plan-move.ts`.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import type { GlobalLog, GlobalWrite, Move, Shard } from '@freshet/core/aggregates'
+import {
+  type Appended,
+  changedTables,
+  type GlobalLog,
+  type GlobalWrite,
+  type Move,
+  type Shard,
+} from '@freshet/core/aggregates'
 import { FreshetError, type GlobalAnswer, type GlobalStatus, type ShardStatus } from '@freshet/protocol'
 import { describeError, type Log } from '../operations/log.js'
 import type { ServerSettings } from '../settings.js'
@@ -26,8 +33,16 @@ export interface ArbitratorOptions {
 /** Whether a shard has a write, will have it, or is not one of the others yet. */
 type Reached = 'there' | 'behind' | 'waiting'
 
+interface Operation {
+  readonly id: string | undefined
+  /** The same for the same request. */
+  readonly fingerprint: string
+}
+
 const BATCH = 100
 const MOVE_PAUSE_MS = 5
+/** So often another server may have appended first. */
+const TRIES_MAX = 50
 const LOOKS_BETWEEN = 20
 
 export class Arbitrator {
@@ -38,9 +53,10 @@ export class Arbitrator {
   /** How far each has got, as far as it was looked at. */
   readonly #reached = new Map<Shard, number>()
   #looks = 0
-  readonly #complaints = new Map<Shard, string>()
+  readonly #complaints = new Map<Shard | GlobalLog, string>()
   #timer: NodeJS.Timeout | undefined
-  #looking: Promise<void> = Promise.resolve()
+  #looking: Promise<void> | undefined
+  #appending: Promise<void> = Promise.resolve()
   #isLeading = false
 
   constructor(options: ArbitratorOptions) {
@@ -52,24 +68,23 @@ export class Arbitrator {
   start(): void {
     const { globalIntervalMs } = this.#options.settings
     this.#timer = setInterval(() => {
-      this.#looking = this.#looking.then(() => this.#look())
+      // One at a time: a shard that does not answer takes longer than the next one is away.
+      this.#looking ??= this.#look().finally(() => {
+        this.#looking = undefined
+      })
     }, globalIntervalMs).unref()
   }
 
   async stop(): Promise<void> {
     clearInterval(this.#timer)
-    await this.#looking
+    if (this.#looking) await within(this.#looking, this.#options.settings.globalWaitMsMax)
     await this.#globalLog.resign()
   }
 
   /** Accepted when it is in the log. Those shards that could not apply it in time are named; they will. */
-  async write(
-    write: ParsedWrite,
-    operation: { readonly id: string | undefined; readonly fingerprint: string },
-  ): Promise<GlobalAnswer> {
-    await this.#rehearse(write)
-    const { position, isReplayed } = await this.#globalLog.append(write, operation)
-    const versions = Object.fromEntries(write.aspects.map(aspect => [aspect, position]))
+  async write(write: ParsedWrite, operation: Operation): Promise<GlobalAnswer> {
+    const { position, aspects, isReplayed } = (await this.#find(operation)) ?? (await this.#append(write, operation))
+    const versions = Object.fromEntries(aspects.map(aspect => [aspect, position]))
     return {
       position,
       ...(await this.settle(position)),
@@ -110,14 +125,60 @@ export class Arbitrator {
     return work
   }
 
-  /** On those that answer: a write that one of them must refuse would stand in the way of all that follow. */
-  async #rehearse(write: ParsedWrite): Promise<void> {
-    const { globalMsMax } = this.#options.settings
-    const outcomes = await Promise.allSettled(this.#shards.map(shard => shard.rehearse(write, globalMsMax)))
+  /** What was done before must not be rehearsed: it may not be possible twice. */
+  async #find({ id, fingerprint }: Operation): Promise<Appended | undefined> {
+    return id === undefined ? undefined : this.#globalLog.find({ id, fingerprint })
+  }
+
+  /** One at a time, or those of one server would overtake each other. */
+  #append(write: ParsedWrite, operation: Operation): Promise<Appended> {
+    const work = this.#appending.then(() => this.#appendRehearsed(write, operation))
+    this.#appending = work.then(
+      () => undefined,
+      () => undefined,
+    )
+    return work
+  }
+
+  /** Appended right after what it was rehearsed on: something in between might make it impossible. */
+  async #appendRehearsed(write: ParsedWrite, operation: Operation): Promise<Appended> {
+    for (let tries = 1; ; tries++) {
+      const head = await this.#globalLog.head()
+      const { text, values, isSchemaChange } = write
+      const aspects = await this.#rehearse(write, head)
+      try {
+        return await this.#globalLog.append({ text, values, isSchemaChange, aspects }, { ...operation, after: head })
+      } catch (error) {
+        if (!hasCode(error, 'SHARDS_UNSETTLED') || tries === TRIES_MAX) throw error
+        await delay(MOVE_PAUSE_MS * tries * Math.random())
+      }
+    }
+  }
+
+  /**
+   * On those that answer and have come so far: a write that one of them must refuse would stand in the way of all that follow. Gives
+   * the tables that it changes, on whichever of them.
+   */
+  async #rehearse(write: ParsedWrite, head: number): Promise<readonly string[]> {
+    const outcomes = await Promise.allSettled(this.#shards.map(shard => this.#rehearseOn(shard, write, head)))
     const failures = outcomes.flatMap(outcome => (outcome.status === 'rejected' ? [outcome.reason as unknown] : []))
-    const refusal = failures.find(error => !(error instanceof FreshetError && error.code === 'SHARD_UNAVAILABLE'))
+    const refusal = failures.find(error => !hasCode(error, 'SHARD_UNAVAILABLE'))
     if (refusal !== undefined) throw refusal
-    if (failures.length === this.#shards.length) throw failures[0]
+    const changed = outcomes.flatMap(outcome => (outcome.status === 'fulfilled' ? (outcome.value ?? []) : []))
+    if (changed.length === 0) throw failures[0] ?? nowhereRehearsed(head)
+    return [...new Set(changed)]
+  }
+
+  /** Undefined: it was not possible there. */
+  async #rehearseOn(shard: Shard, write: ParsedWrite, head: number): Promise<readonly string[] | undefined> {
+    const { settings, database } = this.#options
+    const { applied, isWaiting } = await shard.state()
+    if (isWaiting) return undefined
+    if (applied < head && (await this.#reach(shard, head, settings.globalWaitMsMax)) !== 'there') return undefined
+    const { change, aspects } = write
+    const changed = change ? changedTables(change, await shard.effects(), database.map) : aspects
+    await shard.rehearse(write, settings.globalMsMax)
+    return changed
   }
 
   async #reach(shard: Shard, position: number, waitMs: number): Promise<Reached> {
@@ -181,18 +242,21 @@ export class Arbitrator {
   }
 
   async #look(): Promise<void> {
-    const { log } = this.#options
     try {
       this.#isLeading = await this.#globalLog.lead()
-      if (!this.#isLeading) return
-      const head = await this.#globalLog.head()
-      // Now and then all are looked at: one may have been put back from a copy.
-      if (this.#looks++ % LOOKS_BETWEEN === 0) this.#reached.clear()
-      const late = this.#shards.filter(shard => (this.#reached.get(shard) ?? -1) < head)
-      await Promise.all(late.map(shard => this.#lookAt(shard, head)))
+      if (this.#isLeading) await this.#lookAtLate(await this.#globalLog.head())
+      this.#complaints.delete(this.#globalLog)
     } catch (error) {
-      log.write('error', 'the log of global writes cannot be read', describeError(error))
+      this.#isLeading = false
+      this.#complain(this.#globalLog, 'the log of global writes cannot be read', error)
     }
+  }
+
+  async #lookAtLate(head: number): Promise<void> {
+    // Now and then all are looked at: one may have been put back from a copy.
+    if (this.#looks++ % LOOKS_BETWEEN === 0) this.#reached.clear()
+    const late = this.#shards.filter(shard => (this.#reached.get(shard) ?? -1) < head)
+    await Promise.all(late.map(shard => this.#lookAt(shard, head)))
   }
 
   async #lookAt(shard: Shard, head: number): Promise<void> {
@@ -201,17 +265,17 @@ export class Arbitrator {
       if (!isWaiting) this.#reached.set(shard, applied < head ? await this.bringUpToDate(shard) : applied)
       this.#complaints.delete(shard)
     } catch (error) {
-      this.#complain(shard, error)
+      this.#complain(shard, 'a shard cannot be brought up to date', error)
     }
   }
 
   /** It is looked at several times a second, and what is wrong with it need not be said as often. */
-  #complain(shard: Shard, error: unknown): void {
+  #complain(about: Shard | GlobalLog, message: string, error: unknown): void {
     const text = error instanceof Error ? error.message : String(error)
-    if (this.#complaints.get(shard) === text) return
-    this.#complaints.set(shard, text)
-    const fields = { shard: shard.name, ...describeError(error) }
-    this.#options.log.write('error', 'a shard cannot be brought up to date', fields)
+    if (this.#complaints.get(about) === text) return
+    this.#complaints.set(about, text)
+    const fields = { ...('name' in about ? { shard: about.name } : {}), ...describeError(error) }
+    this.#options.log.write('error', message, fields)
   }
 
   async #stateOf(shard: Shard): Promise<ShardStatus> {
@@ -223,6 +287,18 @@ export class Arbitrator {
       return { name: shard.name, error: error instanceof Error ? error.message : String(error) }
     }
   }
+}
+
+function hasCode(error: unknown, code: FreshetError['code']): boolean {
+  return error instanceof FreshetError && error.code === code
+}
+
+function nowhereRehearsed(head: number): FreshetError {
+  return new FreshetError(
+    'SHARDS_UNSETTLED',
+    `No shard has applied the ${head} global writes of the log, so whether this one can be done is not known. Nothing was done; GET /global says what is in the way.`,
+    { details: { position: head, retryAfterS: 1 } },
+  )
 }
 
 /** Undefined if it takes longer; it goes on all the same. */

@@ -5,6 +5,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import {
+  type Move,
   moveOf,
   type PlacedShard,
   placedShards,
@@ -40,9 +41,17 @@ export interface SplitProgress {
   readonly from: number
 }
 
+/** As of a position of the log. */
+interface StretchLeft {
+  readonly head: number
+  readonly placed: readonly PlacedShard[]
+  /** Undefined: nothing is left to be moved. */
+  readonly stretch: Stretch | undefined
+}
+
 const PAUSE_MS = 20
 
-/** Gives how many rows it has moved. Throws CONFIG_INVALID, SHARD_DRIFT, SHARD_UNAVAILABLE, SHARD_UNUSABLE, SHARDS_UNSETTLED. */
+/** Gives how many rows it has moved. Throws CONFIG_INVALID, GLOBAL_REFUSED, SHARD_DRIFT, SHARD_UNAVAILABLE, SHARD_UNUSABLE, SHARDS_UNSETTLED. */
 export async function splitShard(options: SplitOptions): Promise<SplitProgress> {
   return new ShardSplit(options).run()
 }
@@ -65,16 +74,16 @@ class ShardSplit {
     if (first.stretch) await this.#join(shardNamed(database.shards, first.stretch.source))
     const rows = first.stretch ? await this.#count(first.stretch) : 0
     for (let rowsMoved = 0; ; ) {
-      const { stretch, placed, head } = await this.#stretch()
-      const from = placed.find(({ name }) => name === wish.name)?.from
+      const left = await this.#stretch()
+      const from = left.placed.find(({ name }) => name === wish.name)?.from
       if (from !== undefined) this.#options.onProgress({ rowsMoved, rows, from })
-      if (stretch === undefined) return { rowsMoved, rows, from: from! }
-      rowsMoved += await this.#move(stretch, placed, head)
+      if (left.stretch === undefined) return { rowsMoved, rows, from: from! }
+      rowsMoved += await this.#move(left)
     }
   }
 
   /** What is left to be moved, when all that the log says was done. */
-  async #stretch(): Promise<{ head: number; placed: readonly PlacedShard[]; stretch: Stretch | undefined }> {
+  async #stretch(): Promise<StretchLeft> {
     const { database, wish } = this.#options
     const { log, map } = database
     const head = await log.head()
@@ -90,28 +99,60 @@ class ShardSplit {
     if (pending.length > 0)
       throw new FreshetError(
         'SHARDS_UNSETTLED',
-        `Nothing is moved while ${pending.join(', ')} cannot apply what is in the log. GET /global says why; then call this again.`,
+        `Nothing is moved while ${pending.join(', ')} cannot apply what is in the log. ${await this.#obstacles(pending)} Then call this again.`,
         { details: { pending } },
       )
     return { head, placed, stretch: stretchLeft(placed, wish) }
   }
 
+  async #obstacles(names: readonly string[]): Promise<string> {
+    const { shards } = await this.#arbitrator.status()
+    const reasons = shards.filter(({ name }) => names.includes(name)).map(({ obstacle, error }) => obstacle ?? error)
+    const known = reasons.filter(reason => reason !== undefined)
+    return known.length > 0 ? known.join(' ') : 'GET /global says how far they are.'
+  }
+
+  /** Before it is in the log: there it would stand in the way of all that follow. */
+  async #rehearse(move: Move): Promise<void> {
+    const { shards, map } = this.#options.database
+    const [source, target] = [shardNamed(shards, move.from), shardNamed(shards, move.to)]
+    const { tables } = await source.copy({ tables: map.sharded, range: move, timeoutMs: this.#timeoutMs })
+    await target.rehearseMove(move, { kind: 'take', rows: tables }, this.#timeoutMs)
+    await source.rehearseMove(move, { kind: 'give', tables: map.sharded }, this.#timeoutMs)
+  }
+
   /** From the end, at most so many rows. How many these were. */
-  async #move(stretch: Stretch, placed: readonly PlacedShard[], head: number): Promise<number> {
-    const { wish, database } = this.#options
+  async #move(left: StretchLeft): Promise<number> {
+    const planned = await this.#planMove(left)
+    if (planned === undefined) return 0
+    await this.#rehearse(planned.move)
+    // Rehearsing takes long, and others write meanwhile. What they wrote seldom makes a move impossible; if so, it is told of.
+    for (;;) {
+      const current = await this.#stretch()
+      const again = await this.#planMove(current)
+      if (JSON.stringify(again?.move) !== JSON.stringify(planned.move)) return 0
+      if (await this.#append(planned.move, current.head)) return planned.count
+      await delay(PAUSE_MS * Math.random())
+    }
+  }
+
+  async #planMove({ stretch, placed }: StretchLeft): Promise<{ move: Move; count: number } | undefined> {
+    if (stretch === undefined) return undefined
     const low = await this.#lowOf(stretch)
-    const move = moveOf(placed, wish, stretch, low)
     const count = await this.#count({ ...stretch, low })
+    return { move: moveOf(placed, this.#options.wish, stretch, low), count }
+  }
+
+  /** False if something else was written meanwhile: where rows are must be looked up again. */
+  async #append(move: Move, head: number): Promise<boolean> {
     const write = { text: 'MOVE', values: [], aspects: [], isSchemaChange: true, move }
-    const isAppended = await database.log
-      .append(write, { id: undefined, fingerprint: '', after: head })
-      .catch(async error => {
-        // Something else was written meanwhile: where rows are is looked up again.
-        if (!(error instanceof FreshetError && error.code === 'SHARDS_UNSETTLED')) throw error
-        await delay(PAUSE_MS * Math.random())
-        return undefined
-      })
-    return isAppended ? count : 0
+    try {
+      await this.#options.database.log.append(write, { id: undefined, fingerprint: '', after: head })
+      return true
+    } catch (error) {
+      if (error instanceof FreshetError && error.code === 'SHARDS_UNSETTLED') return false
+      throw error
+    }
   }
 
   async #lowOf({ source, low, high }: Stretch): Promise<number> {

@@ -2,18 +2,20 @@
 import type { Socket } from 'node:net'
 import { type Catalog, type Cell, type CellType, type Column, quoteName } from '@freshet/core/aggregates'
 import { type Connection, type ConnectionConfig, createConnection, type FieldInfo } from 'mariadb'
+import { readMariadbEffects } from './mariadb-effects.js'
+import { checkSchemaChange } from './mariadb-schema-check.js'
 import { type Session, SessionPool, type SessionResult } from './session-pool.js'
 import type { ShardAddress } from './shard-address.js'
-import type { CopiedColumn, ShardEngine } from './shard-engine.js'
+import type { CopiedColumn, ExactColumn, ShardEngine } from './shard-engine.js'
 import { joinedNames } from './sql-shard.js'
 
 /** Busy, or going: another try may do. 1412: the tables were changed since the snapshot. */
 const PASSING = [1020, 1205, 1213, 1317, 1412, 1969, 1040, 1053, 1152, 1158, 1159, 1160, 1161, 1203, 1927]
 const OF_DRIVER = 45_000
 const DUPLICATE_KEY = 'ON DUPLICATE KEY UPDATE version = VALUES(version)'
-/** What a text means must not depend on the server's settings. */
+/** What a text means must not depend on the server's settings; and a key of 0 is one, not a wish for the next. */
 const PREPARE = [
-  "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_BACKSLASH_ESCAPES,NO_ENGINE_SUBSTITUTION'",
+  "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_BACKSLASH_ESCAPES,NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO'",
   "SET SESSION time_zone = '+00:00'",
   'SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ',
   'SET SESSION div_precision_increment = 4',
@@ -27,14 +29,18 @@ export function mariadbShardEngine({ url, place, sessionsMax }: ShardAddress): S
     dialect: 'mariadb',
     place,
     pool: new SessionPool({ sessionsMax, open: timeoutMs => openSession(config, timeoutMs) }),
-    schemaSteps: { describeTables, check },
+    schemaSteps: { describeTables, check: checkSchemaChange },
     beginRead: 'START TRANSACTION READ ONLY',
     lockSchemas: tables => `SELECT 1 FROM ${joinedNames(tables, 'mariadb')} LIMIT 0`,
     beginWrite: 'START TRANSACTION',
     upsertVersion: () => `INSERT INTO freshet_versions (aspect, version) VALUES (?, ?) ${DUPLICATE_KEY}`,
     spell: text => text,
     textType: 'LONGTEXT',
+    exactText,
+    makeExact,
+    tableOptions: ' ENGINE=InnoDB',
     readCatalog,
+    readEffects: readMariadbEffects,
     copiedColumns,
     insertAsIs: '',
     tryLock: async (session, name, waitS) => {
@@ -155,6 +161,23 @@ async function copiedColumns(session: Session, table: string): Promise<readonly 
   })
 }
 
+/** Elsewhere `job-A` and `job-a` are often the same. */
+const EXACT = 'utf8mb4_nopad_bin'
+const COLLATIONS =
+  'SELECT column_name, collation_name FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = ?'
+
+function exactText(type: string): string {
+  return `${type} CHARACTER SET utf8mb4 COLLATE ${EXACT}`
+}
+
+async function makeExact(session: Session, table: string, columns: readonly ExactColumn[]): Promise<void> {
+  const { rows } = await session.run(COLLATIONS, [table])
+  const changes = columns
+    .filter(({ name }) => rows.some(([column, collation]) => column === name && collation !== EXACT))
+    .map(({ name, type, isRequired }) => `MODIFY ${name} ${exactText(type)}${isRequired ? ' NOT NULL' : ''}`)
+  if (changes.length > 0) await session.run(`ALTER TABLE ${table} ${changes.join(', ')}`)
+}
+
 const NO_SUCH_TABLE = 1146
 
 /** The next number to be given changes with every row. */
@@ -168,12 +191,6 @@ async function describeTables(session: Session, tables: readonly string[]): Prom
     texts.push(`${table}: ${found ? String(found.rows[0]![1]).replace(/ AUTO_INCREMENT=\d+/, '') : 'none'}`)
   }
   return texts.join('\n')
-}
-
-async function check(session: Session, text: string): Promise<void> {
-  await session.run('SET @freshet_statement = ?', [text])
-  await session.run('PREPARE freshet_check FROM @freshet_statement')
-  await session.run('DEALLOCATE PREPARE freshet_check')
 }
 
 const PORT = 3306

@@ -2,6 +2,7 @@
 import type { Socket } from 'node:net'
 import { type Catalog, type Cell, type CellType, type Column, quoteName } from '@freshet/core/aggregates'
 import pg from 'pg'
+import { readPostgresEffects } from './postgres-effects.js'
 import { type Session, SessionPool } from './session-pool.js'
 import type { ShardAddress } from './shard-address.js'
 import type { CopiedColumn, ShardEngine } from './shard-engine.js'
@@ -29,7 +30,10 @@ export function postgresShardEngine({ url, place, sessionsMax }: ShardAddress): 
       return text.replaceAll('?', () => `$${++place}`)
     },
     textType: 'TEXT',
+    exactText: type => type,
+    tableOptions: '',
     readCatalog,
+    readEffects: readPostgresEffects,
     copiedColumns,
     insertAsIs: ' OVERRIDING SYSTEM VALUE',
     tryLock: async (session, name, waitS) => {

@@ -1,9 +1,12 @@
 /** Rows of one server as another takes them in: read, inserted and deleted by ranges of their keys. */
 import { type CopyRequest, type Move, quoteName, type TableRows } from '@freshet/core/aggregates'
+import { FreshetError } from '@freshet/protocol'
 import type { Session } from './session-pool.js'
 import type { CopiedColumn, ShardEngine } from './shard-engine.js'
 
 const VALUES_PER_INSERT_MAX = 5000
+/** Well below what a server takes in one packet, of which 1 MiB is the least that is usual (`max_allowed_packet`). */
+const BYTES_PER_INSERT_MAX = 512 * 1024
 
 type Range = Pick<Move, 'low' | 'high'>
 
@@ -28,15 +31,33 @@ export async function readRows(
 export async function insertRows(session: Session, engine: ShardEngine, copies: readonly TableRows[]): Promise<void> {
   for (const { table, columns, rows } of copies) {
     const known = await columnsOf(session, engine, table)
-    const writes = columns.map(column => writeOf(known, table, column))
+    const writes = columns.map(column => writeOf(engine, known, table, column))
     const names = columns.map(column => quoteName(column, engine.dialect)).join(', ')
     const head = `INSERT INTO ${quoteName(table, engine.dialect)} (${names})${engine.insertAsIs} VALUES `
-    const each = Math.max(1, Math.floor(VALUES_PER_INSERT_MAX / columns.length))
-    for (let i = 0; i < rows.length; i += each) {
-      const some = rows.slice(i, i + each)
+    for (const some of cutRows(rows)) {
       await session.run(engine.spell(head + some.map(() => `(${writes.join(', ')})`).join(', ')), some.flat())
     }
   }
+}
+
+type Row = TableRows['rows'][number]
+
+/** A row that is too long goes by itself. */
+function* cutRows(rows: readonly Row[]): Generator<readonly Row[]> {
+  let some: Row[] = []
+  let bytes = 0
+  for (const row of rows) {
+    const more = row.reduce<number>((sum, cell) => sum + Buffer.byteLength(String(cell)), 0)
+    const isFull = (some.length + 1) * row.length > VALUES_PER_INSERT_MAX || bytes + more > BYTES_PER_INSERT_MAX
+    if (some.length > 0 && isFull) {
+      yield some
+      some = []
+      bytes = 0
+    }
+    some.push(row)
+    bytes += more
+  }
+  if (some.length > 0) yield some
 }
 
 /** In the other order. */
@@ -65,12 +86,19 @@ export function conditionOf(
 
 async function columnsOf(session: Session, engine: ShardEngine, table: string): Promise<readonly CopiedColumn[]> {
   const columns = await engine.copiedColumns(session, table)
-  if (columns.length === 0) throw new Error(`there is no table ${table}`)
+  if (columns.length === 0) throw drifted(engine, `there is no table ${table}`)
   return columns
 }
 
-function writeOf(known: readonly CopiedColumn[], table: string, column: string): string {
+function writeOf(engine: ShardEngine, known: readonly CopiedColumn[], table: string, column: string): string {
   const found = known.find(({ name }) => name === column)
-  if (found === undefined) throw new Error(`${table} has no column ${column}`)
+  if (found === undefined) throw drifted(engine, `${table} has no column ${column}`)
   return found.write
+}
+
+function drifted({ place }: ShardEngine, what: string): FreshetError {
+  return new FreshetError(
+    'SHARD_DRIFT',
+    `The shards are not alike: at ${place} ${what}. freshet shards check says where.`,
+  )
 }

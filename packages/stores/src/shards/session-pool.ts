@@ -104,7 +104,8 @@ export class SessionPool {
   }
 }
 
-function inTime<Result>(work: Promise<Result>, leftMs: number, timeoutMs: number): Promise<Result> {
+/** Rejects with `SessionTimeout`. */
+export function inTime<Result>(work: Promise<Result>, leftMs: number, timeoutMs: number = leftMs): Promise<Result> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(
       () => reject(new SessionTimeout(`nothing came within ${Math.round(timeoutMs)} ms`)),

@@ -1,12 +1,12 @@
 /** What differs between the engines that shards run on. */
-import type { Catalog, Dialect } from '@freshet/core/aggregates'
+import type { Catalog, Dialect, TableEffects } from '@freshet/core/aggregates'
 import type { Session, SessionPool } from './session-pool.js'
 
 export interface SchemaSteps {
   /** All that is known of how tables are made: the same as long as nobody changes it. */
   describeTables(session: Session, tables: readonly string[]): Promise<string>
-  /** That a text is a statement the engine knows, without doing it. */
-  check(session: Session, text: string): Promise<void>
+  /** That a text is a statement the engine knows, and would do to these tables as far as it can be told, without doing it. */
+  check(session: Session, text: string, tables: readonly string[]): Promise<void>
 }
 
 /** How a column is read so that nothing is lost, and written again; with a question mark. */
@@ -14,6 +14,13 @@ export interface CopiedColumn {
   readonly name: string
   readonly read: string
   readonly write: string
+}
+
+/** A column of text of which only the same bytes are equal. */
+export interface ExactColumn {
+  readonly name: string
+  readonly type: string
+  readonly isRequired: boolean
 }
 
 export interface ShardEngine {
@@ -34,7 +41,14 @@ export interface ShardEngine {
   spell(text: string): string
   /** For text of any length. */
   readonly textType: string
+  /** A type of text of which only the same bytes are equal. */
+  exactText(type: string): string
+  /** Makes columns of a table of our own so, if they were created when these were like the database's other ones. */
+  makeExact?(session: Session, table: string, columns: readonly ExactColumn[]): Promise<void>
+  /** Behind the columns of a table of our own: it must have transactions, whatever the server's default. */
+  readonly tableOptions: string
   readCatalog(session: Session): Promise<Catalog>
+  readEffects(session: Session): Promise<TableEffects>
   /** The columns that a row consists of, without those that are computed. */
   copiedColumns(session: Session, table: string): Promise<readonly CopiedColumn[]>
   /** Beside the columns of an INSERT of rows as they are, keys that the engine gives included. */

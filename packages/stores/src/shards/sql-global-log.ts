@@ -18,35 +18,43 @@ import {
   SCHEMA_ASPECT,
 } from '@freshet/core/aggregates'
 import { FreshetError } from '@freshet/protocol'
-import type { Session, SessionResult } from './session-pool.js'
+import { inTime, type Session, type SessionResult } from './session-pool.js'
 import type { ShardEngine } from './shard-engine.js'
 import { shardUnavailable, telling, unusable } from './shard-errors.js'
 
 const NAME = 'arbitrator'
 const TIMEOUT_MS = 10_000
+/** As long as it takes to copy a log. */
+const ALTER_MS_MAX = 600_000
 const LEADER = 'freshet-arbitrator'
 /** Of what kind a write is, in `schema_change`. */
 const SCHEMA_CHANGE = 1
 const MOVE = 2
 
+interface KnownOperation {
+  readonly position: number
+  readonly fingerprint: string
+  readonly aspects: readonly string[]
+}
+
 export class SqlGlobalLog implements GlobalLog {
   readonly #engine: ShardEngine
   #leading: Session | undefined
+  #exact: Promise<void> | undefined
 
   constructor(engine: ShardEngine) {
     this.#engine = engine
   }
 
-  append(write: Omit<GlobalWrite, 'position'>, { id, fingerprint, after }: AppendOptions): Promise<Appended> {
+  async append(write: Omit<GlobalWrite, 'position'>, { id, fingerprint, after }: AppendOptions): Promise<Appended> {
+    await this.#madeExact()
     return this.#use(async session => {
       await session.run(this.#engine.beginWrite)
       const { rows } = await session.run('SELECT position FROM freshet_log_head WHERE id = 1 FOR UPDATE')
       const known = id === undefined ? undefined : await this.#find(session, id)
       if (known) {
         await session.run('ROLLBACK')
-        if (known.fingerprint !== fingerprint) throw mismatched()
-        await this.#flush(session)
-        return { position: known.position, isReplayed: true }
+        return this.#replayed(session, known, fingerprint)
       }
       const position = Number(rows[0]?.[0] ?? Number.NaN) + 1
       if (after !== undefined && position !== after + 1) {
@@ -68,7 +76,21 @@ export class SqlGlobalLog implements GlobalLog {
       await session.run(this.#engine.spell(insert), row)
       await this.#run(session, 'UPDATE freshet_log_head SET position = ? WHERE id = 1', [position])
       await session.run('COMMIT')
-      return { position, isReplayed: false }
+      return { position, aspects, isReplayed: false }
+    })
+  }
+
+  async find({
+    id,
+    fingerprint,
+  }: {
+    readonly id: string
+    readonly fingerprint: string
+  }): Promise<Appended | undefined> {
+    await this.#madeExact()
+    return this.#use(async session => {
+      const known = await this.#find(session, id)
+      return known && this.#replayed(session, known, fingerprint)
     })
   }
 
@@ -143,21 +165,23 @@ export class SqlGlobalLog implements GlobalLog {
   /** By asking on the connection that has the lock: if that is gone, so is the lock. */
   async lead(): Promise<boolean> {
     try {
-      if (this.#leading?.isAlive) {
-        await this.#leading.run('SELECT 1')
-        return true
-      }
-      const session = await this.#engine.pool.open(TIMEOUT_MS)
-      if (await this.#engine.tryLock(session, LEADER, 0)) {
-        this.#leading = session
-        return true
-      }
-      session.destroy()
-      return false
-    } catch {
-      // Whoever has it goes on; this one asks again.
+      if (this.#leading?.isAlive) await inTime(this.#leading.run('SELECT 1'), TIMEOUT_MS)
+      else this.#leading = await this.#tryLead()
+      return this.#leading !== undefined
+    } catch (error) {
       await this.resign()
-      return false
+      throw shardUnavailable(NAME, this.#engine.place, error)
+    }
+  }
+
+  async #tryLead(): Promise<Session | undefined> {
+    const session = await this.#engine.pool.open(TIMEOUT_MS)
+    let isHeld = false
+    try {
+      isHeld = await inTime(this.#engine.tryLock(session, LEADER, 0), TIMEOUT_MS)
+      return isHeld ? session : undefined
+    } finally {
+      if (!isHeld) session.destroy()
     }
   }
 
@@ -167,16 +191,19 @@ export class SqlGlobalLog implements GlobalLog {
   }
 
   init(): Promise<void> {
-    const { textType } = this.#engine
+    const { textType, tableOptions, exactText } = this.#engine
     return this.#use(async session => {
       await session.run(
-        `CREATE TABLE IF NOT EXISTS freshet_log (position BIGINT PRIMARY KEY, operation VARCHAR(255) UNIQUE, fingerprint VARCHAR(80) NOT NULL, statement ${textType} NOT NULL, parameters ${textType} NOT NULL, aspects ${textType} NOT NULL, schema_change INT NOT NULL)`,
+        `CREATE TABLE IF NOT EXISTS freshet_log (position BIGINT PRIMARY KEY, operation ${exactText('VARCHAR(255)')} UNIQUE, fingerprint VARCHAR(80) NOT NULL, statement ${textType} NOT NULL, parameters ${textType} NOT NULL, aspects ${exactText(textType)} NOT NULL, schema_change INT NOT NULL)${tableOptions}`,
       )
+      await this.#makeExact(session)
       for (const [table, column] of [
         ['freshet_log_head', 'position'],
         ['freshet_log_flushes', 'flushes'],
       ]) {
-        await session.run(`CREATE TABLE IF NOT EXISTS ${table} (id INT PRIMARY KEY, ${column} BIGINT NOT NULL)`)
+        await session.run(
+          `CREATE TABLE IF NOT EXISTS ${table} (id INT PRIMARY KEY, ${column} BIGINT NOT NULL)${tableOptions}`,
+        )
         await session.run(
           `INSERT INTO ${table} (id, ${column}) SELECT 1, 0 FROM (SELECT COUNT(*) AS n FROM ${table}) AS c WHERE n = 0`,
         )
@@ -189,9 +216,33 @@ export class SqlGlobalLog implements GlobalLog {
     this.#engine.pool.close()
   }
 
-  async #find(session: Session, id: string): Promise<{ position: number; fingerprint: string } | undefined> {
-    const { rows } = await this.#run(session, 'SELECT position, fingerprint FROM freshet_log WHERE operation = ?', [id])
-    return rows[0] && { position: Number(rows[0][0]), fingerprint: String(rows[0][1]) }
+  /** Once, before the first key is looked up: a log that is older takes some for the same that are not. */
+  #madeExact(): Promise<void> {
+    if (this.#engine.makeExact === undefined) return Promise.resolve()
+    this.#exact ??= this.#use(session => this.#makeExact(session), ALTER_MS_MAX).catch(error => {
+      this.#exact = undefined
+      throw error
+    })
+    return this.#exact
+  }
+
+  async #makeExact(session: Session): Promise<void> {
+    await this.#engine.makeExact?.(session, 'freshet_log', [
+      { name: 'operation', type: 'VARCHAR(255)', isRequired: false },
+      { name: 'aspects', type: this.#engine.textType, isRequired: true },
+    ])
+  }
+
+  async #find(session: Session, id: string): Promise<KnownOperation | undefined> {
+    const select = 'SELECT position, fingerprint, aspects FROM freshet_log WHERE operation = ?'
+    const [row] = (await this.#run(session, select, [id])).rows
+    return row && { position: Number(row[0]), fingerprint: String(row[1]), aspects: JSON.parse(String(row[2])) }
+  }
+
+  async #replayed(session: Session, known: KnownOperation, fingerprint: string): Promise<Appended> {
+    if (known.fingerprint !== fingerprint) throw mismatched()
+    await this.#flush(session)
+    return { position: known.position, aspects: known.aspects, isReplayed: true }
   }
 
   async #flush(session: Session): Promise<void> {
@@ -204,9 +255,9 @@ export class SqlGlobalLog implements GlobalLog {
     return session.run(this.#engine.spell(text), values)
   }
 
-  #use<Result>(work: (session: Session) => Promise<Result>): Promise<Result> {
+  #use<Result>(work: (session: Session) => Promise<Result>, timeoutMs = TIMEOUT_MS): Promise<Result> {
     const { pool, place } = this.#engine
-    return telling(NAME, this.#engine, unusable(NAME, place), () => pool.use(TIMEOUT_MS, work))
+    return telling(NAME, this.#engine, unusable(NAME, place), () => pool.use(timeoutMs, work))
   }
 }
 

@@ -27,7 +27,7 @@ import {
   type ShardCopy,
   type ShardRead,
   type ShardState,
-  type TableRows,
+  type TableEffects,
 } from '@freshet/core/aggregates'
 import { FreshetError } from '@freshet/protocol'
 import { conditionOf, deleteRows, insertRows, readRows } from './row-copies.js'
@@ -40,6 +40,7 @@ const STATE_TIMEOUT_MS = 5000
 const WAITING = -1_000_000
 /** Not an aspect: how often something was written only to have it on disk. */
 const FLUSHES = '*flushes'
+const ASPECT = { name: 'aspect', type: 'VARCHAR(190)', isRequired: true }
 const VERSIONS = `SELECT aspect, version, 0 AS changing FROM freshet_versions WHERE aspect <> '${FLUSHES}' UNION ALL SELECT '', applied, CASE WHEN changing IS NULL THEN 0 ELSE 1 END FROM freshet_shard`
 
 export class SqlShard implements Shard {
@@ -77,6 +78,10 @@ export class SqlShard implements Shard {
     return this.#own(STATE_TIMEOUT_MS, session => this.#engine.readCatalog(session))
   }
 
+  effects(): Promise<TableEffects> {
+    return this.#own(STATE_TIMEOUT_MS, session => this.#engine.readEffects(session))
+  }
+
   state(): Promise<ShardState> {
     return this.#own(STATE_TIMEOUT_MS, async session => {
       const [versions, own] = await Promise.all([
@@ -100,14 +105,27 @@ export class SqlShard implements Shard {
   }
 
   applyMove(write: GlobalWrite, part: MovePart, timeoutMs: number): Promise<boolean> {
-    return this.#own(timeoutMs, async session => {
-      const due = await this.#begin(session, write)
-      if (due !== 'now') return due === 'done'
-      if (part.kind === 'take') await this.#insert(session, part.rows)
-      if (part.kind === 'give') await deleteRows(session, this.#engine, part.tables, write.move!)
-      await this.#finish(session, write)
-      return true
+    return this.#noting(write.position, () =>
+      this.#told(timeoutMs, async session => {
+        const due = await this.#begin(session, write)
+        if (due !== 'now') return due === 'done'
+        await this.#move(session, write.move!, part)
+        await this.#finish(session, write)
+        return true
+      }),
+    )
+  }
+
+  rehearseMove(move: Move, part: MovePart, timeoutMs: number): Promise<void> {
+    return this.#told(timeoutMs, async session => {
+      await session.run(this.#engine.beginWrite)
+      await this.#move(session, move, part).finally(() => session.run('ROLLBACK'))
     })
+  }
+
+  async #move(session: Session, move: Move, part: MovePart): Promise<void> {
+    if (part.kind === 'take') await insertRows(session, this.#engine, part.rows)
+    if (part.kind === 'give') await deleteRows(session, this.#engine, part.tables, move)
   }
 
   fill({ tables, versions, applied }: ShardCopy, timeoutMs: number): Promise<void> {
@@ -120,7 +138,7 @@ export class SqlShard implements Shard {
       }
       for (const { table } of [...tables].reverse())
         await session.run(`DELETE FROM ${quoteName(table, this.#engine.dialect)}`)
-      await this.#insert(session, tables)
+      await insertRows(session, this.#engine, tables)
       for (const [aspect, version] of Object.entries(versions))
         await this.#run(session, this.#engine.upsertVersion(), [aspect, version])
       await this.#run(session, 'UPDATE freshet_shard SET applied = ? WHERE id = 1', [applied])
@@ -155,52 +173,35 @@ export class SqlShard implements Shard {
     })
   }
 
-  /** A key of 0 is one, and not a wish for the next. */
-  async #insert(session: Session, rows: readonly TableRows[]): Promise<void> {
-    if (this.#engine.dialect === 'mariadb')
-      await session.run("SET SESSION sql_mode = CONCAT(@@sql_mode, ',NO_AUTO_VALUE_ON_ZERO')")
-    await insertRows(session, this.#engine, rows)
-    if (this.#engine.dialect === 'mariadb')
-      await session.run("SET SESSION sql_mode = REPLACE(@@sql_mode, 'NO_AUTO_VALUE_ON_ZERO', '')")
-  }
-
-  async apply(write: GlobalWrite, timeoutMs: number): Promise<boolean> {
-    const { schemaSteps, pool } = this.#engine
-    const steps = write.isSchemaChange ? schemaSteps : undefined
-    try {
-      return await telling(this.name, this.#engine, refusedBy('GLOBAL_REFUSED', this.name), () =>
-        pool.use(timeoutMs, session =>
-          steps ? this.#applySchema(session, write, steps) : this.#applyAtOnce(session, write),
-        ),
-      )
-    } catch (error) {
-      if (error instanceof FreshetError && error.code === 'GLOBAL_REFUSED')
-        await this.#note(write.position, error.message)
-      throw error
-    }
-  }
-
-  rehearse({ text, values, isSchemaChange }: Omit<GlobalWrite, 'position'>, timeoutMs: number): Promise<void> {
-    const { pool, beginWrite, schemaSteps } = this.#engine
-    return telling(this.name, this.#engine, refusedBy('GLOBAL_REFUSED', this.name), () =>
-      pool.use(timeoutMs, async session => {
-        const { rows } = await session.run('SELECT applied FROM freshet_shard WHERE id = 1')
-        if (Number(rows[0]?.[0]) < 0) return
-        if (isSchemaChange && schemaSteps) return schemaSteps.check(session, text)
-        await session.run(beginWrite)
-        await session.run(text, values).finally(() => session.run('ROLLBACK'))
-      }),
+  apply(write: GlobalWrite, timeoutMs: number): Promise<boolean> {
+    const steps = write.isSchemaChange ? this.#engine.schemaSteps : undefined
+    return this.#noting(write.position, () =>
+      this.#told(timeoutMs, session =>
+        steps ? this.#applySchema(session, write, steps) : this.#applyAtOnce(session, write),
+      ),
     )
   }
 
+  rehearse({ text, values, isSchemaChange, aspects }: Omit<GlobalWrite, 'position'>, timeoutMs: number): Promise<void> {
+    const { beginWrite, schemaSteps } = this.#engine
+    return this.#told(timeoutMs, async session => {
+      const { rows } = await session.run('SELECT applied FROM freshet_shard WHERE id = 1')
+      if (Number(rows[0]?.[0]) < 0) return
+      if (isSchemaChange && schemaSteps) return schemaSteps.check(session, text, aspects)
+      await session.run(beginWrite)
+      await session.run(text, values).finally(() => session.run('ROLLBACK'))
+    })
+  }
+
   init({ isWaiting = false }: { readonly isWaiting?: boolean } = {}): Promise<void> {
-    const { textType } = this.#engine
+    const { textType, tableOptions, exactText } = this.#engine
     return this.#own(STATE_TIMEOUT_MS, async session => {
       await session.run(
-        'CREATE TABLE IF NOT EXISTS freshet_versions (aspect VARCHAR(190) PRIMARY KEY, version BIGINT NOT NULL)',
+        `CREATE TABLE IF NOT EXISTS freshet_versions (aspect ${exactText(ASPECT.type)} PRIMARY KEY, version BIGINT NOT NULL)${tableOptions}`,
       )
+      await this.#engine.makeExact?.(session, 'freshet_versions', [ASPECT])
       await session.run(
-        `CREATE TABLE IF NOT EXISTS freshet_shard (id INT PRIMARY KEY, applied BIGINT NOT NULL, changing BIGINT, before_change ${textType}, obstacle ${textType})`,
+        `CREATE TABLE IF NOT EXISTS freshet_shard (id INT PRIMARY KEY, applied BIGINT NOT NULL, changing BIGINT, before_change ${textType}, obstacle ${textType})${tableOptions}`,
       )
       await session.run(
         `INSERT INTO freshet_shard (id, applied) SELECT 1, ${isWaiting ? WAITING : 0} FROM (SELECT COUNT(*) AS n FROM freshet_shard) AS c WHERE n = 0`,
@@ -215,6 +216,22 @@ export class SqlShard implements Shard {
   #own<Result>(timeoutMs: number, work: (session: Session) => Promise<Result>): Promise<Result> {
     const { pool, place } = this.#engine
     return telling(this.name, this.#engine, unusable(this.name, place), () => pool.use(timeoutMs, work))
+  }
+
+  /** What the engine has against it is said as GLOBAL_REFUSED. */
+  #told<Result>(timeoutMs: number, work: (session: Session) => Promise<Result>): Promise<Result> {
+    const { pool } = this.#engine
+    return telling(this.name, this.#engine, refusedBy('GLOBAL_REFUSED', this.name), () => pool.use(timeoutMs, work))
+  }
+
+  /** What is in the way of a write of the log is noted, so that somebody can see it. */
+  async #noting<Result>(position: number, work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await work()
+    } catch (error) {
+      if (error instanceof FreshetError && error.code !== 'SHARD_UNAVAILABLE') await this.#note(position, error.message)
+      throw error
+    }
   }
 
   #run(session: Session, text: string, values: readonly (string | number)[] = []): Promise<SessionResult> {
@@ -278,7 +295,7 @@ export class SqlShard implements Shard {
     }
   }
 
-  /** So that somebody can see what is in the way. It is in the way still; that it could not be noted is not worth more. */
+  /** It is in the way still; that it could not be noted is not worth more. */
   async #note(position: number, obstacle: string): Promise<void> {
     const text =
       'UPDATE freshet_shard SET obstacle = ?, changing = NULL, before_change = NULL WHERE id = 1 AND applied = ?'

@@ -1,0 +1,115 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { GlobalAnswer, GlobalStatus } from '@freshet/protocol'
+import { endMariadb, type RunningMariadb, startMariadb } from '@freshet/stores/under-test/start-mariadb'
+import { type Connection, createConnection } from 'mariadb'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { endFreshetProcesses, type FreshetProcess, runFreshet, startFreshet } from './freshet-process.js'
+
+const SHARDS = ['one', 'two']
+let engine: RunningMariadb
+let folder: string
+let config: string
+let connection: Connection
+
+beforeAll(async () => {
+  engine = await startMariadb()
+  folder = mkdtempSync(join(tmpdir(), 'freshet-kill-global-'))
+  config = join(folder, 'freshet.json')
+  connection = await connectTo()
+  const shards = SHARDS.map((name, i) => ({ name, url: engine.url.replace(/freshet$/, name), from: i * 10 }))
+  for (const name of SHARDS) {
+    await connection.query(`CREATE DATABASE ${name}`)
+    await connection.query(`CREATE TABLE ${name}.people (id INT PRIMARY KEY)`)
+    await connection.query(`CREATE TABLE ${name}.teams (team INT PRIMARY KEY, n INT NOT NULL)`)
+    await connection.query(`INSERT INTO ${name}.teams VALUES (1, 0)`)
+  }
+  const sharded = { people: 'id' }
+  writeFileSync(config, JSON.stringify({ shards: { shards, sharded, global: ['teams'], localWrites: false } }))
+  expect(await runFreshet(['shards', 'init', '--config', config])).toMatchObject({ exitCode: 0 })
+})
+
+afterAll(async () => {
+  await connection?.end()
+  await endFreshetProcesses()
+  await endMariadb()
+  if (folder) rmSync(folder, { recursive: true, force: true })
+})
+
+function connectTo(): Promise<Connection> {
+  return createConnection({ host: '127.0.0.1', port: engine.port, user: 'root' })
+}
+
+function start(): Promise<FreshetProcess> {
+  return startFreshet(['serve', '--workers', '1', '--config', config, '--data', join(folder, 'data')])
+}
+
+function write({ url }: FreshetProcess, q: string, key: string): Promise<Response> {
+  const headers = { 'content-type': 'application/json', 'idempotency-key': key }
+  return fetch(`${url}/global`, { method: 'POST', headers, body: JSON.stringify({ q }) })
+}
+
+async function status({ url }: FreshetProcess): Promise<GlobalStatus> {
+  return (await (await fetch(`${url}/global`)).json()) as GlobalStatus
+}
+
+/** How many wait for a row that is locked here. */
+async function waiting(table: string): Promise<number> {
+  const text = `SELECT COUNT(*) AS n FROM information_schema.processlist WHERE info LIKE 'SELECT % FROM ${table} % FOR UPDATE'`
+  return Number((await connection.query(text))[0].n)
+}
+
+/** Where a server is held up, by locks, until it is killed; and whether the write is in the log by then. */
+const POINTS: readonly (readonly [string, { locks: readonly string[]; table: string; isAppended: boolean }])[] = [
+  ['rehearsed', { locks: ['one.freshet_log_head'], table: 'freshet_log_head', isAppended: false }],
+  ['appended', { locks: ['one.freshet_shard', 'two.freshet_shard'], table: 'freshet_shard', isAppended: true }],
+  ['applied on the first shard', { locks: ['two.freshet_shard'], table: 'freshet_shard', isAppended: true }],
+  ['applied on the second shard', { locks: ['one.freshet_shard'], table: 'freshet_shard', isAppended: true }],
+]
+
+const COUNTED = 'SELECT n AS times FROM SHARD.teams'
+const COLUMNS =
+  "SELECT COUNT(*) - 2 AS times FROM information_schema.columns WHERE table_schema = 'SHARD' AND table_name = 'teams'"
+const WRITES: readonly (readonly [string, { q: (turn: number) => string; counted: string }])[] = [
+  ['an update', { q: () => 'update teams set n = n + 1', counted: COUNTED }],
+  ['a schema change', { q: turn => `alter table teams add column extra${turn} int`, counted: COLUMNS }],
+]
+
+describe.each(WRITES)('%s', (what, { q, counted }) => {
+  /** How often it was done on each. */
+  const times = () =>
+    Promise.all(SHARDS.map(async name => Number((await connection.query(counted.replace('SHARD', name)))[0].times)))
+
+  test.each(POINTS)(
+    'whose server is killed when it was %s is there once on every shard, or nowhere',
+    async (point, at) => {
+      const turn = POINTS.findIndex(([name]) => name === point)
+      const key = `${what}-${point}`.replaceAll(' ', '-')
+      const server = await start()
+      const [before, { position }] = [await times(), await status(server)]
+      const locking = await connectTo()
+      await locking.query('START TRANSACTION')
+      for (const table of at.locks) await locking.query(`SELECT * FROM ${table} FOR UPDATE`)
+      const sent = write(server, q(turn), key).catch(() => undefined)
+      await expect.poll(() => waiting(at.table), { timeout: 30_000 }).toBeGreaterThanOrEqual(at.locks.length)
+      const isAppliedOn = (name: string) => at.isAppended && !at.locks.includes(`${name}.freshet_shard`)
+      const applied = before.map((n, i) => n + (isAppliedOn(SHARDS[i]!) ? 1 : 0))
+      await expect.poll(times, { timeout: 30_000 }).toEqual(applied)
+      await server.kill()
+      await sent
+      await locking.end()
+
+      const next = await start()
+      const head = position + (at.isAppended ? 1 : 0)
+      const reached = async () => (await status(next)).shards.map(shard => shard.applied)
+      await expect.poll(reached, { timeout: 30_000 }).toEqual([head, head])
+      const once = before.map(n => n + 1)
+      expect([await times(), (await status(next)).position]).toEqual([at.isAppended ? once : before, head])
+      const again = (await (await write(next, q(turn), key)).json()) as GlobalAnswer
+      expect(again).toMatchObject({ position: position + 1, pending: [], ...(at.isAppended ? { replayed: true } : {}) })
+      expect(await times()).toEqual(once)
+      await next.stop()
+    },
+  )
+})
