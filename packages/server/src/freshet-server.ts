@@ -5,7 +5,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Key, Store, StoredValue } from '@freshet/core/store'
-import type { AccessConfig } from './access/access.js'
+import type { AccessConfig, StoredRulesChoice } from './access/access.js'
 import type { RateLimitConfig } from './access/rate-limits.js'
 import type { ShardedDatabase } from './aggregates/sharded-database.js'
 import type { Doctor } from './console/doctor.js'
@@ -41,6 +41,12 @@ export interface FreshetServerOptions {
   readonly caches?: readonly CacheConfig[]
   /** Who may do what: docs/access.md. Without it, everybody may do everything. */
   readonly access?: AccessConfig
+  /**
+   * What becomes of rules that the store has, where `access` is left out. 'refuse', the default: the server does not start
+   * (ACCESS_REQUIRED). 'remove': they are removed, for all servers over the store. 'ignore': they stay, and here everybody may do everything;
+   * for tools that nobody else reaches.
+   */
+  readonly storedRules?: StoredRulesChoice
   /** How often one address, or the bearer of one token, may ask. */
   readonly limits?: RateLimitConfig
   /** For `/sql` and `/global`; it stays open when the server is closed. */
@@ -103,6 +109,7 @@ export function createFreshetServer({
   allMetrics,
   allRecent,
   access,
+  storedRules,
   limits,
   onRequest,
   shards,
@@ -122,6 +129,7 @@ export function createFreshetServer({
     allMetrics,
     allRecent,
     access,
+    storedRules,
     limits,
     shards,
   }

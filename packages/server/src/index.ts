@@ -1,4 +1,4 @@
-export type { AccessConfig } from './access/access.js'
+export type { AccessConfig, StoredRulesChoice } from './access/access.js'
 export type { RateLimitConfig } from './access/rate-limits.js'
 export { checkExamples } from './access/rules/check-examples.js'
 export { parseRules, type RulesRead } from './access/rules/parse-rules.js'

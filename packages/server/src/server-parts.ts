@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Store } from '@freshet/core/store'
 import { createIdMaker } from '@freshet/protocol'
-import { Access, type AccessConfig } from './access/access.js'
+import { Access, type AccessConfig, type StoredRulesChoice } from './access/access.js'
 import { AccessRoutes } from './access/access-routes.js'
 import { quotaGauges, UsageCounter } from './access/quotas/usage-counter.js'
 import type { RateLimitConfig } from './access/rate-limits.js'
@@ -54,6 +54,7 @@ import { TaskRunner } from './tasks/task-runner.js'
 
 export interface PartsOptions {
   readonly access?: AccessConfig | undefined
+  readonly storedRules?: StoredRulesChoice | undefined
   readonly limits?: RateLimitConfig | undefined
   readonly store: Store
   readonly settings: ServerSettings
@@ -150,6 +151,7 @@ function createBase({
   caches = [],
   record,
   access: accessConfig,
+  storedRules,
   limits,
   shards,
 }: Omit<PartsOptions, 'page' | 'console' | 'doctor' | 'allMetrics' | 'allRecent'>) {
@@ -160,7 +162,7 @@ function createBase({
   const replies = new Replies({ cors, deadlines, metrics, log, whole })
   const buckets = new BucketDirectory(store, settings)
   const hot = new HotObjects(settings.hotCacheBytesMax)
-  const access = new Access({ store, log, config: accessConfig, limits })
+  const access = new Access({ store, log, config: accessConfig, storedRules, limits })
   // Heads made under other rules say other things.
   access.onChange = () => buckets.revision++
   const follower = new LogFollower(store, settings, buckets, hot, access)

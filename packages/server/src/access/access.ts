@@ -2,7 +2,7 @@
  * Who may do what: tokens, rules, limits. One of a server; without one, everybody may do everything.
  *
  * The rules that count are those in the store (`access-record.ts`). A server that is started with others puts its own there, and the
- * others take them from the log.
+ * others take them from the log. One that is started with none does not take them away from the others, unless it is told to.
  */
 import type { IncomingMessage } from 'node:http'
 import { hostname } from 'node:os'
@@ -28,11 +28,19 @@ export interface AccessConfig {
   readonly tokens: TokenConfig
 }
 
+/**
+ * What becomes of the rules that the store has, where a server is given none: it refuses to start; it removes them, for all servers over the
+ * store; or it leaves them there and lets whoever reaches it do everything, which is for tools that nobody else reaches.
+ */
+export type StoredRulesChoice = 'refuse' | 'remove' | 'ignore'
+
 export interface AccessOptions {
   readonly store: Store
   readonly log: Log
   /** Undefined: everybody may do everything. */
   readonly config: AccessConfig | undefined
+  /** Refuse, unless given. */
+  readonly storedRules?: StoredRulesChoice | undefined
   readonly limits: RateLimitConfig | undefined
 }
 
@@ -43,6 +51,7 @@ export class Access {
   readonly #store: Store
   readonly #log: Log
   readonly #text: RulesText
+  readonly #storedRules: StoredRulesChoice
   readonly #tokens: TokenVerifier | undefined
   #rules: AccessRules
   readonly limits: RateLimits | undefined
@@ -53,11 +62,12 @@ export class Access {
   onChange: () => void = () => undefined
 
   /** Throws RULES_INVALID, and a TypeError if the keys of tokens cannot be meant. */
-  constructor({ store, log, config, limits }: AccessOptions) {
+  constructor({ store, log, config, storedRules = 'refuse', limits }: AccessOptions) {
     this.#store = store
     this.#log = log
     this.isOn = config !== undefined
     this.#text = config?.rules ?? null
+    this.#storedRules = storedRules
     this.#tokens = config && new TokenVerifier(config.tokens)
     this.#rules = new AccessRules(config ? readRules(config.rules) : NO_RULES)
     this.limits = limits && new RateLimits(limits)
@@ -74,11 +84,18 @@ export class Access {
     return { key: ACCESS_KEY, version: this.#rules.version }
   }
 
-  /** To be done before the log is followed. */
+  /** To be done before the log is followed. Throws ACCESS_REQUIRED. */
   async start(): Promise<void> {
+    if (!this.isOn && this.#storedRules !== 'remove') return this.#leaveRules()
     const hasChanged = await putRules(this.#store, this.#text, `${hostname()} (started with them)`)
     if (hasChanged) this.#log.write('info', 'audit', { what: 'rules', who: hostname(), isOn: this.isOn })
     await this.load()
+  }
+
+  async #leaveRules(): Promise<void> {
+    if (this.#storedRules === 'ignore') return
+    const { text } = await recallRules(this.#store)
+    if (text !== null) throw rulesWithheld()
   }
 
   /** All of it, as the store has it now. */
@@ -167,6 +184,15 @@ function readRules(text: string): ParsedRules {
   if (rules !== undefined && wrong.length === 0) return rules
   const list = wrong.map(({ line, column, message }) => `${line}:${column}: ${message}`)
   throw new FreshetError('RULES_INVALID', `The rules cannot be these. ${list.join(' ')}`)
+}
+
+function rulesWithheld(): FreshetError {
+  return new FreshetError(
+    'ACCESS_REQUIRED',
+    'The store has access rules, and this server was given none, so that everybody could read and write everything. Name the file of ' +
+      'rules with --rules (in a program: access), or say --insecure (storedRules: "remove"), which removes the rules for all servers ' +
+      'over this store. (ACCESS_REQUIRED)',
+  )
 }
 
 function notBearer(): FreshetError {
