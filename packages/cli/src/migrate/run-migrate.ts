@@ -7,7 +7,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { connect, type Database, FreshetError, type Task, violationsOf } from '@freshet/client'
 import type { BucketAnswer, BucketChange, BucketSettings, SchemaList, TaskAction } from '@freshet/protocol'
-import { callServer } from '../command/call-server.js'
+import { authorizationOf, callServer } from '../command/call-server.js'
 import { ProgressLine } from '../command/progress.js'
 import type { MigrateLine } from './migrate-line.js'
 import { migrateObjects } from './migrate-objects.js'
@@ -30,7 +30,7 @@ export async function runMigrate({ url, folder, isJson }: MigrateLine): Promise<
     told({ outcome: 'none' }, `There are no migrations in ${folder}: no files such as 0001-name.mjs.`)
   let db: Database | undefined
   try {
-    db = await connect(url, { memoryBytesMax: 0 })
+    db = await connect(url, { memoryBytesMax: 0, ...authorizationOf(process.env) })
     for (const migration of migrations) await migrate(url, db, migration, told, progress)
     return 0
   } catch (error) {
