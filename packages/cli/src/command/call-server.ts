@@ -16,7 +16,11 @@ export async function callServer<Body>(
 ): Promise<Called<Body>> {
   const response = await send(`${url}${target}`, {
     method,
-    headers: { ...headersOf(authorizationOf(process.env)), ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+    headers: {
+      ...headersOf(authorizationOf(process.env)),
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...headers,
+    },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   })
   const answer = await read(response, `${method} ${url}${target}`)

@@ -4,7 +4,7 @@
  */
 
 import { createHash } from 'node:crypto'
-import { access, rename, writeFile } from 'node:fs/promises'
+import { access, rename, rm, writeFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { FreshetError } from '@freshet/protocol'
 import { type LongRun, untilStopped } from '../command/until-stopped.js'
@@ -68,13 +68,19 @@ async function exportTo(line: ExportLine, source: ExportSource, { signal, progre
 
 async function writeNdjson(part: string, buckets: string | undefined, options: ExportOptions) {
   const begun = (await isThere(part)) ? await findBegun(part, options.source, buckets) : undefined
-  return writing(begun?.writer ?? (await LineWriter.create(part)), writer => exportNdjson(writer, options, begun))
+  return writing(begun?.writer ?? (await beginAnew(part)), writer => exportNdjson(writer, options, begun))
 }
 
 async function writeCsv(part: string, options: ExportOptions) {
   const bucket = await chooseOne(options)
   const begun = (await isThere(part)) ? await findBegunCsv(part, bucket) : undefined
-  return writing(begun?.writer ?? (await LineWriter.create(part)), writer => exportCsv(writer, bucket, options, begun))
+  return writing(begun?.writer ?? (await beginAnew(part)), writer => exportCsv(writer, bucket, options, begun))
+}
+
+/** In place of what may be there. */
+async function beginAnew(part: string): Promise<LineWriter> {
+  await rm(part, { force: true })
+  return LineWriter.create(part)
 }
 
 /** What was not flushed when it failed is done again by whoever goes on. */
