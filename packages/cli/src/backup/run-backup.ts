@@ -32,7 +32,8 @@ interface BackupReport {
 }
 
 export function runBackup(line: BackupLine): Promise<number> {
-  return untilStopped('Stopped. What was marked before is kept; the same command goes on from there.', async run => {
+  const whenStopped = 'Stopped. What was marked before is kept; the same command goes on from there.'
+  return untilStopped({ whenStopped, isJson: line.isJson }, async run => {
     if (line.from === undefined) return verify(line, run)
     await makeFolder(line.folder)
     const lock = await lockFolder(line.folder)

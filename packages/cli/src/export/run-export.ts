@@ -15,9 +15,10 @@ import { type ExportOptions, exportNdjson, type LineTarget } from './export-ndjs
 import { type ExportSource, sourceOfServer, sourceOfStore } from './export-source.js'
 
 export function runExport(line: ExportLine): Promise<number> {
-  const stopped =
+  const whenStopped =
     line.out === undefined ? 'Stopped. What was written is cut off.' : 'Stopped. The same command goes on from here.'
-  return untilStopped(stopped, async run => {
+  // Where the objects are on standard output, nothing else is.
+  return untilStopped({ whenStopped, isJson: line.isJson && line.out !== undefined }, async run => {
     const source = await openSource(line)
     try {
       const exported = await exportTo(line, source, run)

@@ -20,7 +20,7 @@ const FOR_SERVER = ['cli', 'console', 'server', 'stores']
 export function runInit(line: InitLine): Promise<number> {
   const path = resolve(line.folder)
   const link = line.isFromRegistry ? undefined : (line.link ?? ownClone())
-  return untilStopped('Stopped. Nothing was made.', async ({ signal }) => {
+  return untilStopped({ whenStopped: 'Stopped. Nothing was made.', isJson: line.isJson }, async ({ signal }) => {
     await refuseFilled(path)
     const making = `${path}.making`
     await rm(making, { recursive: true, force: true })

@@ -9,6 +9,7 @@ import { connect, type Database, FreshetError, type Task, violationsOf } from '@
 import type { BucketAnswer, BucketChange, BucketSettings, SchemaList, TaskAction } from '@freshet/protocol'
 import { authorizationOf, callServer } from '../command/call-server.js'
 import { ProgressLine } from '../command/progress.js'
+import { tellFailure } from '../command/tell-failure.js'
 import type { MigrateLine } from './migrate-line.js'
 import { migrateObjects } from './migrate-objects.js'
 import { type MigrationFile, readMigrations } from './read-migrations.js'
@@ -36,10 +37,9 @@ export async function runMigrate({ url, folder, isJson }: MigrateLine): Promise<
   } catch (error) {
     if (!(error instanceof FreshetError) || error.code === 'CONFIG_INVALID') throw error
     progress.clear()
-    console.error(error.message)
-    for (const { path, at, expected } of violationsOf(error).slice(0, VIOLATIONS_TOLD)) {
-      console.error(`  ${path} ${at}: expected ${expected}`)
-    }
+    const violations = violationsOf(error).slice(0, VIOLATIONS_TOLD)
+    tellFailure(error, isJson, violations.length > 0 ? { violations } : {})
+    if (!isJson) for (const { path, at, expected } of violations) console.error(`  ${path} ${at}: expected ${expected}`)
     return 1
   } finally {
     db?.close()

@@ -18,7 +18,7 @@ import { type Chosen, chooseMark, restoreStore } from './restore-store.js'
 const MEMORY = 'restore'
 
 export function runRestore(line: RestoreLine): Promise<number> {
-  return untilStopped('Stopped. The same command begins again.', async run => {
+  return untilStopped({ whenStopped: 'Stopped. The same command begins again.', isJson: line.isJson }, async run => {
     let read = 0
     const folder = await readFolder(line.folder, () => {
       run.signal.throwIfAborted()
