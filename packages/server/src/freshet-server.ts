@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Key, Store, StoredValue } from '@freshet/core/store'
 import type { AccessConfig } from './access/access.js'
+import type { StoredRulesChoice } from './access/put-own-rules.js'
 import type { RateLimitConfig } from './access/rate-limits.js'
 import type { ShardedDatabase } from './aggregates/sharded-database.js'
 import type { Doctor } from './console/doctor.js'
@@ -43,6 +44,12 @@ export interface FreshetServerOptions {
   readonly access?: AccessConfig
   /** Default true. False: its rules do not become those of the store when it starts; `putOwnRules` has seen to that. */
   readonly putsRules?: boolean
+  /**
+   * What becomes of rules that the store has, where `access` is left out. 'refuse', the default: the server does not start
+   * (ACCESS_REQUIRED). 'remove': they are removed, for all servers over the store. 'ignore': they stay, and here everybody may do everything;
+   * for tools that nobody else reaches.
+   */
+  readonly storedRules?: StoredRulesChoice
   /** How often one address, or the bearer of one token, may ask. */
   readonly limits?: RateLimitConfig
   /** For `/sql` and `/global`; it stays open when the server is closed. */
@@ -106,6 +113,7 @@ export function createFreshetServer({
   allRecent,
   access,
   putsRules = true,
+  storedRules,
   limits,
   onRequest,
   shards,
@@ -126,6 +134,7 @@ export function createFreshetServer({
     allRecent,
     access,
     putsRules,
+    storedRules,
     limits,
     shards,
   }

@@ -1,5 +1,5 @@
 export type { AccessConfig } from './access/access.js'
-export { type OwnRules, putOwnRules } from './access/put-own-rules.js'
+export { type OwnRules, putOwnRules, type StoredRulesChoice } from './access/put-own-rules.js'
 export type { RateLimitConfig } from './access/rate-limits.js'
 export { checkExamples } from './access/rules/check-examples.js'
 export { parseRules, type RulesRead } from './access/rules/parse-rules.js'

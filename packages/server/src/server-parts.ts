@@ -4,6 +4,7 @@ import type { Store } from '@freshet/core/store'
 import { createIdMaker } from '@freshet/protocol'
 import { Access, type AccessConfig } from './access/access.js'
 import { AccessRoutes } from './access/access-routes.js'
+import type { StoredRulesChoice } from './access/put-own-rules.js'
 import { quotaGauges, UsageCounter } from './access/quotas/usage-counter.js'
 import type { RateLimitConfig } from './access/rate-limits.js'
 import type { ShardedDatabase } from './aggregates/sharded-database.js'
@@ -57,6 +58,7 @@ import { TaskRunner } from './tasks/task-runner.js'
 export interface PartsOptions {
   readonly access?: AccessConfig | undefined
   readonly putsRules?: boolean
+  readonly storedRules?: StoredRulesChoice | undefined
   readonly limits?: RateLimitConfig | undefined
   readonly store: Store
   readonly settings: ServerSettings
@@ -157,6 +159,7 @@ function createBase({
   record,
   access: accessConfig,
   putsRules = true,
+  storedRules,
   limits,
   shards,
 }: Omit<PartsOptions, 'page' | 'console' | 'doctor' | 'allMetrics' | 'allRecent'>) {
@@ -167,7 +170,7 @@ function createBase({
   const replies = new Replies({ cors, deadlines, metrics, log, whole })
   const buckets = new BucketDirectory(store, settings)
   const hot = new HotObjects(settings.hotCacheBytesMax)
-  const access = new Access({ store, log, config: accessConfig, limits, putsRules })
+  const access = new Access({ store, log, config: accessConfig, storedRules, limits, putsRules })
   // Heads made under other rules say other things.
   access.onChange = () => buckets.revision++
   const follower = new LogFollower(store, settings, buckets, hot, access)

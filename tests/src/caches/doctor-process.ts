@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'vitest'
+import { PROGRESS } from '../end-to-end/freshet-process.js'
 import type { MemoryServer } from '../end-to-end/memory-server.js'
 
 const FRESHET = fileURLToPath(import.meta.resolve('@freshet/cli/dist/freshet.js'))
@@ -22,6 +23,7 @@ export interface Report {
 interface Ended {
   readonly exitCode: number | null
   readonly output: string
+  /** Without lines that tell how far it is. */
   readonly errors: string
 }
 
@@ -41,7 +43,7 @@ export function startDoctor(...args: readonly string[]): {
     once(child, 'exit') as Promise<[number | null]>,
     text(child.stdout!),
     text(child.stderr!),
-  ]).then(([[exitCode], output, errors]) => ({ exitCode, output, errors }))
+  ]).then(([[exitCode], output, errors]) => ({ exitCode, output, errors: errors.replaceAll(PROGRESS, '') }))
   return { process: child, ended }
 }
 

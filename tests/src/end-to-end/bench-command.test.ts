@@ -71,13 +71,13 @@ test('both need a token where there are rules, and say so', async () => {
   const doctor = ['doctor', '--through', server.url, '--json']
   const without = [await runFreshet(bench), await runFreshet(doctor)]
   expect(without.map(({ exitCode }) => exitCode)).toEqual([1, 2])
-  expect(without[0]!.errors).toContain('This needs a token')
-  expect(without[1]!.errors).toContain('Give the doctor the token of an admin, with --token or FRESHET_TOKEN.')
+  expect(without[0]!.output).toContain('This command takes it from FRESHET_TOKEN')
+  expect(without[1]!.output).toContain('Give the doctor the token of an admin, with --token or FRESHET_TOKEN.')
   expect((await runFreshet([...bench, '--token', token])).exitCode).toBe(0)
   const examined = await runFreshet(doctor, { environment: { FRESHET_TOKEN: token } })
   expect(JSON.parse(examined.output)).toMatchObject({ isSafe: true })
   const closed = await runFreshet([...doctor, '--token', token, '--bucket', 'shop/closed'])
-  expect([closed.exitCode, closed.errors]).toEqual([2, expect.stringContaining('bucket shop/closed-brief')])
+  expect([closed.exitCode, closed.output]).toEqual([2, expect.stringContaining('bucket shop/closed-brief')])
   await server.stop()
 })
 

@@ -1,6 +1,6 @@
 /** What `deploy/` ships beside configurations of caches: does the dashboard ask for what there is, does compose make a VCL that compiles? */
 import { execFile } from 'node:child_process'
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -10,7 +10,8 @@ import { reasonToSkip } from '../runner/services.js'
 import { endFreshetProcesses, runFreshet, startFreshet } from './freshet-process.js'
 
 const run = promisify(execFile)
-const deploy = fileURLToPath(new URL('../../../deploy', import.meta.url))
+const root = fileURLToPath(new URL('../../..', import.meta.url))
+const deploy = join(root, 'deploy')
 const command = fileURLToPath(new URL('../../../packages/cli/dist/freshet.js', import.meta.url))
 const isLeftOut = reasonToSkip('varnish') !== undefined
 
@@ -74,6 +75,36 @@ test('Prometheus as shipped may read metrics, by the line and the token that its
 test('the rules of compose have no mistakes, and their examples come out', async () => {
   await run(process.execPath, [command, 'check', 'rules', join(deploy, 'docker/freshet.access')])
 })
+
+test('the image is built from the manifest of every workspace, as the lock file is', () => {
+  const { workspaces } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { workspaces: string[] }
+  const dockerfile = readFileSync(join(deploy, 'docker/Dockerfile'), 'utf8')
+  const [build] = dockerfile.split('npm ci')
+  const copied = [...build!.matchAll(/^COPY (.+) (\S+)$/gm)].flatMap(([, sources]) => sources!.split(' '))
+  for (const workspace of workspaces) {
+    const whole = workspace.replace(/\/\*$/, '')
+    expect(copied, workspace).toContain(whole === workspace ? `${workspace}/package.json` : whole)
+  }
+  for (const source of copied.filter(each => !each.includes('*')))
+    expect(existsSync(join(root, source)), source).toBe(true)
+})
+
+const hasSystemd = existsSync('/usr/bin/systemd-analyze')
+if (!hasSystemd) console.warn('Not tested: the unit of systemd. There is no systemd-analyze.')
+
+// The analysis is all that there is without a systemd that runs.
+test.skipIf(!hasSystemd)(
+  'systemd finds nothing wrong with the unit, and exposed is what docs/operating.md says',
+  async () => {
+    const unit = join(deploy, 'systemd/freshet.service')
+    const verified = await run('systemd-analyze', ['verify', unit])
+    expect(verified.stderr).toBe('')
+    const { stdout } = await run('systemd-analyze', ['security', '--offline=true', '--no-pager', unit])
+    const [, exposure] = /exposure level for freshet\.service: ([\d.]+)/.exec(stdout)!
+    const operating = readFileSync(join(root, 'docs/operating.md'), 'utf8')
+    expect(operating).toContain(`exposure level ${exposure} of 10`)
+  },
+)
 
 describe.skipIf(isLeftOut)('compose', () => {
   test('makes a VCL with the server, the secret and the networks in it, which Varnish compiles', async () => {

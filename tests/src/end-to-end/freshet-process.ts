@@ -87,7 +87,7 @@ export async function startFreshet(args: readonly string[], options: FreshetOpti
 }
 
 /** How far a command is, which it tells if it takes long: on a machine that is busy. */
-const PROGRESS = /^(?:\[[#-]+\] +\d+% )?[^\n:]+: \d+(?: of \d+)?, \d+ s(?:, at .*)?\n/gm
+export const PROGRESS: RegExp = /^(?:\[[#-]+\] +\d+% )?[^\n:]+: \d+(?: of \d+)?, \d+ s(?:, at .*)?\n/gm
 
 /** Runs a command that is expected to end by itself. `errors` is without lines that tell how far it is. */
 export async function runFreshet(

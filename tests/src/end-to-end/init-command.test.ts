@@ -1,20 +1,21 @@
-/** `freshet init`: the app that it makes has types that are right, is built, and works in a real browser against `freshet dev`. */
-import { execFile } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+/** `freshet init`: the app that it makes is installed by npm, runs, has types that are right, is built, and works in a real browser. */
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { TOOLS } from '@freshet/cli/dist/init/run-init.js'
+import { freePort } from '@freshet/stores/under-test/free-port'
 import type { Browser } from 'playwright-core'
 import { type PreviewServer, preview } from 'vite'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { describeInChromium, startChromium } from './chromium.js'
-import { endFreshetProcesses, runFreshet, startFreshet } from './freshet-process.js'
+import { endFreshetProcesses, runFreshet } from './freshet-process.js'
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../../..', import.meta.url))
-const bin = (name: string) => join(root, 'node_modules/.bin', name)
 
 let folder: string
 let app: string
@@ -28,8 +29,8 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-test('versions are pinned, to those that this repository is tested with', async () => {
-  const { exitCode } = await runFreshet(['init', join(folder, 'plain'), '--json'])
+test('versions from the registry are pinned, to those that this repository is tested with', async () => {
+  const { exitCode } = await runFreshet(['init', join(folder, 'plain'), '--registry', '--json'])
   expect(exitCode).toBe(0)
   const made = JSON.parse(readFileSync(join(folder, 'plain/package.json'), 'utf8')) as Record<string, never>
   const { version } = JSON.parse(readFileSync(join(root, 'packages/cli/package.json'), 'utf8')) as { version: string }
@@ -45,51 +46,73 @@ test('versions are pinned, to those that this repository is tested with', async 
   expect([again.exitCode, again.errors]).toEqual([2, expect.stringContaining('Choose another name')])
 })
 
-describeInChromium('the app that freshet init makes', () => {
+describeInChromium('the app that freshet init makes of a clone', () => {
   let browser: Browser
+  let dev: ChildProcess
   let site: PreviewServer
+  let [serverUrl, devUrl] = ['', '']
+  let output = ''
+
+  const npm = (args: readonly string[]) =>
+    run('npm', args, { cwd: app, env: { ...process.env, VITE_FRESHET_URL: serverUrl } })
 
   beforeAll(async () => {
-    const { exitCode, errors } = await runFreshet(['init', app, '--link', root], {
-      environment: { HOME: process.env.HOME ?? '/root' },
-    })
-    expect([exitCode, errors]).toEqual([0, expect.stringContaining('Packing')])
-    // Without the tools, which would have to be fetched: they are taken from here.
-    const path = join(app, 'package.json')
-    const { devDependencies: _, ...manifest } = JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>
-    writeFileSync(path, JSON.stringify(manifest))
-    await run('npm', ['install', '--offline', '--no-audit', '--no-fund', '--silent'], { cwd: app })
-    for (const tool of ['vite', 'typescript'])
-      symlinkSync(join(root, 'node_modules', tool), join(app, 'node_modules', tool))
+    const environment = { HOME: process.env.HOME ?? '/root' }
+    const { exitCode, output } = await runFreshet(['init', app], { environment, killAfterMs: 120_000 })
+    expect([exitCode, output]).toEqual([0, expect.stringContaining('npm install')])
+    await npm(['install', '--prefer-offline', '--no-audit', '--no-fund', '--silent'])
+    serverUrl = `http://localhost:${await freePort()}`
+    devUrl = `http://localhost:${await freePort(['127.0.0.1', '::1'])}`
     browser = await startChromium()
-  }, 120_000)
+  }, 600_000)
 
   afterAll(async () => {
     await browser?.close()
     await site?.close()
+    if (dev?.exitCode === null && dev.signalCode === null) process.kill(-dev.pid!, 'SIGKILL')
   })
 
-  test('is typed, built, and shows in one page what is written in another', async () => {
-    const server = await startFreshet(['dev', '--no-page', '--no-samples', '--data', join(folder, 'data')])
-    await run(bin('tsc'), [], { cwd: app })
-    await run(bin('vite'), ['build'], { cwd: app, env: { ...process.env, VITE_FRESHET_URL: server.url } })
+  function startDev(): void {
+    const args = ['run', 'dev', '--', '--port', new URL(devUrl).port, '--strictPort']
+    const env = { ...process.env, FRESHET_PORT: new URL(serverUrl).port, VITE_FRESHET_URL: serverUrl }
+    // In a group of its own, as a shell does it, which Ctrl-C reaches as a whole.
+    dev = spawn('npm', args, { cwd: app, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
+    for (const stream of [dev.stdout!, dev.stderr!]) stream.on('data', chunk => (output += chunk))
+  }
+
+  const isAnswered = (url: string) =>
+    fetch(url).then(
+      ({ ok }) => ok,
+      () => false,
+    )
+
+  test('runs with npm run dev, is built with npm run build, and each page shows what is written in the other', async () => {
+    startDev()
+    await expect.poll(() => isAnswered(`${serverUrl}/ready`), { timeout: 60_000, message: output }).toBe(true)
+    await expect.poll(() => isAnswered(devUrl), { timeout: 60_000, message: output }).toBe(true)
+    await npm(['run', 'build'])
     site = await preview({ root: app, preview: { port: 0, host: '127.0.0.1' }, logLevel: 'silent' })
-    const address = site.resolvedUrls!.local[0]!
     const problems: string[] = []
-    const open = async () => {
+    const open = async (address: string) => {
       const page = await (await browser.newContext()).newPage()
       page.on('pageerror', error => problems.push(error.message))
       await page.goto(address)
       await page.getByText('notes. Open this page twice').waitFor()
       return page
     }
-    const [one, two] = [await open(), await open()]
+    const [one, two] = [await open(devUrl), await open(site.resolvedUrls!.local[0]!)]
     await one.getByLabel('New note').fill('buy tea')
     await one.getByRole('button', { name: 'Add' }).click()
     await two.getByLabel('buy tea').check()
     await expect.poll(() => one.getByLabel('buy tea').isChecked(), { timeout: 20_000 }).toBe(true)
     expect(problems).toEqual([])
-    const { items } = (await (await fetch(`${server.url}/db/app/notes?embed`)).json()) as { items: { value: object }[] }
+    const { items } = (await (await fetch(`${serverUrl}/db/app/notes?embed`)).json()) as { items: { value: object }[] }
     expect(items.map(({ value }) => value)).toMatchObject([{ text: 'buy tea', isDone: true }])
-  }, 120_000)
+
+    const ended = once(dev, 'exit')
+    process.kill(-dev.pid!, 'SIGINT')
+    await ended
+    await expect.poll(() => isAnswered(`${serverUrl}/ready`), { timeout: 20_000 }).toBe(false)
+    expect(output).not.toMatch(/error/i)
+  }, 240_000)
 })

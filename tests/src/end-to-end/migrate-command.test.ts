@@ -164,3 +164,28 @@ test('steps that the server takes go on after it was killed, and are taken once 
     expect(value).toEqual({ b: Number(id) % 1000 })
   }
 })
+
+test('where there are rules, all of it is done with the token', async () => {
+  const environment = { FRESHET_TOKEN_SECRET: 'a secret of at least thirty-two bytes' }
+  const rules = join(folder, 'shop.access')
+  writeFileSync(rules, 'admin if claim.role == "admin"\n')
+  const args = ['serve', '--workers', '1', '--data', join(folder, 'closed'), '--rules', rules]
+  const closed = await startFreshet(args, { environment })
+  const token = (await runFreshet(['token', '--claims', '{"role":"admin"}'], { environment })).output.trim()
+  const db = await connect(closed.url, { authorization: token })
+  const counters = db.bucket<{ n: number }>('shop/counters')
+  for (const id of ['a', 'b']) await counters.put(id, { n: 0 })
+  const migrations = join(folder, 'of-closed')
+  mkdirSync(migrations)
+  writeFileSync(join(migrations, '0001-count.mjs'), SECOND)
+  const run = (more: Record<string, string>) =>
+    runFreshet(['migrate', '--url', closed.url, '--folder', migrations], { environment: more })
+  expect(await run({})).toMatchObject({ exitCode: 1, errors: expect.stringContaining('needs a token') })
+  expect(await run({ FRESHET_TOKEN: token })).toMatchObject({
+    exitCode: 0,
+    errors: '',
+    output: '0001-count: done, 2 objects of shop/counters changed\n',
+  })
+  expect(await counters.get('a', { read: 'current' })).toMatchObject({ n: 1 })
+  db.close()
+})

@@ -125,7 +125,7 @@ describe.skipIf(isLeftOut)('a ring of a Freshet server, Redis and PostgreSQL', (
     'loses nothing while a node is killed, one joins and one leaves',
     async () => {
       const { port, server, redis } = await threeNodes()
-      expect((await ring('status')).errors).toContain('freshet ring init')
+      expect((await ring('status')).report.message).toContain('freshet ring init')
       expect(await ring('init')).toMatchObject({ exitCode: 0, report: { epoch: 1, nodes: 3 } })
       const cells = await coordinator()
       const writer = new Writer()
@@ -173,8 +173,8 @@ describe.skipIf(isLeftOut)('a ring of a Freshet server, Redis and PostgreSQL', (
     await serve('used', other)
     const put = { method: 'PUT', body: '{"a":1}', headers: { 'content-type': 'application/json' } }
     await fetch(`http://127.0.0.1:${other}/db/shop/products/1`, put)
-    const { exitCode, errors } = await ring('join', 'used', `http://127.0.0.1:${other}`)
-    expect([exitCode, errors]).toEqual([1, expect.stringContaining('not empty')])
+    const { exitCode, report } = await ring('join', 'used', `http://127.0.0.1:${other}`)
+    expect([exitCode, report.message]).toEqual([1, expect.stringContaining('not empty')])
     expect((await ring('status')).report).toMatchObject({ epoch: 1, isChanging: false })
   })
 })

@@ -150,7 +150,9 @@ test('a backup is taken while others write, goes on with what changed, and any m
   const follower = spawn(process.execPath, [FRESHET, 'backup', backups, '--data', at('data'), '--follow'], {
     stdio: 'ignore',
   })
-  await expect.poll(() => readdirSync(backups).length, { timeout: 20_000 }).toBe(2)
+  await expect
+    .poll(() => readdirSync(backups).filter(name => name.endsWith('.ndjson')).length, { timeout: 20_000 })
+    .toBe(2)
   for (let i = 0; i < 50; i++) await products.put('0', { n: -i })
   await products.delete('1')
   const marks = () => [...readFileSync(join(backups, '000002.ndjson'), 'utf8').matchAll(/\{"mark":(.*)\}\n/g)]
@@ -160,6 +162,9 @@ test('a backup is taken while others write, goes on with what changed, and any m
   const between = reached()
   const last = await products.put('2', { n: 2000 })
   await expect.poll(reached, { timeout: 20_000 }).toBeGreaterThanOrEqual(last.position)
+  // Nobody else writes there meanwhile.
+  const beside = await runFreshet(['backup', backups, '--data', at('data')])
+  expect([beside.exitCode, beside.errors]).toEqual([1, expect.stringContaining(`by process ${follower.pid}`)])
   // However it ends, what was marked is good.
   follower.kill('SIGKILL')
   await once(follower, 'exit')

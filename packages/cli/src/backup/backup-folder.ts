@@ -45,6 +45,19 @@ export interface Segment {
   readonly unused: number
 }
 
+/** All that a folder has, as far as it is good. */
+export interface BackupFolder {
+  /** In order. Those that follow a damaged one and go on from it are left out. */
+  readonly segments: readonly Segment[]
+  readonly damages: readonly Damage[]
+}
+
+export interface Damage {
+  readonly error: FreshetError
+  /** So many of the segments are before it. */
+  readonly after: number
+}
+
 export type SegmentLine = DataLine | { readonly kind: 'mark'; readonly mark: Mark }
 
 const NAME = /^(\d{6})\.ndjson$/
@@ -67,22 +80,40 @@ export async function makeFolder(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
 }
 
-/**
- * Reads and checks a file: every line, the digest and count of every mark. Undefined if it has no mark. Throws FILE_INVALID.
- */
-export async function readSegment(path: string, onLine: () => void = () => undefined): Promise<Segment | undefined> {
+interface SegmentRead {
+  /** Undefined if it has no mark. */
+  readonly segment: Segment | undefined
+  readonly damage: FreshetError | undefined
+}
+
+/** Reads and checks a file: every line, the digest and count of every mark. Undefined if it has no mark. Throws FILE_INVALID. */
+export async function readSegment(path: string): Promise<Segment | undefined> {
+  const { segment, damage } = await readGoodPart(path, () => undefined)
+  if (damage !== undefined) throw damage
+  return segment
+}
+
+/** Of a file that is damaged, what its marks before that have is good. */
+async function readGoodPart(path: string, onLine: () => void): Promise<SegmentRead> {
   const marks: Mark[] = []
   let head: Head | undefined
   let unused = 0
-  for await (const { line, isHead } of linesOf(path)) {
-    onLine()
-    if (isHead) head = line as unknown as Head
-    else if ((line as SegmentLine).kind === 'mark') {
-      marks.push((line as Extract<SegmentLine, { kind: 'mark' }>).mark)
-      unused = 0
-    } else unused++
+  let damage: FreshetError | undefined
+  try {
+    for await (const { line, isHead } of linesOf(path)) {
+      onLine()
+      if (isHead) head = line as unknown as Head
+      else if ((line as SegmentLine).kind === 'mark') {
+        marks.push((line as Extract<SegmentLine, { kind: 'mark' }>).mark)
+        unused = 0
+      } else unused++
+    }
+  } catch (error) {
+    if (!(error instanceof FreshetError) || error.code !== 'FILE_INVALID') throw error
+    damage = error
   }
-  return head === undefined || marks.length === 0 ? undefined : { path, head, marks, unused }
+  const segment = head === undefined || marks.length === 0 ? undefined : { path, head, marks, unused }
+  return { segment, damage }
 }
 
 /** The lines of a file that was read before, up to a mark. */
@@ -135,21 +166,41 @@ function headOf(reader: LineReader, line: DataLine): Head {
   throw reader.invalid(`it has format ${head.format}, and this Freshet reads ${BACKUP_FORMAT}. Update Freshet`)
 }
 
-/** All of a folder, in order, each checked. Throws FILE_INVALID, also if one is missing between. */
-export async function readFolder(folder: string, onLine?: () => void): Promise<readonly Segment[]> {
+/** All of a folder, in order, each checked. Throws FILE_INVALID if it is some other folder. */
+export async function readFolder(folder: string, onLine: () => void = () => undefined): Promise<BackupFolder> {
   const segments: Segment[] = []
+  const damages: Damage[] = []
+  let isBroken = false
   for (const number of await segmentNumbers(folder)) {
-    const segment = await readSegment(segmentPath(folder, number), onLine)
-    if (segment !== undefined) segments.push(checkFollows(segment, segments.at(-1)))
+    const { segment, damage } = await readGoodPart(segmentPath(folder, number), onLine)
+    if (segment?.head.kind === 'full') isBroken = false
+    const gap = segment !== undefined && !isBroken ? gapBefore(segment, segments.at(-1)) : undefined
+    if (segment !== undefined && !isBroken && gap === undefined) segments.push(segment)
+    for (const error of [gap, damage]) {
+      if (error === undefined) continue
+      damages.push({ error, after: segments.length })
+      isBroken = true
+    }
   }
-  return segments
+  return { segments, damages }
 }
 
-function checkFollows(segment: Segment, before: Segment | undefined): Segment {
-  const { kind, log, from } = segment.head
-  if (kind === 'full' || (before?.head.log === log && before.marks.at(-1)!.position === from)) return segment
-  throw new FreshetError(
+function gapBefore(
+  { head: { kind, log, from }, path }: Segment,
+  before: Segment | undefined,
+): FreshetError | undefined {
+  if (kind === 'full' || (before?.head.log === log && before.marks.at(-1)!.position === from)) return undefined
+  return new FreshetError(
     'FILE_INVALID',
-    `${segment.path} goes on from position ${from}, which is not where the file before it ends. One is missing, or was changed.`,
+    `${path} goes on from position ${from}, which is not where the file before it ends. One is missing, or was changed.`,
   )
+}
+
+/** The damage, and what is good nevertheless. */
+export function damageTold({ error }: Damage, last: Mark | undefined): FreshetError {
+  const good =
+    last === undefined
+      ? 'No state before it is good.'
+      : `The last good state before it is of ${last.time}: restore it with --at ${last.position}.`
+  return new FreshetError('FILE_INVALID', `${error.message} ${good} Take all of it anew: freshet backup --full.`)
 }

@@ -106,14 +106,14 @@ test.each([1, 2, 3])(
   async seed => {
     const busy = new BusyStore(seed)
     await takeTwo(busy)
-    const segments = await readFolder(folder)
-    const marks = segments.flatMap(segment => segment.marks)
+    const read = await readFolder(folder)
+    const marks = read.segments.flatMap(segment => segment.marks)
     expect(marks.length).toBeGreaterThan(5)
     const [first, last] = [marks[0]!, marks.at(-1)!]
     const some = [first, ...marks.filter((_, i) => i % Math.ceil(marks.length / 12) === 1), last]
     for (const { position } of some) {
       const to = createMemoryStore()
-      const chosen = chooseMark(segments, { position })
+      const chosen = chooseMark(read, { position })
       expect(chosen.mark.position).toBe(position)
       const objects = await restoreStore({ chosen, to, signal, onProgress })
       expect(await contents(to)).toEqual(busy.at(position))
@@ -130,7 +130,7 @@ test('a byte that changed, a file that is missing, a line that is cut off: each 
   const [one, two] = [readFileSync(first, 'utf8'), readFileSync(second, 'utf8')]
 
   writeFileSync(first, one.replace(/"id":"(\d)/, '"id":"9$1'))
-  await expect(readFolder(folder)).rejects.toMatchObject({ code: 'FILE_INVALID' })
+  expect(await readFolder(folder)).toMatchObject({ segments: [], damages: [{ error: { code: 'FILE_INVALID' } }] })
   writeFileSync(first, one)
 
   // Cut off after a mark, before the end: what was marked is good.
@@ -138,16 +138,52 @@ test('a byte that changed, a file that is missing, a line that is cut off: each 
   const lastMark = lines.findLastIndex(line => line.startsWith('{"mark"'))
   writeFileSync(second, `${lines.slice(0, lastMark).join('\n')}\n{"bucket":"shop/pro`)
   const cut = await readFolder(folder)
-  expect(cut[1]!.unused).toBeGreaterThan(0)
+  expect(cut.damages).toEqual([])
+  expect(cut.segments[1]!.unused).toBeGreaterThan(0)
   expect(chooseMark(cut, undefined).mark.position).toBeLessThan(await busy.store.position())
 
   rmSync(first)
-  await expect(readFolder(folder)).rejects.toMatchObject({ code: 'FILE_INVALID' })
+  expect(await readFolder(folder)).toMatchObject({ segments: [], damages: [{ error: { code: 'FILE_INVALID' } }] })
 })
 
 test('a state before the first one is refused, with what there is', async () => {
   await takeTwo(new BusyStore(8))
-  expect(() => chooseMark([], undefined)).toThrow('There is no backup')
-  const segments = await readFolder(folder)
-  expect(() => chooseMark(segments, { timeMs: 0 })).toThrow('The backup begins at')
+  expect(() => chooseMark({ segments: [], damages: [] }, undefined)).toThrow('There is no backup')
+  const read = await readFolder(folder)
+  expect(() => chooseMark(read, { timeMs: 0 })).toThrow('The backup begins at')
+})
+
+test('what is damaged or does not follow takes no other state with it, and is never taken for the latest', async () => {
+  const busy = new BusyStore(9)
+  await takeTwo(busy)
+  const second = segmentPath(folder, 2)
+  const good = await readFolder(folder)
+  const marks = good.segments[1]!.marks
+  const [before, after] = [marks.at(-2)!, marks.at(-1)!]
+  // A file that goes on from the same mark as the one before it, as of two who wrote at once.
+  writeFileSync(segmentPath(folder, 3), readFileSync(second))
+  const forked = await readFolder(folder)
+  expect(forked.segments).toEqual(good.segments)
+  expect(() => chooseMark(forked, undefined)).toThrow(`--at ${after.position}`)
+  expect(chooseMark(forked, { position: after.position }).mark).toEqual(after)
+
+  // Damaged between two marks: the first of them is still good.
+  rmSync(segmentPath(folder, 3))
+  const lines = readFileSync(second, 'utf8').split('\n')
+  const lastMark = lines.findLastIndex(line => line.startsWith('{"mark"'))
+  lines[lastMark - 1] = lines[lastMark - 1]!.replace('"id":"', '"id":"x')
+  writeFileSync(second, lines.join('\n'))
+  const damaged = await readFolder(folder)
+  expect(() => chooseMark(damaged, undefined)).toThrow(`--at ${before.position}`)
+  const chosen = chooseMark(damaged, { position: after.position })
+  expect(chosen.mark).toEqual(before)
+  const to = createMemoryStore()
+  await restoreStore({ chosen, to, signal, onProgress })
+  expect(await contents(to)).toEqual(busy.at(before.position))
+
+  // All of it again, and all is well from there on.
+  const third = await LineWriter.create(segmentPath(folder, 3))
+  const last = await (await BackupRun.full({ state: busy.state, writer: third, signal, onProgress })).mark()
+  await third.close()
+  expect(chooseMark(await readFolder(folder), undefined).mark).toEqual(last)
 })

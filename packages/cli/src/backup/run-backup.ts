@@ -8,10 +8,19 @@ import { FreshetError } from '@freshet/protocol'
 import type { EmbeddedSnapshot, StoreState } from '@freshet/stores/embedded'
 import { type LongRun, untilStopped } from '../command/until-stopped.js'
 import { LineWriter } from '../transfer/line-writer.js'
-import { openState } from '../transfer/place.js'
-import { type Mark, makeFolder, readFolder, readSegment, segmentNumbers, segmentPath } from './backup-folder.js'
+import { openState, type StorePlace } from '../transfer/place.js'
+import {
+  damageTold,
+  type Mark,
+  makeFolder,
+  readFolder,
+  readSegment,
+  segmentNumbers,
+  segmentPath,
+} from './backup-folder.js'
 import type { BackupLine } from './backup-line.js'
 import { BackupRun } from './backup-run.js'
+import { lockFolder } from './folder-lock.js'
 
 const FOLLOW_MS = 200
 
@@ -23,17 +32,27 @@ interface BackupReport {
 }
 
 export function runBackup(line: BackupLine): Promise<number> {
-  return untilStopped('Stopped. What was marked before is kept; the same command goes on from there.', async run => {
+  const whenStopped = 'Stopped. What was marked before is kept; the same command goes on from there.'
+  return untilStopped({ whenStopped, isJson: line.isJson }, async run => {
     if (line.from === undefined) return verify(line, run)
     await makeFolder(line.folder)
-    const state = await openState(line.from)
+    const lock = await lockFolder(line.folder)
     try {
-      await new Backups(line, state, run).take()
+      await takeBackup(line, line.from, run)
       return 0
     } finally {
-      await state.close()
+      await lock.release()
     }
   })
+}
+
+async function takeBackup(line: BackupLine, from: StorePlace, run: LongRun): Promise<void> {
+  const state = await openState(from)
+  try {
+    await new Backups(line, state, run).take()
+  } finally {
+    await state.close()
+  }
 }
 
 class Backups {
@@ -132,11 +151,13 @@ class Backups {
 
 async function verify({ folder, isJson }: BackupLine, { progress, signal }: LongRun): Promise<number> {
   let done = 0
-  const segments = await readFolder(folder, () => {
+  const { segments, damages } = await readFolder(folder, () => {
     signal.throwIfAborted()
     progress.show({ what: 'verifying', done: ++done })
   })
   progress.clear()
+  const [damage] = damages
+  if (damage !== undefined) throw damageTold(damage, segments[damage.after - 1]?.marks.at(-1))
   const marks = segments.flatMap(segment => segment.marks)
   const [first, last] = [marks[0], marks.at(-1)]
   if (first === undefined || last === undefined)

@@ -17,23 +17,36 @@ const LIFETIME_MS = 60_000
 const ENVELOPE_BYTES = 16
 
 export function runBench(line: BenchLine): Promise<number> {
-  return untilStopped('Stopped. What it wrote is removed.', async run => {
+  return untilStopped({ whenStopped: 'Stopped. What it wrote is removed.', isJson: line.isJson }, async run => {
     const server = new TimedRequests(line.url, line.clients, line.token)
     const cache = line.through === undefined ? undefined : new TimedRequests(line.through, line.clients, undefined)
-    const targets = targetsOf(line)
     try {
-      await prepare(server, line, targets, run)
-      const measured = await measureAll(server, cache, line, targets, run)
-      run.progress.clear()
+      await prepareBucket(server, line)
+      const measured = await measureObjects(server, cache, line, run)
       process.stdout.write(line.isJson ? `${jsonOf(line, measured)}\n` : textOf(line, measured))
       return 0
     } finally {
-      run.progress.clear()
-      await remove(server, targets)
       server.close()
       cache?.close()
     }
   })
+}
+
+/** Of its own, which are removed in the end. */
+async function measureObjects(
+  server: TimedRequests,
+  cache: TimedRequests | undefined,
+  line: BenchLine,
+  run: LongRun,
+): Promise<readonly Measured[]> {
+  const targets = targetsOf(line)
+  try {
+    await writeObjects(server, line, targets, run)
+    return await measureAll(server, cache, line, targets, run)
+  } finally {
+    run.progress.clear()
+    await remove(server, targets)
+  }
 }
 
 /** New ones in each run, so that no cache has copies from the one before. */
@@ -42,16 +55,19 @@ function targetsOf({ bucket, objects }: BenchLine): readonly string[] {
   return Array.from({ length: objects }, (_, i) => `/db/${bucket}/${run}-${i}`)
 }
 
-async function prepare(
+async function prepareBucket(server: TimedRequests, line: BenchLine): Promise<void> {
+  const settings: BucketSettings = { kind: 'object', lifetimeMs: LIFETIME_MS }
+  const target = `/db/${line.bucket}`
+  const found = await server.expect({ method: 'GET', target: `${target}?settings` }, [200, 404])
+  if (found.status === 404) await server.expect({ method: 'PUT', target, body: JSON.stringify(settings) }, [200, 201])
+}
+
+async function writeObjects(
   server: TimedRequests,
   line: BenchLine,
   targets: readonly string[],
   { signal, progress }: LongRun,
 ): Promise<void> {
-  const settings: BucketSettings = { kind: 'object', lifetimeMs: LIFETIME_MS }
-  const target = `/db/${line.bucket}`
-  const found = await server.expect({ method: 'GET', target: `${target}?settings` }, [200, 404])
-  if (found.status === 404) await server.expect({ method: 'PUT', target, body: JSON.stringify(settings) }, [200, 201])
   const writes = targets.map((each, i) => putOf(each, line, i))
   await server.all(writes, [200, 201], signal, done => {
     progress.show({ what: 'writing objects', done, total: targets.length })

@@ -2,6 +2,8 @@
 import { statSync } from 'node:fs'
 import { formatViolation, HistoryChecker, type HistorySummary, type Violation } from '@freshet/core/history'
 import { FreshetError } from '@freshet/protocol'
+import { ProgressLine } from '../command/progress.js'
+import { tellFailure } from '../command/tell-failure.js'
 import type { CheckLine } from './check-line.js'
 import { followRecording } from './follow-recording.js'
 import { mergeRecordings } from './merged-recordings.js'
@@ -18,7 +20,7 @@ export async function checkRecordings(line: CheckLine): Promise<number> {
     return summary.brokenReads === 0 ? EXIT_KEPT : EXIT_BROKEN
   } catch (error) {
     if (!(error instanceof FreshetError) || error.code !== 'RECORDING_INVALID') throw error
-    console.error(error.message)
+    tellFailure(error, line.isJson)
     return EXIT_INVALID
   }
 }
@@ -31,7 +33,7 @@ async function check({ files, isJson, isComplete, tracesMax }: CheckLine): Promi
       if (first.length < tracesMax) first.push(violation)
     },
   })
-  const progress = new Progress(files)
+  const progress = new ReadBytes(files)
   const recordings = files.map(path => readRecording(path, bytes => progress.add(bytes)))
   for await (const records of mergeRecordings(recordings)) {
     for (const record of records) checker.add(record)
@@ -49,27 +51,24 @@ function text(summary: HistorySummary, traces: readonly string[]): string {
   return `${head}${summaryText(summary)}`
 }
 
-/** On a terminal, how far it is. */
-class Progress {
-  readonly #isShown = process.stderr.isTTY === true
-  readonly #totalBytes: number | undefined
+/** In megabytes. */
+class ReadBytes {
+  readonly #line = new ProgressLine()
+  readonly #total: number | undefined
   #bytes = 0
-  #shownAtMs = performance.now()
 
   constructor(files: readonly string[]) {
     const sizes = files.map(path => (path === '-' ? undefined : statSync(path, { throwIfNoEntry: false })?.size))
-    this.#totalBytes = sizes.includes(undefined) ? undefined : sizes.reduce<number>((sum, size) => sum + size!, 0)
+    const total = sizes.includes(undefined) ? undefined : sizes.reduce<number>((sum, size) => sum + size!, 0)
+    this.#total = total === undefined ? undefined : Math.ceil(total / 1e6)
   }
 
   add(bytes: number): void {
     this.#bytes += bytes
-    if (!this.#isShown || performance.now() - this.#shownAtMs < 200) return
-    this.#shownAtMs = performance.now()
-    const share = this.#totalBytes === undefined ? '' : ` ${Math.floor((100 * this.#bytes) / this.#totalBytes)} %`
-    process.stderr.write(`\r${Math.floor(this.#bytes / 1e6)} MB${share} `)
+    this.#line.show({ what: 'checking, MB', done: Math.floor(this.#bytes / 1e6), total: this.#total })
   }
 
   end(): void {
-    if (this.#isShown) process.stderr.write('\r\u001b[K')
+    this.#line.clear()
   }
 }

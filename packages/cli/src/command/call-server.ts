@@ -16,7 +16,11 @@ export async function callServer<Body>(
 ): Promise<Called<Body>> {
   const response = await send(`${url}${target}`, {
     method,
-    headers: { ...authorization(), ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+    headers: {
+      ...headersOf(authorizationOf(process.env)),
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...headers,
+    },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   })
   const answer = await read(response, `${method} ${url}${target}`)
@@ -24,10 +28,13 @@ export async function callServer<Body>(
   return { body: answer as Body, etag: response.headers.get('etag') ?? undefined }
 }
 
-/** Where the server has rules. */
-function authorization(): Record<string, string> {
-  const { FRESHET_TOKEN: token } = process.env
-  return token ? { authorization: `Bearer ${token}` } : {}
+/** The token for a server that has rules, as `connect` takes it. */
+export function authorizationOf({ FRESHET_TOKEN: token }: NodeJS.ProcessEnv): { readonly authorization?: string } {
+  return token ? { authorization: token } : {}
+}
+
+function headersOf({ authorization }: { readonly authorization?: string }): Record<string, string> {
+  return authorization === undefined ? {} : { authorization: `Bearer ${authorization}` }
 }
 
 async function send(url: string, init: RequestInit): Promise<Response> {

@@ -89,7 +89,8 @@ Exit codes: 0 restored and compared, 1 failed: a folder is as it was, 2 an optio
   freshet init my-app && cd my-app && npm install && npm run dev
   freshet init my-app --link ../freshet     with the packages of a clone, not those of the registry
 
-  --link FOLDER   a clone of Freshet, built
+  --link FOLDER   a clone of Freshet, built (the one that this command is of, if it is of one)
+  --registry      the packages of npm's registry, also where this command is of a clone
   --json
 Exit codes: 0 made, 1 failed: nothing is there, 2 an option is wrong, or there is something in FOLDER.
 `,

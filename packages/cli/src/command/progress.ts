@@ -30,6 +30,17 @@ export class ProgressLine {
     process.stderr.write(this.#isTerminal ? `\r\u001b[K${text} ` : `${text}\n`)
   }
 
+  /** Also while nothing is heard of what takes long. Ends what it began. */
+  async during<Result>(progress: () => Progress, work: () => Promise<Result>): Promise<Result> {
+    const timer = setInterval(() => this.show(progress()), SHOWN_EVERY_MS)
+    try {
+      return await work()
+    } finally {
+      clearInterval(timer)
+      this.clear()
+    }
+  }
+
   /** Before anything else is written. */
   clear(): void {
     if (this.#isTerminal && this.#shownMs > 0) process.stderr.write('\r\u001b[K')

@@ -9,6 +9,7 @@ import { type ConfigRead, readConfig } from '../config/read-config.js'
 import { readVariables } from '../config/variables.js'
 import { type CommandLine, readCommandLine } from './command-line.js'
 import { ownVersion } from './own-version.js'
+import { tellFailure } from './tell-failure.js'
 
 const EXIT_CONFIG_INVALID = 2
 const OF_CONFIGURATION = ['CONFIG_INVALID', 'ACCESS_REQUIRED']
@@ -19,7 +20,8 @@ export async function runCommand(argv: readonly string[]): Promise<number> {
     return await run(readCommandLine(argv, options), options)
   } catch (error) {
     if (!(error instanceof FreshetError) || !OF_CONFIGURATION.includes(error.code)) throw error
-    console.error(error.message)
+    // Also where the line could not be read.
+    tellFailure(error, argv.includes('--json'))
     return EXIT_CONFIG_INVALID
   }
 }

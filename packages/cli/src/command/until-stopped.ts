@@ -4,6 +4,7 @@
  */
 import { FreshetError } from '@freshet/protocol'
 import { ProgressLine } from './progress.js'
+import { type Failure, tellFailure } from './tell-failure.js'
 
 export const EXIT_FAILED = 1
 export const EXIT_STOPPED = 130
@@ -13,7 +14,16 @@ export interface LongRun {
   readonly progress: ProgressLine
 }
 
-export async function untilStopped(whenStopped: string, run: (run: LongRun) => Promise<number>): Promise<number> {
+export interface LongRunOptions {
+  readonly whenStopped: string
+  /** Whether a failure is told as JSON. */
+  readonly isJson: boolean
+}
+
+export async function untilStopped(
+  { whenStopped, isJson }: LongRunOptions,
+  run: (run: LongRun) => Promise<number>,
+): Promise<number> {
   const stopping = new AbortController()
   const stop = () => stopping.abort()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, stop)
@@ -28,15 +38,19 @@ export async function untilStopped(whenStopped: string, run: (run: LongRun) => P
     }
     // What was asked for is wrong: whoever reads command lines tells of that.
     if (error instanceof FreshetError && error.code === 'CONFIG_INVALID') throw error
-    const foreseen = error instanceof FreshetError ? error.message : diskRefusal(error as NodeJS.ErrnoException)
+    const foreseen = error instanceof FreshetError ? error : diskRefusal(error as NodeJS.ErrnoException)
     if (foreseen === undefined) throw error
-    console.error(foreseen)
+    tellFailure(foreseen, isJson)
     return EXIT_FAILED
   }
 }
 
-function diskRefusal({ code, path, message }: NodeJS.ErrnoException): string | undefined {
-  const place = path ?? 'the file'
+function diskRefusal({ code, path, message }: NodeJS.ErrnoException): Failure | undefined {
+  const told = diskMessage(code, path ?? 'the file', message)
+  return code === undefined || told === undefined ? undefined : { code, message: told }
+}
+
+function diskMessage(code: string | undefined, place: string, message: string): string | undefined {
   if (code === 'ENOSPC' || code === 'EDQUOT') return 'The disk is full. Make room, and run the same command again.'
   if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS')
     return `${place} may not be used by this account: ${message}`

@@ -27,7 +27,7 @@ const ADDRESS = { ...TEXT, placeholder: 'URL', wants: 'an address, or none' }
 export const ACCESS_OPTIONS: Pick<Options, keyof AccessSettings> = {
   rules: { about: 'who may do what: docs/access.md', kind: RULES, defaults: both(NONE), isCommon: true },
   insecure: {
-    about: 'listen beyond this machine although there are no rules',
+    about: 'serve everybody without rules; removes those in the store',
     kind: SWITCH,
     defaults: both(false),
     isCommon: true,

@@ -12,7 +12,8 @@ import { type CopyOptions, type CopyProgress, type CopyReport, StoreCopy } from 
 const FOLLOW_MS = 200
 
 export function runCopy(line: CopyLine): Promise<number> {
-  return untilStopped('Stopped. The same command goes on from here.', async run => {
+  const whenStopped = 'Stopped. The same command goes on from here.'
+  return untilStopped({ whenStopped, isJson: line.isJson }, async run => {
     const onWarning = (warning: string) => console.error(warning)
     const from = await openSource(line.from, onWarning)
     try {

@@ -6,6 +6,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ReadCount, Store } from '@freshet/core/store'
 import { FreshetError } from '@freshet/protocol'
+import { tellFailure } from '../command/tell-failure.js'
 import { withoutPassword } from '../config/store-kind.js'
 import { openNamedStore } from '../serve/open-store.js'
 import type { StoreDoctorLine } from './doctor-line.js'
@@ -30,7 +31,7 @@ export async function examineStore({ store: name, isJson }: StoreDoctorLine): Pr
     }
   } catch (error) {
     if (!(error instanceof FreshetError)) throw error
-    console.error(error.message)
+    tellFailure(error, isJson)
     return 2
   }
 }

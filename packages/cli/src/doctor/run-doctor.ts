@@ -4,11 +4,12 @@
  * the objects that it wrote.
  */
 import { FreshetError } from '@freshet/protocol'
+import { ProgressLine } from '../command/progress.js'
+import { tellFailure } from '../command/tell-failure.js'
 import { watchStopSignals } from '../serve/stop-signals.js'
 import type { DoctorLine } from './doctor-line.js'
 import { countOf, type Examination, PROBES } from './examine.js'
 import { examineThrough } from './examine-through.js'
-import { Progress } from './progress.js'
 import { reportText } from './report-text.js'
 
 const EXIT_WELL = 0
@@ -34,16 +35,16 @@ export async function runDoctor(line: DoctorLine): Promise<number> {
   } catch (error) {
     if (controller.signal.aborted) return EXIT_STOPPED
     if (!(error instanceof FreshetError)) throw error
-    console.error(error.message)
+    tellFailure(error, line.isJson)
     return EXIT_NOT_EXAMINED
   }
 }
 
-async function examineWithProgress(line: DoctorLine, signal: AbortSignal): Promise<Examination> {
-  const progress = new Progress(PROBES.length)
-  try {
-    return await examineThrough({ line, signal, onFound: () => progress.step(), onLeft: text => console.error(text) })
-  } finally {
-    progress.end()
-  }
+function examineWithProgress(line: DoctorLine, signal: AbortSignal): Promise<Examination> {
+  let done = 0
+  const onFound = () => void done++
+  return new ProgressLine().during(
+    () => ({ what: 'looking, while copies expire', done, total: PROBES.length }),
+    () => examineThrough({ line, signal, onFound, onLeft: text => console.error(text) }),
+  )
 }

@@ -11,7 +11,7 @@ import type { Key } from '@freshet/protocol'
 import { readChoice } from '../transfer/chosen-buckets.js'
 import { LineReader } from '../transfer/line-reader.js'
 import { LineWriter } from '../transfer/line-writer.js'
-import { objectLine, readLine } from '../transfer/object-lines.js'
+import { type DataLine, objectLine, readLine } from '../transfer/object-lines.js'
 import type { ExportedBucket, ExportSource } from './export-source.js'
 
 export const EXPORT_FORMAT = 1
@@ -39,7 +39,7 @@ export interface Begun {
 /** How many objects are in it. */
 export async function exportNdjson(target: LineTarget, options: ExportOptions, begun?: Begun): Promise<number> {
   const { source, buckets } = options
-  if (begun === undefined) await target.write(headOf(source, buckets))
+  if (begun === undefined) await target.write(headOf(options))
   const isChosen = readChoice(buckets)
   const last = begun?.last
   let objects = begun?.objects ?? 0
@@ -74,7 +74,7 @@ async function exportBucket(
   return objects
 }
 
-function headOf({ log, position }: ExportSource, buckets: string | undefined): string {
+export function headOf({ source: { log, position }, buckets }: Pick<ExportOptions, 'source' | 'buckets'>): string {
   return JSON.stringify({
     freshet: 'export',
     format: EXPORT_FORMAT,
@@ -84,27 +84,40 @@ function headOf({ log, position }: ExportSource, buckets: string | undefined): s
   })
 }
 
+/** Whether what has this head is of the same data; where an export is of one state, of the same state. */
+export function isGoneOnWith(
+  head: Readonly<Record<string, unknown>>,
+  { source, buckets }: Pick<ExportOptions, 'source' | 'buckets'>,
+): boolean {
+  const { freshet, format, log, position, buckets: chosen } = head
+  if (freshet !== 'export' || format !== EXPORT_FORMAT || log !== source.log || chosen !== buckets) return false
+  return !source.isOneState || position === source.position
+}
+
 /** Undefined if there is nothing, or something else, to go on with. */
-export async function findBegun(
-  path: string,
-  { log }: ExportSource,
-  buckets: string | undefined,
-): Promise<Begun | undefined> {
+export async function findBegun(path: string, options: ExportOptions): Promise<Begun | undefined> {
   const reader = new LineReader(path)
   let objects = 0
   let last: Begun['last']
   for await (const text of reader.lines()) {
     if (!reader.isWhole) break
-    const line = readLine(text)
+    const line = readLineOrNone(text)
+    if (line === undefined) return undefined
     if (line.kind === 'other') {
-      const { freshet, format, log: its, buckets: chosen } = line.value
-      const isOurs = reader.number === 1 && freshet === 'export' && format === EXPORT_FORMAT
-      if (!isOurs || its !== log || chosen !== buckets) return undefined
+      if (reader.number !== 1 || !isGoneOnWith(line.value, options)) return undefined
     } else if (line.kind === 'object') {
       objects++
       last = { bucket: line.bucket, id: line.id }
     } else last = { bucket: line.bucket }
   }
-  if (reader.number === 0) return undefined
+  if (reader.bytes === 0) return undefined
   return { writer: await LineWriter.goOn(path, reader.bytes, reader.hash()), objects, last }
+}
+
+function readLineOrNone(text: string): DataLine | undefined {
+  try {
+    return readLine(text)
+  } catch {
+    return undefined
+  }
 }

@@ -1,31 +1,24 @@
 /**
- * `freshet export`: to FILE.part until it is whole, then to FILE. Killed, stopped or out of space, the same command goes on; where it
- * cannot, there is no FILE.
+ * `freshet export`: to a file, or to standard output. Killed, stopped or out of space, the same command goes on, or begins anew where what was
+ * begun is of another state; where it cannot, there is no file.
  */
 
 import { createHash } from 'node:crypto'
-import { access, rename, writeFile } from 'node:fs/promises'
-import { basename } from 'node:path'
-import { FreshetError } from '@freshet/protocol'
 import { type LongRun, untilStopped } from '../command/until-stopped.js'
 import { isEngine } from '../config/store-kind.js'
-import { LineWriter } from '../transfer/line-writer.js'
 import { openState } from '../transfer/place.js'
 import { ServerCalls } from '../transfer/server-calls.js'
-import { chooseOne, exportCsv, findBegunCsv } from './export-csv.js'
+import { chooseOne, exportCsv } from './export-csv.js'
+import { type Exported, exportToFile } from './export-file.js'
 import type { ExportLine } from './export-line.js'
-import { type ExportOptions, exportNdjson, findBegun, type LineTarget } from './export-ndjson.js'
+import { type ExportOptions, exportNdjson, type LineTarget } from './export-ndjson.js'
 import { type ExportSource, sourceOfServer, sourceOfStore } from './export-source.js'
 
-interface Exported {
-  readonly objects: number
-  readonly sha256: string
-}
-
 export function runExport(line: ExportLine): Promise<number> {
-  const stopped =
+  const whenStopped =
     line.out === undefined ? 'Stopped. What was written is cut off.' : 'Stopped. The same command goes on from here.'
-  return untilStopped(stopped, async run => {
+  // Where the objects are on standard output, nothing else is.
+  return untilStopped({ whenStopped, isJson: line.isJson && line.out !== undefined }, async run => {
     const source = await openSource(line)
     try {
       const exported = await exportTo(line, source, run)
@@ -55,39 +48,7 @@ async function exportTo(line: ExportLine, source: ExportSource, { signal, progre
         : await exportNdjson(target, options)
     return { objects, sha256: target.digest() }
   }
-  await refuseExisting(out)
-  const part = `${out}.part`
-  const { writer, objects } =
-    format === 'csv' ? await writeCsv(part, options) : await writeNdjson(part, buckets, options)
-  const sha256 = writer.digest()
-  await writer.close()
-  if (format === 'csv') await writeFile(`${out}.sha256`, `${sha256}  ${basename(out)}\n`)
-  await rename(part, out)
-  return { objects, sha256 }
-}
-
-async function writeNdjson(part: string, buckets: string | undefined, options: ExportOptions) {
-  const begun = (await isThere(part)) ? await findBegun(part, options.source, buckets) : undefined
-  return writing(begun?.writer ?? (await LineWriter.create(part)), writer => exportNdjson(writer, options, begun))
-}
-
-async function writeCsv(part: string, options: ExportOptions) {
-  const bucket = await chooseOne(options)
-  const begun = (await isThere(part)) ? await findBegunCsv(part, bucket) : undefined
-  return writing(begun?.writer ?? (await LineWriter.create(part)), writer => exportCsv(writer, bucket, options, begun))
-}
-
-/** What was not flushed when it failed is done again by whoever goes on. */
-async function writing(writer: LineWriter, write: (writer: LineWriter) => Promise<number>) {
-  try {
-    const objects = await write(writer)
-    await writer.sync()
-    return { writer, objects }
-  } catch (error) {
-    await writer.flush().catch(() => undefined)
-    await writer.close()
-    throw error
-  }
+  return exportToFile(out, format, options)
 }
 
 function standardOutput(): LineTarget {
@@ -99,18 +60,6 @@ function standardOutput(): LineTarget {
       if (!process.stdout.write(`${line}\n`)) await new Promise(resolve => process.stdout.once('drain', resolve))
     },
   }
-}
-
-async function refuseExisting(out: string): Promise<void> {
-  if (!(await isThere(out))) return
-  throw new FreshetError('CONFIG_INVALID', `${out} is there already. Remove it, or choose another name with --out.`)
-}
-
-function isThere(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  )
 }
 
 function tell(

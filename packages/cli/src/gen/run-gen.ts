@@ -2,6 +2,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { type BucketList, FreshetError, type NamespaceList } from '@freshet/protocol'
 import { callServer } from '../command/call-server.js'
+import { tellFailure } from '../command/tell-failure.js'
 import type { GenLine } from './gen-line.js'
 import { printTypes, type TypedBucket } from './print-types.js'
 
@@ -23,7 +24,7 @@ export async function runGen({ url, out, isCheck, isJson }: GenLine): Promise<nu
     return exitCode
   } catch (error) {
     if (!(error instanceof FreshetError)) throw error
-    console.error(error.message)
+    tellFailure(error, isJson)
     return 1
   }
 }

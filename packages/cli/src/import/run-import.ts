@@ -23,28 +23,31 @@ interface ImportReport extends ImportTally {
 }
 
 export function runImport(line: ImportLine): Promise<number> {
-  return untilStopped('Stopped. The same command goes on from here.', async run => {
-    const files: { readonly options: FileOptions; readonly lines: number | undefined }[] = []
-    for (const path of line.files) {
-      const { bucket, id, text } = line
-      const options = { path, format: readFormat(line.format, path), bucket, id, text, kind: 'object' as const }
-      files.push({ options, lines: await checkFile(options) })
-    }
-    const { to } = line
-    const calls =
-      'url' in to
-        ? ServerCalls.to(to.url)
-        : await ServerCalls.over(await openNamedStore(to.store, warning => console.error(warning)))
-    try {
-      const importing = new Importing(line, calls, run)
-      await importing.begin()
-      for (const { options, lines } of files) await importing.file(options, lines)
-      run.progress.clear()
-      return tell(importing.report(), line.isJson)
-    } finally {
-      await calls.close()
-    }
-  })
+  return untilStopped(
+    { whenStopped: 'Stopped. The same command goes on from here.', isJson: line.isJson },
+    async run => {
+      const files: { readonly options: FileOptions; readonly lines: number | undefined }[] = []
+      for (const path of line.files) {
+        const { bucket, id, text } = line
+        const options = { path, format: readFormat(line.format, path), bucket, id, text, kind: 'object' as const }
+        files.push({ options, lines: await checkFile(options) })
+      }
+      const { to } = line
+      const calls =
+        'url' in to
+          ? ServerCalls.to(to.url)
+          : await ServerCalls.over(await openNamedStore(to.store, warning => console.error(warning)))
+      try {
+        const importing = new Importing(line, calls, run)
+        await importing.begin()
+        for (const { options, lines } of files) await importing.file(options, lines)
+        run.progress.clear()
+        return tell(importing.report(), line.isJson)
+      } finally {
+        await calls.close()
+      }
+    },
+  )
 }
 
 class Importing {

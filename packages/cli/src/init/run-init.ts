@@ -1,5 +1,6 @@
 /** `freshet init my-app`: a small typed app that runs at once. What is in it stands in the folder `template` of this package. */
 import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -10,14 +11,16 @@ import { untilStopped } from '../command/until-stopped.js'
 import type { InitLine } from './init-line.js'
 
 const TEMPLATE = fileURLToPath(new URL('../../template', import.meta.url))
+const ROOT = fileURLToPath(new URL('../../../..', import.meta.url))
 /** Those that this version was tested with. */
 export const TOOLS: Readonly<Record<'typescript' | 'vite', string>> = { typescript: '7.0.2', vite: '8.3.5' }
 const IN_APP = ['client', 'bloom', 'core', 'protocol']
-const FOR_SERVER = ['cli', 'server', 'stores']
+const FOR_SERVER = ['cli', 'console', 'server', 'stores']
 
 export function runInit(line: InitLine): Promise<number> {
   const path = resolve(line.folder)
-  return untilStopped('Stopped. Nothing was made.', async ({ signal }) => {
+  const link = line.isFromRegistry ? undefined : (line.link ?? ownClone())
+  return untilStopped({ whenStopped: 'Stopped. Nothing was made.', isJson: line.isJson }, async ({ signal }) => {
     await refuseFilled(path)
     const making = `${path}.making`
     await rm(making, { recursive: true, force: true })
@@ -27,8 +30,7 @@ export function runInit(line: InitLine): Promise<number> {
       const name = nameOf(path)
       const readme = join(making, 'README.md')
       await writeFile(readme, (await readFile(readme, 'utf8')).replace('{{name}}', name))
-      if (line.link !== undefined) console.error(`Packing what ${line.link} has; it takes some seconds.`)
-      const packed = line.link === undefined ? undefined : await pack(line.link, making, signal)
+      const packed = link === undefined ? undefined : await pack(link, making, signal)
       await writeFile(join(making, 'package.json'), `${JSON.stringify(manifest(name, packed), undefined, 2)}\n`)
       await rm(path, { recursive: true, force: true })
       await rename(making, path)
@@ -37,9 +39,29 @@ export function runInit(line: InitLine): Promise<number> {
       throw error
     }
     if (line.isJson) console.log(JSON.stringify({ folder: path, files: await readdir(path) }))
-    else console.log(`${line.folder} is there. Now:\n\n  cd ${line.folder}\n  npm install\n  npm run dev\n`)
+    else console.log(nextSteps(line.folder, link))
     return 0
   })
+}
+
+/** Where this command is of a clone, its root. */
+function ownClone(): string | undefined {
+  try {
+    const { workspaces } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { workspaces?: unknown }
+    return Array.isArray(workspaces) && workspaces.includes('packages/*') ? ROOT : undefined
+  } catch {
+    // It was installed: what is above it is somebody else's.
+    return undefined
+  }
+}
+
+function nextSteps(folder: string, link: string | undefined): string {
+  const where = /\s/.test(folder) ? JSON.stringify(folder) : folder
+  const from =
+    link === undefined
+      ? `npm takes Freshet ${ownVersion()} from its registry. If it is not there, make the app from a clone: --link FOLDER`
+      : `Freshet is in vendor/, as ${link} has it; npm takes what else is needed from its registry.`
+  return `${folder} is there. Now:\n\n  cd ${where}\n  npm install\n  npm run dev\n\n${from}\n`
 }
 
 async function refuseFilled(path: string): Promise<void> {
@@ -66,6 +88,7 @@ async function pack(link: string, folder: string, signal: AbortSignal): Promise<
   const vendor = join(folder, 'vendor')
   await mkdir(vendor)
   const cwd = resolve(link)
+  console.error(`Packing what ${cwd} has; it takes some seconds.`)
   const workspaces = [...IN_APP, ...FOR_SERVER].flatMap(name => ['--workspace', `packages/${name}`])
   try {
     const args = ['pack', '--json', '--pack-destination', vendor, ...workspaces]

@@ -7,8 +7,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { connect, type Database, FreshetError, type Task, violationsOf } from '@freshet/client'
 import type { BucketAnswer, BucketChange, BucketSettings, SchemaList, TaskAction } from '@freshet/protocol'
-import { callServer } from '../command/call-server.js'
+import { authorizationOf, callServer } from '../command/call-server.js'
 import { ProgressLine } from '../command/progress.js'
+import { tellFailure } from '../command/tell-failure.js'
 import type { MigrateLine } from './migrate-line.js'
 import { migrateObjects } from './migrate-objects.js'
 import { type MigrationFile, readMigrations } from './read-migrations.js'
@@ -30,16 +31,15 @@ export async function runMigrate({ url, folder, isJson }: MigrateLine): Promise<
     told({ outcome: 'none' }, `There are no migrations in ${folder}: no files such as 0001-name.mjs.`)
   let db: Database | undefined
   try {
-    db = await connect(url, { memoryBytesMax: 0 })
+    db = await connect(url, { memoryBytesMax: 0, ...authorizationOf(process.env) })
     for (const migration of migrations) await migrate(url, db, migration, told, progress)
     return 0
   } catch (error) {
     if (!(error instanceof FreshetError) || error.code === 'CONFIG_INVALID') throw error
     progress.clear()
-    console.error(error.message)
-    for (const { path, at, expected } of violationsOf(error).slice(0, VIOLATIONS_TOLD)) {
-      console.error(`  ${path} ${at}: expected ${expected}`)
-    }
+    const violations = violationsOf(error).slice(0, VIOLATIONS_TOLD)
+    tellFailure(error, isJson, violations.length > 0 ? { violations } : {})
+    if (!isJson) for (const { path, at, expected } of violations) console.error(`  ${path} ${at}: expected ${expected}`)
     return 1
   } finally {
     db?.close()

@@ -4,7 +4,7 @@
  */
 import type { Key, Store, Write } from '@freshet/core/store'
 import { FreshetError } from '@freshet/protocol'
-import { dataLines, type Mark, type Segment } from '../backup/backup-folder.js'
+import { type BackupFolder, damageTold, dataLines, type Mark, type Segment } from '../backup/backup-folder.js'
 import { isSame } from '../copy/compare-stores.js'
 import type { Content, DataLine } from '../transfer/object-lines.js'
 
@@ -26,9 +26,12 @@ export interface RestoreOptions {
 const BATCH = 200
 const BATCH_BYTES = 4 * 1024 * 1024
 
-/** Throws FILE_INVALID. */
+/**
+ * The last state at or before the time or the position; the latest if neither is given, which must not be one that only seems to be the latest
+ * because the rest is damaged. Throws FILE_INVALID.
+ */
 export function chooseMark(
-  segments: readonly Segment[],
+  { segments, damages }: BackupFolder,
   at: { readonly timeMs: number } | { readonly position: number } | undefined,
 ): Chosen {
   const all = segments.flatMap((segment, i) => segment.marks.map(mark => ({ mark, i })))
@@ -36,6 +39,10 @@ export function chooseMark(
     at === undefined || ('timeMs' in at ? Date.parse(time) <= at.timeMs : position <= at.position)
   const end = all.findLastIndex(({ mark }) => isBefore(mark))
   const found = all[end]
+  const damage = damages.at(-1)
+  if (damage !== undefined && (found === undefined || (at === undefined && damage.after > found.i))) {
+    throw damageTold(damage, found?.mark)
+  }
   if (found === undefined) {
     const first = all[0]?.mark
     throw new FreshetError(

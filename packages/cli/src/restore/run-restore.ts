@@ -18,13 +18,15 @@ import { type Chosen, chooseMark, restoreStore } from './restore-store.js'
 const MEMORY = 'restore'
 
 export function runRestore(line: RestoreLine): Promise<number> {
-  return untilStopped('Stopped. The same command begins again.', async run => {
+  return untilStopped({ whenStopped: 'Stopped. The same command begins again.', isJson: line.isJson }, async run => {
     let read = 0
-    const segments = await readFolder(line.folder, () => {
+    const folder = await readFolder(line.folder, () => {
       run.signal.throwIfAborted()
       run.progress.show({ what: 'verifying', done: ++read })
     })
-    const chosen = chooseMark(segments, line.at)
+    const chosen = chooseMark(folder, line.at)
+    run.progress.clear()
+    for (const { error } of folder.damages) console.error(`Beside what is restored: ${error.message}`)
     const { store } = line.to
     const restored = isEngine(store) ? await intoEngine(store, chosen, run) : await intoFolder(store, chosen, run)
     run.progress.clear()

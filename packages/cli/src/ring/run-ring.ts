@@ -11,11 +11,11 @@ const PATIENT = { timeoutMsMin: 5000, timeoutMsMax: 10_000, failuresMax: 2, prob
 type CellsModule = typeof import('@freshet/stores/cells')
 
 export async function runRing({ action, isJson }: RingLine): Promise<number> {
-  const stopped =
+  const whenStopped =
     action.kind === 'join' || action.kind === 'leave'
       ? 'Stopped. The ring works as it is, with both; the same command goes on from here.'
       : 'Stopped.'
-  return untilStopped(stopped, async run => {
+  return untilStopped({ whenStopped, isJson }, async run => {
     const module = await import('@freshet/stores/cells')
     const file = module.readRingFile(action.file)
     const token = process.env.FRESHET_TOKEN
@@ -69,9 +69,13 @@ async function act(action: RingAction, scene: Scene): Promise<number> {
     case 'repair':
       return runRepair(scene, action.after)
     case 'collect':
-      return tell(scene, await module.collectTombstones(cells), ({ found, collected }) => {
-        return `${collected} tombstones of ${found} that all replicas have are gone.`
-      })
+      return tell(
+        scene,
+        await module.collectTombstones(cells, { onProgress: progressOf(scene) }),
+        ({ found, collected }) => {
+          return `${collected} tombstones of ${found} that all replicas have are gone.`
+        },
+      )
   }
 }
 
@@ -104,9 +108,12 @@ async function runRepair(scene: Scene, after: string | undefined): Promise<numbe
   })
 }
 
+/** Of a move, or of a collection. */
+type StepProgress = Omit<MoveProgress, 'step' | 'changed'> & { readonly step: string; readonly total?: number }
+
 function progressOf({ run }: Scene) {
-  return ({ step, keys, key }: MoveProgress) => {
-    run.progress.show({ what: step, done: keys, at: key })
+  return ({ step, keys, key, total }: StepProgress) => {
+    run.progress.show({ what: step, done: keys, total, at: key })
     // Between two keys it can be stopped, and gone on with.
     run.signal.throwIfAborted()
   }

@@ -1,12 +1,19 @@
 /** The access part of the configuration, as the server takes it. */
 import { isIP } from 'node:net'
 import { FreshetError } from '@freshet/protocol'
-import { type AccessConfig, objectionToTokens, type RateLimitConfig, type TokenConfig } from '@freshet/server'
+import {
+  type AccessConfig,
+  objectionToTokens,
+  type RateLimitConfig,
+  type StoredRulesChoice,
+  type TokenConfig,
+} from '@freshet/server'
 import type { AccessSettings } from '../config/access-options.js'
 import { NONE } from '../config/file-kinds.js'
 
 export interface AccessSetup {
   readonly access?: AccessConfig
+  readonly storedRules: StoredRulesChoice
   readonly limits?: RateLimitConfig
 }
 
@@ -27,6 +34,7 @@ export function accessOf(config: AccessSettings): AccessSetup {
   const { rules, limitPerAddress, limitPerSubject, limitBurstMs, trustedProxies } = config
   const isLimited = limitPerAddress > 0 || limitPerSubject > 0
   return {
+    storedRules: config.insecure ? 'remove' : 'refuse',
     ...(rules === NONE ? {} : { access: { rules, tokens: tokensOf(config) } }),
     ...(isLimited
       ? {

@@ -51,7 +51,8 @@ export async function startPrimary(setup: ServeSetup): Promise<RunningServer> {
 async function putRules(config: Config, log: Log, opened: Store | undefined): Promise<void> {
   const store = opened ?? (await openStore(config, log))
   try {
-    await putOwnRules({ store, log, rules: accessOf(config).access?.rules })
+    const { access, storedRules } = accessOf(config)
+    await putOwnRules({ store, log, rules: access?.rules, storedRules })
   } finally {
     if (store !== opened) await store.close()
   }

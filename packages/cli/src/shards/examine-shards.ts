@@ -9,7 +9,11 @@ interface Seen {
   readonly catalog: Catalog
 }
 
-export async function examineShards(database: ShardedDatabase): Promise<readonly string[]> {
+/** `onCount`: before the rows of a table are counted on a shard, which takes longest. */
+export async function examineShards(
+  database: ShardedDatabase,
+  onCount: (table: string) => void = () => undefined,
+): Promise<readonly string[]> {
   const head = await database.log.head().catch(() => undefined)
   const { map, shards } = head === undefined ? database : await placedAt(database, head)
   const others = database.shards.filter(shard => !shards.includes(shard))
@@ -24,8 +28,8 @@ export async function examineShards(database: ShardedDatabase): Promise<readonly
   const alike = seen.flatMap(each => differences(each, seen[0]!, map))
   // Rows are counted only where there is something to be counted.
   if (unreachable.length + alike.length > 0) return [...unreachable, ...alike]
-  const misplaced = await Promise.all(shards.map((shard, i) => misplacedRows(shard, i, map)))
-  return [...misplaced.flat(), ...(await globalDifferences(shards, map))]
+  const misplaced = await Promise.all(shards.map((shard, i) => misplacedRows(shard, i, map, onCount)))
+  return [...misplaced.flat(), ...(await globalDifferences(shards, map, onCount))]
 }
 
 /** Of an engine without transactions, such as MyISAM: a write to such a table cannot be rehearsed, nor done in part and undone. */
@@ -102,12 +106,18 @@ function describe(columns: readonly Column[]): string {
     .join(', ')
 }
 
-async function misplacedRows(shard: Shard, place: number, map: ShardMap): Promise<readonly string[]> {
+async function misplacedRows(
+  shard: Shard,
+  place: number,
+  map: ShardMap,
+  onCount: (table: string) => void,
+): Promise<readonly string[]> {
   const findings: string[] = []
   for (const [table, key] of Object.entries(map.sharded)) {
     const column = quoteName(key, map.dialect)
     const condition = misplaced(column, place, map)
     if (condition === undefined) continue
+    onCount(table)
     const count = await countOf(shard, table, map, ` WHERE ${column} IS NULL OR ${condition}`)
     if (count !== '0') findings.push(`${shard.name}: ${count} rows of ${table} belong to other shards by their ${key}.`)
   }
@@ -132,9 +142,14 @@ function misplaced(column: string, place: number, { placement, shards, dialect }
   return bounds.length === 0 ? undefined : `(${bounds.join(' OR ')})`
 }
 
-async function globalDifferences(shards: readonly Shard[], map: ShardMap): Promise<readonly string[]> {
+async function globalDifferences(
+  shards: readonly Shard[],
+  map: ShardMap,
+  onCount: (table: string) => void,
+): Promise<readonly string[]> {
   const findings: string[] = []
   for (const table of map.global) {
+    onCount(table)
     const counts = await Promise.all(shards.map(shard => countOf(shard, table, map)))
     const other = counts.findIndex(count => count !== counts[0])
     if (other === -1) continue

@@ -5,6 +5,7 @@
 import { FreshetError } from '@freshet/protocol'
 import { createJsonLog, type ShardsConfig, type SplitProgress, splitShard } from '@freshet/server'
 import { ProgressLine } from '../command/progress.js'
+import { tellFailure } from '../command/tell-failure.js'
 import { examineShards, lastingTables } from './examine-shards.js'
 import { type OpenDatabase, openDatabase } from './open-database.js'
 import type { AddLine, ShardsLine } from './shards-line.js'
@@ -23,8 +24,7 @@ export async function runShards(line: ShardsLine, config: ShardsConfig | null): 
     return await init(line, database)
   } catch (error) {
     if (!(error instanceof FreshetError)) throw error
-    if (line.isJson) console.log(JSON.stringify({ error: error.code, message: error.message }))
-    else console.error(error.message)
+    tellFailure(error, line.isJson)
     return 1
   } finally {
     await database.close()
@@ -43,7 +43,16 @@ async function init({ isJson }: ShardsLine, { log, shards, map }: OpenDatabase):
 }
 
 async function check({ isJson }: ShardsLine, database: OpenDatabase): Promise<number> {
-  const findings = await examineShards(database)
+  let [counted, table] = [0, '']
+  const onCount = (next: string) => {
+    counted++
+    table = next
+  }
+  const findings = await new ProgressLine().during(
+    () =>
+      counted === 0 ? { what: 'looking at shards', done: 0 } : { what: 'counting tables', done: counted, at: table },
+    () => examineShards(database, onCount),
+  )
   if (isJson) {
     console.log(JSON.stringify({ shards: database.shards.length, isWell: findings.length === 0, findings }))
     return findings.length === 0 ? 0 : 1

@@ -1,19 +1,19 @@
 /** `freshet tables`: makes tables of a database buckets, tells how far it is, and undoes it. */
 import { FreshetError } from '@freshet/protocol'
 import { type Exposure, exposedTables, exposeTable, unexposeTable } from '@freshet/stores/postgres'
+import { type Progress, ProgressLine } from '../command/progress.js'
+import { tellFailure } from '../command/tell-failure.js'
 import type { TablesLine } from './tables-line.js'
 
 const EXIT_FAILED = 1
-const SHOWN_EVERY_MS = 500
 
 export async function runTables(line: TablesLine): Promise<number> {
   try {
     await act(line)
     return 0
   } catch (error) {
-    clearLine()
     if (!(error instanceof FreshetError)) throw error
-    console.error(error.message)
+    tellFailure(error, line.isJson)
     return EXIT_FAILED
   }
 }
@@ -29,9 +29,7 @@ async function act({ action, store: url, bucket, table, columns, isJson }: Table
       isJson ? JSON.stringify({ removed: bucket }) : `${bucket} is no bucket any more. Its table is as it was.`,
     )
   } else {
-    const onProgress = createDisplay()
-    const exposure = await exposeTable({ url, bucket, table, onProgress, ...(columns && { columns }) })
-    clearLine()
+    const exposure = await add({ url, bucket, table, ...(columns && { columns }) })
     console.log(isJson ? JSON.stringify(exposure) : describe(exposure))
   }
 }
@@ -41,18 +39,14 @@ function describe({ bucket, table, columns, key, isGone }: Exposure): string {
   return `${bucket} is the table ${table}, by ${key.join(', ')}: ${columns.join(', ')}.${gone}`
 }
 
-/** A line that is written over on a terminal; else lines, now and then. */
-function createDisplay(): (done: number, total: number) => void {
-  let shownMs = performance.now()
-  return (done, total) => {
-    const nowMs = performance.now()
-    const isTerminal = process.stderr.isTTY === true
-    if (nowMs - shownMs < SHOWN_EVERY_MS * (isTerminal ? 1 : 10)) return
-    shownMs = nowMs
-    process.stderr.write(`${isTerminal ? '\r\u001b[K' : ''}${done} of ${total} rows${isTerminal ? ' ' : '\n'}`)
+/** Counting the rows alone may take long. */
+function add(options: Parameters<typeof exposeTable>[0]): Promise<Exposure> {
+  let progress: Progress = { what: 'noting rows', done: 0 }
+  const onProgress = (done: number, total: number) => {
+    progress = { what: 'taking rows', done, total }
   }
-}
-
-function clearLine(): void {
-  if (process.stderr.isTTY === true) process.stderr.write('\r\u001b[K')
+  return new ProgressLine().during(
+    () => progress,
+    () => exposeTable({ ...options, onProgress }),
+  )
 }

@@ -5,7 +5,7 @@ import { createReadStream } from 'node:fs'
 import { FreshetError } from '@freshet/protocol'
 
 export const STANDARD_INPUT = '-'
-const LINE_BYTES_MAX = 64 * 1024 * 1024
+export const LINE_BYTES_MAX: number = 64 * 1024 * 1024
 const LINE_BREAK = 0x0a
 
 export class LineReader {

@@ -17,9 +17,9 @@ export class LineWriter {
     this.#hash = hash
   }
 
-  /** A new file, in place of what may be there. */
+  /** A new file; fails with EEXIST if there is one. */
   static async create(path: string): Promise<LineWriter> {
-    return new LineWriter(path, await open(path, 'w', 0o600), createHash('sha256'))
+    return new LineWriter(path, await open(path, 'wx', 0o600), createHash('sha256'))
   }
 
   /** Goes on after the first bytes of a file, whose hash is given; what follows them is cut off. */

@@ -11,7 +11,8 @@ import { buffer } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Store } from '@freshet/core/store'
 import { FreshetError, fromProblem } from '@freshet/protocol'
-import { createFreshetServer } from '@freshet/server'
+import { createFreshetServer, type ServerSettings } from '@freshet/server'
+import { LINE_BYTES_MAX } from './line-reader.js'
 
 export interface ServerAnswer {
   readonly headers: IncomingHttpHeaders
@@ -23,6 +24,15 @@ export interface Sent {
   /** JSON. */
   readonly body?: string
   readonly headers?: Readonly<Record<string, string>>
+}
+
+/** What a server has taken, it must be possible to put back, whatever its limits were: as much as a line may hold. */
+const LIMITS: Partial<ServerSettings> = {
+  bodyBytesMax: LINE_BYTES_MAX,
+  commitBodyBytesMax: 2 * LINE_BYTES_MAX,
+  jsonDepthMax: 1000,
+  lifetimeMsMax: Number.MAX_SAFE_INTEGER,
+  bucketsMax: Number.MAX_SAFE_INTEGER,
 }
 
 /** So long it is tried again when there is no answer, or one that says to come back. */
@@ -50,7 +60,8 @@ export class ServerCalls {
   /** Closes the store, too, when it is closed. */
   static async over(store: Store): Promise<ServerCalls> {
     const folder = await mkdtemp(join(tmpdir(), 'freshet-'))
-    const freshet = createFreshetServer({ store })
+    // Only who started this command reaches it; the rules in the store are for everybody else, and stay.
+    const freshet = createFreshetServer({ store, settings: LIMITS, storedRules: 'ignore' })
     const server = createServer((request, response) => freshet.handle(request, response))
     server.keepAliveTimeout = RETRY_MS_MAX
     const socketPath = join(folder, 'socket')

@@ -408,13 +408,27 @@ describe('a change of rules', () => {
     await third.stop()
   })
 
-  test('to no rules is one, too', async () => {
+  test('to no rules is not made by a server that was merely given none', async () => {
     const { store } = running
-    const open = await startServer({ store })
+    await expect(startServer({ store })).rejects.toMatchObject({
+      code: 'ACCESS_REQUIRED',
+      message: expect.stringContaining('--insecure'),
+    })
+    const tool = await startServer({ store, storedRules: 'ignore' })
+    expect((await tool.fetch('/db/shop/orders/1')).status).toBe(200)
+    await tool.stop()
+    expect((await get('/db/shop/orders/1', admin)).status).toBe(200)
+    expect((await get('/db/shop/orders/1')).status).toBe(401)
+  })
+
+  test('to no rules, where it is asked for, is one, too', async () => {
+    const { store } = running
+    const open = await startServer({ store, storedRules: 'remove' })
     expect((await open.fetch('/db/shop/orders/1')).status).toBe(200)
     // The one that has rules is told that there are none, and lets nobody do anything.
     expect((await get('/db/shop/products/tea', admin)).status).toBe(403)
     await open.stop()
+    await (await startServer({ store })).stop()
   })
 
   test('that cannot be meant is not started with', () => {

@@ -2,7 +2,7 @@
  * Who may do what: tokens, rules, limits. One of a server; without one, everybody may do everything.
  *
  * The rules that count are those in the store (`access-record.ts`). A server that is started with others puts its own there, and the
- * others take them from the log.
+ * others take them from the log. One that is started with none does not take them away from the others, unless it is told to.
  */
 import type { IncomingMessage } from 'node:http'
 import type { LogEntry, ReadVersion, Store } from '@freshet/core/store'
@@ -12,7 +12,7 @@ import type { Exchange } from '../http/exchange.js'
 import { describeError, type Log } from '../operations/log.js'
 import { ACCESS_KEY, lastRulesChange, recallRules } from './access-record.js'
 import { Caller } from './caller.js'
-import { putOwnRules } from './put-own-rules.js'
+import { putOwnRules, type StoredRulesChoice } from './put-own-rules.js'
 import { Quotas } from './quotas/quotas.js'
 import { namespaceOf } from './quotas/usage-record.js'
 import { type RateLimitConfig, RateLimits } from './rate-limits.js'
@@ -33,6 +33,8 @@ export interface AccessOptions {
   readonly log: Log
   /** Undefined: everybody may do everything. */
   readonly config: AccessConfig | undefined
+  /** Refuse, unless given. */
+  readonly storedRules?: StoredRulesChoice | undefined
   readonly limits: RateLimitConfig | undefined
   /** Whether its rules become those of the store when it starts. */
   readonly putsRules: boolean
@@ -48,6 +50,7 @@ export class Access {
   readonly #log: Log
   readonly #own: string | undefined
   readonly #putsRules: boolean
+  readonly #storedRules: StoredRulesChoice | undefined
   readonly #tokens: TokenVerifier | undefined
   #rules: AccessRules
   readonly limits: RateLimits | undefined
@@ -58,11 +61,12 @@ export class Access {
   onChange: () => void = () => undefined
 
   /** Throws RULES_INVALID, and a TypeError if the keys of tokens cannot be meant. */
-  constructor({ store, log, config, limits, putsRules }: AccessOptions) {
+  constructor({ store, log, config, storedRules, limits, putsRules }: AccessOptions) {
     this.#store = store
     this.#log = log
     this.isOn = config !== undefined
     this.#own = config?.rules
+    this.#storedRules = storedRules
     this.#putsRules = putsRules
     this.#tokens = config && new TokenVerifier(config.tokens)
     this.#rules = new AccessRules(config ? readRules(config.rules) : NO_RULES)
@@ -80,9 +84,10 @@ export class Access {
     return { key: ACCESS_KEY, version: this.#rules.version }
   }
 
-  /** To be done before the log is followed. */
+  /** To be done before the log is followed. Throws ACCESS_REQUIRED. */
   async start(): Promise<void> {
-    if (this.#putsRules) await putOwnRules({ store: this.#store, log: this.#log, rules: this.#own })
+    const [store, log] = [this.#store, this.#log]
+    if (this.#putsRules) await putOwnRules({ store, log, rules: this.#own, storedRules: this.#storedRules })
     await this.load()
   }
 

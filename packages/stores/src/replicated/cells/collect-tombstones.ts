@@ -22,9 +22,25 @@ export interface CollectReport {
   readonly collected: number
 }
 
+export interface CollectProgress {
+  readonly step: 'looking for tombstones' | 'dropping tombstones'
+  readonly key: Key
+  readonly keys: number
+  /** When it is known. */
+  readonly total?: number
+}
+
+export interface CollectOptions {
+  /** What it throws ends it, between two keys. */
+  readonly onProgress?: (progress: CollectProgress) => void
+}
+
 /** Throws RING_UNAVAILABLE if a node does not answer. */
-export async function collectTombstones(cells: Cells): Promise<CollectReport> {
-  const found = await findTombstones(cells)
+export async function collectTombstones(
+  cells: Cells,
+  { onProgress = () => undefined }: CollectOptions = {},
+): Promise<CollectReport> {
+  const found = await findTombstones(cells, onProgress)
   if (found.size === 0) return { found: 0, collected: 0 }
   const above = Math.max(...[...found.values()].map(({ tenure, stamp }) => Math.max(tenure, stamp.tenure))) + 1
   await decideRing(cells, ring => ({ ...ring, floor: Math.max(ring.floor, above) }))
@@ -32,8 +48,9 @@ export async function collectTombstones(cells: Cells): Promise<CollectReport> {
     // All of them, and not only a majority: what was begun before could still arrive at the one that is missing.
     await Promise.all(view.allLines().map(line => line.check(view.epoch)))
     const waiting = await cells.hints.keysWaiting(view)
-    let collected = 0
+    let [collected, keys] = [0, 0]
     for (const [key, { stamp }] of found) {
+      onProgress({ step: 'dropping tombstones', key, keys: ++keys, total: found.size })
       if (waiting.has(key)) continue
       // Of a tenure that was granted since, timestamps may have been given that are above the floor.
       const isSame = (record: CellRecord) =>
@@ -44,11 +61,16 @@ export async function collectTombstones(cells: Cells): Promise<CollectReport> {
   })
 }
 
-async function findTombstones(cells: Cells): Promise<Map<Key, CellRecord>> {
+async function findTombstones(
+  cells: Cells,
+  onProgress: NonNullable<CollectOptions['onProgress']>,
+): Promise<Map<Key, CellRecord>> {
   return cells.restarting('tombstones', async view => {
     const found = new Map<Key, CellRecord>()
+    let keys = 0
     if (view.ring.before !== undefined) return found
     for await (const each of allRecords(view.allLines(), view.epoch)) {
+      onProgress({ step: 'looking for tombstones', key: each.key, keys: ++keys })
       const record = commonTombstone(each, view)
       if (record !== undefined) found.set(each.key, record)
     }

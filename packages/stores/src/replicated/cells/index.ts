@@ -11,7 +11,12 @@ export type { RingNode, RingState } from '../ring/ring-state.js'
 export type { CellRead } from './cell-reads.js'
 export type { CellWritten } from './cell-writes.js'
 export { Cells, type WriteOptions } from './cells.js'
-export { type CollectReport, collectTombstones } from './collect-tombstones.js'
+export {
+  type CollectOptions,
+  type CollectProgress,
+  type CollectReport,
+  collectTombstones,
+} from './collect-tombstones.js'
 export type { ListenOptions } from './coordinator-line.js'
 export type { Elsewhere } from './elsewhere.js'
 export { createHttpNode, type HttpNodeOptions } from './http-node.js'

@@ -1,0 +1,94 @@
+/**
+ * One process at a time writes to a folder of backups: two would each go on from the same mark, and leave files that do not follow each
+ * other. Who wants to write puts a file there that names it, and then looks for those of others: of two, one at least sees the other, and
+ * steps back. The file of a process that has ended is removed; of a process on another machine nobody here can tell, so that one has
+ * to be removed by hand.
+ */
+import { randomUUID } from 'node:crypto'
+import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { FreshetError } from '@freshet/protocol'
+import { bootId, isRunning, startOf } from '@freshet/stores/embedded'
+
+/** Hidden, so that it is none of the files of a backup. */
+export const LOCK_FILE = '.lock-'
+const DRAFT = '.draft-'
+
+interface Holder {
+  readonly pid: number
+  readonly startedAt: string
+  readonly boot: string
+  readonly host: string
+}
+
+export interface FolderLock {
+  release(): Promise<void>
+}
+
+const ATTEMPTS_MAX = 5
+const PAUSE_MS_MAX = 100
+
+/** Throws STORE_LOCKED. */
+export async function lockFolder(folder: string): Promise<FolderLock> {
+  for (let attempt = 1; ; attempt++) {
+    const name = await putOwn(folder)
+    const release = () => rm(join(folder, name), { force: true })
+    const other = await findOther(folder, name)
+    if (other === undefined) return { release }
+    await release()
+    if (attempt === ATTEMPTS_MAX) throw locked(folder, other)
+    // It may have stepped back, too.
+    await delay(Math.random() * PAUSE_MS_MAX)
+  }
+}
+
+interface Other extends Holder {
+  readonly file: string
+}
+
+/** Under its name only when it is whole. */
+async function putOwn(folder: string): Promise<string> {
+  const { pid } = process
+  const own: Holder = { pid, startedAt: startOf(pid), boot: bootId(), host: hostname() }
+  const id = randomUUID()
+  const draft = join(folder, `${DRAFT}${id}`)
+  await writeFile(draft, `${JSON.stringify(own)}\n`, { mode: 0o600 })
+  await rename(draft, join(folder, `${LOCK_FILE}${id}`))
+  return `${LOCK_FILE}${id}`
+}
+
+/** One that may be at work; files of others are removed. */
+async function findOther(folder: string, own: string): Promise<Other | undefined> {
+  const names = (await readdir(folder)).filter(name => name.startsWith(LOCK_FILE) && name !== own)
+  for (const name of names) {
+    const file = join(folder, name)
+    const holder = await readHolder(file)
+    if (holder !== undefined && !hasEnded(holder)) return { ...holder, file }
+    await rm(file, { force: true })
+  }
+  return undefined
+}
+
+/** Undefined: it is gone, or a power cut has emptied it. */
+async function readHolder(file: string): Promise<Holder | undefined> {
+  try {
+    return JSON.parse(await readFile(file, 'utf8')) as Holder
+  } catch {
+    return undefined
+  }
+}
+
+/** As far as can be told from here. */
+function hasEnded({ pid, startedAt, boot, host }: Holder): boolean {
+  if (host !== hostname()) return false
+  return boot !== bootId() || !isRunning(pid, startedAt)
+}
+
+function locked(folder: string, { pid, host, file }: Other): FreshetError {
+  const isElsewhere = host !== hostname()
+  const who = `process ${pid}${isElsewhere ? ` on ${host}` : ''}`
+  const what = isElsewhere ? `If it has ended, remove ${file}.` : 'Wait for its end, or stop it.'
+  return new FreshetError('STORE_LOCKED', `Backups in ${folder} are being written by ${who}. ${what}`)
+}
