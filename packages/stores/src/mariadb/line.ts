@@ -84,6 +84,13 @@ export class Line {
     return this.#query(link, { text, values: statements.flatMap(({ values }) => values) }, isUnknown)
   }
 
+  /** Who was connected to is another now: the next question is asked on a new connection. */
+  drop(): void {
+    const link = this.#link
+    this.#link = undefined
+    link?.socket.destroy(new Error('another database has taken over'))
+  }
+
   /** Waits for what was asked; not for ever, if nothing comes back. */
   async close(): Promise<void> {
     this.#isClosed = true

@@ -81,6 +81,13 @@ export class Line {
     return this.#send(client, { text, rowMode: 'array' }, isUnknown, commandOf)
   }
 
+  /** Who was connected to is another now: the next question is asked on a new connection. */
+  drop(): void {
+    const client = this.#client
+    this.#client = undefined
+    if (client) streamOf(client).destroy(new Error('another database has taken over'))
+  }
+
   /** Waits for what was asked. */
   async close(): Promise<void> {
     this.#isClosed = true

@@ -34,7 +34,9 @@ export interface RunningPostgres {
   readonly data: string
   /** Ends it without a word, and leaves what is on disk. */
   kill(): Promise<void>
-  /** After `kill`: on the same data and port. */
+  /** Ends it in good order, without waiting for its clients, and leaves what is on disk. */
+  shutDown(): Promise<void>
+  /** After `kill` or `shutDown`: on the same data and port. */
   startAgain(): Promise<void>
   /** Ends it for good. */
   stop(): Promise<void>
@@ -88,6 +90,7 @@ export async function startPostgres({ settings = {}, standbyOf }: PostgresOption
         folder: instance.folder,
         data: dataOf(instance.folder),
         kill: () => kill(instance),
+        shutDown: () => shutDown(instance),
         startAgain: () => startAgain(instance, port),
         stop: () => stop(instance),
       }
@@ -227,15 +230,17 @@ async function answers(port: number): Promise<boolean> {
   }
 }
 
-/** SIGINT is its "fast" shutdown: it does not wait for clients, and its other processes end with it. */
 async function stop(instance: Instance): Promise<void> {
-  const { child } = instance
-  if (!hasEnded(child)) {
-    const ended = once(child, 'exit')
-    child.kill('SIGINT')
-    await Promise.race([ended, delay(STOP_MS_MAX, undefined, { ref: false })])
-  }
+  await Promise.race([shutDown(instance), delay(STOP_MS_MAX, undefined, { ref: false })])
   end(instance)
+}
+
+/** SIGINT is its "fast" shutdown: it does not wait for clients, and its other processes end with it. */
+async function shutDown({ child }: Instance): Promise<void> {
+  if (hasEnded(child)) return
+  const ended = once(child, 'exit')
+  child.kill('SIGINT')
+  await ended
 }
 
 /** At once, for there may be no later. SIGQUIT makes its other processes end too; SIGKILL would leave them for a while. */
