@@ -402,7 +402,7 @@ export class SqlStore implements Store {
     const { isEmpty } = this.#standbys
     const fromPrimary = async () => {
       // What others have written to tables that are buckets comes first.
-      if (isEmpty && this.#engine.sharesTables) await this.#askPosition()
+      if (this.#engine.sharesTables) await this.#askPosition()
       const result = await read(this.#engine)
       this.#attachment.learn(result.position)
       return result

@@ -191,3 +191,20 @@ function randomFrom(seed: number): () => number {
     return state / 2 ** 32
   }
 }
+
+test('what other programs wrote is in every answer, also if there are standbys and none can be used', async () => {
+  const { url, schema, table } = await own.aTable('id integer PRIMARY KEY, n integer')
+  await exposeTable({ url, schema, table, bucket: BUCKET })
+  const [store] = await own.openBoth(`${url}?replicas=127.0.0.1:1`, schema)
+  const found: readonly [name: string, count: () => Promise<number>][] = [
+    ['getMany', async () => (await store.getMany([`${BUCKET}/1`])).value.filter(Boolean).length],
+    ['scan', async () => (await store.scan(BUCKET)).entries.length],
+    ['query', async () => (await store.query(BUCKET, {})).entries.length],
+  ]
+  for (const [name, count] of found) {
+    await sql.query(`INSERT INTO ${table} VALUES (1, 0)`)
+    expect([name, await count()]).toEqual([name, 1])
+    await sql.query(`DELETE FROM ${table}`)
+    expect([name, await count()]).toEqual([name, 0])
+  }
+})
