@@ -24,7 +24,7 @@ import { PostgresEngine } from './postgres-engine.js'
 import { toEngineError } from './postgres-errors.js'
 import { createStandby } from './postgres-views.js'
 import { ATTACH_TABLES, FORMAT_VERSION, SETTINGS, SHARED_FORMAT_VERSION, SHARED_TABLES, TABLES } from './statements.js'
-import { describeAgain } from './tables/table-records.js'
+import { describeAgain, noteTables } from './tables/table-records.js'
 
 export interface PostgresStoreOptions {
   /**
@@ -57,6 +57,8 @@ const NOTHING_KNOWN: Known = { log: '', position: 0 }
 
 interface Opening {
   readonly attached: Attached
+  /** Whoever has made a table a bucket has left that unfinished. */
+  readonly isUnnoted: boolean
   readonly durability: StoreSupports['durability']
   readonly warnings: readonly string[]
 }
@@ -78,8 +80,9 @@ export async function openSqlStore(options: PostgresStoreOptions): Promise<SqlSt
   const config = configFor(named.url)
   const place = placeOf(config)
   const channel = `freshet_${schema}`
-  const { attached, durability, warnings } = await open(config, place, schema, channel)
+  const { attached, isUnnoted, durability, warnings } = await open(config, place, schema, channel)
   for (const warning of warnings) onWarning(warning)
+  if (isUnnoted) await noteTables(url, schema).catch(error => onWarning(`Rows are missing in buckets: ${error}`))
 
   const hearing: { store?: SqlStore } = {}
   const lines: Line[] = []
@@ -169,8 +172,9 @@ async function open(config: pg.ClientConfig, place: string, schema: string, chan
     await client.query(`BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT pg_advisory_xact_lock(${OPENING_LOCK})`)
     await findOrCreate(client, place, schema)
     const attached = await attachLocked(client, { known: NOTHING_KNOWN, isSkipping: false, channel })
+    const { rows } = await client.query('SELECT EXISTS (SELECT FROM unnoted) AS "isUnnoted"')
     await client.query('COMMIT')
-    return { attached, ...found }
+    return { attached, ...found, ...rows[0] }
   } catch (error) {
     throw openingFailed(place, error)
   } finally {
@@ -178,7 +182,7 @@ async function open(config: pg.ClientConfig, place: string, schema: string, chan
   }
 }
 
-async function inspect(client: pg.Client, place: string): Promise<Omit<Opening, 'attached'>> {
+async function inspect(client: pg.Client, place: string): Promise<Omit<Opening, 'attached' | 'isUnnoted'>> {
   const { rows } = await client.query(`
     SELECT pg_is_in_recovery() AS standby, current_setting('server_encoding') AS encoding,
       current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS commits,
@@ -221,7 +225,7 @@ async function findOrCreate(client: pg.Client, place: string, schema: string): P
     throw storeUnusable(place, `its tables have format ${format}, of a newer Freshet. Update this one`)
   }
   const added = await client.query(
-    `SELECT to_regclass('incoming') IS NOT NULL AND to_regclass('skipped') IS NOT NULL AS "areThere"`,
+    `SELECT to_regclass('unnoted') IS NOT NULL AND to_regclass('skipped') IS NOT NULL AS "areThere"`,
   )
   if (!added.rows[0].areThere) await client.query(`${SHARED_TABLES} ${ATTACH_TABLES}`)
 }

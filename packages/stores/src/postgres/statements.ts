@@ -62,6 +62,8 @@ export const SHARED_TABLES = `
     -- It was there before the table became a bucket.
     is_backfill boolean NOT NULL DEFAULT false
   );
+  -- Tables whose rows are yet to be noted, all of them.
+  CREATE TABLE IF NOT EXISTS unnoted (exposed integer PRIMARY KEY);
   CREATE INDEX IF NOT EXISTS incoming_now ON incoming (seq) WHERE NOT is_backfill;
   CREATE INDEX IF NOT EXISTS incoming_ids ON incoming (exposed, id);
 `

@@ -17,7 +17,6 @@ const LOCK_MS_MAX = 5000
 export async function describeAgain(url: string, schema: string): Promise<void> {
   const client = await connectTo(url, schema)
   try {
-    const changed: ExposedTable[] = []
     await inTransaction(client, async () => {
       await client.query('SELECT FROM head FOR UPDATE')
       for (const table of await readTables(client)) {
@@ -27,13 +26,42 @@ export async function describeAgain(url: string, schema: string): Promise<void> 
           table.number,
           JSON.stringify(described),
         ])
-        if (!described.isGone) changed.push(described)
+        if (!described.isGone) await client.query(NOTE_SOON, [table.number])
       }
     })
-    for (const table of changed) await client.query(noteAll(table))
+    await noteUnnoted(client)
   } finally {
     await client.end()
   }
+}
+
+/** What whoever has made a table a bucket, or described it again, has left unfinished. */
+export async function noteTables(url: string, schema: string): Promise<void> {
+  const client = await connectTo(url, schema)
+  try {
+    await noteUnnoted(client)
+  } finally {
+    await client.end()
+  }
+}
+
+/** In the transaction that makes it necessary, so that it is done in any case, by whomever. */
+export const NOTE_SOON = 'INSERT INTO unnoted VALUES ($1) ON CONFLICT DO NOTHING'
+
+/** Notes all rows of tables that are to be; not of those that somebody else is at. It holds up nobody. Says how many rows. */
+export async function noteUnnoted(client: pg.Client): Promise<number> {
+  let noted = 0
+  for (const table of await readTables(client)) {
+    if (table.isGone) continue
+    noted += await inTransaction(client, async () => {
+      const mine = 'SELECT FROM unnoted WHERE exposed = $1 FOR UPDATE SKIP LOCKED'
+      if ((await client.query(mine, [table.number])).rowCount === 0) return 0
+      const { rowCount } = await client.query(noteAll(table))
+      await client.query('DELETE FROM unnoted WHERE exposed = $1', [table.number])
+      return rowCount ?? 0
+    })
+  }
+  return noted
 }
 
 async function describeNow(client: pg.Client, table: ExposedTable): Promise<ExposedTable> {
