@@ -10,7 +10,7 @@ import { randomUUID } from 'node:crypto'
 import type { StoreSupports } from '@freshet/core/store'
 import type { Connection } from 'mariadb'
 import { type Attached, type Found, judge, type Known, positionAfter, type Verdict } from '../sql/attachment.js'
-import { EngineLost } from '../sql/sql-engine.js'
+import { checkPrimary } from './line.js'
 import { durabilityOf, SETTINGS, settingsIn } from './settings.js'
 
 export interface AttachOptions {
@@ -32,10 +32,9 @@ interface FoundMariadb extends Found {
 /** Of a server, not of its address: what has come in the place of another is another. */
 const SERVER = `CONCAT(@@hostname, ':', @@port, ':', @@server_id, ':', @@datadir)`
 
-/** Throws `EngineLost` if it is read-only: it may yet become the primary, or another may be. */
+/** Throws `EngineLost` if it is read-only. */
 export async function attach(connection: Connection, options: AttachOptions): Promise<Attached> {
-  const [[isReadOnly]] = await connection.query('SELECT @@read_only OR @@innodb_read_only')
-  if (isReadOnly) throw new EngineLost('it is read-only, as a replica is', false)
+  await checkPrimary(connection)
   const found = await look(connection, options)
   if (isSettled(found, options)) return attachedTo(found)
   try {

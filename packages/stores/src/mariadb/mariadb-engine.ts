@@ -19,6 +19,7 @@ import { retrying } from '../sql/retrying.js'
 import {
   type BucketPage,
   type Changes,
+  EngineLost,
   type EntriesRange,
   type Head,
   type HeadOfLog,
@@ -256,7 +257,12 @@ export class MariadbEngine implements SqlEngine {
       ticked: this.#statements.ticked(),
     }
     const answers = await writes.script(await writes.connected(), [BEGIN, lock, tick, ticked, COMMIT])
-    const head = toHead(answers[3]![0]!)
+    const row = answers[3]![0]!
+    if (row[3] === 1) {
+      writes.drop()
+      throw new EngineLost('it is read-only, as a replica is', false)
+    }
+    const head = toHead(row)
     this.#isDurable(head.position)
     return head
   }

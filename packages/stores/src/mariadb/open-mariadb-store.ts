@@ -9,27 +9,28 @@
 import { RETENTION_MS_DEFAULT } from '@freshet/core/counters'
 import { SCAN_MAX_DEFAULT } from '@freshet/core/queries'
 import type { Store, StoreSupports } from '@freshet/core/store'
-import type { Connection, ConnectionConfig } from 'mariadb'
+import type { Connection } from 'mariadb'
 import { encodeNumbers } from '../embedded/indexes/index-records.js'
 import { monotonicMs } from '../embedded/store-clock.js'
-import { replicasIn } from '../replicas/replica-urls.js'
 import { type Attached, Attachment, type Known } from '../sql/attachment.js'
 import { FleetClock } from '../sql/fleet-clock.js'
 import { EngineLost } from '../sql/sql-engine.js'
 import { storeUnavailable, storeUnusable } from '../sql/sql-errors.js'
 import { SqlStore } from '../sql/sql-store.js'
 import { attach } from './attach.js'
-import { dial, Line } from './line.js'
+import { dialOne, Line } from './line.js'
 import { MariadbEngine } from './mariadb-engine.js'
 import { toEngineError } from './mariadb-errors.js'
+import { addressOf, type Where } from './mariadb-hosts.js'
 import { createStandby } from './mariadb-views.js'
 import { durabilityOf, risksOf, SETTINGS, settingsIn } from './settings.js'
 import { FORMAT_VERSION, Statements, tablesFor } from './statements.js'
 
 export interface MariadbStoreOptions {
   /**
-   * `mariadb://user:password@host:3306/database`, or `mysql://`; with `?ssl=true` it is encrypted; replicas that may be
-   * read from: `?replicas=host:port,host:port`.
+   * `mariadb://user:password@host:3306/database`, or `mysql://`; with `?ssl=true` it is encrypted. Several hosts,
+   * `mariadb://user@host:3306,host:3307/database`, of which the one is used that is not read-only. Replicas that may be read from:
+   * `?replicas=host:port,host:port`.
    */
   readonly url: string
   /** What the names of the tables begin with; `freshet_` unless given. */
@@ -51,7 +52,6 @@ const STATES = 4
 const WAIT_MS_MAX = 5_000
 const PATIENCE_MS = 10_000
 const PREFIX = /^[a-z_][a-z0-9_]{0,31}$/
-const PORT = 3306
 /** Larger values, and batches of values, would not fit. */
 const PACKET_BYTES_MIN = 4 * 1024 * 1024
 
@@ -73,13 +73,10 @@ export async function openMariadbStore(options: MariadbStoreOptions): Promise<St
   const { scanMax = SCAN_MAX_DEFAULT, retentionMs = RETENTION_MS_DEFAULT } = options
   const { waitMsMax = WAIT_MS_MAX, patienceMs = PATIENCE_MS } = options
   if (!PREFIX.test(prefix)) throw new TypeError(`${JSON.stringify(prefix)} cannot be what names of tables begin with.`)
-  const named = replicasIn(url)
-  const given = configOf(named.url)
-  const place = placeOf(given)
-  const { attached, durability, warnings, packetBytesMax } = await open(given, place, prefix, patienceMs)
+  const { hosts, place, replicas } = addressOf(url)
+  const { attached, durability, warnings, packetBytesMax } = await open({ hosts, place }, prefix, patienceMs)
   for (const warning of warnings) onWarning(warning)
 
-  const config = { ...given, maxAllowedPacket: packetBytesMax }
   const statements = new Statements(prefix)
   const opened: { store?: SqlStore } = {}
   const lines: Line[] = []
@@ -87,20 +84,19 @@ export async function openMariadbStore(options: MariadbStoreOptions): Promise<St
     for (const each of lines) each.drop()
     opened.store?.startOver()
   })
-  const standbys = named.replicas.map(replica => {
-    const own = { ...configOf(replica), maxAllowedPacket: packetBytesMax }
-    const prepare = (connection: Connection) =>
-      settleStandby(connection, placeOf(own), prefix, patienceMs, attachment.log)
+  const standbys = replicas.map(own => {
+    const prepare = (connection: Connection) => settleStandby(connection, own.place, prefix, patienceMs, attachment.log)
     const some = (count: number) =>
-      Array.from({ length: count }, () => new Line({ config: own, place: placeOf(own), patienceMs, prepare }))
+      Array.from({ length: count }, () => new Line({ ...own, packetBytesMax, patienceMs, prepare }))
     const [reads, states] = [some(READS), some(STATES)]
     lines.push(...reads, ...states)
-    return createStandby({ place: placeOf(own), statements, reads, states })
+    return createStandby({ place: own.place, statements, reads, states })
   })
   const line = (isolation: string, mustSkip = false): Line => {
     const made = new Line({
-      config,
+      hosts,
       place,
+      packetBytesMax,
       patienceMs,
       prepare: async (connection, isFirst) => {
         const isSkipping = mustSkip && !isFirst
@@ -112,7 +108,7 @@ export async function openMariadbStore(options: MariadbStoreOptions): Promise<St
     lines.push(made)
     return made
   }
-  const hasReplicas = named.replicas.length > 0
+  const hasReplicas = replicas.length > 0
   // Those that tell positions.
   const reads = Array.from({ length: READS }, () => line('REPEATABLE READ', hasReplicas))
   const durableReads = line('REPEATABLE READ', hasReplicas)
@@ -173,14 +169,13 @@ async function settleStandby(
   if (String(head?.[0]) !== log) throw storeUnusable(place, 'it holds another store. Give the address of a replica')
 }
 
-function placeOf({ host, port, database }: ConnectionConfig): string {
-  return `${host}:${port}/${database}`
-}
-
-async function open(config: ConnectionConfig, place: string, prefix: string, patienceMs: number): Promise<Opening> {
+async function open({ hosts, place }: Where, prefix: string, patienceMs: number): Promise<Opening> {
   let connection: Connection | undefined
   try {
-    connection = (await dial(config, patienceMs)).connection
+    connection = await hosts.first(async config => {
+      const { connection } = await dialOne(config, { place, patienceMs, isOneOfSeveral: hosts.isSeveral })
+      return connection
+    })
     const found = await inspect(connection, place)
     await settle(connection, 'READ COMMITTED', patienceMs)
     const [[isLocked]] = await connection.query('SELECT GET_LOCK(?, ?)', [`freshet ${prefix}`, patienceMs / 1000])
@@ -236,23 +231,4 @@ async function findOrCreate(connection: Connection, place: string, prefix: strin
 function openingFailed(place: string, error: unknown): unknown {
   const reason = toEngineError(place, error, false)
   return reason instanceof EngineLost ? storeUnavailable(place, reason, 'not-done') : reason
-}
-
-function configOf(text: string): ConnectionConfig {
-  try {
-    const { protocol, hostname, port, username, password, pathname, searchParams } = new URL(text)
-    if (protocol !== 'mariadb:' && protocol !== 'mysql:') throw new TypeError(`${protocol} is none of MariaDB`)
-    const database = decodeURIComponent(pathname.slice(1))
-    if (database === '') throw new TypeError('no database is named')
-    return {
-      host: hostname.replace(/^\[|\]$/g, '') || 'localhost',
-      port: Number(port) || PORT,
-      database,
-      ...(username && { user: decodeURIComponent(username) }),
-      ...(password && { password: decodeURIComponent(password) }),
-      ...(searchParams.get('ssl') === 'true' && { ssl: true }),
-    }
-  } catch (cause) {
-    throw storeUnusable('the URL given', 'it cannot be understood', cause)
-  }
 }

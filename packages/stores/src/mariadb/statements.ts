@@ -286,9 +286,10 @@ export class Statements {
     return statement(`UPDATE ${this.#name.head} SET time_ms = GREATEST(?, ${TIME_MS}), set_ms = ${ENGINE_MS}`, nowMs)
   }
 
-  /** What was set. */
+  /** What was set; and whether this was told to be a replica from now on, which does not keep every user from writing. */
   ticked(): Statement {
-    return statement(`SELECT position, time_ms, trimmed_to FROM ${this.#name.head}`)
+    const isReadOnly = '@@read_only OR @@innodb_read_only'
+    return statement(`SELECT position, time_ms, trimmed_to, ${isReadOnly} FROM ${this.#name.head}`)
   }
 
   /** Whether it is there; and whether that can be told: its part of the log is there, or was passed over. */

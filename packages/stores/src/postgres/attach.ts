@@ -11,8 +11,8 @@ import { randomUUID } from 'node:crypto'
 import type { StoreSupports } from '@freshet/core/store'
 import type pg from 'pg'
 import { type Attached, type Found, judge, type Known, positionAfter, type Verdict } from '../sql/attachment.js'
-import { EngineLost } from '../sql/sql-engine.js'
 import { BEGIN } from './locked-state.js'
+import { checkPrimary } from './postgres-hosts.js'
 
 export interface AttachOptions {
   readonly known: Known
@@ -41,10 +41,9 @@ const FOUND = `
     current_setting('full_page_writes') AS pages
   FROM head`
 
-/** Throws `EngineLost` if it is a standby: it may yet be promoted, or another may be the primary. */
+/** Throws `EngineLost` if it is a standby. */
 export async function attach(client: pg.Client, options: AttachOptions): Promise<Attached> {
-  const { rows } = await client.query('SELECT pg_is_in_recovery() AS "isStandby"')
-  if (rows[0].isStandby) throw new EngineLost('it is a standby, which is read-only', false)
+  await checkPrimary(client)
   const found = await look(client, options.known)
   if (isSettled(found, options)) return attachedTo(found)
   await client.query(BEGIN)

@@ -9,10 +9,9 @@
 import { RETENTION_MS_DEFAULT } from '@freshet/core/counters'
 import { SCAN_MAX_DEFAULT } from '@freshet/core/queries'
 import type { Store, StoreSupports } from '@freshet/core/store'
-import pg from 'pg'
+import type pg from 'pg'
 import { encodeNumbers } from '../embedded/indexes/index-records.js'
 import { monotonicMs } from '../embedded/store-clock.js'
-import { replicasIn } from '../replicas/replica-urls.js'
 import { type Attached, Attachment, type Known } from '../sql/attachment.js'
 import { FleetClock } from '../sql/fleet-clock.js'
 import { EngineLost } from '../sql/sql-engine.js'
@@ -22,14 +21,16 @@ import { attach, attachLocked, durabilityOf } from './attach.js'
 import { Line, type LineOptions } from './line.js'
 import { PostgresEngine } from './postgres-engine.js'
 import { toEngineError } from './postgres-errors.js'
+import { addressOf, dialFirst, type Where } from './postgres-hosts.js'
 import { createStandby } from './postgres-views.js'
 import { ATTACH_TABLES, FORMAT_VERSION, SETTINGS, SHARED_FORMAT_VERSION, SHARED_TABLES, TABLES } from './statements.js'
 import { describeAgain, noteTables } from './tables/table-records.js'
 
 export interface PostgresStoreOptions {
   /**
-   * `postgres://user:password@host:5432/database`; what it leaves out is as in psql (PGPASSWORD and others). Standbys that may be read
-   * from: `?replicas=host:port,host:port`.
+   * `postgres://user:password@host:5432/database`; what it leaves out is as in psql (PGPASSWORD and others). Several hosts,
+   * `postgres://user@host:5432,host:5433/database`, of which the one is used that is not a standby. Standbys that may be read from:
+   * `?replicas=host:port,host:port`.
    */
   readonly url: string
   /** The schema that the tables are in; `freshet` unless given. */
@@ -76,11 +77,9 @@ export async function openSqlStore(options: PostgresStoreOptions): Promise<SqlSt
   const { scanMax = SCAN_MAX_DEFAULT, retentionMs = RETENTION_MS_DEFAULT } = options
   const { waitMsMax = WAIT_MS_MAX, patienceMs = PATIENCE_MS } = options
   if (!SCHEMA_NAME.test(schema)) throw new TypeError(`${JSON.stringify(schema)} cannot be the name of a schema.`)
-  const named = replicasIn(url)
-  const config = configFor(named.url)
-  const place = placeOf(config)
+  const { hosts, place, replicas } = addressOf(url)
   const channel = `freshet_${schema}`
-  const { attached, isUnnoted, durability, warnings } = await open(config, place, schema, channel)
+  const { attached, isUnnoted, durability, warnings } = await open({ hosts, place }, schema, channel)
   for (const warning of warnings) onWarning(warning)
   if (isUnnoted) await noteTables(url, schema).catch(error => onWarning(`Rows are missing in buckets: ${error}`))
 
@@ -95,7 +94,7 @@ export async function openSqlStore(options: PostgresStoreOptions): Promise<SqlSt
     attachment.attach(await attach(client, { known: attachment.known, isSkipping, channel }))
   }
   const line = (more: Partial<LineOptions>): Line => {
-    const made = new Line({ config, place, patienceMs, prepare: client => prepare(client), ...more })
+    const made = new Line({ hosts, place, patienceMs, prepare: client => prepare(client), ...more })
     lines.push(made)
     return made
   }
@@ -106,7 +105,7 @@ export async function openSqlStore(options: PostgresStoreOptions): Promise<SqlSt
     describeTablesAgain: () => describeAgain(url, schema),
     reads: line({
       prepare: async (client, isFirst) => {
-        const isSkipping = !isFirst && named.replicas.length > 0
+        const isSkipping = !isFirst && replicas.length > 0
         await prepare(client, { more: `LISTEN ${channel}`, isSkipping })
         if (isSkipping) hearing.store?.startOver()
       },
@@ -128,8 +127,7 @@ export async function openSqlStore(options: PostgresStoreOptions): Promise<SqlSt
     throw openingFailed(place, error)
   }
   const supports: StoreSupports = { durability, multiKeyCommits: true, queries: true, retentionMs }
-  const standbys = named.replicas.map(replica => {
-    const own = { config: configFor(replica), place: placeOf(configFor(replica)) }
+  const standbys = replicas.map(own => {
     const prepare = (client: pg.Client) => settleStandby(client, own.place, schema, patienceMs, attachment.log)
     const standbyLine = () => line({ ...own, prepare })
     const states = Array.from({ length: STATES }, standbyLine)
@@ -159,15 +157,11 @@ async function settleStandby(
   if (rows[0]?.log !== log) throw storeUnusable(place, 'it holds another store. Give the address of a standby')
 }
 
-function configFor(url: string): pg.ClientConfig & { readonly pipeline: boolean } {
-  return { connectionString: url, pipeline: true, keepAlive: true, application_name: 'freshet' }
-}
-
-async function open(config: pg.ClientConfig, place: string, schema: string, channel: string): Promise<Opening> {
-  const client = new pg.Client({ ...config, connectionTimeoutMillis: PATIENCE_MS })
-  client.on('error', () => {})
+async function open(where: Where, schema: string, channel: string): Promise<Opening> {
+  const { place } = where
+  let client: pg.Client | undefined
   try {
-    await client.connect()
+    client = await dialFirst(where, PATIENCE_MS)
     const found = await inspect(client, place)
     await client.query(`BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT pg_advisory_xact_lock(${OPENING_LOCK})`)
     await findOrCreate(client, place, schema)
@@ -178,7 +172,7 @@ async function open(config: pg.ClientConfig, place: string, schema: string, chan
   } catch (error) {
     throw openingFailed(place, error)
   } finally {
-    await client.end().catch(() => {})
+    await client?.end().catch(() => {})
   }
 }
 
@@ -233,14 +227,4 @@ async function findOrCreate(client: pg.Client, place: string, schema: string): P
 function openingFailed(place: string, error: unknown): unknown {
   const reason = toEngineError(place, error, false)
   return reason instanceof EngineLost ? storeUnavailable(place, reason, 'not-done') : reason
-}
-
-/** Without user and password. */
-function placeOf(config: pg.ClientConfig): string {
-  try {
-    const { host, port, database } = new pg.Client(config)
-    return `${host}:${port}/${database}`
-  } catch (cause) {
-    throw storeUnusable('the URL given', 'it cannot be understood', cause)
-  }
 }

@@ -1,7 +1,7 @@
 /** What is kept of exposed tables, read and written by a connection of its own. */
 import { FreshetError } from '@freshet/protocol'
-import pg from 'pg'
-import { replicasIn } from '../../replicas/replica-urls.js'
+import type pg from 'pg'
+import { addressOf, dialFirst } from '../postgres-hosts.js'
 import { SETTINGS } from '../statements.js'
 import { describeTable, unsuitable } from './describe-table.js'
 import { type ExposedTable, nameOf } from './exposed-table.js'
@@ -9,6 +9,7 @@ import { SharedTables } from './shared-tables.js'
 import { noteAll } from './table-statements.js'
 
 const LOCK_MS_MAX = 5000
+const DIAL_MS_MAX = 10_000
 
 /**
  * After a statement about them has failed, because columns or tables are not there any more: what there is now. Under a lock, so
@@ -90,9 +91,7 @@ export async function readTables(client: pg.Client): Promise<readonly ExposedTab
 }
 
 export async function connectTo(url: string, schema: string): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString: replicasIn(url).url, application_name: 'freshet' })
-  client.on('error', () => {})
-  await client.connect()
+  const client = await dialFirst(addressOf(url), DIAL_MS_MAX)
   await client.query(`SET search_path = ${schema}; ${SETTINGS} SET lock_timeout = ${LOCK_MS_MAX}`)
   return client
 }
