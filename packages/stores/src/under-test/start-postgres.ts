@@ -59,7 +59,13 @@ interface Instance {
 const VERSIONS = '/usr/lib/postgresql'
 const PROGRAMS_BY_HAND = ['/usr/local/pgsql/bin', '/usr/local/bin', '/usr/bin']
 const USER = 'freshet'
-const SETTINGS = { listen_addresses: '127.0.0.1', unix_socket_directories: '', max_connections: '200' }
+const SETTINGS = {
+  listen_addresses: '127.0.0.1',
+  unix_socket_directories: '',
+  max_connections: '200',
+  // Two copies that are made at once each begin a new segment, and need the one before.
+  wal_keep_size: '128MB',
+}
 const START_MS_MAX = 60_000
 const STOP_MS_MAX = 10_000
 const POLL_MS = 50
