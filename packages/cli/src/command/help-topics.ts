@@ -12,6 +12,7 @@ Exit codes: 0 stopped in order, 1 could not start or go on, 2 an option is wrong
 
   freshet serve --data /var/lib/freshet --host 0.0.0.0
   freshet serve --store postgres://user@host/database      several servers may share one
+  freshet serve --store postgres://user@a,b/database       the primary of several, also after a failover
   FRESHET_PORT=80 freshet serve --config /etc/freshet.json
 
 Options: freshet --help lists the common ones, freshet config --dump all of them.

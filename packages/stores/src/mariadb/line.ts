@@ -8,14 +8,18 @@
 import { connect, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Connection, type ConnectionConfig, createConnection } from 'mariadb'
+import type { Hosts } from '../sql/hosts.js'
+import { EngineLost } from '../sql/sql-engine.js'
 import { storeClosed } from '../sql/sql-errors.js'
-import { toEngineError } from './mariadb-errors.js'
+import { isReadOnly, toEngineError } from './mariadb-errors.js'
 import type { Statement } from './statements.js'
 
 export interface LineOptions {
-  readonly config: ConnectionConfig
+  readonly hosts: Hosts<ConnectionConfig>
   /** For messages. */
   readonly place: string
+  /** max_allowed_packet. */
+  readonly packetBytesMax: number
   readonly patienceMs: number
   /** What each new connection is told first. */
   readonly prepare: (connection: Connection, isFirst: boolean) => Promise<void>
@@ -32,6 +36,8 @@ export type Row = readonly unknown[]
 const LOOKS = 4
 /** So long after a failed attempt to connect there is no other. */
 const PAUSE_MS = 100
+/** So long one of several hosts is waited for. */
+const DIAL_MS_MAX = 2000
 
 export class Line {
   readonly #options: LineOptions
@@ -84,6 +90,13 @@ export class Line {
     return this.#query(link, { text, values: statements.flatMap(({ values }) => values) }, isUnknown)
   }
 
+  /** Who was connected to is another now: the next question is asked on a new connection. */
+  drop(): void {
+    const link = this.#link
+    this.#link = undefined
+    link?.socket.destroy(new Error('another database has taken over'))
+  }
+
   /** Waits for what was asked; not for ever, if nothing comes back. */
   async close(): Promise<void> {
     this.#isClosed = true
@@ -119,16 +132,32 @@ export class Line {
       },
       error => {
         this.#answered++
-        throw toEngineError(this.#options.place, error, isUnknown)
+        const reason = toEngineError(this.#options.place, error, isUnknown)
+        if (!this.#options.hosts.isSeveral || !isReadOnly(error)) throw reason
+        // Another is the primary now, or soon will be.
+        this.drop()
+        throw new EngineLost(reason, false)
       },
     )
   }
 
   async #connect(): Promise<Link> {
-    const { config, place, prepare, patienceMs } = this.#options
+    try {
+      this.#link = await this.#options.hosts.first(config => this.#connectTo(config))
+      this.#failure = undefined
+      return this.#link
+    } catch (error) {
+      this.#failure = { error: error as Error, untilMs: performance.now() + PAUSE_MS }
+      throw error
+    }
+  }
+
+  async #connectTo(config: ConnectionConfig): Promise<Link> {
+    const { hosts, place, packetBytesMax, prepare, patienceMs } = this.#options
     let link: Link | undefined
     try {
-      link = await dial(config, patienceMs)
+      const limited = { ...config, maxAllowedPacket: packetBytesMax }
+      link = await dialOne(limited, { place, patienceMs, isOneOfSeveral: hosts.isSeveral })
       const { connection, socket } = link
       const lose = () => {
         if (this.#link?.connection === connection) this.#link = undefined
@@ -140,14 +169,10 @@ export class Line {
       if (this.#isClosed) throw storeClosed(place)
       if (!connection.isValid()) throw new Error('the connection was lost at once')
       this.#isFirst = false
-      this.#failure = undefined
-      this.#link = link
       return link
     } catch (cause) {
       link?.socket.destroy()
-      const error = toEngineError(place, cause, false)
-      this.#failure = { error, untilMs: performance.now() + PAUSE_MS }
-      throw error
+      throw toEngineError(place, cause, false)
     }
   }
 
@@ -164,8 +189,35 @@ export class Line {
   }
 }
 
+export interface DialOptions {
+  /** For messages. */
+  readonly place: string
+  readonly patienceMs: number
+  /** Then one that does not answer is not waited for as long, and one that is read-only will not do. */
+  readonly isOneOfSeveral: boolean
+}
+
+export async function dialOne(config: ConnectionConfig, options: DialOptions): Promise<Link> {
+  const { place, patienceMs, isOneOfSeveral } = options
+  let link: Link | undefined
+  try {
+    link = await dial(config, isOneOfSeveral ? Math.min(patienceMs, DIAL_MS_MAX) : patienceMs)
+    if (isOneOfSeveral) await checkPrimary(link.connection)
+    return link
+  } catch (error) {
+    link?.socket.destroy()
+    throw toEngineError(place, error, false)
+  }
+}
+
+/** Throws `EngineLost` if it is read-only: it may yet become the primary, or another may be. */
+export async function checkPrimary(connection: Connection): Promise<void> {
+  const [[isReadOnly]] = await connection.query('SELECT @@read_only OR @@innodb_read_only')
+  if (isReadOnly) throw new EngineLost('it is read-only, as a replica is', false)
+}
+
 /** By a socket of ours, so that it can be ended without a word to a server that does not answer. */
-export async function dial(config: ConnectionConfig, patienceMs: number): Promise<Link> {
+async function dial(config: ConnectionConfig, patienceMs: number): Promise<Link> {
   const { host = 'localhost', port = 3306 } = config
   let socket: Socket | undefined
   const stream = () => {

@@ -10,16 +10,7 @@
  * Nobody tells of commits here. So the head is asked for again and again, while anybody wants to know.
  */
 import type { ClientWindow, ForeignOperation } from '@freshet/core/counters'
-import type {
-  BucketChange,
-  Key,
-  LogEntry,
-  MaybePromise,
-  Position,
-  Snapshot,
-  StoredValue,
-  Version,
-} from '@freshet/core/store'
+import type { BucketChange, Key, MaybePromise, Position, Snapshot, StoredValue, Version } from '@freshet/core/store'
 import { entriesUnder, indexPrefix } from '../embedded/indexes/index-keys.js'
 import { decodeNumbers } from '../embedded/indexes/index-records.js'
 import { entriesOf, toChanged } from '../sql/log-rows.js'
@@ -28,10 +19,13 @@ import { retrying } from '../sql/retrying.js'
 import {
   type BucketPage,
   type Changes,
+  EngineLost,
   type EntriesRange,
   type Head,
+  type HeadOfLog,
   type KeyRange,
   type LockedState,
+  type LogPart,
   type Needs,
   NOTHING_INCOMING,
   type SqlEngine,
@@ -160,17 +154,19 @@ export class MariadbEngine implements SqlEngine {
     return byBytes(rows, 1).map(([, bucket, version]) => ({ bucket: textOf(bucket), version: version as Version }))
   }
 
-  head(): Promise<Head> {
+  head(): Promise<HeadOfLog> {
     return this.#again(() => this.#head())
   }
 
-  async changes(after: Position, batches: number): Promise<{ trimmedTo: Position; entries: LogEntry[] }> {
+  async changes(after: Position, batches: number): Promise<LogPart> {
     const rows = await this.#read(this.#statements.changes(after, batches))
+    const [, log, trimmedTo] = headIn(rows)
     const entries = entriesOf(
-      rows.map(row => row.slice(2)),
+      rows.map(row => row.slice(3)),
       after,
     )
-    return { trimmedTo: headIn(rows)[1] as Position, entries: entries.sort((a, b) => a.position - b.position) }
+    entries.sort((a, b) => a.position - b.position)
+    return { log: textOf(log), trimmedTo: trimmedTo as Position, entries }
   }
 
   async recall(name: string): Promise<Uint8Array | undefined> {
@@ -249,8 +245,8 @@ export class MariadbEngine implements SqlEngine {
     // It may be there to be read, and not on disk yet.
     const script = [BEGIN, lock, this.#statements.isCommitted(position, batch), flush, COMMIT]
     const answers = await writes.script(await writes.connected(), script)
-    const [trimmedTo, isThere] = answers[2]![0] as [Position, number]
-    return isThere === 1 || trimmedTo < position ? isThere === 1 : undefined
+    const [isThere, isTold] = answers[2]![0] as [number, number]
+    return isThere === 1 || isTold === 1 ? isThere === 1 : undefined
   }
 
   async tick(nowMs: number): Promise<Head> {
@@ -261,7 +257,12 @@ export class MariadbEngine implements SqlEngine {
       ticked: this.#statements.ticked(),
     }
     const answers = await writes.script(await writes.connected(), [BEGIN, lock, tick, ticked, COMMIT])
-    const head = toHead(answers[3]![0]!)
+    const row = answers[3]![0]!
+    if (row[3] === 1) {
+      writes.drop()
+      throw new EngineLost('it is read-only, as a replica is', false)
+    }
+    const head = toHead(row)
     this.#isDurable(head.position)
     return head
   }
@@ -348,8 +349,9 @@ export class MariadbEngine implements SqlEngine {
     return done.value
   }
 
-  async #head(): Promise<Head> {
-    return toHead((await this.#readOnce(this.#statements.head()))[0]!)
+  async #head(): Promise<HeadOfLog> {
+    const [row] = await this.#readOnce(this.#statements.head())
+    return { ...toHead(row!), log: textOf(row![3]) }
   }
 
   #read(statement: Statement): Promise<readonly Row[]> {

@@ -9,6 +9,7 @@ const BUSY = [1020, 1205, 1213, 1317, 1969]
 const LOST = [1040, 1053, 1152, 1158, 1159, 1160, 1161, 1203, 1927]
 const FULL = [1021, 1026, 1114]
 const TOO_LARGE = [1153, 1301]
+const READ_ONLY = [1290, 1792]
 const UNUSABLE: Readonly<Record<number, string>> = {
   1044: 'this user may not use this database. Grant it, or correct the name in the URL',
   1045: 'it refuses this user and password. Correct them in the URL',
@@ -39,6 +40,11 @@ export function toEngineError(place: string, error: unknown, isUnknown: boolean)
   if (why !== undefined) return storeUnusable(place, why, reason)
   const isOfDriver = errno > DRIVER.from && errno < DRIVER.to
   return fatal || isOfDriver || LOST.includes(errno) ? new EngineLost(reason, isUnknown) : reason
+}
+
+/** It was refused because this is a replica, or has become one. */
+export function isReadOnly(error: unknown): boolean {
+  return READ_ONLY.includes((error as { readonly errno?: number }).errno ?? 0)
 }
 
 export function tooLarge(place: string, cause?: unknown): FreshetError {

@@ -3,31 +3,34 @@
  * opens it first makes them.
  *
  * Positions are never given twice, even if the engine has lost its last moments (a replica took over that was behind; a machine
- * went down that did not flush): whoever finds the engine started anew since it was last opened, or has lost its connection,
- * goes on from the time of day (`positionAtTime`) before it commits anything.
+ * went down that did not flush): whoever finds the engine started anew, or has lost its connection, goes on from the time of day
+ * (`positionAtTime`) before it commits anything. If something that was acknowledged may be gone, the log is another (`attach.ts`).
  */
-import { randomUUID } from 'node:crypto'
 import { RETENTION_MS_DEFAULT } from '@freshet/core/counters'
 import { SCAN_MAX_DEFAULT } from '@freshet/core/queries'
-import { positionAtTime, type Store, type StoreSupports } from '@freshet/core/store'
-import type { Connection, ConnectionConfig } from 'mariadb'
+import type { Store, StoreSupports } from '@freshet/core/store'
+import type { Connection } from 'mariadb'
 import { encodeNumbers } from '../embedded/indexes/index-records.js'
 import { monotonicMs } from '../embedded/store-clock.js'
-import { replicasIn } from '../replicas/replica-urls.js'
+import { type Attached, Attachment, type Known } from '../sql/attachment.js'
 import { FleetClock } from '../sql/fleet-clock.js'
 import { EngineLost } from '../sql/sql-engine.js'
 import { storeUnavailable, storeUnusable } from '../sql/sql-errors.js'
 import { SqlStore } from '../sql/sql-store.js'
-import { dial, Line } from './line.js'
+import { attach } from './attach.js'
+import { dialOne, Line } from './line.js'
 import { MariadbEngine } from './mariadb-engine.js'
 import { toEngineError } from './mariadb-errors.js'
+import { addressOf, type Where } from './mariadb-hosts.js'
 import { createStandby } from './mariadb-views.js'
-import { ENGINE, FORMAT_VERSION, Statements, tablesFor } from './statements.js'
+import { durabilityOf, risksOf, SETTINGS, settingsIn } from './settings.js'
+import { FORMAT_VERSION, Statements, tablesFor } from './statements.js'
 
 export interface MariadbStoreOptions {
   /**
-   * `mariadb://user:password@host:3306/database`, or `mysql://`; with `?ssl=true` it is encrypted; replicas that may be
-   * read from: `?replicas=host:port,host:port`.
+   * `mariadb://user:password@host:3306/database`, or `mysql://`; with `?ssl=true` it is encrypted. Several hosts,
+   * `mariadb://user@host:3306,host:3307/database`, of which the one is used that is not read-only. Replicas that may be read from:
+   * `?replicas=host:port,host:port`.
    */
   readonly url: string
   /** What the names of the tables begin with; `freshet_` unless given. */
@@ -49,12 +52,13 @@ const STATES = 4
 const WAIT_MS_MAX = 5_000
 const PATIENCE_MS = 10_000
 const PREFIX = /^[a-z_][a-z0-9_]{0,31}$/
-const PORT = 3306
 /** Larger values, and batches of values, would not fit. */
 const PACKET_BYTES_MIN = 4 * 1024 * 1024
 
+const NOTHING_KNOWN: Known = { log: '', position: 0 }
+
 interface Opening {
-  readonly log: string
+  readonly attached: Attached
   readonly durability: StoreSupports['durability']
   readonly warnings: readonly string[]
   readonly packetBytesMax: number
@@ -69,36 +73,42 @@ export async function openMariadbStore(options: MariadbStoreOptions): Promise<St
   const { scanMax = SCAN_MAX_DEFAULT, retentionMs = RETENTION_MS_DEFAULT } = options
   const { waitMsMax = WAIT_MS_MAX, patienceMs = PATIENCE_MS } = options
   if (!PREFIX.test(prefix)) throw new TypeError(`${JSON.stringify(prefix)} cannot be what names of tables begin with.`)
-  const named = replicasIn(url)
-  const given = configOf(named.url)
-  const place = placeOf(given)
-  const { log, durability, warnings, packetBytesMax } = await open(given, place, prefix, patienceMs)
+  const { hosts, place, replicas } = addressOf(url)
+  const { attached, durability, warnings, packetBytesMax } = await open({ hosts, place }, prefix, patienceMs)
   for (const warning of warnings) onWarning(warning)
 
-  const config = { ...given, maxAllowedPacket: packetBytesMax }
   const statements = new Statements(prefix)
-  const standbys = named.replicas.map(replica => {
-    const own = { ...configOf(replica), maxAllowedPacket: packetBytesMax }
-    const prepare = (connection: Connection) => settleStandby(connection, placeOf(own), prefix, patienceMs, log)
-    const lines = (count: number) =>
-      Array.from({ length: count }, () => new Line({ config: own, place: placeOf(own), patienceMs, prepare }))
-    return createStandby({ place: placeOf(own), statements, reads: lines(READS), states: lines(STATES) })
-  })
   const opened: { store?: SqlStore } = {}
-  const line = (isolation: string, isSkipping = false): Line =>
-    new Line({
-      config,
+  const lines: Line[] = []
+  const attachment = new Attachment(attached, () => {
+    for (const each of lines) each.drop()
+    opened.store?.startOver()
+  })
+  const standbys = replicas.map(own => {
+    const prepare = (connection: Connection) => settleStandby(connection, own.place, prefix, patienceMs, attachment.log)
+    const some = (count: number) =>
+      Array.from({ length: count }, () => new Line({ ...own, packetBytesMax, patienceMs, prepare }))
+    const [reads, states] = [some(READS), some(STATES)]
+    lines.push(...reads, ...states)
+    return createStandby({ place: own.place, statements, reads, states })
+  })
+  const line = (isolation: string, mustSkip = false): Line => {
+    const made = new Line({
+      hosts,
       place,
+      packetBytesMax,
       patienceMs,
       prepare: async (connection, isFirst) => {
+        const isSkipping = mustSkip && !isFirst
         await settle(connection, isolation, patienceMs)
-        if (isFirst || !isSkipping) return
-        const { text, values } = statements.skip(positionAtTime(Date.now()))
-        await connection.query(text, values)
-        opened.store?.startOver()
+        attachment.attach(await attach(connection, { prefix, known: attachment.known, isSkipping }))
+        if (isSkipping) opened.store?.startOver()
       },
     })
-  const hasReplicas = named.replicas.length > 0
+    lines.push(made)
+    return made
+  }
+  const hasReplicas = replicas.length > 0
   // Those that tell positions.
   const reads = Array.from({ length: READS }, () => line('REPEATABLE READ', hasReplicas))
   const durableReads = line('REPEATABLE READ', hasReplicas)
@@ -126,7 +136,7 @@ export async function openMariadbStore(options: MariadbStoreOptions): Promise<St
     throw openingFailed(place, error)
   }
   const supports: StoreSupports = { durability, multiKeyCommits: true, queries: true, retentionMs }
-  opened.store = new SqlStore({ engine, clock, supports, log, scanMax, waitMsMax, standbys, onWarning })
+  opened.store = new SqlStore({ engine, clock, supports, attachment, scanMax, waitMsMax, standbys, onWarning })
   const { store } = opened
   engine.follow(
     () => store.isListenedTo,
@@ -159,19 +169,19 @@ async function settleStandby(
   if (String(head?.[0]) !== log) throw storeUnusable(place, 'it holds another store. Give the address of a replica')
 }
 
-function placeOf({ host, port, database }: ConnectionConfig): string {
-  return `${host}:${port}/${database}`
-}
-
-async function open(config: ConnectionConfig, place: string, prefix: string, patienceMs: number): Promise<Opening> {
+async function open({ hosts, place }: Where, prefix: string, patienceMs: number): Promise<Opening> {
   let connection: Connection | undefined
   try {
-    connection = (await dial(config, patienceMs)).connection
+    connection = await hosts.first(async config => {
+      const { connection } = await dialOne(config, { place, patienceMs, isOneOfSeveral: hosts.isSeveral })
+      return connection
+    })
     const found = await inspect(connection, place)
     await settle(connection, 'READ COMMITTED', patienceMs)
     const [[isLocked]] = await connection.query('SELECT GET_LOCK(?, ?)', [`freshet ${prefix}`, patienceMs / 1000])
     if (!isLocked) throw new Error('somebody else has been opening it for too long')
-    return { log: await findOrCreate(connection, place, prefix), ...found }
+    await findOrCreate(connection, place, prefix)
+    return { attached: await attach(connection, { prefix, known: NOTHING_KNOWN, isSkipping: false }), ...found }
   } catch (error) {
     throw openingFailed(place, error)
   } finally {
@@ -179,84 +189,46 @@ async function open(config: ConnectionConfig, place: string, prefix: string, pat
   }
 }
 
-async function inspect(connection: Connection, place: string): Promise<Omit<Opening, 'log'>> {
+async function inspect(connection: Connection, place: string): Promise<Omit<Opening, 'attached'>> {
   const [row] = await connection.query(`
-    SELECT version(), @@read_only OR @@innodb_read_only, @@log_bin, @@binlog_format, @@sync_binlog,
-      @@innodb_flush_log_at_trx_commit, @@innodb_doublewrite, @@max_allowed_packet`)
-  const [version, isReadOnly, hasBinlog, format, syncs, flushes, doublewrite, packetBytesMax] = row
+    SELECT version(), @@read_only OR @@innodb_read_only, @@binlog_format, @@max_allowed_packet, ${SETTINGS}`)
+  const [version, isReadOnly, format, packetBytesMax, ...more] = row
+  const settings = settingsIn(more)
   if (!/mariadb/i.test(version)) throw storeUnusable(place, `it is MySQL ${version}. Give the address of a MariaDB`)
   if (isReadOnly) throw storeUnusable(place, 'it is read-only, as a replica is. Give the address of the primary')
-  if (hasBinlog && format === 'STATEMENT') {
+  if (settings.hasBinlog && format === 'STATEMENT') {
     throw storeUnusable(place, 'its binary log is kept as statements. Set binlog_format to MIXED or ROW')
   }
   if (packetBytesMax < PACKET_BYTES_MIN) {
     throw storeUnusable(place, `its max_allowed_packet is ${packetBytesMax}. Set it to ${PACKET_BYTES_MIN} or more`)
   }
-  const lost = 'after a crash the last commits may be lost, though they were acknowledged. Set it to 1'
-  const torn = 'after a crash of its machine pages may be torn, unless its disk writes them whole. Set it to ON'
-  const risks = [
-    ...(flushes === 0 || flushes === 2 ? [`innodb_flush_log_at_trx_commit = ${flushes}: ${lost}`] : []),
-    ...(hasBinlog && syncs !== 1 ? [`sync_binlog = ${syncs}: ${lost}`] : []),
-    ...(isOff(doublewrite) ? [`innodb_doublewrite = OFF: ${torn}`] : []),
-  ]
-  const warnings = risks.map(risk => `The database at ${place} has ${risk}.`)
-  return { durability: risks.length === 0 ? 'disk' : 'relaxed', warnings, packetBytesMax }
+  const warnings = risksOf(settings).map(risk => `The database at ${place} has ${risk}.`)
+  return { durability: durabilityOf(settings), warnings, packetBytesMax }
 }
 
-/** A number before MariaDB 11, a word since. */
-function isOff(setting: unknown): boolean {
-  return setting === 0 || setting === 'OFF'
-}
-
-/** The id of the log. One at a time does this. */
-async function findOrCreate(connection: Connection, place: string, prefix: string): Promise<string> {
-  const position = positionAtTime(Date.now())
+/** One at a time does this. */
+async function findOrCreate(connection: Connection, place: string, prefix: string): Promise<void> {
   const isStored = 'SELECT 1 FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?'
-  const [exists] = await connection.query(isStored, [`${prefix}head`])
-  const read = () => connection.query(`SELECT format, log FROM ${prefix}head`)
-  let [head] = exists ? await read() : []
+  const has = async (table: string) => (await connection.query(isStored, [prefix + table])).length > 0
+  const isThere = await has('head')
+  // The last that was added to them.
+  if (!(isThere && (await has('runs')))) for (const table of tablesFor(prefix)) await connection.query(table)
+  const read = () => connection.query(`SELECT format FROM ${prefix}head`)
+  let [head] = await read()
   if (head === undefined) {
-    for (const table of tablesFor(prefix)) await connection.query(table)
     const numbers = Buffer.from(encodeNumbers({ last: 0, dropped: [] }))
-    const values = [FORMAT_VERSION, randomUUID(), position, position, numbers]
-    // The last, for it says that the others are there.
     await connection.query(`INSERT IGNORE INTO ${prefix}flushes VALUES (1, 0)`)
-    await connection.query(`INSERT INTO ${prefix}head VALUES (1, ?, ?, ?, ?, 0, 0, ?)`, values)
+    // Its log begins when it is attached to for the first time.
+    await connection.query(`INSERT INTO ${prefix}head VALUES (1, ?, '', 0, 0, 0, 0, ?)`, [FORMAT_VERSION, numbers])
     head = (await read())[0]
   }
-  const [format, log] = head as [number, Buffer]
+  const [format] = head as [number]
   if (format > FORMAT_VERSION) {
     throw storeUnusable(place, `its tables have format ${format}, of a newer Freshet. Update this one`)
   }
-  const [isKnown] = await connection.query(`SELECT 1 FROM ${prefix}started WHERE engine = ${ENGINE}`)
-  if (!isKnown) {
-    const { text, values } = new Statements(prefix).skip(position)
-    await connection.query(text, values)
-    await connection.query(`REPLACE INTO ${prefix}started VALUES (1, ${ENGINE})`)
-  }
-  return log.toString()
 }
 
 function openingFailed(place: string, error: unknown): unknown {
   const reason = toEngineError(place, error, false)
   return reason instanceof EngineLost ? storeUnavailable(place, reason, 'not-done') : reason
-}
-
-function configOf(text: string): ConnectionConfig {
-  try {
-    const { protocol, hostname, port, username, password, pathname, searchParams } = new URL(text)
-    if (protocol !== 'mariadb:' && protocol !== 'mysql:') throw new TypeError(`${protocol} is none of MariaDB`)
-    const database = decodeURIComponent(pathname.slice(1))
-    if (database === '') throw new TypeError('no database is named')
-    return {
-      host: hostname.replace(/^\[|\]$/g, '') || 'localhost',
-      port: Number(port) || PORT,
-      database,
-      ...(username && { user: decodeURIComponent(username) }),
-      ...(password && { password: decodeURIComponent(password) }),
-      ...(searchParams.get('ssl') === 'true' && { ssl: true }),
-    }
-  } catch (cause) {
-    throw storeUnusable('the URL given', 'it cannot be understood', cause)
-  }
 }

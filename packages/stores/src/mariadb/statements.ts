@@ -28,8 +28,6 @@ type Cell = number | string | Buffer
 const ENGINE_MS = 'CAST(UNIX_TIMESTAMP(NOW(6)) * 1000 AS DOUBLE)'
 /** The store's time; drawn up in ../sql/fleet-clock.ts. */
 const TIME_MS = `time_ms + LEAST(GREATEST(${ENGINE_MS} - set_ms, 0), ${LEASE_MS})`
-/** Of a server, not of its address: what has come in the place of another is another. */
-export const ENGINE = `CONCAT(@@hostname, ':', @@port, ':', @@server_id, ':', @@datadir)`
 /** Of what is inserted at once. */
 const STATEMENT_BYTES_MAX = 1024 * 1024
 
@@ -48,11 +46,13 @@ const TABLES = {
   clients: `client VARBINARY(255) PRIMARY KEY, last_ms DOUBLE NOT NULL, operations LONGBLOB NOT NULL, KEY (last_ms)`,
   operations: `id VARBINARY(255) PRIMARY KEY, time_ms DOUBLE NOT NULL, done LONGBLOB NOT NULL, KEY (time_ms)`,
   flushes: 'single TINYINT PRIMARY KEY CHECK (single = 1), times BIGINT NOT NULL',
+  skipped: 'ended BIGINT PRIMARY KEY, begun BIGINT NOT NULL',
+  engine: 'single TINYINT PRIMARY KEY CHECK (single = 1), engine VARBINARY(255) NOT NULL, run VARBINARY(36) NOT NULL',
 }
 /** These are gone when the engine is started anew; and that is how it is known that it was. */
 const PASSING_TABLES = {
   holders: 'name VARBINARY(255) PRIMARY KEY, holder VARBINARY(255) NOT NULL, until_ms DOUBLE NOT NULL',
-  started: 'single TINYINT PRIMARY KEY, engine VARBINARY(1024) NOT NULL',
+  runs: 'single TINYINT PRIMARY KEY, server VARBINARY(1024) NOT NULL, id VARBINARY(36) NOT NULL',
 }
 
 type Names = Readonly<Record<keyof typeof TABLES | keyof typeof PASSING_TABLES, string>>
@@ -100,13 +100,13 @@ export class Statements {
   }
 
   head(): Statement {
-    return statement(`SELECT position, ${TIME_MS}, trimmed_to FROM ${this.#name.head}`)
+    return statement(`SELECT position, ${TIME_MS}, trimmed_to, log FROM ${this.#name.head}`)
   }
 
   changes(after: Position, batches: number): Statement {
     const { head, log } = this.#name
-    const found = `SELECT NULL, NULL, position, record FROM ${log} WHERE position > ? ORDER BY position LIMIT ?`
-    const text = `SELECT position, trimmed_to, NULL, NULL FROM ${head} UNION ALL (${found})`
+    const found = `SELECT NULL, NULL, NULL, position, record FROM ${log} WHERE position > ? ORDER BY position LIMIT ?`
+    const text = `SELECT position, log, trimmed_to, NULL, NULL FROM ${head} UNION ALL (${found})`
     return statement(text, after, batches)
   }
 
@@ -286,20 +286,21 @@ export class Statements {
     return statement(`UPDATE ${this.#name.head} SET time_ms = GREATEST(?, ${TIME_MS}), set_ms = ${ENGINE_MS}`, nowMs)
   }
 
-  /** What was set. */
+  /** What was set; and whether this was told to be a replica from now on, which does not keep every user from writing. */
   ticked(): Statement {
-    return statement(`SELECT position, time_ms, trimmed_to FROM ${this.#name.head}`)
+    const isReadOnly = '@@read_only OR @@innodb_read_only'
+    return statement(`SELECT position, time_ms, trimmed_to, ${isReadOnly} FROM ${this.#name.head}`)
   }
 
+  /** Whether it is there; and whether that can be told: its part of the log is there, or was passed over. */
   isCommitted(position: Position, batch: string): Statement {
-    const { head, log } = this.#name
-    const isThere = `EXISTS (SELECT 1 FROM ${log} WHERE position = ? AND batch = ?)`
-    return statement(`SELECT trimmed_to, ${isThere} FROM ${head}`, position, batch)
-  }
-
-  /** So that no position is given twice. */
-  skip(position: Position): Statement {
-    return statement(`UPDATE ${this.#name.head} SET position = GREATEST(position, ?)`, position)
+    const { head, log, skipped } = this.#name
+    const text = `
+      SELECT EXISTS (SELECT 1 FROM ${log} WHERE position = ? AND batch = ?),
+        trimmed_to < ? OR EXISTS (SELECT 1 FROM ${log} WHERE position < ?) OR
+        EXISTS (SELECT 1 FROM ${skipped} WHERE ended < ? AND begun > ?)
+      FROM ${head}`
+    return statement(text, position, batch, position, position, position, position)
   }
 
   /** When this is committed, all is on disk that could be read before it. */

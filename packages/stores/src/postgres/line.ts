@@ -6,12 +6,14 @@
  */
 import type { Socket } from 'node:net'
 import pg from 'pg'
+import type { Hosts } from '../sql/hosts.js'
 import { storeClosed } from '../sql/sql-errors.js'
 import { toEngineError } from './postgres-errors.js'
+import { type Config, dial } from './postgres-hosts.js'
 import { STATEMENTS, type StatementName } from './statements.js'
 
 export interface LineOptions {
-  readonly config: pg.ClientConfig
+  readonly hosts: Hosts<Config>
   /** For messages. */
   readonly place: string
   readonly patienceMs: number
@@ -81,6 +83,13 @@ export class Line {
     return this.#send(client, { text, rowMode: 'array' }, isUnknown, commandOf)
   }
 
+  /** Who was connected to is another now: the next question is asked on a new connection. */
+  drop(): void {
+    const client = this.#client
+    this.#client = undefined
+    if (client) streamOf(client).destroy(new Error('another database has taken over'))
+  }
+
   /** Waits for what was asked. */
   async close(): Promise<void> {
     this.#isClosed = true
@@ -120,28 +129,36 @@ export class Line {
   }
 
   async #connect(): Promise<pg.Client> {
-    const { config, place, prepare, onNotification, patienceMs } = this.#options
-    const client = new pg.Client({ ...config, types: TYPES, connectionTimeoutMillis: patienceMs })
-    const lose = () => {
-      if (this.#client === client) this.#client = undefined
-    }
-    client.on('error', lose)
-    client.on('end', lose)
-    if (onNotification) client.on('notification', ({ payload = '' }) => onNotification(payload))
     try {
-      await client.connect()
-      const impatience = setTimeout(() => streamOf(client).destroy(new Error(silence(patienceMs))), patienceMs)
+      this.#client = await this.#options.hosts.first(config => this.#connectTo(config))
+      this.#failure = undefined
+      return this.#client
+    } catch (error) {
+      this.#failure = { error: error as Error, untilMs: performance.now() + PAUSE_MS }
+      throw error
+    }
+  }
+
+  async #connectTo(config: Config): Promise<pg.Client> {
+    const { hosts, place, prepare, onNotification, patienceMs } = this.#options
+    let client: pg.Client | undefined
+    try {
+      client = await dial({ ...config, types: TYPES }, hosts.isSeveral, patienceMs)
+      const connected = client
+      const lose = () => {
+        if (this.#client === connected) this.#client = undefined
+      }
+      client.on('error', lose)
+      client.on('end', lose)
+      if (onNotification) client.on('notification', ({ payload = '' }) => onNotification(payload))
+      const impatience = setTimeout(() => streamOf(connected).destroy(new Error(silence(patienceMs))), patienceMs)
       await prepare(client, this.#isFirst).finally(() => clearTimeout(impatience))
       if (this.#isClosed) throw storeClosed(place)
       this.#isFirst = false
-      this.#failure = undefined
-      this.#client = client
       return client
     } catch (cause) {
-      client.end().catch(() => {})
-      const error = toEngineError(place, cause, false)
-      this.#failure = { error, untilMs: performance.now() + PAUSE_MS }
-      throw error
+      client?.end().catch(() => {})
+      throw toEngineError(place, cause, false)
     }
   }
 

@@ -3,32 +3,34 @@
  * opens it first.
  *
  * Positions are never given twice, even if the engine has lost its last moments (a standby took over that was behind; a machine
- * went down that did not flush): whoever finds the engine started anew since it was last opened, or has lost its connection,
- * goes on from the time of day (`positionAtTime`) before it commits anything.
+ * went down that did not flush): whoever finds the engine started anew, or has lost its connection, goes on from the time of day
+ * (`positionAtTime`) before it commits anything. If something that was acknowledged may be gone, the log is another (`attach.ts`).
  */
-import { randomUUID } from 'node:crypto'
 import { RETENTION_MS_DEFAULT } from '@freshet/core/counters'
 import { SCAN_MAX_DEFAULT } from '@freshet/core/queries'
-import { positionAtTime, type Store, type StoreSupports } from '@freshet/core/store'
-import pg from 'pg'
+import type { Store, StoreSupports } from '@freshet/core/store'
+import type pg from 'pg'
 import { encodeNumbers } from '../embedded/indexes/index-records.js'
 import { monotonicMs } from '../embedded/store-clock.js'
-import { replicasIn } from '../replicas/replica-urls.js'
+import { type Attached, Attachment, type Known } from '../sql/attachment.js'
 import { FleetClock } from '../sql/fleet-clock.js'
 import { EngineLost } from '../sql/sql-engine.js'
 import { storeUnavailable, storeUnusable } from '../sql/sql-errors.js'
 import { SqlStore } from '../sql/sql-store.js'
+import { attach, attachLocked, durabilityOf } from './attach.js'
 import { Line, type LineOptions } from './line.js'
 import { PostgresEngine } from './postgres-engine.js'
 import { toEngineError } from './postgres-errors.js'
+import { addressOf, dialFirst, type Where } from './postgres-hosts.js'
 import { createStandby } from './postgres-views.js'
-import { FORMAT_VERSION, SETTINGS, SHARED_FORMAT_VERSION, SHARED_TABLES, STATEMENTS, TABLES } from './statements.js'
-import { describeAgain } from './tables/table-records.js'
+import { ATTACH_TABLES, FORMAT_VERSION, SETTINGS, SHARED_FORMAT_VERSION, SHARED_TABLES, TABLES } from './statements.js'
+import { describeAgain, noteTables } from './tables/table-records.js'
 
 export interface PostgresStoreOptions {
   /**
-   * `postgres://user:password@host:5432/database`; what it leaves out is as in psql (PGPASSWORD and others). Standbys that may be read
-   * from: `?replicas=host:port,host:port`.
+   * `postgres://user:password@host:5432/database`; what it leaves out is as in psql (PGPASSWORD and others). Several hosts,
+   * `postgres://user@host:5432,host:5433/database`, of which the one is used that is not a standby. Standbys that may be read from:
+   * `?replicas=host:port,host:port`.
    */
   readonly url: string
   /** The schema that the tables are in; `freshet` unless given. */
@@ -52,8 +54,12 @@ const SCHEMA_NAME = /^[a-z_][a-z0-9_]{0,47}$/
 /** Any number that nobody else is likely to lock. */
 const OPENING_LOCK = 7_306_451
 
+const NOTHING_KNOWN: Known = { log: '', position: 0 }
+
 interface Opening {
-  readonly log: string
+  readonly attached: Attached
+  /** Whoever has made a table a bucket has left that unfinished. */
+  readonly isUnnoted: boolean
   readonly durability: StoreSupports['durability']
   readonly warnings: readonly string[]
 }
@@ -71,16 +77,27 @@ export async function openSqlStore(options: PostgresStoreOptions): Promise<SqlSt
   const { scanMax = SCAN_MAX_DEFAULT, retentionMs = RETENTION_MS_DEFAULT } = options
   const { waitMsMax = WAIT_MS_MAX, patienceMs = PATIENCE_MS } = options
   if (!SCHEMA_NAME.test(schema)) throw new TypeError(`${JSON.stringify(schema)} cannot be the name of a schema.`)
-  const named = replicasIn(url)
-  const config = configFor(named.url)
-  const place = placeOf(config)
-  const { log, durability, warnings } = await open(config, place, schema)
+  const { hosts, place, replicas } = addressOf(url)
+  const channel = `freshet_${schema}`
+  const { attached, isUnnoted, durability, warnings } = await open({ hosts, place }, schema, channel)
   for (const warning of warnings) onWarning(warning)
+  if (isUnnoted) await noteTables(url, schema).catch(error => onWarning(`Rows are missing in buckets: ${error}`))
 
   const hearing: { store?: SqlStore } = {}
-  const channel = `freshet_${schema}`
-  const line = (more: Partial<LineOptions>): Line =>
-    new Line({ config, place, patienceMs, prepare: client => settle(client, schema, patienceMs), ...more })
+  const lines: Line[] = []
+  const attachment = new Attachment(attached, () => {
+    for (const each of lines) each.drop()
+    hearing.store?.startOver()
+  })
+  const prepare = async (client: pg.Client, { more = '', isSkipping = false } = {}): Promise<void> => {
+    await settle(client, schema, patienceMs, more)
+    attachment.attach(await attach(client, { known: attachment.known, isSkipping, channel }))
+  }
+  const line = (more: Partial<LineOptions>): Line => {
+    const made = new Line({ hosts, place, patienceMs, prepare: client => prepare(client), ...more })
+    lines.push(made)
+    return made
+  }
   const engine = new PostgresEngine({
     place,
     channel,
@@ -88,20 +105,14 @@ export async function openSqlStore(options: PostgresStoreOptions): Promise<SqlSt
     describeTablesAgain: () => describeAgain(url, schema),
     reads: line({
       prepare: async (client, isFirst) => {
-        await settle(client, schema, patienceMs, `LISTEN ${channel}`)
-        if (isFirst || named.replicas.length === 0) return
-        await client.query(STATEMENTS.skip, [positionAtTime(Date.now())])
-        hearing.store?.startOver()
+        const isSkipping = !isFirst && replicas.length > 0
+        await prepare(client, { more: `LISTEN ${channel}`, isSkipping })
+        if (isSkipping) hearing.store?.startOver()
       },
       // Nothing: somebody has changed a table that is a bucket.
       onNotification: position => (position === '' ? hearing.store?.look() : hearing.store?.hear(Number(position))),
     }),
-    writes: line({
-      prepare: async (client, isFirst) => {
-        await settle(client, schema, patienceMs)
-        if (!isFirst) await client.query(STATEMENTS.skip, [positionAtTime(Date.now())])
-      },
-    }),
+    writes: line({ prepare: (client, isFirst) => prepare(client, { isSkipping: !isFirst }) }),
     others: line({}),
     states: Array.from({ length: STATES }, () => line({})),
   })
@@ -116,14 +127,13 @@ export async function openSqlStore(options: PostgresStoreOptions): Promise<SqlSt
     throw openingFailed(place, error)
   }
   const supports: StoreSupports = { durability, multiKeyCommits: true, queries: true, retentionMs }
-  const standbys = named.replicas.map(replica => {
-    const own = { config: configFor(replica), place: placeOf(configFor(replica)) }
-    const prepare = (client: pg.Client) => settleStandby(client, own.place, schema, patienceMs, log)
+  const standbys = replicas.map(own => {
+    const prepare = (client: pg.Client) => settleStandby(client, own.place, schema, patienceMs, attachment.log)
     const standbyLine = () => line({ ...own, prepare })
     const states = Array.from({ length: STATES }, standbyLine)
     return createStandby({ place: own.place, reads: standbyLine(), states })
   })
-  hearing.store = new SqlStore({ engine, clock, supports, log, scanMax, waitMsMax, standbys, onWarning })
+  hearing.store = new SqlStore({ engine, clock, supports, attachment, scanMax, waitMsMax, standbys, onWarning })
   return hearing.store
 }
 
@@ -147,28 +157,26 @@ async function settleStandby(
   if (rows[0]?.log !== log) throw storeUnusable(place, 'it holds another store. Give the address of a standby')
 }
 
-function configFor(url: string): pg.ClientConfig & { readonly pipeline: boolean } {
-  return { connectionString: url, pipeline: true, keepAlive: true, application_name: 'freshet' }
-}
-
-async function open(config: pg.ClientConfig, place: string, schema: string): Promise<Opening> {
-  const client = new pg.Client({ ...config, connectionTimeoutMillis: PATIENCE_MS })
-  client.on('error', () => {})
+async function open(where: Where, schema: string, channel: string): Promise<Opening> {
+  const { place } = where
+  let client: pg.Client | undefined
   try {
-    await client.connect()
+    client = await dialFirst(where, PATIENCE_MS)
     const found = await inspect(client, place)
     await client.query(`BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT pg_advisory_xact_lock(${OPENING_LOCK})`)
-    const log = await findOrCreate(client, place, schema)
+    await findOrCreate(client, place, schema)
+    const attached = await attachLocked(client, { known: NOTHING_KNOWN, isSkipping: false, channel })
+    const { rows } = await client.query('SELECT EXISTS (SELECT FROM unnoted) AS "isUnnoted"')
     await client.query('COMMIT')
-    return { log, ...found }
+    return { attached, ...found, ...rows[0] }
   } catch (error) {
     throw openingFailed(place, error)
   } finally {
-    await client.end().catch(() => {})
+    await client?.end().catch(() => {})
   }
 }
 
-async function inspect(client: pg.Client, place: string): Promise<Omit<Opening, 'log'>> {
+async function inspect(client: pg.Client, place: string): Promise<Omit<Opening, 'attached' | 'isUnnoted'>> {
   const { rows } = await client.query(`
     SELECT pg_is_in_recovery() AS standby, current_setting('server_encoding') AS encoding,
       current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS commits,
@@ -184,59 +192,39 @@ async function inspect(client: pg.Client, place: string): Promise<Omit<Opening, 
   const warnings = risks.map(
     risk => `The database at ${place} has ${risk}, though they were acknowledged. Set it to on.`,
   )
-  return { durability: risks.length === 0 ? 'disk' : 'relaxed', warnings }
+  return { durability: durabilityOf({ fsync, commits, pages }), warnings }
 }
 
-/** The id of the log. One at a time does this. */
-async function findOrCreate(client: pg.Client, place: string, schema: string): Promise<string> {
+/** One at a time does this; the head is locked then. */
+async function findOrCreate(client: pg.Client, place: string, schema: string): Promise<void> {
   const found = await client.query(
     'SELECT to_regnamespace($1) IS NOT NULL AS "isSchema", to_regclass($2) IS NOT NULL AS "isStore"',
     [schema, `${schema}.head`],
   )
   const { isSchema, isStore } = found.rows[0]
-  const position = positionAtTime(Date.now())
-  const engine = 'pg_postmaster_start_time()::text'
-  if (!isStore) {
-    // Somebody may have made it for a user who may not.
-    if (!isSchema) await client.query(`CREATE SCHEMA ${schema}`)
-    await client.query(`SET search_path = ${schema}; ${TABLES} ${SHARED_TABLES}`)
-    const log = randomUUID()
-    const numbers = Buffer.from(encodeNumbers({ last: 0, dropped: [] })).toString()
-    const columns = 'format, log, position, trimmed_to, time_ms, set_ms, engine, index_numbers'
-    await client.query(`INSERT INTO head (${columns}) VALUES ($1, $2, $3, $3, 0, 0, ${engine}, $4)`, [
-      FORMAT_VERSION,
-      log,
-      position,
-      numbers,
-    ])
-    return log
-  }
+  // Somebody may have made it for a user who may not.
+  if (!isSchema) await client.query(`CREATE SCHEMA ${schema}`)
   await client.query(`SET search_path = ${schema}`)
-  const { rows } = await client.query('SELECT format, log FROM head FOR UPDATE')
-  const { format, log } = rows[0]
+  if (!isStore) {
+    await client.query(`${TABLES} ${SHARED_TABLES} ${ATTACH_TABLES}`)
+    const numbers = Buffer.from(encodeNumbers({ last: 0, dropped: [] })).toString()
+    // Its log begins when it is attached to for the first time.
+    const columns = 'format, log, position, trimmed_to, time_ms, set_ms, engine, index_numbers'
+    await client.query(`INSERT INTO head (${columns}) VALUES ($1, '', 0, 0, 0, 0, '', $2)`, [FORMAT_VERSION, numbers])
+    return
+  }
+  const { rows } = await client.query('SELECT format FROM head FOR UPDATE')
+  const { format } = rows[0]
   if (format > SHARED_FORMAT_VERSION) {
     throw storeUnusable(place, `its tables have format ${format}, of a newer Freshet. Update this one`)
   }
-  const shared = await client.query(`SELECT to_regclass('${schema}.incoming') IS NOT NULL AS "isThere"`)
-  if (!shared.rows[0].isThere) await client.query(SHARED_TABLES)
-  await client.query(
-    `UPDATE head SET position = GREATEST(position, $1), engine = ${engine} WHERE engine <> ${engine}`,
-    [position],
+  const added = await client.query(
+    `SELECT to_regclass('unnoted') IS NOT NULL AND to_regclass('skipped') IS NOT NULL AS "areThere"`,
   )
-  return log
+  if (!added.rows[0].areThere) await client.query(`${SHARED_TABLES} ${ATTACH_TABLES}`)
 }
 
 function openingFailed(place: string, error: unknown): unknown {
   const reason = toEngineError(place, error, false)
   return reason instanceof EngineLost ? storeUnavailable(place, reason, 'not-done') : reason
-}
-
-/** Without user and password. */
-function placeOf(config: pg.ClientConfig): string {
-  try {
-    const { host, port, database } = new pg.Client(config)
-    return `${host}:${port}/${database}`
-  } catch (cause) {
-    throw storeUnusable('the URL given', 'it cannot be understood', cause)
-  }
 }

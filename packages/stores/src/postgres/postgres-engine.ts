@@ -11,7 +11,7 @@
  * after its commit record is flushed (RecordTransactionCommit before ProcArrayEndTransaction, src/backend/access/transam/xact.c;
  * https://www.postgresql.org/docs/15/wal-async-commit.html).
  */
-import type { BucketChange, Key, LogEntry, Position, Snapshot, StoredValue, Version, Write } from '@freshet/core/store'
+import type { BucketChange, Key, Position, Snapshot, StoredValue, Version, Write } from '@freshet/core/store'
 import type pg from 'pg'
 import { entriesUnder, indexPrefix } from '../embedded/indexes/index-keys.js'
 import { decodeNumbers } from '../embedded/indexes/index-records.js'
@@ -23,8 +23,10 @@ import {
   EngineBusy,
   type EntriesRange,
   type Head,
+  type HeadOfLog,
   type KeyRange,
   type LockedState,
+  type LogPart,
   type Needs,
   type SqlEngine,
   type SqlView,
@@ -101,21 +103,20 @@ export class PostgresEngine implements SqlEngine {
     return this.#sharesTables
   }
 
-  async head(): Promise<Head> {
+  async head(): Promise<HeadOfLog> {
     const [row] = await this.#read('head')
     this.#sharesTables = row![4] as boolean
-    return { ...toHead(row!), isPending: row![3] as boolean }
+    return { ...toHead(row!), isPending: row![3] as boolean, log: row![5] as string }
   }
 
-  async changes(after: Position, batches: number): Promise<{ trimmedTo: Position; entries: LogEntry[] }> {
+  async changes(after: Position, batches: number): Promise<LogPart> {
     const rows = await this.#read('changes', [after, batches])
-    return {
-      trimmedTo: rows[0]![0] as Position,
-      entries: entriesOf(
-        rows.map(row => row.slice(1)),
-        after,
-      ),
-    }
+    const [log, trimmedTo] = rows[0] as [string, Position]
+    const entries = entriesOf(
+      rows.map(row => row.slice(2)),
+      after,
+    )
+    return { log, trimmedTo, entries }
   }
 
   async recall(name: string): Promise<Uint8Array | undefined> {
@@ -205,8 +206,8 @@ export class PostgresEngine implements SqlEngine {
       writes.rowsOn(client, 'isCommitted', [position, batch]),
       writes.command(client, 'COMMIT'),
     ])
-    const [trimmedTo, isThere] = answers[2][0] as [Position, boolean]
-    return isThere || trimmedTo < position ? isThere : undefined
+    const [isThere, isTold] = answers[2][0] as [boolean, boolean]
+    return isThere || isTold ? isThere : undefined
   }
 
   async tick(nowMs: number): Promise<Head> {

@@ -19,7 +19,7 @@ export const TABLES = `
     time_ms double precision NOT NULL,
     -- By the engine's clock, since 1970.
     set_ms double precision NOT NULL,
-    -- When the engine that this was last opened on was started.
+    -- The database that this was last used on (attach.ts).
     engine text NOT NULL,
     index_numbers text NOT NULL
   ) WITH (fillfactor = 10);
@@ -42,6 +42,14 @@ export const TABLES = `
   CREATE INDEX operations_by_time ON operations (time_ms);
 `
 
+/** Those by which it is noticed that something was lost (attach.ts). Made when a store is opened that has none. */
+export const ATTACH_TABLES = `
+  -- Positions between these, not including them, were given to nobody.
+  CREATE TABLE IF NOT EXISTS skipped (ended bigint PRIMARY KEY, begun bigint NOT NULL);
+  -- When the engine was started; empty after a crash.
+  CREATE UNLOGGED TABLE IF NOT EXISTS started (single boolean PRIMARY KEY DEFAULT true CHECK (single), at text NOT NULL);
+`
+
 /** Those about tables of others that are buckets (tables/). Made when a store is opened that has none. */
 export const SHARED_TABLES = `
   CREATE TABLE IF NOT EXISTS exposed (number integer PRIMARY KEY, bucket text NOT NULL UNIQUE, record text NOT NULL);
@@ -54,6 +62,8 @@ export const SHARED_TABLES = `
     -- It was there before the table became a bucket.
     is_backfill boolean NOT NULL DEFAULT false
   );
+  -- Tables whose rows are yet to be noted, all of them.
+  CREATE TABLE IF NOT EXISTS unnoted (exposed integer PRIMARY KEY);
   CREATE INDEX IF NOT EXISTS incoming_now ON incoming (seq) WHERE NOT is_backfill;
   CREATE INDEX IF NOT EXISTS incoming_ids ON incoming (exposed, id);
 `
@@ -95,10 +105,11 @@ const texts = {
   pageDown: PAGE_DOWN as string,
   buckets: 'SELECT bucket, version FROM buckets ORDER BY bucket',
   head: `
-    SELECT position, ${TIME_MS}, trimmed_to, EXISTS (SELECT FROM incoming WHERE NOT is_backfill), EXISTS (SELECT FROM exposed)
+    SELECT position, ${TIME_MS}, trimmed_to, EXISTS (SELECT FROM incoming WHERE NOT is_backfill), EXISTS (SELECT FROM exposed),
+      log
     FROM head, ${ENGINE}`,
   changes: `
-    SELECT head.trimmed_to, l.position, l.record FROM head
+    SELECT head.log, head.trimmed_to, l.position, l.record FROM head
     LEFT JOIN LATERAL (SELECT position, record FROM log WHERE position > $1 ORDER BY position LIMIT $2) l ON true
     ORDER BY l.position`,
   recall: 'SELECT value FROM memory WHERE name = $1',
@@ -182,9 +193,12 @@ const texts = {
   putNumbers: 'UPDATE head SET index_numbers = $1',
   tick: `UPDATE head SET time_ms = GREATEST($1::float8, ${TIME_MS}), set_ms = engine.ms FROM ${ENGINE}
     RETURNING position, time_ms, trimmed_to`,
+  // Whether it is there; and whether that can be told: its part of the log is there, or was passed over.
   isCommitted: `
-    SELECT trimmed_to, EXISTS (SELECT FROM log WHERE position = $1 AND batch = $2) FROM head`,
-  skip: 'UPDATE head SET position = GREATEST(position, $1)',
+    SELECT EXISTS (SELECT FROM log WHERE position = $1 AND batch = $2),
+      trimmed_to < $1 OR EXISTS (SELECT FROM log WHERE position < $1) OR
+      EXISTS (SELECT FROM skipped WHERE ended < $1 AND begun > $1)
+    FROM head`,
 }
 
 export type StatementName = keyof typeof texts

@@ -177,10 +177,19 @@ test('a commit that the primary does not show yet, for it waits for another stan
   const writer = await openPostgresStore({ url })
   const reader = await openPostgresStore({ url: `${url}?replicas=127.0.0.1:${replica.port}` })
   toClose.push(reader, writer)
-  const before = await put(writer, 'a/b/1')
+  let before = await put(writer, 'a/b/1')
   await untilUsed(reader, [replica.port])
   await waitFor('nobody')
-  const putting = put(writer, 'a/b/1')
+  const isWaiting = async () =>
+    (await primary.query("SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep'")).rowCount === 1
+  let putting = put(writer, 'a/b/1')
+  // It takes a moment until the setting is heeded; what is committed before that is shown.
+  for (;;) {
+    const position = await Promise.race([putting, eventually('it waits', isWaiting)])
+    if (position === undefined) break
+    before = position
+    putting = put(writer, 'a/b/1')
+  }
   const standby = new pg.Client({ connectionString: url.replace(/:\d+/, `:${replica.port}`) })
   await standby.connect()
   const isThere = async () =>

@@ -6,6 +6,8 @@
  *
  *     head         one row: the log's id, its position, the store's time and when that was set by the engine's clock, where
  *                  the log begins, the numbers of indexes. Whoever writes locks it first, so it is what orders commits.
+ *     skipped      stretches of positions that were given to nobody (attachment.ts)
+ *     started      which engine this is, and since when; gone when it may have lost something
  *     objects      key, version, content type, body
  *     buckets      bucket, position of its last change
  *     log          position of the last commit of a batch, the batch's own id, the record (`encodeLogBatch` of ../embedded)
@@ -56,9 +58,9 @@ export interface SqlEngine extends SqlReader {
   /** The latest values. What is not in the map is not there; what is promised is not durable yet. */
   latest(keys: readonly Key[]): Promise<ReadonlyMap<Key, MaybePromise<StoredValue | undefined>>>
   buckets(): Promise<readonly BucketChange[]>
-  head(): Promise<Head>
-  /** Entries after a position, of so many batches, and where the log began in that state. */
-  changes(after: Position, batches: number): Promise<{ readonly trimmedTo: Position; readonly entries: LogEntry[] }>
+  head(): Promise<HeadOfLog>
+  /** Entries after a position, of so many batches. */
+  changes(after: Position, batches: number): Promise<LogPart>
   recall(name: string): Promise<Uint8Array | undefined>
   remember(name: string, value: Uint8Array): Promise<void>
   /** See `Store.hold`; by the store's time. */
@@ -93,6 +95,18 @@ export interface Head {
   /** The store's time when this was read. */
   readonly timeMs: number
   readonly trimmedTo: Position
+}
+
+export interface HeadOfLog extends Head {
+  /** The id of the log. */
+  readonly log: string
+}
+
+export interface LogPart {
+  /** The id of the log, and where it began, in the same state. */
+  readonly log: string
+  readonly trimmedTo: Position
+  readonly entries: LogEntry[]
 }
 
 /** Of keys; neither bound has a character 0. */

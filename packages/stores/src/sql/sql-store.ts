@@ -44,6 +44,7 @@ import { checkStorable } from '../embedded/records.js'
 import { GatheredReads } from '../gathering/gathered-reads.js'
 import { CommitGate } from '../leasing/commit-gate.js'
 import { AskPrimary, ReplicaReads } from '../replicas/replica-reads.js'
+import type { Attachment } from './attachment.js'
 import { CommitQueue, type Taken } from './commit-queue.js'
 import { type FleetClock, LEASE_MS } from './fleet-clock.js'
 import { IndexUpkeep } from './index-upkeep.js'
@@ -62,8 +63,7 @@ export interface SqlStoreOptions {
   readonly engine: SqlEngine
   readonly clock: FleetClock
   readonly supports: StoreSupports
-  /** The id of the log. */
-  readonly log: string
+  readonly attachment: Attachment
   readonly scanMax: number
   /** So long a database that does not answer is waited for. */
   readonly waitMsMax: number
@@ -74,8 +74,8 @@ export interface SqlStoreOptions {
 
 export class SqlStore implements Store {
   readonly supports: StoreSupports
-  readonly log: string
   readonly #engine: SqlEngine
+  readonly #attachment: Attachment
   readonly #clock: FleetClock
   readonly #scanMax: number
   readonly #patience: RetryingOptions
@@ -89,13 +89,16 @@ export class SqlStore implements Store {
   readonly #ticks: NodeJS.Timeout
   #ticked = 0
   #isTicking = false
+  /** The id of the log, as whoever follows it was told last. */
+  #log: string
   #heard: Position = 0
   #asking: Promise<Position> | undefined
   #closing: Promise<void> | undefined
 
-  constructor({ engine, clock, supports, log, scanMax, waitMsMax, standbys, onWarning }: SqlStoreOptions) {
+  constructor({ engine, clock, supports, attachment, scanMax, waitMsMax, standbys, onWarning }: SqlStoreOptions) {
     this.supports = supports
-    this.log = log
+    this.#log = attachment.log
+    this.#attachment = attachment
     this.#engine = engine
     this.#clock = clock
     this.#scanMax = scanMax
@@ -114,6 +117,11 @@ export class SqlStore implements Store {
     this.#upkeep = new IndexUpkeep({ engine, queue: this.#queue, clock })
     this.#upkeep.wake()
     this.#ticks = setInterval(() => this.#tick(), TICK_MS).unref()
+  }
+
+  /** Another one when the database may have lost something: from when whoever follows it finds out. */
+  get log(): string {
+    return this.#log
   }
 
   get(key: Key, atLeast?: Position): Promise<StoredValue | undefined> {
@@ -211,7 +219,7 @@ export class SqlStore implements Store {
       setImmediate(() => {
         this.#asking = undefined
         this.#during(this.#reached()).then(position => {
-          this.#standbys.tell(position)
+          this.#tell(position)
           resolve(position)
         }, reject)
       })
@@ -228,21 +236,25 @@ export class SqlStore implements Store {
 
   async #changes(after: Position, limit: number): Promise<readonly LogEntry[]> {
     const { told } = this.#standbys
-    const { trimmedTo, entries } = await this.#engine.changes(after, limit)
+    const { log, trimmedTo, entries } = await this.#engine.changes(after, limit)
     if (after < trimmedTo) {
+      this.#log = log
       throw new FreshetError(
         'LOG_TRIMMED',
         `The log begins after position ${trimmedTo}; what follows ${after} is no longer complete. Start over.`,
       )
     }
     const last = entries.at(-1)?.position ?? after
+    this.#attachment.learn(entries.at(-1)?.position ?? 0)
     this.#standbys.follow(after, entries, entries.length < limit ? Math.max(last, told) : last)
     return entries.slice(0, limit)
   }
 
   async trimmedTo(): Promise<Position> {
     this.#checkOpen()
-    return (await this.#during(this.#engine.head())).trimmedTo
+    const { log, trimmedTo } = await this.#during(this.#engine.head())
+    this.#log = log
+    return trimmedTo
   }
 
   async trim(upTo: Position): Promise<void> {
@@ -307,8 +319,13 @@ export class SqlStore implements Store {
   hear(position: Position): void {
     if (position <= this.#heard) return
     this.#heard = position
-    this.#standbys.tell(position)
+    this.#tell(position)
     this.#listeners.notifySoon(position)
+  }
+
+  #tell(position: Position): void {
+    this.#attachment.learn(position)
+    this.#standbys.tell(position)
   }
 
   async #close(): Promise<void> {
@@ -365,13 +382,16 @@ export class SqlStore implements Store {
     atLeast: Position | undefined,
   ): Promise<ReadonlyMap<Key, MaybePromise<StoredValue | undefined>>> {
     if (atLeast === undefined && this.#engine.sharesTables) await this.#askPosition()
-    if (this.#standbys.isEmpty) return this.#engine.latest(keys)
-    return this.#standbys.readEach<MaybePromise<StoredValue | undefined>>({
-      atLeast,
-      keys,
-      ask: (standby, asked) => standby.values(asked),
-      askPrimary: asked => this.#engine.latest(asked),
-    })
+    const values = await (this.#standbys.isEmpty
+      ? this.#engine.latest(keys)
+      : this.#standbys.readEach<MaybePromise<StoredValue | undefined>>({
+          atLeast,
+          keys,
+          ask: (standby, asked) => standby.values(asked),
+          askPrimary: asked => this.#engine.latest(asked),
+        }))
+    for (const value of values.values()) if (value && 'version' in value) this.#attachment.learn(value.version)
+    return values
   }
 
   /** `names`: what it depends on. */
@@ -382,8 +402,10 @@ export class SqlStore implements Store {
     const { isEmpty } = this.#standbys
     const fromPrimary = async () => {
       // What others have written to tables that are buckets comes first.
-      if (isEmpty && this.#engine.sharesTables) await this.#askPosition()
-      return read(this.#engine)
+      if (this.#engine.sharesTables) await this.#askPosition()
+      const result = await read(this.#engine)
+      this.#attachment.learn(result.position)
+      return result
     }
     if (isEmpty) return this.#during(fromPrimary())
     return this.#during(this.#standbys.read<Result>({ atLeast: undefined, names, ask: read, askPrimary: fromPrimary }))

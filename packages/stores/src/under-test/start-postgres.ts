@@ -34,7 +34,9 @@ export interface RunningPostgres {
   readonly data: string
   /** Ends it without a word, and leaves what is on disk. */
   kill(): Promise<void>
-  /** After `kill`: on the same data and port. */
+  /** Ends it in good order, without waiting for its clients, and leaves what is on disk. */
+  shutDown(): Promise<void>
+  /** After `kill` or `shutDown`: on the same data and port. */
   startAgain(): Promise<void>
   /** Ends it for good. */
   stop(): Promise<void>
@@ -57,7 +59,13 @@ interface Instance {
 const VERSIONS = '/usr/lib/postgresql'
 const PROGRAMS_BY_HAND = ['/usr/local/pgsql/bin', '/usr/local/bin', '/usr/bin']
 const USER = 'freshet'
-const SETTINGS = { listen_addresses: '127.0.0.1', unix_socket_directories: '', max_connections: '200' }
+const SETTINGS = {
+  listen_addresses: '127.0.0.1',
+  unix_socket_directories: '',
+  max_connections: '200',
+  // Two copies that are made at once each begin a new segment, and need the one before.
+  wal_keep_size: '128MB',
+}
 const START_MS_MAX = 60_000
 const STOP_MS_MAX = 10_000
 const POLL_MS = 50
@@ -88,6 +96,7 @@ export async function startPostgres({ settings = {}, standbyOf }: PostgresOption
         folder: instance.folder,
         data: dataOf(instance.folder),
         kill: () => kill(instance),
+        shutDown: () => shutDown(instance),
         startAgain: () => startAgain(instance, port),
         stop: () => stop(instance),
       }
@@ -227,15 +236,17 @@ async function answers(port: number): Promise<boolean> {
   }
 }
 
-/** SIGINT is its "fast" shutdown: it does not wait for clients, and its other processes end with it. */
 async function stop(instance: Instance): Promise<void> {
-  const { child } = instance
-  if (!hasEnded(child)) {
-    const ended = once(child, 'exit')
-    child.kill('SIGINT')
-    await Promise.race([ended, delay(STOP_MS_MAX, undefined, { ref: false })])
-  }
+  await Promise.race([shutDown(instance), delay(STOP_MS_MAX, undefined, { ref: false })])
   end(instance)
+}
+
+/** SIGINT is its "fast" shutdown: it does not wait for clients, and its other processes end with it. */
+async function shutDown({ child }: Instance): Promise<void> {
+  if (hasEnded(child)) return
+  const ended = once(child, 'exit')
+  child.kill('SIGINT')
+  await ended
 }
 
 /** At once, for there may be no later. SIGQUIT makes its other processes end too; SIGKILL would leave them for a while. */

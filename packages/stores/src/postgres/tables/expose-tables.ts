@@ -2,6 +2,7 @@
  * Makes tables of a database buckets of the store that is in the same database, and undoes that. Servers that are running take notice with their
  * next transaction.
  */
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Key } from '@freshet/core/store'
 import { checkName, FreshetError } from '@freshet/protocol'
 import type pg from 'pg'
@@ -10,8 +11,8 @@ import { openSqlStore } from '../open-postgres-store.js'
 import { SHARED_FORMAT_VERSION } from '../statements.js'
 import { describeTable, unsuitable } from './describe-table.js'
 import { type ExposedTable, nameOf, quoteText } from './exposed-table.js'
-import { connectTo, inTransaction, readTables } from './table-records.js'
-import { createTriggers, noteAll, removeTriggers } from './table-statements.js'
+import { connectTo, inTransaction, NOTE_SOON, noteUnnoted, readTables } from './table-records.js'
+import { createTriggers, removeTriggers } from './table-statements.js'
 
 export interface TablesOptions {
   /** Of the store, as for `openPostgresStore`. */
@@ -38,6 +39,7 @@ export interface Exposure {
 }
 
 const REMOVED_AT_ONCE = 1000
+const PAUSE_MS = 100
 
 /**
  * Resolves when all rows that were there are in the bucket. Of a table that is that bucket already, the columns are looked at anew. Throws CONFIG_INVALID for
@@ -48,9 +50,7 @@ export async function exposeTable(options: ExposeOptions): Promise<Exposure> {
   checkBucket(bucket)
   return withStore(options, async (store, client, schema) => {
     const table = await inTransaction(client, () => addTable(client, schema, options))
-    // What is written from now on is noted; so this holds up nobody.
-    const { rowCount } = await client.query(noteAll(table))
-    const total = rowCount ?? 0
+    const total = await noteRows(client, table)
     onProgress(0, total)
     for (let done = 0; ; ) {
       const { noted, isFull } = await store.takeBackfill()
@@ -61,6 +61,14 @@ export async function exposeTable(options: ExposeOptions): Promise<Exposure> {
   })
 }
 
+/** What is written from now on is noted. Says how many rows there were; none if a server that was opened meanwhile has noted them. */
+async function noteRows(client: pg.Client, { number }: ExposedTable): Promise<number> {
+  for (let noted = 0; ; await delay(PAUSE_MS)) {
+    noted += await noteUnnoted(client)
+    if ((await client.query('SELECT FROM unnoted WHERE exposed = $1', [number])).rowCount === 0) return noted
+  }
+}
+
 /** The table stays as it is; what the bucket has is removed from the store. */
 export async function unexposeTable(options: TablesOptions & { readonly bucket: Key }): Promise<void> {
   const { bucket } = options
@@ -69,6 +77,7 @@ export async function unexposeTable(options: TablesOptions & { readonly bucket: 
       const table = (await readTables(client)).find(each => each.bucket === bucket)
       if (table === undefined) throw new FreshetError('CONFIG_INVALID', `No table is the bucket ${bucket}.`)
       const { rows } = await client.query('SELECT to_regclass($1) IS NOT NULL AS "isThere"', [nameOf(table)])
+      await client.query('DELETE FROM unnoted WHERE exposed = $1', [table.number])
       await client.query('SELECT FROM head FOR UPDATE')
       await client.query(removeTriggers(schema, table, rows[0].isThere))
       await client.query('DELETE FROM exposed WHERE number = $1', [table.number])
@@ -110,6 +119,7 @@ async function addTable(
     'INSERT INTO exposed VALUES ($1, $2, $3) ON CONFLICT (number) DO UPDATE SET record = EXCLUDED.record',
     [number, bucket, JSON.stringify(table)],
   )
+  await client.query(NOTE_SOON, [number])
   await client.query(createTriggers(schema, `freshet_${schema}`, table))
   // A Freshet that knows nothing of this would write to the bucket, and not to the table.
   await client.query('UPDATE head SET format = $1', [SHARED_FORMAT_VERSION])

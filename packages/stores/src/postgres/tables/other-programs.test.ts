@@ -2,6 +2,8 @@
 import type { Store } from '@freshet/core/store'
 import type pg from 'pg'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { CuttingLine } from '../../under-test/cutting-line.js'
+import { eventually } from '../../under-test/eventually.js'
 import { aPut, BUCKET, objectOf, put, TablesUnderTest } from '../../under-test/tables.js'
 import { exposeTable } from './expose-tables.js'
 
@@ -191,3 +193,36 @@ function randomFrom(seed: number): () => number {
     return state / 2 ** 32
   }
 }
+
+test('what other programs wrote is in every answer, also if there are standbys and none can be used', async () => {
+  const { url, schema, table } = await own.aTable('id integer PRIMARY KEY, n integer')
+  await exposeTable({ url, schema, table, bucket: BUCKET })
+  const [store] = await own.openBoth(`${url}?replicas=127.0.0.1:1`, schema)
+  const found: readonly [name: string, count: () => Promise<number>][] = [
+    ['getMany', async () => (await store.getMany([`${BUCKET}/1`])).value.filter(Boolean).length],
+    ['scan', async () => (await store.scan(BUCKET)).entries.length],
+    ['query', async () => (await store.query(BUCKET, {})).entries.length],
+  ]
+  for (const [name, count] of found) {
+    await sql.query(`INSERT INTO ${table} VALUES (1, 0)`)
+    expect([name, await count()]).toEqual([name, 1])
+    await sql.query(`DELETE FROM ${table}`)
+    expect([name, await count()]).toEqual([name, 0])
+  }
+})
+
+test('who makes a table a bucket, and is gone before its rows are noted: the next that opens the store notes them', async () => {
+  const { url, schema, table } = await own.aTable('id integer PRIMARY KEY, n integer')
+  await sql.query(`INSERT INTO ${table} VALUES (1, 1), (2, 2)`)
+  const { port } = new URL(url)
+  const line = await CuttingLine.open(Number(port))
+  line.cutNext({ request: 'INSERT INTO incoming (exposed', when: 'before', forAll: true })
+  const through = url.replace(`:${port}/`, `:${line.port}/`)
+  await expect(exposeTable({ url: through, schema, table, bucket: BUCKET })).rejects.toThrow()
+  await line.close()
+  const [store] = await own.openBoth(url, schema)
+  await sql.query(`UPDATE ${table} SET n = 3 WHERE id = 1`)
+  expect(await objectOf(store, 1)).toEqual({ id: 1, n: 3 })
+  await eventually('all are there', async () => (await store.scan(BUCKET)).entries.length === 2)
+  expect(await objectOf(store, 2)).toEqual({ id: 2, n: 2 })
+})

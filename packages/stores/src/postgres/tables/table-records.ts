@@ -1,7 +1,7 @@
 /** What is kept of exposed tables, read and written by a connection of its own. */
 import { FreshetError } from '@freshet/protocol'
-import pg from 'pg'
-import { replicasIn } from '../../replicas/replica-urls.js'
+import type pg from 'pg'
+import { addressOf, dialFirst } from '../postgres-hosts.js'
 import { SETTINGS } from '../statements.js'
 import { describeTable, unsuitable } from './describe-table.js'
 import { type ExposedTable, nameOf } from './exposed-table.js'
@@ -9,6 +9,7 @@ import { SharedTables } from './shared-tables.js'
 import { noteAll } from './table-statements.js'
 
 const LOCK_MS_MAX = 5000
+const DIAL_MS_MAX = 10_000
 
 /**
  * After a statement about them has failed, because columns or tables are not there any more: what there is now. Under a lock, so
@@ -17,7 +18,6 @@ const LOCK_MS_MAX = 5000
 export async function describeAgain(url: string, schema: string): Promise<void> {
   const client = await connectTo(url, schema)
   try {
-    const changed: ExposedTable[] = []
     await inTransaction(client, async () => {
       await client.query('SELECT FROM head FOR UPDATE')
       for (const table of await readTables(client)) {
@@ -27,13 +27,42 @@ export async function describeAgain(url: string, schema: string): Promise<void> 
           table.number,
           JSON.stringify(described),
         ])
-        if (!described.isGone) changed.push(described)
+        if (!described.isGone) await client.query(NOTE_SOON, [table.number])
       }
     })
-    for (const table of changed) await client.query(noteAll(table))
+    await noteUnnoted(client)
   } finally {
     await client.end()
   }
+}
+
+/** What whoever has made a table a bucket, or described it again, has left unfinished. */
+export async function noteTables(url: string, schema: string): Promise<void> {
+  const client = await connectTo(url, schema)
+  try {
+    await noteUnnoted(client)
+  } finally {
+    await client.end()
+  }
+}
+
+/** In the transaction that makes it necessary, so that it is done in any case, by whomever. */
+export const NOTE_SOON = 'INSERT INTO unnoted VALUES ($1) ON CONFLICT DO NOTHING'
+
+/** Notes all rows of tables that are to be; not of those that somebody else is at. It holds up nobody. Says how many rows. */
+export async function noteUnnoted(client: pg.Client): Promise<number> {
+  let noted = 0
+  for (const table of await readTables(client)) {
+    if (table.isGone) continue
+    noted += await inTransaction(client, async () => {
+      const mine = 'SELECT FROM unnoted WHERE exposed = $1 FOR UPDATE SKIP LOCKED'
+      if ((await client.query(mine, [table.number])).rowCount === 0) return 0
+      const { rowCount } = await client.query(noteAll(table))
+      await client.query('DELETE FROM unnoted WHERE exposed = $1', [table.number])
+      return rowCount ?? 0
+    })
+  }
+  return noted
 }
 
 async function describeNow(client: pg.Client, table: ExposedTable): Promise<ExposedTable> {
@@ -62,9 +91,7 @@ export async function readTables(client: pg.Client): Promise<readonly ExposedTab
 }
 
 export async function connectTo(url: string, schema: string): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString: replicasIn(url).url, application_name: 'freshet' })
-  client.on('error', () => {})
-  await client.connect()
+  const client = await dialFirst(addressOf(url), DIAL_MS_MAX)
   await client.query(`SET search_path = ${schema}; ${SETTINGS} SET lock_timeout = ${LOCK_MS_MAX}`)
   return client
 }
