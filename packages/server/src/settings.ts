@@ -62,6 +62,8 @@ export interface ServerSettings {
   readonly sqlMsMax: number
   /** So many rows or groups of all shards together are put together to a result. */
   readonly sqlRowsMax: number
+  /** So many bytes of all shards together are taken for a result. */
+  readonly sqlBytesMax: number
   /** Memory for results of queries over shards; 0 for none. */
   readonly sqlCacheBytesMax: number
   /** The longest that one shard may take for one global write. */
@@ -116,6 +118,7 @@ export const DEFAULT_SETTINGS: ServerSettings = {
   hotCacheBytesMax: 32 * MIB,
   sqlMsMax: 10 * SECOND,
   sqlRowsMax: 100_000,
+  sqlBytesMax: 64 * 1024 * 1024,
   sqlCacheBytesMax: 32 * MIB,
   globalMsMax: 300 * SECOND,
   globalWaitMsMax: 10 * SECOND,

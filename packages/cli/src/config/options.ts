@@ -220,6 +220,7 @@ const SETTING_OPTIONS: { readonly [Name in keyof SettingOptions]: Option<Setting
   hotCacheBytesMax: setting('hotCacheBytesMax', sizeFrom(0), 'memory for objects that are read often, per worker'),
   sqlMsMax: setting('sqlMsMax', durationFrom(1), 'the longest that a query over shards may take'),
   sqlRowsMax: setting('sqlRowsMax', countFrom(1), 'how many rows or groups of shards are put together'),
+  sqlBytesMax: setting('sqlBytesMax', sizeFrom(1), 'how many bytes shards may send for one query'),
   sqlCacheBytesMax: setting('sqlCacheBytesMax', sizeFrom(0), 'memory for results of queries over shards, per worker'),
   globalMsMax: setting('globalMsMax', durationFrom(1), 'the longest that one shard may take for a global write'),
   globalWaitMsMax: setting('globalWaitMsMax', durationFrom(1), 'how long POST /global waits for all shards'),

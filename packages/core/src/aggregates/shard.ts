@@ -67,6 +67,8 @@ export interface ShardRead {
   /** The tables that it reads: nobody changes their schema meanwhile. */
   readonly tables: readonly string[]
   readonly timeoutMs: number
+  /** Is told of all bytes that come, as they come. If it throws, no more are read, and the read fails with that. */
+  readonly onBytes?: (bytes: number) => void
 }
 
 export interface ShardState extends ShardVersions {

@@ -413,10 +413,11 @@ export class QueryCoordinator {
     const { parts, tables, servers } = plan
     const { database, settings } = this.#options
     const timeoutMs = leftMs(deadlineMs)
+    const onBytes = countdown(settings.sqlBytesMax)
     await Promise.all(
       places.map(async place => {
         const [part, shard] = [parts[place]!, servers[place]!]
-        const answer = await shard.read({ statement: part.statement, tables, timeoutMs })
+        const answer = await shard.read({ statement: part.statement, tables, timeoutMs, onBytes })
         answers[place] = answer
         // One row more than are put together: there are others that it was not asked for.
         const isWhole = answer.rows.length <= settings.sqlRowsMax
@@ -448,6 +449,20 @@ function drifted(shard: string, table: string, cause: Error): FreshetError {
     `The table ${table} of ${shard} has other columns than that of other shards: somebody has changed it there alone. freshet shards check says where.`,
     { cause, details: { shard, table } },
   )
+}
+
+/** All shards together may send so much: then no more is read. */
+function countdown(bytesMax: number): (bytes: number) => void {
+  let left = bytesMax
+  return bytes => {
+    left -= bytes
+    if (left >= 0) return
+    throw new FreshetError(
+      'LIMIT_EXCEEDED',
+      `The shards would send more than ${bytesMax} bytes for this query, which is as much as is put together here. Narrow it.`,
+      { details: { bytesMax } },
+    )
+  }
 }
 
 function leftMs(deadlineMs: number): number {

@@ -138,6 +138,16 @@ describe('a query', () => {
     expect((await ask(server, q, [16, 19])).rows).toEqual(ids.map(({ id }) => [Number(id)]))
   })
 
+  test('for which shards would send too many bytes is cut off, and those after it are answered', async () => {
+    const server = await start({ settings: { sqlBytesMax: 2000 } })
+    const wide = await server.fetch(targetOf('select id, name, team, born, age, score from people'))
+    expect(await problemOf(wide)).toMatchObject({
+      code: 'LIMIT_EXCEEDED',
+      detail: expect.stringMatching(/2000 bytes/),
+    })
+    expect((await ask(server, 'select count(*) from teams')).rows).toEqual([[3]])
+  })
+
   test('that cannot be found anew any more does not keep others from it', async () => {
     const [server, other] = [await start(), await start()]
     await write(other, 'alter table visits add column stars int not null default 3')

@@ -1,5 +1,5 @@
 /** Shards in MariaDB. */
-import type { Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { type Catalog, type Cell, type CellType, type Column, quoteName } from '@freshet/core/aggregates'
 import { type Connection, type ConnectionConfig, createConnection, type FieldInfo } from 'mariadb'
 import { readMariadbEffects } from './mariadb-effects.js'
@@ -60,7 +60,13 @@ export function mariadbShardEngine({ url, place, sessionsMax }: ShardAddress): S
 }
 
 async function openSession(config: ConnectionConfig, timeoutMs: number): Promise<Session> {
-  const connection = await createConnection({ ...config, connectTimeout: Math.ceil(timeoutMs) })
+  const { host = 'localhost', port = PORT } = config
+  let socket: Socket | undefined
+  const stream = () => {
+    socket = connect({ host, port, noDelay: true, keepAlive: true })
+    return socket
+  }
+  const connection = await createConnection({ ...config, stream, connectTimeout: Math.ceil(timeoutMs) })
   let isAlive = true
   const lose = () => {
     isAlive = false
@@ -70,26 +76,23 @@ async function openSession(config: ConnectionConfig, timeoutMs: number): Promise
   try {
     await Promise.all(PREPARE.map(text => connection.query(text)))
   } catch (error) {
-    cut(connection)
+    connection.destroy()
     throw error
   }
   return {
     run: async (text, values = []) => resultOf(await send(connection, text, values)),
+    get bytesRead() {
+      return socket?.bytesRead ?? 0
+    },
     get isAlive() {
       return isAlive && connection.isValid()
     },
     destroy: () => {
       isAlive = false
-      cut(connection)
+      // By another connection it has the statement killed.
+      connection.destroy()
     },
   }
-}
-
-/** At once: the driver's own way opens another connection to have the statement killed. */
-function cut(connection: Connection): void {
-  const { socket } = connection as unknown as { readonly socket?: Socket }
-  if (socket) socket.destroy()
-  else connection.destroy()
 }
 
 /** What has parameters is prepared, and they are sent as they are. */

@@ -85,6 +85,9 @@ async function openSession(url: string, timeoutMs: number): Promise<Session> {
       const found = (result.fields ?? []).map(({ dataTypeID }) => TYPES[dataTypeID] ?? 'other')
       return { types: found, rows: (result.rows ?? []).map(row => row.map((cell, i) => cellOf(cell, found[i]!))) }
     },
+    get bytesRead() {
+      return socketOf(client).bytesRead
+    },
     get isAlive() {
       return isAlive
     },
@@ -97,8 +100,11 @@ async function openSession(url: string, timeoutMs: number): Promise<Session> {
 
 /** At once: the driver's own way waits for what is under way. */
 function cut(client: pg.Client): void {
-  const { stream } = (client as unknown as { readonly connection: { readonly stream: Socket } }).connection
-  stream.destroy()
+  socketOf(client).destroy()
+}
+
+function socketOf(client: pg.Client): Socket {
+  return (client as unknown as { readonly connection: { readonly stream: Socket } }).connection.stream
 }
 
 const TYPES: Readonly<Record<number, CellType>> = {

@@ -13,6 +13,8 @@ export interface SessionResult {
 export interface Session {
   /** Sent at once, and done in the order they were sent in. */
   run(text: string, values?: readonly ParameterValue[]): Promise<SessionResult>
+  /** All that has come from the server so far. */
+  readonly bytesRead: number
   readonly isAlive: boolean
   destroy(): void
 }

@@ -35,6 +35,8 @@ import type { Session, SessionResult } from './session-pool.js'
 import type { SchemaSteps, ShardEngine } from './shard-engine.js'
 import { refusedBy, telling, unusable } from './shard-errors.js'
 
+/** So often it is looked at how much a read has brought. */
+const LOOK_MS = 20
 const STATE_TIMEOUT_MS = 5000
 /** As the place in the log of a shard that is not filled yet: no write is the next for it. */
 const WAITING = -1_000_000
@@ -56,22 +58,22 @@ export class SqlShard implements Shard {
     return this.#engine.dialect
   }
 
-  read({ statement, tables, timeoutMs }: ShardRead): Promise<ShardAnswer> {
-    const { pool, beginRead } = this.#engine
+  read(read: ShardRead): Promise<ShardAnswer> {
     return telling(this.name, this.#engine, refusedBy('SQL_INVALID', this.name), () =>
-      pool.use(timeoutMs, async session => {
-        // All are sent at once; the first that fails is what is told.
-        const sent = [
-          session.run(beginRead),
-          ...(tables.length > 0 ? [session.run(this.#engine.lockSchemas(tables))] : []),
-          session.run(VERSIONS),
-          session.run(statement.text, statement.values),
-          session.run('COMMIT'),
-        ]
-        const results = await Promise.all(sent)
-        return { ...results.at(-2)!, ...versionsOf(results.at(-3)!) }
-      }),
+      this.#engine.pool.use(read.timeoutMs, session => watched(session, read.onBytes, this.#readBy(session, read))),
     )
+  }
+
+  async #readBy(session: Session, { statement, tables }: ShardRead): Promise<ShardAnswer> {
+    // All are sent at once; the first that fails is what is told.
+    const results = await Promise.all([
+      session.run(this.#engine.beginRead),
+      ...(tables.length > 0 ? [session.run(this.#engine.lockSchemas(tables))] : []),
+      session.run(VERSIONS),
+      session.run(statement.text, statement.values),
+      session.run('COMMIT'),
+    ])
+    return { ...results.at(-2)!, ...versionsOf(results.at(-3)!) }
   }
 
   catalog(): Promise<Catalog> {
@@ -302,6 +304,37 @@ export class SqlShard implements Shard {
     await this.#own(STATE_TIMEOUT_MS, session => this.#run(session, text, [obstacle, position - 1])).catch(
       () => undefined,
     )
+  }
+}
+
+/** Ends as `work` does, or with what `onBytes` throws. */
+async function watched<Result>(
+  session: Session,
+  onBytes: ((bytes: number) => void) | undefined,
+  work: Promise<Result>,
+): Promise<Result> {
+  let told = session.bytesRead
+  const look = () => {
+    const { bytesRead } = session
+    onBytes?.(bytesRead - told)
+    told = bytesRead
+  }
+  let timer: NodeJS.Timeout | undefined
+  const tooMuch = new Promise<never>((_, reject) => {
+    timer = setInterval(() => {
+      try {
+        look()
+      } catch (error) {
+        reject(error)
+      }
+    }, LOOK_MS)
+  })
+  try {
+    const result = await Promise.race([work, tooMuch])
+    look()
+    return result
+  } finally {
+    clearInterval(timer)
   }
 }
 
