@@ -2,6 +2,7 @@
  * Tombstones are dropped once they are of no use any more, and never before: a tombstone that is gone cannot keep an old value from
  * coming back. When it is safe:
  * - every replica has the same tombstone, so no replica has an older value;
+ * - no other node has a record of the key either. One that was away when the key was moved still has; it drops that first;
  * - no hint waits for its key, so none is delivered later;
  * - nothing that was begun before is still on its way. For that the ring gets a new epoch first, on every node: whatever was begun
  *   under the old one is refused from then on and begun anew, and finds the tombstone, or a key that was never written;
@@ -14,6 +15,7 @@ import type { Key } from '@freshet/core/store'
 import { decideRing } from '../membership/decide-ring.js'
 import { allRecords, type FoundRecords } from './all-records.js'
 import type { Cells } from './cells.js'
+import type { NodeLine, Seen } from './node-line.js'
 import type { RingView } from './ring-view.js'
 
 export interface CollectReport {
@@ -87,13 +89,27 @@ function commonTombstone({ key, records }: FoundRecords, view: RingView): CellRe
   return isCommon ? (all as CellRecord[]).reduce((a, b) => (a.tenure >= b.tenure ? a : b)) : undefined
 }
 
+/** First where it is left over from another ring: as long as the replicas have the tombstone, what is left can do no harm. */
 async function dropEverywhere(key: Key, isSame: (record: CellRecord) => boolean, view: RingView): Promise<boolean> {
-  const lines = view.linesOf(key)
-  const seen = await Promise.all(lines.map(line => line.read(key, view.epoch)))
-  if (!seen.every(({ record }) => isSame(record))) return false
-  const { epoch } = view
+  const replicas = view.linesOf(key)
+  const others = view.allLines().filter(line => !replicas.includes(line))
+  const [seen, left] = await Promise.all([readAll(replicas, key, view), readAll(others, key, view)])
+  const [first] = seen
+  if (first === undefined || !seen.every(({ record }) => isSame(record))) return false
+  if (left.some(({ record }) => compareStamps(record.stamp, first.record.stamp) > 0)) return false
+  return (await drop(key, left, view)) && drop(key, seen, view)
+}
+
+type SeenOn = Seen & { readonly line: NodeLine }
+
+function readAll(lines: readonly NodeLine[], key: Key, { epoch }: RingView): Promise<SeenOn[]> {
+  return Promise.all(lines.map(async line => ({ line, ...(await line.read(key, epoch)) })))
+}
+
+async function drop(key: Key, seen: readonly SeenOn[], { epoch }: RingView): Promise<boolean> {
+  const there = seen.filter(({ version }) => version > 0)
   const dropped = await Promise.all(
-    lines.map((line, i) => line.replace({ key, body: undefined }, seen[i]!.version, epoch)),
+    there.map(({ line, version }) => line.replace({ key, body: undefined }, version, epoch)),
   )
   return dropped.every(version => version !== undefined)
 }
