@@ -140,7 +140,7 @@ export class CellWrites {
     view: RingView,
   ): Promise<CellWritten> {
     const { tenures, timing } = this.#parts
-    const askedMs = timing.nowMs()
+    const askedMs = timing.pessimisticMs()
     const stamp = tenures.give(held)
     const cell = { stamp, value }
     const change = (record: CellRecord) => written(record, cell, held.holding)

@@ -9,7 +9,8 @@
  *   which a majority stops taking anything under the last. So the `committed` of a new holder is never below what was
  *   acknowledged; what only some of them had is made sure of before anybody is told.
  * - Between two steps a holder answers by heart for `leaseMs`, counted from before it asked; a claimant waits for `promiseMs` in
- *   which it sees no beat, counted from after it has read one. Clocks may run wrong by `driftMax`. So while it answers nobody
+ *   which it sees no beat, counted from after it has read one. Clocks may run wrong by `driftMax`; the holder's may run fast, and
+ *   goes on while its machine sleeps (`Timing.pessimisticMs`), the claimant's may stand still. So while it answers nobody
  *   else can have got a later tenure, unless it has itself resigned, and then it has stopped before.
  *
  * When the ring changes, keys are claimed anew: see `membership/change-ring.ts` for why that is safe.
@@ -60,7 +61,7 @@ export interface HeldKey {
   last: Stamp
   /** The highest that a majority is known to have. */
   committed: Stamp
-  /** Until then this coordinator may answer by heart, by its own clock. */
+  /** Until then this coordinator may answer by heart, by the clock that goes on while it sleeps. */
   untilMs: number
   /** What nodes had when they were last heard of. */
   readonly known: Map<string, Seen>
@@ -148,7 +149,7 @@ export class KeyTenures {
   }
 
   isLeased(held: HeldKey): boolean {
-    return this.#timing.nowMs() < held.untilMs
+    return this.#timing.pessimisticMs() < held.untilMs
   }
 
   /** The next timestamp. */
@@ -172,7 +173,7 @@ export class KeyTenures {
 
   /** The same cell everywhere, under our tenure; until a majority has it or a later one. */
   async secure(key: Key, cell: Cell, held: HeldKey, view: RingView): Promise<boolean> {
-    const askedMs = this.#timing.nowMs()
+    const askedMs = this.#timing.pessimisticMs()
     const result = await this.#vote(key, view, line =>
       line.change(key, view.epoch, record => written(record, cell, held.holding)),
     )
@@ -191,7 +192,7 @@ export class KeyTenures {
 
   async #renew(key: Key, held: HeldKey, view: RingView): Promise<boolean> {
     this.counts.renewals++
-    const askedMs = this.#timing.nowMs()
+    const askedMs = this.#timing.pessimisticMs()
     let isWished = false
     const result = await this.#vote(key, view, line =>
       line.change(key, view.epoch, record => {
@@ -261,7 +262,7 @@ export class KeyTenures {
   ): Promise<HeldKey | undefined> {
     const highest = records.reduce((max, { tenure, stamp }) => Math.max(max, tenure, stamp.tenure), view.ring.floor)
     const holding: Holding = { tenure: highest + 1, holder: this.self }
-    const askedMs = this.#timing.nowMs()
+    const askedMs = this.#timing.pessimisticMs()
     const result = await this.#vote(key, view, line =>
       line.change(key, view.epoch, record => claimed(record, holding, this.#ripe(watched.get(line.name)))),
     )
