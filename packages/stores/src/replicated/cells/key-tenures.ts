@@ -143,9 +143,13 @@ export class KeyTenures {
 
   /** The same, but ours in any case: who has the key is not asked, but asked to give it up. */
   async forUpdate(key: Key, view: RingView): Promise<HeldKey> {
-    const held = await this.forReading(key, view)
-    if (!('other' in held)) return held
-    return this.#claim(key, view, false) as Promise<HeldKey>
+    for (;;) {
+      const held = await this.forReading(key, view)
+      if (!('other' in held)) return held
+      const running = this.#claims.get(key)
+      if (running === undefined) return this.#claimOnce(key, view, false) as Promise<HeldKey>
+      await running
+    }
   }
 
   isLeased(held: HeldKey): boolean {
@@ -210,11 +214,14 @@ export class KeyTenures {
     return false
   }
 
-  /** Those who want the same key at once have one claim. */
-  #claimOnce(key: Key, view: RingView): Promise<HeldKey | OtherHolder> {
+  /**
+   * Those who want the same key at once have one claim. With two, the one that failed would take back by the tenure's number what the
+   * other was granted.
+   */
+  #claimOnce(key: Key, view: RingView, mayAsk = true): Promise<HeldKey | OtherHolder> {
     const running = this.#claims.get(key)
     if (running !== undefined) return running
-    const claim = this.#claim(key, view, true).finally(() => this.#claims.delete(key))
+    const claim = this.#claim(key, view, mayAsk).finally(() => this.#claims.delete(key))
     this.#claims.set(key, claim)
     return claim
   }

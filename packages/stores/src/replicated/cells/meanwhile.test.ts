@@ -1,0 +1,84 @@
+/** What several do at once, one step at a time. */
+import { expect, test } from 'vitest'
+import { createMemoryStore } from '../../memory/index.js'
+import { type Cells, type CellsOptions, type Node, openCells } from './index.js'
+import { createStoreNode } from './store-node.js'
+
+const KEY = 'shop/products/42'
+const NAMES = ['a', 'b', 'c']
+
+function text(value: string) {
+  return { contentType: 'text/plain', body: Buffer.from(value) }
+}
+
+/** Called before a node is asked, by this coordinator alone. */
+type Before = (name: string, call: 'read' | 'write' | 'scan' | 'buckets', key: string, body: string) => unknown
+
+const health = { timeoutMsMin: 20_000, timeoutMsMax: 20_000, failuresMax: 1e9, probeMs: 1, probeMsMax: 1 }
+
+function sharedNodes(): (before?: Before, options?: Partial<CellsOptions>) => Promise<Cells> {
+  const shared = new Map([...NAMES, 'd'].map(name => [name, createStoreNode(createMemoryStore())]))
+  return (before = () => {}, options = {}) => {
+    const openNode = ({ name }: { readonly name: string }): Node => {
+      const node = shared.get(name)!
+      const after = async <Answer>(waits: unknown, ask: () => Promise<Answer>) => {
+        await waits
+        return ask()
+      }
+      return {
+        read: keys => after(before(name, 'read', keys[0]!, ''), () => node.read(keys)),
+        write: (write, holds) => {
+          const body = Buffer.from(write.body ?? []).toString()
+          return after(before(name, 'write', write.key, body), () => node.write(write, holds))
+        },
+        scan: (bucket, range) => after(before(name, 'scan', bucket, ''), () => node.scan(bucket, range)),
+        buckets: () => after(before(name, 'buckets', '', ''), () => node.buckets()),
+        close: async () => {},
+      }
+    }
+    const nodes = NAMES.map(name => ({ name, node: openNode({ name }) }))
+    return openCells({ nodes, openNode, hintsEveryMs: 0, health, tenures: { promiseMs: 40 }, ...options })
+  }
+}
+
+function signal(): { readonly done: Promise<void>; readonly give: () => void } {
+  let give = () => {}
+  const done = new Promise<void>(resolve => {
+    give = resolve
+  })
+  return { done, give }
+}
+
+test('an update and a current read of one coordinator do not take back what the other was granted', async () => {
+  const open = sharedNodes()
+  const holder = await open()
+  await holder.write(KEY, text('tea'), 'ALL')
+  let [isThere, hasBoth] = [true, false]
+  const released: string[] = []
+  const claims = new Map<string, (() => void)[]>()
+  /** Claims go on when there are two of them on each node, or it is clear that there is one. */
+  const before: Before = async (name, call, key, body) => {
+    if (call !== 'write' || key !== KEY) return
+    if (!body.includes('holder')) released.push(body)
+    if (hasBoth || !body.includes('"holder":"me"')) return
+    const { done, give } = signal()
+    claims.set(name, [...(claims.get(name) ?? []), give])
+    const goOn = () => {
+      hasBoth = true
+      for (const waiting of [...claims.values()].flat()) waiting()
+    }
+    if ([...claims.values()].every(({ length }) => length === 2)) goOn()
+    setTimeout(goOn, 500)
+    await done
+  }
+  const unasked = async () => undefined
+  const elsewhere = { canAsk: () => isThere, coordinators: () => [], last: unasked, read: unasked, write: unasked }
+  const me = await open(before, { self: 'me', elsewhere })
+  const updated = me.update(KEY, () => text('coffee'))
+  await new Promise(resolve => setTimeout(resolve, 10))
+  isThere = false
+  const read = me.read(KEY, 'CURRENT')
+  expect((await updated).value).toEqual(text('coffee'))
+  expect((await read).isCurrent).toBe(true)
+  expect(released).toEqual([])
+})
