@@ -3,9 +3,10 @@
  * coming back. When it is safe:
  * - every replica has the same tombstone, so no replica has an older value;
  * - no other node has a record of the key either. One that was away when the key was moved still has; it drops that first;
- * - no hint waits for its key, so none is delivered later;
+ * - no hint waits for its key, so none is delivered later; nor by who has read it before somebody else delivered it: see below;
  * - nothing that was begun before is still on its way. For that the ring gets a new epoch first, on every node: whatever was begun
- *   under the old one is refused from then on and begun anew, and finds the tombstone, or a key that was never written;
+ *   under the old one is refused from then on and begun anew, and finds the tombstone, or a key that was never written. After
+ *   it has been seen which hints wait it gets another one: who delivers a hint that is not there any more is refused;
  * - what is written to that key later is later by its stamp as well: the ring's `floor` is raised above its tenure.
  *
  * So every node must answer. Where one is away nothing is collected.
@@ -46,10 +47,13 @@ export async function collectTombstones(
   if (found.size === 0) return { found: 0, collected: 0 }
   const above = Math.max(...[...found.values()].map(({ tenure, stamp }) => Math.max(tenure, stamp.tenure))) + 1
   await decideRing(cells, ring => ({ ...ring, floor: Math.max(ring.floor, above) }))
+  const waiting = await cells.restarting('hints', async view => {
+    await checkAll(view)
+    return cells.hints.keysWaiting(view)
+  })
+  await decideRing(cells, ring => ring)
   return cells.restarting('tombstones', async view => {
-    // All of them, and not only a majority: what was begun before could still arrive at the one that is missing.
-    await Promise.all(view.allLines().map(line => line.check(view.epoch)))
-    const waiting = await cells.hints.keysWaiting(view)
+    await checkAll(view)
     let [collected, keys] = [0, 0]
     for (const [key, { stamp }] of found) {
       onProgress({ step: 'dropping tombstones', key, keys: ++keys, total: found.size })
@@ -61,6 +65,11 @@ export async function collectTombstones(
     }
     return { found: found.size, collected }
   })
+}
+
+/** All of them, and not only a majority: what was begun before could still arrive at the one that is missing. */
+async function checkAll(view: RingView): Promise<void> {
+  await Promise.all(view.allLines().map(line => line.check(view.epoch)))
 }
 
 async function findTombstones(

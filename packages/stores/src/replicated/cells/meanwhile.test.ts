@@ -1,7 +1,7 @@
 /** What several do at once, one step at a time. */
 import { expect, test } from 'vitest'
 import { createMemoryStore } from '../../memory/index.js'
-import { type Cells, type CellsOptions, type Node, openCells } from './index.js'
+import { type Cells, type CellsOptions, collectTombstones, type Node, openCells } from './index.js'
 import { createStoreNode } from './store-node.js'
 
 const KEY = 'shop/products/42'
@@ -81,4 +81,39 @@ test('an update and a current read of one coordinator do not take back what the 
   expect((await updated).value).toEqual(text('coffee'))
   expect((await read).isCurrent).toBe(true)
   expect(released).toEqual([])
+})
+
+test('a hint that somebody else has delivered meanwhile does not bring back what was collected', async () => {
+  const open = sharedNodes()
+  let isAway = false
+  const cells = await open(name => {
+    if (isAway && name === 'c') throw new Error('It is away.')
+  })
+  await cells.write(KEY, text('tea'), 'ALL')
+  isAway = true
+  await cells.write(KEY, text('coffee'))
+  await cells.quiet()
+  isAway = false
+  const [hasRead, goOn] = [signal(), signal()]
+  const slow = await open(async (name, call, key) => {
+    if (name !== 'c' || call !== 'read' || key !== KEY) return
+    hasRead.give()
+    await goOn.done
+  })
+  await cells.write(KEY, undefined, 'ALL')
+  // It learns of the ring that the collection is under, and has read the hint, when another delivers it.
+  const hints = cells.hints
+  const waiting = hints.keysWaiting.bind(hints)
+  let delivering: Promise<unknown> = Promise.resolve()
+  hints.keysWaiting = async view => {
+    await slow.read('shop/products/1', 'QUORUM')
+    delivering = slow.deliverHints()
+    await hasRead.done
+    await cells.deliverHints()
+    return waiting(view)
+  }
+  expect(await collectTombstones(cells)).toEqual({ found: 1, collected: 1 })
+  goOn.give()
+  await delivering
+  expect((await cells.read(KEY, 'ALL')).value).toBeUndefined()
 })
