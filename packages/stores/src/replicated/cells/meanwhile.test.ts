@@ -1,7 +1,7 @@
 /** What several do at once, one step at a time. */
 import { expect, test } from 'vitest'
 import { createMemoryStore } from '../../memory/index.js'
-import { type Cells, type CellsOptions, collectTombstones, type Node, openCells } from './index.js'
+import { type Cells, type CellsOptions, collectTombstones, joinRing, type Node, openCells } from './index.js'
 import { createStoreNode } from './store-node.js'
 
 const KEY = 'shop/products/42'
@@ -116,4 +116,23 @@ test('a hint that somebody else has delivered meanwhile does not bring back what
   goOn.give()
   await delivering
   expect((await cells.read(KEY, 'ALL')).value).toBeUndefined()
+})
+
+test('a read at ONE finds what it found before while a node joins', async () => {
+  const open = sharedNodes()
+  const cells = await open()
+  const keys = Array.from({ length: 40 }, (_, i) => `shop/products/${i}`)
+  const other = await open()
+  for (const key of keys) await other.write(key, text(key), 'ALL')
+  const cut = joinRing(
+    cells,
+    { name: 'd', address: '', rack: 'rack', dataCentre: 'here' },
+    {
+      onProgress: () => {
+        throw new Error('Cut short.')
+      },
+    },
+  )
+  await expect(cut).rejects.toThrow('Cut short.')
+  for (const key of keys) expect((await other.read(key, 'ONE')).value).toEqual(text(key))
 })
