@@ -115,13 +115,17 @@ async function findRing(
   return installed.every(Boolean) ? fallback : findRing(fallback, nodes, timing, creates)
 }
 
+/** So long after the last time was over: one that takes long is not overtaken by the next. */
 function deliverEvery(cells: Cells, everyMs: number): void {
-  if (everyMs === 0) return
-  const tick = () => {
-    cells.background(cells.deliverHints())
-    cells.timing.after(everyMs, tick)
+  if (everyMs === 0 || cells.isClosed) return
+  const deliver = async () => {
+    // What could not be delivered waits for the next time.
+    await cells.deliverHints().catch(() => {})
+    deliverEvery(cells, everyMs)
   }
-  cells.timing.after(everyMs, tick)
+  cells.timing.after(everyMs, () => {
+    if (!cells.isClosed) cells.background(deliver())
+  })
 }
 
 function notOpened({ name }: RingNode): Node {
