@@ -314,9 +314,7 @@ class Schedule {
     const text = this.#random.float() < 0.3 ? undefined : `${++this.#written}`
     const value = text === undefined ? undefined : { contentType: 'text/plain', body: Buffer.from(text) }
     const changes = this.#changes
-    const ended = this.#truth.writing(key, text)
-    const { stamp } = await this.#counted(cells.write(key, value, level), ended)
-    this.#truth.written(key, stamp, text, level === 'QUORUM' || level === 'ALL')
+    const { stamp } = await this.#counted(cells.write(key, value, level), key, text, level)
     if (level === 'ALL' && changes === this.#changes) this.#truth.writtenEverywhere(key, stamp, changes)
   }
 
@@ -329,15 +327,20 @@ class Schedule {
       check(textOf(value))
       return { contentType: 'text/plain', body: Buffer.from(text) }
     }
-    const ended = this.#truth.writing(key, text)
-    const { stamp } = await this.#counted(cells.update(key, next), ended)
-    this.#truth.written(key, stamp, text, true)
+    await this.#counted(cells.update(key, next), key, text, 'QUORUM')
   }
 
-  async #counted<Result>(write: Promise<Result>, ended: (isUnknown: boolean) => void): Promise<Result> {
+  async #counted<Result extends { readonly stamp: Stamp }>(
+    write: Promise<Result>,
+    key: string,
+    text: string | undefined,
+    level: WriteLevel,
+  ): Promise<Result> {
+    const ended = this.#truth.writing(key, text)
     try {
       const result = await write
       this.#counts.acknowledged++
+      this.#truth.written(key, result.stamp, text, level === 'QUORUM' || level === 'ALL')
       ended(false)
       return result
     } catch (error) {

@@ -47,19 +47,22 @@ export class RingView {
     return this.linesNamed(new Set(this.setsOf(key).flat()))
   }
 
-  /**
-   * Nearest first; those that are suspected last. While the ring changes those that it had before come first: the new ones need not have
-   * been given the key yet.
-   */
+  /** Nearest first; those that are suspected last. While the ring changes those that it will have as well come after all others. */
   nearest(key: Key): readonly NodeLine[] {
-    const [first] = this.setsOf(key)
+    const first = this.setsOf(key)[0]!
     const far = new Map(
       [...(this.ring.before ?? []), ...this.ring.nodes].map(node => [node.name, this.#distance(node)]),
     )
     const rank = ({ name, health }: NodeLine) =>
-      (health.isSuspected ? 1e6 : 0) + (first!.includes(name) ? 0 : 1e7) + (far.get(name) ?? 1e3)
+      (first.includes(name) ? 0 : 1e7) + (health.isSuspected ? 1e6 : 0) + (far.get(name) ?? 1e3)
     const speed = (line: NodeLine) => line.health.answerMs ?? 0
     return [...this.linesOf(key)].sort((a, b) => rank(a) - rank(b) || speed(a) - speed(b))
+  }
+
+  /** The same, without those that it will have: they need not have been given the key yet. */
+  nearestSettled(key: Key): readonly NodeLine[] {
+    const first = this.setsOf(key)[0]!
+    return this.nearest(key).filter(({ name }) => first.includes(name))
   }
 
   /** Of all nodes that belong to the ring, or did when it began to change. */
