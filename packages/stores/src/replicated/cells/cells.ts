@@ -134,7 +134,7 @@ export class Cells implements RingKeeper {
    * able to become the key's holder. Throws as `write` does.
    */
   update(key: Key, next: Next): Promise<CellRead> {
-    const current = (held: HeldKey) => this.reads.readHeld(key, held, this.#view)
+    const current = (held: HeldKey, view: RingView) => this.reads.readHeld(key, held, view)
     return this.restarting(key, () => this.#writes.update(key, next, current, () => this.#view))
   }
 

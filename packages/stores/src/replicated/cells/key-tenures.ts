@@ -125,15 +125,20 @@ export class KeyTenures {
 
   /** Ours to write under. */
   async forWriting(key: Key, view: RingView): Promise<HeldKey | OtherHolder> {
-    return this.find(key, view) ?? this.#otherOf(key) ?? this.#claimOnce(key, view)
+    for (;;) {
+      const found = this.find(key, view) ?? this.#otherOf(key) ?? (await this.#claimAlone(key, view))
+      if (found !== undefined) return found
+    }
   }
 
-  /** Ours, and nobody else can have it: so `committed` is the last. */
+  /** Ours, and nobody else can have had it when this was called: so `committed` is the last. */
   async forReading(key: Key, view: RingView): Promise<HeldKey | OtherHolder> {
-    const held = this.find(key, view)
-    if (held !== undefined && this.isLeased(held)) return held
-    if (held !== undefined && (await this.#renew(key, held, view))) return held
-    return this.#otherOf(key) ?? this.#claimOnce(key, view)
+    for (;;) {
+      const held = this.find(key, view)
+      if (held !== undefined && (this.isLeased(held) || (await this.#renew(key, held, view)))) return held
+      const found = this.#otherOf(key) ?? (await this.#claimAlone(key, view))
+      if (found !== undefined) return found
+    }
   }
 
   /** It did not answer, or has not the key any more. */
@@ -146,9 +151,8 @@ export class KeyTenures {
     for (;;) {
       const held = await this.forReading(key, view)
       if (!('other' in held)) return held
-      const running = this.#claims.get(key)
-      if (running === undefined) return this.#claimOnce(key, view, false) as Promise<HeldKey>
-      await running
+      const claimed = await this.#claimAlone(key, view, false)
+      if (claimed !== undefined) return claimed as HeldKey
     }
   }
 
@@ -215,12 +219,16 @@ export class KeyTenures {
   }
 
   /**
-   * Those who want the same key at once have one claim. With two, the one that failed would take back by the tenure's number what the
-   * other was granted.
+   * Those who want the same key at once have one claim: with two, the one that failed would take back by the tenure's number what the
+   * other was granted. Undefined if there was one already. What came of it is then to be looked at anew: it was under another ring,
+   * perhaps, or so long ago that its time is over.
    */
-  #claimOnce(key: Key, view: RingView, mayAsk = true): Promise<HeldKey | OtherHolder> {
+  async #claimAlone(key: Key, view: RingView, mayAsk = true): Promise<HeldKey | OtherHolder | undefined> {
     const running = this.#claims.get(key)
-    if (running !== undefined) return running
+    if (running !== undefined) {
+      await running
+      return undefined
+    }
     const claim = this.#claim(key, view, mayAsk).finally(() => this.#claims.delete(key))
     this.#claims.set(key, claim)
     return claim

@@ -1,8 +1,12 @@
 /** What several do at once, one step at a time. */
+import type { ReadVersion } from '@freshet/core/store'
 import { expect, test } from 'vitest'
 import { createMemoryStore } from '../../memory/index.js'
+import { encodeRing, type RingState } from '../ring/ring-state.js'
 import { type Cells, type CellsOptions, collectTombstones, joinRing, type Node, openCells } from './index.js'
+import { NodeLine, RingChanged } from './node-line.js'
 import { createStoreNode } from './store-node.js'
+import { PROCESS_TIMING } from './timing.js'
 
 const KEY = 'shop/products/42'
 const NAMES = ['a', 'b', 'c']
@@ -135,4 +139,63 @@ test('a read at ONE finds what it found before while a node joins', async () => 
   )
   await expect(cut).rejects.toThrow('Cut short.')
   for (const key of keys) expect((await other.read(key, 'ONE')).value).toEqual(text(key))
+})
+
+test('a change that was begun under one ring is not made under the next', async () => {
+  const ring: RingState = {
+    ...{ epoch: 1, secret: '', nodes: [], factor: 1, partitioner: 'hash', floor: 1 },
+  }
+  const answers: ((ring: RingState, version: number) => void)[] = []
+  const written: (readonly ReadVersion[])[] = []
+  const node: Node = {
+    read: () =>
+      new Promise(resolve => {
+        answers.push((found, version) => resolve([{ version, body: encodeRing(found) }]))
+      }),
+    write: async (_, holds) => {
+      written.push(holds)
+      return 9
+    },
+    scan: async () => ({ entries: [] }),
+    buckets: async () => [],
+    close: async () => {},
+  }
+  const keeper = {
+    ring,
+    adopt(found: RingState) {
+      if (found.epoch > keeper.ring.epoch) keeper.ring = found
+    },
+  }
+  const line = new NodeLine('a', node, { timing: PROCESS_TIMING, keeper, health })
+  const change = line.replace({ key: KEY, body: undefined }, 3, 1).catch((error: unknown) => error)
+  const check = line.check(1).catch((error: unknown) => error)
+  answers[0]!(ring, 5)
+  answers[1]!({ ...ring, epoch: 2 }, 6)
+  await check
+  answers[2]?.({ ...ring, epoch: 2 }, 6)
+  expect(await change).toBeInstanceOf(RingChanged)
+  expect(written).toEqual([])
+})
+
+test('a current read that waits for a claim of long ago makes sure of it first', async () => {
+  const open = sharedNodes()
+  const [asked, goOn] = [signal(), signal()]
+  let leaps = 0
+  const timing = { ...PROCESS_TIMING, pessimisticMs: () => PROCESS_TIMING.pessimisticMs() + leaps }
+  const slept = await open(
+    async (_, call, key) => {
+      if (call !== 'write' || key !== KEY || leaps > 0) return
+      asked.give()
+      await goOn.done
+    },
+    { timing },
+  )
+  const first = slept.read(KEY, 'CURRENT')
+  await asked.done
+  // Its machine sleeps while it claims the key; what it asked is done, and answered when it wakes.
+  leaps = 60_000
+  const later = slept.read(KEY, 'CURRENT')
+  goOn.give()
+  await Promise.all([first, later])
+  expect(slept.tenures.counts).toMatchObject({ claims: 1, renewals: 1 })
 })

@@ -178,8 +178,9 @@ export class NodeLine {
   }
 
   async #fenceOf(epoch: number): Promise<Version> {
-    if (this.#fence?.epoch !== epoch) await this.#readFenced([], epoch)
-    return this.#fence!.version
+    // Looked at again after each wait: another question may have found a later ring meanwhile.
+    while (this.#fence?.epoch !== epoch) await this.#readFenced([], epoch)
+    return this.#fence.version
   }
 
   /** Whether the node has this ring. If it has an older one it is given this; a later one is adopted, and nothing else done. */
