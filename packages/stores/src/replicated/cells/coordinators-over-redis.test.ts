@@ -59,7 +59,7 @@ async function writeAll(number: number): Promise<void> {
   }
 }
 
-test.each([false])(
+test.each([true, false])(
   'one that was stopped for longer than a promise lasts tells nothing old as current when it goes on (listens: %s)',
   async listens => {
     const { holder, reads } = await startHolder({ listens, writes: false })
