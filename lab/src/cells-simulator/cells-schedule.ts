@@ -266,9 +266,13 @@ class Schedule {
     const silentUntilMs = new Map<string, number>()
     const ask = async <Answer>(holder: string, answer: (cells: Cells) => Promise<Answer>): Promise<Answer> => {
       const name = holder.split(' ')[0]!
+      let hasArrived = false
       const asked = this.#network.call(from, name, () => {
         const cells = this.#coordinators.find(each => each.name === name)?.cells
-        return cells === undefined || cells.tenures.self !== holder ? new Promise<Answer>(() => {}) : answer(cells)
+        // Coordinators ask each other over connections, which carry nothing twice: a write is not made again.
+        const isHeard = cells?.tenures.self === holder && !hasArrived
+        hasArrived = true
+        return isHeard ? answer(cells) : new Promise<Answer>(() => {})
       })
       const late = new Promise<never>((_, reject) => {
         this.#network.after(ASK_MS_MAX, () => this.#network.whenAwake(from, () => reject(notAnswered(holder))))
