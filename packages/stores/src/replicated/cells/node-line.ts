@@ -188,6 +188,7 @@ export class NodeLine {
     if (value === undefined) throw this.#forgotten()
     if (value.version !== this.#fence?.version) {
       const ring = parseObject(value.body) as RingState
+      if (ring.secret !== this.#keeper.ring.secret) throw this.#foreign()
       this.#fence = { version: value.version, epoch: ring.epoch }
       this.#keeper.adopt(ring)
     }
@@ -200,6 +201,13 @@ export class NodeLine {
 
   #silent(why: string): FreshetError {
     return new FreshetError('RING_UNAVAILABLE', `Node ${this.name} of the ring cannot be asked: ${why}.`)
+  }
+
+  #foreign(): FreshetError {
+    return new FreshetError(
+      'RING_UNUSABLE',
+      `Node ${this.name} belongs to another ring than the other nodes. See that its address is right; a node of one ring cannot be one of another unless it is emptied.`,
+    )
   }
 
   #forgotten(): FreshetError {

@@ -97,7 +97,8 @@ export function isLeaving({ nodes, before = nodes }: RingState, name: string): b
 async function checkEmpty(line: NodeLine, ring: RingState): Promise<void> {
   const own = await line.readRing()
   // From an attempt that came to nothing: then it is as empty as it was.
-  const isOfAttempt = own !== undefined && own.ring.epoch <= ring.epoch && isJoining(own.ring, line.name)
+  const isOurs = own?.ring.secret === ring.secret && own.ring.epoch <= ring.epoch
+  const isOfAttempt = isOurs && isJoining(own.ring, line.name)
   if (own !== undefined && !isOfAttempt) {
     throw ringUnusable(`node ${line.name} was in a ring before; empty it first, for what it has may be old`)
   }
