@@ -1,4 +1,5 @@
-/** Nodes that belong to another ring. */
+/** Nodes that belong to another ring, or refuse what they are asked. */
+import { FreshetError } from '@freshet/protocol'
 import { expect, test } from 'vitest'
 import { createMemoryStore } from '../../memory/index.js'
 import { collectTombstones, type Node, openCells } from './index.js'
@@ -65,4 +66,24 @@ test('two who make a ring of the same nodes at once make one', async () => {
   const [a, b] = both as [(typeof both)[0], (typeof both)[0]]
   await a.write(KEY, text('tea'), 'ALL')
   expect((await b.read(KEY, 'ALL')).value).toEqual(text('tea'))
+})
+
+test('a node that refuses has answered: it is not suspected', async () => {
+  const nodes = threeNodes()
+  let isFull = false
+  const full: Node = methodsOf({
+    ...nodes[0]!,
+    write: (write, holds) => {
+      if (isFull) throw new FreshetError('STORE_FULL', 'There is no space left.')
+      return nodes[0]!.write(write, holds)
+    },
+  })
+  const health = { timeoutMsMin: 5000, timeoutMsMax: 5000, failuresMax: 1, probeMs: 1e6, probeMsMax: 1e6 }
+  const cells = await openCells({ nodes: named([full, nodes[1]!, nodes[2]!]), hintsEveryMs: 0, health })
+  await cells.write(KEY, text('tea'), 'ALL')
+  isFull = true
+  await cells.write(KEY, text('coffee'), 'QUORUM')
+  await cells.quiet()
+  expect(cells.lines.map(line => line.health.isSuspected)).toEqual([false, false, false])
+  expect((await cells.read('shop/products/1', 'ALL')).value).toBeUndefined()
 })

@@ -159,7 +159,8 @@ export class NodeLine {
       this.health.answered(this.#timing.nowMs() - askedMs)
       return answer
     } catch (error) {
-      this.health.failed(this.#timing.nowMs())
+      if (isRefusal(error)) this.health.trusted()
+      else this.health.failed(this.#timing.nowMs())
       throw error
     } finally {
       callOff()
@@ -216,4 +217,9 @@ export class NodeLine {
       `Node ${this.name} does not know the ring any more: it has lost its data, or is another one. Take it out with freshet ring leave, empty it, and let it join under another name.`,
     )
   }
+}
+
+/** What a node refuses, for lack of space, say, it has answered. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof FreshetError && error.code !== 'STORE_UNAVAILABLE' && error.code !== 'RING_UNAVAILABLE'
 }
