@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { type CellsResult, runCellsSchedule } from './cells-schedule.js'
+import type { CellsResult } from './cells-result.js'
+import { runCellsSchedule } from './cells-schedule.js'
 import { PLANTED_BUGS, type PlantedBug } from './planted-bugs.js'
 
 const SCHEDULES = 250

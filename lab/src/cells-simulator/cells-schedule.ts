@@ -25,6 +25,7 @@ import {
   repair,
 } from '@freshet/stores/cells'
 import { createRandom, type Random } from '../harness/random.js'
+import type { CellsResult, Fault } from './cells-result.js'
 import { CellsTruth } from './cells-truth.js'
 import { collectEarly, type PlantedBug, plant } from './planted-bugs.js'
 import { SimulatedNetwork } from './simulated-network.js'
@@ -33,25 +34,6 @@ import { SimulatedEngine } from './simulated-node.js'
 export interface CellsSchedule {
   readonly seed: number
   readonly bug?: PlantedBug | undefined
-}
-
-export type Fault =
-  | ('lost' | 'late' | 'doubled' | 'partition' | 'join' | 'leave')
-  | ('node crash' | 'coordinator crash' | 'power cut' | 'sleep')
-
-export interface CellsResult {
-  readonly violations: readonly string[]
-  readonly acknowledged: number
-  readonly unknown: number
-  readonly refused: number
-  readonly reads: number
-  readonly currentReads: number
-  readonly collected: number
-  /** Reads at CURRENT after everything was well again, and those that were. */
-  readonly lateReads: number
-  readonly lateCurrentReads: number
-  readonly events: number
-  readonly faults: Readonly<Record<Fault, number>>
 }
 
 const DRIFT_MAX = 0.02
@@ -186,10 +168,19 @@ class Schedule {
     await this.#settle(cells.deliverHints())
     await this.#settle(repair(cells))
     for (const key of KEYS) this.#truth.ended(key, await this.#stampsOf(cells, key))
-    if (this.#random.float() < 0.3) await this.#settle(this.#collect(cells))
-    if (this.#random.float() < 0.3) await this.#settle(this.#random.float() < 0.5 ? this.#join() : this.#leave())
+    if (this.#random.float() < 0.6) await this.#clear(cells)
+    if (this.#random.float() < 0.5) await this.#settle(this.#random.float() < 0.2 ? this.#join() : this.#leave())
     for (const key of KEYS) await this.#settle(this.#read(this.#random.pick(this.#coordinators), key, 'QUORUM'))
     await this.#settle(this.#scan(this.#random.pick(this.#coordinators)))
+  }
+
+  /** Often all is deleted before tombstones are collected: then nothing of it may come back, whatever becomes of the ring. */
+  async #clear(cells: Cells): Promise<void> {
+    if (this.#random.float() < 0.7) {
+      for (const key of KEYS)
+        await this.#settle(this.#counted(cells.write(key, undefined, 'ALL'), key, undefined, 'ALL'))
+    }
+    await this.#settle(this.#collect(cells))
   }
 
   async #stampsOf(cells: Cells, key: string): Promise<readonly Stamp[]> {
@@ -319,7 +310,9 @@ class Schedule {
     const value = text === undefined ? undefined : { contentType: 'text/plain', body: Buffer.from(text) }
     const changes = this.#changes
     const { stamp } = await this.#counted(cells.write(key, value, level), key, text, level)
-    if (level === 'ALL' && changes === this.#changes) this.#truth.writtenEverywhere(key, stamp, changes)
+    const { epoch } = cells.ring
+    if (level === 'ALL' && changes === this.#changes)
+      this.#truth.writtenEverywhere(key, { stamp, change: changes, epoch })
   }
 
   /** What it is given is not older than what was the last when it began. */
@@ -371,7 +364,7 @@ class Schedule {
   async #read({ cells }: Coordinator, key: string, level: ReadLevel): Promise<boolean> {
     if (cells === undefined) return false
     const check = this.#truth.reading(key, level)
-    const checkOne = level === 'ONE' ? this.#truth.readingOne(key) : undefined
+    const checkOne = level === 'ONE' ? this.#truth.readingOne(key, cells.ring.epoch) : undefined
     const { stamp, value, isCurrent } = await cells.read(key, level)
     this.#counts.reads++
     if (isCurrent) this.#counts.currentReads++
@@ -457,6 +450,8 @@ class Schedule {
     const { cells } = await this.#someAwake()
     if (cells === undefined || this.#engines.size >= 6) return
     this.#faults.join++
+    // Who is away keeps what is not its own any more.
+    if (this.#random.float() < 0.4) this.#crashNode()
     const name = `n${this.#nextNode++}`
     this.#addNode(name)
     await joinRing(cells, { name, address: '', rack: 'rack', dataCentre: 'here' })

@@ -4,12 +4,20 @@
  * - a read that is said to be current is not older than those either, nor than any such read that ended before it began;
  * - an update is given nothing older than such a read would find; a scan finds nothing older than a read at QUORUM does, and leaves
  *   out only what may have been deleted;
- * - a read at ONE finds what was written at ALL before it began, unless the ring has become another since: a new replica may lack it;
+ * - a read at ONE finds what was written at ALL before it began, unless the ring has become another since: a new replica may lack it,
+ *   and who has not heard of the new ring may ask a node that has not either;
  * - a stamp has one value, and is given once;
  * - in the end, when everything is well and repaired, all replicas have the same, and it is not older than anything that was ever
  *   acknowledged, at whichever level.
  */
 import { compareStamps, laterStamp, NO_STAMP, type ReadLevel, type Stamp, showStamp } from '@freshet/core/cells'
+
+/** After how many changes of the ring it was written, and under which ring. */
+interface Everywhere {
+  readonly stamp: Stamp
+  readonly change: number
+  readonly epoch: number
+}
 
 interface KeyTruth {
   /** By a majority. */
@@ -20,8 +28,8 @@ interface KeyTruth {
   acknowledged: Stamp
   /** The latest tombstone that was dropped. */
   dropped: Stamp
-  /** At ALL, and since which change of the ring. */
-  everywhere: { readonly stamp: Stamp; readonly change: number } | undefined
+  /** At ALL. */
+  everywhere: Everywhere | undefined
   /** The latest that was acknowledged, and how many are under way or may yet come to light. */
   deleted: Stamp
   deletesUnsure: number
@@ -86,17 +94,18 @@ export class CellsTruth {
     }
   }
 
-  writtenEverywhere(key: string, stamp: Stamp, change: number): void {
+  writtenEverywhere(key: string, written: Everywhere): void {
     const truth = this.of(key)
     const { everywhere } = truth
-    if (everywhere?.change === change && compareStamps(everywhere.stamp, stamp) > 0) return
-    truth.everywhere = { stamp, change }
+    if (everywhere?.change === written.change && compareStamps(everywhere.stamp, written.stamp) > 0) return
+    truth.everywhere = written
   }
 
-  readingOne(key: string): (stamp: Stamp, change: number) => void {
+  /** By who knows the ring of that epoch. */
+  readingOne(key: string, epoch: number): (stamp: Stamp, change: number) => void {
     const { everywhere } = this.of(key)
     return (stamp, change) => {
-      if (everywhere === undefined || everywhere.change !== change) return
+      if (everywhere === undefined || everywhere.change !== change || epoch < everywhere.epoch) return
       if (!this.#isOlder(key, stamp, everywhere.stamp)) return
       this.violations.push(
         `${showStamp(stamp)} of ${key} was read at ONE, ${showStamp(everywhere.stamp)} was everywhere`,
