@@ -390,8 +390,9 @@ class Schedule {
 
   async #harm(): Promise<void> {
     const what = this.#random.float()
-    // Most nodes must have crashed for that to be seen.
-    if (what < (this.#bug === 'forgetful node' ? 0.6 : 0.08)) this.#cutPower()
+    // The holder must have slept, of all coordinators, and most nodes have crashed, for that to be seen.
+    if (this.#bug === 'sleeping clock' && what > 0.4) this.#sleep()
+    else if (what < (this.#bug === 'forgetful node' ? 0.6 : 0.08)) this.#cutPower()
     else if (what < 0.4) this.#split()
     else if (what < 0.55) this.#crashNode()
     else if (what < 0.65) this.#crashCoordinator()
@@ -443,6 +444,8 @@ class Schedule {
   /** Its machine is suspended: it stops in the middle of what it does, and so does its clock. */
   #sleep(): void {
     this.#faults.sleep++
+    // What is written meanwhile does not reach all replicas, then.
+    if (this.#random.float() < 0.5) this.#crashNode()
     this.#network.sleep(this.#random.pick(this.#coordinators).name, 300 + this.#random.below(2000))
   }
 
