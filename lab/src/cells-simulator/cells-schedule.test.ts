@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { type CellsResult, PLANTED_BUGS, type PlantedBug, runCellsSchedule } from './cells-schedule.js'
+import type { CellsResult } from './cells-result.js'
+import { runCellsSchedule } from './cells-schedule.js'
+import { PLANTED_BUGS, type PlantedBug } from './planted-bugs.js'
 
 const SCHEDULES = 250
 /** Most are seen in one of a hundred schedules, the rarest in one of five hundred. */

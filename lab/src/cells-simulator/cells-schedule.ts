@@ -1,11 +1,18 @@
 /**
  * One schedule of everything that can go wrong with a replicated store, drawn from a seed: coordinators read and write a few keys at
  * all levels while messages are lost, late, doubled and out of order, clocks run wrong, the network falls apart, nodes and
- * coordinators crash and come back, nodes join and leave, hints are delivered, replicas repaired and tombstones collected. What
+ * coordinators crash, sleep and come back, nodes join and leave, hints are delivered, replicas repaired and tombstones collected. What
  * must hold is in `cells-truth.ts`.
  */
-import { READ_LEVELS, type ReadLevel, type Stamp, WRITE_LEVELS, type WriteLevel } from '@freshet/core/cells'
-import { FreshetError } from '@freshet/protocol'
+import {
+  type CellValue,
+  READ_LEVELS,
+  type ReadLevel,
+  type Stamp,
+  WRITE_LEVELS,
+  type WriteLevel,
+} from '@freshet/core/cells'
+import { bucketOfKey, FreshetError, idOfKey } from '@freshet/protocol'
 import {
   type Cells,
   type CellsOptions,
@@ -14,43 +21,19 @@ import {
   leaveRing,
   type Node,
   openCells,
+  type RingState,
   repair,
 } from '@freshet/stores/cells'
 import { createRandom, type Random } from '../harness/random.js'
+import type { CellsResult, Fault } from './cells-result.js'
 import { CellsTruth } from './cells-truth.js'
+import { collectEarly, type PlantedBug, plant } from './planted-bugs.js'
 import { SimulatedNetwork } from './simulated-network.js'
 import { SimulatedEngine } from './simulated-node.js'
-
-/**
- * 'dropped hint': hints are said to be kept, and are not. 'kept counter': a coordinator answers by heart after its time. 'early
- * collection': a tombstone is dropped although a replica does not have it. 'no wait': a claimant does not wait for the last
- * holder. 'forgetful node': a node that crashes has lost its votes.
- */
-export const PLANTED_BUGS = ['dropped hint', 'kept counter', 'early collection', 'no wait', 'forgetful node'] as const
-export type PlantedBug = (typeof PLANTED_BUGS)[number]
 
 export interface CellsSchedule {
   readonly seed: number
   readonly bug?: PlantedBug | undefined
-}
-
-export type Fault =
-  | ('lost' | 'late' | 'doubled' | 'partition' | 'join' | 'leave')
-  | ('node crash' | 'coordinator crash' | 'power cut')
-
-export interface CellsResult {
-  readonly violations: readonly string[]
-  readonly acknowledged: number
-  readonly unknown: number
-  readonly refused: number
-  readonly reads: number
-  readonly currentReads: number
-  readonly collected: number
-  /** Reads at CURRENT after everything was well again, and those that were. */
-  readonly lateReads: number
-  readonly lateCurrentReads: number
-  readonly events: number
-  readonly faults: Readonly<Record<Fault, number>>
 }
 
 const DRIFT_MAX = 0.02
@@ -83,7 +66,7 @@ class Schedule {
   readonly #truth = new CellsTruth()
   readonly #faults: Record<Fault, number> = {
     ...{ lost: 0, late: 0, doubled: 0, partition: 0, 'node crash': 0, 'coordinator crash': 0, join: 0, leave: 0 },
-    'power cut': 0,
+    ...{ 'power cut': 0, sleep: 0 },
   }
   readonly #counts = {
     ...{ acknowledged: 0, unknown: 0, refused: 0, reads: 0, currentReads: 0, collected: 0 },
@@ -93,6 +76,10 @@ class Schedule {
   #rates: Rates
   #side: ReadonlySet<string> | undefined
   #written = 0
+  /** The last ring that was not about to change, and how many there were of other nodes. */
+  #epoch = 0
+  #names: string | undefined
+  #changes = 0
   #nextNode: number
 
   constructor({ seed, bug }: CellsSchedule) {
@@ -181,8 +168,19 @@ class Schedule {
     await this.#settle(cells.deliverHints())
     await this.#settle(repair(cells))
     for (const key of KEYS) this.#truth.ended(key, await this.#stampsOf(cells, key))
-    if (this.#random.float() < 0.3) await this.#settle(this.#collect(cells))
+    if (this.#random.float() < 0.6) await this.#clear(cells)
+    if (this.#random.float() < 0.5) await this.#settle(this.#random.float() < 0.2 ? this.#join() : this.#leave())
     for (const key of KEYS) await this.#settle(this.#read(this.#random.pick(this.#coordinators), key, 'QUORUM'))
+    await this.#settle(this.#scan(this.#random.pick(this.#coordinators)))
+  }
+
+  /** Often all is deleted before tombstones are collected: then nothing of it may come back, whatever becomes of the ring. */
+  async #clear(cells: Cells): Promise<void> {
+    if (this.#random.float() < 0.7) {
+      for (const key of KEYS)
+        await this.#settle(this.#counted(cells.write(key, undefined, 'ALL'), key, undefined, 'ALL'))
+    }
+    await this.#settle(this.#collect(cells))
   }
 
   async #stampsOf(cells: Cells, key: string): Promise<readonly Stamp[]> {
@@ -203,7 +201,7 @@ class Schedule {
     const options: CellsOptions = {
       nodes: [...this.#engines.keys()].map(name => ({ name, node: openNode({ name }) })),
       ...{ openNode, self, random: () => random.float(), repairShare: 0.3, hintsEveryMs: 1500, hintsMax: 50 },
-      timing: this.#network.clock({ offsetMs: random.below(1e9), rate, isOver }),
+      timing: this.#network.clock({ name: coordinator.name, offsetMs: random.below(1e9), rate, isOver }),
       tenures: { promiseMs: PROMISE_MS, driftMax: DRIFT_MAX, claimMsMax: 1500 },
       health: { timeoutMsMin: 40, timeoutMsMax: 150, failuresMax: 3, probeMs: 100, probeMsMax: 400 },
       ...(this.#asksOthers ? { elsewhere: this.#elsewhere(coordinator.name) } : {}),
@@ -213,15 +211,30 @@ class Schedule {
     this.#watch(cells)
     if (this.#bug !== undefined) plant(this.#bug, cells)
     coordinator.cells = cells
+    if (this.#names === undefined) this.#noteSettled(cells.ring)
   }
 
-  #watch({ tenures }: Cells): void {
+  #watch(cells: Cells): void {
+    const { tenures } = cells
+    const adopt = cells.adopt.bind(cells)
+    cells.adopt = ring => {
+      // Who decides on it adopts it first, before any node has it.
+      if (ring.before === undefined && ring.epoch > this.#epoch) this.#noteSettled(ring)
+      adopt(ring)
+    }
     const give = tenures.give.bind(tenures)
     tenures.give = held => {
       const stamp = give(held)
       this.#truth.given(held.key, stamp)
       return stamp
     }
+  }
+
+  #noteSettled({ epoch, nodes }: RingState): void {
+    const names = nodes.map(({ name }) => name).join()
+    if (this.#names !== undefined && names !== this.#names) this.#changes++
+    this.#names = names
+    this.#epoch = epoch
   }
 
   #nodeFor(from: string, name: string): Node {
@@ -244,12 +257,16 @@ class Schedule {
     const silentUntilMs = new Map<string, number>()
     const ask = async <Answer>(holder: string, answer: (cells: Cells) => Promise<Answer>): Promise<Answer> => {
       const name = holder.split(' ')[0]!
+      let hasArrived = false
       const asked = this.#network.call(from, name, () => {
         const cells = this.#coordinators.find(each => each.name === name)?.cells
-        return cells === undefined || cells.tenures.self !== holder ? new Promise<Answer>(() => {}) : answer(cells)
+        // Coordinators ask each other over connections, which carry nothing twice: a write is not made again.
+        const isHeard = cells?.tenures.self === holder && !hasArrived
+        hasArrived = true
+        return isHeard ? answer(cells) : new Promise<Answer>(() => {})
       })
       const late = new Promise<never>((_, reject) => {
-        this.#network.after(ASK_MS_MAX, () => reject(notAnswered(holder)))
+        this.#network.after(ASK_MS_MAX, () => this.#network.whenAwake(from, () => reject(notAnswered(holder))))
       })
       try {
         return await Promise.race([asked, late])
@@ -268,10 +285,22 @@ class Schedule {
   }
 
   async #operate(): Promise<void> {
-    const coordinator = this.#random.pick(this.#coordinators)
+    const coordinator = await this.#someAwake()
     const key = this.#random.float() < 0.8 ? KEYS[0]! : KEYS[1]!
-    if (this.#random.float() < 0.45) await this.#write(coordinator, key)
+    const what = this.#random.float()
+    if (what < 0.4) await this.#write(coordinator, key)
+    else if (what < 0.48) await this.#update(coordinator, key)
+    else if (what < 0.54) await this.#scan(coordinator)
     else await this.#read(coordinator, key, this.#random.float() < 0.5 ? 'CURRENT' : this.#random.pick(READ_LEVELS))
+  }
+
+  /** One that sleeps does it when it wakes. */
+  async #someAwake(): Promise<Coordinator> {
+    const coordinator = this.#random.pick(this.#coordinators)
+    if (this.#network.isAsleep(coordinator.name)) {
+      await new Promise<void>(resolve => this.#network.whenAwake(coordinator.name, resolve))
+    }
+    return coordinator
   }
 
   async #write({ cells }: Coordinator, key: string): Promise<void> {
@@ -279,14 +308,55 @@ class Schedule {
     const level: WriteLevel = this.#random.float() < 0.5 ? 'QUORUM' : this.#random.pick(WRITE_LEVELS)
     const text = this.#random.float() < 0.3 ? undefined : `${++this.#written}`
     const value = text === undefined ? undefined : { contentType: 'text/plain', body: Buffer.from(text) }
+    const changes = this.#changes
+    const { stamp } = await this.#counted(cells.write(key, value, level), key, text, level)
+    const { epoch } = cells.ring
+    if (level === 'ALL' && changes === this.#changes)
+      this.#truth.writtenEverywhere(key, { stamp, change: changes, epoch })
+  }
+
+  /** What it is given is not older than what was the last when it began. */
+  async #update({ cells }: Coordinator, key: string): Promise<void> {
+    if (cells === undefined) return
+    const check = this.#truth.updating(key)
+    const text = `${++this.#written}`
+    const next = (value: CellValue | undefined) => {
+      check(textOf(value))
+      return { contentType: 'text/plain', body: Buffer.from(text) }
+    }
+    await this.#counted(cells.update(key, next), key, text, 'QUORUM')
+  }
+
+  async #counted<Result extends { readonly stamp: Stamp }>(
+    write: Promise<Result>,
+    key: string,
+    text: string | undefined,
+    level: WriteLevel,
+  ): Promise<Result> {
+    const ended = this.#truth.writing(key, text)
     try {
-      const { stamp } = await cells.write(key, value, level)
+      const result = await write
       this.#counts.acknowledged++
-      this.#truth.written(key, stamp, text, level === 'QUORUM' || level === 'ALL')
+      this.#truth.written(key, result.stamp, text, level === 'QUORUM' || level === 'ALL')
+      ended(false)
+      return result
     } catch (error) {
       const isUnknown = (error as { details?: { outcome?: string } }).details?.outcome === 'unknown'
       this.#counts[isUnknown ? 'unknown' : 'refused']++
+      ended(isUnknown)
       throw error
+    }
+  }
+
+  async #scan({ cells }: Coordinator): Promise<void> {
+    if (cells === undefined) return
+    const level = this.#random.pick(['QUORUM', 'ALL'] as const)
+    const checks = new Map(KEYS.map(key => [key, this.#truth.scanning(key)]))
+    const { entries } = await cells.scan(bucketOfKey(KEYS[0]!), {}, level)
+    this.#counts.reads++
+    for (const [key, check] of checks) {
+      const found = entries.find(({ id }) => id === idOfKey(key))
+      check(found && { stamp: found.stamp, value: textOf(found)! })
     }
   }
 
@@ -294,15 +364,17 @@ class Schedule {
   async #read({ cells }: Coordinator, key: string, level: ReadLevel): Promise<boolean> {
     if (cells === undefined) return false
     const check = this.#truth.reading(key, level)
+    const checkOne = level === 'ONE' ? this.#truth.readingOne(key, cells.ring.epoch) : undefined
     const { stamp, value, isCurrent } = await cells.read(key, level)
     this.#counts.reads++
     if (isCurrent) this.#counts.currentReads++
-    check(stamp, value && Buffer.from(value.body).toString(), isCurrent)
+    check(stamp, textOf(value), isCurrent)
+    checkOne?.(stamp, this.#changes)
     return isCurrent
   }
 
   async #tend(): Promise<void> {
-    const { cells } = this.#random.pick(this.#coordinators)
+    const { cells } = await this.#someAwake()
     if (cells === undefined) return
     const what = this.#random.float()
     if (what < 0.3) await repair(cells)
@@ -311,18 +383,20 @@ class Schedule {
   }
 
   async #collect(cells: Cells): Promise<void> {
-    if (this.#bug === 'early collection') return collectEarly(cells)
+    if (this.#bug === 'early collection') return collectEarly(cells, KEYS)
     const { collected } = await collectTombstones(cells)
     this.#counts.collected += collected
   }
 
   async #harm(): Promise<void> {
     const what = this.#random.float()
-    // Most nodes must have crashed for that to be seen.
-    if (what < (this.#bug === 'forgetful node' ? 0.6 : 0.08)) this.#cutPower()
+    // The holder must have slept, of all coordinators, and most nodes have crashed, for that to be seen.
+    if (this.#bug === 'sleeping clock' && what > 0.4) this.#sleep()
+    else if (what < (this.#bug === 'forgetful node' ? 0.6 : 0.08)) this.#cutPower()
     else if (what < 0.4) this.#split()
     else if (what < 0.55) this.#crashNode()
-    else if (what < 0.75) this.#crashCoordinator()
+    else if (what < 0.65) this.#crashCoordinator()
+    else if (what < 0.77) this.#sleep()
     else if (what < 0.9) await this.#join()
     else await this.#leave()
   }
@@ -367,17 +441,27 @@ class Schedule {
     this.#network.after(50 + this.#random.below(1500), reopen)
   }
 
+  /** Its machine is suspended: it stops in the middle of what it does, and so does its clock. */
+  #sleep(): void {
+    this.#faults.sleep++
+    // What is written meanwhile does not reach all replicas, then.
+    if (this.#random.float() < 0.5) this.#crashNode()
+    this.#network.sleep(this.#random.pick(this.#coordinators).name, 300 + this.#random.below(2000))
+  }
+
   async #join(): Promise<void> {
-    const { cells } = this.#random.pick(this.#coordinators)
+    const { cells } = await this.#someAwake()
     if (cells === undefined || this.#engines.size >= 6) return
     this.#faults.join++
+    // Who is away keeps what is not its own any more.
+    if (this.#random.float() < 0.4) this.#crashNode()
     const name = `n${this.#nextNode++}`
     this.#addNode(name)
     await joinRing(cells, { name, address: '', rack: 'rack', dataCentre: 'here' })
   }
 
   async #leave(): Promise<void> {
-    const { cells } = this.#random.pick(this.#coordinators)
+    const { cells } = await this.#someAwake()
     if (cells === undefined || cells.ring.nodes.length <= 3) return
     this.#faults.leave++
     await leaveRing(cells, this.#random.pick(cells.ring.nodes).name)
@@ -398,26 +482,10 @@ class Schedule {
   }
 }
 
+function textOf(value: CellValue | undefined): string | undefined {
+  return value && Buffer.from(value.body).toString()
+}
+
 function notAnswered(holder: string): Error {
   return new FreshetError('RING_UNAVAILABLE', `${holder} did not answer.`, { details: { outcome: 'unknown' } })
-}
-
-/** Breaks one rule, to see that it is missed. */
-function plant(bug: PlantedBug, cells: Cells): void {
-  const { tenures, hints } = cells
-  if (bug === 'dropped hint') hints.keep = async () => true
-  if (bug === 'kept counter') tenures.isLeased = () => true
-  if (bug === 'no wait') tenures.isSilent = () => true
-}
-
-/** Drops tombstones wherever they are. */
-async function collectEarly(cells: Cells): Promise<void> {
-  await cells.restarting('tombstones', async view => {
-    for (const key of KEYS) {
-      for (const line of view.linesOf(key)) {
-        const { version, record } = await line.read(key, view.epoch)
-        if (record.value === undefined && version > 0) await line.replace({ key, body: undefined }, version, view.epoch)
-      }
-    }
-  })
 }

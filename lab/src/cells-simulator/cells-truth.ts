@@ -2,11 +2,22 @@
  * What was acknowledged of each key, and whether what is read keeps to it:
  * - a read at QUORUM or ALL is not older than any write acknowledged at QUORUM or ALL before it began;
  * - a read that is said to be current is not older than those either, nor than any such read that ended before it began;
+ * - an update is given nothing older than such a read would find; a scan finds nothing older than a read at QUORUM does, and leaves
+ *   out only what may have been deleted;
+ * - a read at ONE finds what was written at ALL before it began, unless the ring has become another since: a new replica may lack it,
+ *   and who has not heard of the new ring may ask a node that has not either;
  * - a stamp has one value, and is given once;
  * - in the end, when everything is well and repaired, all replicas have the same, and it is not older than anything that was ever
  *   acknowledged, at whichever level.
  */
 import { compareStamps, laterStamp, NO_STAMP, type ReadLevel, type Stamp, showStamp } from '@freshet/core/cells'
+
+/** After how many changes of the ring it was written, and under which ring. */
+interface Everywhere {
+  readonly stamp: Stamp
+  readonly change: number
+  readonly epoch: number
+}
 
 interface KeyTruth {
   /** By a majority. */
@@ -17,7 +28,13 @@ interface KeyTruth {
   acknowledged: Stamp
   /** The latest tombstone that was dropped. */
   dropped: Stamp
+  /** At ALL. */
+  everywhere: Everywhere | undefined
+  /** The latest that was acknowledged, and how many are under way or may yet come to light. */
+  deleted: Stamp
+  deletesUnsure: number
   readonly values: Map<string, string | undefined>
+  readonly stamps: Map<string, Stamp>
   readonly given: Set<string>
 }
 
@@ -28,7 +45,8 @@ export class CellsTruth {
   of(key: string): KeyTruth {
     const truth = this.#keys.get(key) ?? {
       ...{ strong: NO_STAMP, told: NO_STAMP, acknowledged: NO_STAMP, dropped: NO_STAMP },
-      ...{ values: new Map(), given: new Set<string>() },
+      ...{ deleted: NO_STAMP, deletesUnsure: 0, everywhere: undefined },
+      ...{ values: new Map(), stamps: new Map(), given: new Set<string>() },
     }
     this.#keys.set(key, truth)
     return truth
@@ -41,10 +59,21 @@ export class CellsTruth {
     given.add(shown)
   }
 
+  /** Call it when a write begins, and what it returns when it ends. */
+  writing(key: string, value: string | undefined): (isUnknown: boolean) => void {
+    const truth = this.of(key)
+    if (value !== undefined) return () => {}
+    truth.deletesUnsure++
+    return isUnknown => {
+      if (!isUnknown) truth.deletesUnsure--
+    }
+  }
+
   written(key: string, stamp: Stamp, value: string | undefined, isStrong: boolean): void {
     const truth = this.of(key)
     this.#match(key, stamp, value)
     truth.acknowledged = laterStamp(truth.acknowledged, stamp)
+    if (value === undefined) truth.deleted = laterStamp(truth.deleted, stamp)
     if (!isStrong) return
     truth.strong = laterStamp(truth.strong, stamp)
     truth.told = laterStamp(truth.told, stamp)
@@ -62,6 +91,46 @@ export class CellsTruth {
       }
       const truth = this.of(key)
       if (isCurrent) truth.told = laterStamp(truth.told, stamp)
+    }
+  }
+
+  writtenEverywhere(key: string, written: Everywhere): void {
+    const truth = this.of(key)
+    const { everywhere } = truth
+    if (everywhere?.change === written.change && compareStamps(everywhere.stamp, written.stamp) > 0) return
+    truth.everywhere = written
+  }
+
+  /** By who knows the ring of that epoch. */
+  readingOne(key: string, epoch: number): (stamp: Stamp, change: number) => void {
+    const { everywhere } = this.of(key)
+    return (stamp, change) => {
+      if (everywhere === undefined || everywhere.change !== change || epoch < everywhere.epoch) return
+      if (!this.#isOlder(key, stamp, everywhere.stamp)) return
+      this.violations.push(
+        `${showStamp(stamp)} of ${key} was read at ONE, ${showStamp(everywhere.stamp)} was everywhere`,
+      )
+    }
+  }
+
+  updating(key: string): (value: string | undefined) => void {
+    const { told } = this.of(key)
+    return value => {
+      const stamp = value === undefined ? undefined : this.of(key).stamps.get(value)
+      if (stamp === undefined || compareStamps(stamp, told) >= 0) return
+      this.violations.push(`${showStamp(stamp)} of ${key} was updated, ${showStamp(told)} was before`)
+    }
+  }
+
+  scanning(key: string): (found: { readonly stamp: Stamp; readonly value: string } | undefined) => void {
+    const { strong } = this.of(key)
+    const check = this.reading(key, 'QUORUM')
+    return found => {
+      if (found !== undefined) return check(found.stamp, found.value, false)
+      const { values, deleted, deletesUnsure } = this.of(key)
+      const isDeleted = deletesUnsure > 0 || compareStamps(deleted, strong) > 0
+      if (isDeleted || values.get(showStamp(strong)) === undefined) return
+      this.violations.push(`${key} was not found by a scan, ${showStamp(strong)} was before`)
     }
   }
 
@@ -95,5 +164,6 @@ export class CellsTruth {
     if (compareStamps(stamp, NO_STAMP) === 0) return
     if (values.has(shown) && values.get(shown) !== value) this.violations.push(`${shown} of ${key} has two values`)
     values.set(shown, value)
+    if (value !== undefined) this.of(key).stamps.set(value, stamp)
   }
 }

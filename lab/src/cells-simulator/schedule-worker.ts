@@ -1,6 +1,7 @@
 /** Runs schedules in a thread of its own, a stretch of seeds at a time. */
 import { parentPort } from 'node:worker_threads'
-import { type CellsSchedule, type Fault, runCellsSchedule } from './cells-schedule.js'
+import type { Fault } from './cells-result.js'
+import { type CellsSchedule, runCellsSchedule } from './cells-schedule.js'
 
 export interface Stretch {
   readonly settings: Omit<CellsSchedule, 'seed'>

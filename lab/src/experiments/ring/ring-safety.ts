@@ -3,7 +3,8 @@
  * ALL is lost, no read that is said to be current is stale, and what was written at ONE or ANY is everywhere after a repair; rules
  * that are broken on purpose are missed. See `cells-simulator/cells-schedule.ts` for what happens in a schedule.
  */
-import { type CellsSchedule, PLANTED_BUGS } from '../../cells-simulator/cells-schedule.js'
+import type { CellsSchedule } from '../../cells-simulator/cells-schedule.js'
+import { PLANTED_BUGS } from '../../cells-simulator/planted-bugs.js'
 import { runStretches } from '../../cells-simulator/run-stretches.js'
 import { addTallies, type Tally as Sum } from '../../cells-simulator/schedule-worker.js'
 import type { Experiment, ExperimentContext, ExperimentResult, Verdict } from '../../harness/experiment.js'

@@ -12,10 +12,36 @@ export function statusText(status: RingStatus): string {
           .join(', ')
   const head = `Ring ${epoch}: ${nodes.length} nodes, ${replicas}, keys ${partitioner === 'hash' ? 'hashed' : 'in order'}.`
   const changing = isChanging ? ['Nodes are joining or leaving: say it again to go on with it.'] : []
-  return [head, ...changing, '', ...table(nodes), ...notes(nodes)].join('\n')
+  return [head, ...changing, '', ...nodeTable(nodes), '', ...rangeTable(status), ...notes(nodes)].join('\n')
 }
 
-function table(nodes: readonly NodeStatus[]): readonly string[] {
+/** Of a ring of many nodes there are thousands, and nobody reads them all. */
+const RANGES_SHOWN_MAX = 64
+/** Where keys are hashed, places on the ring are below this. */
+const RING_SIZE = 2 ** 52
+
+/** Which nodes have the replicas of the keys from where on, the nearest first. Neighbours that have the same are shown as one. */
+function rangeTable({ ranges, partitioner }: RingStatus): readonly string[] {
+  const isNew = ({ replicas }: Range, before: Range | undefined) => replicas.join() !== before?.replicas.join()
+  const distinct = ranges.filter((range, i) => isNew(range, ranges[i - 1]))
+  const rows = distinct
+    .slice(0, RANGES_SHOWN_MAX)
+    .map(({ from, replicas }) => [placeText(from, partitioner), replicas.join(', ')])
+  const more = distinct.length - rows.length
+  return [
+    ...aligned([[partitioner === 'hash' ? 'place from' : 'keys from', 'replicas'], ...rows]),
+    ...(more > 0 ? [`${more} more are shown with --json.`] : []),
+  ]
+}
+
+type Range = RingStatus['ranges'][number]
+
+function placeText(from: Range['from'], partitioner: string): string {
+  if (partitioner === 'hash') return `${((100 * Number(from)) / RING_SIZE).toFixed(2)}%`
+  return from === '' ? 'the first' : `${from}`
+}
+
+function nodeTable(nodes: readonly NodeStatus[]): readonly string[] {
   const hasLag = nodes.some(({ keys }) => keys !== undefined)
   const columns = ['node', 'state', 'answers in', 'share', 'hints', ...(hasLag ? ['keys', 'behind'] : []), 'where']
   const rows = nodes.map(node => [
@@ -24,8 +50,12 @@ function table(nodes: readonly NodeStatus[]): readonly string[] {
     ...(hasLag ? [`${node.keys ?? '-'}`, `${node.behind ?? '-'}`] : []),
     `${node.dataCentre}/${node.rack}  ${withoutPassword(node.address)}`.trimEnd(),
   ])
-  const widths = columns.map((column, i) => Math.max(column.length, ...rows.map(row => row[i]!.length)))
-  return [columns, ...rows].map(row =>
+  return aligned([columns, ...rows])
+}
+
+function aligned(rows: readonly (readonly string[])[]): readonly string[] {
+  const widths = rows[0]!.map((_, i) => Math.max(...rows.map(row => row[i]!.length)))
+  return rows.map(row =>
     row
       .map((cell, i) => cell.padEnd(widths[i]!))
       .join('  ')

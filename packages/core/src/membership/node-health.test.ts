@@ -25,6 +25,24 @@ describe('a node', () => {
     expect(tries).toBeLessThan(15)
   })
 
+  it('that has never answered is waited for for long only after it was in vain', () => {
+    const health = new NodeHealth({ ...OPTIONS, timeoutMsFirst: 300 })
+    expect(health.timeoutMs).toBe(300)
+    health.failed(0)
+    expect(health.timeoutMs).toBe(600)
+    health.failed(0)
+    expect(health.timeoutMs).toBe(1000)
+  })
+
+  it('that is known to be there is trusted, and its answers are waited for as before', () => {
+    const health = new NodeHealth(OPTIONS)
+    for (let i = 0; i < 200; i++) health.answered(20)
+    for (let i = 0; i < 3; i++) health.failed(0)
+    const { timeoutMs } = health
+    health.trusted()
+    expect([health.isSuspected, health.timeoutMs]).toEqual([false, timeoutMs])
+  })
+
   it('that does not answer several times in a row is left alone, but for a question now and then', () => {
     const health = new NodeHealth(OPTIONS)
     for (let i = 0; i < 2; i++) health.failed(0)

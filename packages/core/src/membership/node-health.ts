@@ -8,6 +8,8 @@
 export interface HealthOptions {
   readonly timeoutMsMin: number
   readonly timeoutMsMax: number
+  /** As long as it has never answered, and twice as long after each failure; `timeoutMsMax` unless given. */
+  readonly timeoutMsFirst?: number
   /** So many questions in a row without an answer. */
   readonly failuresMax: number
   /** How long a node that has just become suspected is left alone; then twice as long, up to `probeMsMax`. */
@@ -45,8 +47,8 @@ export class NodeHealth {
   }
 
   get timeoutMs(): number {
-    const { timeoutMsMin, timeoutMsMax } = this.#options
-    if (this.#smoothedMs === undefined) return timeoutMsMax
+    const { timeoutMsMin, timeoutMsMax, timeoutMsFirst = timeoutMsMax } = this.#options
+    if (this.#smoothedMs === undefined) return Math.min(timeoutMsMax, timeoutMsFirst * 2 ** this.#failures)
     return Math.min(timeoutMsMax, Math.max(timeoutMsMin, this.#smoothedMs + DEVIATIONS * this.#deviationMs))
   }
 
@@ -66,6 +68,11 @@ export class NodeHealth {
     const before = this.#smoothedMs ?? tookMs
     this.#deviationMs += DEVIATION_GAIN * (Math.abs(tookMs - before) - this.#deviationMs)
     this.#smoothedMs = before + GAIN * (tookMs - before)
+    this.trusted()
+  }
+
+  /** It is there, as is known from elsewhere, or by an answer that tells nothing of how long others take. */
+  trusted(): void {
     this.#failures = 0
     this.#pauseMs = 0
   }

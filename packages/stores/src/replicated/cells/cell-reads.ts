@@ -80,7 +80,7 @@ export class CellReads {
 
   async #readOne(key: Key, view: RingView): Promise<CellRead> {
     const failures = new Map<string, unknown>()
-    for (const line of view.nearest(key)) {
+    for (const line of view.nearestSettled(key)) {
       try {
         const { record } = await line.read(key, view.epoch)
         if (this.#parts.random() < this.#parts.repairShare) this.#parts.background(this.#readMany(key, 'ALL', view))

@@ -39,6 +39,8 @@ export interface CellWritten {
 /** Undefined: it stays as it is. */
 export type Next = (value: CellValue | undefined) => CellValue | undefined
 
+type ReadHeld = (held: HeldKey, view: RingView) => Promise<CellRead>
+
 interface Parts {
   readonly tenures: KeyTenures
   readonly hints: Hints
@@ -76,20 +78,22 @@ export class CellWrites {
     view: () => RingView,
   ): Promise<CellWritten | undefined> {
     return this.#inTurn(key, async () => {
-      const held = await this.#parts.tenures.forWriting(key, view())
-      return 'other' in held ? undefined : this.#writeHeld(key, value, level, held, view())
+      const now = view()
+      const held = await this.#parts.tenures.forWriting(key, now)
+      return 'other' in held ? undefined : this.#writeHeld(key, value, level, held, now)
     })
   }
 
   /** What `next` makes of the value that is there, if nobody writes in between: both are under one tenure. */
-  update(key: Key, next: Next, current: (held: HeldKey) => Promise<CellRead>, view: () => RingView): Promise<CellRead> {
+  update(key: Key, next: Next, current: ReadHeld, view: () => RingView): Promise<CellRead> {
     return this.#inTurn(key, async () => {
-      const held = await this.#parts.tenures.forUpdate(key, view())
-      const read = await current(held)
+      const now = view()
+      const held = await this.#parts.tenures.forUpdate(key, now)
+      const read = await current(held, now)
       if (!read.isCurrent) throw noHolder(key, 'the replicas that have its last value do not answer')
       const value = next(read.value)
       if (value === undefined) return read
-      const { stamp } = await this.#writeHeld(key, value, 'QUORUM', held, view())
+      const { stamp } = await this.#writeHeld(key, value, 'QUORUM', held, now)
       return { ...read, value, stamp }
     })
   }
@@ -140,7 +144,9 @@ export class CellWrites {
     view: RingView,
   ): Promise<CellWritten> {
     const { tenures, timing } = this.#parts
-    const askedMs = timing.nowMs()
+    // Under the ring that it is held under: by another one a majority has not granted it.
+    if (held.epoch !== view.epoch) throw new RingChanged()
+    const askedMs = timing.pessimisticMs()
     const stamp = tenures.give(held)
     const cell = { stamp, value }
     const change = (record: CellRecord) => written(record, cell, held.holding)
@@ -180,7 +186,7 @@ export class CellWrites {
     const read = await gather(
       view.linesOf(key),
       line => line.read(key, view.epoch),
-      answers => answers.size > 0,
+      answers => view.isEnough(key, new Set(answers.keys()), 'ONE'),
     )
     checkRingSame(read)
     if (!read.isEnough && level !== 'ANY') throw tooFew('written', key, level, read, 'not-done')

@@ -13,7 +13,7 @@ import { RING_NAMESPACE, type RingNode, type RingState } from '../ring/ring-stat
 import { type CellRead, CellReads } from './cell-reads.js'
 import { CellWrites, type CellWritten, KeyLost, type Next } from './cell-writes.js'
 import { type Elsewhere, NOBODY_ELSE } from './elsewhere.js'
-import { Hints } from './hints.js'
+import { type DeliveryReport, Hints } from './hints.js'
 import { type HeldKey, KeyTenures, type TenureOptions } from './key-tenures.js'
 import type { Node } from './node.js'
 import { NodeLine, RingChanged, type RingKeeper } from './node-line.js'
@@ -66,6 +66,8 @@ export class Cells implements RingKeeper {
   readonly #lines = new Map<string, NodeLine>()
   readonly #background = new Set<Promise<unknown>>()
   #view: RingView
+  #delivering: Promise<DeliveryReport> | undefined
+  #isClosed = false
 
   constructor(parts: CellsParts) {
     this.#parts = parts
@@ -90,6 +92,10 @@ export class Cells implements RingKeeper {
 
   get view(): RingView {
     return this.#view
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed
   }
 
   get lines(): readonly NodeLine[] {
@@ -128,7 +134,7 @@ export class Cells implements RingKeeper {
    * able to become the key's holder. Throws as `write` does.
    */
   update(key: Key, next: Next): Promise<CellRead> {
-    const current = (held: HeldKey) => this.reads.readHeld(key, held, this.#view)
+    const current = (held: HeldKey, view: RingView) => this.reads.readHeld(key, held, view)
     return this.restarting(key, () => this.#writes.update(key, next, current, () => this.#view))
   }
 
@@ -155,9 +161,12 @@ export class Cells implements RingKeeper {
     return this.#parts.elsewhere?.coordinators() ?? []
   }
 
-  /** Delivers hints. How many were, and how many are left on the nodes that answer. */
-  deliverHints(): Promise<{ readonly delivered: number; readonly left: number }> {
-    return this.restarting('hints', view => this.hints.deliver(view))
+  /** Delivers hints, after those who are at it already. How many were, and how many are left on the nodes that answer. */
+  deliverHints(): Promise<DeliveryReport> {
+    const before = this.#delivering
+    const deliver = () => this.restarting('hints', view => this.hints.deliver(view, () => this.#isClosed))
+    this.#delivering = before === undefined ? deliver() : before.then(deliver, deliver)
+    return this.#delivering
   }
 
   /** Begins anew what the ring's change has cut short; nothing had been done of it. */
@@ -194,6 +203,7 @@ export class Cells implements RingKeeper {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true
     await this.#parts.onClose?.()
     await this.quiet()
     await this.tenures.resignAll(() => this.#view)

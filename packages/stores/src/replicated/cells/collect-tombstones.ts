@@ -2,9 +2,11 @@
  * Tombstones are dropped once they are of no use any more, and never before: a tombstone that is gone cannot keep an old value from
  * coming back. When it is safe:
  * - every replica has the same tombstone, so no replica has an older value;
- * - no hint waits for its key, so none is delivered later;
+ * - no other node has a record of the key either. One that was away when the key was moved still has; it drops that first;
+ * - no hint waits for its key, so none is delivered later; nor by who has read it before somebody else delivered it: see below;
  * - nothing that was begun before is still on its way. For that the ring gets a new epoch first, on every node: whatever was begun
- *   under the old one is refused from then on and begun anew, and finds the tombstone, or a key that was never written;
+ *   under the old one is refused from then on and begun anew, and finds the tombstone, or a key that was never written. After
+ *   it has been seen which hints wait it gets another one: who delivers a hint that is not there any more is refused;
  * - what is written to that key later is later by its stamp as well: the ring's `floor` is raised above its tenure.
  *
  * So every node must answer. Where one is away nothing is collected.
@@ -14,6 +16,7 @@ import type { Key } from '@freshet/core/store'
 import { decideRing } from '../membership/decide-ring.js'
 import { allRecords, type FoundRecords } from './all-records.js'
 import type { Cells } from './cells.js'
+import type { NodeLine, Seen } from './node-line.js'
 import type { RingView } from './ring-view.js'
 
 export interface CollectReport {
@@ -44,10 +47,13 @@ export async function collectTombstones(
   if (found.size === 0) return { found: 0, collected: 0 }
   const above = Math.max(...[...found.values()].map(({ tenure, stamp }) => Math.max(tenure, stamp.tenure))) + 1
   await decideRing(cells, ring => ({ ...ring, floor: Math.max(ring.floor, above) }))
+  const waiting = await cells.restarting('hints', async view => {
+    await checkAll(view)
+    return cells.hints.keysWaiting(view)
+  })
+  await decideRing(cells, ring => ring)
   return cells.restarting('tombstones', async view => {
-    // All of them, and not only a majority: what was begun before could still arrive at the one that is missing.
-    await Promise.all(view.allLines().map(line => line.check(view.epoch)))
-    const waiting = await cells.hints.keysWaiting(view)
+    await checkAll(view)
     let [collected, keys] = [0, 0]
     for (const [key, { stamp }] of found) {
       onProgress({ step: 'dropping tombstones', key, keys: ++keys, total: found.size })
@@ -59,6 +65,11 @@ export async function collectTombstones(
     }
     return { found: found.size, collected }
   })
+}
+
+/** All of them, and not only a majority: what was begun before could still arrive at the one that is missing. */
+async function checkAll(view: RingView): Promise<void> {
+  await Promise.all(view.allLines().map(line => line.check(view.epoch)))
 }
 
 async function findTombstones(
@@ -87,13 +98,27 @@ function commonTombstone({ key, records }: FoundRecords, view: RingView): CellRe
   return isCommon ? (all as CellRecord[]).reduce((a, b) => (a.tenure >= b.tenure ? a : b)) : undefined
 }
 
+/** First where it is left over from another ring: as long as the replicas have the tombstone, what is left can do no harm. */
 async function dropEverywhere(key: Key, isSame: (record: CellRecord) => boolean, view: RingView): Promise<boolean> {
-  const lines = view.linesOf(key)
-  const seen = await Promise.all(lines.map(line => line.read(key, view.epoch)))
-  if (!seen.every(({ record }) => isSame(record))) return false
-  const { epoch } = view
+  const replicas = view.linesOf(key)
+  const others = view.allLines().filter(line => !replicas.includes(line))
+  const [seen, left] = await Promise.all([readAll(replicas, key, view), readAll(others, key, view)])
+  const [first] = seen
+  if (first === undefined || !seen.every(({ record }) => isSame(record))) return false
+  if (left.some(({ record }) => compareStamps(record.stamp, first.record.stamp) > 0)) return false
+  return (await drop(key, left, view)) && drop(key, seen, view)
+}
+
+type SeenOn = Seen & { readonly line: NodeLine }
+
+function readAll(lines: readonly NodeLine[], key: Key, { epoch }: RingView): Promise<SeenOn[]> {
+  return Promise.all(lines.map(async line => ({ line, ...(await line.read(key, epoch)) })))
+}
+
+async function drop(key: Key, seen: readonly SeenOn[], { epoch }: RingView): Promise<boolean> {
+  const there = seen.filter(({ version }) => version > 0)
   const dropped = await Promise.all(
-    lines.map((line, i) => line.replace({ key, body: undefined }, seen[i]!.version, epoch)),
+    there.map(({ line, version }) => line.replace({ key, body: undefined }, version, epoch)),
   )
   return dropped.every(version => version !== undefined)
 }

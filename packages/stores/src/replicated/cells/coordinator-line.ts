@@ -13,7 +13,14 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { type CellValue, type Stamp, WRITE_LEVELS, type WriteLevel } from '@freshet/core/cells'
-import { type Beat, GOSSIP_DEFAULTS, Gossip, type GossipOptions, NodeHealth } from '@freshet/core/membership'
+import {
+  type Beat,
+  GOSSIP_DEFAULTS,
+  Gossip,
+  type GossipOptions,
+  type HealthOptions,
+  NodeHealth,
+} from '@freshet/core/membership'
 import type { Key } from '@freshet/core/store'
 import { FreshetError, fromProblem, PROBLEM_TYPE, toProblem } from '@freshet/protocol'
 import type { CellRead } from './cell-reads.js'
@@ -38,19 +45,26 @@ type Question =
 
 type ReadText = Omit<CellRead, 'value'> & { readonly value: ValueText }
 
-const TIMEOUT_MS = 10_000
 const BODY_CHARACTERS_MAX = 32 * 1024 * 1024
 /** Of so many is remembered whether they answer. */
 const HOLDERS_MAX = 1000
 const REFUSED = ['ECONNREFUSED', 'ENOTFOUND', 'EHOSTUNREACH']
-/** One failure is enough: whoever has it can be waited for instead. */
-const HEALTH = { timeoutMsMin: 100, timeoutMsMax: TIMEOUT_MS, failuresMax: 1, probeMs: 500, probeMsMax: 5000 }
+/** One failure is enough: whoever has it can be waited for instead. When it is there again it is found out by gossip. */
+const SUSPECTING = { failuresMax: 1, probeMs: 500, probeMsMax: 5000 }
+/** Of what the other knows by heart, and of what it has to ask nodes for. */
+const QUICK: HealthOptions = { timeoutMsMin: 300, timeoutMsFirst: 1000, timeoutMsMax: 4000, ...SUSPECTING }
+const SLOW: HealthOptions = { timeoutMsMin: 1000, timeoutMsFirst: 2000, timeoutMsMax: 10_000, ...SUSPECTING }
+
+interface HolderHealth {
+  readonly quick: NodeHealth
+  readonly slow: NodeHealth
+}
 
 export class CoordinatorLine implements Elsewhere {
   /** The name of this life of this coordinator. */
   readonly self: string
   readonly #server: Server
-  readonly #health = new Map<string, NodeHealth>()
+  readonly #health = new Map<string, HolderHealth>()
   readonly #gossip: Gossip
   readonly #gossiping: NodeJS.Timeout
   #secret = ''
@@ -96,7 +110,8 @@ export class CoordinatorLine implements Elsewhere {
     if (!holder.startsWith('http')) return false
     const nowMs = performance.now()
     this.#gossip.meet(holder, nowMs)
-    return !this.#gossip.isSuspected(holder, nowMs) && (this.#health.get(holder)?.mayAsk(nowMs) ?? true)
+    const { quick, slow } = this.#health.get(holder) ?? {}
+    return !(this.#gossip.isSuspected(holder, nowMs) || quick?.isSuspected === true || slow?.isSuspected === true)
   }
 
   /** The others, as far as they are known. */
@@ -129,28 +144,37 @@ export class CoordinatorLine implements Elsewhere {
   }
 
   async #ask<Answer>(holder: string, question: Question): Promise<Answer | undefined> {
-    const health = this.#health.get(holder) ?? new NodeHealth(HEALTH)
-    this.#health.set(holder, health)
-    const oldest = this.#health.size > HOLDERS_MAX ? this.#health.keys().next().value : undefined
-    if (oldest !== undefined) this.#health.delete(oldest)
+    const health = this.#healthOf(holder)
+    const own = question.kind === 'read' || question.kind === 'write' ? health.slow : health.quick
+    const askedMs = performance.now()
     const [url] = holder.split('#') as [string]
     try {
       const response = await fetch(url, {
         method: 'POST',
         body: JSON.stringify({ holder, question }),
         headers: { authorization: `Bearer ${this.#secret}`, 'content-type': 'application/json' },
-        signal: AbortSignal.timeout(TIMEOUT_MS),
+        signal: AbortSignal.timeout(own.timeoutMs),
       })
       const answer = (await response.json()) as { readonly answer?: Answer }
-      health.answered(0)
+      own.answered(performance.now() - askedMs)
+      // Whoever answers to one thing is there for the other.
+      for (const each of [health.quick, health.slow]) each.trusted()
       if (response.ok) return answer.answer
       throw fromProblem(answer) ?? unanswered(holder, 'unknown', `it answers ${response.status}`)
     } catch (error) {
       if (error instanceof FreshetError) throw error
-      health.failed(performance.now())
+      own.failed(performance.now())
       const code = (error as { cause?: { code?: string } }).cause?.code ?? ''
       throw unanswered(holder, REFUSED.includes(code) ? 'not-done' : 'unknown', code || String(error))
     }
+  }
+
+  #healthOf(holder: string): HolderHealth {
+    const health = this.#health.get(holder) ?? { quick: new NodeHealth(QUICK), slow: new NodeHealth(SLOW) }
+    this.#health.set(holder, health)
+    const oldest = this.#health.size > HOLDERS_MAX ? this.#health.keys().next().value : undefined
+    if (oldest !== undefined) this.#health.delete(oldest)
+    return health
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {

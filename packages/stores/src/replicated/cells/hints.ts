@@ -31,6 +31,22 @@ export interface Hint extends Cell {
   readonly key: Key
 }
 
+export interface DeliveryReport {
+  readonly delivered: number
+  readonly left: number
+}
+
+/** One pass over all hints. */
+interface Delivery {
+  readonly view: RingView
+  readonly isOver: () => boolean
+  /** What could not be delivered, by the node that it is for. */
+  readonly waiting: Map<string, number>
+  /** Nodes that did not answer. */
+  readonly away: Set<string>
+  delivered: number
+}
+
 const PAGE = 100
 const STAMPS_MAX = 1000
 
@@ -38,6 +54,8 @@ export class Hints {
   readonly #countMax: number
   /** How many of ours each node has waiting, as far as is known. */
   readonly #counts = new Map<string, number>()
+  /** Nodes that are away, and whose hints were counted since: others have left some too. */
+  readonly #counted = new Set<string>()
   /** Of the last hints, by key: who leaves the next for a key that no replica of which answers goes on from here. */
   readonly #stamps = new Map<Key, Stamp>()
 
@@ -75,22 +93,49 @@ export class Hints {
     return false
   }
 
-  /** Tells nodes what they have missed. How many hints were delivered, and how many are left. */
-  async deliver(view: RingView): Promise<{ readonly delivered: number; readonly left: number }> {
-    const waiting = new Map<string, number>()
-    let delivered = 0
+  /**
+   * Tells nodes what they have missed. How many hints were delivered, and how many are left, as far as is known. One that is still away is
+   * asked once, if it is time to; what waits for it is counted once and then left alone until it is back.
+   */
+  async deliver(view: RingView, isOver: () => boolean = () => false): Promise<DeliveryReport> {
+    await probe(view)
+    const pass: Delivery = { view, isOver, waiting: new Map(), away: new Set(), delivered: 0 }
     for (const line of view.allLines()) {
-      for (const target of await targetsOn(line)) {
-        for await (const { hint, id, version } of hintsOn(line, target, view.epoch)) {
-          if (await this.#deliverOne(hint, target, view)) {
-            await line.replace({ key: `${hintsBucket(target)}/${id}`, body: undefined }, version, view.epoch)
-            delivered++
-          } else waiting.set(target, (waiting.get(target) ?? 0) + 1)
-        }
-      }
+      for (const target of await targetsOn(line)) await this.#deliverFrom(line, target, pass)
     }
-    for (const { name } of view.allLines()) this.#counts.set(name, waiting.get(name) ?? 0)
-    return { delivered, left: [...waiting.values()].reduce((sum, count) => sum + count, 0) }
+    for (const target of pass.away) await this.#count(target, view)
+    for (const { name } of view.allLines()) {
+      if (pass.away.has(name)) continue
+      this.#counted.delete(name)
+      this.#counts.set(name, pass.waiting.get(name) ?? 0)
+    }
+    const counts = [...pass.waiting.values(), ...[...pass.away].map(name => this.countFor(name))]
+    return { delivered: pass.delivered, left: counts.reduce((sum, count) => sum + count, 0) }
+  }
+
+  async #deliverFrom(line: NodeLine, target: string, pass: Delivery): Promise<void> {
+    const { view, isOver, waiting, away } = pass
+    const [targetLine] = view.linesNamed([target])
+    if (targetLine?.health.isSuspected === true) away.add(target)
+    if (away.has(target) || isOver()) return
+    for await (const { hint, id, version } of hintsOn(line, target, view.epoch)) {
+      if (isOver()) return
+      if (await this.#deliverOne(hint, target, view)) {
+        await line.replace({ key: `${hintsBucket(target)}/${id}`, body: undefined }, version, view.epoch)
+        pass.delivered++
+      } else if (view.linesOf(hint.key).some(({ name }) => name === target)) {
+        away.add(target)
+        waiting.delete(target)
+        return
+      } else waiting.set(target, (waiting.get(target) ?? 0) + 1)
+    }
+  }
+
+  async #count(target: string, view: RingView): Promise<void> {
+    if (this.#counted.has(target)) return
+    const counts = await this.countsOn(view.allLines(), view, [target])
+    this.#counted.add(target)
+    this.#counts.set(target, counts.get(target) ?? 0)
   }
 
   /** All that lie on these nodes, for whomever. Fails if one cannot be asked. */
@@ -105,10 +150,14 @@ export class Hints {
   }
 
   /** How many lie on these nodes, by the node that they wait for. */
-  async countsOn(lines: readonly NodeLine[], view: RingView): Promise<ReadonlyMap<string, number>> {
+  async countsOn(
+    lines: readonly NodeLine[],
+    view: RingView,
+    of?: readonly string[],
+  ): Promise<ReadonlyMap<string, number>> {
     const counts = new Map<string, number>()
     for (const line of lines) {
-      for (const target of await targetsOn(line)) {
+      for (const target of of ?? (await targetsOn(line))) {
         for await (const _ of hintsOn(line, target, view.epoch)) counts.set(target, (counts.get(target) ?? 0) + 1)
       }
     }
@@ -146,6 +195,12 @@ export class Hints {
     const oldest = this.#stamps.size > STAMPS_MAX ? this.#stamps.keys().next().value : undefined
     if (oldest !== undefined) this.#stamps.delete(oldest)
   }
+}
+
+/** Those that are suspected: nobody else may be asking them. */
+async function probe(view: RingView): Promise<void> {
+  const suspected = view.allLines().filter(({ health }) => health.isSuspected)
+  await Promise.allSettled(suspected.map(line => line.check(view.epoch)))
 }
 
 async function putHint(line: NodeLine, target: string, hint: Hint, epoch: number): Promise<void> {

@@ -9,7 +9,8 @@
  *   which a majority stops taking anything under the last. So the `committed` of a new holder is never below what was
  *   acknowledged; what only some of them had is made sure of before anybody is told.
  * - Between two steps a holder answers by heart for `leaseMs`, counted from before it asked; a claimant waits for `promiseMs` in
- *   which it sees no beat, counted from after it has read one. Clocks may run wrong by `driftMax`. So while it answers nobody
+ *   which it sees no beat, counted from after it has read one. Clocks may run wrong by `driftMax`; the holder's may run fast, and
+ *   goes on while its machine sleeps (`Timing.pessimisticMs`), the claimant's may stand still. So while it answers nobody
  *   else can have got a later tenure, unless it has itself resigned, and then it has stopped before.
  *
  * When the ring changes, keys are claimed anew: see `membership/change-ring.ts` for why that is safe.
@@ -60,7 +61,7 @@ export interface HeldKey {
   last: Stamp
   /** The highest that a majority is known to have. */
   committed: Stamp
-  /** Until then this coordinator may answer by heart, by its own clock. */
+  /** Until then this coordinator may answer by heart, by the clock that goes on while it sleeps. */
   untilMs: number
   /** What nodes had when they were last heard of. */
   readonly known: Map<string, Seen>
@@ -124,15 +125,20 @@ export class KeyTenures {
 
   /** Ours to write under. */
   async forWriting(key: Key, view: RingView): Promise<HeldKey | OtherHolder> {
-    return this.find(key, view) ?? this.#otherOf(key) ?? this.#claimOnce(key, view)
+    for (;;) {
+      const found = this.find(key, view) ?? this.#otherOf(key) ?? (await this.#claimAlone(key, view))
+      if (found !== undefined) return found
+    }
   }
 
-  /** Ours, and nobody else can have it: so `committed` is the last. */
+  /** Ours, and nobody else can have had it when this was called: so `committed` is the last. */
   async forReading(key: Key, view: RingView): Promise<HeldKey | OtherHolder> {
-    const held = this.find(key, view)
-    if (held !== undefined && this.isLeased(held)) return held
-    if (held !== undefined && (await this.#renew(key, held, view))) return held
-    return this.#otherOf(key) ?? this.#claimOnce(key, view)
+    for (;;) {
+      const held = this.find(key, view)
+      if (held !== undefined && (this.isLeased(held) || (await this.#renew(key, held, view)))) return held
+      const found = this.#otherOf(key) ?? (await this.#claimAlone(key, view))
+      if (found !== undefined) return found
+    }
   }
 
   /** It did not answer, or has not the key any more. */
@@ -142,13 +148,16 @@ export class KeyTenures {
 
   /** The same, but ours in any case: who has the key is not asked, but asked to give it up. */
   async forUpdate(key: Key, view: RingView): Promise<HeldKey> {
-    const held = await this.forReading(key, view)
-    if (!('other' in held)) return held
-    return this.#claim(key, view, false) as Promise<HeldKey>
+    for (;;) {
+      const held = await this.forReading(key, view)
+      if (!('other' in held)) return held
+      const claimed = await this.#claimAlone(key, view, false)
+      if (claimed !== undefined) return claimed as HeldKey
+    }
   }
 
   isLeased(held: HeldKey): boolean {
-    return this.#timing.nowMs() < held.untilMs
+    return this.#timing.pessimisticMs() < held.untilMs
   }
 
   /** The next timestamp. */
@@ -172,7 +181,7 @@ export class KeyTenures {
 
   /** The same cell everywhere, under our tenure; until a majority has it or a later one. */
   async secure(key: Key, cell: Cell, held: HeldKey, view: RingView): Promise<boolean> {
-    const askedMs = this.#timing.nowMs()
+    const askedMs = this.#timing.pessimisticMs()
     const result = await this.#vote(key, view, line =>
       line.change(key, view.epoch, record => written(record, cell, held.holding)),
     )
@@ -191,7 +200,7 @@ export class KeyTenures {
 
   async #renew(key: Key, held: HeldKey, view: RingView): Promise<boolean> {
     this.counts.renewals++
-    const askedMs = this.#timing.nowMs()
+    const askedMs = this.#timing.pessimisticMs()
     let isWished = false
     const result = await this.#vote(key, view, line =>
       line.change(key, view.epoch, record => {
@@ -209,11 +218,18 @@ export class KeyTenures {
     return false
   }
 
-  /** Those who want the same key at once have one claim. */
-  #claimOnce(key: Key, view: RingView): Promise<HeldKey | OtherHolder> {
+  /**
+   * Those who want the same key at once have one claim: with two, the one that failed would take back by the tenure's number what the
+   * other was granted. Undefined if there was one already. What came of it is then to be looked at anew: it was under another ring,
+   * perhaps, or so long ago that its time is over.
+   */
+  async #claimAlone(key: Key, view: RingView, mayAsk = true): Promise<HeldKey | OtherHolder | undefined> {
     const running = this.#claims.get(key)
-    if (running !== undefined) return running
-    const claim = this.#claim(key, view, true).finally(() => this.#claims.delete(key))
+    if (running !== undefined) {
+      await running
+      return undefined
+    }
+    const claim = this.#claim(key, view, mayAsk).finally(() => this.#claims.delete(key))
     this.#claims.set(key, claim)
     return claim
   }
@@ -261,7 +277,7 @@ export class KeyTenures {
   ): Promise<HeldKey | undefined> {
     const highest = records.reduce((max, { tenure, stamp }) => Math.max(max, tenure, stamp.tenure), view.ring.floor)
     const holding: Holding = { tenure: highest + 1, holder: this.self }
-    const askedMs = this.#timing.nowMs()
+    const askedMs = this.#timing.pessimisticMs()
     const result = await this.#vote(key, view, line =>
       line.change(key, view.epoch, record => claimed(record, holding, this.#ripe(watched.get(line.name)))),
     )

@@ -159,7 +159,8 @@ export class NodeLine {
       this.health.answered(this.#timing.nowMs() - askedMs)
       return answer
     } catch (error) {
-      this.health.failed(this.#timing.nowMs())
+      if (isRefusal(error)) this.health.trusted()
+      else this.health.failed(this.#timing.nowMs())
       throw error
     } finally {
       callOff()
@@ -178,8 +179,9 @@ export class NodeLine {
   }
 
   async #fenceOf(epoch: number): Promise<Version> {
-    if (this.#fence?.epoch !== epoch) await this.#readFenced([], epoch)
-    return this.#fence!.version
+    // Looked at again after each wait: another question may have found a later ring meanwhile.
+    while (this.#fence?.epoch !== epoch) await this.#readFenced([], epoch)
+    return this.#fence.version
   }
 
   /** Whether the node has this ring. If it has an older one it is given this; a later one is adopted, and nothing else done. */
@@ -187,6 +189,7 @@ export class NodeLine {
     if (value === undefined) throw this.#forgotten()
     if (value.version !== this.#fence?.version) {
       const ring = parseObject(value.body) as RingState
+      if (ring.secret !== this.#keeper.ring.secret) throw this.#foreign()
       this.#fence = { version: value.version, epoch: ring.epoch }
       this.#keeper.adopt(ring)
     }
@@ -201,10 +204,22 @@ export class NodeLine {
     return new FreshetError('RING_UNAVAILABLE', `Node ${this.name} of the ring cannot be asked: ${why}.`)
   }
 
+  #foreign(): FreshetError {
+    return new FreshetError(
+      'RING_UNUSABLE',
+      `Node ${this.name} belongs to another ring than the other nodes. See that its address is right; a node of one ring cannot be one of another unless it is emptied.`,
+    )
+  }
+
   #forgotten(): FreshetError {
     return new FreshetError(
       'RING_UNUSABLE',
       `Node ${this.name} does not know the ring any more: it has lost its data, or is another one. Take it out with freshet ring leave, empty it, and let it join under another name.`,
     )
   }
+}
+
+/** What a node refuses, for lack of space, say, it has answered. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof FreshetError && error.code !== 'STORE_UNAVAILABLE' && error.code !== 'RING_UNAVAILABLE'
 }

@@ -1,5 +1,5 @@
 /** What becomes of writes while a node is away: hints, repairs, tombstones, and nodes that join and leave. */
-import { compareStamps } from '@freshet/core/cells'
+import { compareStamps, EMPTY_RECORD } from '@freshet/core/cells'
 import type { Store } from '@freshet/core/store'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { createMemoryStore } from '../../memory/index.js'
@@ -13,6 +13,7 @@ import {
   repair,
   ringStatus,
 } from './index.js'
+import { encodeRecord } from './record-text.js'
 import { createStoreNode } from './store-node.js'
 
 const KEY = 'shop/products/42'
@@ -39,6 +40,12 @@ class Away {
   }
 }
 
+/** As a node has it that took a write at ONE. */
+const later = {
+  contentType: 'application/json',
+  body: encodeRecord({ ...EMPTY_RECORD, stamp: { tenure: 99, count: 1, aside: 0, writer: 0 }, value: text('later') }),
+}
+
 let nodes: Map<string, Away>
 let cells: Cells
 
@@ -56,7 +63,7 @@ async function open(hintsMax = 1000): Promise<Cells> {
 }
 
 beforeEach(async () => {
-  nodes = new Map(['a', 'b', 'c', 'd'].map(name => [name, new Away()]))
+  nodes = new Map(['a', 'b', 'c', 'd', 'e'].map(name => [name, new Away()]))
   cells = await open()
 })
 
@@ -237,6 +244,53 @@ describe('a ring that changes', () => {
     await joinRing(cells, joining)
     await leaveRing(cells, 'd')
     await expect(joinRing(cells, joining)).rejects.toMatchObject({ code: 'RING_UNUSABLE' })
+  })
+})
+
+describe('a node that was away when it lost a key to a new one', () => {
+  const keys = Array.from({ length: 40 }, (_, i) => `shop/products/${i}`)
+  const joining = (name: string) => ({ name, address: '', rack: 'rack', dataCentre: 'here' })
+  let left: readonly string[]
+
+  beforeEach(async () => {
+    await joinRing(cells, joining('d'))
+    for (const key of keys) await cells.write(key, text('old'), 'ALL')
+    nodes.get('d')!.isAway = true
+    await joinRing(cells, joining('e'))
+    nodes.get('d')!.isAway = false
+    const lost = keys.filter(key => !cells.view.setsOf(key)[0]!.includes('d'))
+    const found = await Promise.all(lost.map(key => nodes.get('d')!.store.get(key)))
+    left = lost.filter((_, i) => found[i] !== undefined)
+    expect(left.length).toBeGreaterThan(0)
+  })
+
+  test('does not bring it back when it was deleted and collected meanwhile', async () => {
+    for (const key of keys) await cells.write(key, undefined, 'ALL')
+    expect(await collectTombstones(cells)).toEqual({ found: keys.length, collected: keys.length })
+    expect((await cells.scan('shop/products', {}, 'ALL')).entries).toEqual([])
+    await leaveRing(cells, 'e')
+    for (const key of keys) expect((await cells.read(key, 'ALL')).value).toBeUndefined()
+  })
+
+  test('is not asked for it by a scan', async () => {
+    for (const key of left) await nodes.get('d')!.store.commit({ writes: [{ key, ...later }] })
+    const { entries } = await cells.scan('shop/products', {}, 'ALL')
+    expect(entries.map(({ body }) => Buffer.from(body).toString())).toEqual(keys.map(() => 'old'))
+  })
+
+  test('gives what it alone was told of it to the others when they are repaired, and has it no more', async () => {
+    for (const key of left) await nodes.get('d')!.store.commit({ writes: [{ key, ...later }] })
+    await repair(cells)
+    for (const key of left) {
+      expect((await cells.read(key, 'ALL')).value).toEqual(text('later'))
+      expect(await nodes.get('d')!.store.get(key)).toBeUndefined()
+    }
+  })
+
+  test('keeps a tombstone from being dropped while what it alone was told is later', async () => {
+    for (const key of left) await cells.write(key, undefined, 'ALL')
+    for (const key of left) await nodes.get('d')!.store.commit({ writes: [{ key, ...later }] })
+    expect(await collectTombstones(cells)).toEqual({ found: left.length, collected: 0 })
   })
 })
 

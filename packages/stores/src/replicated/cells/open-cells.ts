@@ -12,7 +12,7 @@ import type { Node } from './node.js'
 import { NodeLine } from './node-line.js'
 import { ringUnusable } from './refusals.js'
 import { createStoreNode } from './store-node.js'
-import { PROCESS_TIMING, type Timing } from './timing.js'
+import { PROCESS_TIMING, pause, type Timing } from './timing.js'
 
 export interface NodeSource {
   readonly name: string
@@ -59,6 +59,8 @@ export interface CellsOptions {
 const REPAIR_SHARE = 0.1
 const HINTS_MAX = 10_000
 const HINTS_EVERY_MS = 1000
+/** How long who makes a ring is left to finish. */
+const FOUNDING_MS = 100
 
 /** Throws RING_UNUSABLE if these nodes are no ring and cannot become one, RING_UNAVAILABLE if no majority of them answers. */
 export async function openCells(options: CellsOptions): Promise<Cells> {
@@ -105,23 +107,46 @@ async function findRing(
   const lines = [...nodes].map(([name, node]) => new NodeLine(name, node, { timing, keeper }))
   const found = await Promise.allSettled(lines.map(line => line.readRing()))
   const rings = found.flatMap(each => (each.status === 'fulfilled' && each.value ? [each.value.ring] : []))
+  checkOneRing(lines, found)
   const latest = rings.reduce<RingState | undefined>((a, b) => (a && a.epoch >= b.epoch ? a : b), undefined)
   if (latest !== undefined) return latest
   const missing = lines.filter((_, i) => found[i]!.status === 'rejected').map(({ name }) => name)
   if (missing.length > 0) throw ringUnusable(`it is new, and ${missing.join(', ')} cannot be asked; start all nodes`)
   if (!creates) throw ringUnusable('no node knows it yet; make it with freshet ring init')
-  const installed = await Promise.all(lines.map(line => line.install(fallback, 0)))
-  // Somebody else has made one at the same time.
-  return installed.every(Boolean) ? fallback : findRing(fallback, nodes, timing, creates)
+  // One after the other, the same first for everybody: who comes second there takes the ring of the other, and makes none of its own.
+  for (const line of [...lines].sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    if (await line.install(fallback, 0)) continue
+    await pause(timing, FOUNDING_MS)
+    return findRing(fallback, nodes, timing, creates)
+  }
+  return fallback
 }
 
-function deliverEvery(cells: Cells, everyMs: number): void {
-  if (everyMs === 0) return
-  const tick = () => {
-    cells.background(cells.deliverHints())
-    cells.timing.after(everyMs, tick)
+type Found = PromiseSettledResult<{ readonly ring: RingState } | undefined>
+
+function checkOneRing(lines: readonly NodeLine[], found: readonly Found[]): void {
+  const names = new Map<string, string[]>()
+  for (const [i, each] of found.entries()) {
+    if (each.status === 'rejected' || each.value === undefined) continue
+    const { secret } = each.value.ring
+    names.set(secret, [...(names.get(secret) ?? []), lines[i]!.name])
   }
-  cells.timing.after(everyMs, tick)
+  if (names.size < 2) return
+  const groups = [...names.values()].map(group => group.join(', ')).join(' to one, ')
+  throw ringUnusable(`its nodes belong to different rings: ${groups} to another. See that their addresses are right`)
+}
+
+/** So long after the last time was over: one that takes long is not overtaken by the next. */
+function deliverEvery(cells: Cells, everyMs: number): void {
+  if (everyMs === 0 || cells.isClosed) return
+  const deliver = async () => {
+    // What could not be delivered waits for the next time.
+    await cells.deliverHints().catch(() => {})
+    deliverEvery(cells, everyMs)
+  }
+  cells.timing.after(everyMs, () => {
+    if (!cells.isClosed) cells.background(deliver())
+  })
 }
 
 function notOpened({ name }: RingNode): Node {

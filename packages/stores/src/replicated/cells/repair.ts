@@ -1,6 +1,7 @@
 /**
  * Anti-entropy: goes through all keys, and gives replicas that are behind the latest cell that any has. What was written at ONE or
- * ANY, or while a node was away for longer than hints were kept, is then on all replicas.
+ * ANY, or while a node was away for longer than hints were kept, is then on all replicas. What is left on a node that was away when
+ * its key was moved to others is given to those, and dropped.
  *
  * Nodes are engines that cannot compare anything by themselves, so there are no trees of hashes to exchange: every record is read
  * once from each node, in pages. It can be stopped and gone on with: whoever runs it keeps the key that it has come to.
@@ -9,6 +10,7 @@ import { type Cell, compareStamps, copied, EMPTY_RECORD } from '@freshet/core/ce
 import type { Key } from '@freshet/core/store'
 import { allRecords, type FoundRecords } from './all-records.js'
 import type { Cells } from './cells.js'
+import type { NodeLine } from './node-line.js'
 import type { RingView } from './ring-view.js'
 
 export interface RepairProgress {
@@ -50,11 +52,14 @@ export async function repair(cells: Cells, { after, onProgress, signal }: Repair
 
 async function repairKey({ key, records }: FoundRecords, view: RingView): Promise<number> {
   const lines = view.linesOf(key)
-  const stampOn = (name: string) => (records.get(name)?.record ?? EMPTY_RECORD).stamp
-  const latest: Cell = lines
-    .map(({ name }): Cell => records.get(name)?.record ?? EMPTY_RECORD)
+  const cellOn = (name: string): Cell => records.get(name)?.record ?? EMPTY_RECORD
+  const others = view.allLines().filter(line => records.has(line.name) && !lines.includes(line))
+  const latest = [...lines, ...others]
+    .map(({ name }) => cellOn(name))
     .reduce((a, b) => (compareStamps(a.stamp, b.stamp) >= 0 ? a : b))
-  const behind = lines.filter(({ name }) => compareStamps(stampOn(name), latest.stamp) < 0)
+  const behind = lines.filter(({ name }) => compareStamps(cellOn(name).stamp, latest.stamp) < 0)
   await Promise.all(behind.map(line => line.change(key, view.epoch, record => copied(record, latest) ?? record)))
+  const drop = (line: NodeLine) => line.replace({ key, body: undefined }, records.get(line.name)!.version, view.epoch)
+  await Promise.all(others.map(drop))
   return behind.length
 }

@@ -47,12 +47,22 @@ export class RingView {
     return this.linesNamed(new Set(this.setsOf(key).flat()))
   }
 
-  /** Those that it will have when the ring has changed, nearest first; those that are suspected last. */
+  /** Nearest first; those that are suspected last. While the ring changes those that it will have as well come after all others. */
   nearest(key: Key): readonly NodeLine[] {
-    const far = new Map(this.ring.nodes.map(node => [node.name, this.#distance(node)]))
-    const rank = (line: NodeLine) => (line.health.isSuspected ? 1e6 : 0) + (far.get(line.name) ?? 1e3)
+    const first = this.setsOf(key)[0]!
+    const far = new Map(
+      [...(this.ring.before ?? []), ...this.ring.nodes].map(node => [node.name, this.#distance(node)]),
+    )
+    const rank = ({ name, health }: NodeLine) =>
+      (first.includes(name) ? 0 : 1e7) + (health.isSuspected ? 1e6 : 0) + (far.get(name) ?? 1e3)
     const speed = (line: NodeLine) => line.health.answerMs ?? 0
-    return [...this.linesNamed(this.setsOf(key).at(-1)!)].sort((a, b) => rank(a) - rank(b) || speed(a) - speed(b))
+    return [...this.linesOf(key)].sort((a, b) => rank(a) - rank(b) || speed(a) - speed(b))
+  }
+
+  /** The same, without those that it will have: they need not have been given the key yet. */
+  nearestSettled(key: Key): readonly NodeLine[] {
+    const first = this.setsOf(key)[0]!
+    return this.nearest(key).filter(({ name }) => first.includes(name))
   }
 
   /** Of all nodes that belong to the ring, or did when it began to change. */

@@ -36,9 +36,8 @@ export async function scanCells(bucket: Key, range: CellRange, level: ScanLevel,
   )
   checkRingSame(result)
   if (!result.isEnough) throw tooFew('read', bucket, level, result, 'not-done')
-  const pages = [...result.answers.values()]
-  const end = endOf(pages)
-  const cells = mergePages(pages, end)
+  const end = endOf([...result.answers.values()])
+  const cells = mergePages(bucket, result.answers, end, view)
   const entries = [...cells]
     .filter(([, { value }]) => value !== undefined)
     .map(([id, { stamp, value }]) => ({ id, stamp, ...value! }))
@@ -60,11 +59,18 @@ function endOf(pages: readonly NodePage[]): string | undefined {
   return ends.length === 0 ? undefined : ends.reduce((a, b) => (compareUtf8(a, b) <= 0 ? a : b))
 }
 
-function mergePages(pages: readonly NodePage[], end: string | undefined): Map<string, Cell> {
+/** What a node still has of a key that has gone to others does not count. */
+function mergePages(
+  bucket: Key,
+  pages: ReadonlyMap<string, NodePage>,
+  end: string | undefined,
+  view: RingView,
+): Map<string, Cell> {
   const cells = new Map<string, Cell>()
-  for (const { entries } of pages) {
+  for (const [name, { entries }] of pages) {
     for (const { id, body } of entries) {
       if (end !== undefined && compareUtf8(id, end) > 0) continue
+      if (!view.setsOf(`${bucket}/${id}`).some(set => set.includes(name))) continue
       const cell = decodeRecord(body)
       const before = cells.get(id)
       if (before === undefined || compareStamps(cell.stamp, before.stamp) > 0) cells.set(id, cell)

@@ -7,11 +7,12 @@
  * 2. What has other replicas by the new ring is moved: of each key, from a majority of its old replicas, the latest cell and the
  *    highest tenure, to a majority of the new ones. Hints that lie on a node that leaves are moved too.
  * 3. The new ring alone is decided on.
- * 4. Nodes drop what is not theirs any more; else it might come back, years later, when it is theirs again.
+ * 4. Nodes drop what is not theirs any more. What is left on one that is away is dropped by a repair or a collection of tombstones:
+ *    as long as it is there no tombstone of its key is collected, else it might come back, years later, when it is its again.
  *
  * If it is cut short it is said again, and goes on.
  */
-import { type CellRecord, compareStamps, EMPTY_RECORD, isEnough, merged } from '@freshet/core/cells'
+import { type CellRecord, compareStamps, EMPTY_RECORD, isEnough, laterStamp, merged } from '@freshet/core/cells'
 import type { Key } from '@freshet/core/store'
 import { FreshetError } from '@freshet/protocol'
 import { allRecords, bucketsOn, type FoundRecords } from '../cells/all-records.js'
@@ -96,7 +97,8 @@ export function isLeaving({ nodes, before = nodes }: RingState, name: string): b
 async function checkEmpty(line: NodeLine, ring: RingState): Promise<void> {
   const own = await line.readRing()
   // From an attempt that came to nothing: then it is as empty as it was.
-  const isOfAttempt = own !== undefined && own.ring.epoch <= ring.epoch && isJoining(own.ring, line.name)
+  const isOurs = own?.ring.secret === ring.secret && own.ring.epoch <= ring.epoch
+  const isOfAttempt = isOurs && isJoining(own.ring, line.name)
   if (own !== undefined && !isOfAttempt) {
     throw ringUnusable(`node ${line.name} was in a ring before; empty it first, for what it has may be old`)
   }
@@ -187,7 +189,11 @@ async function dropForeign(cells: Cells, { onProgress }: ChangeOptions): Promise
   let [keys, dropped] = [0, 0]
   for await (const { key, records } of allRecords(lines, view.epoch)) {
     const own = new Set(view.setsOf(key).flat())
-    for (const line of lines.filter(({ name }) => records.has(name) && !own.has(name))) {
+    const stampOn = (name: string) => (records.get(name)?.record ?? EMPTY_RECORD).stamp
+    const latest = [...own].map(stampOn).reduce(laterStamp)
+    // What is later than all that the replicas have is left for a repair.
+    const isOld = (name: string) => compareStamps(stampOn(name), latest) <= 0
+    for (const line of lines.filter(({ name }) => records.has(name) && !own.has(name) && isOld(name))) {
       await line.replace({ key, body: undefined }, records.get(line.name)!.version, view.epoch)
       dropped++
     }

@@ -1,0 +1,39 @@
+/** Rules that are broken on purpose, one at a time, to see that they are missed. */
+import type { Cells } from '@freshet/stores/cells'
+
+/**
+ * 'dropped hint': hints are said to be kept, and are not. 'kept counter': a coordinator answers by heart after its time. 'early
+ * collection': a tombstone is dropped although a replica does not have it. 'no wait': a claimant does not wait for the last
+ * holder. 'forgetful node': a node that crashes has lost its votes. 'sleeping clock': what a coordinator knows by heart does not
+ * age while its machine sleeps.
+ */
+export const PLANTED_BUGS = [
+  'dropped hint',
+  'kept counter',
+  'early collection',
+  'no wait',
+  'forgetful node',
+  'sleeping clock',
+] as const
+export type PlantedBug = (typeof PLANTED_BUGS)[number]
+
+/** Breaks one rule, to see that it is missed. */
+export function plant(bug: PlantedBug, cells: Cells): void {
+  const { tenures, hints } = cells
+  if (bug === 'dropped hint') hints.keep = async () => true
+  if (bug === 'kept counter') tenures.isLeased = () => true
+  if (bug === 'sleeping clock') cells.timing.pessimisticMs = cells.timing.nowMs
+  if (bug === 'no wait') tenures.isSilent = () => true
+}
+
+/** Drops tombstones wherever they are. */
+export async function collectEarly(cells: Cells, keys: readonly string[]): Promise<void> {
+  await cells.restarting('tombstones', async view => {
+    for (const key of keys) {
+      for (const line of view.linesOf(key)) {
+        const { version, record } = await line.read(key, view.epoch)
+        if (record.value === undefined && version > 0) await line.replace({ key, body: undefined }, version, view.epoch)
+      }
+    }
+  })
+}

@@ -1,0 +1,201 @@
+/** What several do at once, one step at a time. */
+import type { ReadVersion } from '@freshet/core/store'
+import { expect, test } from 'vitest'
+import { createMemoryStore } from '../../memory/index.js'
+import { encodeRing, type RingState } from '../ring/ring-state.js'
+import { type Cells, type CellsOptions, collectTombstones, joinRing, type Node, openCells } from './index.js'
+import { NodeLine, RingChanged } from './node-line.js'
+import { createStoreNode } from './store-node.js'
+import { PROCESS_TIMING } from './timing.js'
+
+const KEY = 'shop/products/42'
+const NAMES = ['a', 'b', 'c']
+
+function text(value: string) {
+  return { contentType: 'text/plain', body: Buffer.from(value) }
+}
+
+/** Called before a node is asked, by this coordinator alone. */
+type Before = (name: string, call: 'read' | 'write' | 'scan' | 'buckets', key: string, body: string) => unknown
+
+const health = { timeoutMsMin: 20_000, timeoutMsMax: 20_000, failuresMax: 1e9, probeMs: 1, probeMsMax: 1 }
+
+function sharedNodes(): (before?: Before, options?: Partial<CellsOptions>) => Promise<Cells> {
+  const shared = new Map([...NAMES, 'd'].map(name => [name, createStoreNode(createMemoryStore())]))
+  return (before = () => {}, options = {}) => {
+    const openNode = ({ name }: { readonly name: string }): Node => {
+      const node = shared.get(name)!
+      const after = async <Answer>(waits: unknown, ask: () => Promise<Answer>) => {
+        await waits
+        return ask()
+      }
+      return {
+        read: keys => after(before(name, 'read', keys[0]!, ''), () => node.read(keys)),
+        write: (write, holds) => {
+          const body = Buffer.from(write.body ?? []).toString()
+          return after(before(name, 'write', write.key, body), () => node.write(write, holds))
+        },
+        scan: (bucket, range) => after(before(name, 'scan', bucket, ''), () => node.scan(bucket, range)),
+        buckets: () => after(before(name, 'buckets', '', ''), () => node.buckets()),
+        close: async () => {},
+      }
+    }
+    const nodes = NAMES.map(name => ({ name, node: openNode({ name }) }))
+    return openCells({ nodes, openNode, hintsEveryMs: 0, health, tenures: { promiseMs: 40 }, ...options })
+  }
+}
+
+function signal(): { readonly done: Promise<void>; readonly give: () => void } {
+  let give = () => {}
+  const done = new Promise<void>(resolve => {
+    give = resolve
+  })
+  return { done, give }
+}
+
+test('an update and a current read of one coordinator do not take back what the other was granted', async () => {
+  const open = sharedNodes()
+  const holder = await open()
+  await holder.write(KEY, text('tea'), 'ALL')
+  let [isThere, hasBoth] = [true, false]
+  const released: string[] = []
+  const claims = new Map<string, (() => void)[]>()
+  /** Claims go on when there are two of them on each node, or it is clear that there is one. */
+  const before: Before = async (name, call, key, body) => {
+    if (call !== 'write' || key !== KEY) return
+    if (!body.includes('holder')) released.push(body)
+    if (hasBoth || !body.includes('"holder":"me"')) return
+    const { done, give } = signal()
+    claims.set(name, [...(claims.get(name) ?? []), give])
+    const goOn = () => {
+      hasBoth = true
+      for (const waiting of [...claims.values()].flat()) waiting()
+    }
+    if ([...claims.values()].every(({ length }) => length === 2)) goOn()
+    setTimeout(goOn, 500)
+    await done
+  }
+  const unasked = async () => undefined
+  const elsewhere = { canAsk: () => isThere, coordinators: () => [], last: unasked, read: unasked, write: unasked }
+  const me = await open(before, { self: 'me', elsewhere })
+  const updated = me.update(KEY, () => text('coffee'))
+  await new Promise(resolve => setTimeout(resolve, 10))
+  isThere = false
+  const read = me.read(KEY, 'CURRENT')
+  expect((await updated).value).toEqual(text('coffee'))
+  expect((await read).isCurrent).toBe(true)
+  expect(released).toEqual([])
+})
+
+test('a hint that somebody else has delivered meanwhile does not bring back what was collected', async () => {
+  const open = sharedNodes()
+  let isAway = false
+  const cells = await open(name => {
+    if (isAway && name === 'c') throw new Error('It is away.')
+  })
+  await cells.write(KEY, text('tea'), 'ALL')
+  isAway = true
+  await cells.write(KEY, text('coffee'))
+  await cells.quiet()
+  isAway = false
+  const [hasRead, goOn] = [signal(), signal()]
+  const slow = await open(async (name, call, key) => {
+    if (name !== 'c' || call !== 'read' || key !== KEY) return
+    hasRead.give()
+    await goOn.done
+  })
+  await cells.write(KEY, undefined, 'ALL')
+  // It learns of the ring that the collection is under, and has read the hint, when another delivers it.
+  const hints = cells.hints
+  const waiting = hints.keysWaiting.bind(hints)
+  let delivering: Promise<unknown> = Promise.resolve()
+  hints.keysWaiting = async view => {
+    await slow.read('shop/products/1', 'QUORUM')
+    delivering = slow.deliverHints()
+    await hasRead.done
+    await cells.deliverHints()
+    return waiting(view)
+  }
+  expect(await collectTombstones(cells)).toEqual({ found: 1, collected: 1 })
+  goOn.give()
+  await delivering
+  expect((await cells.read(KEY, 'ALL')).value).toBeUndefined()
+})
+
+test('a read at ONE finds what it found before while a node joins', async () => {
+  const open = sharedNodes()
+  const cells = await open()
+  const keys = Array.from({ length: 40 }, (_, i) => `shop/products/${i}`)
+  const other = await open()
+  for (const key of keys) await other.write(key, text(key), 'ALL')
+  const cut = joinRing(
+    cells,
+    { name: 'd', address: '', rack: 'rack', dataCentre: 'here' },
+    {
+      onProgress: () => {
+        throw new Error('Cut short.')
+      },
+    },
+  )
+  await expect(cut).rejects.toThrow('Cut short.')
+  for (const key of keys) expect((await other.read(key, 'ONE')).value).toEqual(text(key))
+})
+
+test('a change that was begun under one ring is not made under the next', async () => {
+  const ring: RingState = {
+    ...{ epoch: 1, secret: '', nodes: [], factor: 1, partitioner: 'hash', floor: 1 },
+  }
+  const answers: ((ring: RingState, version: number) => void)[] = []
+  const written: (readonly ReadVersion[])[] = []
+  const node: Node = {
+    read: () =>
+      new Promise(resolve => {
+        answers.push((found, version) => resolve([{ version, body: encodeRing(found) }]))
+      }),
+    write: async (_, holds) => {
+      written.push(holds)
+      return 9
+    },
+    scan: async () => ({ entries: [] }),
+    buckets: async () => [],
+    close: async () => {},
+  }
+  const keeper = {
+    ring,
+    adopt(found: RingState) {
+      if (found.epoch > keeper.ring.epoch) keeper.ring = found
+    },
+  }
+  const line = new NodeLine('a', node, { timing: PROCESS_TIMING, keeper, health })
+  const change = line.replace({ key: KEY, body: undefined }, 3, 1).catch((error: unknown) => error)
+  const check = line.check(1).catch((error: unknown) => error)
+  answers[0]!(ring, 5)
+  answers[1]!({ ...ring, epoch: 2 }, 6)
+  await check
+  answers[2]?.({ ...ring, epoch: 2 }, 6)
+  expect(await change).toBeInstanceOf(RingChanged)
+  expect(written).toEqual([])
+})
+
+test('a current read that waits for a claim of long ago makes sure of it first', async () => {
+  const open = sharedNodes()
+  const [asked, goOn] = [signal(), signal()]
+  let leaps = 0
+  const timing = { ...PROCESS_TIMING, pessimisticMs: () => PROCESS_TIMING.pessimisticMs() + leaps }
+  const slept = await open(
+    async (_, call, key) => {
+      if (call !== 'write' || key !== KEY || leaps > 0) return
+      asked.give()
+      await goOn.done
+    },
+    { timing },
+  )
+  const first = slept.read(KEY, 'CURRENT')
+  await asked.done
+  // Its machine sleeps while it claims the key; what it asked is done, and answered when it wakes.
+  leaps = 60_000
+  const later = slept.read(KEY, 'CURRENT')
+  goOn.give()
+  await Promise.all([first, later])
+  expect(slept.tenures.counts).toMatchObject({ claims: 1, renewals: 1 })
+})
