@@ -9,7 +9,7 @@ const OPTIONS: SentOptions = {
   voting: { promiseMs: 500, driftMax: 0.01 },
 }
 
-it('peers over TCP go on reading what is current when one leaves, a process is killed and others join', async () => {
+it('peers over TCP go on reading what is current when one leaves, a process is killed, comes back, and others join', async () => {
   const fleet = await RingFleet.start(3, 2, OPTIONS)
   try {
     const writeUntilDone = async (value: number) => {
@@ -27,9 +27,12 @@ it('peers over TCP go on reading what is current when one leaves, a process is k
     expect(lost.length).toBe(2)
     for (const peer of lost) await fleet.removeMember(peer)
     await writeUntilDone(3)
-    for (const peer of await fleet.addProcess(2)) await fleet.addMember(peer)
+    await fleet.rejoin(lost)
     await fleet.settle()
     await writeUntilDone(4)
+    for (const peer of await fleet.addProcess(2)) await fleet.addMember(peer)
+    await fleet.settle()
+    await writeUntilDone(5)
   } finally {
     fleet.stop()
   }

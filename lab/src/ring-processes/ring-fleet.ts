@@ -76,8 +76,18 @@ export class RingFleet {
 
   /** Starts a process and has its peers join the ring. They are not members yet. */
   async addProcess(count: number): Promise<Peer[]> {
+    return this.#add(Array.from({ length: count }, () => 0))
+  }
+
+  /** The same peers as before they were killed and removed, but for their memory. */
+  async rejoin(peers: readonly Peer[]): Promise<void> {
+    await this.#add(peers)
+    for (const peer of peers) await this.addMember(peer)
+  }
+
+  async #add(ports: readonly number[]): Promise<Peer[]> {
     const home = new RingProcess()
-    const added = await home.ask('start', { count, options: this.#options })
+    const added = await home.ask('start', { ports, options: this.#options })
     for (const peer of added) {
       const via = this.peers[0]
       await waitFor(() => home.ask('enter', { peer, ...(via !== undefined && { via }) }), `peer ${peer} to join`)

@@ -6,7 +6,8 @@ import { TcpRingPeer } from './tcp-ring-peer.js'
 export type SentOptions = Omit<RingPeerOptions, 'handsOver'>
 
 export interface RingCommands {
-  start: [{ count: number; options: SentOptions }, Peer[]]
+  /** Their numbers are ports; 0: any that is free. */
+  start: [{ ports: readonly number[]; options: SentOptions }, Peer[]]
   /** By way of another peer; the first of a ring has none. */
   enter: [{ peer: Peer; via?: Peer }, boolean]
   tables: [object, [Peer, ChordTables][]]
@@ -38,7 +39,7 @@ process.once('disconnect', () => process.exit())
 async function obey(command: RingCommand): Promise<unknown> {
   switch (command.kind) {
     case 'start':
-      return start(command.count, command.options)
+      return start(command.ports, command.options)
     case 'enter':
       return enter(hosted(command.peer), command.via)
     case 'tables':
@@ -71,9 +72,9 @@ function hosted(peer: Peer): TcpRingPeer {
   return found
 }
 
-async function start(count: number, options: SentOptions): Promise<Peer[]> {
-  for (let i = 0; i < count; i++) {
-    const added = await TcpRingPeer.start({ ...options, handsOver: () => true })
+async function start(ports: readonly number[], options: SentOptions): Promise<Peer[]> {
+  for (const port of ports) {
+    const added = await TcpRingPeer.start({ ...options, handsOver: () => true }, port)
     peers.set(added.peer.self, added)
   }
   return [...peers.keys()]

@@ -35,9 +35,10 @@ export class TcpRingPeer {
     server.on('connection', socket => this.#listen(socket, undefined))
   }
 
-  static async start(options: RingPeerOptions): Promise<TcpRingPeer> {
+  /** `port`: any that is free, unless given. */
+  static async start(options: RingPeerOptions, port: number = 0): Promise<TcpRingPeer> {
     const server = createServer()
-    server.listen(0, HOST)
+    server.listen(port, HOST)
     await once(server, 'listening')
     return new TcpRingPeer(server, options)
   }
