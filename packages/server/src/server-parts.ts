@@ -175,7 +175,7 @@ function createBase({
   access.onChange = () => buckets.revision++
   const follower = new LogFollower(store, settings, buckets, hot, access)
   const waits = new PositionWaits(store, settings)
-  const events = new EventStreams({ store, follower, settings, log })
+  const events = new EventStreams({ follower, settings, log })
   const keeper = new Keeper({ store, settings, log })
   const upkeep = new Upkeep({ store, follower, settings, log, keeper })
   const invalidation = new Invalidation({ caches, store, settings, log, keeper })

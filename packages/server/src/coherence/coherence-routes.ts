@@ -69,12 +69,12 @@ export class CoherenceRoutes {
   /** Never from a cache: `no-store`, and the nonce gives each request a URL of its own, for caches that do not care. */
   async #head({ exchange, parameters }: Call): Promise<undefined> {
     checkNonce(parameters)
-    const { store, follower, waits } = this.#options
+    const { follower, waits } = this.#options
     const after = positionOf(parameters, 'after')
     const at = positionOf(parameters, 'at')
     if (at !== undefined) await waits.reach(at)
     await follower.catchUp()
-    const head: CoherenceHead = { log: store.log, timeMs: follower.asOfMs, ...follower.sketch.head(after) }
+    const head: CoherenceHead = { log: follower.log, timeMs: follower.asOfMs, ...follower.sketch.head(after) }
     const news = formatNews(head, after)
     this.#briefly.send(exchange, news === undefined ? head : ({ news } satisfies CoherenceNews))
     return undefined

@@ -1,6 +1,6 @@
 import { decodeSegmentBundle, parseSeed, Session, unpackChanges } from '@freshet/core/coherence'
 import type { Store } from '@freshet/core/store'
-import type { CoherenceHead, CoherenceNews } from '@freshet/protocol'
+import { type CoherenceHead, type CoherenceNews, FreshetError } from '@freshet/protocol'
 import { createMemoryStore } from '@freshet/stores/memory'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { ServerSettings } from '../settings.js'
@@ -267,4 +267,28 @@ test('a bucket changed by another server is followed before the next read', asyn
     const answer = await one.fetch('/db/shop/products/1')
     expect(answer.headers.get('cache-control')).toContain(`max-age=${seconds},`)
   }
+})
+
+test('a head is of one log: one that the store has met since is told with the sketch that is of it', async () => {
+  const store = createMemoryStore()
+  const own = store.log
+  let isTrimmed = false
+  const met = { log: own }
+  const odd = withMethods(store, {
+    get log() {
+      return met.log
+    },
+    changes: (after, limit) => {
+      if (!isTrimmed) return store.changes(after, limit)
+      isTrimmed = false
+      throw new FreshetError('LOG_TRIMMED', 'It begins anew.')
+    },
+  })
+  const running = await start(odd)
+  // Somebody who was answered by the engine first.
+  met.log = 'another'
+  expect(await headOf(running)).toMatchObject({ log: own })
+  isTrimmed = true
+  await running.fetch('/db/a/b/c', jsonRequest('PUT', { n: 1 }))
+  expect(await headOf(running)).toMatchObject({ log: 'another' })
 })

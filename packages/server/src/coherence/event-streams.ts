@@ -17,14 +17,12 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { EVENT_TIME_MS, formatEvent, packChanges } from '@freshet/core/coherence'
-import type { Store } from '@freshet/core/store'
 import { FreshetError, type Position, type StreamStart } from '@freshet/protocol'
 import { describeError, type Log } from '../operations/log.js'
 import type { ServerSettings } from '../settings.js'
 import type { LogFollower } from './log-follower.js'
 
 export interface EventStreamsOptions {
-  readonly store: Store
   readonly follower: LogFollower
   readonly settings: ServerSettings
   readonly log: Log
@@ -34,7 +32,6 @@ export interface EventStreamsOptions {
 const QUIET_MS = 1000
 
 export class EventStreams {
-  readonly #store: Store
   readonly #follower: LogFollower
   readonly #settings: ServerSettings
   readonly #log: Log
@@ -49,8 +46,7 @@ export class EventStreams {
   #isStopping = false
   cut = 0
 
-  constructor({ store, follower, settings, log }: EventStreamsOptions) {
-    this.#store = store
+  constructor({ follower, settings, log }: EventStreamsOptions) {
     this.#follower = follower
     this.#settings = settings
     this.#log = log
@@ -102,7 +98,7 @@ export class EventStreams {
     const { position: to, timeMs } = this.#sent
     const missed = after > to ? undefined : this.#follower.sketch.changesAfter(after)
     const [from, changes] = missed === undefined ? [to, packChanges(to, to, [])] : [after, missed]
-    const start: StreamStart = { log: this.#store.log, from, to, timeMs, changes }
+    const start: StreamStart = { log: this.#follower.log, from, to, timeMs, changes }
     // Not where something is missing: who comes back before he has fetched the head is told so again.
     const id = missed === undefined ? '' : `id:${to}\n`
     return `retry:1000\n${id}event:start\ndata:${JSON.stringify(start)}\n\n`

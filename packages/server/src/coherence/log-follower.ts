@@ -43,6 +43,8 @@ export class LogFollower {
   position: Position = 0
   /** Everything committed before this, by the store's clock, is included. */
   asOfMs = 0
+  /** The log that the sketch is of. The store may have met another one meanwhile, for somebody else. */
+  log: string
 
   constructor(store: Store, settings: ServerSettings, buckets: BucketDirectory, hot: HotObjects, access?: Access) {
     this.#store = store
@@ -50,6 +52,7 @@ export class LogFollower {
     this.#buckets = buckets
     this.#hot = hot
     this.#access = access
+    this.log = store.log
     this.#lifetimes = this.#createLifetimes(undefined)
     this.#sketch = this.#createSketch(0)
   }
@@ -198,8 +201,10 @@ export class LogFollower {
 
   async #startOver(): Promise<void> {
     const from = await this.#store.trimmedTo()
+    const { log } = this.#store
     await this.#access?.load()
     await this.#buckets.load()
+    this.log = log
     this.#sketch = this.#createSketch(from)
     this.#hot.clear()
     this.position = from
@@ -231,7 +236,7 @@ export class LogFollower {
   #createSketch(from: Position): Sketch {
     const { falsePositiveRateMax, slotMs } = this.#settings
     const windowMs = this.#windowMs(this.#store.nowMs())
-    return createSketch({ seed: seedOf(this.#store.log), from, windowMs, falsePositiveRateMax, slotMs })
+    return createSketch({ seed: seedOf(this.log), from, windowMs, falsePositiveRateMax, slotMs })
   }
 }
 
