@@ -101,9 +101,7 @@ function differences({ shard, catalog }: Seen, first: Seen, map: ShardMap): read
 }
 
 function describe(columns: readonly Column[]): string {
-  return columns
-    .map(({ name, type, lengthMax }) => `${name} ${type}${lengthMax === undefined ? '' : `(${lengthMax})`}`)
-    .join(', ')
+  return columns.map(({ name, type, declared = type }) => `${name} ${declared}`).join(', ')
 }
 
 async function misplacedRows(

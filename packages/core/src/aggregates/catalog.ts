@@ -3,6 +3,8 @@ import type { ValueType } from './sql-tree.js'
 
 export interface Column extends ValueType {
   readonly name: string
+  /** As its server has it, to compare it with others: the exact type, the collation, whether it may be null. */
+  readonly declared?: string
 }
 
 export interface Catalog {

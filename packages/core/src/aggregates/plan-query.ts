@@ -278,6 +278,11 @@ class Splitter {
   #comparable(expression: Expression, where: string, onlyEquality = false): { slot: number; weightSlot?: number } {
     const slot = this.#slot(expression)
     if (valueTypeOf(expression).type !== 'text') return { slot }
+    if (isLoose(expression)) {
+      throw sqlRefused(
+        `${where} compares text of a column with a nondeterministic collation, of which only its server knows what is equal`,
+      )
+    }
     if (!onlyEquality) this.#checkSorted(expression)
     if (this.#dialect === 'postgres') return { slot }
     return { slot, weightSlot: this.#weightSlot(expression, expression, where) }
@@ -413,6 +418,12 @@ class Splitter {
     if (this.#dialect === 'postgres') return { name, slot }
     return { name, slot, weightSlot: this.#weightSlot(aggregate, of, name.toUpperCase()) }
   }
+}
+
+function isLoose(expression: Expression): boolean {
+  return (
+    (expression.kind === 'column' && expression.valueType?.isLoose === true) || childrenOf(expression).some(isLoose)
+  )
 }
 
 function hasQuotient(expression: Expression): boolean {

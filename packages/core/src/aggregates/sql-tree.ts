@@ -10,6 +10,8 @@ export interface ValueType {
   readonly type: ScalarType
   /** Of text: ordered in a way of its own, as that of an ENUM. */
   readonly isUnordered?: boolean
+  /** Of text: some counts as equal though its bytes differ, and only the server knows which. */
+  readonly isLoose?: boolean
   /** Of text: at most so many characters. */
   readonly lengthMax?: number
 }

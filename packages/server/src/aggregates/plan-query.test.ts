@@ -17,6 +17,7 @@ const CATALOG: Catalog = {
       [
         { name: 'emp_no', type: 'integer' },
         { name: 'first_name', type: 'text', lengthMax: 14 },
+        { name: 'nick', type: 'text', lengthMax: 14, isLoose: true },
       ],
     ],
     [
@@ -154,6 +155,8 @@ describe('what would come out wrong is refused', () => {
     ['select distinct emp_no from salaries order by salary', /DISTINCT/],
     ['select distinct emp_no from salaries group by emp_no, salary order by count(*)', /DISTINCT/],
     ['select sum(distinct salary) from salaries', /not put together/],
+    ['select nick, count(*) from employees group by nick', /nondeterministic/],
+    ['select count(distinct lower(nick)) from employees', /nondeterministic/],
     ['select first_name from employees where emp_no in (select emp_no from salaries)', /sharded table/],
     ['select upper(first_name), count(*) from employees group by upper(first_name)', /collation/],
     ['select floor(avg(salary)) from salaries', /floor is applied to an aggregate/],

@@ -21,7 +21,7 @@ const PREPARE = [
   'SET SESSION div_precision_increment = 4',
 ]
 const COLUMNS =
-  'SELECT table_name, column_name, data_type, character_maximum_length FROM information_schema.columns WHERE table_schema = DATABASE() ORDER BY table_name, ordinal_position'
+  'SELECT table_name, column_name, data_type, character_maximum_length, column_type, collation_name, is_nullable FROM information_schema.columns WHERE table_schema = DATABASE() ORDER BY table_name, ordinal_position'
 
 export function mariadbShardEngine({ url, place, sessionsMax }: ShardAddress): ShardEngine {
   const config = configOf(url)
@@ -129,9 +129,14 @@ function cellOf(cell: unknown, type: CellType): Cell {
 async function readCatalog(session: Session): Promise<Catalog> {
   const { rows } = await session.run(COLUMNS)
   const tables = new Map<string, Column[]>()
-  for (const [table, name, type, length] of rows) {
+  for (const [table, name, type, length, exactType, ownCollation, isNullable] of rows) {
     const columns = tables.get(String(table)) ?? []
-    columns.push({ name: String(name), ...valueTypeOf(String(type), length === null ? undefined : Number(length)) })
+    const collation = ownCollation === null ? '' : ` collate ${ownCollation}`
+    columns.push({
+      name: String(name),
+      ...valueTypeOf(String(type), length === null ? undefined : Number(length)),
+      declared: `${exactType}${collation}${isNullable === 'NO' ? ' not null' : ''}`,
+    })
     tables.set(String(table), columns)
   }
   return { tables, isTextOrderedByBytes: false }

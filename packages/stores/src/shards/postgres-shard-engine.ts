@@ -10,8 +10,11 @@ import { joinedNames } from './sql-shard.js'
 
 /** Busy, or going: another try may do. Those of class 08 are of the connection. */
 const PASSING = ['40001', '40P01', '55P03', '57014', '57P01', '57P02', '57P03', '57P05', '25P03', '53300']
-const COLUMNS =
-  'SELECT table_name, column_name, data_type, collation_name FROM information_schema.columns WHERE table_schema = current_schema() ORDER BY table_name, ordinal_position'
+const COLUMNS = `
+  SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), l.collname, l.collisdeterministic, a.attnotnull
+  FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid LEFT JOIN pg_collation l ON l.oid = a.attcollation AND l.collname <> 'default'
+  WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND a.attnum > 0 AND NOT a.attisdropped
+  ORDER BY c.relname, a.attnum`
 const COLLATION = 'SELECT datcollate FROM pg_database WHERE datname = current_database()'
 const BYTES = ['C', 'POSIX']
 
@@ -130,20 +133,28 @@ async function copiedColumns(session: Session, table: string): Promise<readonly 
 async function readCatalog(session: Session): Promise<Catalog> {
   const [{ rows }, collation] = await Promise.all([session.run(COLUMNS), session.run(COLLATION)])
   const tables = new Map<string, Column[]>()
-  for (const [table, name, type, ownCollation] of rows) {
+  for (const [table, name, type, ownCollation, isDeterministic, isNeverNull] of rows) {
     const columns = tables.get(String(table)) ?? []
     const isUnordered = ownCollation !== null && !BYTES.includes(String(ownCollation))
-    columns.push({ name: String(name), ...valueTypeOf(String(type)), ...(isUnordered ? { isUnordered } : {}) })
+    const collation = ownCollation === null ? '' : ` collate ${ownCollation}`
+    columns.push({
+      name: String(name),
+      ...valueTypeOf(String(type)),
+      ...(isUnordered && { isUnordered }),
+      ...(isDeterministic === false && { isLoose: true }),
+      declared: `${type}${collation}${isNeverNull === true ? ' not null' : ''}`,
+    })
     tables.set(String(table), columns)
   }
   return { tables, isTextOrderedByBytes: BYTES.includes(String(collation.rows[0]?.[0])) }
 }
 
 function valueTypeOf(type: string): Omit<Column, 'name'> {
+  if (type.endsWith('[]')) return { type: 'unknown' }
   if (/^(?:smallint|integer|bigint)$/.test(type)) return { type: 'integer' }
-  if (type === 'numeric') return { type: 'decimal' }
+  if (/^numeric/.test(type)) return { type: 'decimal' }
   if (/^(?:real|double precision)$/.test(type)) return { type: 'float' }
-  if (/^(?:date|timestamp)/.test(type)) return { type: 'date' }
+  if (/^(?:date$|timestamp)/.test(type)) return { type: 'date' }
   if (type === 'boolean') return { type: 'boolean' }
   return /^(?:text|character)/.test(type) ? { type: 'text' } : { type: 'unknown' }
 }
