@@ -114,15 +114,19 @@ async function startPostgresPair(): Promise<Pair> {
   const tell = async (text: string) => {
     const client = new pg.Client({ connectionString: standby.url })
     await client.connect()
-    const { rows } = await client.query({ text, rowMode: 'array' })
-    await client.end()
-    return rows[0]?.[0]
+    try {
+      const { rows } = await client.query({ text, rowMode: 'array' })
+      return rows[0]?.[0]
+    } finally {
+      await client.end()
+    }
   }
   return {
     url: both(primary, standby),
     primary,
     standby,
-    reached: async () => Number(await tell('SELECT position FROM freshet.head')),
+    // The table is not there yet.
+    reached: () => tell('SELECT position FROM freshet.head').then(Number, () => 0),
     promote: () => tell('SELECT pg_promote()'),
   }
 }
