@@ -59,6 +59,7 @@ export class RedisSession {
   /** When the last meeting of the clocks was begun that took no longer than it should. */
   #metMs: number
   #underWay = 0
+  #turn: object | undefined
   #closing: Promise<void> | undefined
   #onIdle: (() => void) | undefined
 
@@ -100,6 +101,15 @@ export class RedisSession {
     return this.#closing !== undefined
   }
 
+  /**
+   * The same for all that is sent together: the driver writes at the end of a turn of the event loop, and this ends just before. So whoever
+   * asks in the same turn for what was asked for already may share the answer: Redis is asked after him.
+   */
+  get turn(): object {
+    this.#turn ??= this.#beginTurn()
+    return this.#turn
+  }
+
   /** Sends something, and again if need be. Throws STORE_UNAVAILABLE, and what Redis refuses. */
   async run(effect: Effect, send: (client: Client) => Promise<Reply>): Promise<Reply> {
     if (this.#closing !== undefined) throw closed(this.where)
@@ -109,6 +119,7 @@ export class RedisSession {
       for (let deadlineMs = 0; ; ) {
         const line = this.#line ?? (await this.#connected(outcome))
         try {
+          this.#turn ??= this.#beginTurn()
           return await send(line.client)
         } catch (error) {
           // From now on Redis may have done it, whatever comes of sending it again.
@@ -145,6 +156,14 @@ export class RedisSession {
     if (wordOf(error) === undefined) endClient(line.client)
     else endSoon(line.client, this.#options.answerMsMax)
     if (!this.isClosed || this.#underWay > 0) this.#reconnecting = this.#reconnect()
+  }
+
+  /** Before anything is sent in it: so it ends before the driver, which plans its writing then, writes. */
+  #beginTurn(): object {
+    setImmediate(() => {
+      this.#turn = undefined
+    })
+    return {}
   }
 
   async #close(): Promise<void> {
@@ -232,6 +251,7 @@ export class RedisSession {
     while (this.#line === line) {
       const begunMs = clock.nowMs()
       const args = [clock.boot, `${clock.monotonicMs()}`, `${begunMs}`]
+      this.#turn ??= this.#beginTurn()
       const reply = await this.#inTime(
         clockScript.run(line.client, layout.head, args, [layout.clocks]),
         this.#options.answerMsMax,

@@ -125,8 +125,8 @@ class RedisStore implements Store {
   readonly #replicas: ReplicaReads<RedisReplica>
   /** The log that was connected to last. */
   #attached: string
-  /** One that was not sent yet. */
-  #asking: Promise<Position> | undefined
+  /** The last that was asked for; in the same turn others share it. */
+  #asking: { readonly turn: object; readonly answer: Promise<Position> } | undefined
   #isClosed = false
 
   constructor({ session, layout, clock, listeners, retentionMs, replicas, onWarning }: RedisStoreParts) {
@@ -265,11 +265,12 @@ class RedisStore implements Store {
   /** It takes a round trip to know what others have acknowledged; those who ask in the same turn share one. */
   position(): Promise<Position> {
     this.#checkOpen()
-    this.#asking ??= nextTurn().then(async () => {
-      this.#asking = undefined
-      return this.#positionIn(await this.#command(['GET', this.#layout.head]))
-    })
-    return this.#asking
+    const { turn } = this.#session
+    if (this.#asking?.turn !== turn) {
+      const answer = this.#command(['GET', this.#layout.head]).then(head => this.#positionIn(head))
+      this.#asking = { turn, answer }
+    }
+    return this.#asking.answer
   }
 
   readCounts(): readonly ReadCount[] {
