@@ -2,8 +2,8 @@
 import type { ReadVersion } from '@freshet/core/store'
 import { expect, test } from 'vitest'
 import { createMemoryStore } from '../../memory/index.js'
-import { encodeRing, type RingState } from '../ring/ring-state.js'
-import { type Cells, type CellsOptions, collectTombstones, joinRing, type Node, openCells } from './index.js'
+import { CHANGE_KEY, encodeRing, type RingState } from '../ring/ring-state.js'
+import { type Cells, type CellsOptions, collectTombstones, joinRing, leaveRing, type Node, openCells } from './index.js'
 import { NodeLine, RingChanged } from './node-line.js'
 import { createStoreNode } from './store-node.js'
 import { PROCESS_TIMING } from './timing.js'
@@ -20,9 +20,11 @@ type Before = (name: string, call: 'read' | 'write' | 'scan' | 'buckets', key: s
 
 const health = { timeoutMsMin: 20_000, timeoutMsMax: 20_000, failuresMax: 1e9, probeMs: 1, probeMsMax: 1 }
 
-function sharedNodes(): (before?: Before, options?: Partial<CellsOptions>) => Promise<Cells> {
+type Open = (before?: Before, options?: Partial<CellsOptions>, names?: readonly string[]) => Promise<Cells>
+
+function sharedNodes(): Open {
   const shared = new Map([...NAMES, 'd'].map(name => [name, createStoreNode(createMemoryStore())]))
-  return (before = () => {}, options = {}) => {
+  return (before = () => {}, options = {}, names = NAMES) => {
     const openNode = ({ name }: { readonly name: string }): Node => {
       const node = shared.get(name)!
       const after = async <Answer>(waits: unknown, ask: () => Promise<Answer>) => {
@@ -40,7 +42,7 @@ function sharedNodes(): (before?: Before, options?: Partial<CellsOptions>) => Pr
         close: async () => {},
       }
     }
-    const nodes = NAMES.map(name => ({ name, node: openNode({ name }) }))
+    const nodes = names.map(name => ({ name, node: openNode({ name }) }))
     return openCells({ nodes, openNode, hintsEveryMs: 0, health, tenures: { promiseMs: 40 }, ...options })
   }
 }
@@ -139,6 +141,76 @@ test('a read at ONE finds what it found before while a node joins', async () => 
   )
   await expect(cut).rejects.toThrow('Cut short.')
   for (const key of keys) expect((await other.read(key, 'ONE')).value).toEqual(text(key))
+})
+
+/** Node c is about to leave, and nothing that it has was moved yet. */
+async function beginToLeave(cells: Cells): Promise<void> {
+  const onProgress = () => {
+    throw new Error('Cut short.')
+  }
+  await expect(leaveRing(cells, 'c', { onProgress })).rejects.toThrow('Cut short.')
+}
+
+async function writeMany(cells: Cells): Promise<() => Promise<void>> {
+  const keys = Array.from({ length: 40 }, (_, i) => `shop/products/${i}`)
+  for (const key of keys) await cells.write(key, text(key), 'ALL')
+  return async () => {
+    for (const key of keys) expect((await cells.read(key)).value).toEqual(text(key))
+  }
+}
+
+const D = { name: 'd', address: '', rack: 'rack', dataCentre: 'here' }
+
+test('what a node has that is about to leave is not left behind by who lets another join at the same time', async () => {
+  const open = sharedNodes()
+  const other = await open(() => {}, { factor: 1 })
+  const expectAll = await writeMany(other)
+  let leaving: Promise<void> | undefined
+  const cells = await open((name, call) => {
+    // It has seen that no other change is under way.
+    if (name === 'd' && call === 'buckets') leaving ??= beginToLeave(other)
+    return leaving
+  })
+  await expect(joinRing(cells, D)).rejects.toMatchObject({ code: 'RING_UNAVAILABLE' })
+  await expectAll()
+  await leaveRing(cells, 'c')
+  await joinRing(cells, D)
+  await expectAll()
+})
+
+test('who has moved the records of one change does not end the next, of which nothing was moved', async () => {
+  const open = sharedNodes()
+  const other = await open(() => {}, { factor: 1 })
+  const expectAll = await writeMany(other)
+  let hasMoved = false
+  let leaving: Promise<void> | undefined
+  const cells = await open((_, call, key) => {
+    if (hasMoved && call === 'read' && key === CHANGE_KEY) {
+      leaving ??= joinRing(other, D).then(() => beginToLeave(other))
+    }
+    return leaving
+  })
+  const onProgress = () => {
+    hasMoved = true
+  }
+  await expect(joinRing(cells, D, { onProgress })).rejects.toMatchObject({ code: 'RING_UNAVAILABLE' })
+  await expectAll()
+  await leaveRing(cells, 'c')
+  await expectAll()
+})
+
+test('a ring that was not decided on is not gone on with by who finds it on the node that was to join', async () => {
+  const open = sharedNodes()
+  const cells = await open((_, call, key, body) => {
+    if (call === 'write' && key === CHANGE_KEY && body.includes('epoch')) throw new Error('It is cut off.')
+  })
+  await expect(joinRing(cells, D)).rejects.toMatchObject({ code: 'RING_UNAVAILABLE' })
+  const late = await open(() => {}, {}, ['d', ...NAMES])
+  const { value } = await late.update(CHANGE_KEY, () => undefined)
+  expect(value).toBeUndefined()
+  expect(late.ring).toEqual(cells.ring)
+  const { epoch } = await joinRing(late, D)
+  expect(epoch).toBe(cells.ring.epoch + 2)
 })
 
 test('a change that was begun under one ring is not made under the next', async () => {

@@ -10,7 +10,8 @@
  * 4. Nodes drop what is not theirs any more. What is left on one that is away is dropped by a repair or a collection of tombstones:
  *    as long as it is there no tombstone of its key is collected, else it might come back, years later, when it is its again.
  *
- * If it is cut short it is said again, and goes on.
+ * If it is cut short it is said again, and goes on. Who has looked at one ring decides on none after another: the `before` of a
+ * change that somebody else has begun meanwhile would be gone before its records are moved.
  */
 import { type CellRecord, compareStamps, EMPTY_RECORD, isEnough, laterStamp, merged } from '@freshet/core/cells'
 import type { Key } from '@freshet/core/store'
@@ -50,10 +51,11 @@ export async function joinRing(cells: Cells, node: RingNode, options: ChangeOpti
     if (ring.before === undefined) {
       if (ring.nodes.some(({ name }) => name === node.name)) throw ringUnusable(`${node.name} belongs to it already`)
       await checkEmpty(cells.lineTo(node), ring)
-      const wanted = (now: RingState): RingState => ({ ...now, nodes: [...now.nodes, node], before: now.nodes })
-      // It must know the ring before it is asked for anything. If that comes to nothing it is an empty node with a ring.
-      await cells.lineTo(node).install({ ...wanted(ring), epoch: ring.epoch }, 0)
-      await decideRing(cells, wanted)
+      const wanted: RingState = { ...ring, nodes: [...ring.nodes, node], before: ring.nodes }
+      // It must know the ring before it is asked for anything. If that comes to nothing it is an empty node with a ring, below all that
+      // were decided on: who finds it there first must not take it for one of them.
+      await cells.lineTo(node).install({ ...wanted, epoch: 0 }, 0)
+      await decideRing(cells, after(ring, wanted))
     } else if (!isJoining(ring, node.name)) throw ringUnusable('another change of it is under way; finish that first')
     return finishChange(cells, options)
   })
@@ -65,14 +67,19 @@ export async function leaveRing(cells: Cells, name: string, options: ChangeOptio
     const ring = await settleRing(cells)
     if (ring.before === undefined) {
       if (!ring.nodes.some(node => node.name === name)) throw ringUnusable(`there is no node ${name} in it`)
-      await decideRing(cells, now => ({
-        ...now,
-        nodes: now.nodes.filter(each => each.name !== name),
-        before: now.nodes,
-      }))
+      const wanted = { ...ring, nodes: ring.nodes.filter(each => each.name !== name), before: ring.nodes }
+      await decideRing(cells, after(ring, wanted))
     } else if (!isLeaving(ring, name)) throw ringUnusable('another change of it is under way; finish that first')
     return finishChange(cells, options)
   })
+}
+
+/** After the ring that was looked at, and no other. */
+function after(ring: RingState, wanted: RingState): (now: RingState) => RingState {
+  return now => {
+    if (now.epoch !== ring.epoch) throw new RingChanged()
+    return wanted
+  }
 }
 
 /** Somebody else has gone on with it meanwhile. */
@@ -107,9 +114,12 @@ async function checkEmpty(line: NodeLine, ring: RingState): Promise<void> {
 }
 
 async function finishChange(cells: Cells, options: ChangeOptions): Promise<ChangeReport> {
+  const { ring } = cells
+  const { before, ...alone } = ring
+  // Somebody else has finished it.
+  if (before === undefined) throw new RingChanged()
   const { keys, moved } = await moveRecords(cells, options)
-  const { before = [] } = cells.ring
-  const { epoch } = await decideRing(cells, ({ before: _, ...ring }) => ring)
+  const { epoch } = await decideRing(cells, after(ring, alone))
   // Those that have left are told too, if they answer: else somebody who has not heard of it could still write to them.
   await Promise.allSettled(before.map(node => cells.lineTo(node).check(epoch)))
   const dropped = await dropForeign(cells, options)
