@@ -11,7 +11,7 @@ const TABLES = `
   CREATE TABLE changes (position bigint PRIMARY KEY, keys text[]);
   CREATE TABLE head (position bigint) WITH (fillfactor = 10);
   INSERT INTO head VALUES (0);
-  CREATE SEQUENCE positions`
+  CREATE SEQUENCE positions START 1000000000`
 const UPSERT = 'ON CONFLICT (key) DO UPDATE SET version = EXCLUDED.version, body = EXCLUDED.body'
 
 export async function preparePostgres(url: string): Promise<void> {
