@@ -2,6 +2,7 @@
 import type { ReadVersion } from '@freshet/core/store'
 import { expect, test } from 'vitest'
 import { createMemoryStore } from '../../memory/index.js'
+import { eventually } from '../../under-test/eventually.js'
 import { CHANGE_KEY, encodeRing, type RingState } from '../ring/ring-state.js'
 import { type Cells, type CellsOptions, collectTombstones, joinRing, leaveRing, type Node, openCells } from './index.js'
 import { NodeLine, RingChanged } from './node-line.js'
@@ -81,7 +82,7 @@ test('an update and a current read of one coordinator do not take back what the 
   const elsewhere = { canAsk: () => isThere, coordinators: () => [], last: unasked, read: unasked, write: unasked }
   const me = await open(before, { self: 'me', elsewhere })
   const updated = me.update(KEY, () => text('coffee'))
-  await new Promise(resolve => setTimeout(resolve, 10))
+  await eventually('it has begun to claim', () => claims.size > 0)
   isThere = false
   const read = me.read(KEY, 'CURRENT')
   expect((await updated).value).toEqual(text('coffee'))
