@@ -2,7 +2,8 @@ import { defineConfig } from 'vitest/config'
 
 // One runner, one project per room, so that a single room can be run alone: `npx vitest run --project bloom`.
 function room(name: string, include: string[], exclude: string[] = []) {
-  return { test: { name, include, exclude, testTimeout: 120_000, hookTimeout: 120_000 } }
+  const times = { testTimeout: 120_000, hookTimeout: 120_000, expect: { poll: { timeout: 30_000 } } }
+  return { test: { name, include, exclude, ...times } }
 }
 
 // The tests of a store whose engine is not installed, as tests/src/runner has found out and said.

@@ -62,7 +62,7 @@ test.skipIf(reasonToSkip('varnish') !== undefined)(
 describe('it removes what it wrote', () => {
   test.each(['SIGINT', 'SIGTERM'] as const)('also when it is stopped by %s', async signal => {
     const child = startDoctor('--through', server.url)
-    await vi.waitUntil(async () => (await objectsLeft(server)) > 3, { timeout: 20_000, interval: 20 })
+    await vi.waitUntil(async () => (await objectsLeft(server)) > 3, { timeout: 30_000, interval: 20 })
     child.process.kill(signal)
     expect(await child.ended).toEqual({ exitCode: 130, output: '', errors: '' })
     expect(await objectsLeft(server)).toBe(0)

@@ -99,7 +99,7 @@ describe.skipIf(reasonToSkip('varnish') !== undefined)('through Varnish', () => 
     const writing = (async () => {
       for (let i = 1; i <= WRITES; i++) {
         const wanted = counts.answers + READS_PER_WRITE
-        await expect.poll(() => counts.answers, { timeout: 20_000, interval: 5 }).toBeGreaterThan(wanted)
+        await expect.poll(() => counts.answers, { timeout: 30_000, interval: 5 }).toBeGreaterThan(wanted)
         await writer.global`update accounts set amount = amount + ${1}`
         acknowledged = i
       }

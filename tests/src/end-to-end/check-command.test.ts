@@ -129,7 +129,7 @@ describe('freshet check', () => {
     child.stdout!.on('data', (chunk: string) => {
       for (const line of chunk.trimEnd().split('\n')) said.push(JSON.parse(line))
     })
-    const until = (count: number) => vi.waitFor(() => expect(said.at(-1)?.lines).toBe(count), { timeout: 20_000 })
+    const until = (count: number) => vi.waitFor(() => expect(said.at(-1)?.lines).toBe(count), { timeout: 30_000 })
     await until(20)
     appendFileSync(path, `${lines.slice(20).join('\n')}\n`)
     await until(lines.length)

@@ -169,7 +169,7 @@ describe('with a server that is killed', () => {
     })
     for (let round = 0; round < 3; round++) {
       const seen = added
-      await expect.poll(() => added, { timeout: 20_000 }).toBeGreaterThan(seen + 200)
+      await expect.poll(() => added).toBeGreaterThan(seen + 200)
       await server.kill()
       server = await serve(server.port)
     }

@@ -30,7 +30,7 @@ async function connectWatched(options: ConnectOptions = {}): Promise<Watched> {
   }
   const db = await connect(server.url, { refresh: 'push', staleness: 2000, fetch: watched!, ...options })
   open.push(db)
-  await vi.waitUntil(() => asked.some(target => target.startsWith('/coherence/events')))
+  await vi.waitUntil(() => asked.some(target => target.startsWith('/coherence/events')), { timeout: 30_000 })
   return { db, asked }
 }
 
@@ -49,7 +49,7 @@ function headsIn(asked: readonly string[]): number {
 test("others' writes are known without asking, and reads stay fresh longer than the staleness without a head", async () => {
   const { db, asked } = await connectWatched({ staleness: 1000 })
   const position = await write(3)
-  await vi.waitUntil(() => db.session.position >= position, { timeout: 5000 })
+  await vi.waitUntil(() => db.session.position >= position, { timeout: 30_000 })
   const untilMs = performance.now() + 4000
   while (performance.now() < untilMs) {
     expect(await db.bucket('shop/items').get('1')).toEqual({ i: 1 })
@@ -97,7 +97,7 @@ test('what was fetched ahead and shown is not denied by a list that was not', as
   await hot.page()
   for (let n = 1; n <= 5; n++) {
     await writer.bucket<{ n: number }>('shop/items').put('hot', { n })
-    await vi.waitUntil(async () => (await hot.get('hot'))!.n === n, { timeout: 5000, interval: 2 })
+    await vi.waitUntil(async () => (await hot.get('hot'))!.n === n, { timeout: 30_000, interval: 2 })
     expect((await hot.page()).items).toEqual([{ n }])
   }
 })
@@ -107,7 +107,7 @@ test('a session survives a restart of the server, and hears of what was written 
   await write()
   await server.restart()
   const position = await write(5)
-  await vi.waitUntil(() => db.session.position >= position, { timeout: 10_000 })
+  await vi.waitUntil(() => db.session.position >= position, { timeout: 30_000 })
   expect(await db.bucket('shop/items').get('4')).toEqual({ i: 4 })
 })
 
@@ -117,7 +117,7 @@ test('where the stream cannot be had, it is polled', async () => {
   const db = await connect(server.url, { refresh: 'push', staleness: 200, fetch: refusing! })
   open.push(db)
   const position = await write()
-  await vi.waitUntil(() => db.session.position >= position, { timeout: 5000 })
+  await vi.waitUntil(() => db.session.position >= position, { timeout: 30_000 })
 })
 
 test('a closed connection leaves nothing behind that keeps the server waiting', async () => {

@@ -169,7 +169,7 @@ export async function expectWellMade(page: Page, name: string): Promise<void> {
       const shown = `${name}-${colorScheme}-${place}`
       await page.setViewportSize({ width, height: 860 })
       await photograph(page, shown, true)
-      expect([shown, await page.evaluate(() => document.documentElement.scrollWidth)]).toEqual([shown, width])
+      await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth)).toBe(width)
       expect([shown, await violationsOf(page)]).toEqual([shown, []])
     }
   }

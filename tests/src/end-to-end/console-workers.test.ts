@@ -56,6 +56,6 @@ test('conflicts', async () => {
 test('a worker that died is told of by the first process', async () => {
   process.kill(server.process.workers()[0]!, 'SIGKILL')
   await expect
-    .poll(async () => (await items('/logs').catch(() => [])).map(({ message }) => message), { timeout: 20_000 })
+    .poll(async () => (await items('/logs').catch(() => [])).map(({ message }) => message))
     .toContain('worker died')
 })

@@ -96,7 +96,7 @@ describe.skipIf(isLeftOut)('freshet copy', () => {
     await products.delete('8')
     const target = await openRedisStore({ url: redis.url, onWarning: () => {} })
     const inTarget = async (id: string) => (await target.get(`shop/products/${id}`))?.body
-    await expect.poll(async () => inTarget('8'), { timeout: 20_000 }).toBeUndefined()
+    await expect.poll(async () => inTarget('8')).toBeUndefined()
     expect(Buffer.from((await inTarget('7'))!).toString()).toBe('{"n":-7}')
 
     // The last write, the server's end and Ctrl-C in one breath: it is there all the same.
@@ -199,7 +199,7 @@ function startFollowing(from: string, to: string) {
   })
   const ended = once(child, 'exit')
   return {
-    follows: expect.poll(() => errors, { timeout: 20_000 }).toContain('Following what changes.'),
+    follows: expect.poll(() => errors).toContain('Following what changes.'),
     stop: async () => {
       child.kill('SIGINT')
       const [exitCode] = (await ended) as [number | null]
@@ -213,7 +213,7 @@ async function startFreshetCopy(from: string, to: string): Promise<void> {
   const child = spawn(process.execPath, [PROGRAM, 'copy', '--from', from, '--to', to], { stdio: 'ignore' })
   const store = await openRedisStore({ url: to, onWarning: () => {} })
   // It has begun, and noted that in the target.
-  await expect.poll(async () => store.recall('copy'), { timeout: 20_000 }).toBeDefined()
+  await expect.poll(async () => store.recall('copy')).toBeDefined()
   child.kill('SIGKILL')
   await store.close()
   if (child.exitCode === null) await new Promise(resolve => child.once('exit', resolve))

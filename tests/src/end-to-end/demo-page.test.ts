@@ -49,8 +49,7 @@ describeInChromium('the demo page', () => {
     page.on('console', message => ['error', 'warning'].includes(message.type()) && complaints.push(message.text()))
     page.on('request', sent => hosts.add(new URL(sent.url()).host))
     await page.goto(`http://localhost:${server.port}${path}`)
-    for (const reader of ['plain', 'fresh'])
-      await expect.poll(() => shown(page, 'tea', reader), { timeout: 20_000 }).toContain('€')
+    for (const reader of ['plain', 'fresh']) await expect.poll(() => shown(page, 'tea', reader)).toContain('€')
     return page
   }
 
@@ -99,7 +98,7 @@ describeInChromium('the demo page', () => {
 
   test('both readers are mostly served by the cache, and the server is asked after a change', async () => {
     const page = await open()
-    await expect.poll(() => count(page, 'fresh', 'reads'), { timeout: 20_000 }).toBeGreaterThan(12)
+    await expect.poll(() => count(page, 'fresh', 'reads')).toBeGreaterThan(12)
     for (const reader of ['plain', 'fresh']) {
       const [all, cached, served] = await Promise.all(
         ['reads', 'browser', 'server'].map(column => count(page, reader, column)),
@@ -155,7 +154,7 @@ describeInChromium('the demo page', () => {
         .map(control => control.outerHTML),
     )
     expect(nameless).toEqual([])
-    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(360)
+    await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth)).toBe(360)
   })
 
   test('what it links to is there', async () => {

@@ -104,7 +104,7 @@ describeInChromium('the app that freshet init makes of a clone', () => {
     await one.getByLabel('New note').fill('buy tea')
     await one.getByRole('button', { name: 'Add' }).click()
     await two.getByLabel('buy tea').check()
-    await expect.poll(() => one.getByLabel('buy tea').isChecked(), { timeout: 20_000 }).toBe(true)
+    await expect.poll(() => one.getByLabel('buy tea').isChecked()).toBe(true)
     expect(problems).toEqual([])
     const { items } = (await (await fetch(`${serverUrl}/db/app/notes?embed`)).json()) as { items: { value: object }[] }
     expect(items.map(({ value }) => value)).toMatchObject([{ text: 'buy tea', isDone: true }])
@@ -112,7 +112,7 @@ describeInChromium('the app that freshet init makes of a clone', () => {
     const ended = once(dev, 'exit')
     process.kill(-dev.pid!, 'SIGINT')
     await ended
-    await expect.poll(() => isAnswered(`${serverUrl}/ready`), { timeout: 20_000 }).toBe(false)
+    await expect.poll(() => isAnswered(`${serverUrl}/ready`)).toBe(false)
     expect(output).not.toMatch(/error/i)
   }, 240_000)
 })

@@ -92,10 +92,10 @@ describe.each(WRITES)('%s', (what, { q, counted }) => {
       await locking.query('START TRANSACTION')
       for (const table of at.locks) await locking.query(`SELECT * FROM ${table} FOR UPDATE`)
       const sent = write(server, q(turn), key).catch(() => undefined)
-      await expect.poll(() => waiting(at.table), { timeout: 30_000 }).toBeGreaterThanOrEqual(at.locks.length)
+      await expect.poll(() => waiting(at.table)).toBeGreaterThanOrEqual(at.locks.length)
       const isAppliedOn = (name: string) => at.isAppended && !at.locks.includes(`${name}.freshet_shard`)
       const applied = before.map((n, i) => n + (isAppliedOn(SHARDS[i]!) ? 1 : 0))
-      await expect.poll(times, { timeout: 30_000 }).toEqual(applied)
+      await expect.poll(times).toEqual(applied)
       await server.kill()
       await sent
       await locking.end()
@@ -103,7 +103,7 @@ describe.each(WRITES)('%s', (what, { q, counted }) => {
       const next = await start()
       const head = position + (at.isAppended ? 1 : 0)
       const reached = async () => (await status(next)).shards.map(shard => shard.applied)
-      await expect.poll(reached, { timeout: 30_000 }).toEqual([head, head])
+      await expect.poll(reached).toEqual([head, head])
       const once = before.map(n => n + 1)
       expect([await times(), (await status(next)).position]).toEqual([at.isAppended ? once : before, head])
       const again = (await (await write(next, q(turn), key)).json()) as GlobalAnswer

@@ -98,7 +98,7 @@ describe('with two workers', () => {
       await disturb(writes, server.url, async () => void process.kill(victim, 'SIGKILL'))
       await writes.verify(server.url, false)
       const listening = () => server.output().match(/"message":"listening"/g)!.length
-      await vi.waitUntil(() => listening() === 3 + round, { timeout: 20_000 })
+      await vi.waitUntil(() => listening() === 3 + round, { timeout: 30_000 })
     }
     expect(await server.stop()).toBe(0)
     const again = await start('--workers', '1')

@@ -130,7 +130,7 @@ describeInChromium('the filter page', () => {
         .map(control => control.outerHTML),
     )
     expect(nameless).toEqual([])
-    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(360)
+    await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth)).toBe(360)
   })
 })
 

@@ -59,7 +59,7 @@ test.each(Object.entries(SESSIONS))('a session %s does not take a copy from befo
 
   await startServer(CLOSED)
   for (const read of Object.values(reads)) {
-    await vi.waitFor(() => expect(read()).rejects.toMatchObject({ code: 'UNAUTHENTICATED' }), { timeout: 10_000 })
+    await vi.waitFor(() => expect(read()).rejects.toMatchObject({ code: 'UNAUTHENTICATED' }), { timeout: 30_000 })
     // And not once more.
     for (let i = 0; i < 20; i++) await expect(read()).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
   }

@@ -89,7 +89,7 @@ async function measure(
   const db = await connectOver(wire.url, options)
   const writer = await connectOver(server.url, {})
   await db.bucket('shop/items').get('1', { read: 'any' })
-  if (options.refresh === 'push') await vi.waitUntil(() => wire.received.includes('event:start'))
+  if (options.refresh === 'push') await vi.waitUntil(() => wire.received.includes('event:start'), { timeout: 30_000 })
   const openingBytes = wire.received.length
   const waits: Promise<number>[] = []
   const startedMs = performance.now()
@@ -117,7 +117,7 @@ async function measure(
 
 async function knownAfterMs(db: Database, position: number): Promise<number> {
   const startedMs = performance.now()
-  await vi.waitUntil(() => db.session.position >= position, { timeout: 10_000, interval: 2 })
+  await vi.waitUntil(() => db.session.position >= position, { timeout: 30_000, interval: 2 })
   return performance.now() - startedMs
 }
 

@@ -72,7 +72,7 @@ describeInChromium('the tutorial', () => {
         await page.getByRole('button').click()
         await expect.poll(() => page.locator('#written').innerText()).not.toBe(before)
         const written = Number(await page.locator('#written').innerText())
-        await expect.poll(() => page.locator('#freshet').innerText(), { timeout: 10_000 }).toBe(`${written}`)
+        await expect.poll(() => page.locator('#freshet').innerText()).toBe(`${written}`)
         expect(Number(await page.locator('#plain').innerText())).toBeLessThan(written)
       }
     } finally {

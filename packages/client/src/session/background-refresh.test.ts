@@ -26,7 +26,7 @@ async function scene(): Promise<Scene> {
   }
   const { url, fetch, clock } = origin
   const db = await connect(url, { fetch, clock, refresh: 'push', staleness: 1000, random: () => 0 })
-  await vi.waitUntil(() => streams.length === 1)
+  await vi.waitUntil(() => streams.length === 1, { timeout: 30_000 })
   origin.sent.length = 0
   let saidMs = 0
   const send = (text: string, { timeMs }: ChangesEvent) => {
@@ -70,7 +70,7 @@ describe('pushed', () => {
     for (let price = 2; price < 5; price++) {
       const position = origin.put('shop/products/1', { price })
       say(origin.changesAfter(position - 1))
-      await vi.waitUntil(() => db.session.position === position)
+      await vi.waitUntil(() => db.session.position === position, { timeout: 30_000 })
       expect(await db.bucket('shop/products').get('1')).toEqual({ price })
     }
     expect(heads()).toBe(0)
@@ -81,7 +81,7 @@ describe('pushed', () => {
     const before = db.session.position
     const position = origin.put('shop/products/1', { price: 2 })
     start(origin.changesAfter(before))
-    await vi.waitUntil(() => db.session.position === position)
+    await vi.waitUntil(() => db.session.position === position, { timeout: 30_000 })
     expect(heads()).toBe(0)
   })
 
@@ -101,11 +101,11 @@ describe('pushed', () => {
     const { origin, streams } = current!
     const { url, fetch, clock } = origin
     const db = await connect(url, { fetch, clock, refresh: 'push', staleness: 40, random: () => 0 })
-    await vi.waitUntil(() => streams.length === 2)
+    await vi.waitUntil(() => streams.length === 2, { timeout: 30_000 })
     await db.bucket('shop/products').get('1', { read: 'any' })
     const position = origin.put('shop/products/1', { price: 2 })
     origin.nowMs += 39
-    await vi.waitUntil(() => db.session.position === position)
+    await vi.waitUntil(() => db.session.position === position, { timeout: 30_000 })
     db.close()
   })
 
@@ -128,7 +128,7 @@ describe('pushed', () => {
     startAtOnce(current!)
     const position = origin.put('shop/products/2', {})
     tell(current!)
-    await vi.waitUntil(() => db.session.position === position)
+    await vi.waitUntil(() => db.session.position === position, { timeout: 30_000 })
     expect(heads()).toBe(1)
   })
 
@@ -144,7 +144,7 @@ describe('pushed', () => {
     const { origin, db, streams, heads } = current!
     const position = origin.put('shop/products/2', {})
     streams[0]!.enqueue(new TextEncoder().encode(text))
-    await vi.waitUntil(() => streams.length === 2, { timeout: 5000 })
+    await vi.waitUntil(() => streams.length === 2, { timeout: 30_000 })
     expect(heads()).toBeGreaterThan(0)
     expect(db.session.position).toBe(position)
   })
@@ -155,7 +155,7 @@ describe('a stream that ends', () => {
     const { origin, db, streams, heads } = current!
     const position = origin.put('shop/products/2', {})
     streams[0]!.close()
-    await vi.waitUntil(() => streams.length === 2, { timeout: 5000 })
+    await vi.waitUntil(() => streams.length === 2, { timeout: 30_000 })
     expect(heads()).toBeGreaterThan(0)
     expect(db.session.position).toBe(position)
     expect(origin.sent.some(({ target }) => target === `/coherence/events?after=${position}`)).toBe(true)
@@ -177,10 +177,11 @@ describe('polled', () => {
     const db = await connect(url, { fetch, clock, refresh: 'poll', staleness: 50 })
     await db.bucket('shop/products').get('1', { read: 'any' })
     const position = origin.put('shop/products/1', {})
-    await vi.waitUntil(() => {
+    const arrives = () => {
       origin.nowMs += 10
       return db.session.position === position
-    })
+    }
+    await vi.waitUntil(arrives, { timeout: 30_000 })
     origin.nowMs += 60_000
     await new Promise(resolve => setTimeout(resolve, 50))
     origin.sent.length = 0

@@ -106,5 +106,5 @@ test('a server whose log is stopped is told so when it wants to look after the s
   } finally {
     process.kill(first.pid, 'SIGCONT')
   }
-  await expect.poll(() => log.lead(), { timeout: 30_000 }).toBe(true)
+  await expect.poll(() => log.lead()).toBe(true)
 })

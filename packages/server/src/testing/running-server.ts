@@ -48,7 +48,7 @@ export interface RawAnswer {
 }
 
 /** Sends bytes as they are, and reads one answer: by its Content-Length, or until the connection ends. */
-export function sendRaw(port: number, request: string | Buffer, timeoutMs = 5000): Promise<RawAnswer> {
+export function sendRaw(port: number, request: string | Buffer, timeoutMs = 30_000): Promise<RawAnswer> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1')
     const timer = setTimeout(() => finish(new Error('no answer in time')), timeoutMs)
@@ -85,7 +85,7 @@ export function parseAnswer(received: string, isOver: boolean): RawAnswer | unde
 }
 
 /** Waits for a condition, with a deadline instead of a sleep. */
-export async function until(condition: () => boolean | Promise<boolean>, timeoutMs = 5000): Promise<void> {
+export async function until(condition: () => boolean | Promise<boolean>, timeoutMs = 30_000): Promise<void> {
   const deadlineMs = performance.now() + timeoutMs
   while (!(await condition())) {
     if (performance.now() > deadlineMs) throw new Error('The condition did not come true in time.')

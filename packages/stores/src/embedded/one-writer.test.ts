@@ -80,10 +80,10 @@ test.skipIf(!isLinux)('a lock is stale if its process has ended, although its pa
   // What the shell turns into knows nothing of the process that the shell started.
   const parent = spawn('sh', ['-c', '"$0" --input-type=module -e "$1" & exec sleep 60', process.execPath, program])
   const file = join(folder.path, LOCK_FILE)
-  await expect.poll(() => readFile(file, 'utf8').catch(() => ''), { timeout: 10_000 }).not.toBe('')
+  await expect.poll(() => readFile(file, 'utf8').catch(() => '')).not.toBe('')
   const { pid } = JSON.parse(await readFile(file, 'utf8')) as { pid: number }
   // Its main thread is a zombie, and the last of its others has ended.
-  await expect.poll(() => readFile(`/proc/${pid}/stat`, 'utf8'), { timeout: 10_000 }).toMatch(/\) Z (?:\S+ ){16}1 /)
+  await expect.poll(() => readFile(`/proc/${pid}/stat`, 'utf8')).toMatch(/\) Z (?:\S+ ){16}1 /)
   await (await openEmbeddedStore({ path: folder.path })).close()
   parent.kill()
   await folder.remove()
