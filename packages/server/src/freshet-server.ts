@@ -214,10 +214,8 @@ class HttpServer implements FreshetServer {
     return access.isOn ? access.isOpenRead(key) : door === undefined || door.admits(host, origin)
   }
 
-  async get(key: Key): Promise<StoredValue | undefined> {
-    if (!this.#isReady) await this.#start()
-    const found = await this.#parts.reader.get(key)
-    return found && { version: found.version, contentType: found.contentType, body: new Uint8Array(found.body) }
+  get(key: Key): Promise<StoredValue | undefined> {
+    return this.#isReady ? this.#parts.reader.get(key) : this.#start().then(() => this.#parts.reader.get(key))
   }
 
   readMetrics(): readonly MetricFamily[] {

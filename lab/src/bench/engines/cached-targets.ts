@@ -1,5 +1,5 @@
 /**
- * Reads with Freshet's caches, in the server over the store and in its client, while somebody else changes some of what is kept. `cached`:
+ * Reads with Freshet's caches, in the server over the store and in its client, `cached`:
  * as current as reads without a cache, since the store is asked before how far it is. `client`: of whatever was written a second ago.
  */
 import { connect } from '@freshet/client'
@@ -9,7 +9,6 @@ import { createFreshetServer } from '@freshet/server'
 import { BODY, type EnginesSettings, type Target, TYPE } from './engine-target.js'
 
 const BYTES_MAX = 64 * 1024 * 1024
-const WRITES_PER_SECOND = 50
 const IN_FLIGHT = 64
 
 export async function openCachedTarget(
@@ -24,18 +23,11 @@ export async function openCachedTarget(
   }
   const server = createFreshetServer({ store, settings: { hotCacheBytesMax: BYTES_MAX } })
   const { url } = await server.listen({ port: 0 })
-  let next = 0
   return {
     get: kind === 'client' ? await readsOfClient(url) : key => server.get(key),
     batch: 1,
-    disturb() {
-      const timer = setInterval(() => {
-        next = (next + 37) % keys.length
-        // One that is refused is not made: the next is.
-        put(keys[next]!).catch(onRefused)
-      }, 1000 / WRITES_PER_SECOND)
-      return () => clearInterval(timer)
-    },
+    // One that is refused is not made: the next is.
+    change: key => put(key).catch(onRefused),
   }
 }
 

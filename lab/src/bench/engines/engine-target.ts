@@ -25,8 +25,8 @@ export interface EnginesSettings {
 export interface Target {
   commit?(keys: readonly string[]): Promise<unknown>
   get?(key: string): Promise<unknown>
-  /** What goes on beside the reads; it returns the way to stop it. */
-  disturb?(): () => void
+  /** What is done to a key beside the reads, where that is not `commit`. */
+  change?(key: string): Promise<unknown>
   /** So many keys go into one call of `commit`. */
   readonly batch: number
 }

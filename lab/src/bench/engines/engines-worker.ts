@@ -11,6 +11,9 @@ import { openRedisTarget } from './redis-targets.js'
 export type EnginesMeasure = 'commit' | 'get'
 
 const KEYS = 5000
+/** Of the keys that are read, some are changed meanwhile, far from each other. */
+const CHANGES_PER_SECOND = 50
+const STEP = 37
 const OPEN: Readonly<Record<EngineName, (settings: EnginesSettings) => Promise<Target>>> = {
   PostgreSQL: openPostgresTarget,
   MariaDB: openMariadbTarget,
@@ -38,12 +41,23 @@ export function createEnginesWorker(): ContenderWorker<EnginesSettings, undefine
       const lanes = Math.ceil(inFlight / batch)
       const batchAt = (i: number) => Array.from({ length: batch }, (_, k) => keyOf(i * batch + k))
       const nsPerBatch = commit ? await time(commits / batch, lanes, i => commit(batchAt(i))) : 0
-      const stop = target.disturb?.()
-      const nsPerRead = get ? await time(gets, inFlight, i => get(keyOf(i))) : 0
-      stop?.()
+      if (!get) return { commit: nsPerBatch / batch, get: 0 }
+      const stop = changeSome(target, keyOf)
+      const nsPerRead = await time(gets, inFlight, i => get(keyOf(i)))
+      stop()
       return { commit: nsPerBatch / batch, get: nsPerRead }
     },
   }
+}
+
+/** While they are read; until what it returns is called. */
+function changeSome({ commit, change = key => commit!([key]) }: Target, keyOf: (i: number) => string): () => void {
+  let next = 0
+  const timer = setInterval(() => {
+    next += STEP
+    change(keyOf(next))
+  }, 1000 / CHANGES_PER_SECOND)
+  return () => clearInterval(timer)
 }
 
 async function openTarget(settings: EnginesSettings, keys: readonly string[]): Promise<Target> {

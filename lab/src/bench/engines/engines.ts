@@ -163,7 +163,7 @@ function report(measured: readonly Measured[]): BenchResult {
       }),
       'driver: a connection for each upsert in flight, and reads pipelined on one (MariaDB: four); in Redis the same writes in a MULTI;',
       'in Cassandra, one node that flushes each write, both pipelined on one, and no lightweight transactions.',
-      'cached: reads in a server, which keeps 5,000 objects while somebody changes 50 a second; as current as without. client: the same in its client, of all that was written a second ago.',
+      'Of the 5,000 objects that are read, 50 a second are changed. cached: reads in a server, which keeps them; as current as without. client: the same in its client, of all that was written a second ago.',
       'ordered and unordered: batches as the store makes them, with positions from a locked row, or from a sequence. bare: SET.',
     ],
   }

@@ -1,7 +1,7 @@
 /**
  * What is asked for in one turn of the event loop goes together: a busy server has many requests in each, and what a command costs
- * the driver and the engine, beside what it finds, is more than one thing more in it does. Nothing waits for it; what comes alone is
- * sent in the same turn, alone.
+ * the driver and the engine, beside what it finds, is more than one thing more in it does. Nothing waits for it: what comes alone is
+ * sent in the same turn, alone; and while nothing is under way, as soon as those are done who are at work just now.
  */
 import type { MaybePromise } from '@freshet/core/store'
 
@@ -18,6 +18,7 @@ export class SharedTurn<Item, Answer> {
   readonly #all: AskTogether<Item, Answer>
   readonly #itemsMax: number
   #waiting: Waiting<Item, Answer>[] = []
+  #underWay = 0
 
   constructor(all: AskTogether<Item, Answer>, itemsMax: number = Number.POSITIVE_INFINITY) {
     this.#all = all
@@ -26,7 +27,9 @@ export class SharedTurn<Item, Answer> {
 
   ask(item: Item): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      if (this.#waiting.push({ item, resolve, reject }) === 1) setImmediate(() => this.#askAll())
+      if (this.#waiting.push({ item, resolve, reject }) > 1) return
+      if (this.#underWay === 0) process.nextTick(() => this.#askAll())
+      else setImmediate(() => this.#askAll())
     })
   }
 
@@ -39,11 +42,14 @@ export class SharedTurn<Item, Answer> {
   }
 
   #askFor(waiting: readonly Waiting<Item, Answer>[]): void {
+    this.#underWay++
     this.#all(waiting.map(({ item }) => item)).then(
       answers => {
+        this.#underWay--
         for (const [i, { resolve }] of waiting.entries()) resolve(answers[i]!)
       },
       error => {
+        this.#underWay--
         for (const { reject } of waiting) reject(error)
       },
     )
