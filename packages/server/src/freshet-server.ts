@@ -147,14 +147,12 @@ const IDLE_CHECK_MS = 50
 class HttpServer implements FreshetServer {
   readonly #parts: ServerParts
   readonly #server: Server
-  readonly #isGuarded: boolean
   #started: Promise<void> | undefined
   #isReady = false
   #closing: Promise<void> | undefined
 
   constructor(parts: ServerParts, onRequest: FreshetServerOptions['onRequest']) {
     this.#parts = parts
-    this.#isGuarded = parts.access.isOn || parts.access.limits !== undefined || parts.door !== undefined
     const { urlBytesMax, headerBytesMax, requestMsMax, keepAliveMs } = parts.settings
     const handle = onRequest
       ? (request: IncomingMessage, response: ServerResponse) => {
@@ -205,6 +203,12 @@ class HttpServer implements FreshetServer {
       const { rules } = this.#parts.access
       this.#parts.reader.read({ request, response, startedMs, key, at, ifMatch: undefined, ifNoneMatch, rules })
     }
+  }
+
+  /** Rules may come at any time: whoever has the same store may give it some. */
+  get #isGuarded(): boolean {
+    const { access, door } = this.#parts
+    return access.isOn || access.limits !== undefined || door !== undefined
   }
 
   /** Whether nobody need be asked who they are, nor told to wait or to go away. */

@@ -55,8 +55,7 @@ export class Access {
   #rules: AccessRules
   readonly limits: RateLimits | undefined
   readonly quotas: Quotas
-  /** Without it nothing is asked and nothing is kept from anybody. */
-  readonly isOn: boolean
+  #isOn: boolean
   /** Called when the rules have changed. */
   onChange: () => void = () => undefined
 
@@ -64,7 +63,7 @@ export class Access {
   constructor({ store, log, config, storedRules, limits, putsRules }: AccessOptions) {
     this.#store = store
     this.#log = log
-    this.isOn = config !== undefined
+    this.#isOn = config !== undefined
     this.#own = config?.rules
     this.#storedRules = storedRules
     this.#putsRules = putsRules
@@ -72,6 +71,11 @@ export class Access {
     this.#rules = new AccessRules(config ? readRules(config.rules) : NO_RULES)
     this.limits = limits && new RateLimits(limits)
     this.quotas = new Quotas(store)
+  }
+
+  /** Without it nothing is asked and nothing is kept from anybody. */
+  get isOn(): boolean {
+    return this.#isOn
   }
 
   /** Those in effect; where everybody may do everything, none. */
@@ -93,17 +97,19 @@ export class Access {
 
   /** All of it, as the store has it now. */
   async load(): Promise<void> {
-    if (!this.isOn) return
+    if (this.#ignoresRules) return
     await this.#reload()
-    await this.quotas.load()
+    if (this.isOn) await this.quotas.load()
   }
 
   /** Takes what these commits changed of the rules. */
   follow(entries: readonly LogEntry[]): Promise<void> | undefined {
-    if (!this.isOn) return undefined
+    if (this.#ignoresRules) return undefined
+    const haveChanged = lastRulesChange(entries) !== -1
+    // One that had none until now has not counted either.
+    if (!this.isOn) return haveChanged ? this.load() : undefined
     const counting = this.quotas.follow(entries)
-    if (lastRulesChange(entries) === -1) return counting
-    return Promise.all([counting, this.#reload()]).then(() => undefined)
+    return haveChanged ? Promise.all([counting, this.#reload()]).then(() => undefined) : counting
   }
 
   /** Whether everybody may read the object, whatever it is, and nobody counts: so nobody need be asked who they are. */
@@ -148,8 +154,9 @@ export class Access {
     const count = rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === 'authorization').length
     const [, token] = BEARER.exec(authorization) ?? []
     if (count > 1 || token === undefined) throw notBearer()
+    if (this.#tokens === undefined) throw withoutKeys()
     try {
-      return await this.#tokens!.verify(token)
+      return await this.#tokens.verify(token)
     } catch (error) {
       if (error instanceof FreshetError && error.code === 'SERVER_BUSY') {
         this.#log.write('error', 'keys of tokens cannot be had', describeError(error))
@@ -158,8 +165,13 @@ export class Access {
     }
   }
 
+  get #ignoresRules(): boolean {
+    return this.#tokens === undefined && this.#storedRules === 'ignore'
+  }
+
   async #reload(): Promise<void> {
     const { text, version } = await recallRules(this.#store)
+    if (this.#tokens === undefined) this.#heedRules(text !== null)
     try {
       this.#rules = new AccessRules(text === null ? NO_RULES : readRules(text), version)
     } catch (error) {
@@ -169,6 +181,13 @@ export class Access {
     }
     this.onChange()
   }
+
+  /** Of a server that was given none, over a store that others give some: it lets nobody do what they do not let everybody do. */
+  #heedRules(areThere: boolean): void {
+    if (areThere && !this.#isOn)
+      this.#log.write('error', 'the store has access rules now: start with --rules to know tokens')
+    this.#isOn = areThere
+  }
 }
 
 function readRules(text: string): ParsedRules {
@@ -177,6 +196,14 @@ function readRules(text: string): ParsedRules {
   if (rules !== undefined && wrong.length === 0) return rules
   const list = wrong.map(({ line, column, message }) => `${line}:${column}: ${message}`)
   throw new FreshetError('RULES_INVALID', `The rules cannot be these. ${list.join(' ')}`)
+}
+
+function withoutKeys(): FreshetError {
+  return new FreshetError(
+    'UNAUTHENTICATED',
+    'This server was started without access rules, so it knows no token; since then its store was given some. Start it with --rules.',
+    { details: { challenge: 'Bearer error="invalid_token"' } },
+  )
 }
 
 function notBearer(): FreshetError {

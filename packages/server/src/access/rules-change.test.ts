@@ -5,7 +5,7 @@ import { createMemoryStore } from '@freshet/stores/memory'
 import { SignJWT } from 'jose'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { tellingNothing, withMethods } from '../testing/odd-stores.js'
-import { type RunningServer, startServer } from '../testing/running-server.js'
+import { jsonRequest, type RunningServer, startServer } from '../testing/running-server.js'
 
 const SECRET = 'a secret of at least thirty-two bytes'
 const TOKENS = { secret: SECRET, audience: 'freshet', leewayMs: 0 }
@@ -143,5 +143,58 @@ describe('when another server closes a bucket while it is read', () => {
     expect(await answer.text()).not.toMatch(/secret|"sum":4/)
     expect(answer.status).toBe(401)
     expect((await interrupted.fetch(path, { headers: staff })).headers.get('cache-control')).toBe('private, no-store')
+  })
+})
+
+describe('a server that was given no rules, when another gives the store some', () => {
+  async function startWithout(options: { storedRules?: 'ignore' } = {}): Promise<RunningServer> {
+    store = createMemoryStore({ positionsAfter: 0 })
+    const server = await startServer({ store, ...options })
+    servers.push(server)
+    await server.put('/db/shop/products/tea', { price: 5 })
+    await server.put('/db/shop/views', { kind: 'counter' })
+    await server.put('/db/shop/views/tea', 3)
+    return server
+  }
+
+  const putStatus = async (server: RunningServer) =>
+    (await server.fetch('/db/shop/products/tea', jsonRequest('PUT', { price: 1 }))).status
+
+  test('lets nobody do any more what they do not let everybody do', async () => {
+    const bare = await startWithout()
+    for (const path of PATHS) expect((await bare.fetch(path)).status, path).toBe(200)
+    await start(store, CLOSED)
+    for (const path of PATHS) {
+      const answer = await bare.fetch(path)
+      expect(answer.status, path).toBe(401)
+      expect(answer.headers.get('cache-control')).toBe('private, no-store')
+    }
+    expect(await putStatus(bare)).toBe(401)
+    expect((await bare.fetch('/metrics')).status).toBe(401)
+    const answer = await bare.fetch('/db/shop/products/tea', { headers: staff })
+    expect([answer.status, await answer.text()]).toEqual([401, expect.stringContaining('Start it with --rules')])
+  })
+
+  test('goes on to answer what they let everybody read, and lets all do everything again when they are gone', async () => {
+    const bare = await startWithout()
+    await start(store, OPEN)
+    expect((await bare.fetch('/db/shop/products/tea')).status).toBe(200)
+    expect(await putStatus(bare)).toBe(401)
+    servers.push(await startServer({ store, storedRules: 'remove' }))
+    expect(await putStatus(bare)).toBe(200)
+  })
+
+  test('also if it starts again by itself, and is not to look at rules', async () => {
+    await startWithout()
+    await start(store, CLOSED)
+    const again = await startServer({ store, putsRules: false })
+    servers.push(again)
+    expect((await again.fetch('/db/shop/products/tea')).status).toBe(401)
+  })
+
+  test('goes on as before, if it is a tool that nobody else reaches', async () => {
+    const tool = await startWithout({ storedRules: 'ignore' })
+    await start(store, CLOSED)
+    expect(await putStatus(tool)).toBe(200)
   })
 })
