@@ -36,6 +36,9 @@ export interface TruthResult {
   readonly seconds: number
 }
 
+type Counters = Pick<TruthResult, 'refetches' | 'logHolds'>
+const NOTHING: Counters = { refetches: 0, logHolds: 0 }
+
 const SHARDS = 3
 const ACCOUNTS_PER_SHARD = 200
 const SESSIONS = 16
@@ -88,6 +91,8 @@ class TruthRun {
   readonly #acknowledged: number[] = []
   readonly #faults: Record<string, number> = { shardsKilled: 0, serversKilled: 0, logsKilled: 0, shardsHeldUp: 0 }
   readonly #ended = ending()
+  /** By servers that were killed since. */
+  readonly #forgotten: Counters[] = []
   #done = 0
   #unanswered = 0
   #schemaChanges = 0
@@ -113,12 +118,13 @@ class TruthRun {
     for (const db of this.#dbs) db.close()
     const { writes, wrongWrites, order } = await this.#readLog()
     const pairs = this.#histories.reduce((sum, history) => sum + history.impossiblePairs(order), 0)
-    const counters = await this.#counters()
+    const counters = [...this.#forgotten, ...(await Promise.all(this.#fleet.servers.map(countersOf)))]
+    const sum = (of: (each: Counters) => number) => counters.reduce((total, each) => total + of(each), 0)
     return {
       ...sumsOf(this.#histories, pairs),
       ...naiveSums(this.#naive),
       ...{ writes, wrongWrites, unanswered: this.#unanswered, faults: this.#faults },
-      ...counters,
+      ...{ refetches: sum(({ refetches }) => refetches), logHolds: sum(({ logHolds }) => logHolds) },
       seconds: (performance.now() - startedMs) / 1000,
     }
   }
@@ -263,7 +269,11 @@ class TruthRun {
 
   async #fault(kind: (typeof FAULTS)[number], random: Random): Promise<void> {
     if (kind === 'shardsKilled') return restart(random.pick(this.#fleet.engines))
-    if (kind === 'serversKilled') return random.pick(this.#fleet.servers).restart()
+    if (kind === 'serversKilled') {
+      const server = random.pick(this.#fleet.servers)
+      this.#forgotten.push(await countersOf(server).catch(() => NOTHING))
+      return server.restart()
+    }
     if (kind === 'logsKilled') return restart(this.#fleet.arbitrator)
     // It answers queries, and applies nothing: others are ahead of it by seconds.
     const connection = await this.#dial(random.below(SHARDS)).catch(() => undefined)
@@ -295,14 +305,12 @@ class TruthRun {
       .map(({ aspects }) => aspects[0] as 'accounts' | 'rates')
     return { writes: writes.length, wrongWrites: lost + twice, order }
   }
+}
 
-  /** Of the servers as they are now: those that were killed have forgotten theirs. */
-  async #counters(): Promise<{ refetches: number; logHolds: number }> {
-    const texts = await Promise.all(this.#fleet.servers.map(async ({ url }) => (await fetch(`${url}/metrics`)).text()))
-    const sum = (name: string) =>
-      texts.reduce((total, text) => total + Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1] ?? 0), 0)
-    return { refetches: sum('freshet_sql_refetches'), logHolds: sum('freshet_sql_holds') }
-  }
+async function countersOf({ url }: { readonly url: string }): Promise<Counters> {
+  const text = await (await fetch(`${url}/metrics`)).text()
+  const value = (name: string) => Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1] ?? 0)
+  return { refetches: value('freshet_sql_refetches'), logHolds: value('freshet_sql_holds') }
 }
 
 function ending(): { readonly promise: Promise<void>; readonly resolve: () => void } {
