@@ -2,8 +2,9 @@
  * One reader with several requests under way at once: it reads objects and lists in every mode, writes now and then
  * through the cache, and hands its session on to a new connection. Every read is checked.
  */
-import { connect, type Database, FreshetError, type ReadMode, type Stored, versionOf, within } from '@freshet/client'
+import { type ReadMode, type Stored, versionOf, within } from '@freshet/client'
 import type { Random } from '../harness/random.js'
+import { HandedSession, type Incarnation } from './handed-session.js'
 import { type Found, type OpenRead, type ReadChecker, SessionRecord } from './read-checker.js'
 import type { RecordedHistory } from './recorded-history.js'
 import { BUCKET, GROUPS, type Item, itemOf, OBJECT_IDS } from './stored-items.js'
@@ -11,8 +12,6 @@ import { BUCKET, GROUPS, type Item, itemOf, OBJECT_IDS } from './stored-items.js
 export const STALENESS_MS = 300
 const WITHIN_MS = 100
 const LANES = 3
-/** Long, so that only what hangs fails, and not what has to wait for a busy processor. */
-const READ_MS_MAX = 60_000
 
 const MODES: readonly { readonly mode: ReadMode; readonly ageMs: number }[] = [
   ...Array.from({ length: 6 }, () => ({ mode: 'session', ageMs: STALENESS_MS }) as const),
@@ -31,97 +30,59 @@ export interface LoadSessionOptions {
   readonly onUrl: (url: string) => void
 }
 
-/** A connection, and what was seen and written through it and those before it. */
-interface Incarnation {
-  readonly db: Database
-  readonly record: SessionRecord
-  underWay: number
-  isOver: boolean
-}
+type Now = Incarnation<SessionRecord>
 
 export class LoadSession {
-  /** Reads and writes that got no answer, as while a server is down. */
-  failed = 0
   /** Requests for objects and lists. */
   requests = 0
-  handedOn = 0
   readonly #options: LoadSessionOptions
-  #now: Incarnation | undefined
+  readonly #session: HandedSession<SessionRecord>
 
   constructor(options: LoadSessionOptions) {
     this.#options = options
+    const { url, fetch, refresh, onUrl } = options
+    this.#session = new HandedSession({
+      url,
+      connection: {
+        ...{ fetch, refresh, staleness: STALENESS_MS },
+        // Else the caches would not be asked at all.
+        memoryBytesMax: 0,
+        onRead: ({ path, at }) => onUrl(at === undefined ? path : `${path}${path.includes('?') ? '&' : '?'}at=${at}`),
+      },
+      recordAfter: before => new SessionRecord(before),
+      unexpected: new Set(['CACHE_UNTRUSTWORTHY']),
+    })
+  }
+
+  /** Reads and writes that got no answer, as while a server is down. */
+  get failed(): number {
+    return this.#session.failed
+  }
+
+  get handedOn(): number {
+    return this.#session.handedOn
   }
 
   async run(isOver: () => boolean): Promise<void> {
-    this.#now = await this.#incarnate()
+    await this.#session.begin()
     await Promise.all(Array.from({ length: LANES }, () => this.#lane(isOver)))
-    this.#now.db.close()
+    this.#session.close()
   }
 
   async #lane(isOver: () => boolean): Promise<void> {
     const { random } = this.#options
+    const session = this.#session
     while (!isOver()) {
       const chance = random.float()
-      if (chance < 0.002) await this.#handOn()
-      else if (chance < 0.012) await this.#attempt(now => this.#write(now))
-      else if (chance < 0.022) await this.#attempt(now => this.#list(now))
-      else if (chance < 0.062) await this.#attempt(now => this.#getGroup(now))
-      else await this.#attempt(now => this.#get(now))
+      if (chance < 0.002) await session.handOn()
+      else if (chance < 0.012) await session.attempt(now => this.#write(now))
+      else if (chance < 0.022) await session.attempt(now => this.#list(now))
+      else if (chance < 0.062) await session.attempt(now => this.#getGroup(now))
+      else await session.attempt(now => this.#get(now))
     }
   }
 
-  async #incarnate(before?: Incarnation): Promise<Incarnation> {
-    const { url, fetch, refresh, onUrl } = this.#options
-    // Both at once: what is read under the old name after this is not known to the new one.
-    const token = before?.db.session.token
-    const record = new SessionRecord(before?.record)
-    const db = await connect(url, {
-      fetch,
-      refresh,
-      staleness: STALENESS_MS,
-      // Else the caches would not be asked at all.
-      memoryBytesMax: 0,
-      timeoutMs: READ_MS_MAX,
-      retriesMax: 12,
-      onRead: ({ path, at }) => onUrl(at === undefined ? path : `${path}${path.includes('?') ? '&' : '?'}at=${at}`),
-      ...(token === undefined ? {} : { token }),
-    })
-    return { db, record, underWay: 0, isOver: false }
-  }
-
-  async #handOn(): Promise<void> {
-    const before = this.#now!
-    try {
-      this.#now = await this.#incarnate(before)
-      this.handedOn++
-    } catch (error) {
-      this.#expect(error)
-      return
-    }
-    before.isOver = true
-    if (before.underWay === 0) before.db.close()
-  }
-
-  async #attempt(act: (now: Incarnation) => Promise<void>): Promise<void> {
-    const now = this.#now!
-    now.underWay++
-    try {
-      await act(now)
-    } catch (error) {
-      this.#expect(error)
-    } finally {
-      now.underWay--
-      if (now.isOver && now.underWay === 0) now.db.close()
-    }
-  }
-
-  /** Only what a server that is down explains. */
-  #expect(error: unknown): void {
-    if (!(error instanceof FreshetError) || error.code === 'CACHE_UNTRUSTWORTHY') throw error
-    this.failed++
-  }
-
-  async #write({ db, record }: Incarnation): Promise<void> {
+  async #write({ db, record }: Now): Promise<void> {
     const { random, history } = this.#options
     const id = random.pick(OBJECT_IDS)
     const item = itemOf(random)
@@ -130,7 +91,7 @@ export class LoadSession {
     record.wrote.set(id, Math.max(position, record.wrote.get(id) ?? 0))
   }
 
-  async #get({ db, record }: Incarnation): Promise<void> {
+  async #get({ db, record }: Now): Promise<void> {
     const { random, checker } = this.#options
     const id = random.pick(OBJECT_IDS)
     const { mode, ageMs } = random.pick(MODES)
@@ -141,7 +102,7 @@ export class LoadSession {
   }
 
   /** Counts as so many reads as there are objects in it. */
-  async #getGroup({ db, record }: Incarnation): Promise<void> {
+  async #getGroup({ db, record }: Now): Promise<void> {
     const { random, checker } = this.#options
     const ids = random.pick(GROUPS)
     const beganMs = performance.now()
@@ -153,7 +114,7 @@ export class LoadSession {
   }
 
   /** Counts as one read; everything in it is judged. */
-  async #list({ db, record }: Incarnation): Promise<void> {
+  async #list({ db, record }: Now): Promise<void> {
     const { checker } = this.#options
     const beganMs = performance.now()
     const reads: OpenRead[] = OBJECT_IDS.map(id => checker.begin(id, record, 'a list', STALENESS_MS, beganMs))
