@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { setImmediate } from 'node:timers/promises'
 import type { Store } from '@freshet/core/store'
-import { testStore } from '@freshet/core/store/conformance'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { endCassandra, type RunningCassandra, startCassandra } from '../under-test/start-cassandra.js'
+import { testFleetStore } from '../under-test/test-fleet-store.js'
 import { openCassandraStore } from './open-cassandra-store.js'
 
 let cassandra: RunningCassandra
@@ -16,54 +15,13 @@ function open(name: string): Promise<Store> {
   return openCassandraStore({ url: `${cassandra.url}/freshet?name=${name}`, onWarning: () => {} })
 }
 
-const kit = { describe, test, expect, nextTurn: setImmediate }
-
-describe('alone', () => {
-  testStore({
-    kit,
-    async open() {
-      const name = randomUUID()
-      let store = await open(name)
-      return {
-        store,
-        async reopen() {
-          await store.close()
-          store = await open(name)
-          return store
-        },
-        dispose: () => store.close(),
-      }
-    },
-    steps: 2000,
-  })
-})
-
-describe('with another server', () => {
-  testStore({
-    kit,
-    async open() {
-      const name = randomUUID()
-      let store = await open(name)
-      const peer = await open(name)
-      return {
-        store,
-        peer,
-        async reopen() {
-          await peer.close()
-          await store.close()
-          store = await open(name)
-          return store
-        },
-        async dispose() {
-          await peer.close()
-          await store.close()
-        },
-      }
-    },
-    seed: 2,
-    steps: 2000,
-  })
-})
+testFleetStore(
+  () => {
+    const name = randomUUID()
+    return () => open(name)
+  },
+  { steps: 2000 },
+)
 
 test('a commit that writes nothing is validated by the latest state, though nobody would refuse an append', async () => {
   const name = randomUUID()

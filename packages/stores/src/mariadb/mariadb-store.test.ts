@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
-import { testStore } from '@freshet/core/store/conformance'
 import { createConnection } from 'mariadb'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eventually } from '../under-test/eventually.js'
 import { endMariadb, type RunningMariadb, startMariadb } from '../under-test/start-mariadb.js'
+import { testFleetStore } from '../under-test/test-fleet-store.js'
 import { openMariadbStore } from './open-mariadb-store.js'
 
 const MIB = 1024 * 1024
@@ -16,47 +16,9 @@ beforeAll(async () => {
 
 afterAll(endMariadb)
 
-describe('alone', () => {
-  testStore({
-    kit: { describe, test, expect, nextTurn: setImmediate },
-    async open() {
-      const options = { url: mariadb.url, prefix: aPrefix() }
-      let store = await openMariadbStore(options)
-      return {
-        store,
-        async reopen() {
-          await store.close()
-          store = await openMariadbStore(options)
-          return store
-        },
-        dispose: () => store.close(),
-      }
-    },
-  })
-})
-
-describe('with another server', () => {
-  testStore({
-    kit: { describe, test, expect, nextTurn: setImmediate },
-    async open() {
-      const options = { url: mariadb.url, prefix: aPrefix() }
-      // At once, as when a fleet is started.
-      let [store, peer] = await Promise.all([openMariadbStore(options), openMariadbStore(options)])
-      return {
-        store,
-        peer,
-        async reopen() {
-          await Promise.all([peer.close(), store.close()])
-          store = await openMariadbStore(options)
-          return store
-        },
-        async dispose() {
-          await Promise.all([peer.close(), store.close()])
-        },
-      }
-    },
-    seed: 2,
-  })
+testFleetStore(() => {
+  const options = { url: mariadb.url, prefix: aPrefix() }
+  return () => openMariadbStore(options)
 })
 
 test('keys are the bytes they are: blanks at the end count, and order is that of UTF-8', async () => {

@@ -1,8 +1,6 @@
-import { setImmediate } from 'node:timers/promises'
-import type { Store } from '@freshet/core/store'
-import { testStore } from '@freshet/core/store/conformance'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll } from 'vitest'
 import { DURABLE, type RunningRedis, startRedis } from '../under-test/start-redis.js'
+import { testFleetStore } from '../under-test/test-fleet-store.js'
 import { openRedisStore } from './redis-store.js'
 
 let redis: RunningRedis
@@ -13,51 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => redis.stop())
 
-function open(name: string): Promise<Store> {
-  return openRedisStore({ url: redis.url, name })
-}
-
-describe('alone', () => {
-  testStore({
-    kit: { describe, test, expect, nextTurn: setImmediate },
-    async open() {
-      const name = `alone-${stores++}`
-      let store = await open(name)
-      return {
-        store,
-        async reopen() {
-          await store.close()
-          store = await open(name)
-          return store
-        },
-        dispose: () => store.close(),
-      }
-    },
-  })
-})
-
-describe('two servers', () => {
-  testStore({
-    kit: { describe, test, expect, nextTurn: setImmediate },
-    async open() {
-      const name = `two-${stores++}`
-      let store = await open(name)
-      const peer = await open(name)
-      return {
-        store,
-        peer,
-        async reopen() {
-          await peer.close()
-          await store.close()
-          store = await open(name)
-          return store
-        },
-        async dispose() {
-          await peer.close()
-          await store.close()
-        },
-      }
-    },
-    seed: 2,
-  })
+testFleetStore(() => {
+  const name = `store-${stores++}`
+  return () => openRedisStore({ url: redis.url, name })
 })

@@ -1,8 +1,6 @@
 /** Reads that real standbys of a PostgreSQL answer, whatever becomes of them: none is ever older than what was acknowledged before it began. */
 import { randomBytes } from 'node:crypto'
-import { setImmediate } from 'node:timers/promises'
 import type { Store } from '@freshet/core/store'
-import { testStore } from '@freshet/core/store/conformance'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { openPostgresStore } from '../postgres/open-postgres-store.js'
@@ -11,6 +9,7 @@ import { CuttingLine } from '../under-test/cutting-line.js'
 import { eventually } from '../under-test/eventually.js'
 import { KnownTruth } from '../under-test/known-truth.js'
 import { endPostgres, type RunningPostgres, startPostgres } from '../under-test/start-postgres.js'
+import { testWithPeer } from '../under-test/test-fleet-store.js'
 
 const LAG_MS = 1500
 const toEnd: (() => unknown)[] = []
@@ -70,28 +69,13 @@ describe('the whole contract, of a store with standbys, of which one lags', () =
   })
   afterAll(endPostgres)
 
-  testStore({
-    kit: { describe, test, expect, nextTurn: setImmediate },
-    async open() {
+  testWithPeer(
+    () => {
       const schema = `test_${randomBytes(6).toString('hex')}`
-      const options = { url: withReplicas(primary.url, replicas), schema, onWarning: () => {} }
-      let store = await openPostgresStore(options)
-      const peer = await openPostgresStore(options)
-      return {
-        store,
-        peer,
-        async reopen() {
-          await Promise.all([peer.close(), store.close()])
-          store = await openPostgresStore(options)
-          return store
-        },
-        async dispose() {
-          await Promise.all([peer.close(), store.close()])
-        },
-      }
+      return () => openPostgresStore({ url: withReplicas(primary.url, replicas), schema, onWarning: () => {} })
     },
-    seed: 3,
-  })
+    { seed: 3 },
+  )
 })
 
 test('standbys that lag, stop, or are promoted and written to: no read is stale', async () => {

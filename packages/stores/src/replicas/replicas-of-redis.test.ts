@@ -1,7 +1,5 @@
 /** Reads that real replicas of a Redis answer, whatever becomes of them: none is ever older than what was acknowledged before it began. */
-import { setImmediate } from 'node:timers/promises'
 import type { Store } from '@freshet/core/store'
-import { testStore } from '@freshet/core/store/conformance'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { type Client, connectTo } from '../redis/client.js'
 import { openRedisStore } from '../redis/redis-store.js'
@@ -10,6 +8,7 @@ import { CuttingLine } from '../under-test/cutting-line.js'
 import { eventually } from '../under-test/eventually.js'
 import { KnownTruth } from '../under-test/known-truth.js'
 import { DURABLE, type RunningRedis, startRedis } from '../under-test/start-redis.js'
+import { testWithPeer } from '../under-test/test-fleet-store.js'
 
 const toEnd: (() => unknown)[] = []
 afterEach(async () => {
@@ -83,30 +82,14 @@ describe('the whole contract, of a store with replicas', () => {
   afterAll(async () => {
     for (const end of ends) await end()
   })
-  testStore({
-    kit: { describe, test, expect, nextTurn: setImmediate },
-    async open() {
+  testWithPeer(
+    () => {
       const { primary, replicas } = fleet
       const options = { url: withReplicas(primary, replicas), name: `replicas-${stores++}` }
-      let store = await openRedisStore(options)
-      const peer = await openRedisStore(options)
-      return {
-        store,
-        peer,
-        async reopen() {
-          await peer.close()
-          await store.close()
-          store = await openRedisStore(options)
-          return store
-        },
-        async dispose() {
-          await peer.close()
-          await store.close()
-        },
-      }
+      return () => openRedisStore(options)
     },
-    seed: 3,
-  })
+    { seed: 3 },
+  )
 })
 
 test('replicas that lag, stop, hang, are emptied, promoted or given another store: no read is stale', async () => {
