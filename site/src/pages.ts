@@ -76,6 +76,7 @@ export const GROUPS: readonly PageGroup[] = [
   {
     title: 'Reference',
     pages: [
+      { path: 'reference/client', title: 'Client API' },
       { path: 'reference/commands', title: 'Commands' },
       { path: 'reference/options', title: 'Options' },
       { path: 'reference/routes', title: 'HTTP' },

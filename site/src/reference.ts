@@ -1,17 +1,29 @@
 /** The pages that are made from the code, as Markdown: so they cannot say anything else than it does. */
+import { fileURLToPath } from 'node:url'
 import { HELP_TOPICS } from '@freshet/cli/dist/command/help-topics.js'
 import { flagOf, listOptions, type Option, variableOf } from '@freshet/cli/dist/config/options.js'
 import { createFreshetServer, type MetricFamily } from '@freshet/server'
 import { createMemoryStore } from '@freshet/stores/memory'
+import { clientReference } from './client-reference.js'
+import { type ApiDocument, httpReference } from './http-reference.js'
+import { readExports } from './read-exports.js'
 
-/** By the path of the page. */
-export async function makeReference(readme: string): Promise<ReadonlyMap<string, string>> {
+const PACKAGES = fileURLToPath(new URL('../../packages', import.meta.url))
+
+export interface WrittenPages {
+  readonly readme: string
+  readonly errors: string
+}
+
+/** By the path of the page; of what is written beside the code, `readme` and docs/errors.md are used. */
+export async function makeReference({ readme, errors }: WrittenPages): Promise<ReadonlyMap<string, string>> {
   const { api, families } = await askServer()
   return new Map([
     ['figures', figuresOf(readme)],
+    ['reference/client', clientReference(readExports(PACKAGES, 'client'), codesIn(errors))],
     ['reference/commands', commands()],
     ['reference/options', optionsTable()],
-    ['reference/routes', routes(api)],
+    ['reference/routes', httpReference(api)],
     ['reference/metrics', metrics(families)],
   ])
 }
@@ -28,6 +40,11 @@ async function askServer(): Promise<{ readonly api: ApiDocument; readonly famili
     await server.close({ graceMs: 0 })
     await store.close()
   }
+}
+
+/** Those that have a heading. */
+function codesIn(errors: string): ReadonlySet<string> {
+  return new Set([...errors.matchAll(/^## ([A-Z_]+)$/gm)].map(([, code]) => code!))
 }
 
 /** Of the README, which is where they are kept. */
@@ -58,38 +75,6 @@ function optionsTable(): string {
     'Where it depends on the machine, what one with one core has.',
     '',
     '| key | flag, variable | | unless set |',
-    '| --- | --- | --- | --- |',
-    ...rows,
-    '',
-  ].join('\n')
-}
-
-interface ApiOperation {
-  readonly summary?: string
-  readonly operationId?: string
-  readonly responses?: Readonly<Record<string, { readonly description?: string; readonly $ref?: string }>>
-}
-
-interface ApiDocument {
-  readonly paths: Readonly<Record<string, Readonly<Record<string, ApiOperation>>>>
-}
-
-function routes({ paths }: ApiDocument): string {
-  const rows = Object.entries(paths).flatMap(([path, operations]) =>
-    Object.entries(operations)
-      .filter(([method]) => ['get', 'put', 'post', 'patch', 'delete'].includes(method))
-      .map(([method, { summary = '', responses = {} }]) => {
-        const statuses = Object.keys(responses).join(', ')
-        return `| ${method.toUpperCase()} | \`${path}\` | ${cell(summary)} | ${statuses} |`
-      }),
-  )
-  return [
-    '# HTTP',
-    '',
-    'Every route. A server tells all of it, with parameters, headers and schemas, as OpenAPI 3.1 at `/openapi.json`.',
-    'Errors are [problems](../errors.md), RFC 9457.',
-    '',
-    '| method | path | | answers |',
     '| --- | --- | --- | --- |',
     ...rows,
     '',

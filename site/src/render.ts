@@ -49,6 +49,7 @@ export function renderPage(markdown: string, { source, resolve }: RenderOptions)
       const last = sections.at(-1)!
       if (token.type === 'heading') sections.push({ id: '', heading: plainOf(token as Tokens.Heading), text: '' })
       else if (['text', 'codespan', 'code'].includes(token.type)) last.text += ` ${(token as Tokens.Text).text}`
+      else if (token.type === 'html') last.text += ` ${plainHtml((token as Tokens.HTML).text)}`
     },
     renderer: {
       heading(token: Tokens.Heading): string {
@@ -85,8 +86,14 @@ function plainOf({ text }: Tokens.Heading): string {
   return text.replaceAll(/[`*]|\[([^\]]*)\]\([^)]*\)/g, '$1')
 }
 
+/** Of pages that are made, whose signatures are HTML: links in code are not to be had otherwise. */
+function plainHtml(text: string): string {
+  const plain = text.replaceAll(/<[^>]*>/g, ' ')
+  return plain.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&quot;', '"').replaceAll('&amp;', '&')
+}
+
 /** As GitHub makes them, so that links work there as well. */
-function uniqueId(text: string, ids: Map<string, number>): string {
+export function uniqueId(text: string, ids: Map<string, number>): string {
   const plain = text
     .toLowerCase()
     .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')

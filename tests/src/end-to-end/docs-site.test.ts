@@ -95,16 +95,30 @@ describeInChromium('the site', () => {
     expect(await page.locator('#found').isHidden()).toBe(true)
   })
 
-  test.each(['/index.html', '/errors.html', '/reference/options.html', '/comparison.html'])(
-    '%s fits on a phone, where the pages are behind a button',
-    async path => {
-      const page = await open(path, 390)
-      expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390)
-      expect(await page.locator('#pages').isVisible()).toBe(false)
-      await page.getByRole('button', { name: 'Pages' }).click()
-      await page.getByRole('link', { name: 'Tutorial' }).first().click()
-      await page.waitForURL(/tutorial\.html$/)
-      expect(await page.locator('h1').innerText()).toContain('Tutorial')
-    },
-  )
+  test('a method of the client is found by its name, and its types lead on', async () => {
+    const page = await open('/index.html', 1300)
+    await page.keyboard.press('/')
+    await page.keyboard.type('getMany')
+    await page.getByRole('link', { name: 'Client API: Bucket' }).first().click()
+    await page.waitForURL(/reference\/client\.html#bucket$/)
+    await page.locator('#bucket ~ dl').first().getByRole('link', { name: 'ReadOptions' }).first().click()
+    await page.waitForURL(/#readoptions$/)
+  })
+
+  test.each([
+    '/index.html',
+    '/errors.html',
+    '/reference/options.html',
+    '/reference/client.html',
+    '/reference/routes.html',
+    '/comparison.html',
+  ])('%s fits on a phone, where the pages are behind a button', async path => {
+    const page = await open(path, 360)
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360)
+    expect(await page.locator('#pages').isVisible()).toBe(false)
+    await page.getByRole('button', { name: 'Pages' }).click()
+    await page.getByRole('link', { name: 'Tutorial' }).first().click()
+    await page.waitForURL(/tutorial\.html$/)
+    expect(await page.locator('h1').innerText()).toContain('Tutorial')
+  })
 })
