@@ -120,7 +120,7 @@ class ClientPage {
 
   #member(exported: Placed, { signatures, about }: Member): string {
     const terms = signatures.map(signature => `<dt><code>${this.#code(exported, signature)}</code></dt>`)
-    return [...terms, ...(about === '' ? [] : [`<dd>\n\n${this.#prose(about)}\n\n</dd>`])].join('\n')
+    return [...terms, about === '' ? '<dd></dd>' : `<dd>\n\n${this.#prose(about)}\n\n</dd>`].join('\n')
   }
 
   /** What somebody looks for in a class may be in the one that it extends. */

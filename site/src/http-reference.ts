@@ -208,5 +208,5 @@ function placeOf(place: string): string {
 
 function described(term: string, about: string): string {
   const text = about.trim()
-  return `<dt><code>${term}</code></dt>${text === '' ? '' : `\n<dd>\n\n${text}\n\n</dd>`}`
+  return `<dt><code>${term}</code></dt>\n${text === '' ? '<dd></dd>' : `<dd>\n\n${text}\n\n</dd>`}`
 }

@@ -22,7 +22,7 @@ export async function makeReference({ readme, errors }: WrittenPages): Promise<R
     ['figures', figuresOf(readme)],
     ['reference/client', clientReference(readExports(PACKAGES, 'client'), codesIn(errors))],
     ['reference/commands', commands()],
-    ['reference/options', optionsTable()],
+    ['reference/options', optionsPage()],
     ['reference/routes', httpReference(api)],
     ['reference/metrics', metrics(families)],
   ])
@@ -61,22 +61,23 @@ function commands(): string {
   return `# Commands\n\nWhat \`freshet COMMAND --help\` prints.\n\n${topics.join('\n\n')}\n`
 }
 
-function optionsTable(): string {
-  const rows = (Object.entries(listOptions(1)) as [string, Option][]).map(([name, option]) => {
-    const show = (value: Option['defaults']['dev']) => (option.kind.show ? option.kind.show(value) : String(value))
-    const [dev, serve] = [show(option.defaults.dev), show(option.defaults.serve)]
-    const usual = dev === serve ? code(dev) : `dev ${code(dev)}, serve ${code(serve)}`
-    return `| \`${name}\` | \`--${flagOf(name)}\`<br>\`${variableOf(name)}\` | ${cell(option.about)} | ${usual} |`
+function optionsPage(): string {
+  const entries = (Object.entries(listOptions(1)) as [string, Option][]).map(([name, option]) => {
+    const { placeholder, show: shown = String } = option.kind
+    const [dev, serve] = [shown(option.defaults.dev), shown(option.defaults.serve)]
+    const usual = dev === serve ? code(dev) : `${code(serve)}, of \`freshet dev\` ${code(dev)}`
+    const flag = placeholder === undefined ? flagOf(name) : `${flagOf(name)} ${placeholder}`
+    return `<dt><code>${name}</code></dt>\n<dd>\n\n${option.about}<br>\`--${flag}\`, \`${variableOf(name)}\`; unless set: ${usual}\n\n</dd>`
   })
   return [
     '# Options',
     '',
     'Of `freshet dev` and `freshet serve`: a key of `freshet.json`, a flag, a variable. Flags win over variables, variables over the file.',
-    'Where it depends on the machine, what one with one core has.',
+    'Where it depends on the machine, what one with one core has. `freshet config --dump` shows what is in effect, and where it came from.',
     '',
-    '| key | flag, variable | | unless set |',
-    '| --- | --- | --- | --- |',
-    ...rows,
+    '<dl class="members">',
+    ...entries,
+    '</dl>',
     '',
   ].join('\n')
 }
@@ -87,17 +88,15 @@ function metrics(families: readonly MetricFamily[]): string {
     '',
     'At `/metrics`, in the text format of Prometheus; with several workers, of all of them together. `freshet serve` adds those of its processes.',
     '',
-    '| name | kind | |',
-    '| --- | --- | --- |',
-    ...families.map(({ name, type, help }) => `| \`${name}\` | ${type} | ${cell(help)} |`),
+    '<dl class="members">',
+    ...families.map(
+      ({ name, type, help }) => `<dt><code>${name} <small>${type}</small></code></dt>\n<dd>\n\n${help}\n\n</dd>`,
+    ),
+    '</dl>',
     '',
   ].join('\n')
 }
 
 function code(text: string): string {
-  return text === '' ? 'none' : `\`${cell(text)}\``
-}
-
-function cell(text: string): string {
-  return text.replaceAll('|', '\\|').replaceAll('\n', ' ')
+  return text === '' ? 'none' : `\`${text}\``
 }
