@@ -64,12 +64,13 @@ function decisionsOf(repository: string): PageGroup {
 }
 
 async function readDrafts(repository: string, groups: readonly PageGroup[]): Promise<readonly Draft[]> {
-  const made = await makeReference(readFileSync(join(repository, 'README.md'), 'utf8'))
+  const read = (path: string) => readFileSync(join(repository, path), 'utf8')
+  const made = await makeReference({ readme: read('README.md'), errors: read('docs/errors.md') })
   return groups
     .flatMap(({ pages }) => pages)
     .map(page => {
       const { source } = page
-      if (source !== undefined) return { page, source, markdown: readFileSync(join(repository, source), 'utf8') }
+      if (source !== undefined) return { page, source, markdown: read(source) }
       const markdown = made.get(page.path)
       if (markdown === undefined) throw new Error(`Nothing makes the page ${page.path}. See reference.ts.`)
       // The figures come from the README, and so do their links.

@@ -45,6 +45,8 @@ export const GROUPS: readonly PageGroup[] = [
       written('guides/varnish', 'Varnish'),
       written('guides/squid', 'Squid'),
       written('guides/nginx', 'nginx'),
+      written('guides/haproxy', 'HAProxy'),
+      written('guides/other-caches', 'Other caches and CDNs'),
       written('guides/browsers', 'Browsers'),
       written('deploy', 'All of them', 'deploy/README.md'),
       written('doctor', 'The doctor'),
@@ -76,6 +78,7 @@ export const GROUPS: readonly PageGroup[] = [
   {
     title: 'Reference',
     pages: [
+      { path: 'reference/client', title: 'Client API' },
       { path: 'reference/commands', title: 'Commands' },
       { path: 'reference/options', title: 'Options' },
       { path: 'reference/routes', title: 'HTTP' },

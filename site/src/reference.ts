@@ -1,17 +1,29 @@
 /** The pages that are made from the code, as Markdown: so they cannot say anything else than it does. */
+import { fileURLToPath } from 'node:url'
 import { HELP_TOPICS } from '@freshet/cli/dist/command/help-topics.js'
 import { flagOf, listOptions, type Option, variableOf } from '@freshet/cli/dist/config/options.js'
 import { createFreshetServer, type MetricFamily } from '@freshet/server'
 import { createMemoryStore } from '@freshet/stores/memory'
+import { clientReference } from './client-reference.js'
+import { type ApiDocument, httpReference } from './http-reference.js'
+import { readExports } from './read-exports.js'
 
-/** By the path of the page. */
-export async function makeReference(readme: string): Promise<ReadonlyMap<string, string>> {
+const PACKAGES = fileURLToPath(new URL('../../packages', import.meta.url))
+
+export interface WrittenPages {
+  readonly readme: string
+  readonly errors: string
+}
+
+/** By the path of the page; of what is written beside the code, `readme` and docs/errors.md are used. */
+export async function makeReference({ readme, errors }: WrittenPages): Promise<ReadonlyMap<string, string>> {
   const { api, families } = await askServer()
   return new Map([
     ['figures', figuresOf(readme)],
+    ['reference/client', clientReference(readExports(PACKAGES, 'client'), codesIn(errors))],
     ['reference/commands', commands()],
-    ['reference/options', optionsTable()],
-    ['reference/routes', routes(api)],
+    ['reference/options', optionsPage()],
+    ['reference/routes', httpReference(api)],
     ['reference/metrics', metrics(families)],
   ])
 }
@@ -30,6 +42,11 @@ async function askServer(): Promise<{ readonly api: ApiDocument; readonly famili
   }
 }
 
+/** Those that have a heading. */
+function codesIn(errors: string): ReadonlySet<string> {
+  return new Set([...errors.matchAll(/^## ([A-Z_]+)$/gm)].map(([, code]) => code!))
+}
+
 /** Of the README, which is where they are kept. */
 function figuresOf(readme: string): string {
   const [, section] = /\n## Figures\n(.*?)(?=\n## |$)/s.exec(readme) ?? []
@@ -44,54 +61,23 @@ function commands(): string {
   return `# Commands\n\nWhat \`freshet COMMAND --help\` prints.\n\n${topics.join('\n\n')}\n`
 }
 
-function optionsTable(): string {
-  const rows = (Object.entries(listOptions(1)) as [string, Option][]).map(([name, option]) => {
-    const show = (value: Option['defaults']['dev']) => (option.kind.show ? option.kind.show(value) : String(value))
-    const [dev, serve] = [show(option.defaults.dev), show(option.defaults.serve)]
-    const usual = dev === serve ? code(dev) : `dev ${code(dev)}, serve ${code(serve)}`
-    return `| \`${name}\` | \`--${flagOf(name)}\`<br>\`${variableOf(name)}\` | ${cell(option.about)} | ${usual} |`
+function optionsPage(): string {
+  const entries = (Object.entries(listOptions(1)) as [string, Option][]).map(([name, option]) => {
+    const { placeholder, show: shown = String } = option.kind
+    const [dev, serve] = [shown(option.defaults.dev), shown(option.defaults.serve)]
+    const usual = dev === serve ? code(dev) : `${code(serve)}, of \`freshet dev\` ${code(dev)}`
+    const flag = placeholder === undefined ? flagOf(name) : `${flagOf(name)} ${placeholder}`
+    return `<dt><code>${name}</code></dt>\n<dd>\n\n${option.about}<br>\`--${flag}\`, \`${variableOf(name)}\`; unless set: ${usual}\n\n</dd>`
   })
   return [
     '# Options',
     '',
     'Of `freshet dev` and `freshet serve`: a key of `freshet.json`, a flag, a variable. Flags win over variables, variables over the file.',
-    'Where it depends on the machine, what one with one core has.',
+    'Where it depends on the machine, what one with one core has. `freshet config --dump` shows what is in effect, and where it came from.',
     '',
-    '| key | flag, variable | | unless set |',
-    '| --- | --- | --- | --- |',
-    ...rows,
-    '',
-  ].join('\n')
-}
-
-interface ApiOperation {
-  readonly summary?: string
-  readonly operationId?: string
-  readonly responses?: Readonly<Record<string, { readonly description?: string; readonly $ref?: string }>>
-}
-
-interface ApiDocument {
-  readonly paths: Readonly<Record<string, Readonly<Record<string, ApiOperation>>>>
-}
-
-function routes({ paths }: ApiDocument): string {
-  const rows = Object.entries(paths).flatMap(([path, operations]) =>
-    Object.entries(operations)
-      .filter(([method]) => ['get', 'put', 'post', 'patch', 'delete'].includes(method))
-      .map(([method, { summary = '', responses = {} }]) => {
-        const statuses = Object.keys(responses).join(', ')
-        return `| ${method.toUpperCase()} | \`${path}\` | ${cell(summary)} | ${statuses} |`
-      }),
-  )
-  return [
-    '# HTTP',
-    '',
-    'Every route. A server tells all of it, with parameters, headers and schemas, as OpenAPI 3.1 at `/openapi.json`.',
-    'Errors are [problems](../errors.md), RFC 9457.',
-    '',
-    '| method | path | | answers |',
-    '| --- | --- | --- | --- |',
-    ...rows,
+    '<dl class="members">',
+    ...entries,
+    '</dl>',
     '',
   ].join('\n')
 }
@@ -102,17 +88,15 @@ function metrics(families: readonly MetricFamily[]): string {
     '',
     'At `/metrics`, in the text format of Prometheus; with several workers, of all of them together. `freshet serve` adds those of its processes.',
     '',
-    '| name | kind | |',
-    '| --- | --- | --- |',
-    ...families.map(({ name, type, help }) => `| \`${name}\` | ${type} | ${cell(help)} |`),
+    '<dl class="members">',
+    ...families.map(
+      ({ name, type, help }) => `<dt><code>${name} <small>${type}</small></code></dt>\n<dd>\n\n${help}\n\n</dd>`,
+    ),
+    '</dl>',
     '',
   ].join('\n')
 }
 
 function code(text: string): string {
-  return text === '' ? 'none' : `\`${cell(text)}\``
-}
-
-function cell(text: string): string {
-  return text.replaceAll('|', '\\|').replaceAll('\n', ' ')
+  return text === '' ? 'none' : `\`${text}\``
 }

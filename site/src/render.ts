@@ -49,6 +49,7 @@ export function renderPage(markdown: string, { source, resolve }: RenderOptions)
       const last = sections.at(-1)!
       if (token.type === 'heading') sections.push({ id: '', heading: plainOf(token as Tokens.Heading), text: '' })
       else if (['text', 'codespan', 'code'].includes(token.type)) last.text += ` ${(token as Tokens.Text).text}`
+      else if (token.type === 'html') last.text += ` ${plainHtml((token as Tokens.HTML).text)}`
     },
     renderer: {
       heading(token: Tokens.Heading): string {
@@ -65,11 +66,18 @@ export function renderPage(markdown: string, { source, resolve }: RenderOptions)
       image({ href, text }: Tokens.Image): string {
         return `<img src="${escapeHtml(target(href))}" alt="${escapeHtml(text)}" loading="lazy">`
       },
+      // What is scrolled must be reached by the keyboard.
+      code({ text, lang = '' }: Tokens.Code): string {
+        return `<pre tabindex="0"><code${lang === '' ? '' : ` class="language-${escapeHtml(lang)}"`}>${escapeHtml(text)}\n</code></pre>\n`
+      },
       table(token: Tokens.Table): string {
-        const row = (cells: Tokens.TableCell[], tag: string) =>
-          `<tr>${cells.map(cell => `<${tag}>${this.parser.parseInline(cell.tokens)}</${tag}>`).join('')}</tr>`
-        const body = token.rows.map(cells => row(cells, 'td')).join('\n')
-        return `<div class="table" tabindex="0"><table><thead>${row(token.header, 'th')}</thead><tbody>\n${body}</tbody></table></div>\n`
+        const row = (cells: Tokens.TableCell[]) =>
+          `<tr>${cells.map(cell => `<td>${this.parser.parseInline(cell.tokens)}</td>`).join('')}</tr>`
+        const heads = token.header.map(cell =>
+          cell.text === '' ? '<td></td>' : `<th>${this.parser.parseInline(cell.tokens)}</th>`,
+        )
+        const body = token.rows.map(row).join('\n')
+        return `<div class="table" tabindex="0"><table><thead><tr>${heads.join('')}</tr></thead><tbody>\n${body}</tbody></table></div>\n`
       },
     },
   })
@@ -85,8 +93,14 @@ function plainOf({ text }: Tokens.Heading): string {
   return text.replaceAll(/[`*]|\[([^\]]*)\]\([^)]*\)/g, '$1')
 }
 
+/** Of pages that are made, whose signatures are HTML: links in code are not to be had otherwise. */
+function plainHtml(text: string): string {
+  const plain = text.replaceAll(/<[^>]*>/g, ' ')
+  return plain.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&quot;', '"').replaceAll('&amp;', '&')
+}
+
 /** As GitHub makes them, so that links work there as well. */
-function uniqueId(text: string, ids: Map<string, number>): string {
+export function uniqueId(text: string, ids: Map<string, number>): string {
   const plain = text
     .toLowerCase()
     .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')

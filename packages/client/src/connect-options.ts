@@ -10,8 +10,9 @@ import { checkMode } from './reading/read-options.js'
 import type { ReadEvent } from './reading/served.js'
 import type { RecordOption } from './recording/record-options.js'
 
+/** What can be said to `connect`. All of it may be left out. */
 export interface ConnectOptions {
-  /** How many milliseconds others' writes may take to be seen by reads of mode 'session'. Own writes take none. */
+  /** How many milliseconds others' writes may take to be seen by reads of mode 'session'; default 1000. Own writes take none. */
   readonly staleness?: number
   /** `db.session.token` of the session that this one continues. */
   readonly token?: string
@@ -20,18 +21,18 @@ export interface ConnectOptions {
    * connection is one person's: connect again for another. (`token` is another thing: where a session goes on.)
    */
   readonly authorization?: Authorization
-  /** How reads are done that do not say otherwise. */
+  /** How reads are done that do not say otherwise; default 'session'. */
   readonly read?: ReadMode
-  /** How the session learns of changes ahead of reads: not at all, by asking regularly, or by being told. */
+  /** How the session learns of changes ahead of reads: not at all, the default, by asking regularly, or by being told. */
   readonly refresh?: 'on-demand' | 'poll' | 'push'
-  /** For each operation as a whole, with everything it may need. */
+  /** For each operation as a whole, with everything it may need; default 10,000. */
   readonly timeoutMs?: number
   /**
-   * How often something that failed in passing is tried again. A write of which nobody knows whether it was done is tried
+   * How often something that failed in passing is tried again; default 5. A write of which nobody knows whether it was done is tried
    * until its time is up; with 0 it is not tried again either.
    */
   readonly retriesMax?: number
-  /** How much this process keeps of what it has read; 0 for nothing. Browsers have a cache of their own. */
+  /** How much this process keeps of what it has read: 16 MiB, in browsers 0, nothing, since they have a cache of their own. */
   readonly memoryBytesMax?: number
   /** Called after every read: where it was answered, and how fast. It must not throw. */
   readonly onRead?: (event: ReadEvent) => void

@@ -11,10 +11,12 @@ import type { Transaction, TransactionOptions, TransactionParts } from './transa
 import type { CommitPart, CommitRead } from './writing/commit.js'
 import type { WriteOptions } from './writing/writer.js'
 
+/** What `db.commit` relies on, beyond what its parts say: it is done only if all of `reads` still holds. */
 export interface CommitOptions extends Omit<WriteOptions, 'ifVersion'> {
   readonly reads?: readonly CommitRead[]
 }
 
+/** How `db.transaction` reads, and how often it tries. */
 export interface TransactOptions extends TransactionOptions {
   /** So many tries after the first, if what was read has changed meanwhile; default 20. */
   readonly retriesMax?: number
@@ -25,6 +27,7 @@ export interface TransactOptions extends TransactionOptions {
   readonly lease?: boolean
 }
 
+/** Writes that outlive the page: `db.outbox`, where `connect` was given a storage for them. */
 export interface DatabaseOutbox {
   /** So many writes are under way or wait, those of other pages with the same storage counted in. */
   readonly size: number
@@ -45,6 +48,10 @@ const CONFLICT_RETRIES_MAX = 20
 /** What is in each bucket, as `freshet gen` writes it: `{ 'shop/products': Products }`. */
 export type BucketTypes<Buckets> = { readonly [Name in keyof Buckets]: object }
 
+/**
+ * What `connect` gives: buckets, commits, transactions and the session, which every read and write of it belongs to.
+ * Close it when done.
+ */
 export class Database<Buckets extends BucketTypes<Buckets> = Record<never, object>> {
   /** For the other rooms of this package. @internal */
   readonly parts: DatabaseParts

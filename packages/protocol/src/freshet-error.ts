@@ -2,6 +2,8 @@
  * The one error Freshet throws on purpose, on either side of the wire. Match on `code` (listed in docs/errors.md), never
  * on the text. Over HTTP it travels as `application/problem+json` (RFC 9457), and the client throws it again.
  */
+
+/** Which error it is. Codes are stable: match on them. docs/errors.md says of each what happened and what to do. */
 export type FreshetErrorCode =
   // What was asked for cannot be understood.
   | 'URL_INVALID'
@@ -95,8 +97,11 @@ export interface FreshetErrorOptions {
   readonly details?: Readonly<Record<string, unknown>>
 }
 
+/** The one error that Freshet throws on purpose. Match on `code`, never on the text; what caused it is its `cause`. */
 export class FreshetError extends Error {
+  /** Stable, and listed in docs/errors.md. */
   readonly code: FreshetErrorCode
+  /** More for programs: which keys conflict, when to come back. */
   readonly details: Readonly<Record<string, unknown>>
 
   constructor(code: FreshetErrorCode, message: string, options: FreshetErrorOptions = {}) {

@@ -247,6 +247,7 @@ export interface QueryExplanation {
   readonly dependsOn?: readonly Tag[]
 }
 
+/** How a query is found. */
 export interface QueryPlan {
   /** The index that is read; none: the bucket is, by id. */
   readonly index?: string
@@ -315,6 +316,7 @@ export type CommitWrite =
   /** To a counter. */
   | { readonly path: string; readonly add: number }
 
+/** What a commit answers. */
 export interface CommitAnswer {
   /** Also the version of everything it wrote. */
   readonly position: Position
@@ -369,6 +371,7 @@ export interface SqlHead {
   readonly versions: SqlVersions
 }
 
+/** The last global write to each table, by the table's name. */
 export type SqlVersions = Readonly<Record<string, Position>>
 
 /** What `?explain` answers. */

@@ -4,7 +4,9 @@
  */
 import { FreshetError } from './freshet-error.js'
 
+/** A place in the change log: 0 before the first commit, then growing, a safe integer. */
 export type Position = number
+/** The position of the commit that wrote an object; 0 stands for "not there". */
 export type Version = number
 
 const DECIMAL = /^(?:0|[1-9][0-9]{0,15})$/

@@ -1,13 +1,15 @@
 /** The site of the documentation: built from docs/ and the code, its links checked, searched and read in a real browser, wide and on a phone. */
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { extname, join } from 'node:path'
+import { readCaches } from '@freshet/server'
 import { buildSite } from '@freshet/site/dist/build-site.js'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { describeInChromium, startChromium } from './chromium.js'
+import { violationsOf } from './console-scene.js'
 import { repository } from './doc-blocks.js'
 
 let folder: string
@@ -28,6 +30,24 @@ test('has what the code says: options, commands, routes, metrics, figures', () =
   expect(read('reference/routes.html')).toContain('/db/{namespace}/{bucket}/{id}')
   expect(read('reference/metrics.html')).toContain('freshet_quota_used')
   expect(read('figures.html')).toContain('npm run bench')
+})
+
+test('has a guide for each kind of cache and each engine that can be configured', () => {
+  const guides = Object.fromEntries(
+    readdirSync(join(repository, 'docs/guides')).map(name => [
+      name,
+      readFileSync(join(repository, 'docs/guides', name), 'utf8'),
+    ]),
+  )
+  const [, kinds = ''] = /one of (.*)\./.exec(readCaches([{ name: 'a', kind: 'none' }]).mistakes[0]!) ?? []
+  expect(kinds.split(', ')).toContain('varnish')
+  const all = Object.values(guides).join()
+  for (const kind of kinds.split(', ')) expect(all).toContain(`"kind": "${kind}"`)
+  for (const scheme of ['postgres', 'mariadb', 'redis', 'cassandra']) {
+    expect(guides[`${scheme}.md`]).toContain(`freshet serve --store ${scheme}://`)
+  }
+  expect(Object.keys(guides)).toEqual(expect.arrayContaining(['embedded.md', 'haproxy.md', 'browsers.md']))
+  expect(read('ring-store.html')).toContain('freshet serve --store ring:')
 })
 
 test('is not built with a link that leads nowhere, nor without a page of docs/', async () => {
@@ -95,16 +115,42 @@ describeInChromium('the site', () => {
     expect(await page.locator('#found').isHidden()).toBe(true)
   })
 
-  test.each(['/index.html', '/errors.html', '/reference/options.html', '/comparison.html'])(
-    '%s fits on a phone, where the pages are behind a button',
+  test('a method of the client is found by its name, and its types lead on', async () => {
+    const page = await open('/index.html', 1300)
+    await page.keyboard.press('/')
+    await page.keyboard.type('getMany')
+    await page.getByRole('link', { name: 'Client API: Bucket' }).first().click()
+    await page.waitForURL(/reference\/client\.html#bucket$/)
+    await page.locator('#bucket ~ dl').first().getByRole('link', { name: 'ReadOptions' }).first().click()
+    await page.waitForURL(/#readoptions$/)
+  })
+
+  test.each([
+    '/index.html',
+    '/errors.html',
+    '/reference/options.html',
+    '/reference/client.html',
+    '/reference/routes.html',
+    '/comparison.html',
+  ])('%s fits on a phone, where the pages are behind a button', async path => {
+    const page = await open(path, 360)
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360)
+    expect(await page.locator('#pages').isVisible()).toBe(false)
+    await page.getByRole('button', { name: 'Pages' }).click()
+    await page.getByRole('link', { name: 'Tutorial' }).first().click()
+    await page.waitForURL(/tutorial\.html$/)
+    expect(await page.locator('h1').innerText()).toContain('Tutorial')
+  })
+
+  test.each(['/index.html', '/guides/other-caches.html', '/reference/client.html', '/reference/routes.html'])(
+    '%s has nothing that axe finds wrong, in both colours',
     async path => {
-      const page = await open(path, 390)
-      expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390)
-      expect(await page.locator('#pages').isVisible()).toBe(false)
-      await page.getByRole('button', { name: 'Pages' }).click()
-      await page.getByRole('link', { name: 'Tutorial' }).first().click()
-      await page.waitForURL(/tutorial\.html$/)
-      expect(await page.locator('h1').innerText()).toContain('Tutorial')
+      for (const colorScheme of ['light', 'dark'] as const) {
+        const page = await open(path, 1280)
+        await page.emulateMedia({ colorScheme })
+        expect(await violationsOf(page)).toEqual([])
+      }
     },
+    60_000,
   )
 })

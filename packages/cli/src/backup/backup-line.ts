@@ -1,6 +1,7 @@
 /** The command line of `freshet backup FOLDER`. */
 import { FreshetError } from '@freshet/protocol'
 import { readWordsAndFlags } from '../command/read-flags.js'
+import type { Environment } from '../config/value-kinds.js'
 import { readStorePlace, STORE_FLAGS, type StorePlace } from '../transfer/place.js'
 
 export interface BackupLine {
@@ -16,7 +17,7 @@ export interface BackupLine {
 }
 
 /** Throws CONFIG_INVALID. */
-export function readBackupLine(argv: readonly string[]): BackupLine {
+export function readBackupLine(argv: readonly string[], environment: Environment): BackupLine {
   const { words, given } = readWordsAndFlags('backup', argv, {
     ...STORE_FLAGS,
     follow: { type: 'boolean' },
@@ -35,7 +36,7 @@ export function readBackupLine(argv: readonly string[]): BackupLine {
   return {
     command: 'backup',
     folder,
-    from: isVerified ? undefined : readStorePlace('backup', given),
+    from: isVerified ? undefined : readStorePlace('backup', { given, environment }),
     follows: given.has('follow'),
     isFull: given.has('full'),
     isJson: given.has('json'),

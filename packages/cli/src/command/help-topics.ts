@@ -34,7 +34,7 @@ Exit codes: 0 it is valid, 2 it is not.
   freshet export --store postgres://user@host/database --buckets shop/products --out products.csv
   freshet export --url http://localhost:7700 | gzip > all.ndjson.gz
 
-  --url URL | --data FOLDER | --store URL   from where
+  --url URL | --data FOLDER | --store URL   from where; without them, FRESHET_STORE or FRESHET_DATA
   --buckets NAMES      shop/products,lab/* (all)
   --out FILE           written as FILE.part until it is whole; without it, standard output
   --format ndjson|csv  by the name of FILE (ndjson)
@@ -49,7 +49,8 @@ Exit codes: 0 whole, 1 failed, 2 an option is wrong, 130 stopped. Run it again a
   freshet import products.csv --bucket shop/products --id sku --text zip,phone --data .freshet
   gunzip -c all.ndjson.gz | freshet import - --url http://localhost:7700
 
-  --url URL | --data FOLDER | --store URL   to where; a store must not be open in a server
+  --url URL | --data FOLDER | --store URL   to where; a store must not be open in a server; without them,
+                       FRESHET_STORE or FRESHET_DATA
   --bucket NAME        where CSV goes, and lines that do not say so: {"id":"1","name":"Tea"}
   --id NAME            the column or member that is the id (id)
   --text COLUMNS       cells that are text, whatever they look like
@@ -67,7 +68,7 @@ Exit codes: 0 all is there, 1 failed, or a line was refused, 2 an option is wron
   freshet backup backups --store postgres://user@host/database
   freshet backup backups --verify                   is it good, and which states does it have?
 
-  --data FOLDER | --store URL   of what
+  --data FOLDER | --store URL   of what; without them, FRESHET_STORE or FRESHET_DATA
   --follow   so that restore --at finds the state of (almost) any moment
   --full     all of it, also where what is new would do
   --verify   reads the folder, every line and digest; --json
@@ -79,7 +80,7 @@ Exit codes: 0 done, 1 failed, or the folder is damaged, 2 an option is wrong, 13
   freshet restore backups --data restored --at 2026-11-16T15:00:00Z     the last one marked before that
   freshet restore backups --store postgres://user@host/database --at 2761787088803
 
-  --data FOLDER | --store URL   to where; it must be empty
+  --data FOLDER | --store URL   to where; it must be empty. Without them, FRESHET_STORE or FRESHET_DATA
   --at TIME|POSITION            (the latest state)
   --json
 The store gets a log of its own: sessions notice, and start over. docs/backups.md says what is not in a backup.
@@ -130,7 +131,9 @@ Exit codes: 0 made, or believed; 1 not believed; 2 an option is wrong.
   freshet doctor --through https://shop.example
   freshet doctor --through https://shop.example --server http://10.0.0.5:7700
   freshet doctor --store redis://localhost      what could an engine lose, by its settings?
+  FRESHET_STORE_FILE=/run/secrets/store freshet doctor      the same; a password is in no command line
 
+  --through URL | --store URL | --data FOLDER (without them, FRESHET_STORE, or a file: FRESHET_STORE_FILE)
   --server URL (past the caches), --purge-secret TEXT (FRESHET_PURGE_SECRET), --bucket NAME (freshet/doctor), --json
   --token TOKEN (FRESHET_TOKEN): for its writes, where the server has rules. Its reads are everybody's, so the rules must let
   anyone read its two buckets: bucket freshet/doctor, bucket freshet/doctor-brief, each with the line: read, list

@@ -36,6 +36,8 @@ test('what cannot be a ring is refused, and says what one is', () => {
   for (const [address, why] of [
     ['ring:redis://a,redis://b', /2 of 3 nodes/],
     ['ring:redis://a,redis://b,redis://a', /twice/],
+    ['ring:redis://a,redis://b,postgress://c/d', /address of no engine\. Did you mean postgres:\/\/\? Write ring:/],
+    ['ring:redis://a,redis://b,mongodb://c', /address of no engine\. Write ring:/],
     ['ring:/nowhere/ring.json', /cannot be read as JSON.*ring:redis:\/\/host1/],
   ] as const) {
     expect(() => nodesOfRing(address)).toThrow(

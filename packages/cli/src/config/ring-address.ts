@@ -9,6 +9,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { FreshetError } from '@freshet/protocol'
+import { guessAddress, isUnknownAddress } from './engine-address.js'
 
 const SCHEME = 'ring:'
 /** A comma within an address is its own: what follows the next node's is a scheme, or a path. */
@@ -26,6 +27,8 @@ export function nodesOfRing(address: string): readonly string[] {
   if (twice !== undefined) throw invalid('it names a node twice')
   if (nodes.length < 3) throw invalid(`it has ${nodes.length} of 3 nodes at least, so that it can lose one`)
   if (nodes.some(node => isRing(node))) throw invalid('a node cannot be a ring')
+  const unknown = nodes.find(isUnknownAddress)
+  if (unknown !== undefined) throw invalid(`a node has an address of no engine.${guessAddress(unknown)}`)
   return nodes
 }
 
@@ -48,7 +51,7 @@ function nodesInFile(path: string): readonly string[] {
 function invalid(why: string, cause?: unknown): FreshetError {
   return new FreshetError(
     'CONFIG_INVALID',
-    `The ring cannot be used: ${why}. Write ring:redis://host1,redis://host2,redis://host3, or ring:/path/ring.json.`,
+    `The ring cannot be used: ${why.replace(/[.?]?$/, end => end || '.')} Write ring:redis://host1,redis://host2,redis://host3, or ring:/path/ring.json.`,
     { cause },
   )
 }

@@ -43,6 +43,8 @@ test('an address of no engine is no folder', () => {
   expect(() => readCopyLine(['--from', 'a', '--to', to], {})).toThrow(
     /^--to: it is a folder, or an address that begins/,
   )
-  expect(() => readCopyLine(['--from', to, '--to', 'a'], {})).toThrow(/^--from: (?!.*secret)/)
+  expect(() => readCopyLine(['--from', to, '--to', 'a'], {})).toThrow(
+    /^--from: (?!.*secret).* Did you mean postgres:\/\/\?$/,
+  )
   expect(() => readCopyLine(['--from', 'a', '--to', 'embedded'], {})).toThrow('--to')
 })

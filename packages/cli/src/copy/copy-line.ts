@@ -1,7 +1,8 @@
 /** The command line of `freshet copy --from STORE --to STORE`. */
 import { FreshetError } from '@freshet/protocol'
 import { readFlags } from '../command/read-flags.js'
-import { EMBEDDED, isEngine } from '../config/store-kind.js'
+import { isUnknownAddress } from '../config/engine-address.js'
+import { EMBEDDED, isEngine, noStore } from '../config/store-kind.js'
 import type { Environment } from '../config/value-kinds.js'
 import { flagsOrVariables } from '../config/variables.js'
 
@@ -38,11 +39,8 @@ export function readCopyLine(argv: readonly string[], environment: Environment):
 
 /** A typing error in an address must not make a folder, with a password in its name. */
 function checkStore(flag: string, name: string): void {
-  if (isEngine(name) || (!name.includes('://') && name !== EMBEDDED)) return
-  throw new FreshetError(
-    'CONFIG_INVALID',
-    `--${flag}: it is a folder, or an address that begins with postgres://, mariadb://, redis:// or cassandra://, or ring: and several of these.`,
-  )
+  if (isEngine(name) || (!isUnknownAddress(name) && name !== EMBEDDED)) return
+  throw new FreshetError('CONFIG_INVALID', `--${flag}: ${noStore(name, 'a folder')}`)
 }
 
 export function oneStore(): FreshetError {

@@ -1,7 +1,8 @@
 /** The command line of `freshet doctor --through URL`, and of `freshet doctor --store URL`. */
-import { parseArgs } from 'node:util'
 import { FreshetError, parseBucketName } from '@freshet/protocol'
-import { didYouMean } from '../config/nearest-name.js'
+import { readWordsAndFlags } from '../command/read-flags.js'
+import type { Environment } from '../config/value-kinds.js'
+import { namesStore, readStorePlace, STORE_FLAGS } from '../transfer/place.js'
 
 export interface DoctorLine {
   readonly command: 'doctor'
@@ -25,7 +26,7 @@ export interface StoreDoctorLine {
 }
 
 const FLAGS = {
-  store: { type: 'string' },
+  ...STORE_FLAGS,
   through: { type: 'string' },
   server: { type: 'string' },
   bucket: { type: 'string' },
@@ -39,23 +40,13 @@ export const BUCKET = 'freshet/doctor'
 const SECRET = /^[\x21-\x7e]{1,4096}$/
 
 /** Throws CONFIG_INVALID. A secret is better given in the variable: command lines can be seen by others. */
-export function readDoctorLine(
-  argv: readonly string[],
-  environment: Readonly<Record<string, string | undefined>> = process.env,
-): DoctorLine | StoreDoctorLine {
-  const { tokens } = parseArgs({ args: [...argv], options: FLAGS, strict: false, allowPositionals: true, tokens: true })
-  const given = new Map<string, string>()
-  for (const token of tokens) {
-    if (token.kind === 'positional') throw invalid(`${JSON.stringify(token.value)} is one word too many: ${USAGE}`)
-    if (token.kind !== 'option') continue
-    const name = flagOf(token.rawName, token.name)
-    if (given.has(name)) throw invalid(`--${name} is given twice. Leave one out.`)
-    given.set(name, textOf(token))
-  }
-  const store = given.get('store')
-  if (store !== undefined) return storeLineOf(store, given)
+export function readDoctorLine(argv: readonly string[], environment: Environment): DoctorLine | StoreDoctorLine {
+  const { words, given } = readWordsAndFlags('doctor', argv, FLAGS)
+  if (words.length > 0) throw invalid(`${JSON.stringify(words[0])} is one word too many: ${USAGE}`)
+  if (namesStore(given) || (!given.has('through') && hasStore(environment))) return storeLineOf(given, environment)
   const through = given.get('through')
-  if (through === undefined) throw invalid(`Say where readers ask: ${USAGE}`)
+  if (through === undefined)
+    throw invalid(`Say where readers ask, ${USAGE}, or which store: freshet doctor --store redis://localhost`)
   const server = given.get('server')
   return {
     command: 'doctor',
@@ -71,26 +62,19 @@ export function readDoctorLine(
   }
 }
 
-function storeLineOf(store: string, given: ReadonlyMap<string, string>): StoreDoctorLine {
-  const other = [...given.keys()].find(name => name !== 'store' && name !== 'json')
+/** What else is to be examined, if nothing is said? */
+function hasStore({ FRESHET_STORE, FRESHET_STORE_FILE }: Environment): boolean {
+  return Boolean(FRESHET_STORE || FRESHET_STORE_FILE)
+}
+
+function storeLineOf(given: ReadonlyMap<string, string>, environment: Environment): StoreDoctorLine {
+  const other = [...given.keys()].find(name => !['store', 'data', 'json'].includes(name))
   if (other !== undefined) throw invalid(`--${other} is about caches, and --store about an engine. Leave one out.`)
+  const { store } = readStorePlace('doctor', { given, environment })
   return { command: 'doctor', store, isJson: given.has('json') }
 }
 
 const USAGE = 'freshet doctor --through http://localhost:8080'
-
-function flagOf(rawName: string, name: string): string {
-  if (Object.hasOwn(FLAGS, name)) return name
-  const guess = didYouMean(name, Object.keys(FLAGS), flag => `--${flag}`)
-  throw invalid(`${rawName} is no option of doctor.${guess || ' freshet --help lists them.'}`)
-}
-
-function textOf({ name, rawName, value }: { name: string; rawName: string; value?: string | undefined }): string {
-  const isSwitch = FLAGS[name as keyof typeof FLAGS].type === 'boolean'
-  if (isSwitch && value === undefined) return ''
-  if (!isSwitch && value !== undefined && !value.startsWith('--')) return value
-  throw invalid(isSwitch ? `${rawName} takes no value.` : `${rawName} needs a value after it.`)
-}
 
 function addressOf(flag: string, text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined

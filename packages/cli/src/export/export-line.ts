@@ -1,6 +1,7 @@
 /** The command line of `freshet export`. */
 import { FreshetError } from '@freshet/protocol'
 import { readFlags } from '../command/read-flags.js'
+import type { Environment } from '../config/value-kinds.js'
 import { readChoice } from '../transfer/chosen-buckets.js'
 import { PLACE_FLAGS, type Place, readPlace } from '../transfer/place.js'
 
@@ -16,7 +17,7 @@ export interface ExportLine {
 }
 
 /** Throws CONFIG_INVALID. */
-export function readExportLine(argv: readonly string[]): ExportLine {
+export function readExportLine(argv: readonly string[], environment: Environment): ExportLine {
   const given = readFlags('export', argv, {
     ...PLACE_FLAGS,
     buckets: { type: 'string' },
@@ -29,7 +30,7 @@ export function readExportLine(argv: readonly string[]): ExportLine {
   readChoice(buckets)
   return {
     command: 'export',
-    from: readPlace('export', given),
+    from: readPlace('export', { given, environment }),
     format: readFormat(given.get('format'), out),
     buckets,
     out,

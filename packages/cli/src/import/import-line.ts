@@ -1,6 +1,7 @@
 /** The command line of `freshet import`. */
 import { FreshetError, parseBucketName } from '@freshet/protocol'
 import { readWordsAndFlags } from '../command/read-flags.js'
+import type { Environment } from '../config/value-kinds.js'
 import { readFormat } from '../export/export-line.js'
 import { readChoice } from '../transfer/chosen-buckets.js'
 import { STANDARD_INPUT } from '../transfer/line-reader.js'
@@ -27,7 +28,7 @@ export interface ImportLine {
 }
 
 /** Throws CONFIG_INVALID. */
-export function readImportLine(argv: readonly string[]): ImportLine {
+export function readImportLine(argv: readonly string[], environment: Environment): ImportLine {
   const { words: files, given } = readWordsAndFlags('import', argv, {
     ...PLACE_FLAGS,
     format: { type: 'string' },
@@ -52,7 +53,7 @@ export function readImportLine(argv: readonly string[]): ImportLine {
   readChoice(given.get('buckets'))
   return {
     command: 'import',
-    to: readPlace('import', given),
+    to: readPlace('import', { given, environment }),
     files,
     format: format === undefined ? undefined : readFormat(format, undefined),
     buckets: given.get('buckets'),

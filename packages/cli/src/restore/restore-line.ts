@@ -1,6 +1,7 @@
 /** The command line of `freshet restore FOLDER`. */
 import { FreshetError } from '@freshet/protocol'
 import { readWordsAndFlags } from '../command/read-flags.js'
+import type { Environment } from '../config/value-kinds.js'
 import { readStorePlace, STORE_FLAGS, type StorePlace } from '../transfer/place.js'
 
 export interface RestoreLine {
@@ -13,7 +14,7 @@ export interface RestoreLine {
 }
 
 /** Throws CONFIG_INVALID. */
-export function readRestoreLine(argv: readonly string[]): RestoreLine {
+export function readRestoreLine(argv: readonly string[], environment: Environment): RestoreLine {
   const { words, given } = readWordsAndFlags('restore', argv, {
     ...STORE_FLAGS,
     at: { type: 'string' },
@@ -26,7 +27,7 @@ export function readRestoreLine(argv: readonly string[]): RestoreLine {
   return {
     command: 'restore',
     folder,
-    to: readStorePlace('restore', given),
+    to: readStorePlace('restore', { given, environment }),
     at: readAt(given.get('at')),
     isJson: given.has('json'),
   }

@@ -2,7 +2,7 @@
 import { FreshetError } from '@freshet/protocol'
 import { readAction, readFlags } from '../command/read-flags.js'
 import type { Environment } from '../config/value-kinds.js'
-import { flagsOrVariables } from '../config/variables.js'
+import { readStore } from '../transfer/place.js'
 
 export interface TablesLine {
   readonly command: 'tables'
@@ -27,7 +27,7 @@ export function readTablesLine(argv: readonly string[], environment: Environment
     ...(action !== 'list' && { bucket: { type: 'string' } }),
     ...(action === 'add' && { table: { type: 'string' }, columns: { type: 'string' } }),
   })
-  const { store = '' } = flagsOrVariables(given, environment, ['store'])
+  const store = readStore({ given, environment }) ?? ''
   const { bucket = '', table = '', columns } = Object.fromEntries(given)
   if (!/^postgres(ql)?:/.test(store)) throw invalid('tables are those of the PostgreSQL database that the store is in')
   if (action !== 'list' && bucket === '') throw invalid('say which bucket')

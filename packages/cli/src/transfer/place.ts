@@ -2,7 +2,9 @@
 import { FreshetError } from '@freshet/protocol'
 import { openEmbeddedSnapshot, type StoreState } from '@freshet/stores/embedded'
 import { serverAddress } from '../command/read-flags.js'
-import { isEngine } from '../config/store-kind.js'
+import { EMBEDDED, isEngine, noStore, STORE } from '../config/store-kind.js'
+import type { Environment } from '../config/value-kinds.js'
+import { flagsOrVariables } from '../config/variables.js'
 import { openNamedStore } from '../serve/open-store.js'
 
 export type Place = { readonly url: string } | StorePlace
@@ -15,25 +17,50 @@ export interface StorePlace {
 export const PLACE_FLAGS = { url: { type: 'string' }, store: { type: 'string' }, data: { type: 'string' } } as const
 export const STORE_FLAGS = { store: { type: 'string' }, data: { type: 'string' } } as const
 
-/** Throws CONFIG_INVALID unless exactly one of `--url`, `--store` and `--data` is given. */
-export function readPlace(command: string, given: ReadonlyMap<string, string>): Place {
-  const url = given.get('url')
-  if (url === undefined) return readStorePlace(command, given, '--url http://localhost:7700, ')
-  if (given.has('store') || given.has('data')) throw invalid(command, '--url http://localhost:7700, ')
+/** Of a command line, and of the variables around it. */
+export interface PlaceSources {
+  readonly given: ReadonlyMap<string, string>
+  readonly environment: Environment
+}
+
+/** Throws CONFIG_INVALID unless it is one of `--url`, `--store` and `--data`, or the store that the variables name. */
+export function readPlace(command: string, sources: PlaceSources): Place {
+  const url = sources.given.get('url')
+  if (url === undefined) return readStorePlace(command, sources, '--url http://localhost:7700, ')
+  if (namesStore(sources.given)) throw invalid(command, '--url http://localhost:7700, ')
   return { url: serverAddress(command, url) }
 }
 
-export function readStorePlace(command: string, given: ReadonlyMap<string, string>, more = ''): StorePlace {
-  const [store, data] = [given.get('store'), given.get('data')]
-  if ((store === undefined) === (data === undefined)) throw invalid(command, more)
-  if (store !== undefined && !isEngine(store)) throw invalid(command, more)
-  return { store: (store ?? data)! }
+/**
+ * As `freshet serve` has it: `--store` and `--data`, or, without either, FRESHET_STORE and FRESHET_DATA, or the files that FRESHET_STORE_FILE
+ * and FRESHET_DATA_FILE name. Throws CONFIG_INVALID.
+ */
+export function readStorePlace(command: string, { given, environment }: PlaceSources, more = ''): StorePlace {
+  const sources = { given, environment: namesStore(given) ? {} : environment }
+  const store = readStore(sources) ?? EMBEDDED
+  const { data } = flagsOrVariables(given, sources.environment, ['data'])
+  if (isEngine(store) && !given.has('data')) return { store }
+  if (store !== EMBEDDED || data === undefined) throw invalid(command, more)
+  return { store: data }
+}
+
+/** `--store`, or the variable, or the file; undefined if there is none. Throws CONFIG_INVALID if it is no store's. */
+export function readStore({ given, environment }: PlaceSources): string | undefined {
+  const { store } = flagsOrVariables(given, environment, ['store'])
+  if (store === undefined || STORE.parse(store) !== undefined) return store
+  const place = given.has('store') ? '--store' : 'FRESHET_STORE'
+  throw new FreshetError('CONFIG_INVALID', `${place}: ${noStore(store, EMBEDDED)}`)
+}
+
+export function namesStore(given: ReadonlyMap<string, string>): boolean {
+  return given.has('store') || given.has('data')
 }
 
 function invalid(command: string, more: string): FreshetError {
   return new FreshetError(
     'CONFIG_INVALID',
-    `freshet ${command} takes one of ${more}--data .freshet (the folder of an embedded store) and --store postgres://user@host/database.`,
+    `freshet ${command} takes one of ${more}--data .freshet (the folder of an embedded store) and --store postgres://user@host/database. ` +
+      'FRESHET_STORE, or a file that FRESHET_STORE_FILE names, keeps a password off the command line.',
   )
 }
 

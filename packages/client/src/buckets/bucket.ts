@@ -33,6 +33,7 @@ export interface ListOptions extends ReadOptions {
   readonly prefix?: string
 }
 
+/** Some of what a bucket holds or a query finds, and where it goes on. */
 export interface Page<Value> {
   readonly items: readonly Value[]
   /** Pass it as `after` to get the next page; undefined on the last. */
@@ -40,6 +41,7 @@ export interface Page<Value> {
   readonly served: Served
 }
 
+/** An object without its value. */
 export interface IdAndVersion {
   readonly id: string
   readonly version: Version
@@ -54,10 +56,12 @@ export interface BucketParts {
 const IDS_LENGTH_MAX = 1800
 const IDS_MAX = 100
 
+/** What buckets of objects and of bytes have in common. */
 export abstract class Bucket<Value, Input> {
   readonly #parts: BucketParts
   /** As `shop/products`. */
   readonly name: string
+  /** As URLs have it: `/db/shop/products`. */
   readonly path: Path
   readonly #namespace: string
   readonly #bucket: string

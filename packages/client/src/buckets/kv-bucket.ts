@@ -5,6 +5,7 @@ import type { Served } from '../reading/served.js'
 import { Bucket } from './bucket.js'
 import type { Facts } from './stored.js'
 
+/** Bytes as they were read, with their version and where they came from. */
 export interface StoredBytes {
   readonly id: string
   readonly version: Version
@@ -14,8 +15,10 @@ export interface StoredBytes {
   readonly served: Served
 }
 
+/** What a bucket of bytes takes. Text is stored as UTF-8. */
 export type BytesInput = Uint8Array | ArrayBuffer | string
 
+/** A bucket of bytes, each with its content type: `db.kv('shop/images')`. */
 export class KvBucket extends Bucket<StoredBytes, BytesInput> {
   protected readonly kind = 'kv'
   protected readonly as = 'bytes'

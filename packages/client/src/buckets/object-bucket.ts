@@ -7,15 +7,21 @@ import type { WriteOptions } from '../writing/writer.js'
 import { Bucket, type Page } from './bucket.js'
 import { attachFacts, type Facts, type Stored } from './stored.js'
 
+/** A JSON merge patch (RFC 7396) of a T: fields to replace, and null for those to remove. */
 export type JsonPatch<T> = {
   readonly [Name in keyof T]?: T[Name] extends object ? JsonPatch<T[Name]> | T[Name] | null : T[Name] | null
 }
 
+/** One page of what a query found, from one state, and what would change it. */
 export interface QueryResult<Value> extends Page<Value> {
   /** The tags of the changes that would change it; undefined: any change in the bucket. */
   readonly dependsOn: readonly string[] | undefined
 }
 
+/**
+ * A bucket of JSON objects: `db.bucket('shop/products')`. What it reads any cache may have answered, and is as fresh as
+ * promised.
+ */
 export class ObjectBucket<T extends object> extends Bucket<Stored<T>, T> {
   protected readonly kind = 'object'
   protected readonly as = 'text'

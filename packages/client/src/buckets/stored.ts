@@ -16,7 +16,10 @@ export interface Facts {
   readonly served: Served
 }
 
-/** The facts that no field of T hides; all, for a T that does not list its fields. */
+/**
+ * An object as it was read: its fields, and beside them `id`, `version` and `served`, which do not count among its own, so that what was read can be
+ * written back. A field of the same name wins: then `idOf` and `versionOf` tell.
+ */
 export type Stored<T> = T &
   (string extends keyof T ? Facts : { readonly [Name in Exclude<keyof Facts, keyof T>]: Facts[Name] })
 

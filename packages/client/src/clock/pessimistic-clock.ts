@@ -10,6 +10,7 @@
  */
 export type Clock = () => number
 
+/** The two clocks of a platform, neither of which is good enough alone. */
 export interface ClockSources {
   readonly performanceMs: () => number
   readonly dateMs: () => number
@@ -19,6 +20,7 @@ const PLATFORM: ClockSources = { performanceMs: () => performance.now(), dateMs:
 const DIVERGENCE_MS_MAX = 2
 const STEP_MS_MIN = 1e-4
 
+/** The clock that `connect` uses unless it is given one: it advances by whichever of the two advanced more. */
 export function createPessimisticClock({ performanceMs, dateMs }: ClockSources = PLATFORM): Clock {
   let anchorMs = 0
   let anchorPerformanceMs = performanceMs()

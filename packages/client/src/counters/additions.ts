@@ -4,6 +4,7 @@ import { JSON_HEADERS } from '../http/transport.js'
 import type { Operation } from '../operations/operation-ids.js'
 import type { Write } from '../writing/writer.js'
 
+/** One of several additions: to which counter, and how much. */
 export interface CounterAddition {
   readonly id: string
   /** 1 unless given. */

@@ -9,16 +9,19 @@ import type { WriteOptions } from '../writing/writer.js'
 import type { AdditionResult, CounterAddition } from './additions.js'
 import type { CounterBucket } from './counter-bucket.js'
 
+/** What an addition to a counter answers. */
 export interface AddAnswer extends WriteAnswer {
   /** What it is with this addition. */
   readonly value: number
 }
 
+/** One of the largest counters of a bucket. */
 export interface TopCounter {
   readonly id: string
   readonly value: number
 }
 
+/** How the counters of a bucket count, and how long caches may keep them. */
 export interface CounterSettings {
   /** How many digits counters have after the point; 0 unless given, at most 9. */
   readonly decimals?: number
@@ -28,8 +31,13 @@ export interface CounterSettings {
   readonly lifetimeMs?: number
 }
 
+/** How an addition is done. There is no `ifVersion`: many may add at once. */
 export type AddOptions = Omit<WriteOptions, 'ifVersion'>
 
+/**
+ * A bucket of counters: `db.counter('shop/views')`. Many add to them at once, and what had to be sent twice counts
+ * once.
+ */
 export class Counters {
   /** As `shop/views`. */
   readonly name: string
@@ -71,6 +79,7 @@ export class Counters {
     return (await this.#load()).addMany(additions, options)
   }
 
+  /** Makes it this number, whatever was added before. With `ifVersion`, only if nobody has added meanwhile. */
   async set(id: string, value: number, options: WriteOptions = {}): Promise<WriteAnswer> {
     return (await this.#load()).put(id, value, options)
   }

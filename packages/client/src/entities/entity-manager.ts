@@ -31,16 +31,22 @@ import { cascadingReferences, describe, PersistenceContext, type PlannedWrite } 
 import { ProgramOrder } from './program-order.js'
 import { Reference } from './reference.js'
 
+/** How a manager reads what it loads. */
 export interface EntityManagerOptions {
   /** How its reads are done, unless they say otherwise; default: as the database does them. */
   readonly read?: ReadMode
 }
 
+/** Under which id a new entity is stored. */
 export interface PersistOptions {
   /** Its id; without, one is made, as the server would. */
   readonly id?: string
 }
 
+/**
+ * A manager with nothing in it yet. Entities of one are the same objects however often they are found; those of another
+ * are others.
+ */
 export function createEntityManager(db: Database, options: EntityManagerOptions = {}): EntityManager {
   return new EntityManager(db, databaseSource(db), options)
 }
@@ -50,6 +56,10 @@ const newId = createIdMaker({
   randomBytes: count => crypto.getRandomValues(new Uint8Array(count)),
 })
 
+/**
+ * JPA's EntityManager over the plain client: objects with an identity and a lifecycle instead of values. What changed
+ * is written by `flush`, all of it or nothing.
+ */
 export class EntityManager {
   /** Undefined inside of a transaction. */
   readonly #db: Database | undefined
@@ -153,6 +163,7 @@ export class EntityManager {
     return this.#change(() => this.#context.lock(entity))
   }
 
+  /** Whether it is managed: the next flush writes what has changed of it. */
   async contains(entity: object): Promise<boolean> {
     return this.#read(noLoad, () => this.#context.isManaged(entity))
   }

@@ -26,6 +26,7 @@ export interface EntityWrite {
   readonly value: object | undefined
 }
 
+/** How long a flush may take, and what ends it. */
 export type FlushOptions = Pick<WriteOptions, 'signal' | 'timeoutMs'>
 
 export interface EntitySource {

@@ -26,6 +26,7 @@ export type TargetOf<Field> =
       ? Target
       : never
 
+/** The names of those fields of T that are references. */
 export type ReferenceFields<T> = {
   [Name in keyof T]-?: [TargetOf<T[Name]>] extends [never] ? never : Name
 }[keyof T] &
@@ -46,6 +47,7 @@ type Referring<Fields, To extends { readonly [Name in keyof To]: object }> = {
 /** Several classes: what is stored is then `shop/coffees/42`, and not `42`. */
 export type Targets<T extends object> = () => EntityClass<T> | readonly EntityClass<T>[]
 
+/** What goes along a reference: to persist, or to remove, one is to do so with the other. */
 export type Cascade = 'persist' | 'remove'
 
 /** Each is called with the entity and must be done when it returns. One that throws keeps the operation from being done. */
@@ -60,6 +62,7 @@ export interface Hooks<T> {
   readonly afterLoad?: (entity: T) => void
 }
 
+/** What a class refers to, what goes along its references, and what is called when. */
 export interface EntityOptions<T> extends Hooks<T> {
   readonly references?: { readonly [Name in ReferenceFields<T>]: Targets<TargetOf<T[Name]> & object> }
   /** Which references persist and remove go along. */

@@ -19,6 +19,7 @@ export interface Link<T> extends ReferenceTarget {
   readonly load: (options: ReadOptions) => Promise<T | undefined>
 }
 
+/** One entity's reference to another, which is loaded when it is asked for: `await order.customer.get()`. */
 export class Reference<T extends object> {
   readonly #link: Link<T> | undefined
   readonly #entity: T | undefined

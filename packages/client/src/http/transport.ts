@@ -5,6 +5,7 @@
 import { FreshetError, fromProblem } from '@freshet/protocol'
 import { untilAborted } from './deadline.js'
 
+/** What `connect` calls instead of the platform's `fetch`: for tests, proxies and agents of Node. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
 export interface Request {

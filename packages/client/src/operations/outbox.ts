@@ -24,11 +24,13 @@ export interface OutboxStorage {
   removeItem(name: string): void
 }
 
+/** A write that was waiting in the outbox: `PUT` and `/db/shop/products/42`. */
 export interface FlushedWrite {
   readonly method: string
   readonly target: string
 }
 
+/** What became of the writes that were waiting: `db.outbox.flush()`. */
 export interface Flushed {
   /** What was done, now or before, with the answer of the first time. */
   readonly done: readonly (FlushedWrite & { readonly answer: unknown })[]

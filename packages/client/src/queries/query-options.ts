@@ -7,6 +7,7 @@ export type FieldOf<T> = (keyof T & string) | `${string}.${string}` | '$id'
 /** A value means: equal to it. Only values of the same JSON type are compared. */
 export type Condition<Value> = Value | Comparison<Value>
 
+/** What must hold for the value of a field. If several are given, all of them. */
 export interface Comparison<Value> {
   readonly $eq?: Value
   /** Whatever `$eq` does not hold for, also what is missing. */
@@ -37,6 +38,7 @@ export type Filter<T> = {
 /** With a minus before it: descending. */
 export type SortField<T> = FieldOf<T> | `-${FieldOf<T>}`
 
+/** What is asked of a bucket: which objects, in which order, how many, which fields. */
 export interface QueryOptions<T> extends ReadOptions {
   readonly where?: Filter<T>
   /** The first counts most; what is equal in all of them goes by id, and everything does if there are none. */

@@ -2,8 +2,9 @@
 import type { ReadMode } from '@freshet/core/coherence'
 import { FreshetError } from '@freshet/protocol'
 
+/** How one read is done, where it is not as `connect` says. */
 export interface ReadOptions {
-  /** How fresh it must be; see the table in the README. Default: what `connect` was given, else 'session'. */
+  /** How fresh it must be. Default: what `connect` was given, else 'session'. */
   readonly read?: ReadMode
   readonly signal?: AbortSignal
   /** For the whole operation, with all it may need. */

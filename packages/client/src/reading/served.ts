@@ -2,8 +2,10 @@
 import type { ReadMode } from '@freshet/core/coherence'
 import type { Path, Position, Version } from '@freshet/protocol'
 
+/** Who answered a read. 'unknown': the browser does not say. */
 export type ServedFrom = 'memory' | 'browser cache' | 'shared cache' | 'server' | 'unknown'
 
+/** Where a read was answered, as far as that can be known. For looking at; nothing depends on it. */
 export interface Served {
   readonly from: ServedFrom
   /** How long it had lain in caches; undefined if they do not say. */

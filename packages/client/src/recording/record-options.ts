@@ -1,6 +1,7 @@
 /** What can be said about recording. */
 import { FreshetError } from '@freshet/protocol'
 
+/** What is recorded of a session, for `freshet check`, and where it goes. */
 export interface RecordOptions {
   /** Takes one line of the recording, without its end, in order. It must not throw. */
   readonly write: (line: string) => void
@@ -13,6 +14,7 @@ export interface RecordOptions {
   readonly hashPaths?: string
 }
 
+/** Where the lines of a recording go, or that and more. */
 export type RecordOption = RecordOptions['write'] | RecordOptions
 
 /** Throws OPTIONS_INVALID. */

@@ -15,6 +15,7 @@ export interface DatabaseSessionOptions {
   readonly closed: AbortSignal
 }
 
+/** `db.session`: how far this reader has got, to look at and to hand on. */
 export class DatabaseSession {
   readonly #options: DatabaseSessionOptions
 
@@ -42,6 +43,7 @@ export class DatabaseSession {
     return this.#options.read
   }
 
+  /** How many milliseconds others' writes may take to be seen by reads of mode 'session'. */
   get staleness(): number {
     return this.#options.tracked.core.stalenessMs
   }

@@ -29,10 +29,13 @@ import { JSON_HEADERS, type Request } from '../http/transport.js'
 import { createNonce } from '../session/coherence-requests.js'
 import { parseToken, VersionFloors } from './version-floors.js'
 
+/** What may stand in ${} of a statement. It is sent beside the statement, and never part of its text. */
 export type SqlValue = string | number | boolean | null | bigint | Date
 
+/** A row by its columns. Decimals and dates are text, so that no digit is lost. */
 export type SqlRow = Readonly<Record<string, string | number | boolean | null>>
 
+/** What a query over shards found: rows of one global state. */
 export interface SqlResult<Row = SqlRow> {
   readonly rows: readonly Row[]
   readonly columns: readonly string[]
@@ -42,12 +45,17 @@ export interface SqlResult<Row = SqlRow> {
   readonly versions: SqlVersions
 }
 
+/** Where a session over shards goes on, if it is not a new one. */
 export interface SqlOptions {
   /** `token` of the session that this one continues. */
   readonly token?: string
 }
 
+/** Queries over shards and writes to all of them. What this session has seen of a table it never falls behind again. */
 export interface SqlSession {
+  /**
+   * Rows of one global state, never an older one than before: sql`select count(*) as n from orders where day = ${day}`.
+   */
   sql<Row = SqlRow>(parts: TemplateStringsArray, ...values: readonly SqlValue[]): Promise<SqlResult<Row>>
   /** How it would be found. */
   explain(parts: TemplateStringsArray, ...values: readonly SqlValue[]): Promise<SqlExplanation>
@@ -57,7 +65,7 @@ export interface SqlSession {
   readonly token: string
 }
 
-/** Throws TOKEN_INVALID. */
+/** Queries over the shards of a server that has some. Throws TOKEN_INVALID. */
 export function createSql(db: Database, { token }: SqlOptions = {}): SqlSession {
   const client = new SqlClient(
     db.parts,

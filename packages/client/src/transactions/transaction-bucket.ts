@@ -12,6 +12,7 @@ import { overlay } from './query-overlay.js'
 import type { ToldVersions } from './told-versions.js'
 import { listRead, queryRead, type TransactionState } from './transaction-state.js'
 
+/** An object that a transaction has listed or found, by its id. */
 export interface Listed<T> {
   readonly id: string
   readonly value: T
@@ -31,6 +32,10 @@ export type TransactionQuery<T> = Pick<QueryOptions<T>, 'where' | 'sort' | 'limi
 /** Of a query's result, in one request. */
 const PART_MAX = 1000
 
+/**
+ * A bucket as a transaction sees it: the first read of an object counts for all later ones, and its own writes are in
+ * what it reads.
+ */
 export class TransactionBucket<T extends object> {
   readonly #bucket: ObjectBucket<T>
   readonly #state: TransactionState

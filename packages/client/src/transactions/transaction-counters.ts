@@ -2,6 +2,7 @@
 import { checkId, objectKey, type Path, parseBucketName, pathOfKey } from '@freshet/protocol'
 import type { TransactionState } from './transaction-state.js'
 
+/** Counters as a transaction adds to them: with the rest of it or not at all, and without having read them. */
 export class TransactionCounters {
   readonly #bucket: ReturnType<typeof parseBucketName>
   readonly #state: TransactionState

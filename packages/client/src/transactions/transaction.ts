@@ -31,6 +31,7 @@ import { TransactionBucket } from './transaction-bucket.js'
 import { TransactionCounters } from './transaction-counters.js'
 import { TransactionState } from './transaction-state.js'
 
+/** How a transaction reads, and how long it may take. */
 export interface TransactionOptions {
   /**
    * How its reads are done. 'session', the default: what the sketch calls changed is not read from an older copy, so few
@@ -50,6 +51,10 @@ export interface TransactionParts extends BucketParts {
 
 const TIMEOUT_MS = 60_000
 
+/**
+ * An optimistic transaction: it reads through whatever caches there are, keeps its writes to itself, and commits all of
+ * them if everything it read still holds. Nothing is held on the server meanwhile.
+ */
 export class Transaction {
   readonly #parts: TransactionParts
   readonly #options: TransactionOptions

@@ -23,6 +23,7 @@ export interface CommitRead extends ObjectRef {
   readonly version: Version | 'absent'
 }
 
+/** One write of a commit: an object, bytes, a deletion, or an addition to a counter. */
 export type CommitPart = ObjectRef & {
   /** As if it stood among the reads. */
   readonly ifVersion?: Version | 'absent'

@@ -22,6 +22,7 @@ import type { SessionRecorder } from '../recording/session-recorder.js'
 import type { Refresher } from '../session/refresher.js'
 import type { TrackedSession } from '../session/tracked-session.js'
 
+/** How one write is done. It takes effect once, however often it had to be sent. */
 export interface WriteOptions {
   /** Only if this is the version there is; 'absent': only if there is none. Else VERSION_CONFLICT. */
   readonly ifVersion?: Version | 'absent'

@@ -2,7 +2,7 @@
 import type { ComponentType, JSX } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { PAGES, type PageEntry } from './pages.js'
-import { Failure } from './parts/notice.js'
+import { Failure, Notice } from './parts/notice.js'
 import { goTo, linkTo, route } from './route.js'
 import { messageOf } from './server/call.js'
 import { followFigures } from './server/live-figures.js'
@@ -22,7 +22,9 @@ export function App(): JSX.Element {
   useEffect(() => listenToKeys(), [])
   const facts = serverFacts.value
   const shown = PAGES.filter(({ isShown }) => facts === undefined || isShown === undefined || isShown(facts))
-  const entry = shown.find(({ name }) => name === route.value[0]) ?? PAGES[0]!
+  const [asked] = route.value
+  const entry = shown.find(({ name }) => name === asked) ?? PAGES[0]!
+  const isElsewhere = facts !== undefined && asked !== undefined && entry.name !== asked
   return (
     <>
       <button type="button" class="skip" onClick={() => document.getElementById('main')?.focus()}>
@@ -33,6 +35,7 @@ export function App(): JSX.Element {
         <Menu pages={shown} current={entry.name} />
         <main id="main" tabindex={-1}>
           {tokenAsked.value === undefined && <Failure of={failure} />}
+          {isElsewhere && <Notice kind="warning">There is no page “{asked}” on this server.</Notice>}
           {facts !== undefined && <Page key={entry.name} entry={entry} />}
         </main>
       </div>
@@ -50,7 +53,11 @@ function Head(): JSX.Element {
         Freshet <span class="quiet">console</span>
       </a>
       <span class="quiet grow">{facts === undefined ? '' : `${location.host} · ${facts.version}`}</span>
-      {facts !== undefined && !facts.has.access && <span class="badge warning">no access rules</span>}
+      {facts !== undefined && !facts.has.access && (
+        <a class="badge warning" href={linkTo('access')}>
+          no access rules
+        </a>
+      )}
       <button type="button" onClick={() => askForToken('wanted')}>
         {who === undefined ? (token.value === '' ? 'Token' : 'A token') : `As ${String(who.sub ?? 'somebody')}`}
       </button>
@@ -86,8 +93,12 @@ function Menu({ pages, current }: { readonly pages: readonly PageEntry[]; readon
 function Page({ entry }: { readonly entry: PageEntry }): JSX.Element {
   const [Loaded, setLoaded] = useState<ComponentType | undefined>()
   const [failure, setFailure] = useState<string>()
+  const [, ...about] = route.value
+  const shown = [...(about.length === 0 ? [] : [about.join('/')]), entry.title, 'Freshet console'].join(' · ')
   useEffect(() => {
-    document.title = `${entry.title} · Freshet console`
+    document.title = shown
+  }, [shown])
+  useEffect(() => {
     entry.load().then(
       component => setLoaded(() => component),
       error => setFailure(`The page could not be loaded: ${messageOf(error)}`),
@@ -109,7 +120,11 @@ function listenToKeys(): () => void {
       document.querySelector<HTMLElement>('[data-filter]')?.focus()
     }
     const page = isGoing ? PAGES.find(each => each.key === key) : undefined
-    if (page !== undefined) goTo(page.name)
+    if (page !== undefined) {
+      goTo(page.name)
+      // Whoever goes by keys goes on by keys, and not through the menu again.
+      document.getElementById('main')?.focus()
+    }
     isGoing = key === 'g'
   }
   document.addEventListener('keydown', onKey)

@@ -2,6 +2,7 @@
 import { isName } from '../names.js'
 import { objectionToField } from './field-path.js'
 
+/** An index of a bucket: the fields that queries compare and sort by. */
 export interface IndexDeclaration {
   readonly name: string
   /** In the order in which a query narrows down: those it demands equality of first, then one of a range or a sort. */

@@ -34,7 +34,11 @@ export class ConsoleFiles {
 
   routes(): readonly Route[] {
     return [
-      { pattern: '/console', operations: { GET: { access: 'anyone', handle: call => this.#file(INDEX, call) } } },
+      {
+        pattern: '/console',
+        operations: { GET: { access: 'anyone', handle: call => this.#file(INDEX, call) } },
+        isPage: true,
+      },
       {
         pattern: '/console/{file}',
         operations: { GET: { access: 'anyone', handle: call => this.#file(call.names.join('/'), call) } },

@@ -63,6 +63,20 @@ describe('files', () => {
     expect(await small.text()).toBe(await plain.text())
   })
 
+  test('a slash at the end of its address leads to the page, and of no other', async () => {
+    const running = await start({ console: files })
+    for (const method of ['GET', 'HEAD']) {
+      const sentOn = await running.fetch('/console/', { method })
+      expect([sentOn.status, sentOn.headers.get('location')]).toEqual([308, '/console'])
+      expect(sentOn.headers.get('cache-control')).toBe('no-store')
+    }
+    expect(await (await fetch(`${running.url}/console/`)).text()).toBe('<!doctype html><p>Console')
+    for (const path of ['/console//', '/console/assets/', '/caches/', '/db/']) {
+      expect(await problemOf(await running.fetch(path))).toMatchObject({ status: 400, code: 'URL_INVALID' })
+    }
+    expect(await problemOf(await running.fetch('/console/', { method: 'POST' }))).toMatchObject({ code: 'URL_INVALID' })
+  })
+
   test('a server without them says so, and no name reaches anything else', async () => {
     const running = await start()
     expect(await problemOf(await running.fetch('/console'))).toMatchObject({ status: 404, code: 'ROUTE_UNKNOWN' })

@@ -38,4 +38,6 @@ export interface Route {
   readonly operations: Readonly<Partial<Record<Method, Operation>>>
   /** The last name stands for any number of segments. */
   readonly isOpenEnded?: boolean
+  /** A page that people write with a slash at its end as well: they are sent on. */
+  readonly isPage?: boolean
 }

@@ -25,11 +25,14 @@ export type Routed =
 
 export class Router {
   readonly #routes: readonly CompiledRoute[]
+  /** By their spelling with a slash at the end. */
+  readonly #pages: ReadonlyMap<string, string>
   readonly #cors: Cors
   readonly #urlBytesMax: number
 
   constructor(routes: readonly Route[], cors: Cors, urlBytesMax: number) {
     this.#routes = routes.map(compile)
+    this.#pages = new Map(routes.filter(({ isPage }) => isPage).map(({ pattern }) => [`${pattern}/`, pattern]))
     this.#cors = cors
     this.#urlBytesMax = urlBytesMax
   }
@@ -42,6 +45,8 @@ export class Router {
     checkHeaders(exchange)
     if (method === 'OPTIONS' && raw === '*')
       return { kind: 'answer', answer: this.#cors.preflight(['GET', 'HEAD', 'OPTIONS']) }
+    const page = this.#pages.get(raw)
+    if (page !== undefined) return sendOn(exchange, page)
     const target = parseTarget(raw, request.headers.host ?? '')
     const { route, parts, allow } = this.#find(target)
     exchange.route = route.pattern
@@ -104,6 +109,12 @@ function checkHeaders({ request: { headers, rawHeaders, httpVersionMinor } }: Ex
   if (headers.expect !== undefined && headers.expect.toLowerCase() !== '100-continue') {
     throw new FreshetError('HEADER_INVALID', 'The only expectation that is met is 100-continue.')
   }
+}
+
+function sendOn(exchange: Exchange, page: string): Routed {
+  exchange.route = page
+  refuseBody(exchange.request)
+  return redirect(exchange.method, page)
 }
 
 function redirect(method: string, canonical: string): Routed {

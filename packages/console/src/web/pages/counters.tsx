@@ -47,14 +47,15 @@ function CounterList({ bucket }: { readonly bucket: string }): JSX.Element {
     setNote(`${counter} is ${answer.value}.`)
     reload()
   }
+  const submit = () => void add(id, Number(by)).catch(setFailure)
   return (
     <Panel title={bucket}>
       <Failure of={failure ?? error} />
       {note !== '' && <Notice kind="good">{note}</Notice>}
       <div class="row">
-        <Field label="Counter" value={id} onInput={setId} placeholder="tea" />
-        <Field label="Add" value={by} onInput={setBy} />
-        <button type="button" class="main" onClick={() => void add(id, Number(by)).catch(setFailure)}>
+        <Field label="Counter" value={id} onInput={setId} onEnter={submit} placeholder="tea" />
+        <Field label="Add" value={by} onInput={setBy} onEnter={submit} />
+        <button type="button" class="main" onClick={submit}>
           Add
         </button>
       </div>
@@ -114,12 +115,13 @@ function NewCounters(): JSX.Element {
     await loadBuckets()
     goTo('counters', ...name.split('/'))
   }
+  const submit = () => void create().catch(setFailure)
   return (
     <Panel title="New bucket of counters">
       <Failure of={failure} />
       <div class="row">
-        <Field label="Name" value={name} onInput={setName} placeholder="shop/views" />
-        <button type="button" onClick={() => void create().catch(setFailure)}>
+        <Field label="Name" value={name} onInput={setName} onEnter={submit} placeholder="shop/views" />
+        <button type="button" onClick={submit}>
           Create
         </button>
       </div>

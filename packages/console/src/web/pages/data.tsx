@@ -7,6 +7,7 @@ import { Failure } from '../parts/notice.js'
 import { PageTitle, Panel } from '../parts/panel.js'
 import { goTo, linkTo, route } from '../route.js'
 import { call } from '../server/call.js'
+import { database } from '../server/database.js'
 import { knownBuckets, loadBuckets, type NamedBucket } from '../server/server-facts.js'
 import { BytesEditor } from './data/bytes-editor.js'
 import { ObjectEditor } from './data/object-editor.js'
@@ -46,18 +47,20 @@ function NewBucket(): JSX.Element {
   const [failure, setFailure] = useState<unknown>()
   const create = async () => {
     setFailure(undefined)
-    const path = `/db/${name.split('/').map(encodeURIComponent).join('/')}`
+    // The client refuses names that cannot be, and says which can; the server would not know that one was meant.
+    const { path } = (await database()).bucket(name)
     await call(path, { method: 'PUT', body: { kind }, headers: { 'if-none-match': '*' } })
     await loadBuckets()
     goTo('data', ...name.split('/'))
   }
+  const submit = () => void create().catch(setFailure)
   return (
     <Panel title="New bucket">
       <Failure of={failure} />
       <div class="row">
-        <Field label="Name" value={name} onInput={setName} placeholder="shop/products" />
-        <Choice label="Of" value={kind} options={['object', 'kv', 'counter']} onChange={setKind} />
-        <button type="button" onClick={() => void create().catch(setFailure)}>
+        <Field label="Name" value={name} onInput={setName} onEnter={submit} placeholder="shop/products" />
+        <Choice label="Kind" value={kind} options={['object', 'kv', 'counter']} onChange={setKind} />
+        <button type="button" onClick={submit}>
           Create
         </button>
       </div>

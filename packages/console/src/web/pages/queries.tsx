@@ -54,21 +54,16 @@ function QueryForm({ bucket }: { readonly bucket: string }): JSX.Element {
     setFailure(undefined)
     setPlan(await (await database()).bucket(bucket).explain(options()))
   }
+  const submit = () => void run().catch(setFailure)
   return (
     <>
       <Panel title={`Query ${bucket}`}>
         <Failure of={failure} />
-        <Field
-          label="Where, as JSON"
-          value={where}
-          onInput={setWhere}
-          lines={3}
-          onEnter={() => void run().catch(setFailure)}
-        />
+        <Field label="Where, as JSON" value={where} onInput={setWhere} lines={3} onEnter={submit} />
         <div class="row">
-          <Field label="Sort by" value={sort} onInput={setSort} placeholder="price,-name" />
-          <Field label="At most" value={limit} onInput={setLimit} />
-          <button type="button" class="main" onClick={() => void run().catch(setFailure)}>
+          <Field label="Sort by" value={sort} onInput={setSort} onEnter={submit} placeholder="price,-name" />
+          <Field label="At most" value={limit} onInput={setLimit} onEnter={submit} />
+          <button type="button" class="main" onClick={submit}>
             Run
           </button>
           <button type="button" onClick={() => void explain().catch(setFailure)}>

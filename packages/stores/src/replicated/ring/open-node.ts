@@ -1,5 +1,6 @@
 /** A node by its address: a Freshet server, an engine, or the folder of an embedded store. Nothing is connected to yet. */
 import type { Store } from '@freshet/core/store'
+import { FreshetError } from '@freshet/protocol'
 import { createHttpNode } from '../cells/http-node.js'
 import { createLazyNode } from '../cells/lazy-node.js'
 import type { Node } from '../cells/node.js'
@@ -13,9 +14,12 @@ export interface NodeAccess {
 
 /** Coordinators wait for nodes by themselves, and no longer than they want to. */
 const PATIENCE_MS = 0
+const ENGINE = /^(?:rediss?|postgres(?:ql)?|mariadb|mysql):/
 
+/** Throws CONFIG_INVALID: as a folder, an address would have its password in the name. */
 export function openNodeAt(address: string, { token, onWarning = () => {} }: NodeAccess = {}): Node {
   if (/^https?:/.test(address)) return createHttpNode({ url: address, ...(token === undefined ? {} : { token }) })
+  if (address.includes('://') && !ENGINE.test(address)) throw noEngine()
   return createLazyNode(async () => createStoreNode(await openStoreAt(address, onWarning)))
 }
 
@@ -28,4 +32,11 @@ async function openStoreAt(url: string, onWarning: (warning: string) => void): P
   if (/^(?:mariadb|mysql):/.test(url))
     return (await import('../../mariadb/index.js')).openMariadbStore({ url, onWarning })
   return (await import('../../embedded/index.js')).openEmbeddedStore({ path: url })
+}
+
+function noEngine(): FreshetError {
+  return new FreshetError(
+    'CONFIG_INVALID',
+    'A node of a ring is at redis://, postgres://, mariadb:// or http://, or in a folder: one has another address. Correct it.',
+  )
 }

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { openNodeAt } from './open-node.js'
 import { readRingFile } from './ring-file.js'
 import { addressSnitch, distanceFrom, fileSnitch } from './snitch.js'
 
@@ -43,6 +44,15 @@ describe('a ring file', () => {
       expect.objectContaining({ code: 'CONFIG_INVALID', message: expect.stringContaining(why) }),
     )
   })
+})
+
+test('an address of no engine that can be a node is no folder', () => {
+  for (const address of ['postgress://user:secret@host/database', 'cassandra://host/keyspace']) {
+    expect(() => openNodeAt(address)).toThrow(
+      expect.objectContaining({ code: 'CONFIG_INVALID', message: expect.not.stringContaining('secret') }),
+    )
+  }
+  for (const address of ['postgres://host/database', 'http://host', join(folder, 'store')]) openNodeAt(address)
 })
 
 describe('snitches', () => {

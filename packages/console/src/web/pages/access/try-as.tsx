@@ -34,6 +34,7 @@ export function TryAs({ rules }: { readonly rules: string }): JSX.Element {
     }
     setTried(await call<Tried>('/access/try', { method: 'POST', body }))
   }
+  const submit = () => void ask().catch(setFailure)
   return (
     <Panel title="Try as this user">
       <Field
@@ -44,14 +45,15 @@ export function TryAs({ rules }: { readonly rules: string }): JSX.Element {
       />
       {tokenClaims !== undefined && <TokenFacts token={who} />}
       <div class="row">
-        <Field label="Object or bucket" value={path} onInput={setPath} onEnter={() => void ask().catch(setFailure)} />
+        <Field label="Object or bucket" value={path} onInput={setPath} onEnter={submit} />
         <Field
           label="As it would be, if they write it"
           value={next}
           onInput={setNext}
+          onEnter={submit}
           placeholder={'{"owner":"ann"}'}
         />
-        <button type="button" class="main" onClick={() => void ask().catch(setFailure)}>
+        <button type="button" class="main" onClick={submit}>
           What may they do?
         </button>
       </div>

@@ -88,9 +88,11 @@ export function ObjectList({ bucket }: { readonly bucket: NamedBucket }): JSX.El
 
 function NewObject({ namespace, bucket }: { readonly namespace: string; readonly bucket: string }): JSX.Element {
   const [id, setId] = useState('')
-  const open = () => id !== '' && goTo('data', namespace, bucket, id)
+  const [isMissing, setMissing] = useState(false)
+  const open = () => (id === '' ? setMissing(true) : goTo('data', namespace, bucket, id))
   return (
     <>
+      {isMissing && id === '' && <span role="alert">Say which id it is to have.</span>}
       <Field label="New id" value={id} onInput={setId} onEnter={open} />
       <button type="button" onClick={open}>
         New object

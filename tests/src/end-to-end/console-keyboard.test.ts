@@ -1,0 +1,114 @@
+/** The console by somebody who is new to it, and by somebody who has no mouse. */
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { describeInChromium, startChromium } from './chromium.js'
+import {
+  type ConsoleServer,
+  expectWellMade,
+  fill,
+  SEEN_MS_MAX,
+  sees,
+  startConsoleServer,
+  type Watched,
+  watch,
+} from './console-scene.js'
+import { endFreshetProcesses } from './freshet-process.js'
+
+describeInChromium('the console without a mouse', () => {
+  let server: ConsoleServer
+  let browser: Browser
+  let watched: Watched
+
+  beforeAll(async () => {
+    server = await startConsoleServer()
+    await fill(server)
+    browser = await startChromium()
+  })
+
+  afterAll(async () => {
+    await browser?.close()
+    await server?.stop()
+    await endFreshetProcesses()
+  })
+
+  beforeEach(async () => {
+    watched = await watch(browser, server.url)
+  })
+
+  afterEach(async () => {
+    await watched.close()
+    expect(watched.complaints).toEqual([])
+  })
+
+  async function enter(page: Page, label: string, text: string): Promise<void> {
+    await page.getByLabel(label, { exact: true }).fill(text)
+    await page.keyboard.press('Enter')
+  }
+
+  test('Enter in a field does what the button beside it does', async () => {
+    const page = await watched.open('#/data')
+    await enter(page, 'Name', 'lab/things')
+    await page.waitForURL(/#\/data\/lab\/things$/)
+    await page.goto(`${server.url}/console#/counters`)
+    await sees(page, 'New bucket of counters')
+    await enter(page, 'Name', 'lab/clicks')
+    await page.waitForURL(/#\/counters\/lab\/clicks$/)
+    await page.getByLabel('Counter', { exact: true }).fill('green')
+    await enter(page, 'Add', '3')
+    await sees(page, 'green is 3.')
+    await page.goto(`${server.url}/console#/queries/shop/books`)
+    await enter(page, 'At most', '2')
+    await sees(page, 'b1965')
+  })
+
+  test('a name that no bucket can have is told of in the words of names', async () => {
+    const page = await watched.open('#/data')
+    for (const name of ['things', 'Bad Name', '']) {
+      await enter(page, 'Name', name)
+      await sees(page, 'A bucket is named as namespace/bucket')
+      await page.reload()
+    }
+  })
+
+  test('a page that is opened by its keys has the focus: the next Tab is in it', async () => {
+    const page = await watched.open('#/logs')
+    await page.getByRole('button', { name: 'Token' }).focus()
+    await page.keyboard.press('g')
+    await page.keyboard.press('q')
+    await sees(page, 'What a filter finds')
+    await page.keyboard.press('Tab')
+    expect(await page.evaluate(() => document.activeElement?.closest('main') !== null)).toBe(true)
+  })
+
+  test('the title of the tab names what is shown', async () => {
+    const page = await watched.open('#/data/shop/books/b1984')
+    const titled = (title: string) => expect.poll(() => page.title(), { timeout: SEEN_MS_MAX }).toBe(title)
+    await titled('shop/books/b1984 · Data · Freshet console')
+    await page.keyboard.press('g')
+    await page.keyboard.press('l')
+    await titled('Logs · Freshet console')
+  })
+
+  test('an address of no page, or of one that this server has no use for, is said', async () => {
+    for (const name of ['nonsense', 'shards']) {
+      const page = await watched.open(`#/${name}`)
+      await sees(page, `There is no page “${name}” on this server.`)
+      await page.getByRole('link', { name: 'Logs' }).click()
+      await expect.poll(() => page.getByText('There is no page').isVisible()).toBe(false)
+    }
+  })
+
+  test('a new object without an id says what is missing', async () => {
+    const page = await watched.open('#/data/shop/books')
+    await page.getByRole('button', { name: 'New object' }).click()
+    await sees(page, 'Say which id it is to have.')
+    await expectWellMade(page, 'data-no-id')
+  })
+
+  test('that there are no rules leads to where that is explained', async () => {
+    const page = await watched.open()
+    await page.getByRole('link', { name: 'no access rules' }).click()
+    await sees(page, 'everybody who reaches this server may do everything')
+    await expectWellMade(page, 'access-from-badge')
+  })
+})

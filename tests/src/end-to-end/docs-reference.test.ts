@@ -1,0 +1,104 @@
+/** The pages of the site that are made from the code: nothing that a program can use is missing, and all of it is explained. */
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as client from '@freshet/client'
+import * as entities from '@freshet/client/entities'
+import * as sql from '@freshet/client/sql'
+import { buildSite } from '@freshet/site/dist/build-site.js'
+import { clientReference, undocumented } from '@freshet/site/dist/client-reference.js'
+import { type Door, readExports } from '@freshet/site/dist/read-exports.js'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { repository } from './doc-blocks.js'
+
+let folder: string
+let site: string
+let doors: readonly Door[]
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'freshet-reference-'))
+  site = join(folder, 'site')
+  doors = readExports(join(repository, 'packages'), 'client')
+  await buildSite(repository, site)
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const read = (path: string) => readFileSync(join(site, path), 'utf8')
+
+function namesOf(door: string): readonly string[] {
+  return doors.find(({ name }) => name === door)!.exports.map(({ name }) => name)
+}
+
+describe('the page of the client', () => {
+  test('has everything that each of its doors exports', () => {
+    const index = readFileSync(join(repository, 'packages/client/src/index.ts'), 'utf8')
+    const written = [...index.replaceAll(/\bfrom '.*'|\b(export|type)\b/g, '').matchAll(/\w+/g)].map(([name]) => name)
+    expect([...namesOf('@freshet/client')].sort()).toEqual(written.sort())
+    for (const [door, exported] of Object.entries({ '': client, '/entities': entities, '/sql': sql })) {
+      expect(namesOf(`@freshet/client${door}`)).toEqual(expect.arrayContaining(Object.keys(exported)))
+    }
+    const page = read('reference/client.html')
+    for (const { exports } of doors)
+      for (const { name } of exports) expect(page).toMatch(new RegExp(`<h3 id=.*>${name} <`))
+  })
+
+  test('says of each what it is, and of each method what it does', () => {
+    expect(undocumented(doors)).toEqual([])
+    const page = read('reference/client.html')
+    expect(page).toContain('<code>getMany(ids: readonly string[], options?: <a href="#readoptions">ReadOptions</a>)')
+    expect(page).toContain('In the order asked for; undefined for what is not there.')
+    expect(page).not.toMatch(/readonly parts|#close|protected |DatabaseParts/)
+  })
+
+  test('is not made while a doc comment is missing', () => {
+    const planted = plantPackage({
+      'index.ts': "export { said, unsaid, type Thing } from './things.js'\nexport type { Told } from './things.js'\n",
+      'things.ts': `/** Says it. */
+export function said(): void {}
+export function unsaid(by = 1): number { return by }
+/** A thing. */
+export class Thing {
+  readonly #hidden: number = 1
+  /** What it is. */
+  get size(): number { return this.#hidden }
+  grow(by: number): void {}
+}
+export interface Told { readonly a: string }
+`,
+    })
+    const found = readExports(planted, 'client')
+    expect(undocumented(found)).toEqual(['unsaid', 'Thing.grow', 'Told'])
+    expect(() => clientReference(found, new Set())).toThrow(
+      'Write doc comments, in the code, for unsaid, Thing.grow, Told.',
+    )
+  })
+})
+
+test('the page of HTTP has every route with what it takes and answers', () => {
+  const page = read('reference/routes.html')
+  expect(page).toContain('<code>PATCH /db/{namespace}/{bucket}/{id}</code>')
+  expect(page).toContain('<code>Idempotency-Key <small>as a header</small></code>')
+  expect(page).toContain('<code>writes: (')
+  expect(page).not.toContain('undefined')
+})
+
+test.each(['client', 'routes'])('all links within the page reference/%s lead somewhere', name => {
+  const page = read(`reference/${name}.html`)
+  const ids = new Set([...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id))
+  const links = [...page.matchAll(/href="#([^"]+)"/g)].map(([, id]) => id)
+  expect(links.length).toBeGreaterThan(100)
+  expect(links.filter(id => !ids.has(id))).toEqual([])
+})
+
+/** The folder of packages that it is in. */
+function plantPackage(files: Readonly<Record<string, string>>): string {
+  const packages = join(folder, 'planted')
+  const source = join(packages, 'client/src')
+  mkdirSync(source, { recursive: true })
+  cpSync(join(repository, 'tsconfig.base.json'), join(folder, 'tsconfig.base.json'))
+  writeFileSync(join(packages, 'client/tsconfig.json'), '{ "extends": "../../tsconfig.base.json", "include": ["src"] }')
+  const manifest = { name: '@freshet/client', type: 'module', exports: { '.': { types: './dist/index.d.ts' } } }
+  writeFileSync(join(packages, 'client/package.json'), JSON.stringify(manifest))
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(source, name), text)
+  return packages
+}
