@@ -62,6 +62,7 @@ class Schedule {
   readonly #network: SimulatedNetwork
   readonly #engines = new Map<string, SimulatedEngine>()
   readonly #down = new Set<string>()
+  readonly #lost = new Set<string>()
   readonly #coordinators: Coordinator[]
   readonly #truth = new CellsTruth()
   readonly #faults: Record<Fault, number> = {
@@ -241,7 +242,7 @@ class Schedule {
     const ask = <Answer>(answer: (engine: SimulatedEngine) => Answer): Promise<Answer> =>
       this.#network.call(from, name, () => {
         // It is not there: nobody answers.
-        if (this.#down.has(name)) return new Promise<Answer>(() => {})
+        if (this.#down.has(name) || this.#lost.has(name)) return new Promise<Answer>(() => {})
         return answer(this.#engines.get(name)!)
       })
     return {
@@ -334,10 +335,12 @@ class Schedule {
     level: WriteLevel,
   ): Promise<Result> {
     const ended = this.#truth.writing(key, text)
+    const lost = this.#lost.size
     try {
       const result = await write
       this.#counts.acknowledged++
-      this.#truth.written(key, result.stamp, text, level === 'QUORUM' || level === 'ALL')
+      const isStrong = level === 'QUORUM' || level === 'ALL'
+      this.#truth.written(key, result.stamp, text, { isStrong, mayBeLost: !isStrong && lost !== this.#lost.size })
       ended(false)
       return result
     } catch (error) {
@@ -464,7 +467,12 @@ class Schedule {
     const { cells } = await this.#someAwake()
     if (cells === undefined || cells.ring.nodes.length <= 3) return
     this.#faults.leave++
-    await leaveRing(cells, this.#random.pick(cells.ring.nodes).name)
+    const { name } = this.#random.pick(cells.ring.nodes)
+    // Then it does not come back, and what it alone has is not asked for.
+    const isLost = this.#down.has(name) && this.#random.float() < 0.5
+    if (isLost) this.#lost.add(name)
+    if (isLost) this.#truth.lose()
+    await leaveRing(cells, name, { isLost })
   }
 
   #delaysMs(from: string, to: string): readonly number[] {

@@ -8,7 +8,7 @@
  *   and who has not heard of the new ring may ask a node that has not either;
  * - a stamp has one value, and is given once;
  * - in the end, when everything is well and repaired, all replicas have the same, and it is not older than anything that was ever
- *   acknowledged, at whichever level.
+ *   acknowledged, at whichever level; but for what was at less than QUORUM when a node was said to be lost.
  */
 import { compareStamps, laterStamp, NO_STAMP, type ReadLevel, type Stamp, showStamp } from '@freshet/core/cells'
 
@@ -69,14 +69,25 @@ export class CellsTruth {
     }
   }
 
-  written(key: string, stamp: Stamp, value: string | undefined, isStrong: boolean): void {
+  /** `mayBeLost`: it was under way when a node was lost. */
+  written(
+    key: string,
+    stamp: Stamp,
+    value: string | undefined,
+    { isStrong, mayBeLost }: { readonly isStrong: boolean; readonly mayBeLost: boolean },
+  ): void {
     const truth = this.of(key)
     this.#match(key, stamp, value)
-    truth.acknowledged = laterStamp(truth.acknowledged, stamp)
+    if (!mayBeLost) truth.acknowledged = laterStamp(truth.acknowledged, stamp)
     if (value === undefined) truth.deleted = laterStamp(truth.deleted, stamp)
     if (!isStrong) return
     truth.strong = laterStamp(truth.strong, stamp)
     truth.told = laterStamp(truth.told, stamp)
+  }
+
+  /** A node is lost, and what it alone had. */
+  lose(): void {
+    for (const truth of this.#keys.values()) truth.acknowledged = truth.strong
   }
 
   /** Call it when a read begins, and what it returns when it ends. */

@@ -182,7 +182,8 @@ Exit codes: 0 done, 1 failed, 2 an option is wrong.
   freshet ring init                            makes a ring of the nodes in ./ring.json
   freshet ring status                          nodes, shares, hints; with --lag what each has missed
   freshet ring join d redis://10.0.1.4         a new node, which is empty; goes on if it was cut short
-  freshet ring leave a                         also of a node that is lost
+  freshet ring leave a                         its data goes to the others
+  freshet ring leave a --lost                  it does not come back, nor what it alone had
   freshet ring repair                          makes all replicas alike; --after KEY goes on from there
   freshet ring collect                         drops tombstones that all replicas have
 

@@ -12,7 +12,7 @@ export type RingAction = { readonly file: string } & (
   | { readonly kind: 'init' }
   | { readonly kind: 'status'; readonly hasLag: boolean }
   | ({ readonly kind: 'join' } & JoinedNode)
-  | { readonly kind: 'leave'; readonly name: string }
+  | { readonly kind: 'leave'; readonly name: string; readonly isLost: boolean }
   | { readonly kind: 'repair'; readonly after?: string }
   | { readonly kind: 'collect' }
 )
@@ -33,7 +33,7 @@ const OWN: Readonly<Record<Kind, FlagKinds>> = {
   init: {},
   status: { lag: { type: 'boolean' } },
   join: { rack: { type: 'string' }, 'data-centre': { type: 'string' }, from: { type: 'string' } },
-  leave: {},
+  leave: { lost: { type: 'boolean' } },
   repair: { after: { type: 'string' } },
   collect: {},
 }
@@ -55,7 +55,7 @@ type WithoutFile<Action> = Action extends unknown ? Omit<Action, 'file'> : never
 function actionOf(kind: Kind, words: readonly string[], given: ReadonlyMap<string, string>): WithoutFile<RingAction> {
   const [name, address] = words as [string, string]
   if (kind === 'status') return { kind, hasLag: given.has('lag') }
-  if (kind === 'leave') return { kind, name }
+  if (kind === 'leave') return { kind, name, isLost: given.has('lost') }
   if (kind === 'repair') return { kind, ...optional('after', given.get('after')) }
   if (kind !== 'join') return { kind }
   const where = { ...optional('rack', given.get('rack')), ...optional('dataCentre', given.get('data-centre')) }

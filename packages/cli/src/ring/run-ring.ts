@@ -59,12 +59,9 @@ async function act(action: RingAction, scene: Scene): Promise<number> {
       })
     }
     case 'leave': {
-      const report = await module.leaveRing(cells, action.name, { onProgress: progressOf(scene) })
-      return tell(
-        scene,
-        report,
-        ({ moved }) => `${action.name} has left: ${moved} keys have replicas on other nodes now.`,
-      )
+      const { name, isLost } = action
+      const report = await module.leaveRing(cells, name, { isLost, onProgress: progressOf(scene) })
+      return tell(scene, report, ({ moved }) => `${name} has left: ${moved} keys have replicas on other nodes now.`)
     }
     case 'repair':
       return runRepair(scene, action.after)

@@ -66,7 +66,7 @@ function aligned(rows: readonly (readonly string[])[]): readonly string[] {
 function notes(nodes: readonly NodeStatus[]): readonly string[] {
   const lines = nodes.flatMap(({ name, state, error }) => {
     if (state === 'forgotten')
-      return [`${name} has lost its data: freshet ring leave ${name}, then join it under another name.`]
+      return [`${name} has lost its data: freshet ring leave ${name} --lost, then join it under another name.`]
     return error === undefined ? [] : [`${name}: ${error}`]
   })
   return lines.length === 0 ? [] : ['', ...lines]

@@ -214,7 +214,7 @@ export class NodeLine {
   #forgotten(): FreshetError {
     return new FreshetError(
       'RING_UNUSABLE',
-      `Node ${this.name} does not know the ring any more: it has lost its data, or is another one. Take it out with freshet ring leave, empty it, and let it join under another name.`,
+      `Node ${this.name} does not know the ring any more: it has lost its data, or is another one. Take it out with freshet ring leave --lost, empty it, and let it join under another name.`,
     )
   }
 }

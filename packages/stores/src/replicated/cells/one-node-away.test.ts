@@ -214,11 +214,46 @@ describe('a ring that changes', () => {
     ])
   })
 
-  test('loses nothing if the node that leaves is gone already', async () => {
+  test('lets no node leave that does not answer: nobody knows what it alone was given', async () => {
+    await joinRing(cells, joining)
+    nodes.get('b')!.isAway = true
+    await expect(leaveRing(cells, 'b')).rejects.toMatchObject({
+      code: 'RING_UNAVAILABLE',
+      details: { outcome: 'not-done' },
+    })
+    expect([cells.ring.before, cells.ring.nodes.length]).toEqual([undefined, 4])
+  })
+
+  test('goes on with a node that falls silent while it leaves when it is back, or is said to be lost', async () => {
+    for (const key of keys) await cells.write(key, text(key))
+    await joinRing(cells, joining)
+    const onProgress = () => {
+      throw new Error('Cut short.')
+    }
+    await expect(leaveRing(cells, 'b', { onProgress })).rejects.toThrow('Cut short.')
+    nodes.get('b')!.isAway = true
+    await expect(leaveRing(cells, 'b')).rejects.toThrow('freshet ring leave b --lost')
+    await leaveRing(cells, 'b', { isLost: true })
+    expect(cells.ring.nodes.map(({ name }) => name)).toEqual(['a', 'c', 'd'])
+    for (const key of keys) expect((await cells.read(key, 'CURRENT')).value).toEqual(text(key))
+  })
+
+  test('takes along what a node that leaves was given alone', async () => {
+    await joinRing(cells, joining)
+    const key = keys.find(each => cells.view.setsOf(each)[0]!.includes('b'))!
+    const others = ['a', 'c', 'd'].map(name => nodes.get(name)!)
+    for (const node of others) node.isAway = true
+    await cells.write(key, text('alone'), 'ONE')
+    for (const node of others) node.isAway = false
+    await leaveRing(cells, 'b')
+    expect((await cells.read(key)).value).toEqual(text('alone'))
+  })
+
+  test('loses nothing if the node that leaves is lost already', async () => {
     for (const key of keys) await cells.write(key, text(key))
     await joinRing(cells, joining)
     nodes.get('b')!.isAway = true
-    await leaveRing(cells, 'b')
+    await leaveRing(cells, 'b', { isLost: true })
     for (const key of keys)
       expect(await cells.read(key, 'CURRENT')).toMatchObject({ value: text(key), isCurrent: true })
   })

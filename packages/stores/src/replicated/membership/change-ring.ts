@@ -37,6 +37,11 @@ export interface ChangeOptions {
   readonly onProgress?: (progress: MoveProgress) => void
 }
 
+export interface LeaveOptions extends ChangeOptions {
+  /** The node does not come back: what it alone was given, at ONE or ANY, is lost. Else it must answer. */
+  readonly isLost?: boolean
+}
+
 export interface ChangeReport {
   readonly epoch: number
   readonly keys: number
@@ -61,12 +66,14 @@ export async function joinRing(cells: Cells, node: RingNode, options: ChangeOpti
   })
 }
 
-/** The node need not be there any more; but a majority of the replicas of every key must be. */
-export async function leaveRing(cells: Cells, name: string, options: ChangeOptions = {}): Promise<ChangeReport> {
+/** A majority of the replicas of every key must be there. Throws RING_UNUSABLE if there is no such node, or another change is under way. */
+export async function leaveRing(cells: Cells, name: string, options: LeaveOptions = {}): Promise<ChangeReport> {
   return unlessChanged(async () => {
     const ring = await settleRing(cells)
     if (ring.before === undefined) {
-      if (!ring.nodes.some(node => node.name === name)) throw ringUnusable(`there is no node ${name} in it`)
+      const node = ring.nodes.find(each => each.name === name)
+      if (node === undefined) throw ringUnusable(`there is no node ${name} in it`)
+      if (!options.isLost) await checkThere(cells.lineTo(node), ring)
       const wanted = { ...ring, nodes: ring.nodes.filter(each => each.name !== name), before: ring.nodes }
       await decideRing(cells, after(ring, wanted))
     } else if (!isLeaving(ring, name)) throw ringUnusable('another change of it is under way; finish that first')
@@ -113,7 +120,24 @@ async function checkEmpty(line: NodeLine, ring: RingState): Promise<void> {
   if (buckets.length > 0) throw ringUnusable(`node ${line.name} is not empty: it has ${buckets.slice(0, 3).join(', ')}`)
 }
 
-async function finishChange(cells: Cells, options: ChangeOptions): Promise<ChangeReport> {
+async function checkThere(line: NodeLine, { epoch }: RingState): Promise<void> {
+  try {
+    await line.check(epoch)
+  } catch (error) {
+    throw error instanceof RingChanged ? error : silent(line.name, error)
+  }
+}
+
+function silent(name: string, cause?: unknown): FreshetError {
+  return new FreshetError(
+    'RING_UNAVAILABLE',
+    `${name} does not answer, so that nobody knows what it alone was given at ONE or ANY. Start it; or, if it is lost, and that with it, say so: ` +
+      `freshet ring leave ${name} --lost`,
+    { cause, details: { outcome: 'not-done' } },
+  )
+}
+
+async function finishChange(cells: Cells, options: LeaveOptions): Promise<ChangeReport> {
   const { ring } = cells
   const { before, ...alone } = ring
   // Somebody else has finished it.
@@ -126,9 +150,15 @@ async function finishChange(cells: Cells, options: ChangeOptions): Promise<Chang
   return { epoch, keys, moved, dropped }
 }
 
-async function moveRecords(cells: Cells, { onProgress }: ChangeOptions): Promise<{ keys: number; moved: number }> {
+async function moveRecords(
+  cells: Cells,
+  { onProgress, isLost = false }: LeaveOptions,
+): Promise<{ keys: number; moved: number }> {
   const { view } = cells
   const [lines, missing] = await reachable(cells)
+  // From here on nobody writes to it by the old ring, unseen.
+  const unseen = isLost ? undefined : missing.find(name => isLeaving(view.ring, name))
+  if (unseen !== undefined) throw silent(unseen)
   const sets = createPlacement(view.ring.before!, view.ring).ranges()
   const there = new Set(lines.map(({ name }) => name))
   if (
