@@ -39,6 +39,7 @@ export type {
   SqlAnswer,
   SqlExplanation,
   SqlHead,
+  SqlStreamHead,
   SqlVersions,
   StreamStart,
   Tail,

@@ -363,6 +363,9 @@ export interface SqlAnswer {
   readonly isKept?: boolean
 }
 
+/** The first line of a result as `application/x-ndjson`. Each that follows is a row, or the error that cut it off. */
+export type SqlStreamHead = Omit<SqlAnswer, 'rows' | 'isKept'>
+
 /** What `GET /sql/versions` answers. */
 export interface SqlHead {
   /** Of the last global write. */
@@ -378,6 +381,8 @@ export type SqlVersions = Readonly<Record<string, Position>>
 export interface SqlExplanation {
   /** One shard has all; rows are put one after the other; or groups are added up. */
   readonly way: 'whole' | 'rows' | 'groups'
+  /** Whether its rows can be sent as they come; else they are put together first. */
+  readonly streams: boolean
   readonly tables: readonly string[]
   /** What each shard is asked. */
   readonly asked: readonly {

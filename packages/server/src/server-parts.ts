@@ -213,7 +213,7 @@ function createBase({
       usage,
       access,
       conflicts: new RecentConflicts(),
-      sql: new SqlRoutes({ shards, settings, log }),
+      sql: new SqlRoutes({ shards, settings, log, replies }),
       newId: createIdMaker({ nowMs: Date.now, randomBytes }),
     },
   }

@@ -66,6 +66,10 @@ export interface ServerSettings {
   readonly sqlBytesMax: number
   /** Memory for results of queries over shards; 0 for none. */
   readonly sqlCacheBytesMax: number
+  /** The longest that rows of a query may take to be streamed, with all that its reader takes: so long snapshots may be held. */
+  readonly sqlStreamMsMax: number
+  /** So many of them at once. */
+  readonly sqlStreamsMax: number
   /** The longest that one shard may take for one global write. */
   readonly globalMsMax: number
   /** So long `POST /global` waits for all shards before it names those that are not there yet. */
@@ -120,6 +124,8 @@ export const DEFAULT_SETTINGS: ServerSettings = {
   sqlRowsMax: 100_000,
   sqlBytesMax: 64 * 1024 * 1024,
   sqlCacheBytesMax: 32 * MIB,
+  sqlStreamMsMax: 120 * SECOND,
+  sqlStreamsMax: 8,
   globalMsMax: 300 * SECOND,
   globalWaitMsMax: 10 * SECOND,
   globalIntervalMs: 250,

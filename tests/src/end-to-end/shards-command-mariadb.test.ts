@@ -60,7 +60,7 @@ test('shards are prepared, checked, asked and written to, and a server that is k
   const first = await start()
   const db = await connect(first.url)
   const session = createSql(db)
-  const { sql, global, explain } = session
+  const { sql, stream, global, explain } = session
   expect(await sql`select count(*) as n, avg(age) as mean from people where id > ${1}`).toMatchObject({
     rows: [{ n: 3, mean: '26.6667' }],
   })
@@ -77,6 +77,13 @@ test('shards are prepared, checked, asked and written to, and a server that is k
     rows: [{ low: 21, high: 31 }],
     versions: { people: 1 },
   })
+  const streamed: unknown[] = []
+  for await (const row of stream`select id, age from people where id > ${1} order by age desc, id`) streamed.push(row)
+  expect(streamed).toEqual([
+    { id: 2, age: 31 },
+    { id: 12, age: 31 },
+    { id: 11, age: 21 },
+  ])
   await expect(sql`select count(*) from people where id = ${'x'} limit ${-1}`).rejects.toMatchObject({
     code: 'SQL_INVALID',
   })

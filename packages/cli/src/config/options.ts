@@ -222,6 +222,12 @@ const SETTING_OPTIONS: { readonly [Name in keyof SettingOptions]: Option<Setting
   sqlRowsMax: setting('sqlRowsMax', countFrom(1), 'how many rows or groups of shards are put together'),
   sqlBytesMax: setting('sqlBytesMax', sizeFrom(1), 'how many bytes shards may send for one query'),
   sqlCacheBytesMax: setting('sqlCacheBytesMax', sizeFrom(0), 'memory for results of queries over shards, per worker'),
+  sqlStreamMsMax: setting('sqlStreamMsMax', durationFrom(1), 'the longest that rows of shards may take to be streamed'),
+  sqlStreamsMax: setting(
+    'sqlStreamsMax',
+    countFrom(1),
+    'how many queries over shards may be streamed at once, per worker',
+  ),
   globalMsMax: setting('globalMsMax', durationFrom(1), 'the longest that one shard may take for a global write'),
   globalWaitMsMax: setting('globalWaitMsMax', durationFrom(1), 'how long POST /global waits for all shards'),
   globalIntervalMs: setting('globalIntervalMs', durationFrom(1), 'how often it is looked whether a shard is behind'),

@@ -20,6 +20,7 @@ import {
   type SqlAnswer,
   type SqlExplanation,
   type SqlHead,
+  type SqlStreamHead,
   type SqlVersions,
 } from '@freshet/protocol'
 import type { Database, DatabaseParts } from '../database.js'
@@ -27,6 +28,7 @@ import { isLost, isPassing, retry } from '../http/back-off.js'
 import { Deadline } from '../http/deadline.js'
 import { JSON_HEADERS, type Request } from '../http/transport.js'
 import { createNonce } from '../session/coherence-requests.js'
+import { StreamedRows, strange } from './streamed-rows.js'
 import { parseToken, VersionFloors } from './version-floors.js'
 
 /** What may stand in ${} of a statement. It is sent beside the statement, and never part of its text. */
@@ -57,6 +59,11 @@ export interface SqlSession {
    * Rows of one global state, never an older one than before: sql`select count(*) as n from orders where day = ${day}`.
    */
   sql<Row = SqlRow>(parts: TemplateStringsArray, ...values: readonly SqlValue[]): Promise<SqlResult<Row>>
+  /**
+   * Its rows as they come, from one global state, however many: `for await (const row of stream\`select ...\`)`. No more are read than are
+   * taken; who stops early lets go of the rest. If they are cut off, that is thrown, after some of them. No cache has them.
+   */
+  stream<Row = SqlRow>(parts: TemplateStringsArray, ...values: readonly SqlValue[]): AsyncIterable<Row>
   /** How it would be found. */
   explain(parts: TemplateStringsArray, ...values: readonly SqlValue[]): Promise<SqlExplanation>
   /** Once on every shard, in the order of all global writes. Those that do not answer now are in `pending`, and will do it later. */
@@ -74,6 +81,7 @@ export function createSql(db: Database, { token }: SqlOptions = {}): SqlSession 
   )
   return {
     sql: <Row>(parts: TemplateStringsArray, ...values: readonly SqlValue[]) => client.query<Row>(parts, values),
+    stream: <Row>(parts: TemplateStringsArray, ...values: readonly SqlValue[]) => client.stream<Row>(parts, values),
     explain: (parts, ...values) => client.explain(parts, values),
     global: (parts, ...values) => client.write(parts, values),
     get token() {
@@ -131,6 +139,45 @@ class SqlClient {
     }
   }
 
+  async *stream<Row>(texts: TemplateStringsArray, values: readonly SqlValue[]): AsyncGenerator<Row> {
+    const { rows, columns } = await this.#openRows(statementOf(texts, values))
+    try {
+      for (let row = await rows.next(); row !== undefined; row = await rows.next()) yield rowOf<Row>(columns, row)
+    } finally {
+      rows.close()
+    }
+  }
+
+  async #openRows(statement: Statement): Promise<{ rows: StreamedRows; columns: readonly string[] }> {
+    let at = 0
+    for (let attempt = 1; ; attempt++) {
+      const { rows, head } = await this.#requestRows(statement, at)
+      const needed = this.#floors.neededFor(head.versions)
+      if (needed === 0) {
+        this.#floors.raise(head.versions)
+        return { rows, columns: head.columns }
+      }
+      rows.close()
+      at = Math.max(needed, at)
+      if (attempt === ATTEMPTS_MAX) throw untrustworthy(at)
+    }
+  }
+
+  #requestRows(statement: Statement, at: number): Promise<{ rows: StreamedRows; head: SqlStreamHead }> {
+    const { transport, policy, timeoutMs, closed } = this.#parts
+    const headers = { ...JSON_HEADERS, accept: 'application/x-ndjson' }
+    const request: Request = { method: 'POST', target: '/sql', headers, body: JSON.stringify({ ...statement, at }) }
+    return retry(policy, closed, isPassing, async () => {
+      const rows = new StreamedRows({ transport, request, what: 'POST /sql', timeoutMs, closed })
+      try {
+        return { rows, head: await rows.open() }
+      } catch (error) {
+        rows.close()
+        throw error
+      }
+    })
+  }
+
   /** Undefined: it is not known what it depends on, or others write to it. */
   async #lastWriteTo(tables: readonly string[] | undefined): Promise<number | undefined> {
     if (tables === undefined) return undefined
@@ -179,8 +226,7 @@ class SqlClient {
     this.#tables.delete(q)
     if (isKept) this.#tables.set(q, Object.keys(versions))
     if (this.#tables.size > STATEMENTS_MAX) this.#tables.delete(this.#tables.keys().next().value!)
-    const named = rows.map(row => Object.fromEntries(columns.map((name, i) => [name, row[i]!])) as Row)
-    return { rows: named, columns, types, versions }
+    return { rows: rows.map(row => rowOf<Row>(columns, row)), columns, types, versions }
   }
 
   async #ask<Answer>(
@@ -201,6 +247,10 @@ class SqlClient {
       deadline.end()
     }
   }
+}
+
+function rowOf<Row>(columns: readonly string[], row: SqlAnswer['rows'][number]): Row {
+  return Object.fromEntries(columns.map((name, i) => [name, row[i]!])) as Row
 }
 
 /** `a ${x} b ${y}` becomes `a $1 b $2`. */
@@ -253,10 +303,7 @@ function parse<Answer>(body: string, isWhole: (answer: Answer) => boolean, what:
   } catch {
     // Not JSON: said below.
   }
-  throw new FreshetError(
-    'ANSWER_INVALID',
-    `${what} was answered with something that is none. Check what is between here and the server.`,
-  )
+  throw strange(what)
 }
 
 function untrustworthy(at: number): FreshetError {

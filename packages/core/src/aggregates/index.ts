@@ -6,10 +6,12 @@ export { moveOf, type SplitWish, type Stretch, stretchLeft } from './plan-move.j
 export { type PlanOptions, planQuery, type QueryPlan, type ShardPart } from './plan-query.js'
 export { globalRefused, sqlInvalid, sqlRefused } from './refusals.js'
 export { Printer, quoteName, type Statement } from './render-sql.js'
+export { RowMerger, type StreamedMerge, streamedMerge } from './row-merger.js'
 export type {
   Appended,
   AppendOptions,
   CopyRequest,
+  CursorOptions,
   GlobalLog,
   GlobalWrite,
   LogChanges,
@@ -18,8 +20,11 @@ export type {
   Shard,
   ShardAnswer,
   ShardCopy,
+  ShardCursor,
   ShardRead,
+  ShardSnapshot,
   ShardState,
+  SnapshotRequest,
   TableRows,
 } from './shard.js'
 export {

@@ -1,12 +1,11 @@
 /**
  * Puts the answers of the shards together, as `plan-query.ts` has laid down. Pure, and exact: numbers are added as decimals.
  */
-import { compareUtf8, FreshetError } from '@freshet/protocol'
+import { FreshetError } from '@freshet/protocol'
 import { add, type Decimal, formatDecimal, parseDecimal, plainDecimal } from './decimal.js'
 import {
   type Cell,
   type CellType,
-  compareNumbers,
   evaluate,
   exact,
   type Final,
@@ -17,12 +16,17 @@ import {
   type Value,
 } from './final-expression.js'
 import { sqlRefused } from './refusals.js'
+import {
+  commonTypes,
+  compareKeys,
+  keysOf,
+  type Manner,
+  orderOf,
+  Row,
+  type SortKey,
+  type TextOrder,
+} from './row-order.js'
 import type { Dialect } from './shard-map.js'
-
-export interface SortKey {
-  readonly value: Final
-  readonly isDescending: boolean
-}
 
 export interface MergedAggregate {
   readonly name: 'count' | 'sum' | 'avg' | 'min' | 'max' | 'distinct'
@@ -37,14 +41,6 @@ export interface MergedAggregate {
 export interface GroupSlot {
   readonly slot: number
   readonly weightSlot?: number
-}
-
-/** How text is ordered: as its bytes are, by weights that come along, or in a way that only the server knows. */
-export type TextOrder = 'bytes' | 'weights' | 'unknown'
-
-interface Manner {
-  readonly dialect: Dialect
-  readonly textOrder: TextOrder
 }
 
 export interface GroupsMerge extends Manner {
@@ -69,7 +65,12 @@ export interface RowsMerge extends Manner {
   readonly limit: number | undefined
 }
 
-export type Merge = { readonly kind: 'whole'; readonly width: number } | RowsMerge | GroupsMerge
+export interface WholeMerge {
+  readonly kind: 'whole'
+  readonly width: number
+}
+
+export type Merge = WholeMerge | RowsMerge | GroupsMerge
 
 /** What one shard has answered. */
 export interface ShardRows {
@@ -86,8 +87,7 @@ export interface MergedRows {
 export function mergeRows(merge: Merge, answers: readonly ShardRows[], rowsMax: number): MergedRows {
   const isTooMuch = answers.reduce((sum, { rows }) => sum + rows.length, 0) > rowsMax
   if (isTooMuch) throw tooManyRows(rowsMax)
-  const { types } = answers[0]!
-  if (answers.some(answer => answer.types.join() !== types.join())) throw drifted()
+  const types = commonTypes(answers.map(answer => answer.types))
   if (merge.kind === 'whole') return { types, rows: answers.flatMap(({ rows }) => rows) }
   return merge.kind === 'rows' ? concatenate(merge, answers, types) : mergeGroups(merge, answers, types)
 }
@@ -98,25 +98,6 @@ function concatenate(merge: RowsMerge, answers: readonly ShardRows[], types: rea
   const sorted = sortGroups(groups, sortKeys, merge)
   const end = limit === undefined ? undefined : offset + limit
   return { types: types.slice(0, width), rows: sorted.slice(offset, end).map(({ row }) => row.slice(0, width)) }
-}
-
-class Row implements MergedGroup {
-  readonly row: readonly Cell[]
-  readonly #types: readonly CellType[]
-
-  constructor(row: readonly Cell[], types: readonly CellType[]) {
-    this.row = row
-    this.#types = types
-  }
-
-  cell(slot: number, weightSlot: number | undefined): Value {
-    const weight = weightSlot === undefined ? null : this.row[weightSlot]!
-    return { type: this.#types[slot]!, cell: this.row[slot]!, ...(weight === null ? {} : { weight: String(weight) }) }
-  }
-
-  aggregate(): Value {
-    return NULL
-  }
 }
 
 function mergeGroups(merge: GroupsMerge, answers: readonly ShardRows[], types: readonly CellType[]): MergedRows {
@@ -236,36 +217,9 @@ function sortGroups<G extends MergedGroup>(
   manner: Manner,
 ): readonly G[] {
   if (sortKeys.length === 0) return groups
-  const keyed = groups.map(group => ({
-    group,
-    keys: sortKeys.map(({ value }) => evaluate(value, group, manner.dialect)),
-  }))
-  keyed.sort((a, b) => {
-    for (const [i, { isDescending }] of sortKeys.entries()) {
-      const order = orderWithNulls(a.keys[i]!, b.keys[i]!, manner)
-      if (order !== 0) return isDescending ? -order : order
-    }
-    return 0
-  })
+  const keyed = groups.map(group => ({ group, keys: keysOf(group, sortKeys, manner) }))
+  keyed.sort((a, b) => compareKeys(a.keys, b.keys, sortKeys, manner))
   return keyed.map(({ group }) => group)
-}
-
-/** Null is the smallest in MariaDB, and the largest in PostgreSQL. */
-function orderWithNulls(a: Value, b: Value, { dialect, textOrder }: Manner): number {
-  if (a.cell !== null && b.cell !== null) return orderOf(a, b, textOrder)
-  if (a.cell === b.cell) return 0
-  return (a.cell === null) === (dialect === 'mariadb') ? -1 : 1
-}
-
-function orderOf(a: Value, b: Value, textOrder: TextOrder): number {
-  if (a.weight !== undefined && b.weight !== undefined) return a.weight < b.weight ? -1 : a.weight > b.weight ? 1 : 0
-  if (a.type === 'integer' || a.type === 'decimal') return compareNumbers(a, b)
-  if (a.type === 'float' || a.type === 'boolean') return Number(a.cell) - Number(b.cell)
-  if (a.type === 'date' || (a.type === 'text' && textOrder === 'bytes'))
-    return compareUtf8(String(a.cell), String(b.cell))
-  throw sqlRefused(
-    'something is sorted by, or the largest or smallest sought, that is no number, date or boolean, or text whose order only its server knows',
-  )
 }
 
 function tooManyRows(rowsMax: number): FreshetError {
@@ -273,12 +227,5 @@ function tooManyRows(rowsMax: number): FreshetError {
     'LIMIT_EXCEEDED',
     `The shards would send more than ${rowsMax} rows or groups for this query, which is as many as are put together here. Narrow it.`,
     { details: { rowsMax } },
-  )
-}
-
-function drifted(): FreshetError {
-  return new FreshetError(
-    'SHARD_DRIFT',
-    'The shards have answered with columns of different types: their tables are not alike. freshet shards check says where.',
   )
 }

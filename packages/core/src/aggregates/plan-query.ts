@@ -11,10 +11,11 @@
 import type { Catalog } from './catalog.js'
 import type { Final, Value } from './final-expression.js'
 import { isKey, type LocalSelect, localityOf, type ParameterValue, type TakenRange, takeRange } from './locality.js'
-import type { GroupsMerge, Merge, MergedAggregate, SortKey, TextOrder } from './merge-rows.js'
+import type { GroupsMerge, Merge, MergedAggregate } from './merge-rows.js'
 import { sqlInvalid, sqlRefused } from './refusals.js'
 import { renderSelect, type Statement } from './render-sql.js'
 import { type ResolvedSelect, resolveSelect } from './resolve.js'
+import type { SortKey, TextOrder } from './row-order.js'
 import { type Dialect, EVERY_KEY, type KeyRange, rangeOfShard, type ShardMap, shardsOf } from './shard-map.js'
 import {
   type Aggregate,

@@ -3,7 +3,7 @@
  * methods may be called at the same time, by several servers.
  */
 import type { Catalog } from './catalog.js'
-import type { Cell } from './final-expression.js'
+import type { Cell, CellType } from './final-expression.js'
 import type { ParameterValue } from './locality.js'
 import type { ShardRows } from './merge-rows.js'
 import type { Statement } from './render-sql.js'
@@ -71,6 +71,33 @@ export interface ShardRead {
   readonly onBytes?: (bytes: number) => void
 }
 
+export interface SnapshotRequest extends Pick<ShardRead, 'tables' | 'timeoutMs'> {
+  /** So long it will be held, at most: who does not read, and cannot be told, is let go of by the engine some time after that. */
+  readonly heldMsMax: number
+}
+
+/** One state of a shard, in a read-only transaction that is open until it is closed. */
+export interface ShardSnapshot extends ShardVersions {
+  /** May be called once. Throws SHARD_UNAVAILABLE, SQL_INVALID, LIMIT_EXCEEDED. */
+  query(statement: Statement, options: CursorOptions): Promise<ShardCursor>
+  /** Ends the transaction, whatever is under way; what waits for rows then fails. May be called again. Never throws. */
+  close(): Promise<void>
+}
+
+export interface CursorOptions {
+  /** So long the next rows may take to come. */
+  readonly timeoutMs: number
+  /** So large they may be, of those that are read ahead. */
+  readonly bytesMax: number
+}
+
+/** Rows as they are asked for. A few are read ahead, and no more: it is the engine that waits. */
+export interface ShardCursor {
+  readonly types: readonly CellType[]
+  /** The next few; none: there are no more. Throws SHARD_UNAVAILABLE, also if they take too long; LIMIT_EXCEEDED if they are too large. */
+  next(): Promise<readonly (readonly Cell[])[]>
+}
+
 export interface ShardState extends ShardVersions {
   /** Why the next global write could not be applied, if that is so. */
   readonly obstacle?: string
@@ -86,6 +113,8 @@ export interface Shard {
    * SQL_INVALID (the engine refuses the statement), each with the shard's name.
    */
   read(read: ShardRead): Promise<ShardAnswer>
+  /** Like `read`, for rows that are read piece by piece, from the snapshot that the versions are of. Throws SHARD_UNAVAILABLE, SQL_INVALID. */
+  snapshot(request: SnapshotRequest): Promise<ShardSnapshot>
   /** The tables there are. */
   catalog(): Promise<Catalog>
   /** What its tables do by themselves when they are written to. */

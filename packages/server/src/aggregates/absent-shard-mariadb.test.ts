@@ -7,6 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { jsonRequest, problemOf, type RunningServer, startServer } from '../testing/running-server.js'
 import { mariadbDatabases } from './under-test/engine-databases.js'
 import { type Databases, fillShards, type ShardedEngine } from './under-test/sharded-engine.js'
+import { askForLines } from './under-test/streamed-lines.js'
 
 let started: ShardedEngine
 let first: RunningMariadb
@@ -21,6 +22,11 @@ beforeAll(async () => {
   const placement = { kind: 'ranges', from: [0, 20, 40] } as const
   const [main, other] = [await mariadbDatabases(first), await mariadbDatabases(second)]
   started = await fillShards(divided(main, other), { openShard, openGlobalLog }, 'mariadb', placement)
+  for (const [i, shard] of started.map.shards.entries())
+    await started.databases.run(
+      shard,
+      `INSERT INTO visits SELECT ${20 * i + 1}, 1000 + seq, 'some place', 1.5, 7 FROM seq_1_to_60000`,
+    )
   await other.close()
 })
 
@@ -96,6 +102,27 @@ describe.each(ABSENCES)('while a shard %s', (_, leave, comeBack) => {
     expect(Number(rows[0]![0])).toBeGreaterThan(0)
   })
 })
+
+test.each(ABSENCES)(
+  'rows of a shard that %s while they are read end with its name, and not as a whole answer does',
+  async (_, leave, comeBack) => {
+    const server = await start()
+    const columns = Array.from({ length: 20 }, (_, i) => `place as p${i}`)
+    const streamed = await askForLines(
+      server,
+      `select person, number, ${columns.join(', ')} from visits order by number`,
+    )
+    await streamed.next()
+    try {
+      await leave()
+      const { lines, isWhole } = await streamed.rest()
+      expect(isWhole).toBe(false)
+      expect(JSON.parse(lines.at(-1)!)).toMatchObject({ error: { code: 'SHARD_UNAVAILABLE', shard: 'b' } })
+    } finally {
+      await comeBack()
+    }
+  },
+)
 
 test('a server whose log is stopped is told so when it wants to look after the shards, and can do so later', async () => {
   const { log } = started.openAgain()

@@ -1,5 +1,5 @@
 /** Where rows are. The config says where they were in the beginning; the log, what was moved since. */
-import { type PlacedShard, placedMap, type Shard, type ShardMap } from '@freshet/core/aggregates'
+import { type PlacedShard, placedMap, type QueryPlan, type Shard, type ShardMap } from '@freshet/core/aggregates'
 import { FreshetError } from '@freshet/protocol'
 import type { ShardedDatabase } from './sharded-database.js'
 
@@ -7,6 +7,11 @@ export interface PlacedDatabase {
   readonly map: ShardMap
   /** In the order of the map. */
   readonly shards: readonly Shard[]
+}
+
+export interface PlacedPlan extends QueryPlan {
+  /** Those that are asked. */
+  readonly servers: readonly Shard[]
 }
 
 /** As of a position of the log. Throws SHARD_UNAVAILABLE, SHARDS_UNSETTLED. */

@@ -1,42 +1,31 @@
 /**
- * Algorithm 1 of venkateswaran, with what it lacks: a result is told only after its versions were compared, never before.
- *
- *   ask all shards concerned; each answers rows and versions from one snapshot
- *   up to 5 rounds: those that are behind are asked again, once they have caught up: to find that out costs no query
- *   then: hold the arbitrator's log, bring the shards up to its end, ask those that were behind once more, release it
- *
- * The schema that a query was planned with has a version too: if the shards have another one by now, it is planned anew.
+ * Answers queries over shards: plans them (`query-planner.ts`), has the shards agree (`state-agreement.ts`), and puts together what they say.
  *
  * Where nobody writes past the log, one look at it says of what was found before whether it still holds: whole results, and what
  * single shards have answered. Results that are asked for again and again are found anew as soon as a global write has
- * outdated them.
+ * outdated them. Rows that are streamed are not kept, and not answered from what is.
  */
 
-import { setTimeout as delay } from 'node:timers/promises'
 import {
-  type Catalog,
-  judgeMatrix,
   type MergedRows,
   mergeRows,
   type ParameterValue,
-  planQuery,
-  type QueryPlan,
-  SCHEMA_ASPECT,
-  type Select,
-  type Shard,
   type ShardAnswer,
+  streamedMerge,
   type Versions,
 } from '@freshet/core/aggregates'
 import { FreshetError } from '@freshet/protocol'
 import type { ServerSettings } from '../settings.js'
 import type { Arbitrator } from './arbitrator.js'
 import { isUntouched, LogView, type Seen } from './log-view.js'
-import { parseSelect, type SqlParser } from './parse-sql.js'
+import type { SqlParser } from './parse-sql.js'
 import { PartCache } from './part-cache.js'
-import { type PlacedDatabase, placedAt } from './placed-database.js'
+import type { PlacedPlan } from './placed-database.js'
+import { QueryPlanner } from './query-planner.js'
 import { ResultMap } from './result-map.js'
+import { type RowStream, streamingWay } from './row-stream.js'
 import type { ShardedDatabase } from './sharded-database.js'
-import { SharedHold } from './shared-hold.js'
+import { type Agreed, leftMs, StateAgreement } from './state-agreement.js'
 
 export interface CoordinatorOptions {
   readonly database: ShardedDatabase
@@ -70,32 +59,8 @@ export interface SqlResult extends MergedRows {
   readonly versions: Versions
 }
 
-interface Planned {
-  readonly plan: PlacedPlan
-  readonly schemaVersion: number
-}
-
-interface PlacedPlan extends QueryPlan {
-  /** Those that are asked. */
-  readonly servers: readonly Shard[]
-}
-
-interface Agreed {
-  readonly answers: readonly ShardAnswer[]
-  readonly versions: Versions
-}
-
-interface KnownCatalog extends PlacedDatabase {
-  /** Of the schema, of which it is a part where rows are. */
-  readonly version: number
-  readonly catalog: Catalog
-}
-
-const ROUNDS_MAX = 5
-const HELD_ROUNDS_MAX = 2
-const FIRST_PAUSE_MS = 2
-const REPLANS_MAX = 3
-const SELECTS_MAX = 500
+/** Rows that are streamed are not counted. */
+const UNLIMITED = Number.MAX_SAFE_INTEGER - 1
 /** A result that was asked for so often since it was found is worth finding anew before it is asked for. */
 const HITS_WANTED = 2
 const REFRESHED_MAX = 50
@@ -104,24 +69,25 @@ export class QueryCoordinator {
   readonly #options: CoordinatorOptions
   readonly #results: ResultMap<KeptResult>
   readonly #parts: PartCache
-  readonly #selects = new Map<string, Select>()
   /** Those that are being found. */
   readonly #underWay = new Map<string, Promise<unknown>>()
   readonly view: LogView
-  readonly #hold: SharedHold
-  #catalog: Promise<KnownCatalog> | undefined
+  readonly #planner: QueryPlanner
+  readonly #agreement: StateAgreement
   #refreshing: Promise<void> | undefined
-  #turn = 0
-  /** How often a shard was asked again. */
-  refetches = 0
   /** How often a shard was not asked, since what it has answered before still held. */
   partHits = 0
   /** How many results were found anew before they were asked for. */
   refreshed = 0
 
+  /** How often a shard was asked again. */
+  get refetches(): number {
+    return this.#agreement.refetches
+  }
+
   /** How often the log had to be held. */
   get holds(): number {
-    return this.#hold.holds
+    return this.#agreement.holds
   }
 
   constructor(options: CoordinatorOptions) {
@@ -130,7 +96,8 @@ export class QueryCoordinator {
     this.#results = new ResultMap(sqlCacheBytesMax / 2, ({ result }) => result.rows)
     this.#parts = new PartCache(sqlCacheBytesMax / 2)
     this.view = new LogView(options.database.log)
-    this.#hold = new SharedHold(options.database.log)
+    this.#planner = new QueryPlanner(options.database, options.parser)
+    this.#agreement = new StateAgreement(options.arbitrator, options.database)
   }
 
   /** Throws SQL_INVALID, SQL_REFUSED, LIMIT_EXCEEDED, SHARD_UNAVAILABLE, SHARDS_UNSETTLED, SHARD_DRIFT. */
@@ -191,121 +158,37 @@ export class QueryCoordinator {
     }
   }
 
-  async #find(asked: AskedSql, deadlineMs: number): Promise<KeptResult> {
-    for (let replans = 0; ; replans++) {
-      const planned = await this.plan(asked)
-      const found = await this.#findAs(planned, asked, deadlineMs)
-      if (found) return found
-      if (replans === REPLANS_MAX) throw unsettled('their schemas change faster than queries are answered', {})
-    }
+  plan({ text, values }: Pick<AskedSql, 'text' | 'values'>): Promise<PlacedPlan> {
+    return this.#planner.plan({ text, values, rowsMax: this.#options.settings.sqlRowsMax })
   }
 
-  /** Undefined: the schema is another one by now, and it must be planned anew. */
-  async #findAs(
-    { plan, schemaVersion }: Planned,
-    asked: AskedSql,
-    deadlineMs: number,
-  ): Promise<KeptResult | undefined> {
-    try {
-      const found = await this.#somewhere(plan, plan => this.#agree(plan, asked.floor, deadlineMs))
-      if ((found.versions[SCHEMA_ASPECT] ?? 0) === schemaVersion) {
-        const merged = mergeRows(plan.merge, found.answers, this.#options.settings.sqlRowsMax)
-        const result = { columns: plan.columns, ...merged, versions: found.versions }
-        const through = Math.min(...found.answers.map(({ applied }) => applied))
-        return { asked, result, tables: plan.tables, through, hits: 0 }
-      }
-      this.#catalog = undefined
-    } catch (error) {
-      if (!(error instanceof FreshetError && error.code === 'SQL_INVALID')) throw error
-      this.#catalog = undefined
-      const known = await this.#knownCatalog()
-      if (known.version === schemaVersion) throw (await driftOf(plan, known.catalog, error)) ?? error
-    }
-    return undefined
+  /**
+   * The rows of a query, to be read piece by piece from the snapshots that were compared; undefined if they must be put together as a
+   * whole. Whoever asked must close it. Throws as `answer` does.
+   */
+  async open({ text, values, floor }: AskedSql): Promise<RowStream | undefined> {
+    const { settings } = this.#options
+    const asked = { text, values, rowsMax: UNLIMITED }
+    if (streamedMerge((await this.#planner.plan(asked)).merge) === undefined) return undefined
+    const deadlineMs = performance.now() + settings.sqlMsMax
+    return this.#planner.answer(asked, streamingWay(this.#agreement, { floor, deadlineMs, settings }))
   }
 
-  /** What every shard has is asked of each in turn, and of the next if one does not answer. */
-  async #somewhere<Result>(plan: PlacedPlan, work: (plan: PlacedPlan) => Promise<Result>): Promise<Result> {
-    if (!plan.isAnywhere) return work(plan)
-    const { shards } = await this.#knownCatalog()
-    const count = shards.length
-    const first = this.#turn++ % count
-    for (let tried = 1; ; tried++) {
-      try {
-        return await work({ ...plan, servers: [shards[(first + tried) % count]!] })
-      } catch (error) {
-        const isGone = error instanceof FreshetError && error.code === 'SHARD_UNAVAILABLE'
-        if (!isGone || tried === count) throw error
-      }
-    }
-  }
-
-  /** What cannot be planned may be about a schema that has changed since: then it is planned anew. */
-  async plan(asked: Pick<AskedSql, 'text' | 'values'>): Promise<Planned> {
-    const select = await this.#parse(asked.text)
-    const known = await this.#knownCatalog()
-    try {
-      return this.#planWith(select, asked.values, known)
-    } catch (error) {
-      const [newest] = await this.#bySchema()
-      if (newest === undefined || newest.version <= known.version) throw error
-      this.#catalog = undefined
-      return this.#planWith(select, asked.values, await this.#knownCatalog())
-    }
-  }
-
-  #planWith(select: Select, values: AskedSql['values'], { version, catalog, map, shards }: KnownCatalog): Planned {
-    const plan = planQuery(select, { map, catalog, values, rowsMax: this.#options.settings.sqlRowsMax })
-    return { plan: { ...plan, servers: plan.shards.map(i => shards[i]!) }, schemaVersion: version }
-  }
-
-  async #knownCatalog(): Promise<KnownCatalog> {
-    this.#catalog ??= this.#readCatalog()
-    const reading = this.#catalog
-    return reading.catch(error => {
-      if (this.#catalog === reading) this.#catalog = undefined
-      throw error
-    })
-  }
-
-  /** The shards that answer, the newest schema first. */
-  async #bySchema(): Promise<readonly { readonly shard: Shard; readonly version: number }[]> {
-    const { shards } = this.#options.database
-    const states = await Promise.allSettled(shards.map(shard => shard.state()))
-    return states
-      .flatMap((state, i) => {
-        return state.status === 'fulfilled'
-          ? [{ shard: shards[i]!, version: state.value.versions[SCHEMA_ASPECT] ?? 0 }]
-          : []
-      })
-      .sort((a, b) => b.version - a.version)
-  }
-
-  async #parse(text: string): Promise<Select> {
-    const known = this.#selects.get(text)
-    if (known) return known
-    const select = parseSelect(await this.#options.parser(), text)
-    if (this.#selects.size >= SELECTS_MAX) this.#selects.delete(this.#selects.keys().next().value!)
-    this.#selects.set(text, select)
-    return select
-  }
-
-  /** Versions are read before and after: else it could be newer than its own. */
-  async #readCatalog(): Promise<KnownCatalog> {
-    let failure: unknown
-    for (const { shard, version } of await this.#bySchema()) {
-      try {
-        const catalog = await shard.catalog()
-        const { versions, isChanging } = await shard.state()
-        if ((versions[SCHEMA_ASPECT] ?? 0) === version && !isChanging)
-          return { version, catalog, ...(await placedAt(this.#options.database, version)) }
-        failure = unsettled(`the schema of ${shard.name} is being changed`, { shard: shard.name })
-      } catch (error) {
-        failure = error
-      }
-    }
-    // Of none that answers, what the first has to say.
-    throw failure ?? (await this.#options.database.shards[0]!.state().catch(error => error))
+  #find(asked: AskedSql, deadlineMs: number): Promise<KeptResult> {
+    const { sqlRowsMax: rowsMax } = this.#options.settings
+    const { text, values, floor } = asked
+    return this.#planner.answer(
+      { text, values, rowsMax },
+      {
+        find: plan => this.#agree(plan, floor, deadlineMs),
+        finish: async ({ merge, columns, tables }, { answers, versions }): Promise<KeptResult> => {
+          const result = { columns, ...mergeRows(merge, answers, rowsMax), versions }
+          const through = Math.min(...answers.map(({ applied }) => applied))
+          return { asked, result, tables, through, hits: 0 }
+        },
+        drop: async () => undefined,
+      },
+    )
   }
 
   /** What was found before, if it still is. One look at the log tells, whatever the shards. */
@@ -328,26 +211,14 @@ export class QueryCoordinator {
     return this.view.look().catch(() => undefined)
   }
 
-  async #agree(plan: PlacedPlan, floor: number, deadlineMs: number): Promise<Agreed> {
-    const { tables, servers } = plan
-    const answers = await this.#keptParts(plan, floor)
-    const missing = servers.map((_, i) => i).filter(i => answers[i] === undefined)
-    await this.#readAll(plan, missing, answers, deadlineMs)
-    for (let round = 1; ; round++) {
-      const verdict = judgeMatrix(answers, { tables, floor })
-      if (verdict.kind === 'consistent') return { answers, versions: verdict.versions }
-      if (round === ROUNDS_MAX) return this.#agreeHolding(plan, answers, floor, deadlineMs)
-      await delay(FIRST_PAUSE_MS * 2 ** (round - 1))
-      const ready = await this.#caughtUp(plan, verdict.shards, verdict.position)
-      this.refetches += ready.length
-      await this.#readAll(plan, ready, answers, deadlineMs)
-    }
-  }
-
-  /** Those that have applied the log so far. */
-  async #caughtUp({ servers }: PlacedPlan, places: readonly number[], position: number): Promise<readonly number[]> {
-    const states = await Promise.all(places.map(place => servers[place]!.state()))
-    return places.filter((_, i) => states[i]!.applied >= position && !states[i]!.isChanging)
+  async #agree(plan: PlacedPlan, floor: number, deadlineMs: number): Promise<Agreed<ShardAnswer>> {
+    return this.#agreement.reach<ShardAnswer>(plan, {
+      floor,
+      deadlineMs,
+      known: await this.#keptParts(plan, floor),
+      ask: (places, answers) => this.#readAll(plan, places, answers, deadlineMs),
+      letGo: async () => [],
+    })
   }
 
   /** What shards have answered before, at their places, if it still holds: as of the end of the log. */
@@ -365,51 +236,13 @@ export class QueryCoordinator {
     return answers
   }
 
-  async #agreeHolding(
-    plan: PlacedPlan,
-    known: readonly ShardAnswer[],
-    floor: number,
-    deadlineMs: number,
-  ): Promise<Agreed> {
-    const { head, release } = await this.#hold.join(leftMs(deadlineMs))
-    try {
-      if (floor > head)
-        throw unsettled(`${floor} global writes are asked for, and there are ${head}`, { position: head })
-      await Promise.all(plan.servers.map(shard => this.#bringTo(shard, head, deadlineMs)))
-      const answers = [...known]
-      // Those that were ahead may be behind what the others have come to.
-      for (let round = 1; ; round++) {
-        const verdict = judgeMatrix(answers, { tables: plan.tables, floor })
-        if (verdict.kind === 'consistent') return { answers, versions: verdict.versions }
-        if (round > HELD_ROUNDS_MAX)
-          throw unsettled(`${this.#namesOf(plan, verdict.shards)} could not be brought up to date in time`, {})
-        await this.#readAll(plan, verdict.shards, answers, deadlineMs)
-      }
-    } finally {
-      await release()
-    }
-  }
-
-  async #bringTo(shard: Shard, head: number, deadlineMs: number): Promise<void> {
-    const { arbitrator } = this.#options
-    for (;;) {
-      const left = leftMs(deadlineMs)
-      const reached = await Promise.race([arbitrator.bringUpToDate(shard), delay(left, undefined, { ref: false })])
-      if (reached === undefined)
-        throw unsettled(`${shard.name} was not brought up to date in time`, { shard: shard.name })
-      if (reached >= head) return
-      // It waits for another, which takes rows from it.
-      await delay(FIRST_PAUSE_MS)
-    }
-  }
-
   /** Into `answers`, at the places of those that are asked. */
   async #readAll(
     plan: PlacedPlan,
     places: readonly number[],
     answers: ShardAnswer[],
     deadlineMs: number,
-  ): Promise<ShardAnswer[]> {
+  ): Promise<void> {
     const { parts, tables, servers } = plan
     const { database, settings } = this.#options
     const timeoutMs = leftMs(deadlineMs)
@@ -424,31 +257,7 @@ export class QueryCoordinator {
         if (isWhole && !database.hasLocalWrites && !answer.isChanging) this.#parts.keep(shard.name, part, answer)
       }),
     )
-    return answers
   }
-
-  #namesOf({ servers }: PlacedPlan, places: readonly number[]): string {
-    return places.map(place => servers[place]!.name).join(', ')
-  }
-}
-
-/** What was planned for the tables as one shard has them is refused by another only if it has others. */
-async function driftOf({ servers, tables }: PlacedPlan, catalog: Catalog, cause: Error): Promise<Error | undefined> {
-  const catalogs = await Promise.all(servers.map(shard => shard.catalog()))
-  const columnsOf = (of: Catalog, table: string) => JSON.stringify(of.tables.get(table))
-  for (const [i, own] of catalogs.entries()) {
-    const table = tables.find(each => columnsOf(own, each) !== columnsOf(catalog, each))
-    if (table !== undefined) return drifted(servers[i]!.name, table, cause)
-  }
-  return undefined
-}
-
-function drifted(shard: string, table: string, cause: Error): FreshetError {
-  return new FreshetError(
-    'SHARD_DRIFT',
-    `The table ${table} of ${shard} has other columns than that of other shards: somebody has changed it there alone. freshet shards check says where.`,
-    { cause, details: { shard, table } },
-  )
 }
 
 /** All shards together may send so much: then no more is read. */
@@ -463,18 +272,4 @@ function countdown(bytesMax: number): (bytes: number) => void {
       { details: { bytesMax } },
     )
   }
-}
-
-function leftMs(deadlineMs: number): number {
-  return Math.max(1, deadlineMs - performance.now())
-}
-
-function unsettled(why: string, details: Readonly<Record<string, unknown>>): FreshetError {
-  return new FreshetError(
-    'SHARDS_UNSETTLED',
-    `The shards have no common state that could be told: ${why}. Try again.`,
-    {
-      details: { ...details, retryAfterS: 1 },
-    },
-  )
 }

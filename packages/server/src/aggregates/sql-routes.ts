@@ -6,20 +6,16 @@
  * Under `at=N` they need not ask: every copy has all up to N, and who asks for it there knows of nothing later that it depends on.
  * `GET /sql/versions` is how they know: of each table the last global write.
  */
-import type { Cell, CellType, ParameterValue, Versions } from '@freshet/core/aggregates'
-import {
-  FreshetError,
-  readPosition,
-  type SqlAnswer,
-  type SqlExplanation,
-  type SqlHead,
-  versionsTag,
-} from '@freshet/protocol'
+import { type ParameterValue, streamedMerge, type Versions } from '@freshet/core/aggregates'
+import { FreshetError, readPosition, type SqlExplanation, type SqlHead, versionsTag } from '@freshet/protocol'
 import { PRIVATE } from '../access/caller.js'
 import { checkNonce } from '../coherence/coherence-routes.js'
 import { readMembers } from '../data/json-text.js'
+import { prefers } from '../http/accept.js'
 import { type Answer, JSON_TYPE, jsonAnswer, jsonTextAnswer, NO_SNIFF } from '../http/answer.js'
 import type { Call, Route } from '../http/call.js'
+import type { Exchange } from '../http/exchange.js'
+import type { Replies } from '../http/replies.js'
 import { readBody } from '../http/request-body.js'
 import { REPLAYED } from '../idempotency/idempotency.js'
 import { readOperation } from '../idempotency/read-operation.js'
@@ -30,14 +26,17 @@ import { Arbitrator } from './arbitrator.js'
 import { versionsIn } from './log-view.js'
 import { parseGlobal } from './parse-global.js'
 import { loadSqlParser, type SqlParser } from './parse-sql.js'
-import { type AskedSql, QueryCoordinator, type SqlResult } from './query-coordinator.js'
+import { type AskedSql, QueryCoordinator } from './query-coordinator.js'
 import type { ShardedDatabase } from './sharded-database.js'
+import { answerText, linesText } from './sql-answers.js'
+import { NDJSON_TYPE, SqlStreams, streamHeaders } from './sql-streams.js'
 
 export interface SqlRoutesOptions {
   /** Undefined: there are no shards. */
   readonly shards?: ShardedDatabase | undefined
   readonly settings: ServerSettings
   readonly log: Log
+  readonly replies: Replies
 }
 
 interface Parts {
@@ -46,6 +45,8 @@ interface Parts {
   readonly coordinator: QueryCoordinator
 }
 
+/** For caches: there are two forms. */
+const VARIES: readonly string[] = ['Vary', 'Accept']
 const VALUES_MAX = 1000
 const VALUES_DEPTH_MAX = 2
 /** Nobody asks for it once it is outdated: so long it is worth keeping. */
@@ -54,12 +55,14 @@ const LASTING = 'public, max-age=3600'
 export class SqlRoutes {
   readonly #options: SqlRoutesOptions
   readonly #parts: Parts | undefined
+  readonly #streams: SqlStreams
   #parser: Promise<SqlParser> | undefined
   #timer: NodeJS.Timeout | undefined
 
   constructor(options: SqlRoutesOptions) {
     this.#options = options
-    const { shards: database, settings, log } = options
+    const { shards: database, settings, log, replies } = options
+    this.#streams = new SqlStreams(replies, settings)
     if (database === undefined) return
     const arbitrator = new Arbitrator({ database, settings, log })
     const coordinator = new QueryCoordinator({ database, arbitrator, settings, parser: () => this.#loadParser() })
@@ -128,41 +131,65 @@ export class SqlRoutes {
         help: 'Results found anew after a global write before they were asked for.',
         value: () => coordinator.refreshed,
       },
+      {
+        name: 'freshet_sql_streams',
+        type: 'gauge',
+        help: 'Queries over shards whose rows are being streamed.',
+        value: () => this.#streams.size,
+      },
+      {
+        name: 'freshet_sql_streams_cut',
+        type: 'counter',
+        help: 'Streams of rows that were ended by an error, or for the time they took.',
+        value: () => this.#streams.cut,
+      },
     ]
   }
 
-  async #get({ exchange, parameters }: Call): Promise<Answer> {
+  async #get({ exchange, parameters }: Call): Promise<Answer | undefined> {
     const { coordinator, database } = this.#required()
     const text = parameters.get('q')
     if (text === undefined) throw new FreshetError('PARAMETER_INVALID', 'q is missing: the query.')
     const floor = parameters.has('at') ? readPosition('at', parameters.get('at')!) : 0
     const isFloorEnough = parameters.has('at')
     const asked = { text, values: readValues(parseValues(parameters.get('p'))), floor, isFloorEnough }
-    if (parameters.has('explain')) return jsonAnswer(200, await this.#explain(asked))
+    if (parameters.has('explain')) return jsonAnswer(200, await this.#explain(asked), VARIES)
+    if (wantsLines(exchange)) return this.#lines(exchange, asked)
     const result = await coordinator.answer(asked)
-    if (database.hasLocalWrites) return jsonTextAnswer(bodyOf(result, false))
+    if (database.hasLocalWrites) return jsonTextAnswer(answerText(result, false), VARIES)
     const etag = versionsTag(result.versions)
     const shared = parameters.has('at') ? LASTING : 'no-cache'
-    const headers = ['Cache-Control', exchange.caller === undefined ? shared : PRIVATE, 'ETag', etag]
+    const headers = ['Cache-Control', exchange.caller === undefined ? shared : PRIVATE, 'ETag', etag, ...VARIES]
     const known = exchange.request.headers['if-none-match']
     if (known?.split(/\s*,\s*/).some(tag => tag.replace(/^W\//, '') === etag))
       return { status: 304, headers, isCacheable: true }
     return {
       status: 200,
       headers: ['Content-Type', JSON_TYPE, ...NO_SNIFF, ...headers],
-      body: `${bodyOf(result, true)}\n`,
+      body: `${answerText(result, true)}\n`,
       isCacheable: true,
     }
   }
 
-  async #post({ exchange }: Call): Promise<Answer> {
+  async #post({ exchange }: Call): Promise<Answer | undefined> {
     const { coordinator, database } = this.#required()
     const { q, p, at = 0, explain } = await this.#body(exchange, ['q', 'p', 'at', 'explain'])
     if (!Number.isSafeInteger(at) || Number(at) < 0) throw invalid('at must be a position')
     const asked = { text: textOf(q), values: readValues(p), floor: Number(at) }
-    return explain === true
-      ? jsonAnswer(200, await this.#explain(asked))
-      : jsonTextAnswer(bodyOf(await coordinator.answer(asked), !database.hasLocalWrites))
+    if (explain === true) return jsonAnswer(200, await this.#explain(asked))
+    if (wantsLines(exchange)) return this.#lines(exchange, asked)
+    return jsonTextAnswer(answerText(await coordinator.answer(asked), !database.hasLocalWrites))
+  }
+
+  /** As they come; or, where they are put together as a whole first, in the same form. */
+  async #lines(exchange: Exchange, asked: AskedSql): Promise<Answer | undefined> {
+    const { coordinator, database } = this.#required()
+    const headersOf = ({ versions }: { readonly versions: Versions }) =>
+      streamHeaders([...VARIES, ...(database.hasLocalWrites ? [] : ['ETag', versionsTag(versions)])])
+    const isSent = await this.#streams.send(exchange, () => coordinator.open(asked), headersOf)
+    if (isSent) return undefined
+    const result = await coordinator.answer(asked)
+    return { status: 200, headers: headersOf(result), body: linesText(result) }
   }
 
   async #write({ exchange }: Call): Promise<Answer> {
@@ -193,9 +220,10 @@ export class SqlRoutes {
   }
 
   async #explain(asked: AskedSql): Promise<SqlExplanation> {
-    const { plan } = await this.#required().coordinator.plan(asked)
+    const plan = await this.#required().coordinator.plan(asked)
     return {
       way: plan.merge.kind,
+      streams: streamedMerge(plan.merge) !== undefined,
       tables: plan.tables,
       asked: plan.servers.map(({ name }, i) => {
         const { text, values } = plan.parts[i]!.statement
@@ -217,6 +245,11 @@ export class SqlRoutes {
     if (this.#parts) return this.#parts
     throw new FreshetError('ROUTE_UNKNOWN', 'This server has no shards. Name them in its config: docs/shards.md.')
   }
+}
+
+/** HTTP/1.0 has no chunks: what is cut off would look whole. */
+function wantsLines({ request: { headers, httpVersionMinor } }: Exchange): boolean {
+  return httpVersionMinor > 0 && prefers(headers.accept, [JSON_TYPE, NDJSON_TYPE]) === NDJSON_TYPE
 }
 
 function membersOf(body: Uint8Array, known: readonly string[]): Readonly<Record<string, unknown>> {
@@ -247,28 +280,6 @@ function readValues(p: unknown = []): readonly ParameterValue[] {
   throw invalid(
     `p must be a list of at most ${VALUES_MAX} texts, numbers, booleans and nulls: the values of $1, $2 and so on`,
   )
-}
-
-function bodyOf({ columns, types, rows, versions }: SqlResult, isKept: boolean): string {
-  const answer: SqlAnswer = {
-    columns,
-    types,
-    rows: rows.map(row => row.map((cell, i) => jsonCell(cell, types[i]!))),
-    versions,
-    position: positionOf(versions),
-    ...(isKept ? { isKept } : {}),
-  }
-  return JSON.stringify(answer)
-}
-
-/** The last global write that it depends on. */
-function positionOf(versions: Versions): number {
-  return Math.max(0, ...Object.values(versions))
-}
-
-/** Whole numbers that a JSON number holds are one; decimals stay text, with all of their digits. */
-function jsonCell(cell: Cell, type: CellType): Cell {
-  return type === 'integer' && typeof cell === 'string' && Number.isSafeInteger(Number(cell)) ? Number(cell) : cell
 }
 
 function invalid(reason: string): FreshetError {

@@ -49,7 +49,7 @@ export class Replies {
     }
     const isUnread = exchange.hasBody && !exchange.request.complete
     const mustClose = this.isStopping || isUnread
-    const headers = this.#headers(exchange, answer, mustClose)
+    const headers = [...this.#headers(exchange, answer, mustClose), ...lengthOf(answer)]
     const isShort = typeof answer.body === 'string' && ASCII.test(answer.body) && !mustClose
     if (isShort && this.#whole.canSend(exchange.request, response)) {
       this.#whole.send(response, answer.status, formatHead(answer.status, headers), answer.body as string)
@@ -63,15 +63,30 @@ export class Replies {
     this.record(exchange, answer.status)
   }
 
-  /** Answers an error. What the client need not know is logged instead. */
+  /** For a body that whoever calls this sends piece by piece. False: nobody waits for it. */
+  begin(exchange: Exchange, answer: Omit<Answer, 'body' | 'isCacheable'>): boolean {
+    const { response } = exchange
+    if (response.destroyed || response.headersSent) return false
+    const headers = this.#headers(exchange, answer, this.isStopping)
+    response.writeHead(answer.status, headers)
+    this.record(exchange, answer.status)
+    return true
+  }
+
+  /** Answers an error. */
   fail(exchange: Exchange, thrown: unknown): void {
+    this.send(exchange, problemAnswer(this.presentable(exchange, thrown), exchange.requestId))
+  }
+
+  /** The error as its client may see it. What it need not know is logged instead. */
+  presentable(exchange: Exchange, thrown: unknown): FreshetError {
     const error = presentable(thrown)
     if (error !== thrown) {
       const { method, request } = exchange
       const fields = { ...idsOf(exchange), method, url: request.url, ...describeError(thrown) }
       this.#log.write('error', 'request failed', fields)
     }
-    this.send(exchange, problemAnswer(error, exchange.requestId))
+    return error
   }
 
   record(exchange: Exchange, status: number): void {
@@ -94,12 +109,14 @@ export class Replies {
     if (!answer.isCacheable) headers.push('X-Request-Id', exchange.requestId)
     // Who is refused by a limit is told of that one.
     if (!answer.isCacheable && answer.status !== 429) headers.push(...limitHeaders(exchange.limitsLeft))
-    if (answer.status !== 204 && answer.status !== 304) {
-      headers.push('Content-Length', `${answer.body === undefined ? 0 : Buffer.byteLength(answer.body)}`)
-    }
     if (mustClose) headers.push('Connection', 'close')
     return headers
   }
+}
+
+function lengthOf({ status, body }: Answer): readonly string[] {
+  if (status === 204 || status === 304) return []
+  return ['Content-Length', `${body === undefined ? 0 : Buffer.byteLength(body)}`]
 }
 
 function isReadOfData({ route, method }: Exchange, status: number): boolean {

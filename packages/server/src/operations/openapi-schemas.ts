@@ -200,9 +200,25 @@ export const SCHEMAS: Json = {
     },
     ['columns', 'types', 'rows', 'versions', 'position'],
   ),
+  SqlStreamLine: {
+    oneOf: [
+      object(
+        {
+          columns: list(TEXT),
+          types: list(TEXT),
+          versions: { type: 'object', additionalProperties: POSITION },
+          position: POSITION,
+        },
+        ['columns', 'types', 'versions', 'position'],
+      ),
+      list({}),
+      object({ error: { $ref: '#/components/schemas/Problem' } }, ['error']),
+    ],
+  },
   SqlHead: object({ position: POSITION, versions: { type: 'object', additionalProperties: POSITION } }),
   SqlExplanation: object({
     way: { enum: ['whole', 'rows', 'groups'] },
+    streams: { type: 'boolean' },
     tables: list(TEXT),
     asked: list(object({ shard: TEXT, statement: TEXT, values: list({}) })),
   }),

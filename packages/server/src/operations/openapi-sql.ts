@@ -1,5 +1,15 @@
 /** Queries over shards and writes to all of them, in the OpenAPI document. */
-import { answers, eitherOf, type Json, json, operation } from './openapi-parts.js'
+import { answers, eitherOf, type Json, json, operation, ref } from './openapi-parts.js'
+
+const ROWS: Json = {
+  ...eitherOf('SqlAnswer', 'SqlExplanation'),
+  'application/x-ndjson': {
+    schema: {
+      ...ref('schemas', 'SqlStreamLine'),
+      description: 'Of each line. The first says what follows; a last one with an error, that it is not all.',
+    },
+  },
+}
 
 export const SQL_PATHS: Json = {
   '/sql': {
@@ -8,7 +18,7 @@ export const SQL_PATHS: Json = {
       summary: 'A query over all shards, from one global state',
       parameters: ['q', 'p', 'at', 'explain', 'ifNoneMatch'],
       responses: {
-        ...answers('Its rows; or how they are found.', eitherOf('SqlAnswer', 'SqlExplanation')),
+        ...answers('Its rows, together or line by line; or how they are found.', ROWS),
         304: { description: 'The versions are those in If-None-Match.' },
       },
     }),
@@ -16,7 +26,7 @@ export const SQL_PATHS: Json = {
       id: 'postSql',
       summary: 'The same, for queries that are too long for a URL',
       body: json('SqlStatement'),
-      responses: answers('Its rows; or how they are found.', eitherOf('SqlAnswer', 'SqlExplanation')),
+      responses: answers('Its rows, together or line by line; or how they are found.', ROWS),
     }),
   },
   '/sql/versions': {

@@ -2,16 +2,18 @@
 import { connect, type Socket } from 'node:net'
 import { type Catalog, type Cell, type CellType, type Column, quoteName } from '@freshet/core/aggregates'
 import { type Connection, type ConnectionConfig, createConnection, type FieldInfo } from 'mariadb'
+import { type MariadbCells, openMariadbCursor } from './mariadb-cursor.js'
 import { readMariadbEffects } from './mariadb-effects.js'
 import { checkSchemaChange } from './mariadb-schema-check.js'
 import { type Session, SessionPool, type SessionResult } from './session-pool.js'
 import type { ShardAddress } from './shard-address.js'
-import type { CopiedColumn, ExactColumn, ShardEngine } from './shard-engine.js'
+import { type CopiedColumn, type ExactColumn, LONG_READ_MARGIN_MS, type ShardEngine } from './shard-engine.js'
 import { joinedNames } from './sql-shard.js'
 
 /** Busy, or going: another try may do. 1412: the tables were changed since the snapshot. */
 const PASSING = [1020, 1205, 1213, 1317, 1412, 1969, 1040, 1053, 1152, 1158, 1159, 1160, 1161, 1203, 1927]
 const OF_DRIVER = 45_000
+const NET_TIMEOUT_S_MAX = 31_536_000
 const DUPLICATE_KEY = 'ON DUPLICATE KEY UPDATE version = VALUES(version)'
 /** What a text means must not depend on the server's settings; and a key of 0 is one, not a wish for the next. */
 const PREPARE = [
@@ -31,6 +33,8 @@ export function mariadbShardEngine({ url, place, sessionsMax }: ShardAddress): S
     pool: new SessionPool({ sessionsMax, open: timeoutMs => openSession(config, timeoutMs) }),
     schemaSteps: { describeTables, check: checkSchemaChange },
     beginRead: 'START TRANSACTION READ ONLY',
+    prepareLongRead: heldMsMax =>
+      `SET SESSION net_write_timeout = ${Math.min(Math.ceil((heldMsMax + LONG_READ_MARGIN_MS) / 1000), NET_TIMEOUT_S_MAX)}`,
     lockSchemas: tables => `SELECT 1 FROM ${joinedNames(tables, 'mariadb')} LIMIT 0`,
     beginWrite: 'START TRANSACTION',
     upsertVersion: () => `INSERT INTO freshet_versions (aspect, version) VALUES (?, ?) ${DUPLICATE_KEY}`,
@@ -80,6 +84,8 @@ async function openSession(config: ConnectionConfig, timeoutMs: number): Promise
     throw error
   }
   return {
+    // The driver reads no further than a packet: a piece is that, and the row at its end.
+    openCursor: (text, values) => openMariadbCursor(connection, text, values, CELLS),
     run: async (text, values = []) => resultOf(await send(connection, text, values)),
     get bytesRead() {
       return socket?.bytesRead ?? 0
@@ -103,8 +109,13 @@ function send(connection: Connection, text: string, values: readonly unknown[]):
 function resultOf(result: unknown): SessionResult {
   if (!Array.isArray(result)) return { types: [], rows: [] }
   const { meta = [] } = result as unknown as { readonly meta?: readonly FieldInfo[] }
-  const types = meta.map(typeOf)
-  return { types, rows: (result as unknown[][]).map(row => row.map((cell, i) => cellOf(cell, types[i]!))) }
+  const types = CELLS.typesOf(meta)
+  return { types, rows: (result as unknown[][]).map(row => CELLS.cellsOf(row, types)) }
+}
+
+const CELLS: MariadbCells = {
+  typesOf: fields => fields.map(typeOf),
+  cellsOf: (row, types) => row.map((cell, i) => cellOf(cell, types[i]!)),
 }
 
 const TYPES: Readonly<Record<string, CellType>> = {

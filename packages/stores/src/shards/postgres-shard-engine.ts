@@ -2,10 +2,11 @@
 import type { Socket } from 'node:net'
 import { type Catalog, type Cell, type CellType, type Column, quoteName } from '@freshet/core/aggregates'
 import pg from 'pg'
+import { openPostgresCursor } from './postgres-cursor.js'
 import { readPostgresEffects } from './postgres-effects.js'
 import { type Session, SessionPool } from './session-pool.js'
 import type { ShardAddress } from './shard-address.js'
-import type { CopiedColumn, ShardEngine } from './shard-engine.js'
+import { type CopiedColumn, LONG_READ_MARGIN_MS, type ShardEngine } from './shard-engine.js'
 import { joinedNames } from './sql-shard.js'
 
 /** Busy, or going: another try may do. Those of class 08 are of the connection. */
@@ -17,6 +18,7 @@ const COLUMNS = `
   ORDER BY c.relname, a.attnum`
 const COLLATION = 'SELECT datcollate FROM pg_database WHERE datname = current_database()'
 const BYTES = ['C', 'POSIX']
+const INT_MAX = 2 ** 31 - 1
 
 export function postgresShardEngine({ url, place, sessionsMax }: ShardAddress): ShardEngine {
   return {
@@ -24,6 +26,8 @@ export function postgresShardEngine({ url, place, sessionsMax }: ShardAddress): 
     place,
     pool: new SessionPool({ sessionsMax, open: timeoutMs => openSession(url, timeoutMs) }),
     beginRead: 'BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY',
+    prepareLongRead: heldMsMax =>
+      `SET LOCAL cursor_tuple_fraction = 1; SET LOCAL idle_in_transaction_session_timeout = ${Math.min(Math.ceil(heldMsMax + LONG_READ_MARGIN_MS), INT_MAX)}`,
     lockSchemas: tables => `LOCK TABLE ${joinedNames(tables, 'postgres')} IN ACCESS SHARE MODE`,
     beginWrite: 'BEGIN',
     upsertVersion: () =>
@@ -82,7 +86,8 @@ async function openSession(url: string, timeoutMs: number): Promise<Session> {
     cut(client)
     throw error
   }
-  return {
+  const session: Session = {
+    openCursor: (text, values, bytesMax) => openPostgresCursor(session, { text, values, bytesMax }),
     run: async (text, values = []) => {
       const result = await client.query<string[]>({ text, values: [...values], rowMode: 'array' })
       const found = (result.fields ?? []).map(({ dataTypeID }) => TYPES[dataTypeID] ?? 'other')
@@ -99,6 +104,7 @@ async function openSession(url: string, timeoutMs: number): Promise<Session> {
       cut(client)
     },
   }
+  return session
 }
 
 /** At once: the driver's own way waits for what is under way. */

@@ -13,10 +13,29 @@ export interface SessionResult {
 export interface Session {
   /** Sent at once, and done in the order they were sent in. */
   run(text: string, values?: readonly ParameterValue[]): Promise<SessionResult>
+  /**
+   * Rows piece by piece, within the transaction that is open. Nothing else is sent until `isIdle` again. A piece of more than `bytesMax`
+   * is not read to its end: the session is destroyed, and whoever asks for the piece told LIMIT_EXCEEDED.
+   */
+  openCursor(text: string, values: readonly ParameterValue[], bytesMax: number): Promise<SessionCursor>
   /** All that has come from the server so far. */
   readonly bytesRead: number
   readonly isAlive: boolean
   destroy(): void
+}
+
+export interface SessionCursor {
+  readonly types: readonly CellType[]
+  /** The next few rows; none: there are no more. One call at a time. */
+  next(): Promise<SessionResult['rows']>
+  /** Whether another statement would be heard now, or soon. */
+  readonly isIdle: boolean
+}
+
+export interface LentSession {
+  readonly session: Session
+  /** `isWell`: others may use it. Called again it does nothing. */
+  giveBack(isWell: boolean): void
 }
 
 /** It did not answer in time. */
@@ -58,6 +77,23 @@ export class SessionPool {
     }
   }
 
+  /**
+   * For longer. It is none of the `sessionsMax`: those who hold one for as long as a slow reader likes must not keep the others, and the
+   * arbitrator, waiting. Whoever lends bounds how many there are.
+   */
+  async lend(timeoutMs: number): Promise<LentSession> {
+    if (this.#isClosed) throw new Error('it was closed')
+    const session = this.#idleOne() ?? (await this.#options.open(timeoutMs))
+    if (this.#isClosed) session.destroy()
+    this.#used.add(session)
+    let isLent = true
+    const giveBack = (isWell: boolean) => {
+      if (isLent) this.#keep(session, isWell)
+      isLent = false
+    }
+    return { session, giveBack }
+  }
+
   /** One of its own, for as long as it is wanted. */
   open(timeoutMs: number): Promise<Session> {
     return this.#options.open(timeoutMs)
@@ -75,13 +111,15 @@ export class SessionPool {
   }
 
   #giveBack(session: Session | undefined, isWell: boolean): void {
-    if (session) {
-      this.#used.delete(session)
-      if (isWell && !this.#isClosed && session.isAlive && this.#idle.length < IDLE_MAX) this.#idle.push(session)
-      else session.destroy()
-    }
+    if (session) this.#keep(session, isWell)
     this.#taken--
     this.#waiting.shift()?.()
+  }
+
+  #keep(session: Session, isWell: boolean): void {
+    this.#used.delete(session)
+    if (isWell && !this.#isClosed && session.isAlive && this.#idle.length < IDLE_MAX) this.#idle.push(session)
+    else session.destroy()
   }
 
   async #turn(timeoutMs: number): Promise<void> {

@@ -2,6 +2,9 @@
 import type { Catalog, Dialect, TableEffects } from '@freshet/core/aggregates'
 import type { Session, SessionPool } from './session-pool.js'
 
+/** Whoever holds a long read lets go of it by itself before the engine does. */
+export const LONG_READ_MARGIN_MS = 60_000
+
 export interface SchemaSteps {
   /** All that is known of how tables are made: the same as long as nobody changes it. */
   describeTables(session: Session, tables: readonly string[]): Promise<string>
@@ -32,6 +35,8 @@ export interface ShardEngine {
   readonly schemaSteps?: SchemaSteps
   /** For a transaction that sees one state, and changes nothing. */
   readonly beginRead: string
+  /** After that, for one that is open for longer: what makes the engine put up with a slow reader for so long, and not much longer. */
+  prepareLongRead(heldMsMax: number): string
   /** So that nobody changes their schema until the transaction ends; before the snapshot is taken. */
   lockSchemas(tables: readonly string[]): string
   readonly beginWrite: string

@@ -26,7 +26,9 @@ import {
   type ShardAnswer,
   type ShardCopy,
   type ShardRead,
+  type ShardSnapshot,
   type ShardState,
+  type SnapshotRequest,
   type TableEffects,
 } from '@freshet/core/aggregates'
 import { FreshetError } from '@freshet/protocol'
@@ -34,6 +36,7 @@ import { conditionOf, deleteRows, insertRows, readRows } from './row-copies.js'
 import type { Session, SessionResult } from './session-pool.js'
 import type { SchemaSteps, ShardEngine } from './shard-engine.js'
 import { refusedBy, telling, unusable } from './shard-errors.js'
+import { openSnapshot } from './sql-snapshot.js'
 
 /** So often it is looked at how much a read has brought. */
 const LOOK_MS = 20
@@ -74,6 +77,10 @@ export class SqlShard implements Shard {
       session.run('COMMIT'),
     ])
     return { ...results.at(-2)!, ...versionsOf(results.at(-3)!) }
+  }
+
+  snapshot(request: SnapshotRequest): Promise<ShardSnapshot> {
+    return openSnapshot({ ...request, shard: this.name, engine: this.#engine, versions: VERSIONS, versionsOf })
   }
 
   catalog(): Promise<Catalog> {

@@ -91,7 +91,7 @@ async function askWhole({ whole }: Pick<Compared, 'whole'>, { text, values }: As
 }
 
 /** Which of several texts that count as equal stands for them is not laid down; nor is the order of groups. */
-function canonical(rows: readonly (readonly Cell[])[], { isOrdered }: AskedQuery): string {
+export function canonical(rows: readonly (readonly Cell[])[], { isOrdered }: Pick<AskedQuery, 'isOrdered'>): string {
   const plain = (cell: Cell) =>
     typeof cell === 'string' ? cell.normalize('NFD').replace(/\p{M}/gu, '').toLowerCase().trimEnd() : cell
   const lines = rows.map(row => JSON.stringify(row.map(plain)))

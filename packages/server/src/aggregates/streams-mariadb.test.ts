@@ -1,0 +1,43 @@
+import { createMemoryStore } from '@freshet/stores/memory'
+import { openGlobalLog, openShard } from '@freshet/stores/shards'
+import { endMariadb, startMariadb } from '@freshet/stores/under-test/start-mariadb'
+import { afterAll, beforeAll } from 'vitest'
+import { mariadbDatabases } from './under-test/engine-databases.js'
+import { fillShards, type ShardedEngine } from './under-test/sharded-engine.js'
+import { testStreams } from './under-test/test-streams.js'
+
+let started: ShardedEngine
+
+beforeAll(async () => {
+  const settings = { innodb_flush_log_at_trx_commit: '0', character_set_server: 'utf8mb4' }
+  const databases = await mariadbDatabases(await startMariadb({ settings }))
+  const placement = { kind: 'ranges', from: [0, 20, 40] } as const
+  started = await fillShards(databases, { openShard, openGlobalLog }, 'mariadb', placement)
+})
+
+afterAll(async () => {
+  await started?.close()
+  await endMariadb()
+})
+
+const OPEN =
+  "information_schema.innodb_trx t JOIN information_schema.processlist p ON p.id = t.trx_mysql_thread_id WHERE p.db IN ('a', 'b', 'c') AND p.id <> CONNECTION_ID()"
+
+testStreams({
+  started: () => started,
+  createStore: () => createMemoryStore({ positionsAfter: 0 }),
+  fillPages: (count, shelf, id) =>
+    `INSERT INTO pages SELECT ${shelf}, ${id}, 1, MD5(n), REPEAT(MD5(n), 15) FROM (SELECT seq AS n FROM seq_0_to_${count - 1}) AS s`,
+  waiting: async () => {
+    const rows = await started.databases.run('a', `SELECT p.state FROM ${OPEN}`)
+    return rows.filter(({ state }) => /writing to net/i.test(String(state))).length
+  },
+  openTransactions: async () => {
+    const rows = await started.databases.run('a', `SELECT COUNT(*) AS n FROM ${OPEN}`)
+    return Number(rows[0]!.n)
+  },
+  endTransaction: async shard => {
+    const rows = await started.databases.run('a', `SELECT p.id FROM ${OPEN} AND p.db = '${shard}'`)
+    for (const { id } of rows) await started.databases.run('a', `KILL ${id}`)
+  },
+})
