@@ -144,7 +144,12 @@ describe.skipIf(isLeftOut)('a ring of a Freshet server, Redis and PostgreSQL', (
       expect(await ring('join', 'fourth', `http://127.0.0.1:${fourth}`)).toMatchObject({ exitCode: 0, errors: '' })
       await writer.more(20)
       await redis.kill()
-      expect(await ring('leave', 'redis')).toMatchObject({ exitCode: 0, errors: '' })
+      const refused = await ring('leave', 'redis')
+      expect([refused.exitCode, refused.report.message]).toEqual([
+        1,
+        expect.stringContaining('ring leave redis --lost'),
+      ])
+      expect(await ring('leave', 'redis', '--lost')).toMatchObject({ exitCode: 0, errors: '' })
       await writer.more(20)
       await writer.stop()
 
