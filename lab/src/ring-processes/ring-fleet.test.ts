@@ -41,7 +41,9 @@ it('peers over TCP go on reading what is current when one leaves, a process is k
 it('what is left of a roster without a majority refuses', async () => {
   const fleet = await RingFleet.start(2, 2, OPTIONS)
   try {
-    expect((await fleet.insert(fleet.peers[0]!, 'key', 1)).state).toBe('committed')
+    await expect
+      .poll(async () => (await fleet.insert(fleet.peers[0]!, 'key', 1)).state, { timeout: 60_000 })
+      .toBe('committed')
     fleet.kill(fleet.peers[0]!)
     await expect
       .poll(() => fleet.retrieve(fleet.peers[0]!, 'key'), { timeout: 60_000 })

@@ -7,14 +7,15 @@ import { endCaches, type RunningCache } from '@freshet/lab/dist/caches/cache-pro
 import { startNginx } from '@freshet/lab/dist/caches/nginx.js'
 import { startSquid } from '@freshet/lab/dist/caches/squid.js'
 import { startVarnish } from '@freshet/lab/dist/caches/varnish.js'
-import { afterAll, afterEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
 import { reasonToSkip } from '../runner/services.js'
 import { type ScriptedOrigin, startScriptedOrigin } from './scripted-origin.js'
 
 const PLAIN = { 'Cache-Control': 'public, max-age=60' }
 /** As an answer of Freshet's. */
 const FRESHET = { 'Cache-Control': 'public, max-age=1, must-revalidate, stale-while-revalidate=0' }
-const SLOW_MS = 300
+/** Long enough for what is done meanwhile, also on a busy machine. */
+const SLOW_MS = 1000
 const ATTEMPTS_MAX = 5
 
 /** With nothing of ours in their configuration, but for Squid, which does nothing without one. */
@@ -47,6 +48,12 @@ async function get(cache: RunningCache, path: string, headers: Readonly<Record<s
 async function canEnd(race: (path: string) => Promise<boolean>): Promise<boolean> {
   for (let i = 0; i < ATTEMPTS_MAX; i++) if (await race(`/race${i}`)) return true
   return false
+}
+
+/** Resolves when the next request has come there. */
+async function arrivalAt({ asked }: ScriptedOrigin): Promise<void> {
+  const before = asked.length
+  await vi.waitUntil(() => asked.length > before, { timeout: 30_000, interval: 5 })
 }
 
 function skips(...kinds: readonly Kind[]): boolean {
@@ -93,9 +100,10 @@ describe('a wish for a revalidation', () => {
     const cache = await startSquid({ origin: origin.url, isCollapsing: true })
     const isStale = await canEnd(async path => {
       await get(cache, path)
+      const arrived = arrivalAt(origin)
       origin.delaysMs.push(SLOW_MS)
       const earlier = get(cache, path, { 'Cache-Control': 'max-age=0' })
-      await delay(SLOW_MS / 3)
+      await arrived
       const written = ++origin.version
       const later = await get(cache, path, { 'Cache-Control': 'max-age=0' })
       await earlier
@@ -118,9 +126,10 @@ describe('a purge during a fill', () => {
 
   function canBeLost(origin: ScriptedOrigin, cache: RunningCache): Promise<boolean> {
     return canEnd(async path => {
+      const arrived = arrivalAt(origin)
       origin.delaysMs.push(SLOW_MS)
       const filling = get(cache, path)
-      await delay(SLOW_MS / 3)
+      await arrived
       const written = ++origin.version
       await fetch(cache.url + path, { method: 'PURGE', headers: { 'Freshet-Purge-Secret': cache.secret } })
       await filling
@@ -161,9 +170,10 @@ describe('a slow and older answer overwrites a newer copy', () => {
   function canReturn(origin: ScriptedOrigin, renew: Ask, ask: Ask): Promise<boolean> {
     return canEnd(async path => {
       await ask(path)
+      const arrived = arrivalAt(origin)
       origin.delaysMs.push(SLOW_MS)
       const older = renew(path)
-      await delay(SLOW_MS / 3)
+      await arrived
       const written = ++origin.version
       expect(Number((await renew(path)).text)).toBe(written)
       await older

@@ -19,8 +19,9 @@ afterAll(async () => {
 test.skipIf(isLeftOut)(
   'reads are as fresh as promised before two servers over an engine, one of them killed',
   async () => {
-    const { summary } = await coherenceEngines.run(context(2))
-    expect(summary).toMatchObject({ violations: 0 })
+    const { summary, verdicts } = await coherenceEngines.run(context(2))
+    // With what was read when, should there be any.
+    expect(summary.violations, verdicts[0]!.detail).toBe(0)
     expect(summary.checkedReads).toBeGreaterThan(5000)
   },
   300_000,

@@ -45,12 +45,12 @@ function sharedMemoryOf(folder: string): string[] {
 
 test.skipIf(reasonToSkip('varnish') !== undefined)('a mistake in the rules of Varnish is told', async () => {
   await expect(startVarnish({ origin: NOWHERE, rules: 'sub vcl_recv { nonsense; }' })).rejects.toThrow(/nonsense/)
-  expect(remains()).toEqual([])
+  await expect.poll(remains).toEqual([])
 })
 
 test.skipIf(reasonToSkip('nginx') !== undefined)('a mistake in the rules of nginx is told', async () => {
   await expect(startNginx({ origin: NOWHERE, rules: 'nonsense;' })).rejects.toThrow(/unknown directive "nonsense"/)
-  expect(remains()).toEqual([])
+  await expect.poll(remains).toEqual([])
 })
 
 test.skipIf(reasonToSkip('squid') !== undefined)('a cache that was killed is there again, empty', async () => {
@@ -65,7 +65,7 @@ test.skipIf(reasonToSkip('squid') !== undefined)('a cache that was killed is the
   const [folder] = readdirSync(temporary)
   await squid.stop()
   await origin.stop()
-  expect([remains(), sharedMemoryOf(folder!)]).toEqual([[], []])
+  await expect.poll(() => [remains(), sharedMemoryOf(folder!)]).toEqual([[], []])
 })
 
 test.skipIf(reasonToSkip('varnish') !== undefined)('one that is killed in the middle of its work is too', async () => {
@@ -79,5 +79,5 @@ test.skipIf(reasonToSkip('varnish') !== undefined)('one that is killed in the mi
   expect((await fetch(`${varnish.url}/a`)).status).toBe(200)
   await varnish.stop()
   await origin.stop()
-  expect(remains()).toEqual([])
+  await expect.poll(remains).toEqual([])
 })

@@ -5,7 +5,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { connect } from '@freshet/client'
-import { endCaches } from '@freshet/lab/dist/caches/cache-process.js'
+import { endCaches, type RunningCache } from '@freshet/lab/dist/caches/cache-process.js'
 import { startNginx } from '@freshet/lab/dist/caches/nginx.js'
 import { startSquid } from '@freshet/lab/dist/caches/squid.js'
 import { afterAll, afterEach, expect, test } from 'vitest'
@@ -14,6 +14,7 @@ import { reasonToSkip } from '../runner/services.js'
 
 const LIFETIME_MS = 4000
 const SETTINGS = { lifetimeMs: LIFETIME_MS, responseMsMax: 500, slackMs: 0, slotMs: 100, trimIntervalMs: 200 }
+const ATTEMPTS_MAX = 10
 const skips = reasonToSkip('nginx') !== undefined || reasonToSkip('squid') !== undefined
 
 interface Item {
@@ -27,42 +28,67 @@ afterEach(async () => {
 })
 afterAll(endCaches)
 
-/** A copy in each of two caches in a row, the second of which has it for new; and a change that the window has left. */
-async function age(nginxUrl: string, squidUrl: string, serverUrl: string): Promise<{ readonly isFresh: boolean }> {
-  const direct = await connect(serverUrl)
+interface Urls {
+  readonly server: string
+  readonly nginx: string
+  readonly squid: string
+}
+
+async function start(startBefore: (origin: string) => Promise<RunningCache>): Promise<Urls> {
+  server = await startMemoryServer(SETTINGS)
+  const nginx = await startBefore(server.url)
+  const squid = await startSquid({ origin: nginx.url })
+  return { server: server.url, nginx: nginx.url, squid: squid.url }
+}
+
+/**
+ * A copy in each of two caches in a row, the second of which has it for new; and a change that the window has left. Returns whether the
+ * second copy still lives: not if the machine was too busy meanwhile.
+ */
+async function age(urls: Urls, id: string): Promise<() => boolean> {
+  const direct = await connect(urls.server)
   const items = direct.bucket<Item>('shop/items')
-  await items.put('1', { number: 1 })
+  await items.put(id, { number: 1 })
   const beganMs = performance.now()
-  await (await fetch(`${nginxUrl}/db/shop/items/1`)).text()
-  await items.put('1', { number: 2 })
-  await delay(LIFETIME_MS - 700 - (performance.now() - beganMs))
-  await (await fetch(`${squidUrl}/db/shop/items/1`)).text()
+  await (await fetch(`${urls.nginx}/db/shop/items/${id}`)).text()
+  await items.put(id, { number: 2 })
+  await delay(LIFETIME_MS - 900 - (performance.now() - beganMs))
+  const copiedMs = performance.now()
+  await (await fetch(`${urls.squid}/db/shop/items/${id}`)).text()
+  const isCopied = performance.now() - beganMs < LIFETIME_MS - 100
   // Lifetime and response time have passed since the change, and the window with them.
   await delay(LIFETIME_MS + 1200 - (performance.now() - beganMs))
-  await items.put('2', { number: 3 })
+  await items.put('other', { number: 3 })
   direct.close()
-  return { isFresh: performance.now() - beganMs < 2 * LIFETIME_MS - 1500 }
+  return () => isCopied && performance.now() - copiedMs < LIFETIME_MS - 1000
+}
+
+/** What a plain reader and a session are shown by Squid, and where the session asked. */
+async function look({ squid }: Urls, id: string) {
+  const plain = (await (await fetch(`${squid}/db/shop/items/${id}`)).json()) as Item
+  const asked: (number | undefined)[] = []
+  const db = await connect(squid, { memoryBytesMax: 0, onRead: ({ at }) => asked.push(at) })
+  const read = await db.bucket<Item>('shop/items').get(id)
+  db.close()
+  return { plain, read, asked, position: db.session.position }
 }
 
 test.skipIf(skips)('a copy that lives twice is not believed by a session', async () => {
-  server = await startMemoryServer(SETTINGS)
-  const nginx = await startNginx({ origin: server.url, rules: '' })
-  const squid = await startSquid({ origin: nginx.url })
-  const { isFresh } = await age(nginx.url, squid.url, server.url)
-  expect(isFresh, 'the machine is too busy to tell').toBe(true)
-  expect(await (await fetch(`${squid.url}/db/shop/items/1`)).json()).toEqual({ number: 1 })
-  const asked: (number | undefined)[] = []
-  const db = await connect(squid.url, { memoryBytesMax: 0, onRead: ({ at }) => asked.push(at) })
-  expect(await db.bucket<Item>('shop/items').get('1')).toEqual({ number: 2 })
-  // Not because the sketch knew: it was found out, and asked for elsewhere.
-  expect(asked).toEqual([db.session.position])
-  db.close()
+  const urls = await start(origin => startNginx({ origin, rules: '' }))
+  for (let attempt = 1; ; attempt++) {
+    const isAlive = await age(urls, `${attempt}`)
+    const { plain, read, asked, position } = await look(urls, `${attempt}`)
+    // While a machine is busy, nothing can be told from it.
+    if (!isAlive() && attempt < ATTEMPTS_MAX) continue
+    expect([plain, read]).toEqual([{ number: 1 }, { number: 2 }])
+    // Not because the sketch knew: it was found out, and asked for elsewhere.
+    expect(asked).toEqual([position])
+    return
+  }
 })
 
 test.skipIf(skips)('with the shipped configuration of nginx no copy lives twice', async () => {
-  server = await startMemoryServer(SETTINGS)
-  const nginx = await startNginx({ origin: server.url })
-  const squid = await startSquid({ origin: nginx.url })
-  await age(nginx.url, squid.url, server.url)
-  expect(await (await fetch(`${squid.url}/db/shop/items/1`)).json()).toEqual({ number: 2 })
+  const urls = await start(origin => startNginx({ origin }))
+  await age(urls, '1')
+  expect((await look(urls, '1')).plain).toEqual({ number: 2 })
 })

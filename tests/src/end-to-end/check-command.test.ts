@@ -125,7 +125,8 @@ describe('freshet check', () => {
     writeFileSync(path, `${lines.slice(0, 20).join('\n')}\n`)
     const said: { event: string; lines: number }[] = []
     const child = execFile(process.execPath, [FRESHET, 'check', '--follow', '--interval', '100ms', path])
-    const ended = new Promise<number | null>(resolve => child.once('exit', resolve))
+    // Its output, too.
+    const ended = new Promise<number | null>(resolve => child.once('close', resolve))
     child.stdout!.on('data', (chunk: string) => {
       for (const line of chunk.trimEnd().split('\n')) said.push(JSON.parse(line))
     })

@@ -179,5 +179,5 @@ describe('with a server that is killed', () => {
     // Each was told another value: the one that it reached itself.
     expect(values.size).toBe(added)
     db.close()
-  }, 90_000)
+  }, 300_000)
 })

@@ -47,6 +47,7 @@ function headsIn(asked: readonly string[]): number {
 }
 
 test("others' writes are known without asking, and reads stay fresh longer than the staleness without a head", async () => {
+  const stalls = countStalls()
   const { db, asked } = await connectWatched({ staleness: 1000 })
   const position = await write(3)
   await vi.waitUntil(() => db.session.position >= position, { timeout: 30_000 })
@@ -55,9 +56,27 @@ test("others' writes are known without asking, and reads stay fresh longer than 
     expect(await db.bucket('shop/items').get('1')).toEqual({ i: 1 })
     await new Promise(resolve => setTimeout(resolve, 20))
   }
-  // One to begin with; without push it would be one a second. A machine that stalls may need one more.
-  expect(headsIn(asked)).toBeLessThanOrEqual(2)
+  // One to begin with; without push it would be one a second. A machine that stalls may need one each time.
+  expect(headsIn(asked)).toBeLessThanOrEqual(2 + stalls.end())
 })
+
+/** How often nothing was done here for long enough that what is known may have become too old. */
+function countStalls(): { end(): number } {
+  let stalls = 0
+  let lastMs = performance.now()
+  const look = () => {
+    if (performance.now() - lastMs > 200) stalls++
+    lastMs = performance.now()
+  }
+  const timer = setInterval(look, 10)
+  return {
+    end: () => {
+      clearInterval(timer)
+      look()
+      return stalls
+    },
+  }
+}
 
 test('what is read all the time and changes is fetched before a read asks for it, and is then there for all', async () => {
   const writer = await connect(server.url)

@@ -235,11 +235,10 @@ describe.each([1, 2])('Ctrl-C with %i workers', workers => {
   })
 
   test('is not held up by a listener of events or an idle connection', async () => {
-    const server = await startFreshet(args())
+    // Held up, it would be killed: it may take longer than that is waited for.
+    const server = await startFreshet([...args(), '--stop-ms-max', '10m'])
     const events = await fetch(`${server.url}/coherence/events`)
-    const startedMs = performance.now()
     expect(await server.stop()).toBe(0)
-    expect(performance.now() - startedMs).toBeLessThan(8000)
     await events.body?.cancel().catch(() => undefined)
   })
 })

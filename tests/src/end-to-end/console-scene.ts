@@ -12,7 +12,7 @@ import { expect } from 'vitest'
 import { type FreshetProcess, startFreshet } from './freshet-process.js'
 
 /** For a busy machine. */
-export const SEEN_MS_MAX = 20_000
+export const SEEN_MS_MAX = 30_000
 
 export const SCREENSHOTS: string | undefined = process.env.FRESHET_SCREENSHOTS
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
@@ -169,7 +169,7 @@ export async function expectWellMade(page: Page, name: string): Promise<void> {
       const shown = `${name}-${colorScheme}-${place}`
       await page.setViewportSize({ width, height: 860 })
       await photograph(page, shown, true)
-      await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth)).toBe(width)
+      await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth), { message: shown }).toBe(width)
       expect([shown, await violationsOf(page)]).toEqual([shown, []])
     }
   }

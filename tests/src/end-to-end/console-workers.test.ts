@@ -33,6 +33,7 @@ async function ask(
   })
 }
 
+/** Without those of a worker that is not heard of for a second. */
 async function items(path: string): Promise<readonly Item[]> {
   return (JSON.parse(await ask(path)) as { items: readonly Item[] }).items
 }
@@ -41,8 +42,8 @@ const pidsOf = (found: readonly Item[]) => [...new Set(found.map(({ id }) => id.
 
 test('lines of the log', async () => {
   for (let i = 0; i < 6; i++) {
-    const lines = await items('/logs')
-    expect(pidsOf(lines.filter(({ message }) => message === 'listening'))).toHaveLength(3)
+    const listening = async () => (await items('/logs')).filter(({ message }) => message === 'listening')
+    await expect.poll(async () => pidsOf(await listening())).toHaveLength(3)
   }
 })
 
@@ -50,7 +51,7 @@ test('conflicts', async () => {
   await server.put('/db/shop/products/tea', { price: 1 })
   const headers = { 'content-type': 'application/json', 'if-match': '"1"' }
   for (let i = 0; i < 12; i++) await ask('/db/shop/products/tea', { method: 'PUT', headers, body: '{}' })
-  for (let i = 0; i < 6; i++) expect(await items('/conflicts')).toHaveLength(12)
+  for (let i = 0; i < 6; i++) await expect.poll(() => items('/conflicts')).toHaveLength(12)
 })
 
 test('a worker that died is told of by the first process', async () => {

@@ -99,7 +99,7 @@ describeInChromium('the console', () => {
       for (const { path, text } of PAGES) {
         await page.goto(`${server.url}/console#/${path}`)
         await sees(page, text)
-        expect([path, await page.evaluate(() => document.documentElement.scrollWidth)]).toEqual([path, 360])
+        await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth), { message: path }).toBe(360)
         expect([path, await violationsOf(page)]).toEqual([path, []])
         if (colorScheme === 'dark' && path === 'data/shop/books') await photograph(page, 'phone')
       }
@@ -144,15 +144,16 @@ describeInChromium('the console', () => {
     clearInterval(writes)
     await photograph(page, 'overview')
     expect(await page.locator('.chart canvas').count()).toBe(4)
-    const drawn = await page
-      .locator('.chart canvas')
-      .first()
-      .evaluate(canvas => {
-        const { width, height } = canvas as HTMLCanvasElement
-        const { data } = (canvas as HTMLCanvasElement).getContext('2d')!.getImageData(0, 0, width, height)
-        return data.some(value => value !== 0)
-      })
-    expect(drawn).toBe(true)
+    const isDrawn = () =>
+      page
+        .locator('.chart canvas')
+        .first()
+        .evaluate(canvas => {
+          const { width, height } = canvas as HTMLCanvasElement
+          const { data } = (canvas as HTMLCanvasElement).getContext('2d')!.getImageData(0, 0, width, height)
+          return data.some(value => value !== 0)
+        })
+    await expect.poll(isDrawn).toBe(true)
   })
 
   test('hostile values and ids are text, wherever they are shown', async () => {

@@ -6,9 +6,10 @@ import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { describeInChromium, startChromium } from './chromium.js'
 import { endFreshetProcesses, type FreshetProcess, startFreshet } from './freshet-process.js'
+import { keepCopies } from './kept-samples.js'
 
-/** The reader's staleness and one round of reading, and as much again for a busy machine. */
-const SEEN_MS_MAX = 6000
+/** For a busy machine. */
+const SEEN_MS_MAX = 30_000
 
 describeInChromium('the demo page', () => {
   const folder = mkdtempSync(join(tmpdir(), 'freshet-demo-'))
@@ -20,6 +21,7 @@ describeInChromium('the demo page', () => {
 
   beforeAll(async () => {
     server = await startFreshet(['dev', '--data', join(folder, 'data')])
+    await keepCopies(server)
     browser = await startChromium()
   })
 
@@ -66,6 +68,13 @@ describeInChromium('the demo page', () => {
     return Number(text!.replaceAll(',', ''))
   }
 
+  /** All of one moment. */
+  async function tally(page: Page, reader: string) {
+    const texts = await page.locator(`#${reader}-tally [data-count]`).allTextContents()
+    const [all, cached, , served] = texts.map(text => Number(text.replaceAll(',', '')))
+    return { all: all!, cached: cached!, served: served!, cachedShare: cached! / all! }
+  }
+
   /** Raises the price by one; resolves with how the page then shows it. */
   async function raise(page: Page, id: 'tea' | 'mug' | 'kettle'): Promise<string> {
     const price = page.locator(`[data-product=${id}] output`)
@@ -100,13 +109,12 @@ describeInChromium('the demo page', () => {
     const page = await open()
     await expect.poll(() => count(page, 'fresh', 'reads')).toBeGreaterThan(12)
     for (const reader of ['plain', 'fresh']) {
-      const [all, cached, served] = await Promise.all(
-        ['reads', 'browser', 'server'].map(column => count(page, reader, column)),
-      )
-      expect(cached! / all!).toBeGreaterThan(0.5)
-      expect(cached! + served!).toBe(all)
+      // A browser that is busy notes late that it had something itself.
+      await expect.poll(async () => (await tally(page, reader)).cachedShare).toBeGreaterThan(0.5)
+      const { all, cached, served } = await tally(page, reader)
+      expect(cached + served).toBe(all)
     }
-    expect(Number(await page.locator('#sketch-requests').textContent())).toBeGreaterThan(2)
+    await expect.poll(async () => Number(await page.locator('#sketch-requests').textContent())).toBeGreaterThan(2)
   })
 
   test('the session link lets another browser go on from where this one is', async () => {

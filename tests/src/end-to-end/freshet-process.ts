@@ -7,8 +7,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
 const FRESHET = fileURLToPath(import.meta.resolve('@freshet/cli/dist/freshet.js'))
-const START_MS_MAX = 20_000
-const STOP_MS_MAX = 20_000
+/** For a busy machine. */
+const START_MS_MAX = 60_000
+const STOP_MS_MAX = 60_000
 
 export interface FreshetProcess {
   readonly pid: number
@@ -57,7 +58,8 @@ export async function startFreshet(args: readonly string[], options: FreshetOpti
   const spawnedMs = performance.now()
   const child = spawnFreshet(args.includes('--port') ? args : [...args, '--port', '0'], options)
   const errors = text(child.stderr!)
-  const ended = once(child, 'exit').then(async ([exitCode]) => ({ exitCode, errors: await errors }))
+  // Only then all that it has written has come.
+  const ended = once(child, 'close').then(async ([exitCode]) => ({ exitCode, errors: await errors }))
   let output = ''
   child.stdout!.setEncoding('utf8')
   const listening = new Promise<number>(resolve => {
@@ -128,7 +130,7 @@ async function stop(child: ChildProcess, ended: FreshetProcess['ended']): Promis
   return exitCode
 }
 
-const GONE_MS_MAX = 5000
+const GONE_MS_MAX = 30_000
 
 async function areGone(pids: readonly number[]): Promise<boolean> {
   const deadlineMs = performance.now() + GONE_MS_MAX

@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
 import { endFreshetProcesses, type FreshetProcess, runFreshet, startFreshet } from './freshet-process.js'
 
 const SECRET = 'only-for-purges'
-const SOON_MS = 20_000
+const SOON_MS = 30_000
 
 let folder = ''
 let purged: string[] = []

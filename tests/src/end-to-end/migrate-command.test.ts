@@ -19,8 +19,10 @@ export const schema = { type: 'object', required: ['n'], properties: { n: { type
 `
 const SECOND = `export const bucket = 'shop/counters'
 export const schema = { required: ['n', 'by'], properties: { n: { type: 'integer' }, by: { enum: ['migration', 'writer'] } } }
+let left = Number(process.env.OBJECTS_MAX ?? Infinity)
 export const change = async counter => {
-  await new Promise(resolve => setTimeout(resolve, 1))
+  // After so many it waits, so that who is to kill it does not come too late.
+  await new Promise(resolve => setTimeout(resolve, left-- === 0 ? 600_000 : 1))
   return { ...counter, n: counter.n + 1, by: 'migration' }
 }
 `
@@ -57,16 +59,18 @@ async function lastTask(): Promise<Task | undefined> {
 }
 
 async function untilDone(isDone: (task: Task | undefined) => boolean): Promise<void> {
-  const deadlineMs = performance.now() + 20_000
+  const deadlineMs = performance.now() + 60_000
   while (!isDone(await lastTask())) {
     if (performance.now() > deadlineMs) throw new Error(`It did not come true: ${JSON.stringify(await lastTask())}`)
     await new Promise(resolve => setTimeout(resolve, 5))
   }
 }
 
-/** Begins to migrate, and is killed when so many are done. */
+/** Begins to migrate, and is killed when so many are done, and some more are under way. */
 async function migrateUntil(done: number): Promise<void> {
-  const child = spawn(process.execPath, [FRESHET, 'migrate', '--url', server.url], { cwd: folder, stdio: 'ignore' })
+  const env = { ...process.env, OBJECTS_MAX: `${done + 50}` }
+  const args = [FRESHET, 'migrate', '--url', server.url]
+  const child = spawn(process.execPath, args, { cwd: folder, stdio: 'ignore', env })
   const ended = once(child, 'exit')
   await untilDone(task => task?.name === '0002-count' && task.done >= done)
   child.kill('SIGKILL')

@@ -102,7 +102,7 @@ describeInChromium('a newcomer who does what the README says', () => {
       expect(await (await get('/db/shop/offers?settings')).json()).toMatchObject({ kind: 'object' })
 
       await stop()
-      await expect(get('/live')).rejects.toThrow()
+      await vi.waitFor(() => expect(get('/live')).rejects.toThrow(), { timeout: FIVE_MINUTES_MS })
       await start(run)
       expect(JSON.parse(await type(`curl -s http://${ADDRESS}/db/shop/products/42`))).toEqual({ name: 'Tea', price: 4 })
       expect(await (await get('/db/shop/offers/42')).json()).toEqual({ was: 5 })

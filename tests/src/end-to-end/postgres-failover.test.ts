@@ -6,7 +6,7 @@ import { afterAll, afterEach, expect, test } from 'vitest'
 import { reasonToSkip } from '../runner/services.js'
 import { endFreshetProcesses, startFreshet } from './freshet-process.js'
 
-const isLeftOut = reasonToSkip('postgres') !== undefined
+const isLeftOut = reasonToSkip('postgresql') !== undefined
 const WAIT_MS_MAX = 60_000
 const POSITION = 'SELECT position FROM freshet.head'
 const toEnd: (() => unknown)[] = []

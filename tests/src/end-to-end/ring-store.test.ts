@@ -52,7 +52,7 @@ describe.skipIf(isLeftOut)('a ring', () => {
       503,
       expect.objectContaining({ code: 'STORE_UNAVAILABLE', outcome: 'not-done' }),
     ])
-    expect(server.output()).toMatch(/2 of 3 nodes are needed; redis:/)
+    await expect.poll(() => server.output()).toMatch(/2 of 3 nodes are needed; redis:/)
     const late = views.add('a', 1)
     await nodes[0]!.restart()
     await late

@@ -7,8 +7,8 @@ import { fileURLToPath } from 'node:url'
 
 const SERVE = fileURLToPath(import.meta.resolve('@freshet/lab/dist/page/serve.js'))
 /** A server that has not ended by then is killed. */
-const STOP_MS_MAX = 5000
-const REFUSAL_MS_MAX = 20_000
+const STOP_MS_MAX = 30_000
+const REFUSAL_MS_MAX = 60_000
 
 export interface ServedPage {
   readonly port: number

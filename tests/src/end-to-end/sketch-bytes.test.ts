@@ -76,6 +76,7 @@ interface Cost {
   readonly headerBytesPerMinute: number
   /** Of the bodies: what was pushed. */
   readonly eventBytesPerMinute: number
+  readonly eventBytesPerWrite: number
   /** How long after it was acknowledged a write was known. */
   readonly medianMs: number
   readonly mostMs: number
@@ -102,14 +103,17 @@ async function measure(
     )
   }
   const lateMs = (await Promise.all(waits)).sort((a, b) => a - b)
+  // On a machine that is busy it takes longer, and hearts go on beating.
+  const perMinute = (bytes: number) => Math.round((bytes * 60_000) / (performance.now() - startedMs))
   const text = wire.received.slice(openingBytes)
   const bytesOf = (pattern: RegExp) => (text.match(pattern) ?? []).join('').length
   const headerBytes = bytesOf(HEAD)
   return {
     openingBytes,
-    bodyBytesPerMinute: Math.round(((text.length - headerBytes) * 60) / SECONDS),
-    headerBytesPerMinute: Math.round((headerBytes * 60) / SECONDS),
-    eventBytesPerMinute: Math.round((bytesOf(EVENT) * 60) / SECONDS),
+    bodyBytesPerMinute: perMinute(text.length - headerBytes),
+    headerBytesPerMinute: perMinute(headerBytes),
+    eventBytesPerMinute: perMinute(bytesOf(EVENT)),
+    eventBytesPerWrite: bytesOf(EVENT) / waits.length,
     medianMs: Math.round(lateMs[lateMs.length >> 1]!),
     mostMs: Math.round(lateMs.at(-1)!),
   }
@@ -126,7 +130,7 @@ test('pushed, every write is known for less than 8 KB a minute, headers and all'
   console.log('push:', cost)
   // A head a minute comes with it, of 220 bytes; on a machine that stalls for a second, one for each time it does.
   expect(cost.eventBytesPerMinute + 220).toBeLessThan(8000)
-  expect(cost.eventBytesPerMinute).toBeGreaterThan(3000)
+  expect(cost.eventBytesPerWrite).toBeGreaterThan(5)
 })
 
 test('asked for every second, the bodies are less than 5 KB a minute, and the headers small', async () => {

@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { provideServices, reasonToSkip, type Service } from '../runner/services.js'
+import { isRunning } from './freshet-process.js'
 
 const runner = fileURLToPath(new URL('../../dist/run.js', import.meta.url))
 const undo: Array<() => void> = []
@@ -84,20 +85,12 @@ test('an interrupted run leaves no worker and no server behind', async () => {
   child.stdout!.setEncoding('utf8').on('data', chunk => {
     output += chunk
   })
-  const [, worker, server] = await vi.waitUntil(() => /<(\d+) (\d+)>/.exec(output), { timeout: 30_000 })
+  const [, worker, server] = await vi.waitUntil(() => /<(\d+) (\d+)>/.exec(output), { timeout: 60_000 })
   const ended = new Promise<number | null>(resolve => child.once('exit', resolve))
   child.kill('SIGINT')
   expect(await ended).toBe(130)
-  expect([worker, server].map(pid => isRunning(Number(pid)))).toEqual([false, false])
+  await expect.poll(() => [worker, server].map(pid => isRunning(Number(pid)))).toEqual([false, false])
 })
-
-function isRunning(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
-  }
-}
 
 describe('a missing service', () => {
   function scene(options: { isCi?: boolean; canInstall?: boolean; installWorks?: boolean }) {

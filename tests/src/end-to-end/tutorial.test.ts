@@ -67,6 +67,8 @@ describeInChromium('the tutorial', () => {
     try {
       const page = await browser.newPage()
       await page.goto(`http://localhost:${cachePort}/page.html`)
+      // It connects first.
+      await page.waitForFunction(() => document.querySelector('button')?.onclick)
       for (let round = 0; round < 3; round++) {
         const before = await page.locator('#written').innerText()
         await page.getByRole('button').click()

@@ -68,7 +68,7 @@ const WRITE_PAUSE_MS = 60
 const PURGE_PAUSE_MS = 20
 const ROUND_MS = 100
 /** A run that takes longer than this for a read has got stuck. */
-const READ_MS_MAX = 50
+const READ_MS_MAX = 120
 const LATE = { lateShare: 0.1, lateMs: 300 }
 /** Short, so that the window is little longer than the lifetime. */
 const SETTINGS = { responseMsMax: 2000, slackMs: 1500, slotMs: 200, heartbeatMs: 100 }

@@ -1,8 +1,17 @@
 /** A port of this machine's own addresses that nobody listens at, and that stays free while a process is restarted. */
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 
 const PORT_MIN = 20_000
 const PORT_MAX = 32_000
+/** A file for each that was given, with the process it was given to: until somebody listens there, another could be given it too. */
+const GIVEN = join(tmpdir(), 'freshet-ports')
+const own: string[] = []
+process.once('exit', () => {
+  for (const file of own) rmSync(file, { force: true })
+})
 
 /**
  * Not one of those that the system gives to outgoing connections: one of these could take the port while what listens there
@@ -12,7 +21,30 @@ export async function freePort(hosts: readonly string[] = ['127.0.0.1']): Promis
   for (;;) {
     const port = PORT_MIN + Math.floor(Math.random() * (PORT_MAX - PORT_MIN))
     const isFree = await Promise.all(hosts.map(host => isFreeAt(host, port)))
-    if (!isFree.includes(false)) return port
+    if (!isFree.includes(false) && reserve(port)) return port
+  }
+}
+
+function reserve(port: number): boolean {
+  const file = join(GIVEN, `${port}`)
+  mkdirSync(GIVEN, { recursive: true })
+  try {
+    writeFileSync(file, `${process.pid}`, { flag: 'wx' })
+    own.push(file)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    forgetEnded(file)
+    return false
+  }
+}
+
+/** Of a process that was killed. */
+function forgetEnded(file: string): void {
+  try {
+    process.kill(Number(readFileSync(file, 'utf8')), 0)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ESRCH') rmSync(file, { force: true })
   }
 }
 
