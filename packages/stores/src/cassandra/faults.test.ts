@@ -167,7 +167,7 @@ test('rows may be written again, late and in any order: the newest stay', async 
 
 test('a node that does not answer is given up, and used again when it does', async () => {
   const name = randomUUID()
-  const store = await open('near', name, { waitMsMax: 500, answerMsMax: 300 })
+  const store = await open('near', name, { waitMsMax: 2000, answerMsMax: 2000 })
   await store.commit({ writes: [put('a/b/c', '1')] })
   const [pid] = node.pids
   process.kill(pid!, 'SIGSTOP')
@@ -315,16 +315,18 @@ test('a commit that is too large is refused, and takes nobody with it', async ()
 
 test('operations that are too old are forgotten, and only those', async () => {
   const name = randomUUID()
-  const store = await open('near', name, { retentionMs: 300 })
+  // Long enough for all that is done with the new one while it is new.
+  const retentionMs = 5000
+  const store = await open('near', name, { retentionMs })
   const operation = (id: string) => ({ id: { kind: 'foreign', id } as const, fingerprint: id })
   const add = { writes: [], adds: [{ key: 'a/n/x', by: 1, decimals: 0 }] }
   await store.commit({ ...add, operation: operation('old') })
   const doneMs = store.nowMs()
-  await eventually('its time is over', () => store.nowMs() > doneMs + 400)
-  const other = await open('near', name, { retentionMs: 300 })
+  await eventually('its time is over', () => store.nowMs() > doneMs + retentionMs)
+  const other = await open('near', name, { retentionMs })
   await other.commit({ ...add, operation: operation('new') })
   await eventually('both are in the table', async () => (await other.operationCounts()).foreign === 2)
-  const third = await open('near', name, { retentionMs: 300 })
+  const third = await open('near', name, { retentionMs })
   await third.forgetOperations()
   expect((await third.operationCounts()).foreign).toBe(1)
   expect(await third.commit({ ...add, operation: operation('new') })).toMatchObject({ replayed: { note: '' } })
