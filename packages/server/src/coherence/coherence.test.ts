@@ -72,7 +72,7 @@ describe.each([
   })
 
   test('waits for the position asked for, and refuses one that does not come', async () => {
-    const running = await start(wrap(createMemoryStore({ positionsAfter: 0 })), { positionWaitMsMax: 2000 })
+    const running = await start(wrap(createMemoryStore({ positionsAfter: 0 })), { positionWaitMsMax: 30_000 })
     const waiting = headOf(running, '?at=1')
     await running.put('/db/shop/products/1', {})
     expect((await waiting).position).toBe(1)
@@ -226,7 +226,7 @@ describe('the window', () => {
 
 describe('waiting for a position', () => {
   test('ends when the commit comes', async () => {
-    const running = await start(createMemoryStore({ positionsAfter: 0 }), { positionWaitMsMax: 5000 })
+    const running = await start(createMemoryStore({ positionsAfter: 0 }), { positionWaitMsMax: 30_000 })
     await running.put('/db/shop/products/1', { n: 1 })
     const waiting = running.fetch('/db/shop/products/1?at=2')
     await new Promise(resolve => setTimeout(resolve, 20))
@@ -236,7 +236,8 @@ describe('waiting for a position', () => {
 
   test('is refused when too many wait', async () => {
     const running = await start(createMemoryStore({ positionsAfter: 0 }), {
-      positionWaitMsMax: 500,
+      // Long enough for all of them to come while the first still wait.
+      positionWaitMsMax: 3000,
       positionWaitersMax: 3,
     })
     const answers = await Promise.all(Array.from({ length: 6 }, () => running.fetch('/db/shop/products/1?at=9')))
