@@ -1,6 +1,5 @@
 /** When a database may have lost what it had acknowledged, the log is another one: whoever has seen that starts over. */
 import { execFileSync } from 'node:child_process'
-import { once } from 'node:events'
 import { rmSync } from 'node:fs'
 import type { Store } from '@freshet/core/store'
 import pg from 'pg'
@@ -115,7 +114,7 @@ test('one process of a database with synchronous_commit = off crashes: the log i
   const [client, witness] = [await connect(postgres), await connect(postgres)]
   const { rows } = await client.query('SELECT pg_backend_pid() AS pid')
   // The database has noticed when it ends all others.
-  const noticed = once(witness, 'end')
+  const noticed = new Promise<void>(resolve => witness.once('end', resolve))
   process.kill(rows[0].pid, 'SIGKILL')
   await noticed
   let store: Store | undefined
