@@ -49,7 +49,8 @@ describe.each([
   })
 
   test('lists what the reader does not know yet', async () => {
-    const running = await start(wrap(createMemoryStore({ positionsAfter: 0 })))
+    // No segment is closed meanwhile.
+    const running = await start(wrap(createMemoryStore({ positionsAfter: 0 })), { slotMs: 60_000 })
     const first = await running.put('/db/shop/products/1', {})
     const second = await running.put('/db/shop/products/2', {})
     const session = new Session({ stalenessMs: 0 })
