@@ -6,7 +6,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { TokenVerifier } from './token-verifier.js'
 
 const SECRET = 'a secret of at least thirty-two bytes'
-const BASE = { audience: 'freshet', leewayMs: 5000 }
+const BASE = { audience: 'freshet', leewayMs: 30_000 }
 const KEYS = {
   RS256: generateKeyPairSync('rsa', { modulusLength: 2048 }),
   ES256: generateKeyPairSync('ec', { namedCurve: 'P-256' }),

@@ -52,7 +52,7 @@ function divided(main: Databases, other: Databases): Databases {
 
 async function start(): Promise<RunningServer> {
   const database = { map: started.map, ...started.openAgain(), hasLocalWrites: false }
-  const settings = { globalIntervalMs: 20, sqlMsMax: 4000, globalWaitMsMax: 1000 }
+  const settings = { globalIntervalMs: 20, sqlMsMax: 4000, globalWaitMsMax: 5000 }
   server = await startServer({ store: createMemoryStore({ positionsAfter: 0 }), shards: database, settings })
   return server
 }
@@ -98,6 +98,7 @@ describe.each(ABSENCES)('while a shard %s', (_, leave, comeBack) => {
     }
     const { position } = await status()
     await expect.poll(async () => (await status()).shards[1], { timeout: 60_000 }).toMatchObject({ applied: position })
+    await expect.poll(async () => (await ask('select count(*) from people')).status).toBe(200)
     const { rows } = (await (await ask('select count(*) from people')).json()) as SqlAnswer
     expect(Number(rows[0]![0])).toBeGreaterThan(0)
   })

@@ -1,9 +1,15 @@
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { unpackChanges } from '@freshet/core/coherence'
 import type { ChangesEvent } from '@freshet/protocol'
 import { createMemoryStore } from '@freshet/stores/memory'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type EventReader, readEvents } from '../testing/event-reader.js'
-import { openSocket, type RunningServer, startServer, until } from '../testing/running-server.js'
+import { type RunningServer, startServer, until } from '../testing/running-server.js'
 
 let running: RunningServer
 const readers: EventReader[] = []
@@ -144,7 +150,11 @@ describe('event streams', () => {
   })
 
   test('cut a reader who does not read, and no other', async () => {
-    const slow = await openSocket(running.port)
+    // Over a socket of which the system holds much less than of a connection for who does not read.
+    const own = createServer((request, response) => running.server.handle(request, response))
+    const path = join(tmpdir(), `freshet-events-${randomUUID()}`)
+    await once(own.listen(path), 'listening')
+    const slow = connect(path)
     slow.pause()
     slow.on('error', () => undefined)
     slow.write('GET /coherence/events HTTP/1.1\r\nHost: localhost\r\n\r\n')
@@ -158,11 +168,12 @@ describe('event streams', () => {
         await new Promise(resolve => setTimeout(resolve, 6))
       }
       return (await metric('freshet_event_clients_cut')) === 1
-    }, 60_000)
+    })
     const { position } = await running.put('/db/shop/products/last', {})
     await until(() => lastSeen() >= position)
     expect(await metric('freshet_event_clients')).toBe(1)
     slow.destroy()
+    own.close()
   })
 
   test('answer HEAD without beginning', async () => {

@@ -47,10 +47,10 @@ async function metric(server: RunningServer, name: string, cache = 'edge'): Prom
 
 test('a change is purged at once, and again after the longest response', async () => {
   const proxy = await startProxy()
-  const server = await start({ caches: [configOf(proxy)], settings: { responseMsMax: 100 } })
+  const server = await start({ caches: [configOf(proxy)], settings: { responseMsMax: 1000 } })
   await server.put(GREEN, { price: 5 })
-  await until(() => proxy.asked.length === 2)
-  expect(purged(proxy)).toEqual([`PURGE ${GREEN}`, `PURGE ${LISTS}`])
+  await until(() => proxy.asked.length >= 2)
+  expect(purged(proxy).slice(0, 2)).toEqual([`PURGE ${GREEN}`, `PURGE ${LISTS}`])
   await until(async () => (await metric(server, 'purges_total')) === 4)
   expect(proxy.asked).toHaveLength(4)
   expect(await metric(server, 'repeats_total')).toBe(2)
@@ -108,7 +108,7 @@ describe('after a restart', () => {
   test('it goes on from its cursor: what was missed is purged, what was settled is not', async () => {
     const proxy = await startProxy()
     const store = createMemoryStore()
-    const options = { store, caches: [configOf(proxy)], settings: { responseMsMax: 100 } }
+    const options = { store, caches: [configOf(proxy)], settings: { responseMsMax: 1000 } }
     const first = await startServer(options)
     await first.put(GREEN, {})
     await until(async () => (await metric(first, 'repeats_total')) === 2)
@@ -117,7 +117,7 @@ describe('after a restart', () => {
     await second.put('/db/shop/tea/white', {})
     await second.stop()
     await start(options)
-    await until(() => times(proxy, '/db/shop/tea/white') === 1)
+    await until(() => times(proxy, '/db/shop/tea/white') >= 1)
     expect(times(proxy, GREEN)).toBe(2)
   })
 
@@ -138,7 +138,7 @@ describe('after a restart', () => {
     const store = createMemoryStore()
     const lines: string[] = []
     const log = createJsonLog({ write: line => lines.push(line) })
-    const options = { store, log, caches: [configOf(proxy)], settings: { responseMsMax: 100 } }
+    const options = { store, log, caches: [configOf(proxy)] }
     const first = await startServer(options)
     await first.put(GREEN, {})
     await first.put('/db/shop/tea/white', {})

@@ -199,8 +199,9 @@ test('each request is logged on one line, if asked for', async () => {
   await running.put('/db/a/b/c', {})
   await running.fetch('/db/a/b/c')
   await running.fetch('/db/a/b/c%0a')
-  const logged = lines.map(line => JSON.parse(line)).filter(line => line.message === 'request')
-  expect(logged.map(({ method, url, status }) => [method, url, status])).toEqual([
+  const requests = () => lines.map(line => JSON.parse(line)).filter(line => line.message === 'request')
+  await until(() => requests().length === 3)
+  expect(requests().map(({ method, url, status }) => [method, url, status])).toEqual([
     ['PUT', '/db/a/b/c', 201],
     ['GET', '/db/a/b/c', 200],
     ['GET', '/db/a/b/c%0a', 400],
@@ -239,16 +240,19 @@ test('metrics count what happened', async () => {
 describe('stopping', () => {
   test('lets a write under way finish, and nothing acknowledged is lost', async () => {
     const store = createMemoryStore({ positionsAfter: 0 })
+    let [isWriting, isClosing] = [false, false]
     const slow = withMethods(store, {
       commit: async commit => {
-        await new Promise(resolve => setTimeout(resolve, 100))
+        isWriting = true
+        await until(() => isClosing)
         return store.commit(commit)
       },
     })
     const running = await start({ store: slow })
     const writing = running.put('/db/a/b/c', { kept: true })
-    await new Promise(resolve => setTimeout(resolve, 30))
-    const closing = running.server.close({ graceMs: 5000 })
+    await until(() => isWriting)
+    const closing = running.server.close({ graceMs: 30_000 })
+    isClosing = true
     const { version } = await writing
     await closing
     expect((await store.get('a/b/c'))?.version).toBe(version)
@@ -257,14 +261,17 @@ describe('stopping', () => {
 
   test('says so to who asks whether it is ready, ends kept connections, and answers what comes over them last', async () => {
     const store = createMemoryStore({ positionsAfter: 0 })
+    let [isAsked, isClosing] = [false, false]
     const running = await start({
       store: withMethods(store, {
-        position: async () => {
-          await new Promise(resolve => setTimeout(resolve, 50))
-          return store.position()
+        getMany: async keys => {
+          isAsked = true
+          await until(() => isClosing)
+          return store.getMany(keys)
         },
       }),
     })
+    await running.put('/db/a/b/c', {})
     const socket = await openSocket(running.port)
     let received = ''
     socket.setEncoding('latin1').on('data', chunk => {
@@ -273,11 +280,12 @@ describe('stopping', () => {
     const ask = (path: string) => socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`)
     ask('/ready')
     await until(() => received.includes('"ready":true'))
-    ask('/db')
-    await new Promise(resolve => setTimeout(resolve, 10))
-    const closing = running.server.close({ graceMs: 5000 })
+    ask('/db/a/b?ids=c')
+    await until(() => isAsked)
+    const closing = running.server.close({ graceMs: 30_000 })
+    isClosing = true
     await closing
-    await until(() => received.includes('namespaces'))
+    await until(() => received.includes('"items"'))
     expect(received.match(/Connection: close/g)).toHaveLength(1)
   })
 
@@ -286,7 +294,7 @@ describe('stopping', () => {
     await running.put('/db/a/b/c', { n: 1 })
     expect((await running.fetch('/ready')).status).toBe(200)
     let hasClosed = false
-    const closing = running.server.close({ drainMs: 500 }).then(() => {
+    const closing = running.server.close({ drainMs: 3000 }).then(() => {
       hasClosed = true
     })
     const ready = await running.fetch('/ready')
@@ -301,11 +309,17 @@ describe('stopping', () => {
 
   test('cuts what does not finish in time', async () => {
     const store = createMemoryStore({ positionsAfter: 0 })
-    const stuck = withMethods(store, { getMany: () => new Promise(() => undefined) })
+    let isAsked = false
+    const stuck = withMethods(store, {
+      getMany: () => {
+        isAsked = true
+        return new Promise(() => undefined)
+      },
+    })
     const running = await start({ store: stuck })
     await running.put('/db/a/b/c', {})
     const asking = running.fetch('/db/a/b?ids=c').catch(() => 'cut')
-    await new Promise(resolve => setTimeout(resolve, 30))
+    await until(() => isAsked)
     await running.server.close({ graceMs: 50 })
     expect(await asking).toBe('cut')
   })
@@ -320,14 +334,15 @@ describe('a response that takes too long', () => {
         return store.getMany(keys)
       },
     })
+    // By a server that may take its time.
+    await (await start({ store })).put('/db/a/b/c', {})
     const running = await start({ store: slow, settings: { responseMsMax: 50 } })
-    await running.put('/db/a/b/c', {})
     await expect(running.fetch('/db/a/b?ids=c')).rejects.toThrow()
   })
 
   test('to be taken is cut before the reader has all of it', async () => {
     const store = createMemoryStore({ positionsAfter: 0 })
-    const running = await start({ store, settings: { responseMsMax: 200, bodyBytesMax: 50_000_000 } })
+    const running = await start({ store, settings: { responseMsMax: 3000, bodyBytesMax: 50_000_000 } })
     await running.put('/db/a/files', { kind: 'kv' })
     const bytes = Buffer.alloc(40_000_000)
     await store.commit({ writes: [{ key: 'a/files/big', contentType: 'application/octet-stream', body: bytes }] })

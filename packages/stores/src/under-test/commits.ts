@@ -1,7 +1,7 @@
 /** Commits and readings of them, for tests of what goes wrong. */
 import { setTimeout as delay } from 'node:timers/promises'
-import type { CommitResult, PutWrite, Store } from '@freshet/core/store'
-import type { OperationId } from '@freshet/protocol'
+import type { CommitResult, MaybePromise, PutWrite, Store } from '@freshet/core/store'
+import { FreshetError, type OperationId } from '@freshet/protocol'
 
 const DEADLINE_MS = 60_000
 
@@ -64,5 +64,17 @@ export async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) {
     if (performance.now() > deadlineMs) throw new Error(`It did not come to this: ${isSo}`)
     await delay(5)
+  }
+}
+
+/** What is answered when a store that was cut off is connected again, which it does by itself. */
+export async function untilAnswered<Answer>(ask: () => MaybePromise<Answer>): Promise<Answer> {
+  for (const deadlineMs = performance.now() + DEADLINE_MS; ; await delay(5)) {
+    try {
+      return await ask()
+    } catch (error) {
+      const isAway = error instanceof FreshetError && error.code === 'STORE_UNAVAILABLE'
+      if (!isAway || performance.now() > deadlineMs) throw error
+    }
   }
 }

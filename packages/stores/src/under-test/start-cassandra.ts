@@ -112,12 +112,13 @@ class Cluster implements RunningCassandra {
     await this.#answers(0)
     for (const node of this.hosts.keys()) this.#children[node] ??= this.#launch(node)
     await Promise.all(Array.from(this.hosts.keys(), node => this.#answers(node)))
-    if (this.hosts.length > 1) await Promise.all(Array.from(this.hosts.keys(), node => this.#knowsAll(node)))
+    await this.#knowEachOther()
   }
 
   async startAgain(node = 0): Promise<void> {
     this.#children[node] = this.#launch(node)
     await this.#answers(node)
+    await this.#knowEachOther()
   }
 
   async kill(node = 0): Promise<void> {
@@ -213,6 +214,12 @@ class Cluster implements RunningCassandra {
   /** Until it does. */
   async #answers(node: number): Promise<void> {
     await this.#until(node, 'answers', client => client.execute('SELECT key FROM system.local'))
+  }
+
+  /** Until every node can reach all others, unless one is away: before that it would refuse what needs several. */
+  async #knowEachOther(): Promise<void> {
+    if (this.hosts.length === 1 || this.#children.some(hasEnded)) return
+    await Promise.all(Array.from(this.hosts.keys(), node => this.#knowsAll(node)))
   }
 
   /** Until it can reach them all. */

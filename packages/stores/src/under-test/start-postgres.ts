@@ -161,10 +161,10 @@ function listen(instance: Instance): void {
   })
 }
 
-/** Its other processes see that it is gone, and end as well. */
+/** Its other processes see that it is gone, and end as well. They have its output open: when that is closed, nobody writes to its data. */
 async function kill({ child }: Instance): Promise<void> {
   if (hasEnded(child)) return
-  const ended = once(child, 'exit')
+  const ended = once(child, 'close')
   child.kill('SIGKILL')
   await ended
 }

@@ -1,7 +1,7 @@
-/** A real Redis Cluster of one's own, whose slots are in equal parts at its nodes. */
+/** A real Redis Cluster of one's own, in memory unless told otherwise, whose slots are in equal parts at its nodes. */
 import { type Client, connectTo } from '../redis/client.js'
 import { eventually } from './eventually.js'
-import { DURABLE, type RunningRedis, startRedis } from './start-redis.js'
+import { type RunningRedis, startRedis } from './start-redis.js'
 
 export interface ClusterNode {
   readonly redis: RunningRedis
@@ -30,16 +30,21 @@ export async function startRedisCluster(
   return nodes
 }
 
-/** A node that follows another, and knows the cluster. */
+/** A node that follows the first of these. It knows the cluster, and all of them know it: else they would not let it take over. */
 export async function startClusterReplica(
-  of: ClusterNode,
+  nodes: readonly ClusterNode[],
   settings: Readonly<Record<string, string>> = {},
 ): Promise<ClusterNode> {
   const replica = await startNode(settings)
+  const of = nodes[0]!
   await meet(replica, of)
   const becomes = () => replica.client.sendCommand(['CLUSTER', 'REPLICATE', of.id]).then(Boolean, () => false)
   await eventually('it knows the node to follow', becomes)
   await eventually('it knows the cluster', async () => /cluster_state:ok/.test(await infoOf(replica)))
+  await eventually('all know it', async () => {
+    const told = await Promise.all(nodes.map(({ client }) => client.sendCommand(['CLUSTER', 'NODES'])))
+    return told.every(text => new RegExp(`^${replica.id} .*slave ${of.id}`, 'm').test(String(text)))
+  })
   return replica
 }
 
@@ -49,7 +54,7 @@ export async function stopNode({ client, redis }: ClusterNode): Promise<void> {
 }
 
 async function startNode(settings: Readonly<Record<string, string>>): Promise<ClusterNode> {
-  const redis = await startRedis({ settings: { ...DURABLE, ...settings }, isNode: true })
+  const redis = await startRedis({ settings, isNode: true })
   const client = await connectTo(redis.url)
   return { redis, client, id: String(await client.sendCommand(['CLUSTER', 'MYID'])) }
 }

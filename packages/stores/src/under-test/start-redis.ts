@@ -62,7 +62,8 @@ export function startRedis({ settings = {}, isNode = false }: RedisOptions = {})
 export function startSentinel(name: string, primary: RunningRedis): Promise<RunningRedis> {
   const lines = [
     `sentinel monitor ${name} 127.0.0.1 ${primary.port} 1`,
-    `sentinel down-after-milliseconds ${name} 500`,
+    // Longer than a busy machine keeps one from answering.
+    `sentinel down-after-milliseconds ${name} 3000`,
     `sentinel failover-timeout ${name} 5000`,
   ]
   return start(async () => new Instance(await freePort(), {}, lines))

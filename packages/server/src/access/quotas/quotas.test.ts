@@ -192,7 +192,7 @@ test('who has how much is among the metrics', async () => {
   const running = await start(createMemoryStore({ positionsAfter: 0 }), 'quota acme objects 1, requests 50 per day')
   for (const id of [1, 2]) await send(running, `/db/acme/notes/${id}`, {})
   const metrics = async () => (await running.fetch('/metrics', { headers: await admin() })).text()
-  await until(async () => (await metrics()).includes('freshet_quota_used{namespace="acme",what="objects"} 1\n'), 20_000)
+  await until(async () => (await metrics()).includes('freshet_quota_used{namespace="acme",what="objects"} 1\n'))
   expect(await metrics()).toContain('freshet_quota_max{namespace="acme",what="requests"} 50\n')
   expect(await metrics()).toContain('freshet_quota_refused_total 1\n')
 })

@@ -10,7 +10,7 @@ import { TABLES } from './random-queries.js'
 import type { Openers, ShardedEngine } from './sharded-engine.js'
 
 const WISH = { name: 'd', at: 50 }
-const SETTINGS = { globalWaitMsMax: 2000 }
+const SETTINGS = { globalWaitMsMax: 5000 }
 
 async function addEmpty({ databases }: ShardedEngine, openShard: Openers['openShard']): Promise<Shard> {
   await databases.create('d')

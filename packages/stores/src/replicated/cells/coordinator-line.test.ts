@@ -2,13 +2,14 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createMemoryStore } from '../../memory/index.js'
 import { eventually } from '../../under-test/eventually.js'
-import { CoordinatorLine } from './coordinator-line.js'
+import { CoordinatorLine, type ListenOptions } from './coordinator-line.js'
 import { type Cells, type Node, openCells } from './index.js'
 import { createStoreNode } from './store-node.js'
 
 const KEY = 'shop/products/42'
 const PROMISE_MS = 300
-const GOSSIP = { everyMs: 20, phiMax: 8, forgetMs: 60_000 }
+/** So often that it is soon known who is gone; also that a busy machine may be taken for that. */
+const OFTEN = { gossip: { everyMs: 20, phiMax: 8, forgetMs: 60_000 } }
 
 const toEnd: (() => Promise<unknown>)[] = []
 let nodes: readonly { readonly name: string; readonly node: Node }[]
@@ -31,16 +32,16 @@ function methodsOf(store: ReturnType<typeof createMemoryStore>): Omit<Node, 'clo
 }
 
 /** With a line that can be ended without a word. */
-async function open(): Promise<{ readonly cells: Cells; readonly line: CoordinatorLine }> {
-  const line = await CoordinatorLine.open({ gossip: GOSSIP })
+async function open(listen: ListenOptions = {}): Promise<{ readonly cells: Cells; readonly line: CoordinatorLine }> {
+  const line = await CoordinatorLine.open(listen)
   const options = { nodes, hintsEveryMs: 0, tenures: { promiseMs: PROMISE_MS } }
   const cells = await openCells({ ...options, self: line.self, elsewhere: line })
   line.serve(cells, cells.ring.secret)
   return { cells, line }
 }
 
-async function openToEnd(): Promise<Cells> {
-  const { cells, line } = await open()
+async function openToEnd(listen?: ListenOptions): Promise<Cells> {
+  const { cells, line } = await open(listen)
   toEnd.push(() => line.close())
   return cells
 }
@@ -91,8 +92,8 @@ test('a holder that is gone is waited for, and its key goes to the next', async 
 })
 
 test('coordinators get to know each other by the keys that they hold, and know who is gone', async () => {
-  const { cells: first, line } = await open()
-  const [second, third] = [await openToEnd(), await openToEnd()]
+  const { cells: first, line } = await open(OFTEN)
+  const [second, third] = [await openToEnd(OFTEN), await openToEnd(OFTEN)]
   await first.write(KEY, text('tea'))
   await first.write('shop/products/43', text('tea'))
   await second.read(KEY, 'CURRENT')

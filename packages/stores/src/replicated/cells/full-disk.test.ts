@@ -12,6 +12,8 @@ if (!mayMount)
 
 const SIZE_BYTES = 40_000
 const VALUES = 120
+/** A disk that is busy is not one that is gone. */
+const health = { timeoutMsMin: 20_000, timeoutMsMax: 20_000, failuresMax: 3, probeMs: 200, probeMsMax: 200 }
 
 // Only root can mount a file system that is small enough to fill.
 test.skipIf(!mayMount)(
@@ -27,7 +29,7 @@ test.skipIf(!mayMount)(
       const paths = [join(small, 'store'), join(folder.path, 'b'), join(folder.path, 'c')]
       const stores = await Promise.all(paths.map(path => openEmbeddedStore({ path })))
       const nodes = stores.map((node, i) => ({ name: `n${i}`, node }))
-      const cells = await openCells({ nodes, hintsEveryMs: 0, hintsMax: 5 })
+      const cells = await openCells({ nodes, hintsEveryMs: 0, hintsMax: 5, health })
       const body = (i: number) => Buffer.alloc(SIZE_BYTES, `${i} `)
       for (let i = 0; i < VALUES; i++) await cells.write(`a/b/${i}`, { contentType: 'x/y', body: body(i) }, 'QUORUM')
       await cells.quiet()

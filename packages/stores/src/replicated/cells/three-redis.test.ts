@@ -1,7 +1,7 @@
 /** Three real Redis servers, killed, stopped, cut off and emptied while two coordinators read and write. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { compareStamps } from '@freshet/core/cells'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { openRedisStore } from '../../redis/index.js'
 import { CuttingLine } from '../../under-test/cutting-line.js'
 import { eventually } from '../../under-test/eventually.js'
@@ -97,9 +97,11 @@ async function allAlike({ coordinators }: Scene): Promise<void> {
     return cells.lines.every(({ health }) => !health.isSuspected)
   })
   await cells.deliverHints()
-  await repair(cells)
+  // A node may be slow to answer, and is asked again.
+  await vi.waitFor(() => repair(cells), { timeout: 30_000, interval: 200 })
   for (const key of KEYS) {
-    const seen = await Promise.all(cells.view.linesOf(key).map(line => line.read(key, cells.view.epoch)))
+    const read = () => Promise.all(cells.view.linesOf(key).map(line => line.read(key, cells.view.epoch)))
+    const seen = await vi.waitFor(read, { timeout: 30_000, interval: 200 })
     for (const { record } of seen) expect(compareStamps(record.stamp, seen[0]!.record.stamp)).toBe(0)
   }
 }
@@ -171,5 +173,6 @@ test('a node that comes back empty is not believed, and says so', async () => {
     const error = await cells.read(KEYS[0]!, 'ALL').catch((thrown: Error) => thrown)
     return error instanceof Error && /lost its data|was emptied|is another/.test(error.message)
   })
-  expect((await cells.read(KEYS[0]!, 'CURRENT')).value?.body.toString()).toBe('tea')
+  const read = await vi.waitFor(() => cells.read(KEYS[0]!, 'CURRENT'), { timeout: 30_000, interval: 200 })
+  expect(read.value?.body.toString()).toBe('tea')
 })

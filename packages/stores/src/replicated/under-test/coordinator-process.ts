@@ -32,11 +32,14 @@ async function run({ urls, keys, promiseMs, listens, writes }: CoordinatorOption
   }))
   const cells = await openCells({ nodes, tenures: { promiseMs }, ...(listens ? { listen: {} } : {}) })
   const tell = (told: Told) => process.send!(told)
-  const write = async (key: string, number: number) => {
-    await cells.write(key, { contentType: 'text/plain', body: Buffer.from(`${number}`) })
-    tell({ kind: 'written', key, number })
+  /** Of one that is refused, for the nodes are slow to answer, there is nothing to tell. */
+  const write = async (key: string, number: number): Promise<boolean> => {
+    const value = { contentType: 'text/plain', body: Buffer.from(`${number}`) }
+    const written = await cells.write(key, value).catch(() => undefined)
+    if (written !== undefined) tell({ kind: 'written', key, number })
+    return written !== undefined
   }
-  for (const key of keys) await write(key, 1)
+  for (const key of keys) while (!(await write(key, 1)));
   tell({ kind: 'holding' })
   for (let i = 0; ; i++) {
     const key = keys[i % keys.length]!

@@ -3,6 +3,7 @@
  * acknowledged. So it is known at each moment what a read must at least find.
  */
 import type { ReadLevel } from '@freshet/core/cells'
+import { eventually } from '../../under-test/eventually.js'
 import type { Cells } from '../cells/index.js'
 
 export interface Violation {
@@ -59,8 +60,10 @@ export class OneWriterKeys {
   async check(cells: Cells, keys: readonly string[]): Promise<void> {
     for (const key of keys) {
       const before = this.counts.current
-      await this.read(cells, key, 'CURRENT')
-      if (this.counts.current === before) throw new Error(`${key} is not current in the end.`)
+      await eventually(`${key} is current in the end`, async () => {
+        await this.read(cells, key, 'CURRENT')
+        return this.counts.current > before
+      })
     }
   }
 }
