@@ -1,4 +1,5 @@
 /** Cassandra's own counter, incremented through its driver, as the documentation shows. */
+import { createSteadyClient } from '@freshet/stores/under-test/start-cassandra'
 import cassandra from 'cassandra-driver'
 import type { FarCassandra } from '../engines/cassandra.js'
 import type { Incrementer } from './increments.js'
@@ -51,7 +52,7 @@ export async function readCounter(far: FarCassandra, name: string): Promise<numb
 }
 
 function clientOf({ hosts, port }: FarCassandra, timeoutMs: number): cassandra.Client {
-  return new cassandra.Client({
+  return createSteadyClient({
     contactPoints: [...hosts],
     protocolOptions: { port },
     policies: {

@@ -4,6 +4,7 @@ import { EngineLost } from '../sql/sql-engine.js'
 import { storeUnavailable, storeUnusable } from '../sql/sql-errors.js'
 import type { CassandraAddress } from './address.js'
 import { STATEMENTS, type StatementName } from './statements.js'
+import { createSteadyClient } from './steady-client.js'
 
 export type Parameter = string | number | Uint8Array | readonly string[] | ReadonlyMap<string, unknown> | null
 
@@ -52,7 +53,7 @@ export class Session {
     this.place = address.place
     this.#keyspace = address.keyspace
     this.#at = consistenciesOf(address)
-    this.client = new cassandra.Client(clientOptions(address, answerMsMax))
+    this.client = createSteadyClient(clientOptions(address, answerMsMax))
     this.client.on('log', () => {})
     this.#queries = new Map(
       Object.entries(STATEMENTS).map(([name, query]) => [name as StatementName, inKeyspace(query, address.keyspace)]),

@@ -13,9 +13,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import cassandra from 'cassandra-driver'
+import { createSteadyClient } from '../cassandra/steady-client.js'
 import { cassandraJars, javaProgram } from './cassandra-jars.js'
 import { freePort } from './free-port.js'
 
+export { createSteadyClient } from '../cassandra/steady-client.js'
 export { isCassandraInstalled } from './cassandra-jars.js'
 
 export interface CassandraOptions {
@@ -248,7 +250,7 @@ async function succeeds(
   port: number,
   ask: (client: cassandra.Client) => Promise<unknown>,
 ): Promise<boolean> {
-  const client = new cassandra.Client({
+  const client = createSteadyClient({
     contactPoints: [host],
     localDataCenter: DATA_CENTRE,
     protocolOptions: { port },
