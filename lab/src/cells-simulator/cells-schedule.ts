@@ -12,7 +12,7 @@ import {
   WRITE_LEVELS,
   type WriteLevel,
 } from '@freshet/core/cells'
-import { bucketOfKey, FreshetError, idOfKey } from '@freshet/protocol'
+import { bucketOfKey, idOfKey } from '@freshet/protocol'
 import {
   type Cells,
   type CellsOptions,
@@ -28,8 +28,8 @@ import { createRandom, type Random } from '../harness/random.js'
 import type { CellsResult, Fault } from './cells-result.js'
 import { CellsTruth } from './cells-truth.js'
 import { collectEarly, type PlantedBug, plant } from './planted-bugs.js'
-import { SimulatedNetwork } from './simulated-network.js'
-import { SimulatedEngine } from './simulated-node.js'
+import { notAnswered, SimulatedNetwork } from './simulated-network.js'
+import { SimulatedEngine, textOf } from './simulated-node.js'
 
 export interface CellsSchedule {
   readonly seed: number
@@ -167,12 +167,20 @@ class Schedule {
       if (read === true) this.#counts.lateCurrentReads++
     }
     await this.#settle(cells.deliverHints())
+    for (const name of this.#lostIn(cells)) await this.#settle(leaveRing(cells, name, { isLost: true }))
     await this.#settle(repair(cells))
-    for (const key of KEYS) this.#truth.ended(key, await this.#stampsOf(cells, key))
+    // Without all of its nodes a ring cannot be repaired.
+    if (this.#lostIn(cells).length === 0) {
+      for (const key of KEYS) this.#truth.ended(key, await this.#stampsOf(cells, key))
+    }
     if (this.#random.float() < 0.6) await this.#clear(cells)
     if (this.#random.float() < 0.5) await this.#settle(this.#random.float() < 0.2 ? this.#join() : this.#leave())
     for (const key of KEYS) await this.#settle(this.#read(this.#random.pick(this.#coordinators), key, 'QUORUM'))
     await this.#settle(this.#scan(this.#random.pick(this.#coordinators)))
+  }
+
+  #lostIn({ ring: { nodes, before = [] } }: Cells): readonly string[] {
+    return [...this.#lost].filter(name => [...nodes, ...before].some(node => node.name === name))
   }
 
   /** Often all is deleted before tombstones are collected: then nothing of it may come back, whatever becomes of the ring. */
@@ -488,12 +496,4 @@ class Schedule {
     if (happens('late')) return [delayMs() + random.below(3000)]
     return happens('doubled') ? [delayMs(), delayMs() + random.below(2000)] : [delayMs()]
   }
-}
-
-function textOf(value: CellValue | undefined): string | undefined {
-  return value && Buffer.from(value.body).toString()
-}
-
-function notAnswered(holder: string): Error {
-  return new FreshetError('RING_UNAVAILABLE', `${holder} did not answer.`, { details: { outcome: 'unknown' } })
 }

@@ -3,6 +3,7 @@
  * before the next moment comes. Messages are lost, late and out of order as `harm` says.
  */
 import { setImmediate } from 'node:timers/promises'
+import { FreshetError } from '@freshet/protocol'
 import type { Timing } from '@freshet/stores/cells'
 import { EventQueue } from '../ring-simulator/event-queue.js'
 
@@ -131,4 +132,8 @@ export class SimulatedNetwork {
       },
     }
   }
+}
+
+export function notAnswered(holder: string): FreshetError {
+  return new FreshetError('RING_UNAVAILABLE', `${holder} did not answer.`, { details: { outcome: 'unknown' } })
 }

@@ -1,4 +1,5 @@
 /** A node of a simulated ring: an engine that keeps records and replaces them if they are as they were. What it has survives. */
+import type { CellValue } from '@freshet/core/cells'
 import { isWithin } from '@freshet/core/store'
 import { bucketOfKey, compareUtf8, idOfKey, type Key } from '@freshet/protocol'
 import type { NodePage, NodeRange, NodeValue, NodeWrite } from '@freshet/stores/cells'
@@ -48,4 +49,8 @@ export class SimulatedEngine {
   buckets(): readonly Key[] {
     return [...new Set([...this.#values.keys()].map(bucketOfKey))]
   }
+}
+
+export function textOf(value: CellValue | undefined): string | undefined {
+  return value && Buffer.from(value.body).toString()
 }
