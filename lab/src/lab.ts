@@ -5,6 +5,8 @@ import { endOnSignals } from './harness/end-on-signals.js'
 import { runLab } from './harness/lab-command.js'
 
 endOnSignals()
+const EXIT_MS = 3000
+
 process.exitCode = await runLab(process.argv.slice(2), {
   experiments,
   stdout: process.stdout,
@@ -13,3 +15,5 @@ process.exitCode = await runLab(process.argv.slice(2), {
   figuresFolder: fileURLToPath(new URL('../../docs/figures', import.meta.url)),
   nowMs: () => performance.now(),
 })
+// All is said. A client that was closed while it looked for a node that is gone may go on to look for it (cassandra-driver).
+setTimeout(() => process.exit(), EXIT_MS).unref()
