@@ -60,6 +60,9 @@ export async function runHostileLoad({
   return { ...tally.outcome(), requests, malformed }
 }
 
+/** `100 Continue` and its like, which come before the answer. */
+const INTERIM = /^(?:HTTP\/1\.[01] 1\d\d(?:[^\r]|\r(?!\n\r\n))*\r\n\r\n)+/
+
 class Tally {
   #answered = 0
   #othersFailures = 0
@@ -73,12 +76,13 @@ class Tally {
   readonly #requestIds = new Set<string>()
 
   take(person: Person, request: Buffer, answer: string): void {
-    const status = /^HTTP\/1\.[01] (\d{3})/.exec(answer)?.[1]
+    const final = answer.replace(INTERIM, '')
+    const status = /^HTTP\/1\.[01] (\d{3})/.exec(final)?.[1]
     if (status === undefined) return
     this.#answered++
     const kind = `${status[0]}xx`
     this.#byClass[kind] = (this.#byClass[kind] ?? 0) + 1
-    const headers = answer.slice(0, answer.indexOf('\r\n\r\n')).toLowerCase()
+    const headers = final.slice(0, final.indexOf('\r\n\r\n')).toLowerCase()
     const describe = () =>
       `${person.name}: ${JSON.stringify(request.toString('latin1').slice(0, 200))} -> ${answer.slice(0, 300)}`
     // Also where a cache has cut the answer, or glued two together: anywhere in the bytes.
