@@ -166,8 +166,8 @@ class Schedule {
       const read = await this.#settle(this.#read(this.#coordinators[0]!, key, 'CURRENT'))
       if (read === true) this.#counts.lateCurrentReads++
     }
-    await this.#settle(cells.deliverHints())
     for (const name of this.#lostIn(cells)) await this.#settle(leaveRing(cells, name, { isLost: true }))
+    await this.#settle(cells.deliverHints())
     await this.#settle(repair(cells))
     // Without all of its nodes a ring cannot be repaired.
     if (this.#lostIn(cells).length === 0) {
