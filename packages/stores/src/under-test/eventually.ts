@@ -1,7 +1,7 @@
 /** Waits for a condition, up to a deadline; then says what it was. */
 import { setTimeout as delay } from 'node:timers/promises'
 
-const MS_MAX = 30_000
+const MS_MAX = 60_000
 
 export async function eventually(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
   const deadlineMs = performance.now() + MS_MAX
