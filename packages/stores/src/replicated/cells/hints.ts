@@ -115,8 +115,9 @@ export class Hints {
 
   async #deliverFrom(line: NodeLine, target: string, pass: Delivery): Promise<void> {
     const { view, isOver, waiting, away } = pass
-    const [targetLine] = view.linesNamed([target])
-    if (targetLine?.health.isSuspected === true) away.add(target)
+    // What is for one that has left is for those that have its keys now.
+    const member = view.allLines().find(({ name }) => name === target)
+    if (member?.health.isSuspected === true) away.add(target)
     if (away.has(target) || isOver()) return
     for await (const { hint, id, version } of hintsOn(line, target, view.epoch)) {
       if (isOver()) return

@@ -238,6 +238,20 @@ describe('a ring that changes', () => {
     for (const key of keys) expect((await cells.read(key, 'CURRENT')).value).toEqual(text(key))
   })
 
+  test('gives what waits for a node that is lost to those that have its keys then', async () => {
+    const suspicious = { ...health, failuresMax: 1, probeMs: 60_000, probeMsMax: 60_000 }
+    await joinRing(cells, joining)
+    const sources = ['a', 'b', 'c', 'd'].map(name => ({ name, node: nodes.get(name)!.node() }))
+    const openNode = ({ name }: { readonly name: string }) => nodes.get(name)!.node()
+    const other = await openCells({ nodes: sources, openNode, hintsEveryMs: 0, health: suspicious })
+    nodes.get('b')!.isAway = true
+    const key = keys.find(each => other.view.setsOf(each)[0]!.includes('b'))!
+    await other.write(key, text('new'))
+    expect(await other.deliverHints()).toMatchObject({ left: 1 })
+    await leaveRing(other, 'b', { isLost: true })
+    expect(await other.deliverHints()).toMatchObject({ left: 0 })
+  })
+
   test('takes along what a node that leaves was given alone', async () => {
     await joinRing(cells, joining)
     const key = keys.find(each => cells.view.setsOf(each)[0]!.includes('b'))!
