@@ -1,47 +1,25 @@
 /** The console's editor of objects when others write too, and with values that JavaScript would change. */
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { describeInChromium, startChromium } from './chromium.js'
-import { type ConsoleServer, SEEN_MS_MAX, sees, startConsoleServer, type Watched, watch } from './console-scene.js'
-import { endFreshetProcesses } from './freshet-process.js'
+import type { Page } from 'playwright-core'
+import { expect, test } from 'vitest'
+import { describeInChromium } from './chromium.js'
+import { SEEN_MS_MAX, sees } from './console-scene.js'
+import { useConsole } from './use-console.js'
 
 describeInChromium('the editor of the console', () => {
-  let server: ConsoleServer
-  let browser: Browser
-  let watched: Watched
-
-  beforeAll(async () => {
-    server = await startConsoleServer()
-    browser = await startChromium()
-  })
-
-  afterAll(async () => {
-    await browser?.close()
-    await server?.stop()
-    await endFreshetProcesses()
-  })
-
-  beforeEach(async () => {
-    watched = await watch(browser, server.url)
-  })
-
-  afterEach(async () => {
-    await watched.close()
-    expect(watched.complaints).toEqual([])
-  })
+  const used = useConsole({ isFilled: false })
 
   const stored = async (path: string) => {
-    const { position } = (await (await fetch(`${server.url}/ready`)).json()) as { position: number }
-    return (await fetch(`${server.url}${path}?at=${position}`)).text()
+    const { position } = (await (await fetch(`${used.server.url}/ready`)).json()) as { position: number }
+    return (await fetch(`${used.server.url}${path}?at=${position}`)).text()
   }
   const putText = (path: string, body: string) =>
-    fetch(server.url + path, { method: 'PUT', headers: { 'content-type': 'application/json' }, body })
+    fetch(used.server.url + path, { method: 'PUT', headers: { 'content-type': 'application/json' }, body })
 
   test('what somebody else has deleted is told of, and saved anew', async () => {
-    await server.put('/db/shop/products/cup', { price: 1 })
-    const page = await watched.open('#/data/shop/products/cup')
+    await used.server.put('/db/shop/products/cup', { price: 1 })
+    const page = await used.watched.open('#/data/shop/products/cup')
     await shows(page, '"price": 1')
-    await fetch(`${server.url}/db/shop/products/cup`, { method: 'DELETE' })
+    await fetch(`${used.server.url}/db/shop/products/cup`, { method: 'DELETE' })
     await sees(page, 'Somebody has deleted it meanwhile.')
     await page.getByLabel('Value, as JSON').fill('{"price": 2}')
     await page.getByRole('button', { name: 'Save' }).click()
@@ -49,12 +27,12 @@ describeInChromium('the editor of the console', () => {
     await page.getByRole('button', { name: 'Save' }).click()
     await sees(page, /Saved as version \d+/)
     expect(JSON.parse(await stored('/db/shop/products/cup'))).toEqual({ price: 2 })
-    watched.forgive(/404|412/)
+    used.watched.forgive(/404|412/)
   })
 
   test('numbers keep their digits, also those that JavaScript would round', async () => {
     await putText('/db/shop/products/long', '{"n":12345678901234567890,"deep":[{"d":0.12345678901234567890}],"x":1.0}')
-    const page = await watched.open('#/data/shop/products/long')
+    const page = await used.watched.open('#/data/shop/products/long')
     await shows(page, '"n": 12345678901234567890')
     const value = page.getByLabel('Value, as JSON')
     await value.fill((await value.inputValue()).replace('"x": 1.0', '"x": 2'))
@@ -67,7 +45,7 @@ describeInChromium('the editor of the console', () => {
 
   test('they keep them when two changes are merged, and when they differ only beyond what JavaScript tells apart', async () => {
     await putText('/db/shop/products/merged', '{"theirs":10000000000000000001,"mine":1,"same":9007199254740993}')
-    const page = await watched.open('#/data/shop/products/merged')
+    const page = await used.watched.open('#/data/shop/products/merged')
     await shows(page, '10000000000000000001')
     await putText('/db/shop/products/merged', '{"theirs":10000000000000000002,"mine":1,"same":9007199254740993}')
     const value = page.getByLabel('Value, as JSON')
@@ -82,7 +60,7 @@ describeInChromium('the editor of the console', () => {
     expect((await stored('/db/shop/products/merged')).replaceAll(/\s/g, '')).toBe(
       '{"theirs":10000000000000000002,"mine":20000000000000000003,"same":9007199254740993}',
     )
-    watched.forgive(/412/)
+    used.watched.forgive(/412/)
   })
 })
 

@@ -1,44 +1,12 @@
 /** The console by somebody who is new to it, and by somebody who has no mouse. */
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { describeInChromium, startChromium } from './chromium.js'
-import {
-  type ConsoleServer,
-  expectWellMade,
-  fill,
-  SEEN_MS_MAX,
-  sees,
-  startConsoleServer,
-  type Watched,
-  watch,
-} from './console-scene.js'
-import { endFreshetProcesses } from './freshet-process.js'
+import type { Page } from 'playwright-core'
+import { expect, test } from 'vitest'
+import { describeInChromium } from './chromium.js'
+import { expectWellMade, SEEN_MS_MAX, sees } from './console-scene.js'
+import { useConsole } from './use-console.js'
 
 describeInChromium('the console without a mouse', () => {
-  let server: ConsoleServer
-  let browser: Browser
-  let watched: Watched
-
-  beforeAll(async () => {
-    server = await startConsoleServer()
-    await fill(server)
-    browser = await startChromium()
-  })
-
-  afterAll(async () => {
-    await browser?.close()
-    await server?.stop()
-    await endFreshetProcesses()
-  })
-
-  beforeEach(async () => {
-    watched = await watch(browser, server.url)
-  })
-
-  afterEach(async () => {
-    await watched.close()
-    expect(watched.complaints).toEqual([])
-  })
+  const used = useConsole({ isFilled: true })
 
   async function enter(page: Page, label: string, text: string): Promise<void> {
     await page.getByLabel(label, { exact: true }).fill(text)
@@ -46,23 +14,23 @@ describeInChromium('the console without a mouse', () => {
   }
 
   test('Enter in a field does what the button beside it does', async () => {
-    const page = await watched.open('#/data')
+    const page = await used.watched.open('#/data')
     await enter(page, 'Name', 'lab/things')
     await page.waitForURL(/#\/data\/lab\/things$/)
-    await page.goto(`${server.url}/console#/counters`)
+    await page.goto(`${used.server.url}/console#/counters`)
     await sees(page, 'New bucket of counters')
     await enter(page, 'Name', 'lab/clicks')
     await page.waitForURL(/#\/counters\/lab\/clicks$/)
     await page.getByLabel('Counter', { exact: true }).fill('green')
     await enter(page, 'Add', '3')
     await sees(page, 'green is 3.')
-    await page.goto(`${server.url}/console#/queries/shop/books`)
+    await page.goto(`${used.server.url}/console#/queries/shop/books`)
     await enter(page, 'At most', '2')
     await sees(page, 'b1965')
   })
 
   test('a name that no bucket can have is told of in the words of names', async () => {
-    const page = await watched.open('#/data')
+    const page = await used.watched.open('#/data')
     for (const name of ['things', 'Bad Name', '']) {
       await enter(page, 'Name', name)
       await sees(page, 'A bucket is named as namespace/bucket')
@@ -71,7 +39,7 @@ describeInChromium('the console without a mouse', () => {
   })
 
   test('a page that is opened by its keys has the focus: the next Tab is in it', async () => {
-    const page = await watched.open('#/logs')
+    const page = await used.watched.open('#/logs')
     await page.getByRole('button', { name: 'Token' }).focus()
     await page.keyboard.press('g')
     await page.keyboard.press('q')
@@ -81,7 +49,7 @@ describeInChromium('the console without a mouse', () => {
   })
 
   test('the title of the tab names what is shown', async () => {
-    const page = await watched.open('#/data/shop/books/b1984')
+    const page = await used.watched.open('#/data/shop/books/b1984')
     const titled = (title: string) => expect.poll(() => page.title(), { timeout: SEEN_MS_MAX }).toBe(title)
     await titled('shop/books/b1984 · Data · Freshet console')
     await page.keyboard.press('g')
@@ -91,7 +59,7 @@ describeInChromium('the console without a mouse', () => {
 
   test('an address of no page, or of one that this server has no use for, is said', async () => {
     for (const name of ['nonsense', 'shards']) {
-      const page = await watched.open(`#/${name}`)
+      const page = await used.watched.open(`#/${name}`)
       await sees(page, `There is no page “${name}” on this server.`)
       await page.getByRole('link', { name: 'Logs' }).click()
       await expect.poll(() => page.getByText('There is no page').isVisible()).toBe(false)
@@ -99,14 +67,14 @@ describeInChromium('the console without a mouse', () => {
   })
 
   test('a new object without an id says what is missing', async () => {
-    const page = await watched.open('#/data/shop/books')
+    const page = await used.watched.open('#/data/shop/books')
     await page.getByRole('button', { name: 'New object' }).click()
     await sees(page, 'Say which id it is to have.')
     await expectWellMade(page, 'data-no-id')
   })
 
   test('that there are no rules leads to where that is explained', async () => {
-    const page = await watched.open()
+    const page = await used.watched.open()
     await page.getByRole('link', { name: 'no access rules' }).click()
     await sees(page, 'everybody who reaches this server may do everything')
     await expectWellMade(page, 'access-from-badge')

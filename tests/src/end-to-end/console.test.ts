@@ -3,11 +3,10 @@ import { gzipSync } from 'node:zlib'
 import { listConsoleFiles } from '@freshet/console'
 import { signToken } from '@freshet/server'
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { describeInChromium, startChromium } from './chromium.js'
 import {
   type ConsoleServer,
-  fill,
   HOSTILE,
   HOSTILE_ID,
   photograph,
@@ -16,10 +15,10 @@ import {
   sees,
   startConsoleServer,
   violationsOf,
-  type Watched,
   watch,
 } from './console-scene.js'
 import { endFreshetProcesses } from './freshet-process.js'
+import { useConsole } from './use-console.js'
 
 const FIRST_VIEW_BYTES_MAX = 150_000
 const ALL_BYTES_MAX = 200_000
@@ -48,37 +47,16 @@ const PAGES: readonly Shown[] = [
 ]
 
 describeInChromium('the console', () => {
-  let server: ConsoleServer
-  let browser: Browser
-  let watched: Watched
+  // Nobody listens there: the page has something to show, and nobody is told of anything.
+  const used = useConsole({ isFilled: true, caches: [{ name: 'edge', kind: 'varnish', url: 'http://127.0.0.1:9' }] })
 
-  beforeAll(async () => {
-    // Nobody listens there: the page has something to show, and nobody is told of anything.
-    const caches = [{ name: 'edge', kind: 'varnish', url: 'http://127.0.0.1:9' }]
-    server = await startConsoleServer({ caches })
-    await fill(server)
-    browser = await startChromium()
-  })
-
-  afterAll(async () => {
-    await browser?.close()
-    await server?.stop()
-    await endFreshetProcesses()
-  })
-
-  beforeEach(async () => {
-    watched = await watch(browser, server.url)
-  })
-
-  afterEach(async () => {
-    await watched.close()
-    expect(watched.complaints).toEqual([])
-    const own = ['', `localhost:${server.process.port}`]
-    expect([...watched.hosts].filter(host => !own.includes(host))).toEqual([])
+  afterEach(() => {
+    const own = ['', `localhost:${used.server.process.port}`]
+    expect([...used.watched.hosts].filter(host => !own.includes(host))).toEqual([])
   })
 
   test('the menu has every page, and the keyboard alone reaches each', async () => {
-    const page = await watched.open()
+    const page = await used.watched.open()
     const names = await page.locator('nav a').allTextContents()
     expect(names).toEqual([...new Set(PAGES.map(({ name }) => name))])
     const keys = await page.locator('nav a').evaluateAll(links => links.map(link => (link as HTMLElement).dataset.key!))
@@ -94,10 +72,10 @@ describeInChromium('the console', () => {
 
   for (const colorScheme of ['light', 'dark'] as const) {
     test(`every page is accessible, fits a phone and says what it should: ${colorScheme}`, async () => {
-      const phone = await watch(browser, server.url, { colorScheme, width: 360, height: 740 })
+      const phone = await watch(used.browser, used.server.url, { colorScheme, width: 360, height: 740 })
       const page = await phone.open()
       for (const { path, text } of PAGES) {
-        await page.goto(`${server.url}/console#/${path}`)
+        await page.goto(`${used.server.url}/console#/${path}`)
         await sees(page, text)
         await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth), { message: path }).toBe(360)
         expect([path, await violationsOf(page)]).toEqual([path, []])
@@ -105,7 +83,7 @@ describeInChromium('the console', () => {
       }
       await page.setViewportSize({ width: 1280, height: 860 })
       for (const { path, text } of PAGES) {
-        await page.goto(`${server.url}/console#/${path}`)
+        await page.goto(`${used.server.url}/console#/${path}`)
         await sees(page, text)
         expect([path, await violationsOf(page)]).toEqual([path, []])
       }
@@ -115,7 +93,7 @@ describeInChromium('the console', () => {
   }
 
   test('what the first view loads is small, and so is all of it', async () => {
-    const page = await watched.open()
+    const page = await used.watched.open()
     await sees(page, 'Milliseconds')
     await expect.poll(() => page.locator('.legend b').first().textContent(), { timeout: SEEN_MS_MAX }).not.toBe('–')
     const bytes = await page.evaluate(() =>
@@ -134,9 +112,9 @@ describeInChromium('the console', () => {
   })
 
   test('the figures of the overview move while others read and write', async () => {
-    const page = await watched.open()
+    const page = await used.watched.open()
     await sees(page, 'Commits a second')
-    const writes = setInterval(() => void server.put('/db/shop/products/mug', { price: Math.random() }), 50)
+    const writes = setInterval(() => void used.server.put('/db/shop/products/mug', { price: Math.random() }), 50)
     const commits = page.locator('.chart', { hasText: 'Commits a second' }).locator('.legend b').first()
     await expect.poll(async () => Number(await commits.textContent()), { timeout: SEEN_MS_MAX }).toBeGreaterThan(1)
     // For lines that say something.
@@ -157,14 +135,14 @@ describeInChromium('the console', () => {
   })
 
   test('hostile values and ids are text, wherever they are shown', async () => {
-    const page = await watched.open('#/data/shop/notes')
+    const page = await used.watched.open('#/data/shop/notes')
     await sees(page, 'globalThis.wasRun')
     await sees(page, HOSTILE_ID)
     await page.getByRole('link', { name: HOSTILE_ID }).click()
     await expect.poll(() => valueIn(page), { timeout: SEEN_MS_MAX }).toContain('its id is hostile')
-    await page.goto(`${server.url}/console#/data/shop/notes/hostile`)
+    await page.goto(`${used.server.url}/console#/data/shop/notes/hostile`)
     await expect.poll(() => valueIn(page), { timeout: SEEN_MS_MAX }).toContain(JSON.stringify(HOSTILE).slice(1, -1))
-    await page.goto(`${server.url}/console#/queries/shop/notes`)
+    await page.goto(`${used.server.url}/console#/queries/shop/notes`)
     await page.getByRole('button', { name: 'Run' }).click()
     await sees(page, 'globalThis.wasRun')
     expect(await page.locator('main script, main img, main b b').count()).toBe(0)
@@ -172,7 +150,7 @@ describeInChromium('the console', () => {
   })
 
   test('an object is created, changed and deleted; its history tells of it', async () => {
-    const page = await watched.open('#/data/shop/products')
+    const page = await used.watched.open('#/data/shop/products')
     await page.getByLabel('New id').fill('scale')
     await page.keyboard.press('Enter')
     await sees(page, 'It is not there yet.')
@@ -185,25 +163,27 @@ describeInChromium('the console', () => {
     await page.getByLabel('Value, as JSON').fill('{"price": 4}')
     await page.keyboard.press('Control+Enter')
     await expect.poll(() => page.locator('table tbody tr').count(), { timeout: SEEN_MS_MAX }).toBe(2)
-    expect(await (await fetch(`${server.url}/db/shop/products/scale`, { cache: 'no-store' })).json()).toEqual({
+    expect(await (await fetch(`${used.server.url}/db/shop/products/scale`, { cache: 'no-store' })).json()).toEqual({
       price: 4,
     })
     page.once('dialog', dialog => void dialog.accept())
     await page.getByRole('button', { name: 'Delete' }).click()
-    await expect.poll(async () => (await fetch(`${server.url}/db/shop/products/scale?settings`)).status).not.toBe(200)
+    await expect
+      .poll(async () => (await fetch(`${used.server.url}/db/shop/products/scale?settings`)).status)
+      .not.toBe(200)
     await sees(page, 'tea')
     expect(await page.getByRole('link', { name: 'scale' }).count()).toBe(0)
-    watched.forgive(/404/)
+    used.watched.forgive(/404/)
   })
 
   test('text in a bucket of bytes is shown, changed and checked; what is no text is told of', async () => {
-    await server.put('/db/shop/pictures/note', {}, { 'content-type': 'text/plain' })
-    await server.put('/db/shop/pictures/dot', {}, { 'content-type': 'image/png' })
-    const page = await watched.open('#/data/shop/pictures')
+    await used.server.put('/db/shop/pictures/note', {}, { 'content-type': 'text/plain' })
+    await used.server.put('/db/shop/pictures/dot', {}, { 'content-type': 'image/png' })
+    const page = await used.watched.open('#/data/shop/pictures')
     await page.getByRole('link', { name: 'note', exact: true }).click()
     const text = page.getByLabel('Value, as text')
     await expect.poll(() => text.inputValue(), { timeout: SEEN_MS_MAX }).toBe('{}')
-    await server.put('/db/shop/pictures/note', { by: 'another' }, { 'content-type': 'text/plain' })
+    await used.server.put('/db/shop/pictures/note', { by: 'another' }, { 'content-type': 'text/plain' })
     await text.fill(HOSTILE)
     await page.getByRole('button', { name: 'Save' }).click()
     await sees(page, /Somebody was faster/)
@@ -212,17 +192,17 @@ describeInChromium('the console', () => {
     await text.fill(HOSTILE)
     await page.getByRole('button', { name: 'Save' }).click()
     await sees(page, 'Saved.')
-    await page.goto(`${server.url}/console#/data/shop/pictures/dot`)
+    await page.goto(`${used.server.url}/console#/data/shop/pictures/dot`)
     await sees(page, /2 bytes/)
     expect(await text.count()).toBe(0)
-    watched.forgive(/412/)
+    used.watched.forgive(/412/)
   })
 
   test('who comes too late is shown both sides, merges, and loses nothing', async () => {
-    await server.put('/db/shop/products/lamp', { name: 'Lamp', price: 20, colour: 'red' })
-    const page = await watched.open('#/data/shop/products/lamp')
+    await used.server.put('/db/shop/products/lamp', { name: 'Lamp', price: 20, colour: 'red' })
+    const page = await used.watched.open('#/data/shop/products/lamp')
     await expect.poll(() => valueIn(page), { timeout: SEEN_MS_MAX }).toContain('"price": 20')
-    await server.put('/db/shop/products/lamp', { name: 'Lamp', price: 25, colour: 'blue', stock: 3 })
+    await used.server.put('/db/shop/products/lamp', { name: 'Lamp', price: 25, colour: 'blue', stock: 3 })
     await page.getByLabel('Value, as JSON').fill('{"name": "Big lamp", "price": 30, "colour": "red"}')
     await page.getByRole('button', { name: 'Save' }).click()
     await sees(page, 'Somebody was faster.')
@@ -236,34 +216,34 @@ describeInChromium('the console', () => {
     await page.getByRole('button', { name: 'Merge' }).click()
     await page.getByRole('button', { name: 'Save' }).click()
     await sees(page, /Saved as version/)
-    const { position } = (await (await fetch(`${server.url}/ready`)).json()) as { position: number }
-    expect(await (await fetch(`${server.url}/db/shop/products/lamp?at=${position}`)).json()).toEqual({
+    const { position } = (await (await fetch(`${used.server.url}/ready`)).json()) as { position: number }
+    expect(await (await fetch(`${used.server.url}/db/shop/products/lamp?at=${position}`)).json()).toEqual({
       name: 'Big lamp',
       price: 30,
       colour: 'blue',
       stock: 3,
     })
-    watched.forgive(/412/)
+    used.watched.forgive(/412/)
   })
 
   test('what somebody else writes meanwhile is told of', async () => {
-    await server.put('/db/shop/products/pot', { price: 1 })
-    const page = await watched.open('#/data/shop/products/pot')
+    await used.server.put('/db/shop/products/pot', { price: 1 })
+    const page = await used.watched.open('#/data/shop/products/pot')
     await expect.poll(() => valueIn(page), { timeout: SEEN_MS_MAX }).toContain('"price": 1')
-    await server.put('/db/shop/products/pot', { price: 2 })
+    await used.server.put('/db/shop/products/pot', { price: 2 })
     await sees(page, /Somebody has written it meanwhile/)
     await page.getByRole('button', { name: 'Show it' }).click()
     await expect.poll(() => valueIn(page), { timeout: SEEN_MS_MAX }).toContain('"price": 2')
   })
 
   test('a query is run and explained; a filter of the list finds the same', async () => {
-    const page = await watched.open('#/queries/shop/books')
+    const page = await used.watched.open('#/queries/shop/books')
     await page.getByLabel('Where, as JSON').fill('{"year":{"$gte":1984}}')
     await page.getByRole('button', { name: 'Run' }).click()
     await sees(page, /3 found/)
     await page.getByRole('button', { name: 'Explain' }).click()
     await sees(page, 'by-year')
-    await page.goto(`${server.url}/console#/data/shop/books`)
+    await page.goto(`${used.server.url}/console#/data/shop/books`)
     await page.keyboard.press('/')
     await page.getByLabel('Filter, as JSON').fill('{"year":{"$gte":1984}}')
     await page.keyboard.press('Enter')
@@ -271,7 +251,7 @@ describeInChromium('the console', () => {
   })
 
   test('a counter is added to', async () => {
-    const page = await watched.open('#/counters/shop/views')
+    const page = await used.watched.open('#/counters/shop/views')
     const tea = page.locator('tr', { hasText: 'tea' }).locator('td').first()
     await expect.poll(() => tea.textContent(), { timeout: SEEN_MS_MAX }).toMatch(/^\d+$/)
     const before = Number(await tea.textContent())
@@ -280,8 +260,8 @@ describeInChromium('the console', () => {
   })
 
   test('a schema that objects do not fit is refused with what is wrong; one that they fit is taken', async () => {
-    await server.put('/db/shop/plants/fern', { height: 3 })
-    const page = await watched.open('#/schema/shop/plants')
+    await used.server.put('/db/shop/plants/fern', { height: 3 })
+    const page = await used.watched.open('#/schema/shop/plants')
     const settings = page.getByLabel(/^Settings, as JSON/)
     await expect.poll(() => settings.inputValue(), { timeout: SEEN_MS_MAX }).toContain('"kind"')
     await settings.fill('{"kind":"object","schema":{"required":["name"]}}')
@@ -290,11 +270,11 @@ describeInChromium('the console', () => {
     await settings.fill('{"kind":"object","schema":{"required":["height"]}}')
     await page.getByRole('button', { name: 'Save' }).click()
     await sees(page, /Version 1, from position/)
-    watched.forgive(/409/)
+    used.watched.forgive(/409/)
   })
 
   test('every example of the JavaScript page runs', async () => {
-    const page = await watched.open('#/javascript')
+    const page = await used.watched.open('#/javascript')
     const examples = await page.getByLabel('Example').locator('option').allTextContents()
     expect(examples.length).toBeGreaterThan(5)
     for (const example of examples) {
@@ -307,11 +287,11 @@ describeInChromium('the console', () => {
       expect([example, await page.locator('.output pre').count()]).not.toEqual([example, 0])
     }
     expect(await page.locator('.output').textContent()).toContain('ms')
-    watched.forgive(/409|412/)
+    used.watched.forgive(/409|412/)
   })
 
   test('code that does not end is stopped, and mistakes are told; the page itself evaluates nothing', async () => {
-    const page = await watched.open('#/javascript')
+    const page = await used.watched.open('#/javascript')
     const run = async (code: string) => {
       await page.getByLabel(/^Code;/).fill(code)
       await page.keyboard.press('Control+Enter')
@@ -331,11 +311,11 @@ describeInChromium('the console', () => {
       return 'wasRun' in globalThis
     })
     expect(evaluated).toBe(false)
-    watched.forgive(/Content Security Policy/)
+    used.watched.forgive(/Content Security Policy/)
   })
 
   test('the colours can be chosen, and stay', async () => {
-    const page = await watched.open()
+    const page = await used.watched.open()
     const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor)
     const before = await ground()
     const button = page.getByRole('button', { name: /^Colours/ })
