@@ -16,7 +16,7 @@ export type EngineName = 'PostgreSQL' | 'MariaDB' | 'Redis' | 'Cassandra'
 export interface FleetOrigin extends SlowOrigin {
   /** How often the replica was killed; undefined if there is none. */
   readonly replicaKills: number | undefined
-  /** How many reads it has answered, since each server was started. */
+  /** How many reads it has answered. */
   replicaReads(): Promise<number>
 }
 
@@ -93,7 +93,15 @@ export async function startFleetOrigin(
       replicaKills++
       await engine.restartReplica!()
     }
-    const all = [...servers.map(server => server.restart), ...(engine.restartReplica ? [restartReplica] : [])]
+    let pastReads = 0
+    const restartServer = async ({ url, restart }: SlowOrigin) => {
+      pastReads += await replicaReadsOf(url)
+      await restart()
+    }
+    const all = [
+      ...servers.map(server => () => restartServer(server)),
+      ...(engine.restartReplica ? [restartReplica] : []),
+    ]
     const next: (() => Promise<void>)[] = []
     return {
       url: proxy.url,
@@ -101,7 +109,7 @@ export async function startFleetOrigin(
         return engine.restartReplica && replicaKills
       },
       replicaReads: async () =>
-        (await Promise.all(servers.map(({ url }) => replicaReadsOf(url)))).reduce((x, y) => x + y),
+        (await Promise.all(servers.map(({ url }) => replicaReadsOf(url)))).reduce((x, y) => x + y, pastReads),
       get dataReads() {
         return servers.reduce((sum, server) => sum + server.dataReads, 0)
       },

@@ -3,7 +3,8 @@
  * one; the server is killed meanwhile. In the end every operation was acknowledged, and each counter must be what they add
  * up to: more means that some were counted twice, less that some were not counted.
  *
- * The answers are checked, too: every operation has a version of its own, in its first answer and in every later one.
+ * The answers are checked, too: every operation has a version of its own, in its first answer and in every later one. And so is
+ * whoever reads meanwhile: what was acknowledged before is in every answer, with more only of what was under way.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Random } from '../harness/random.js'
@@ -39,6 +40,10 @@ export interface CounterResult extends FateCounts {
   readonly unitsTooLittle: number
   /** Operations whose answer was another one's. */
   readonly sharedAnswers: number
+  /** Counters that were read meanwhile. */
+  readonly reads: number
+  /** Without something that was acknowledged before, or with more than was sent. */
+  readonly wrongReads: number
   /** How far the counters are off, as a share of all that was added. */
   readonly error: number
 }
@@ -48,8 +53,18 @@ const LANES = 3
 const PAUSE_MS = 10
 const START_MS_MAX = 60_000
 
+/** Of one counter, by sign: what was sent for the first time, and what of that was acknowledged. */
+class Sums {
+  readonly begun = { plus: 0, minus: 0 }
+  readonly acknowledged = { plus: 0, minus: 0 }
+
+  get expected(): number {
+    return this.acknowledged.plus + this.acknowledged.minus
+  }
+}
+
 class Tally {
-  readonly expected: Float64Array
+  readonly counters: readonly Sums[]
   readonly versions = new Set<number>()
   begun = 0
   requests = 0
@@ -58,21 +73,37 @@ class Tally {
   unitsAdded = 0
   sharedAnswers = 0
   operations = 0
+  reads = 0
+  wrongReads = 0
 
   constructor(counters: number) {
-    this.expected = new Float64Array(counters)
+    this.counters = Array.from({ length: counters }, () => new Sums())
+  }
+
+  begin({ steps, operations }: CountingRequest): void {
+    this.begun += operations
+    for (const { counter, units } of steps) this.counters[counter]!.begun[units > 0 ? 'plus' : 'minus'] += units
   }
 
   acknowledge({ steps, operations }: CountingRequest, versions: readonly number[]): void {
     this.operations += operations
     for (const { counter, units } of steps) {
-      this.expected[counter]! += units
+      this.counters[counter]!.acknowledged[units > 0 ? 'plus' : 'minus'] += units
       this.unitsAdded += Math.abs(units)
     }
     for (const version of versions) {
       if (this.versions.has(version)) this.sharedAnswers++
       this.versions.add(version)
     }
+  }
+
+  /** Of what was under way any part may be in the answer. */
+  async read(counter: number, read: () => Promise<number>): Promise<void> {
+    const { begun, acknowledged, expected } = this.counters[counter]!
+    const { plus, minus } = acknowledged
+    const found = await read()
+    this.reads++
+    if (found < expected + (begun.minus - minus) || found > expected + (begun.plus - plus)) this.wrongReads++
   }
 }
 
@@ -81,10 +112,12 @@ export async function runCounters(load: CounterLoad): Promise<CounterResult> {
   const network = new UnreliableNetwork(url, random.fork('network'), { faultShare, sockets: clients * LANES })
   const tally = new Tally(counters)
   const clock = new ServerClock(url)
+  const reading = new AbortController()
   try {
     await createBucket(url)
     await clock.ask()
     const killed = kill(load, clock, tally)
+    const read = readMeanwhile(load, tally, reading.signal)
     await Promise.all(
       Array.from({ length: clients }, (_, i) => {
         const ids: IdKind = !hasIds ? 'none' : i % 2 === 0 ? 'own' : 'foreign'
@@ -94,9 +127,12 @@ export async function runCounters(load: CounterLoad): Promise<CounterResult> {
       }),
     )
     await killed
+    reading.abort()
+    await read
     await network.quiet()
     return toResult(tally, network.counts, load.kills.count, await readAll(url, counters))
   } finally {
+    reading.abort()
     network.close()
   }
 }
@@ -110,7 +146,7 @@ async function work(
   const lane = async () => {
     while (tally.begun < operations) {
       const asked = client.next()
-      tally.begun += asked.operations
+      tally.begin(asked)
       const versions = await untilAnswered(asked, network, tally)
       tally.acknowledge(asked, versions)
       client.settle(asked)
@@ -194,11 +230,21 @@ async function createBucket(url: string): Promise<void> {
 
 async function readAll(url: string, counters: number): Promise<number[]> {
   const units: number[] = []
-  for (let counter = 0; counter < counters; counter++) {
-    const text = await getPatiently(`${url}/db/${NAMESPACE}/${BUCKET}/${counter}`)
-    units.push(Math.round(Number(text) * 10 ** DECIMALS))
-  }
+  for (let counter = 0; counter < counters; counter++) units.push(await readUnits(url, counter))
   return units
+}
+
+async function readMeanwhile({ url, random, counters }: CounterLoad, tally: Tally, signal: AbortSignal): Promise<void> {
+  const drawn = random.fork('reads')
+  while (!signal.aborted) {
+    const counter = drawn.below(counters)
+    await tally.read(counter, () => readUnits(url, counter))
+    await delay(PAUSE_MS)
+  }
+}
+
+async function readUnits(url: string, counter: number): Promise<number> {
+  return Math.round(Number(await getPatiently(`${url}/db/${NAMESPACE}/${BUCKET}/${counter}`)) * 10 ** DECIMALS)
 }
 
 async function getPatiently(url: string): Promise<string> {
@@ -216,13 +262,13 @@ async function getPatiently(url: string): Promise<string> {
 }
 
 function toResult(tally: Tally, fates: FateCounts, kills: number, found: readonly number[]): CounterResult {
-  const { operations, requests, retries, replays, unitsAdded, sharedAnswers } = tally
-  const excess = found.map((units, counter) => units - tally.expected[counter]!)
+  const { operations, requests, retries, replays, unitsAdded, sharedAnswers, reads, wrongReads } = tally
+  const excess = found.map((units, counter) => units - tally.counters[counter]!.expected)
   const unitsTooMuch = excess.reduce((sum, units) => sum + Math.max(0, units), 0)
   const unitsTooLittle = excess.reduce((sum, units) => sum + Math.max(0, -units), 0)
   return {
     ...{ operations, requests, retries, replays, ...fates, kills },
-    ...{ unitsAdded, unitsTooMuch, unitsTooLittle, sharedAnswers },
+    ...{ unitsAdded, unitsTooMuch, unitsTooLittle, sharedAnswers, reads, wrongReads },
     error: (unitsTooMuch + unitsTooLittle) / unitsAdded,
   }
 }

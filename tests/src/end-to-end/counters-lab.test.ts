@@ -19,9 +19,9 @@ async function run(hasIds: boolean) {
 
 test('every operation counts once, however often it arrives and whenever the server is killed', async () => {
   const result = await run(true)
-  expect(result).toMatchObject({ unitsTooMuch: 0, unitsTooLittle: 0, sharedAnswers: 0, error: 0 })
+  expect(result).toMatchObject({ unitsTooMuch: 0, unitsTooLittle: 0, sharedAnswers: 0, wrongReads: 0, error: 0 })
   expect(result.operations).toBeGreaterThanOrEqual(1500)
-  for (const count of [result.replays, result.doubled, result.late, result.lostReplies, result.kills]) {
+  for (const count of [result.replays, result.doubled, result.late, result.lostReplies, result.kills, result.reads]) {
     expect(count).toBeGreaterThan(0)
   }
 })

@@ -79,6 +79,8 @@ function toResult(runs: readonly Run[]): ExperimentResult {
             'kills',
             'of the replica',
             'its reads',
+            'reads',
+            'wrong',
             'replays',
           ],
           ...['counted too much', 'error'],
@@ -94,7 +96,7 @@ function toResult(runs: readonly Run[]): ExperimentResult {
             run.doubled,
             run.late,
           ],
-          ...[run.kills, run.replicaKills ?? '', run.replicaReads, run.replays],
+          ...[run.kills, run.replicaKills ?? '', run.replicaReads, run.reads, run.wrongReads, run.replays],
           ...[(run.unitsTooMuch - run.unitsTooLittle) / 100, formatPercent(run.error)],
         ]),
       },
@@ -113,6 +115,11 @@ function toResult(runs: readonly Run[]): ExperimentResult {
         detail: replicated
           .map(run => `${run.engine}: killed ${run.replicaKills}, reads ${run.replicaReads}`)
           .join(', '),
+      },
+      {
+        claim: 'whoever reads meanwhile misses nothing that was acknowledged before, and sees nothing twice',
+        holds: withIds.every(run => run.reads > 0 && run.wrongReads === 0),
+        detail: withIds.map(run => `${run.engine}: ${run.wrongReads} of ${run.reads} wrong`).join(', '),
       },
       {
         claim: 'the same load without ids miscounts',

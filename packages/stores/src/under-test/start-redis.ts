@@ -36,6 +36,9 @@ export interface RunningRedis {
 /** What it acknowledges is on disk. */
 export const DURABLE: Readonly<Record<string, string>> = { appendonly: 'yes', appendfsync: 'always' }
 
+/** A replica that asks for everything would be kept waiting for 5 s, in case another asks, too. */
+const BASE = { appendonly: 'no', save: '', 'repl-diskless-sync-delay': '0' }
+
 const PROGRAMS = ['/usr/bin/redis-server', '/usr/local/bin/redis-server']
 const START_MS_MAX = 20_000
 const POLL_MS = 20
@@ -54,7 +57,7 @@ export function startRedis({ settings = {}, isNode = false }: RedisOptions = {})
   return start(async () => {
     // The port that nodes talk to each other on would be 10,000 more, which may be none.
     const more = isNode ? { 'cluster-enabled': 'yes', 'cluster-port': `${await freePort()}` } : {}
-    return new Instance(await freePort(), { appendonly: 'no', save: '', ...settings, ...more })
+    return new Instance(await freePort(), { ...BASE, ...settings, ...more })
   })
 }
 
