@@ -13,8 +13,18 @@ afterEach(async () => {
   await running.stop()
 })
 
-/** Asks several times over one connection, one after the other; the names of the headers of each answer. */
-async function headersOf(count: number, more = ''): Promise<string[][]> {
+const MOMENT_MS = 1000
+
+/** Asks twice over one connection, the second time a moment later; the names of the headers of each answer. */
+async function headersOfTwo(more = ''): Promise<string[][]> {
+  for (;;) {
+    const startMs = performance.now()
+    const answers = await headersOf(2, more)
+    if (performance.now() - startMs < MOMENT_MS) return answers
+  }
+}
+
+async function headersOf(count: number, more: string): Promise<string[][]> {
   const socket = await openSocket(running.port)
   sockets.push(socket)
   let received = ''
@@ -36,13 +46,13 @@ describe('a head', () => {
   const NEEDED = ['Content-Type', 'Cache-Control', 'Content-Length']
 
   test('says how long the connection is kept to who comes, and not again to who was here a moment ago', async () => {
-    const [first, second] = await headersOf(2)
+    const [first, second] = await headersOfTwo()
     expect(first).toEqual([...NEEDED, 'Date', 'Connection', 'Keep-Alive'])
     expect(second).toEqual([...NEEDED, 'Date'])
   })
 
   test('may be read by pages of other origins', async () => {
-    const [, second] = await headersOf(2, 'Origin: http://shop.localhost\r\n')
+    const [, second] = await headersOfTwo('Origin: http://shop.localhost\r\n')
     expect(second).toEqual([...NEEDED, 'Access-Control-Allow-Origin', 'Date'])
   })
 
@@ -52,9 +62,9 @@ describe('a head', () => {
       store: createMemoryStore(),
       settings: { corsOrigins: ['https://shop.example'] },
     })
-    const [, allowed] = await headersOf(2, 'Origin: https://shop.example\r\n')
+    const [, allowed] = await headersOfTwo('Origin: https://shop.example\r\n')
     expect(allowed).toEqual([...NEEDED, 'Access-Control-Allow-Origin', 'Vary', 'Date'])
-    const [, other] = await headersOf(2, 'Origin: https://other.example\r\n')
+    const [, other] = await headersOfTwo('Origin: https://other.example\r\n')
     expect(other).toEqual([...NEEDED, 'Vary', 'Date'])
   })
 
