@@ -61,6 +61,7 @@ export {
   objectKey,
   type Path,
   parseBucketName,
+  pathInBucket,
   pathOfKey,
 } from './names.js'
 export { createIdMaker, type IdSources } from './new-id.js'

@@ -107,6 +107,13 @@ export function pathOfKey(key: Key): Path {
   return `${DB}${bucketOfKey(key)}/${encodeURIComponent(id)}`
 }
 
+/** The path of an object in the bucket with this path. Throws NAME_INVALID. */
+export function pathInBucket(bucket: Path, id: string): Path {
+  if (PLAIN_ID.test(id)) return `${bucket}/${id}`
+  checkId(id)
+  return `${bucket}/${encodeURIComponent(id)}`
+}
+
 /**
  * The key that a path below /db/ names, of a bucket or of an object. Throws NAME_INVALID for names that cannot be, and
  * URL_INVALID for a spelling that is not the canonical one; its details then hold `canonical`, if there is one.

@@ -3,14 +3,13 @@ import {
   type BucketAnswer,
   type BucketChange,
   type BucketSettings,
-  checkId,
   FreshetError,
   formatEtag,
   type ListItem,
   type ListPage,
-  objectKey,
   type Path,
   parseBucketName,
+  pathInBucket,
   pathOfKey,
   type Version,
   type WriteAnswer,
@@ -63,15 +62,11 @@ export abstract class Bucket<Value, Input> {
   readonly name: string
   /** As URLs have it: `/db/shop/products`. */
   readonly path: Path
-  readonly #namespace: string
-  readonly #bucket: string
 
   constructor(name: string, parts: BucketParts) {
-    const { namespace, bucket } = parseBucketName(name)
+    parseBucketName(name)
     this.name = name
     this.path = pathOfKey(name)
-    this.#namespace = namespace
-    this.#bucket = bucket
     this.#parts = parts
   }
 
@@ -94,8 +89,7 @@ export abstract class Bucket<Value, Input> {
 
   /** The path of an object in it. Throws NAME_INVALID. */
   pathOf(id: string): Path {
-    checkId(id)
-    return pathOfKey(objectKey({ namespace: this.#namespace, bucket: this.#bucket, id }))
+    return pathInBucket(this.path, id)
   }
 
   /** Undefined if it is not there. */

@@ -66,7 +66,7 @@ export class ObjectBucket<T extends object> extends Bucket<Stored<T>, T> {
   }
 
   protected decode({ body }: ReadResult, facts: Facts): Stored<T> {
-    return this.decodeItem(parse(String(body), this.pathOf(facts.id)), facts)
+    return this.decodeItem(this.#parse(String(body), facts.id), facts)
   }
 
   protected decodeItem(value: unknown, facts: Facts): Stored<T> {
@@ -77,20 +77,20 @@ export class ObjectBucket<T extends object> extends Bucket<Stored<T>, T> {
   protected encode(value: T): { body: string; contentType: string } {
     return { body: toJson(value), contentType: 'application/json' }
   }
+
+  #parse(text: string, id: string): unknown {
+    try {
+      return JSON.parse(text)
+    } catch (cause) {
+      throw notAnObject(this.pathOf(id), cause)
+    }
+  }
 }
 
 export function toJson(value: unknown): string {
   const text: string | undefined = JSON.stringify(value)
   if (text !== undefined && typeof value === 'object' && value !== null) return text
   throw new TypeError(`An object bucket holds objects, not ${value === null ? 'null' : typeof value}.`)
-}
-
-function parse(text: string, path: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch (cause) {
-    throw notAnObject(path, cause)
-  }
 }
 
 function notAnObject(path: string, cause?: unknown): FreshetError {

@@ -1,15 +1,16 @@
 /** Counters as a transaction adds to them: with the rest of it or not at all, and without having read them. */
-import { checkId, objectKey, type Path, parseBucketName, pathOfKey } from '@freshet/protocol'
+import { type Path, parseBucketName, pathInBucket, pathOfKey } from '@freshet/protocol'
 import type { TransactionState } from './transaction-state.js'
 
 /** Counters as a transaction adds to them: with the rest of it or not at all, and without having read them. */
 export class TransactionCounters {
-  readonly #bucket: ReturnType<typeof parseBucketName>
+  readonly #path: Path
   readonly #state: TransactionState
   readonly #checkOpen: () => void
 
   constructor(name: string, state: TransactionState, checkOpen: () => void) {
-    this.#bucket = parseBucketName(name)
+    parseBucketName(name)
+    this.#path = pathOfKey(name)
     this.#state = state
     this.#checkOpen = checkOpen
   }
@@ -18,11 +19,6 @@ export class TransactionCounters {
   add(id: string, by = 1): void {
     this.#checkOpen()
     if (!Number.isFinite(by)) throw new TypeError(`A counter counts in numbers, not in ${String(by)}.`)
-    this.#state.add(this.#pathOf(id), by)
-  }
-
-  #pathOf(id: string): Path {
-    checkId(id)
-    return pathOfKey(objectKey({ ...this.#bucket, id }))
+    this.#state.add(pathInBucket(this.#path, id), by)
   }
 }
