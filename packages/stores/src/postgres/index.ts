@@ -1,7 +1,7 @@
+export type { Exposure } from '../sql/tables/expose-tables.js'
 export { openPostgresStore, type PostgresStoreOptions } from './open-postgres-store.js'
 export {
   type ExposeOptions,
-  type Exposure,
   exposedTables,
   exposeTable,
   type TablesOptions,

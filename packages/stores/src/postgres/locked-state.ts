@@ -6,11 +6,12 @@ import { decodeNumbers } from '../embedded/indexes/index-records.js'
 import { toChanged } from '../sql/log-rows.js'
 import { readForeign, readWindow } from '../sql/operation-records.js'
 import type { LockedState, Needs } from '../sql/sql-engine.js'
+import { type SharedTables, TAKEN_MAX } from '../sql/tables/shared-tables.js'
 import { texts } from './arrays.js'
 import type { Line } from './line.js'
 import { type Ask, toValues, viewOf } from './postgres-views.js'
 import type { StatementName } from './statements.js'
-import { type SharedTables, TAKEN_MAX } from './tables/shared-tables.js'
+import { take, takenIn } from './tables/table-writes.js'
 
 /** Whatever the database's own default is. */
 export const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE'
@@ -49,8 +50,8 @@ export async function lockAndRead(
     ...[string | null, boolean],
   ]
   const isTaken = !tables.isEmpty && (tablesText ?? '') === tables.text && (isPending || needs.isBackfill)
-  const noted = isTaken ? await line.rowsOfText(client, tables.take(needs.isBackfill === true)) : undefined
-  const { count: taken, writes } = noted ? tables.taken(noted) : { count: 0, writes: [] }
+  const noted = isTaken ? await line.rowsOfText(client, take(tables, needs.isBackfill === true)) : undefined
+  const { count: taken, writes } = noted ? takenIn(tables, noted) : { count: 0, writes: [] }
   const indexes = heads.map(row => row.slice(7)).filter(([bucket]) => bucket !== null)
   const state: LockedState = {
     head: { position, timeMs, trimmedTo, numbers: decodeNumbers(Buffer.from(numbers)) },

@@ -32,13 +32,14 @@ import {
   type SqlView,
 } from '../sql/sql-engine.js'
 import { StateLines } from '../sql/state-lines.js'
+import { SharedTables } from '../sql/tables/shared-tables.js'
 import { texts } from './arrays.js'
 import type { Line, Row } from './line.js'
 import { BEGIN, lockAndRead } from './locked-state.js'
 import { type Ask, readState, type StandbyLines, toHead, toValues, viewOf } from './postgres-views.js'
 import { writesOf } from './postgres-writes.js'
 import type { StatementName } from './statements.js'
-import { isAboutNames, SharedTables, type TableWrites, toRefusal } from './tables/shared-tables.js'
+import { isAboutNames, type TableWrites, toRefusal, writesOf as writesToTable } from './tables/table-writes.js'
 
 const DELETE_MAX = 1000
 /** So long a row that another program has locked is waited for: meanwhile nobody can commit. */
@@ -230,7 +231,7 @@ export class PostgresEngine implements SqlEngine {
 
   async #write(client: pg.Client, changes: Changes, engineMs: number, taken: readonly Write[]): Promise<void> {
     const { writes, channel } = this.#options
-    const toTables = this.#tables.isEmpty ? [] : this.#tables.writesOf(changes.values, taken)
+    const toTables = this.#tables.isEmpty ? [] : this.#tables.changesOf(changes.values, taken).map(writesToTable)
     if (toTables.length > 0) await this.#writeTables(client, toTables)
     const sent = writesOf(changes, engineMs, channel).map(([name, values]) => writes.rowsOn(client, name, values, true))
     const committing = writes.command(client, 'COMMIT', true).catch(error => {

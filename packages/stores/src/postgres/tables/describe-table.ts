@@ -1,9 +1,9 @@
 /** What the database says of a table that is to be a bucket. */
-import { FreshetError } from '@freshet/protocol'
 import type pg from 'pg'
-import { type ExposedTable, KEY_TYPES, type TableColumn } from './exposed-table.js'
+import type { TableColumn, TableDescription } from '../../sql/tables/exposed-table.js'
+import { unsuitable } from '../../sql/tables/table-errors.js'
 
-export type TableDescription = Pick<ExposedTable, 'schema' | 'name' | 'columns' | 'key' | 'asked'>
+const KEY_TYPES = ['smallint', 'integer', 'bigint', 'text', 'character varying', 'uuid', 'date']
 
 const TABLE = `
   SELECT c.oid, n.nspname AS schema, c.relname AS name, c.relkind IN ('r', 'p') AS "isTable",
@@ -43,9 +43,8 @@ export async function describeTable(
   const missing = asked?.find(column => !rows.some(row => row.name === column))
   if (missing !== undefined) throw unsuitable(table, `it has no column ${missing}`)
   for (const row of rows.filter(row => key.includes(row.name))) {
-    const types = Object.keys(KEY_TYPES).join(', ')
-    if (!(row.baseType in KEY_TYPES))
-      throw unsuitable(table, `its key ${row.name} is ${row.type}, and none of ${types}`)
+    if (!KEY_TYPES.includes(row.baseType))
+      throw unsuitable(table, `its key ${row.name} is ${row.type}, and none of ${KEY_TYPES.join(', ')}`)
     if (!row.isExact) throw unsuitable(table, `its key ${row.name} has a collation that takes different texts for one`)
   }
   const columns = rows.filter(row => asked === undefined || asked.includes(row.name) || key.includes(row.name))
@@ -54,8 +53,4 @@ export async function describeTable(
 
 function toColumn({ name, type, baseType, defaultValue, isGenerated }: ColumnRow): TableColumn {
   return { name, type, baseType, isGenerated, ...(defaultValue !== null && { defaultValue }) }
-}
-
-export function unsuitable(table: string, why: string, cause?: unknown): FreshetError {
-  return new FreshetError('CONFIG_INVALID', `The table ${table} cannot be a bucket: ${why}.`, { cause })
 }

@@ -1,11 +1,12 @@
 /** What is kept of exposed tables, read and written by a connection of its own. */
-import { FreshetError } from '@freshet/protocol'
 import type pg from 'pg'
+import type { ExposedTable } from '../../sql/tables/exposed-table.js'
+import { SharedTables } from '../../sql/tables/shared-tables.js'
+import { tableIsLocked, unsuitable } from '../../sql/tables/table-errors.js'
 import { addressOf, dialFirst } from '../postgres-hosts.js'
 import { SETTINGS } from '../statements.js'
-import { describeTable, unsuitable } from './describe-table.js'
-import { type ExposedTable, nameOf } from './exposed-table.js'
-import { SharedTables } from './shared-tables.js'
+import { describeTable } from './describe-table.js'
+import { nameOf } from './row-sql.js'
 import { noteAll } from './table-statements.js'
 
 const LOCK_MS_MAX = 5000
@@ -106,10 +107,6 @@ export async function inTransaction<Result>(client: pg.Client, work: () => Promi
     await client.query('ROLLBACK')
     const { code } = error as { readonly code?: unknown }
     if (code !== '55P03' && code !== '40P01') throw error
-    throw new FreshetError(
-      'STORE_UNAVAILABLE',
-      'The table is in use by a transaction that does not end. Nothing was changed; try again.',
-      { cause: error },
-    )
+    throw tableIsLocked(error)
   }
 }

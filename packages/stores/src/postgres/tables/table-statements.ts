@@ -8,7 +8,8 @@
  * of every transaction of others all of it is taken, or nothing.
  */
 import { createHash } from 'node:crypto'
-import { type ExposedTable, hasId, idOf, keyValues, nameOf, quoteName, quoteText, rowJson } from './exposed-table.js'
+import type { ExposedTable } from '../../sql/tables/exposed-table.js'
+import { hasId, idOf, keyValues, nameOf, quoteName, quoteText, rowJson } from './row-sql.js'
 
 /** Of all tables: what was noted, and what became of it. `$1`: how many at most. */
 export function takeStatement(tables: readonly ExposedTable[], isBackfill: boolean): string {
@@ -18,7 +19,7 @@ export function takeStatement(tables: readonly ExposedTable[], isBackfill: boole
     WITH taken AS (
       DELETE FROM incoming WHERE seq = ANY (ARRAY(SELECT seq FROM incoming ${which} ORDER BY seq LIMIT $1)) RETURNING exposed, id
     ), wanted AS (SELECT DISTINCT exposed, id FROM taken)
-    SELECT NULL AS bucket, count(*)::text AS id, NULL AS body FROM taken
+    SELECT NULL::integer AS number, count(*)::text AS id, NULL AS body FROM taken
     ${there.map(takeOne).join('')}`
 }
 
@@ -26,7 +27,7 @@ export function takeStatement(tables: readonly ExposedTable[], isBackfill: boole
 function takeOne(table: ExposedTable): string {
   const key = `${quoteText(`${table.bucket}/`)} || w.id`
   return `
-    UNION ALL SELECT ${quoteText(table.bucket)}, w.id, f.body::text FROM wanted w
+    UNION ALL SELECT ${table.number}, w.id, f.body::text FROM wanted w
     LEFT JOIN LATERAL (SELECT ${rowJson(table)} AS body FROM ${nameOf(table)} t WHERE ${hasId(table, 'w.id')}) f ON true
     LEFT JOIN objects o ON o.key = ${key}
     WHERE w.exposed = ${table.number} AND CASE WHEN f.body IS NULL THEN o.key IS NOT NULL

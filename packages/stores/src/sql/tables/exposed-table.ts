@@ -1,0 +1,77 @@
+/**
+ * A table of somebody else's that is a bucket: which it is, its columns, and which row is which object.
+ *
+ * The id is the key as a text; of several columns, those texts with a comma between, after , and % in them became %2C and %25.
+ */
+import type { Key } from '@freshet/core/store'
+
+export interface ExposedTable {
+  /** By which changes are told apart in `incoming`. */
+  readonly number: number
+  readonly bucket: Key
+  readonly schema: string
+  readonly name: string
+  /** In order. */
+  readonly columns: readonly TableColumn[]
+  /** Names of columns: the primary key. */
+  readonly key: readonly string[]
+  /** Which columns were asked for; undefined: all there are. */
+  readonly asked?: readonly string[]
+  /** The table, or its key, is not there any more. */
+  readonly isGone?: true
+}
+
+export interface TableColumn {
+  readonly name: string
+  /** As in CREATE TABLE. */
+  readonly type: string
+  /** Of a domain, what is below it. */
+  readonly baseType: string
+  /** An expression. */
+  readonly defaultValue?: string
+  /** The database makes it: it is read, and not written. */
+  readonly isGenerated: boolean
+}
+
+export type TableName = Pick<ExposedTable, 'schema' | 'name'>
+
+/** What a database says of a table. */
+export type TableDescription = Pick<ExposedTable, 'schema' | 'name' | 'columns' | 'key' | 'asked'>
+
+const INTEGER = /^(0|-?[1-9]\d*)$/
+/** What a key may be made of, in any of the databases: what has one spelling. */
+const KEY_PATTERNS: Readonly<Record<string, RegExp>> = {
+  smallint: INTEGER,
+  integer: INTEGER,
+  bigint: INTEGER,
+  text: /^/,
+  'character varying': /^/,
+  uuid: /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/,
+  date: /^\d{4}-\d{2}-\d{2}$/,
+}
+
+export function columnOf({ columns }: Pick<ExposedTable, 'columns'>, name: string): TableColumn {
+  return columns.find(column => column.name === name)!
+}
+
+export function isSameTable(one: TableName, other: TableName): boolean {
+  return one.schema === other.schema && one.name === other.name
+}
+
+/** For messages. */
+export function fullName({ schema, name }: TableName): string {
+  return `${schema}.${name}`
+}
+
+/** The parts of an id; undefined if no row can have it. */
+export function partsOf(table: ExposedTable, id: string): readonly string[] | undefined {
+  const { key } = table
+  const parts = key.length === 1 ? [id] : id.split(',').map(part => part.replaceAll('%2C', ',').replaceAll('%25', '%'))
+  const spelled =
+    key.length === 1 ? id : parts.map(part => part.replaceAll('%', '%25').replaceAll(',', '%2C')).join(',')
+  const isOne =
+    spelled === id &&
+    parts.length === key.length &&
+    key.every((name, i) => KEY_PATTERNS[columnOf(table, name).baseType]?.test(parts[i]!))
+  return isOne ? parts : undefined
+}
