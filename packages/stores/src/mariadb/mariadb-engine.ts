@@ -9,16 +9,16 @@
  *
  * Nobody tells of commits here. So the head is asked for again and again, while anybody wants to know.
  */
-import type { ClientWindow, ForeignOperation } from '@freshet/core/counters'
+import { randomUUID } from 'node:crypto'
 import type { BucketChange, Key, MaybePromise, Position, Snapshot, StoredValue, Version } from '@freshet/core/store'
 import { entriesUnder, indexPrefix } from '../embedded/indexes/index-keys.js'
 import { decodeNumbers } from '../embedded/indexes/index-records.js'
-import { entriesOf, toChanged } from '../sql/log-rows.js'
-import { readForeign, readWindow } from '../sql/operation-records.js'
+import { entriesOf } from '../sql/log-rows.js'
 import { retrying } from '../sql/retrying.js'
 import {
   type BucketPage,
   type Changes,
+  EngineBusy,
   EngineLost,
   type EntriesRange,
   type Head,
@@ -27,30 +27,20 @@ import {
   type LockedState,
   type LogPart,
   type Needs,
-  NOTHING_INCOMING,
   type SqlEngine,
   type SqlView,
 } from '../sql/sql-engine.js'
 import { StateLines } from '../sql/state-lines.js'
+import { SharedTables, type TableChanges } from '../sql/tables/shared-tables.js'
 import { DurableReads } from './durable-reads.js'
 import type { Line, Link, Row } from './line.js'
+import { BEGIN, type Locked, lockAndRead } from './locked-state.js'
 import { tooLarge } from './mariadb-errors.js'
-import {
-  type Ask,
-  byBytes,
-  COMMIT,
-  headIn,
-  positionIn,
-  SNAPSHOT,
-  textOf,
-  toMap,
-  toValues,
-  valuesIn,
-  viewOf,
-} from './mariadb-views.js'
-import { command, type Statement, type Statements, sizeOf } from './statements.js'
+import { byBytes, COMMIT, headIn, positionIn, SNAPSHOT, textOf, valuesIn, viewOf } from './mariadb-views.js'
+import { command, SHARED_FORMAT_VERSION, type Statement, type Statements, sizeOf } from './statements.js'
+import type { StorePlace } from './tables/table-statements.js'
+import { isAboutNames, type RunScript, type Taken, writeRows } from './tables/table-writes.js'
 
-const BEGIN: Statement = command('START TRANSACTION READ WRITE')
 const ROLLBACK: Statement = command('ROLLBACK')
 const DELETE_MAX = 1000
 const FOLLOW_MS = 25
@@ -60,6 +50,7 @@ const TEXT_BYTES_MAX = 64 * 1024
 export interface MariadbEngineOptions {
   readonly place: string
   readonly statements: Statements
+  readonly store: StorePlace
   readonly reads: readonly Line[]
   /** For transactions. */
   readonly writes: Line
@@ -73,13 +64,12 @@ export interface MariadbEngineOptions {
   readonly packetBytesMax: number
   /** Whether what is committed is flushed, so that it can be waited for. */
   readonly isFlushed: boolean
+  /** After a statement about tables that are buckets has failed. */
+  readonly describeTablesAgain: () => Promise<void>
 }
-
-type Wanted = Exclude<keyof Needs, 'isBackfill'>
 
 export class MariadbEngine implements SqlEngine {
   readonly place: string
-  readonly sharesTables = false
   readonly #options: MariadbEngineOptions
   readonly #statements: Statements
   readonly #view: SqlView
@@ -88,6 +78,11 @@ export class MariadbEngine implements SqlEngine {
   /** All up to here is on disk. */
   #durableTo: Position
   #turn = 0
+  #tables = new SharedTables('')
+  #sharesTables = false
+  /** By which its own notes are known. */
+  readonly #writer = randomUUID()
+  #transactions = 0
   #following: NodeJS.Timeout | undefined
 
   constructor(options: MariadbEngineOptions) {
@@ -100,14 +95,18 @@ export class MariadbEngine implements SqlEngine {
     this.#view = viewOf(this.#statements, statement => this.#read(statement))
   }
 
-  /** Calls with the position, soon after others have committed, while it is wanted. */
-  follow(isWanted: () => boolean, onPosition: (position: Position) => void): void {
+  get sharesTables(): boolean {
+    return this.#sharesTables
+  }
+
+  /** Calls with the head, soon after others have committed, while it is wanted. */
+  follow(isWanted: () => boolean, onHead: (head: Head) => void): void {
     let isAsking = false
     const ask = async () => {
       if (isAsking || !isWanted()) return
       isAsking = true
       try {
-        onPosition((await this.#head()).position)
+        onHead(await this.#head())
       } catch {
         // While the database is gone nobody commits, and whoever uses the store is told.
       }
@@ -228,14 +227,20 @@ export class MariadbEngine implements SqlEngine {
     const { writes } = this.#options
     const link = await writes.connected()
     try {
-      const { state, engineMs } = await this.#lockAndRead(link, needs, nowMs)
-      const changes = await decide(state)
-      if (changes) await this.#write(link, changes, engineMs)
-      else await this.#leave(link, state.head.position)
+      const locked = await this.#lockAndRead(link, needs, nowMs)
+      const changes = await decide(locked.state)
+      if (changes) await this.#write(link, changes, locked)
+      else await this.#leave(link, locked)
     } catch (error) {
       // If there is no transaction any more, there is nothing to do, and that is well.
       writes.rowsOn(link, ROLLBACK).catch(() => {})
-      throw error
+      if (this.#tables.isEmpty || !isAboutNames(error)) throw error
+      // Somebody has dropped or renamed columns, or a table.
+      await this.#options.describeTablesAgain().catch(() => {
+        throw error
+      })
+      this.#tables = new SharedTables('')
+      throw new EngineBusy(error)
     }
   }
 
@@ -273,63 +278,57 @@ export class MariadbEngine implements SqlEngine {
     await Promise.all([...reads, writes, others, durableReads, ...states].map(line => line.close()))
   }
 
-  async #lockAndRead(link: Link, needs: Needs, nowMs: number): Promise<{ state: LockedState; engineMs: number }> {
-    const { writes } = this.#options
-    const statements = this.#statements
-    const wanted: [Wanted, (names: readonly string[]) => Statement][] = [
-      ['indexes', names => statements.indexesOf(names)],
-      ['keys', names => statements.valuesOf(names)],
-      ['buckets', names => statements.versionsOf(names)],
-      ['tags', names => statements.tagVersions(names)],
-      ['clients', names => statements.windowsOf(names)],
-      ['foreign', names => statements.foreign(names)],
-    ]
-    const asked = wanted.filter(([what]) => [...needs[what]].length > 0)
-    const script = [
-      BEGIN,
-      statements.lock(),
-      statements.state(nowMs),
-      ...asked.map(([what, spell]) => spell([...needs[what]])),
-    ]
-    const [, , heads, ...answers] = await writes.script(link, script)
-    const rowsOf = (what: Wanted) => answers[asked.findIndex(each => each[0] === what)] ?? []
-    const [position, timeMs, trimmedTo, numbers, engineMs] = heads![0] as [number, number, number, Buffer, number]
-    const ask: Ask = statement => writes.rowsOn(link, statement)
-    const state: LockedState = {
-      head: { position, timeMs, trimmedTo, numbers: decodeNumbers(numbers) },
-      incoming: NOTHING_INCOMING,
-      values: toValues(rowsOf('keys')),
-      buckets: toMap(rowsOf('buckets'), version => version as Version),
-      indexes: toMap(rowsOf('indexes'), record => record as Buffer),
-      tags: toMap(rowsOf('tags'), version => version as Version),
-      windows: toMap(rowsOf('clients'), (record): ClientWindow => readWindow(textOf(record))),
-      foreign: toMap(rowsOf('foreign'), (record): ForeignOperation => readForeign(textOf(record))),
-      more: async keys => toValues(await ask(statements.valuesOf(keys))),
-      page: (bucket, range) => viewOf(statements, ask).page(bucket, range),
-      count: async (low, high) => (await ask(statements.count(low, high)))[0]![0] as number,
-      changedAfter: async (after, batches) =>
-        toChanged(await ask(statements.changedAfter(after, batches)), after, batches),
-    }
-    return { state, engineMs }
+  /** Throws `EngineBusy` if other tables are buckets than were known. */
+  async #lockAndRead(link: Link, needs: Needs, nowMs: number): Promise<Locked> {
+    const { writes: line, statements, store } = this.#options
+    const tables = this.#sharesTables ? this.#tables : undefined
+    const locked = await lockAndRead({ line, link, statements, store, tables }, needs, nowMs)
+    const { tablesText } = locked
+    if (tablesText === this.#tables.text) return locked
+    this.#sharesTables = true
+    if (tablesText !== undefined) this.#tables = new SharedTables(tablesText)
+    throw new EngineBusy(new Error('The tables that are buckets have become others.'))
   }
 
-  /** In as many packets as it takes; COMMIT is in the last. */
-  async #write(link: Link, changes: Changes, engineMs: number): Promise<void> {
-    const { writes, packetBytesMax } = this.#options
-    const packets = inPackets([...this.#statements.writes(changes, engineMs), COMMIT], packetBytesMax)
-    if (packets === undefined) throw tooLarge(this.place)
-    for (const packet of packets) await writes.script(link, packet, packet === packets.at(-1))
+  /** COMMIT is in the last packet. */
+  async #write(link: Link, changes: Changes, { state, engineMs, taken }: Locked): Promise<void> {
+    const toTables = this.#tables.isEmpty ? [] : this.#tables.changesOf(changes.values, state.incoming.writes)
+    const deletes = toTables.length === 0 ? taken.deletes : await this.#writeTables(link, toTables, taken)
+    await this.#run(link, [...deletes, ...this.#statements.writes(changes, engineMs), COMMIT], true)
     this.#isDurable(changes.position)
   }
 
-  /** What was decided from this state will be told, so it must be durable. */
-  async #leave(link: Link, position: Position): Promise<void> {
+  /** Says which notes are to be deleted. */
+  async #writeTables(link: Link, changes: readonly TableChanges[], taken: Taken): Promise<readonly Statement[]> {
+    const run: RunScript = statements => this.#run(link, statements, false)
+    // What was taken is not what somebody does meanwhile.
+    await run(taken.deletes)
+    return writeRows(run, this.#options.store, changes, `${this.#writer} ${++this.#transactions}`)
+  }
+
+  /** In as many packets as it takes. `isUnknown`: if the answer to the last is lost, it may have taken effect. */
+  async #run(link: Link, statements: readonly Statement[], isUnknown: boolean): Promise<readonly (readonly Row[])[]> {
+    const { writes, packetBytesMax } = this.#options
+    const packets = inPackets(statements, packetBytesMax)
+    if (packets === undefined) throw tooLarge(this.place)
+    const answers: (readonly Row[])[] = []
+    for (const packet of packets) {
+      const found = await writes.script(link, packet, isUnknown && packet === packets.at(-1))
+      // Of a single statement it is what that has found.
+      answers.push(...(packet.length === 1 ? [found as unknown as readonly Row[]] : found))
+    }
+    return answers
+  }
+
+  /** What was decided from this state will be told, so it must be durable. And what others have noted, and came to nothing, is deleted. */
+  async #leave(link: Link, { state, taken }: Locked): Promise<void> {
     const { writes } = this.#options
-    if (position <= this.#durableTo) {
+    const { position } = state.head
+    if (position <= this.#durableTo && taken.count === 0) {
       writes.rowsOn(link, ROLLBACK).catch(() => {})
       return
     }
-    await writes.script(link, [this.#statements.flush(), COMMIT])
+    await this.#run(link, [...taken.deletes, this.#statements.flush(), COMMIT], true)
     this.#isDurable(position)
   }
 
@@ -350,8 +349,13 @@ export class MariadbEngine implements SqlEngine {
   }
 
   async #head(): Promise<HeadOfLog> {
-    const [row] = await this.#readOnce(this.#statements.head())
-    return { ...toHead(row!), log: textOf(row![3]) }
+    const isShared = this.#sharesTables
+    const [row] = await this.#readOnce(isShared ? this.#statements.headOfShared() : this.#statements.head())
+    const [, , , log, format, isPending] = row!
+    this.#sharesTables = (format as number) >= SHARED_FORMAT_VERSION
+    // Somebody has just made a table a bucket, the first.
+    if (this.#sharesTables && !isShared) return this.#head()
+    return { ...toHead(row!), isPending: isPending === 1, log: textOf(log) }
   }
 
   #read(statement: Statement): Promise<readonly Row[]> {

@@ -52,8 +52,15 @@ export function tooLarge(place: string, cause?: unknown): FreshetError {
   return new FreshetError('LIMIT_EXCEEDED', `${what} Write less, or raise its max_allowed_packet.`, { cause })
 }
 
+interface Facts {
+  readonly errno?: number
+  readonly sqlState?: string
+  readonly sqlMessage?: string | null
+  readonly message: string
+}
+
 /** Without the statement, which holds what was to be written. */
 function plain(error: unknown): Error {
-  const { sqlMessage, message } = error as { readonly sqlMessage?: string | null; readonly message: string }
-  return new Error(sqlMessage ?? message)
+  const { errno, sqlState, sqlMessage, message } = error as Facts
+  return Object.assign(new Error(sqlMessage ?? message), { errno, sqlState })
 }

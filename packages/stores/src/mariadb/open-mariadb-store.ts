@@ -14,7 +14,7 @@ import { encodeNumbers } from '../embedded/indexes/index-records.js'
 import { monotonicMs } from '../embedded/store-clock.js'
 import { type Attached, Attachment, type Known } from '../sql/attachment.js'
 import { FleetClock } from '../sql/fleet-clock.js'
-import { EngineLost } from '../sql/sql-engine.js'
+import { EngineLost, type Head } from '../sql/sql-engine.js'
 import { storeUnavailable, storeUnusable } from '../sql/sql-errors.js'
 import { SqlStore } from '../sql/sql-store.js'
 import { attach } from './attach.js'
@@ -24,7 +24,9 @@ import { toEngineError } from './mariadb-errors.js'
 import { addressOf, type Where } from './mariadb-hosts.js'
 import { createStandby } from './mariadb-views.js'
 import { durabilityOf, risksOf, SETTINGS, settingsIn } from './settings.js'
-import { FORMAT_VERSION, Statements, tablesFor } from './statements.js'
+import { settle } from './settle.js'
+import { FORMAT_VERSION, SHARED_FORMAT_VERSION, Statements, tablesFor } from './statements.js'
+import { describeAgain, finishTables } from './tables/table-records.js'
 
 export interface MariadbStoreOptions {
   /**
@@ -62,20 +64,31 @@ interface Opening {
   readonly durability: StoreSupports['durability']
   readonly warnings: readonly string[]
   readonly packetBytesMax: number
+  /** Of the server, the one that the store is in. */
+  readonly database: string
+  /** Whoever has made a table a bucket has left that unfinished. */
+  readonly isUnfinished: boolean
 }
 
 /**
  * Throws STORE_UNAVAILABLE if there is nobody, STORE_UNUSABLE if it lets nobody in, is read-only, or was written by a newer
  * Freshet.
  */
-export async function openMariadbStore(options: MariadbStoreOptions): Promise<Store> {
+export function openMariadbStore(options: MariadbStoreOptions): Promise<Store> {
+  return openSqlStore(options)
+}
+
+export async function openSqlStore(options: MariadbStoreOptions): Promise<SqlStore> {
   const { url, prefix = 'freshet_', onWarning = text => process.emitWarning(text) } = options
   const { scanMax = SCAN_MAX_DEFAULT, retentionMs = RETENTION_MS_DEFAULT } = options
   const { waitMsMax = WAIT_MS_MAX, patienceMs = PATIENCE_MS } = options
   if (!PREFIX.test(prefix)) throw new TypeError(`${JSON.stringify(prefix)} cannot be what names of tables begin with.`)
   const { hosts, place, replicas } = addressOf(url)
-  const { attached, durability, warnings, packetBytesMax } = await open({ hosts, place }, prefix, patienceMs)
-  for (const warning of warnings) onWarning(warning)
+  const opening = await open({ hosts, place }, prefix, patienceMs)
+  const { attached, durability, packetBytesMax } = opening
+  for (const warning of opening.warnings) onWarning(warning)
+  if (opening.isUnfinished)
+    await finishTables(url, prefix).catch(error => onWarning(`Rows are missing in buckets: ${error}`))
 
   const statements = new Statements(prefix)
   const opened: { store?: SqlStore } = {}
@@ -115,6 +128,8 @@ export async function openMariadbStore(options: MariadbStoreOptions): Promise<St
   const engine = new MariadbEngine({
     place,
     statements,
+    store: { database: opening.database, prefix },
+    describeTablesAgain: () => describeAgain(url, prefix),
     waitMsMax,
     packetBytesMax,
     isFlushed: durability === 'disk',
@@ -128,6 +143,7 @@ export async function openMariadbStore(options: MariadbStoreOptions): Promise<St
   try {
     // A connection that is made later may be to another database, and has it go on from the time of day.
     if (hasReplicas) await Promise.all([...reads, durableReads].map(each => each.connected()))
+    await engine.head()
     const sentMs = clock.monotonicMs
     const { timeMs } = await engine.tick(0)
     clock.learn(timeMs, { sentMs, receivedMs: clock.monotonicMs })
@@ -138,22 +154,14 @@ export async function openMariadbStore(options: MariadbStoreOptions): Promise<St
   const supports: StoreSupports = { durability, multiKeyCommits: true, queries: true, retentionMs }
   opened.store = new SqlStore({ engine, clock, supports, attachment, scanMax, waitMsMax, standbys, onWarning })
   const { store } = opened
-  engine.follow(
-    () => store.isListenedTo,
-    position => store.hear(position),
-  )
+  const isWanted = () => store.isListenedTo
+  engine.follow(isWanted, head => hearOf(store, head))
   return store
 }
 
-/** What every connection is told first. */
-async function settle(connection: Connection, isolation: string, patienceMs: number): Promise<void> {
-  // A server that hangs in the middle of a transaction must not keep the head from all others.
-  const patience = Math.max(1, Math.ceil(patienceMs / 1000))
-  await connection.query(`
-    SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', time_zone = '+00:00', autocommit = 1,
-      innodb_lock_wait_timeout = ${patience}, lock_wait_timeout = ${patience}, idle_transaction_timeout = ${patience},
-      in_predicate_conversion_threshold = 0, max_statement_time = 0;
-    SET SESSION TRANSACTION ISOLATION LEVEL ${isolation}, READ WRITE`)
+function hearOf(store: SqlStore, { position, isPending }: Head): void {
+  store.hear(position)
+  if (isPending) store.look()
 }
 
 /** A replica, if it is one of this store. */
@@ -181,7 +189,8 @@ async function open({ hosts, place }: Where, prefix: string, patienceMs: number)
     const [[isLocked]] = await connection.query('SELECT GET_LOCK(?, ?)', [`freshet ${prefix}`, patienceMs / 1000])
     if (!isLocked) throw new Error('somebody else has been opening it for too long')
     await findOrCreate(connection, place, prefix)
-    return { attached: await attach(connection, { prefix, known: NOTHING_KNOWN, isSkipping: false }), ...found }
+    const attached = await attach(connection, { prefix, known: NOTHING_KNOWN, isSkipping: false })
+    return { attached, ...found, isUnfinished: await isUnfinished(connection, prefix) }
   } catch (error) {
     throw openingFailed(place, error)
   } finally {
@@ -189,10 +198,10 @@ async function open({ hosts, place }: Where, prefix: string, patienceMs: number)
   }
 }
 
-async function inspect(connection: Connection, place: string): Promise<Omit<Opening, 'attached'>> {
+async function inspect(connection: Connection, place: string): Promise<Omit<Opening, 'attached' | 'isUnfinished'>> {
   const [row] = await connection.query(`
-    SELECT version(), @@read_only OR @@innodb_read_only, @@binlog_format, @@max_allowed_packet, ${SETTINGS}`)
-  const [version, isReadOnly, format, packetBytesMax, ...more] = row
+    SELECT version(), @@read_only OR @@innodb_read_only, @@binlog_format, @@max_allowed_packet, DATABASE(), ${SETTINGS}`)
+  const [version, isReadOnly, format, packetBytesMax, database, ...more] = row
   const settings = settingsIn(more)
   if (!/mariadb/i.test(version)) throw storeUnusable(place, `it is MySQL ${version}. Give the address of a MariaDB`)
   if (isReadOnly) throw storeUnusable(place, 'it is read-only, as a replica is. Give the address of the primary')
@@ -203,7 +212,7 @@ async function inspect(connection: Connection, place: string): Promise<Omit<Open
     throw storeUnusable(place, `its max_allowed_packet is ${packetBytesMax}. Set it to ${PACKET_BYTES_MIN} or more`)
   }
   const warnings = risksOf(settings).map(risk => `The database at ${place} has ${risk}.`)
-  return { durability: durabilityOf(settings), warnings, packetBytesMax }
+  return { durability: durabilityOf(settings), warnings, packetBytesMax, database }
 }
 
 /** One at a time does this. */
@@ -212,7 +221,7 @@ async function findOrCreate(connection: Connection, place: string, prefix: strin
   const has = async (table: string) => (await connection.query(isStored, [prefix + table])).length > 0
   const isThere = await has('head')
   // The last that was added to them.
-  if (!(isThere && (await has('runs')))) for (const table of tablesFor(prefix)) await connection.query(table)
+  if (!(isThere && (await has('unnoted')))) for (const table of tablesFor(prefix)) await connection.query(table)
   const read = () => connection.query(`SELECT format FROM ${prefix}head`)
   let [head] = await read()
   if (head === undefined) {
@@ -223,9 +232,16 @@ async function findOrCreate(connection: Connection, place: string, prefix: strin
     head = (await read())[0]
   }
   const [format] = head as [number]
-  if (format > FORMAT_VERSION) {
+  if (format > SHARED_FORMAT_VERSION) {
     throw storeUnusable(place, `its tables have format ${format}, of a newer Freshet. Update this one`)
   }
+}
+
+async function isUnfinished(connection: Connection, prefix: string): Promise<boolean> {
+  const [[isUnnoted, isAdding]] = await connection.query(`
+    SELECT EXISTS (SELECT 1 FROM ${prefix}unnoted),
+      EXISTS (SELECT 1 FROM ${prefix}exposed WHERE record LIKE '%"phase":"adding"%')`)
+  return isUnnoted === 1 || isAdding === 1
 }
 
 function openingFailed(place: string, error: unknown): unknown {

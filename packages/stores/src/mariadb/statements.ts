@@ -13,6 +13,8 @@ import { spellForeign, spellWindow } from '../sql/operation-records.js'
 import type { Changes, EntriesRange, KeyRange } from '../sql/sql-engine.js'
 
 export const FORMAT_VERSION = 1
+/** Of one with tables of others that are buckets. */
+export const SHARED_FORMAT_VERSION = 2
 
 /** A value that is a list stands for a list in parentheses. */
 export interface Statement {
@@ -48,14 +50,21 @@ const TABLES = {
   flushes: 'single TINYINT PRIMARY KEY CHECK (single = 1), times BIGINT NOT NULL',
   skipped: 'ended BIGINT PRIMARY KEY, begun BIGINT NOT NULL',
   engine: 'single TINYINT PRIMARY KEY CHECK (single = 1), engine VARBINARY(255) NOT NULL, run VARBINARY(36) NOT NULL',
+  // About tables of others that are buckets (tables/).
+  exposed: 'number INT PRIMARY KEY, bucket VARBINARY(1024) NOT NULL UNIQUE, record LONGBLOB NOT NULL',
+  // Rows of such tables that were changed, by whomever, and are not in the log yet. An id is three times as long as the longest key, at most.
+  incoming: `is_backfill TINYINT NOT NULL, note VARBINARY(36) NOT NULL, exposed INT NOT NULL, id VARBINARY(16000) NOT NULL,
+    writer VARBINARY(64), PRIMARY KEY (is_backfill, note), KEY ids (exposed, id(512))`,
 }
 /** These are gone when the engine is started anew; and that is how it is known that it was. */
 const PASSING_TABLES = {
   holders: 'name VARBINARY(255) PRIMARY KEY, holder VARBINARY(255) NOT NULL, until_ms DOUBLE NOT NULL',
   runs: 'single TINYINT PRIMARY KEY, server VARBINARY(1024) NOT NULL, id VARBINARY(36) NOT NULL',
 }
+/** Tables whose rows are yet to be noted, all of them. The last that is made. */
+const LAST_TABLES = { unnoted: 'exposed INT PRIMARY KEY' }
 
-type Names = Readonly<Record<keyof typeof TABLES | keyof typeof PASSING_TABLES, string>>
+type Names = Readonly<Record<keyof typeof TABLES | keyof typeof PASSING_TABLES | keyof typeof LAST_TABLES, string>>
 
 /** What creates the tables, as far as they are not there; `head` is empty then. */
 export function tablesFor(prefix: string): string[] {
@@ -63,7 +72,8 @@ export function tablesFor(prefix: string): string[] {
     Object.entries(tables).map(
       ([name, columns]) => `CREATE TABLE IF NOT EXISTS ${prefix}${name} (${columns}) ENGINE = ${engine}`,
     )
-  return [...create(TABLES, 'InnoDB ROW_FORMAT = DYNAMIC'), ...create(PASSING_TABLES, 'MEMORY')]
+  const engine = 'InnoDB ROW_FORMAT = DYNAMIC'
+  return [...create(TABLES, engine), ...create(PASSING_TABLES, 'MEMORY'), ...create(LAST_TABLES, engine)]
 }
 
 /** About tables whose names begin with `prefix`. */
@@ -71,7 +81,7 @@ export class Statements {
   readonly #name: Names
 
   constructor(prefix: string) {
-    const names = [...Object.keys(TABLES), ...Object.keys(PASSING_TABLES)]
+    const names = Object.keys({ ...TABLES, ...PASSING_TABLES, ...LAST_TABLES })
     this.#name = Object.fromEntries(names.map(name => [name, prefix + name])) as Names
   }
 
@@ -100,7 +110,22 @@ export class Statements {
   }
 
   head(): Statement {
-    return statement(`SELECT position, ${TIME_MS}, trimmed_to, log FROM ${this.#name.head}`)
+    return statement(`SELECT position, ${TIME_MS}, trimmed_to, log, format, 0 FROM ${this.#name.head}`)
+  }
+
+  /** And whether others have noted something. */
+  headOfShared(): Statement {
+    const { head } = this.#name
+    return statement(`SELECT position, ${TIME_MS}, trimmed_to, log, format, ${this.#isPending} FROM ${head}`)
+  }
+
+  /** Which tables of others are buckets: a row for each, and whether others have noted something. */
+  sharedTables(): Statement {
+    return statement(`SELECT record, ${this.#isPending} FROM ${this.#name.exposed} ORDER BY number`)
+  }
+
+  get #isPending(): string {
+    return `EXISTS (SELECT 1 FROM ${this.#name.incoming} WHERE is_backfill = 0)`
   }
 
   changes(after: Position, batches: number): Statement {
@@ -191,7 +216,7 @@ export class Statements {
 
   /** Not in one with the lock: NOW() would be from before the wait. */
   state(nowMs: number): Statement {
-    const text = `SELECT position, GREATEST(?, ${TIME_MS}), trimmed_to, index_numbers, ${ENGINE_MS} FROM ${this.#name.head}`
+    const text = `SELECT position, GREATEST(?, ${TIME_MS}), trimmed_to, index_numbers, ${ENGINE_MS}, format FROM ${this.#name.head}`
     return statement(text, nowMs)
   }
 

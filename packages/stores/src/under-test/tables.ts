@@ -1,43 +1,90 @@
 /** A database whose tables are buckets, another program that uses it, and two servers, for tests. */
 import type { Store, Write } from '@freshet/core/store'
-import pg from 'pg'
-import { openPostgresStore } from '../postgres/open-postgres-store.js'
-import { type RunningPostgres, startPostgres } from './start-postgres.js'
+import type { ExposeTableOptions, Exposure } from '../sql/tables/expose-tables.js'
 
 export const BUCKET = 'shop/products'
 
+/** Another program. */
+export interface SqlClient {
+  query<Row = Record<string, unknown>>(text: string): Promise<{ readonly rows: Row[]; readonly count: number }>
+  end(): Promise<void>
+}
+
+/** Where a store is, and what a table there is. */
+export interface TableUnderTest {
+  readonly url: string
+  /** Of the store: it has one of its own. */
+  readonly name: string
+  readonly table: string
+}
+
+export type Exposing = Omit<TableUnderTest, 'table'> & ExposeTableOptions
+
+/** A kind of database, and what it spells in a way of its own. */
+export interface TablesEngine {
+  start(): Promise<{ readonly url: string; stop(): Promise<void> }>
+  connect(url: string): Promise<SqlClient>
+  openStore(url: string, name: string): Promise<Store>
+  expose(options: Exposing): Promise<Exposure>
+  unexpose(options: { readonly url: string; readonly name: string; readonly bucket: string }): Promise<void>
+  exposed(options: { readonly url: string; readonly name: string }): Promise<readonly Exposure[]>
+  /** Of the database that tables are made in. */
+  readonly schema: string
+  /** The name of a table of the store itself. */
+  ownTable(name: string): string
+  /** Numbers, as a column i. */
+  series(from: number, to: number): string
+  insertOrNothing(table: string, values: string): string
+  /** Of a key id, and other columns. */
+  upsert(table: string, values: string, columns: readonly string[]): string
+  /** Without a word about each row, if that is noted. */
+  empty(table: string): string
+  /** How many triggers a table has. */
+  countTriggers(table: string): string
+  /** Has a user `clerk` that may only insert into it. */
+  grantInsert(table: string): string
+  /** What refuses the name "forbidden". */
+  refuseForbidden(table: string): string
+  /** How the statement begins that notes all rows. */
+  readonly noting: string
+  /** For a key that counts up by itself. */
+  readonly counted: string
+}
+
 export class TablesUnderTest {
-  readonly sql: pg.Client
-  readonly #postgres: RunningPostgres
+  readonly engine: TablesEngine
+  readonly sql: SqlClient
+  readonly #server: { readonly url: string; stop(): Promise<void> }
   readonly #toClose: (() => Promise<unknown>)[] = []
   #tables = 0
 
-  private constructor(postgres: RunningPostgres, sql: pg.Client) {
-    this.#postgres = postgres
+  private constructor(engine: TablesEngine, server: { readonly url: string; stop(): Promise<void> }, sql: SqlClient) {
+    this.engine = engine
+    this.#server = server
     this.sql = sql
   }
 
-  static async start(): Promise<TablesUnderTest> {
-    const postgres = await startPostgres()
-    return new TablesUnderTest(postgres, await connectTo(postgres))
+  static async start(engine: TablesEngine): Promise<TablesUnderTest> {
+    const server = await engine.start()
+    return new TablesUnderTest(engine, server, await engine.connect(server.url))
   }
 
-  /** A new one, and a schema for a store of its own. */
-  async aTable(columns: string): Promise<{ url: string; schema: string; table: string }> {
-    const table = `public.products_${++this.#tables}`
+  /** A new one, and a store of its own. */
+  async aTable(columns: string): Promise<TableUnderTest> {
+    const table = `${this.engine.schema}.products_${++this.#tables}`
     await this.sql.query(`CREATE TABLE ${table} (${columns})`)
-    return { url: this.#postgres.url, schema: `tables_${this.#tables}`, table }
+    return { url: this.#server.url, name: `tables_${this.#tables}`, table }
   }
 
-  async openBoth(url: string, schema: string): Promise<[Store, Store]> {
-    const stores: [Store, Store] = [await openPostgresStore({ url, schema }), await openPostgresStore({ url, schema })]
+  async openBoth({ url, name }: Pick<TableUnderTest, 'url' | 'name'>): Promise<[Store, Store]> {
+    const stores: [Store, Store] = [await this.engine.openStore(url, name), await this.engine.openStore(url, name)]
     this.#toClose.push(...stores.map(store => () => store.close()))
     return stores
   }
 
   /** One more program. */
-  async connect(): Promise<pg.Client> {
-    const client = await connectTo(this.#postgres)
+  async connect(url: string = this.#server.url): Promise<SqlClient> {
+    const client = await this.engine.connect(url)
     this.#toClose.push(() => client.end())
     return client
   }
@@ -49,14 +96,13 @@ export class TablesUnderTest {
 
   async end(): Promise<void> {
     await this.sql.end()
-    await this.#postgres.stop()
+    await this.#server.stop()
   }
 }
 
-async function connectTo({ url }: RunningPostgres): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  return client
+/** What tests run with, when they run. */
+export interface Using {
+  readonly own: TablesUnderTest
 }
 
 export function aPut(key: string, object: unknown): Write {

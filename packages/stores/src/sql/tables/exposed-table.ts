@@ -19,6 +19,8 @@ export interface ExposedTable {
   readonly asked?: readonly string[]
   /** The table, or its key, is not there any more. */
   readonly isGone?: true
+  /** Not all of its triggers are there, so it is not used. Where the database does both at once, there is no such time. */
+  readonly phase?: 'adding' | 'removing'
 }
 
 export interface TableColumn {
@@ -31,6 +33,9 @@ export interface TableColumn {
   readonly defaultValue?: string
   /** The database makes it: it is read, and not written. */
   readonly isGenerated: boolean
+  /** Of texts in a key, where not all texts are of one kind. */
+  readonly charset?: string
+  readonly collation?: string
 }
 
 export type TableName = Pick<ExposedTable, 'schema' | 'name'>
@@ -44,6 +49,7 @@ const KEY_PATTERNS: Readonly<Record<string, RegExp>> = {
   smallint: INTEGER,
   integer: INTEGER,
   bigint: INTEGER,
+  unsigned: /^(0|[1-9]\d*)$/,
   text: /^/,
   'character varying': /^/,
   uuid: /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/,

@@ -24,6 +24,10 @@ export interface RowToPut {
 /** So many changes of others go into one commit. */
 export const TAKEN_MAX = 5000
 const JSON_TYPE = 'application/json'
+const UNFINISHED = {
+  adding: 'it is being made a bucket. If nobody is at that any more, freshet tables add finishes it',
+  removing: 'it is to be no bucket any more. If nobody is at that any more, freshet tables remove finishes it',
+}
 
 export class SharedTables {
   /** As read from the database, by which it is known whether it is still so. */
@@ -84,6 +88,7 @@ export function isId(id: string): boolean {
 }
 
 function toChanges(table: ExposedTable, rows: readonly [id: string, value: StoredValue | undefined][]): TableChanges {
+  if (table.phase !== undefined) throw cannotBeRow(table, rows[0]![0], UNFINISHED[table.phase])
   const put = rows.filter((row): row is [string, StoredValue] => row[1] !== undefined)
   // An id that no row can have was never there.
   const removed = rows.filter(([id, value]) => value === undefined && partsOf(table, id)).map(([id]) => id)

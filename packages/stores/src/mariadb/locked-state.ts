@@ -1,0 +1,92 @@
+/** What a transaction begins with: BEGIN, the lock of the head, and all reads, in one round trip; and one more if others have noted something. */
+import type { ClientWindow, ForeignOperation } from '@freshet/core/counters'
+import type { Version } from '@freshet/core/store'
+import { decodeNumbers } from '../embedded/indexes/index-records.js'
+import { toChanged } from '../sql/log-rows.js'
+import { readForeign, readWindow } from '../sql/operation-records.js'
+import type { LockedState, Needs } from '../sql/sql-engine.js'
+import type { SharedTables } from '../sql/tables/shared-tables.js'
+import type { Line, Link } from './line.js'
+import { type Ask, textOf, toMap, toValues, viewOf } from './mariadb-views.js'
+import { command, SHARED_FORMAT_VERSION, type Statement, type Statements } from './statements.js'
+import { type StorePlace, takeStatement } from './tables/table-statements.js'
+import { isFull, NOTHING_TAKEN, type Taken, takenIn } from './tables/table-writes.js'
+
+export const BEGIN: Statement = command('START TRANSACTION READ WRITE')
+
+export interface LockingOptions {
+  readonly line: Line
+  readonly link: Link
+  readonly statements: Statements
+  readonly store: StorePlace
+  /** As they are known. Undefined: as far as is known, there are none. */
+  readonly tables: SharedTables | undefined
+}
+
+export interface Locked {
+  readonly state: LockedState
+  readonly engineMs: number
+  /** What others have done to tables. */
+  readonly taken: Taken
+  /** What the database says that the tables are; undefined if nobody has asked, and there may be some. */
+  readonly tablesText: string | undefined
+}
+
+type Wanted = Exclude<keyof Needs, 'isBackfill'>
+
+export async function lockAndRead(options: LockingOptions, needs: Needs, nowMs: number): Promise<Locked> {
+  const { line, link, statements, tables } = options
+  const spelled: readonly [Wanted, (names: readonly string[]) => Statement][] = [
+    ['indexes', names => statements.indexesOf(names)],
+    ['keys', names => statements.valuesOf(names)],
+    ['buckets', names => statements.versionsOf(names)],
+    ['tags', names => statements.tagVersions(names)],
+    ['clients', names => statements.windowsOf(names)],
+    ['foreign', names => statements.foreign(names)],
+  ]
+  const namesOf = (what: Wanted) =>
+    what === 'indexes' ? [...new Set([...needs.indexes, ...(tables?.buckets ?? [])])] : [...needs[what]]
+  const asked = spelled.filter(([what]) => namesOf(what).length > 0)
+  const [, , heads, ...answers] = await line.script(link, [
+    BEGIN,
+    statements.lock(),
+    statements.state(nowMs),
+    ...asked.map(([what, spell]) => spell(namesOf(what))),
+    ...(tables ? [statements.sharedTables()] : []),
+  ])
+  const rowsOf = (what: Wanted) => answers[asked.findIndex(each => each[0] === what)] ?? []
+  const [position, timeMs, trimmedTo, numbers, engineMs, format] = heads![0] as [
+    ...[number, number, number, Buffer, number, number],
+  ]
+  const shared = tables ? answers.at(-1)! : []
+  const tablesText =
+    tables || format < SHARED_FORMAT_VERSION ? shared.map(([record]) => textOf(record)).join('\n') : undefined
+  const isNoted = shared[0]?.[1] === 1 || needs.isBackfill === true
+  const isTaken = tables !== undefined && !tables.isEmpty && tables.text === tablesText && isNoted
+  const taken = isTaken ? await take(options, tables, needs.isBackfill === true) : NOTHING_TAKEN
+  const ask: Ask = statement => line.rowsOn(link, statement)
+  const state: LockedState = {
+    head: { position, timeMs, trimmedTo, numbers: decodeNumbers(numbers) },
+    incoming: { writes: taken.writes, noted: taken.count, isFull: isFull(taken) },
+    values: toValues(rowsOf('keys')),
+    buckets: toMap(rowsOf('buckets'), version => version as Version),
+    indexes: toMap(rowsOf('indexes'), record => record as Buffer),
+    tags: toMap(rowsOf('tags'), version => version as Version),
+    windows: toMap(rowsOf('clients'), (record): ClientWindow => readWindow(textOf(record))),
+    foreign: toMap(rowsOf('foreign'), (record): ForeignOperation => readForeign(textOf(record))),
+    more: async keys => toValues(await ask(statements.valuesOf(keys))),
+    page: (bucket, range) => viewOf(statements, ask).page(bucket, range),
+    count: async (low, high) => (await ask(statements.count(low, high)))[0]![0] as number,
+    changedAfter: async (after, batches) =>
+      toChanged(await ask(statements.changedAfter(after, batches)), after, batches),
+  }
+  return { state, engineMs, taken, tablesText }
+}
+
+async function take(
+  { line, link, store }: LockingOptions,
+  { tables }: SharedTables,
+  isBackfill: boolean,
+): Promise<Taken> {
+  return takenIn(store, tables, await line.rowsOn(link, takeStatement(store, tables, isBackfill)))
+}

@@ -1,0 +1,132 @@
+/** Makes tables of a MariaDB database buckets of the store that is on the same server, and undoes that. */
+import type { Key } from '@freshet/core/store'
+import {
+  type ExposeTableOptions,
+  type Exposure,
+  expose,
+  listExposed,
+  type OpenedTables,
+  placeAmong,
+  type TablesDatabase,
+  unexpose,
+} from '../../sql/tables/expose-tables.js'
+import type { ExposedTable } from '../../sql/tables/exposed-table.js'
+import { tableIsLocked, unsuitable } from '../../sql/tables/table-errors.js'
+import { openSqlStore } from '../open-mariadb-store.js'
+import { SHARED_FORMAT_VERSION } from '../statements.js'
+import { describeTable } from './describe-table.js'
+import {
+  alone,
+  connectTo,
+  finishAdding,
+  isUnnoted,
+  noteUnnoted,
+  readTables,
+  type TablesConnection,
+  toTableError,
+  underHead,
+  writeRecord,
+} from './table-records.js'
+import { dropTriggers, ownTable } from './table-statements.js'
+
+export interface TablesOptions {
+  /** Of the store, as for `openMariadbStore`. */
+  readonly url: string
+  readonly prefix?: string
+}
+
+export interface ExposeOptions extends TablesOptions, ExposeTableOptions {}
+
+const WAIT_MS = 10_000
+
+export function exposeTable(options: ExposeOptions): Promise<Exposure> {
+  return expose(() => openTables(options), options)
+}
+
+export function unexposeTable(options: TablesOptions & { readonly bucket: Key }): Promise<void> {
+  return unexpose(() => openTables(options), options.bucket)
+}
+
+export function exposedTables(options: TablesOptions): Promise<readonly Exposure[]> {
+  return listExposed(() => openTables(options))
+}
+
+async function openTables({ url, prefix = 'freshet_' }: TablesOptions): Promise<OpenedTables> {
+  const store = await openSqlStore({ url, prefix, onWarning: () => {} })
+  try {
+    return { store, database: databaseOf(await connectTo(url, prefix)) }
+  } catch (error) {
+    await store.close()
+    throw error
+  }
+}
+
+function databaseOf(tables: TablesConnection): TablesDatabase {
+  return {
+    tables: () => readTables(tables),
+    add: options => inTurn(tables, () => addTable(tables, options)),
+    noteRows: () => noteUnnoted(tables),
+    isUnnoted: table => isUnnoted(tables, table),
+    remove: table => inTurn(tables, () => removeTable(tables, table)),
+    close: () => tables.connection.end(),
+  }
+}
+
+async function inTurn<Result>(tables: TablesConnection, work: () => Promise<Result>): Promise<Result> {
+  const done: Result[] = []
+  const isMine = await alone(tables, WAIT_MS, async () => {
+    done.push(await work())
+  })
+  if (!isMine) throw tableIsLocked(new Error('Somebody else makes a table a bucket.'))
+  return done[0]!
+}
+
+/** Being killed between these leaves a table that is not used, and says so. */
+async function addTable(tables: TablesConnection, options: ExposeTableOptions): Promise<ExposedTable> {
+  const { connection, store } = tables
+  const { bucket, table: name, columns } = options
+  const described = await describeTable(connection, name, columns, store)
+  const { table, before } = await underHead(tables, async () => {
+    const found = placeAmong(await readTables(tables), described, options)
+    if (!found.before) await checkEmpty(tables, bucket, name)
+    const isUsed = found.before && !found.before.isGone && !found.before.phase
+    const place: ExposedTable = isUsed ? found.before! : { ...found.table, phase: 'adding' }
+    await writeRecord(tables, place)
+    // A Freshet that knows nothing of this would write to the bucket, and not to the table.
+    await connection.query(`UPDATE ${ownTable(store, 'head')} SET format = ?`, [SHARED_FORMAT_VERSION])
+    return found
+  })
+  try {
+    return await finishAdding(tables, table)
+  } catch (error) {
+    // What cannot be undone now is left as what is being added.
+    if (!before) await removeTable(tables, { ...table, phase: 'adding' }).catch(() => {})
+    throw error
+  }
+}
+
+/** Without triggers it must not be used, so that is said first; and if they cannot be dropped, it is as it was. */
+async function removeTable(tables: TablesConnection, table: ExposedTable): Promise<void> {
+  const { connection, store } = tables
+  await underHead(tables, () => writeRecord(tables, { ...table, phase: 'removing' }))
+  const [first, ...others] = dropTriggers(store, table)
+  await connection.query(first!).catch(async error => {
+    await underHead(tables, () => writeRecord(tables, table))
+    throw toTableError(error)
+  })
+  for (const trigger of others) await connection.query(trigger).catch(error => Promise.reject(toTableError(error)))
+  await underHead(tables, async () => {
+    await connection.query(`DELETE FROM ${ownTable(store, 'exposed')} WHERE number = ?`, [table.number])
+    await connection.query(`DELETE FROM ${ownTable(store, 'unnoted')} WHERE exposed = ?`, [table.number])
+    // Nobody who has noted any is still under way: the triggers could not have been dropped.
+    const notes = `${ownTable(store, 'incoming')} n FORCE INDEX (ids)`
+    await connection.query(`DELETE n FROM ${notes} WHERE n.exposed = ?`, [table.number])
+  })
+}
+
+async function checkEmpty({ connection, store }: TablesConnection, bucket: Key, table: string): Promise<void> {
+  const range = [Buffer.from(`${bucket}/`), Buffer.from(`${bucket}0`)]
+  const found = `SELECT 1 FROM ${ownTable(store, 'objects')} WHERE object_key >= ? AND object_key < ? LIMIT 1`
+  const isUsed = (await connection.query(found, range)).length > 0
+  if (isUsed) throw unsuitable(table, `the bucket ${bucket} holds objects. Take another, or delete them`)
+}

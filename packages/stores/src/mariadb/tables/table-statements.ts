@@ -1,0 +1,196 @@
+/**
+ * The statements about exposed tables.
+ *
+ * Whoever changes an exposed table, by whatever program, has triggers note the ids of the rows in `incoming`, in the same transaction. So nothing
+ * is noted that was not done, and nothing done that is not noted. The notes have ids of their own (UUID), and not numbers that are counted up: so
+ * whoever writes one waits for nobody. Freshet reads what is noted (`take`) within its next transaction, under the lock of the head, and gives
+ * it positions; and before it answers anything it looks whether something is noted (`headOfShared`). One statement reads the notes and the rows: it is of
+ * one state, so of every transaction of others all of it is taken, or nothing. Then exactly those notes are deleted.
+ *
+ * Statements that lock are about one row each, by its key: one that looked at others would wait for what somebody has written and not committed.
+ */
+import { createHash } from 'node:crypto'
+import type { ExposedTable } from '../../sql/tables/exposed-table.js'
+import { TAKEN_MAX } from '../../sql/tables/shared-tables.js'
+import { type Statement, sizeOf, type Value } from '../statements.js'
+import { columnBytes, type Told } from './row-json.js'
+import { hasId, idOf, isOneOf, isRow, nameOf, quoteName } from './row-sql.js'
+
+/** Of the store: in which database, and what the names of its tables begin with. */
+export interface StorePlace {
+  readonly database: string
+  readonly prefix: string
+}
+
+/** So long a row that another program has locked is waited for: meanwhile nobody can commit. */
+const ROW_WAIT_S = 0.25
+/** And what is not told by rows alone, or is about a whole table; less cannot be said. */
+const LOCK_WAIT_S = 1
+const IDS_AT_ONCE = 1000
+const NOTES_SINGLY_MAX = 200
+const STATEMENT_BYTES_MAX = 1024 * 1024
+const PATIENTLY = `SET STATEMENT innodb_lock_wait_timeout = ${LOCK_WAIT_S}, lock_wait_timeout = ${LOCK_WAIT_S} FOR`
+const EVENTS = ['INSERT', 'UPDATE', 'DELETE'] as const
+
+export function ownTable({ database, prefix }: StorePlace, name: string): string {
+  return nameOf({ schema: database, name: `${prefix}${name}` })
+}
+
+/** A row for each note (its id, whether it is of the backfill); and one for each row that was noted: number, id, object, whether it is there, columns. */
+export function takeStatement(store: StorePlace, tables: readonly ExposedTable[], isBackfill: boolean): Statement {
+  const there = tables.filter(({ isGone, phase }) => !isGone && phase === undefined)
+  const width = Math.max(0, ...there.map(({ columns }) => columns.length))
+  const nulls = (count: number) => Array.from({ length: count }, () => 'NULL')
+  const which = isBackfill ? '' : 'WHERE is_backfill = 0'
+  const some = (columns: string) =>
+    `(SELECT ${columns} FROM ${ownTable(store, 'incoming')} FORCE INDEX (PRIMARY) ${which} ORDER BY is_backfill, note LIMIT ${TAKEN_MAX})`
+  const notes = `SELECT n.note, n.is_backfill, ${nulls(width + 3).join()} FROM ${some('note, is_backfill')} n`
+  const rows = there.map(table => {
+    const cells = [...table.columns.map(columnBytes), ...nulls(width - table.columns.length)]
+    const objects = `${ownTable(store, 'objects')} o ON o.object_key = CONCAT(CAST('${table.bucket}/' AS BINARY), w.id)`
+    return `SELECT NULL, ${table.number}, w.id, o.body, ${idOf(table, 't')} IS NOT NULL, ${cells.join()}
+      FROM (SELECT DISTINCT n.id FROM ${some('exposed, id')} n WHERE n.exposed = ${table.number}) w
+      LEFT JOIN ${nameOf(table)} t FORCE INDEX (PRIMARY) ON ${hasId(table, 'w.id')} LEFT JOIN ${objects}`
+  })
+  return {
+    text: `SET STATEMENT lock_wait_timeout = ${LOCK_WAIT_S} FOR ${[notes, ...rows].join(' UNION ALL ')}`,
+    values: [],
+  }
+}
+
+/** Exactly these, and no look at any other. */
+export function deleteNotes(store: StorePlace, notes: readonly Buffer[], isBackfill: boolean): Statement[] {
+  const [incoming, which] = [ownTable(store, 'incoming'), `is_backfill = ${Number(isBackfill)} AND note`]
+  if (notes.length <= NOTES_SINGLY_MAX) {
+    return notes.map(note => ({ text: `DELETE FROM ${incoming} WHERE ${which} = ?`, values: [note] }))
+  }
+  // Of so many the index is always the shorter way.
+  const text = `DELETE n FROM ${incoming} n FORCE INDEX (PRIMARY) WHERE ${which} IN (?)`
+  return inParts(notes).map(part => ({ text, values: [part] }))
+}
+
+/** Locks rows, one by one, and says the ids of those that are there. */
+export function lockRows(table: ExposedTable, ids: readonly string[]): Statement[] {
+  const waiting = `max_statement_time = ${ROW_WAIT_S}, lock_wait_timeout = ${LOCK_WAIT_S}`
+  const from = `SET STATEMENT ${waiting} FOR SELECT ${idOf(table, 't')} FROM ${nameOf(table)} t`
+  return ids.map(id => {
+    const { text, values } = isRow(table, id)
+    return { text: `${from} WHERE ${text} FOR UPDATE`, values }
+  })
+}
+
+/** New rows. */
+export function insertRows(table: ExposedTable, rows: readonly (readonly Told[])[]): Statement[] {
+  const names = writable(table).map(({ name }) => quoteName(name))
+  const into = `${PATIENTLY} INSERT INTO ${nameOf(table)} (${names.join()}) VALUES `
+  const found: Statement[] = []
+  let texts: string[] = []
+  let values: Value[] = []
+  const flush = () => {
+    if (texts.length > 0) found.push({ text: into + texts.join(), values })
+    texts = []
+    values = []
+  }
+  for (const row of rows) {
+    texts.push(`(${row.map(({ text }) => text).join()})`)
+    values.push(...row.flatMap(each => each.values))
+    if (texts.length === IDS_AT_ONCE || sizeOf(values) > STATEMENT_BYTES_MAX) flush()
+  }
+  flush()
+  return found
+}
+
+/** A row that is there. `row`: as for a new one. */
+export function updateRow(table: ExposedTable, id: string, row: readonly Told[]): Statement[] {
+  const sets = writable(table)
+    .map(({ name }, i) => ({ name, told: row[i]! }))
+    .filter(({ name }) => !table.key.includes(name))
+  if (sets.length === 0) return []
+  const where = isRow(table, id)
+  const text = sets.map(({ name, told }) => `t.${quoteName(name)} = ${told.text}`).join()
+  return [
+    {
+      text: `${PATIENTLY} UPDATE ${nameOf(table)} t SET ${text} WHERE ${where.text}`,
+      values: [...sets.flatMap(({ told }) => told.values), ...where.values],
+    },
+  ]
+}
+
+export function deleteRow(table: ExposedTable, id: string): Statement {
+  const { text, values } = isRow(table, id, '')
+  return { text: `${PATIENTLY} DELETE FROM ${nameOf(table)} WHERE ${text}`, values }
+}
+
+/** What these rows have become: id, columns. */
+export function readRows(table: ExposedTable, ids: readonly string[]): Statement[] {
+  const cells = table.columns.map(columnBytes).join()
+  return inParts(ids).map(part => {
+    const { text, values } = isOneOf(table, part)
+    return {
+      text: `SELECT ${idOf(table, 't')}, ${cells} FROM ${nameOf(table)} t FORCE INDEX (PRIMARY) WHERE ${text}`,
+      values,
+    }
+  })
+}
+
+/** What is noted about these rows: note, id, by whom. It waits for nobody. */
+export function readNotes(store: StorePlace, { number }: ExposedTable, ids: readonly string[]): Statement[] {
+  const from = `${ownTable(store, 'incoming')} FORCE INDEX (ids)`
+  const text = `SELECT note, id, writer FROM ${from} WHERE exposed = ${number} AND id IN (?) AND is_backfill = 0`
+  return inParts(ids).map(part => ({ text, values: [part.map(id => Buffer.from(id))] }))
+}
+
+/** By whom what follows is noted. */
+export function setWriter(writer: string): Statement {
+  return { text: 'SET @freshet_writer = ?', values: [writer] }
+}
+
+/** The columns that are written, in order. */
+export function writable({ columns }: ExposedTable): ExposedTable['columns'] {
+  return columns.filter(({ isGenerated }) => !isGenerated)
+}
+
+/** Triggers of several stores may be in one database. */
+function triggerOf({ database, prefix }: StorePlace, { number, schema }: ExposedTable, event: string): string {
+  const store = createHash('sha256').update(`${database} ${prefix}`).digest('hex').slice(0, 10)
+  return nameOf({ schema, name: `freshet_${store}_${number}_${event.toLowerCase()}` })
+}
+
+/** They run with the rights of whoever has made them: whoever may write the table may note that, whatever else it may. */
+export function createTriggers(store: StorePlace, table: ExposedTable): string[] {
+  const [before, after] = [idOf(table, 'OLD'), idOf(table, 'NEW')]
+  const note = (id: string) =>
+    `INSERT INTO ${ownTable(store, 'incoming')} (is_backfill, note, exposed, id, writer) VALUES (0, UUID(), ${table.number}, ${id}, @freshet_writer)`
+  const bodies = {
+    INSERT: note(after),
+    UPDATE: `BEGIN ${note(before)}; IF ${before} <> ${after} THEN ${note(after)}; END IF; END`,
+    DELETE: note(before),
+  }
+  return EVENTS.map(
+    event =>
+      `CREATE OR REPLACE TRIGGER ${triggerOf(store, table, event)} AFTER ${event} ON ${nameOf(table)} FOR EACH ROW ${bodies[event]}`,
+  )
+}
+
+export function dropTriggers(store: StorePlace, table: ExposedTable): string[] {
+  return EVENTS.map(event => `DROP TRIGGER IF EXISTS ${triggerOf(store, table, event)}`)
+}
+
+/** Notes every row that is there; and every object, for its row may have gone while nobody noted it. */
+export function noteAll(store: StorePlace, table: ExposedTable): Statement[] {
+  const into = `INSERT INTO ${ownTable(store, 'incoming')} (is_backfill, note, exposed, id) SELECT 1, UUID(), ${table.number}`
+  const folder = Buffer.from(`${table.bucket}/`)
+  return [
+    { text: `${into}, ${idOf(table, 't')} FROM ${nameOf(table)} t`, values: [] },
+    {
+      text: `${into}, SUBSTRING(o.object_key, ${folder.length + 1}) FROM ${ownTable(store, 'objects')} o WHERE o.object_key > ? AND o.object_key < ?`,
+      values: [folder, Buffer.from(`${table.bucket}0`)],
+    },
+  ]
+}
+
+function inParts<Each>(all: readonly Each[]): Each[][] {
+  const parts: Each[][] = []
+  for (let from = 0; from < all.length; from += IDS_AT_ONCE) parts.push(all.slice(from, from + IDS_AT_ONCE))
+  return parts
+}

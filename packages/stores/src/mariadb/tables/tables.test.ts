@@ -1,0 +1,185 @@
+/** Tables of MariaDB as buckets: what is the same in any database, and what is its own. */
+import { describe, expect, test } from 'vitest'
+import { eventually } from '../../under-test/eventually.js'
+import { mariadbTables } from '../../under-test/mariadb-tables.js'
+import { aPut, BUCKET, objectOf, put, textOf } from '../../under-test/tables.js'
+import { testTables, useTables } from '../../under-test/test-shared-tables.js'
+
+const using = useTables(mariadbTables)
+
+testTables(using)
+
+test('values of all types come back as they were', async () => {
+  const { own } = using
+  const where = await own.aTable(
+    `id bigint unsigned PRIMARY KEY, big bigint, price decimal(20, 2), wide decimal(40, 20), at timestamp(3) NULL, local datetime, day date,
+     bytes varbinary(10), document json, flag boolean, ratio double, small float, hours time, uid uuid, bits bit(10), size enum('s', 'l'),
+     tags set('x', 'y'), padded int zerofill, latin varchar(20) CHARACTER SET latin1, made year`,
+  )
+  await own.engine.expose({ ...where, bucket: BUCKET })
+  const [store] = await own.openBoth(where)
+  await own.sql.query(`SET time_zone = '-05:00', sql_mode = 'ANSI,PIPES_AS_CONCAT'`)
+  await own.sql.query(`
+    INSERT INTO ${where.table} VALUES (18446744073709551615, -9007199254740993, 9.50, 12345678901234567.25, '2026-11-16 04:00:00.5',
+      '2026-11-16 10:00', '2026-11-16', x'deadbeef', '{"a" : [1, null], "n": 1e999}', true, 1e300, 16777217.5, '10:00:01',
+      '0B0F3A1E-4C8E-4A51-9D1B-0123456789AB', 5, 'l', 'x,y', 42, 'Größe', 2026),
+      (1, 5, 1, 2, NULL, NULL, NULL, NULL, NULL, NULL, 0.1, 0.1, NULL, NULL, NULL, NULL, NULL, NULL, 'a"\\\\b', NULL)`)
+  await own.sql.query(`SET time_zone = DEFAULT, sql_mode = DEFAULT`)
+  const text = await textOf(store, '18446744073709551615')
+  expect(text).toContain('"document":{"a" : [1, null], "n": 1e999}')
+  expect(JSON.parse(text!)).toEqual({
+    id: '18446744073709551615',
+    big: '-9007199254740993',
+    price: 9.5,
+    wide: '12345678901234567.25000000000000000000',
+    at: '2026-11-16T09:00:00.500+00:00',
+    local: '2026-11-16T10:00:00',
+    day: '2026-11-16',
+    bytes: '\\xdeadbeef',
+    document: { a: [1, null], n: Number.POSITIVE_INFINITY },
+    flag: 1,
+    ratio: 1e300,
+    small: 16777218,
+    hours: '10:00:01',
+    uid: '0b0f3a1e-4c8e-4a51-9d1b-0123456789ab',
+    bits: 5,
+    size: 'l',
+    tags: 'x,y',
+    padded: 42,
+    latin: 'Größe',
+    made: 2026,
+  })
+  expect(await objectOf(store, 1)).toMatchObject({
+    id: 1,
+    price: 1,
+    wide: 2,
+    at: null,
+    ratio: 0.1,
+    small: 0.1,
+    latin: 'a"\\b',
+  })
+  const rows = async () =>
+    (
+      await own.sql.query(
+        `SELECT t.*, HEX(bytes), CAST(big AS CHAR), CAST(wide AS CHAR), small + 0e0 FROM ${where.table} t ORDER BY id`,
+      )
+    ).rows
+  const before = await rows()
+  const body = Buffer.from(text!)
+  const key = `${BUCKET}/18446744073709551615`
+  const written = await store.commit({ writes: [{ key, contentType: 'application/json', body }] })
+  await put(store, 1, await objectOf(store, 1))
+  expect(await rows()).toEqual(before)
+  expect((await store.get(key))!.version).toBe(written.committed && written.position)
+  // Digits that no double holds, and other zones.
+  const own2 = { ...JSON.parse(text!), document: null, at: '2026-11-16T10:00:00.500+01:00', flag: true }
+  const spelled = JSON.stringify({ ...own2, id: undefined }).replace('"-9007199254740993"', '9007199254740995')
+  await store.commit({ writes: [{ key, contentType: 'application/json', body: Buffer.from(spelled) }] })
+  expect(await objectOf(store, '18446744073709551615')).toMatchObject({
+    big: '9007199254740995',
+    at: '2026-11-16T09:00:00.500+00:00',
+    flag: 1,
+  })
+})
+
+test('a key that is text is spelled as the row spells it, whatever its collation takes for the same', async () => {
+  const { own } = using
+  const where = await own.aTable('name varchar(20) COLLATE utf8mb4_general_ci PRIMARY KEY, n integer')
+  await own.engine.expose({ ...where, bucket: BUCKET })
+  const [store] = await own.openBoth(where)
+  await own.sql.query(`INSERT INTO ${where.table} VALUES ('Ann', 1)`)
+  expect(await objectOf(store, 'Ann')).toEqual({ name: 'Ann', n: 1 })
+  expect(await objectOf(store, 'ann')).toBe(undefined)
+  await expect(put(store, 'ann', { n: 2 })).rejects.toMatchObject({ code: 'ROW_REFUSED' })
+  await expect(put(store, 'Ann ', { n: 2 })).rejects.toMatchObject({ code: 'ROW_REFUSED' })
+  await store.commit({ writes: [{ key: `${BUCKET}/ann`, delete: true }] })
+  const both = [aPut(`${BUCKET}/bob`, { n: 1 }), aPut(`${BUCKET}/BOB`, { n: 2 })]
+  await expect(store.commit({ writes: both })).rejects.toMatchObject({ code: 'ROW_REFUSED' })
+  await put(store, 'Ann', { n: 3 })
+  expect((await own.sql.query(`SELECT * FROM ${where.table}`)).rows).toEqual([{ name: 'Ann', n: 3 }])
+  await own.sql.query(`UPDATE ${where.table} SET name = 'ANN'`)
+  expect(await objectOf(store, 'Ann')).toBe(undefined)
+  expect(await objectOf(store, 'ANN')).toEqual({ name: 'ANN', n: 3 })
+  expect((await store.scan(BUCKET)).entries.length).toBe(1)
+})
+
+test('a unique key other than the primary one refuses, and no other row is touched', async () => {
+  const { own } = using
+  const where = await own.aTable('id integer PRIMARY KEY, code varchar(20) UNIQUE')
+  await own.engine.expose({ ...where, bucket: BUCKET })
+  const [store] = await own.openBoth(where)
+  await put(store, 1, { id: 1, code: 'a' })
+  const error = await put(store, 2, { id: 2, code: 'a' }).catch(failure => failure)
+  expect(error).toMatchObject({ code: 'ROW_REFUSED', details: { sqlState: '23000', constraint: 'code' } })
+  expect((await own.sql.query(`SELECT * FROM ${where.table}`)).rows).toEqual([{ id: 1, code: 'a' }])
+  // A key of 0 is 0, and not the next.
+  await put(store, 0, { id: 0, code: 'zero' })
+  expect(await objectOf(store, 0)).toEqual({ id: 0, code: 'zero' })
+})
+
+test('what triggers of others do to other tables is in the log with it', async () => {
+  const { own } = using
+  const where = await own.aTable('id integer PRIMARY KEY, name varchar(20)')
+  const children = `${where.table}_children`
+  await own.sql.query(`CREATE TABLE ${children} (id integer PRIMARY KEY, parent integer)`)
+  await own.sql.query(
+    `CREATE TRIGGER ${where.table}_remove AFTER DELETE ON ${where.table} FOR EACH ROW DELETE FROM ${children} WHERE parent = OLD.id`,
+  )
+  await own.engine.expose({ ...where, bucket: BUCKET })
+  await own.engine.expose({ ...where, table: children, bucket: 'shop/children' })
+  const [store, other] = await own.openBoth(where)
+  await store.commit({ writes: [aPut(`${BUCKET}/1`, { name: 'a' }), aPut('shop/children/5', { parent: 1 })] })
+  expect(await objectOf(other, '5', 'shop/children')).toEqual({ id: 5, parent: 1 })
+  await store.commit({ writes: [{ key: `${BUCKET}/1`, delete: true }] })
+  expect(await other.get('shop/children/5')).toBe(undefined)
+  expect((await own.engine.exposed(where)).map(({ bucket }) => bucket)).toEqual([BUCKET, 'shop/children'])
+})
+
+test('TRUNCATE tells nobody; adding the table once more does', async () => {
+  const { own } = using
+  const where = await own.aTable('id integer PRIMARY KEY')
+  await own.sql.query(`INSERT INTO ${where.table} VALUES (1), (2)`)
+  await own.engine.expose({ ...where, bucket: BUCKET })
+  const [store] = await own.openBoth(where)
+  await own.sql.query(`TRUNCATE ${where.table}`)
+  expect((await store.scan(BUCKET)).entries.length).toBe(2)
+  await own.engine.expose({ ...where, bucket: BUCKET })
+  expect((await store.scan(BUCKET)).entries).toEqual([])
+})
+
+describe('refused as a bucket of MariaDB', () => {
+  test.each([
+    ['a part of a column as the key', 'id text, PRIMARY KEY (id(10))', /only the beginning of id/],
+    ['a type that is no field', 'id integer PRIMARY KEY, place point', /place is point.*--columns/],
+  ])('%s', async (_, columns, message) => {
+    const { own } = using
+    const where = await own.aTable(columns)
+    await expect(own.engine.expose({ ...where, bucket: BUCKET })).rejects.toThrow(message)
+  })
+
+  test('a table of another engine', async () => {
+    const { own } = using
+    const where = await own.aTable('id integer PRIMARY KEY')
+    await own.sql.query(`ALTER TABLE ${where.table} ENGINE = MyISAM`)
+    await expect(own.engine.expose({ ...where, bucket: BUCKET })).rejects.toThrow(/MyISAM.*InnoDB/)
+  })
+
+  test.each(['ON DELETE CASCADE', 'ON DELETE SET NULL', 'ON UPDATE CASCADE'])(
+    'rows that InnoDB changes by itself: %s',
+    async rule => {
+      const { own } = using
+      const where = await own.aTable('id integer PRIMARY KEY')
+      const child = `${where.table}_child`
+      await own.sql.query(
+        `CREATE TABLE ${child} (id integer PRIMARY KEY, parent integer, FOREIGN KEY (parent) REFERENCES ${where.table} (id) ${rule})`,
+      )
+      const error = await own.engine.expose({ ...where, table: child, bucket: BUCKET }).catch(failure => failure)
+      expect(error).toMatchObject({ code: 'CONFIG_INVALID' })
+      expect(error.message).toMatch(new RegExp(`has ${rule}.*tells no trigger`))
+      // The other one can be.
+      await own.engine.expose({ ...where, bucket: BUCKET })
+      const [store] = await own.openBoth(where)
+      await eventually('it is used', async () => (await put(store, 1, {})) > 0)
+    },
+  )
+})

@@ -1,0 +1,126 @@
+/** Other programs that write to a table while servers do, in any database: nothing is lost, and nothing is seen in part. */
+import type { Store } from '@freshet/core/store'
+import { expect, test } from 'vitest'
+import { CuttingLine } from './cutting-line.js'
+import { eventually } from './eventually.js'
+import { aPut, BUCKET, objectOf, put, type Using } from './tables.js'
+
+export function testOtherPrograms(using: Using): void {
+  testAdditions(using)
+  testWholeTransactions(using)
+  testWithoutStandbys(using)
+  testBeingKilled(using)
+}
+
+function testAdditions(using: Using): void {
+  test('a condition holds against what other programs do at the same time: of all additions none is lost', async () => {
+    const { own } = using
+    const where = await own.aTable('id integer PRIMARY KEY, sum integer NOT NULL')
+    await own.sql.query(`INSERT INTO ${where.table} VALUES (1, 0)`)
+    await own.engine.expose({ ...where, bucket: BUCKET })
+    const stores = await own.openBoth(where)
+    const addThrough = async (store: Store) => {
+      for (;;) {
+        const { version, body } = (await store.get(`${BUCKET}/1`))!
+        const { sum } = JSON.parse(Buffer.from(body).toString())
+        const reads = [{ key: `${BUCKET}/1`, version }]
+        const { committed } = await store.commit({ reads, writes: [aPut(`${BUCKET}/1`, { id: 1, sum: sum + 1 })] })
+        if (committed) return
+      }
+    }
+    const client = await own.connect()
+    const bySql = (async () => {
+      for (let i = 0; i < 100; i++) await client.query(`UPDATE ${where.table} SET sum = sum + 1 WHERE id = 1`)
+    })()
+    const byFreshet = stores.map(async store => {
+      for (let i = 0; i < 30; i++) await addThrough(store)
+    })
+    // To create what somebody else creates at the same time is given to one.
+    const creating = Array.from({ length: 30 }, async (_, i) => {
+      const key = `${BUCKET}/${100 + i}`
+      const insert = client.query(own.engine.insertOrNothing(where.table, `(${100 + i}, 1)`))
+      const put = stores[0].commit({ reads: [{ key, version: 0 }], writes: [aPut(key, { id: 100 + i, sum: 2 })] })
+      const [{ count }, { committed }] = await Promise.all([insert, put])
+      expect(count + Number(committed)).toBe(1)
+      expect(await objectOf(stores[1], 100 + i)).toEqual({ id: 100 + i, sum: committed ? 2 : 1 })
+    })
+    await Promise.all([bySql, ...byFreshet, ...creating])
+    expect(await objectOf(stores[0], 1)).toEqual({ id: 1, sum: 160 })
+    expect((await own.sql.query(`SELECT sum FROM ${where.table} WHERE id = 1`)).rows).toEqual([{ sum: 160 }])
+  })
+}
+
+function testWholeTransactions(using: Using): void {
+  test('a transaction of others is seen whole or not at all, and one that does not end holds up nobody', async () => {
+    const { own } = using
+    const where = await own.aTable('id integer PRIMARY KEY, n integer')
+    await own.sql.query(`INSERT INTO ${where.table} VALUES (1, 0), (2, 0)`)
+    await own.engine.expose({ ...where, bucket: BUCKET })
+    const [store] = await own.openBoth(where)
+    const client = await own.connect()
+    let isOver = false
+    const writing = (async () => {
+      for (let i = 1; !isOver; i++) {
+        await client.query(`BEGIN; UPDATE ${where.table} SET n = ${i} WHERE id = ${1 + (i % 2)}`)
+        await client.query(`UPDATE ${where.table} SET n = ${i} WHERE id = ${2 - (i % 2)}; COMMIT`)
+      }
+    })()
+    for (let i = 0; i < 100; i++) {
+      const { value } = await store.getMany([`${BUCKET}/1`, `${BUCKET}/2`])
+      const [one, two] = value.map(each => JSON.parse(Buffer.from(each!.body).toString()).n)
+      expect(one).toBe(two)
+    }
+    isOver = true
+    await writing
+    await client.query(`BEGIN; UPDATE ${where.table} SET n = -1 WHERE id = 1`)
+    const { rows } = await own.sql.query<{ n: number }>(`SELECT n FROM ${where.table} WHERE id = 1`)
+    expect(await objectOf(store, 1)).toEqual({ id: 1, n: rows[0]!.n })
+    await put(store, 3, { id: 3, n: 3 })
+    // But whoever would write the same.
+    const blocked = put(store, 1, { id: 1, n: 4 }).catch(error => error)
+    const beside = put(store, 4, { id: 4, n: 4 })
+    expect(await blocked).toMatchObject({ code: 'STORE_UNAVAILABLE', details: { outcome: 'not-done' } })
+    await beside
+    await client.query('ROLLBACK')
+    expect(await objectOf(store, 1)).toEqual({ id: 1, n: rows[0]!.n })
+  })
+}
+
+function testWithoutStandbys(using: Using): void {
+  test('what other programs wrote is in every answer, also if there are standbys and none can be used', async () => {
+    const { own } = using
+    const where = await own.aTable('id integer PRIMARY KEY, n integer')
+    await own.engine.expose({ ...where, bucket: BUCKET })
+    const [store] = await own.openBoth({ ...where, url: `${where.url}?replicas=127.0.0.1:1` })
+    const found: readonly [name: string, count: () => Promise<number>][] = [
+      ['getMany', async () => (await store.getMany([`${BUCKET}/1`])).value.filter(Boolean).length],
+      ['scan', async () => (await store.scan(BUCKET)).entries.length],
+      ['query', async () => (await store.query(BUCKET, {})).entries.length],
+    ]
+    for (const [name, count] of found) {
+      await own.sql.query(`INSERT INTO ${where.table} VALUES (1, 0)`)
+      expect([name, await count()]).toEqual([name, 1])
+      await own.sql.query(`DELETE FROM ${where.table}`)
+      expect([name, await count()]).toEqual([name, 0])
+    }
+  })
+}
+
+function testBeingKilled(using: Using): void {
+  test('who makes a table a bucket, and is gone before its rows are noted: the next that opens the store notes them', async () => {
+    const { own } = using
+    const where = await own.aTable('id integer PRIMARY KEY, n integer')
+    await own.sql.query(`INSERT INTO ${where.table} VALUES (1, 1), (2, 2)`)
+    const { port } = new URL(where.url)
+    const line = await CuttingLine.open(Number(port))
+    line.cutNext({ request: own.engine.noting, when: 'before', forAll: true })
+    const through = where.url.replace(`:${port}/`, `:${line.port}/`)
+    await expect(own.engine.expose({ ...where, url: through, bucket: BUCKET })).rejects.toThrow()
+    await line.close()
+    const [store] = await own.openBoth(where)
+    await own.sql.query(`UPDATE ${where.table} SET n = 3 WHERE id = 1`)
+    expect(await objectOf(store, 1)).toEqual({ id: 1, n: 3 })
+    await eventually('all are there', async () => (await store.scan(BUCKET)).entries.length === 2)
+    expect(await objectOf(store, 2)).toEqual({ id: 2, n: 2 })
+  })
+}
