@@ -7,7 +7,9 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { connect } from '@freshet/client'
+import { startMariadb } from '@freshet/stores/under-test/start-mariadb'
 import { startPostgres } from '@freshet/stores/under-test/start-postgres'
+import { type Connection, createConnection } from 'mariadb'
 import pg from 'pg'
 import { afterEach, describe, expect, test } from 'vitest'
 import { reasonToSkip } from '../runner/services.js'
@@ -18,6 +20,7 @@ const root = fileURLToPath(new URL('../../..', import.meta.url))
 const PAGE = readFileSync(`${root}docs/existing-tables.md`, 'utf8')
 const STORE = 'postgres://shop@localhost/shop'
 const SERVER = 'http://localhost:7700'
+const READERS = 'no reader behind caches is behind what was written by SQL before, though a standby answers'
 const toStop: { stop(): Promise<unknown> }[] = []
 
 afterEach(async () => {
@@ -25,32 +28,74 @@ afterEach(async () => {
   for (const each of toStop.splice(0).reverse()) await each.stop()
 })
 
-describe.skipIf(reasonToSkip('postgresql') !== undefined)('existing tables', () => {
-  test('docs/existing-tables.md does what it says', async () => {
-    const postgres = await startPostgres()
-    toStop.push(postgres)
-    const sql = await openSql(postgres.url)
+interface Database {
+  readonly name: 'postgresql' | 'mariadb'
+  /** As it is told to the command, and in which schema its tables are. */
+  readonly schema: string
+  start(): Promise<{ readonly url: string; stop(): Promise<unknown> }>
+  openSql(url: string): Promise<(text: string) => Promise<readonly unknown[]>>
+}
+
+const DATABASES: readonly Database[] = [
+  {
+    name: 'postgresql',
+    schema: 'public',
+    start: () => startPostgres(),
+    openSql: async url => {
+      const client = await openSql(url)
+      return async text => (await client.query(text)).rows
+    },
+  },
+  {
+    name: 'mariadb',
+    schema: 'freshet',
+    start: () => startMariadb(),
+    openSql: async url => {
+      const connection = await openMariadb(url)
+      return text => connection.query(text)
+    },
+  },
+]
+
+describe.each(DATABASES)('existing tables of $name', ({ name, schema, start, openSql }) => {
+  test.skipIf(reasonToSkip(name) !== undefined)('docs/existing-tables.md does what it says', async () => {
+    const database = await start()
+    toStop.push(database)
+    const query = await openSql(database.url)
     let server: FreshetProcess | undefined
     const ran = { sql: 0, sh: 0, js: 0 }
     for (const [, kind, block] of PAGE.matchAll(/```(sql|sh|js)\n(.*?)```/gs)) {
       ran[kind as keyof typeof ran]++
-      if (kind === 'sql') await sql.query(block!)
+      if (kind === 'sql') await query(block!)
       else if (kind === 'js') await runExample(block!.replaceAll(SERVER, server!.url))
       else {
-        const words = block!.trim().replace(STORE, postgres.url).split(/\s+/).slice(1)
+        const line = block!.trim().replace(STORE, database.url).replace('public.products', `${schema}.products`)
+        const words = line.split(/\s+/).slice(1)
         if (words[0] === 'serve') server = await startFreshet([...words, '--workers', '1'])
         else expect(await runFreshet(words)).toMatchObject({ exitCode: 0, errors: '' })
       }
     }
     expect(ran).toEqual({ sql: 2, sh: 2, js: 2 })
-    const listed = await runFreshet(['tables', 'list', '--store', postgres.url])
-    expect(listed.output).toBe('shop/products is the table public.products, by id: id, name, price, colour.\n')
-    const removed = await runFreshet(['tables', 'remove', '--store', postgres.url, '--bucket', 'shop/products'])
+    const listed = await runFreshet(['tables', 'list', '--store', database.url])
+    expect(listed.output).toBe(`shop/products is the table ${schema}.products, by id: id, name, price, colour.\n`)
+    const removed = await runFreshet(['tables', 'remove', '--store', database.url, '--bucket', 'shop/products'])
     expect(removed.exitCode).toBe(0)
-    expect((await runFreshet(['tables', 'list', '--store', postgres.url])).output).toBe('')
-    expect((await sql.query('SELECT count(*)::int AS n FROM products')).rows[0].n).toBe(3)
+    expect((await runFreshet(['tables', 'list', '--store', database.url])).output).toBe('')
+    expect((await query('SELECT id FROM products')).length).toBe(3)
   })
 
+  test.skipIf(reasonToSkip(name) !== undefined)(READERS, async () => {
+    const primary = await startPair(name)
+    const query = await openSql(primary.url)
+    await query('CREATE TABLE counts (id integer PRIMARY KEY, n integer NOT NULL)')
+    await query('INSERT INTO counts VALUES (0, 0), (1, 0), (2, 0), (3, 0), (4, 0)')
+    const args = ['--store', primary.url, '--table', 'counts', '--bucket', 'shop/counts']
+    expect((await runFreshet(['tables', 'add', ...args])).exitCode).toBe(0)
+    await expectNobodyBehind(primary, query)
+  })
+})
+
+describe.skipIf(reasonToSkip('postgresql') !== undefined)('freshet tables', () => {
   test('what cannot be is said, with what to do', async () => {
     const postgres = await startPostgres()
     toStop.push(postgres)
@@ -68,61 +113,63 @@ describe.skipIf(reasonToSkip('postgresql') !== undefined)('existing tables', () 
       expect((await runFreshet(wrong)).exitCode).toBe(2)
     }
   })
-
-  test('no reader behind caches is behind what was written by SQL before, though a standby answers', async () => {
-    const primary = await startPostgres()
-    const standby = await startPostgres({ standbyOf: primary })
-    toStop.push(primary, standby)
-    const sql = await openSql(primary.url)
-    await sql.query('CREATE TABLE counts (id integer PRIMARY KEY, n integer NOT NULL)')
-    await sql.query('INSERT INTO counts SELECT i, 0 FROM generate_series(0, 4) i')
-    const added = await runFreshet([
-      'tables',
-      'add',
-      '--store',
-      primary.url,
-      '--table',
-      'counts',
-      '--bucket',
-      'shop/counts',
-    ])
-    expect(added.exitCode).toBe(0)
-    const store = `${primary.url}?replicas=127.0.0.1:${standby.port}`
-    // Without objects at hand, so that each read is the database's.
-    const args = ['serve', '--store', store, '--workers', '1', '--hot-cache-bytes-max', '0']
-    const servers = await Promise.all([startFreshet(args), startFreshet(args)])
-    const caches = await Promise.all(
-      servers.map(({ url }) => startMisbehavingCache({ origin: url, graceMs: 300, random: Math.random })),
-    )
-    toStop.push(...caches)
-    const expected = [0, 0, 0, 0, 0]
-    for (let i = 1; i <= 15; i++) {
-      const id = i % 5
-      // New ones, for each keeps what it has read.
-      const sessions = await Promise.all(caches.map(({ url }) => connect(url)))
-      const [one, other] = i % 2 === 0 ? sessions : sessions.toReversed()
-      if (i % 3 === 0) await one!.bucket('shop/counts').put(`${id}`, { id, n: i })
-      else await sql.query('UPDATE counts SET n = $1 WHERE id = $2', [i, id])
-      expected[id] = i
-      for (const session of [one!, other!]) {
-        const ids = expected.map((_, each) => `${each}`)
-        const found = await Promise.all(
-          ids.map(each => session.bucket<{ n: number }>('shop/counts').get(each, { read: 'current' })),
-        )
-        expect(found.map(each => each?.n)).toEqual(expected)
-      }
-      for (const session of sessions) session.close()
-      expect((await sql.query('SELECT n FROM counts WHERE id = $1', [id])).rows[0].n).toBe(i)
-    }
-    expect(caches.reduce((sum, { hits }) => sum + hits, 0)).toBeGreaterThan(0)
-    const metrics = (await Promise.all(servers.map(async ({ url }) => (await fetch(`${url}/metrics`)).text()))).join(
-      '\n',
-    )
-    const counts = [...metrics.matchAll(/^freshet_store_reads_total\{source="([^"]*)"\} (\d+)/gm)]
-    const byStandby = counts.filter(([, source]) => source!.includes(`:${standby.port}/`)).map(([, , n]) => Number(n))
-    expect(byStandby.reduce((sum, n) => sum + n, 0)).toBeGreaterThan(0)
-  })
 })
+
+interface Pair {
+  readonly url: string
+  readonly standbyPort: number
+}
+
+/** A primary, and one that follows it. */
+async function startPair(name: Database['name']): Promise<Pair> {
+  const pair =
+    name === 'mariadb'
+      ? await startMariadb({ settings: { log_bin: 'binary-log', sync_binlog: '1', server_id: '1' } }).then(async primary => ({
+          primary,
+          standby: await startMariadb({ replicaOf: primary }),
+        }))
+      : await startPostgres().then(async primary => ({ primary, standby: await startPostgres({ standbyOf: primary }) }))
+  toStop.push(pair.primary, pair.standby)
+  return { url: pair.primary.url, standbyPort: pair.standby.port }
+}
+
+async function expectNobodyBehind(
+  { url, standbyPort }: Pair,
+  query: (text: string) => Promise<readonly unknown[]>,
+): Promise<void> {
+  const store = `${url}?replicas=127.0.0.1:${standbyPort}`
+  // Without objects at hand, so that each read is the database's.
+  const args = ['serve', '--store', store, '--workers', '1', '--hot-cache-bytes-max', '0']
+  const servers = await Promise.all([startFreshet(args), startFreshet(args)])
+  const caches = await Promise.all(
+    servers.map(({ url }) => startMisbehavingCache({ origin: url, graceMs: 300, random: Math.random })),
+  )
+  toStop.push(...caches)
+  const expected = [0, 0, 0, 0, 0]
+  for (let i = 1; i <= 15; i++) {
+    const id = i % 5
+    // New ones, for each keeps what it has read.
+    const sessions = await Promise.all(caches.map(({ url }) => connect(url)))
+    const [one, other] = i % 2 === 0 ? sessions : sessions.toReversed()
+    if (i % 3 === 0) await one!.bucket('shop/counts').put(`${id}`, { id, n: i })
+    else await query(`UPDATE counts SET n = ${i} WHERE id = ${id}`)
+    expected[id] = i
+    for (const session of [one!, other!]) {
+      const ids = expected.map((_, each) => `${each}`)
+      const found = await Promise.all(
+        ids.map(each => session.bucket<{ n: number }>('shop/counts').get(each, { read: 'current' })),
+      )
+      expect(found.map(each => each?.n)).toEqual(expected)
+    }
+    for (const session of sessions) session.close()
+    expect(await query(`SELECT n FROM counts WHERE id = ${id}`)).toMatchObject([{ n: i }])
+  }
+  expect(caches.reduce((sum, { hits }) => sum + hits, 0)).toBeGreaterThan(0)
+  const metrics = (await Promise.all(servers.map(async ({ url }) => (await fetch(`${url}/metrics`)).text()))).join('\n')
+  const counts = [...metrics.matchAll(/^freshet_store_reads_total\{source="([^"]*)"\} (\d+)/gm)]
+  const byStandby = counts.filter(([, source]) => source!.includes(`:${standbyPort}/`)).map(([, , n]) => Number(n))
+  expect(byStandby.reduce((sum, n) => sum + n, 0)).toBeGreaterThan(0)
+}
 
 async function openSql(url: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: url })
@@ -131,6 +178,15 @@ async function openSql(url: string): Promise<pg.Client> {
   await client.connect()
   toStop.push({ stop: () => client.end() })
   return client
+}
+
+async function openMariadb(url: string): Promise<Connection> {
+  const { hostname, port, username, pathname } = new URL(url)
+  const where = { host: hostname, port: Number(port), user: username, database: pathname.slice(1) }
+  const connection = await createConnection({ ...where, multipleStatements: true })
+  connection.on('error', () => {})
+  toStop.push({ stop: async () => connection.destroy() })
+  return connection
 }
 
 /** What it prints must be what its comments say. */

@@ -167,9 +167,10 @@ Where the server is on this machine, both share it: compare runs, not machines. 
 removes them. What comes from a cache is told by Age.
 Exit codes: 0 measured, 1 refused, or no answer, 2 an option is wrong, 130 stopped.
 `,
-  tables: `freshet tables add|remove|list: makes tables of the PostgreSQL database that the store is in buckets.
+  tables: `freshet tables add|remove|list: makes tables of the database that the store is in buckets, of PostgreSQL or MariaDB.
 
   freshet tables add --store postgres://user@host/database --table public.products --bucket shop/products
+  freshet tables add --store mariadb://user@host/database --table database.products --bucket shop/products
   freshet tables list --store postgres://user@host/database
   freshet tables remove --store postgres://user@host/database --bucket shop/products
 

@@ -14,7 +14,7 @@ Usage:
   freshet doctor --through URL what do the caches between here and a server do, and is it safe? docs/doctor.md
   freshet migrate --url URL    takes every migration in ./migrations that is not done yet; docs/schemas.md
   freshet copy --from A --to B copies a store into an empty one while it is in use: folders, postgres://... and the like
-  freshet tables add|remove|list makes tables of a PostgreSQL database buckets; docs/existing-tables.md
+  freshet tables add|remove|list makes tables of PostgreSQL or MariaDB buckets; docs/existing-tables.md
   freshet shards init          prepares the shards that the config names; freshet shards check, freshet shards add
   freshet ring status          nodes of a replicated store: ring init, join, leave, repair, collect; docs/ring.md
   freshet gen --url URL        prints TypeScript types from the schemas of all buckets

@@ -1,6 +1,6 @@
 /** `freshet tables`: makes tables of a database buckets, tells how far it is, and undoes it. */
 import { FreshetError } from '@freshet/protocol'
-import { type Exposure, exposedTables, exposeTable, unexposeTable } from '@freshet/stores/postgres'
+import type { Exposure } from '@freshet/stores/postgres'
 import { type Progress, ProgressLine } from '../command/progress.js'
 import { tellFailure } from '../command/tell-failure.js'
 import type { TablesLine } from './tables-line.js'
@@ -18,7 +18,10 @@ export async function runTables(line: TablesLine): Promise<number> {
   }
 }
 
+type Tables = Pick<typeof import('@freshet/stores/postgres'), 'exposedTables' | 'exposeTable' | 'unexposeTable'>
+
 async function act({ action, store: url, bucket, table, columns, isJson }: TablesLine): Promise<void> {
+  const { exposedTables, exposeTable, unexposeTable } = await tablesOf(url)
   if (action === 'list') {
     const exposed = await exposedTables({ url })
     if (isJson) console.log(JSON.stringify({ tables: exposed }))
@@ -29,18 +32,35 @@ async function act({ action, store: url, bucket, table, columns, isJson }: Table
       isJson ? JSON.stringify({ removed: bucket }) : `${bucket} is no bucket any more. Its table is as it was.`,
     )
   } else {
-    const exposure = await add({ url, bucket, table, ...(columns && { columns }) })
+    const exposure = await add(exposeTable, { url, bucket, table, ...(columns && { columns }) })
     console.log(isJson ? JSON.stringify(exposure) : describe(exposure))
   }
 }
 
-function describe({ bucket, table, columns, key, isGone }: Exposure): string {
+function tablesOf(url: string): Promise<Tables> {
+  return /^(mariadb|mysql):/.test(url) ? import('@freshet/stores/mariadb') : import('@freshet/stores/postgres')
+}
+
+const UNFINISHED = {
+  adding: ' It is not used yet: freshet tables add finishes that.',
+  removing: ' It is not used any more: freshet tables remove finishes that.',
+}
+
+function describe({ bucket, table, columns, key, isGone, phase }: Exposure): string {
   const gone = isGone ? ' The table, or its key, is not there any more: freshet tables remove.' : ''
-  return `${bucket} is the table ${table}, by ${key.join(', ')}: ${columns.join(', ')}.${gone}`
+  return `${bucket} is the table ${table}, by ${key.join(', ')}: ${columns.join(', ')}.${gone}${phase ? UNFINISHED[phase] : ''}`
 }
 
 /** Counting the rows alone may take long. */
-function add(options: Parameters<typeof exposeTable>[0]): Promise<Exposure> {
+function add(
+  exposeTable: Tables['exposeTable'],
+  options: {
+    readonly url: string
+    readonly bucket: string
+    readonly table: string
+    readonly columns?: readonly string[]
+  },
+): Promise<Exposure> {
   let progress: Progress = { what: 'noting rows', done: 0 }
   const onProgress = (done: number, total: number) => {
     progress = { what: 'taking rows', done, total }

@@ -29,7 +29,9 @@ export function readTablesLine(argv: readonly string[], environment: Environment
   })
   const store = readStore({ given, environment }) ?? ''
   const { bucket = '', table = '', columns } = Object.fromEntries(given)
-  if (!/^postgres(ql)?:/.test(store)) throw invalid('tables are those of the PostgreSQL database that the store is in')
+  if (!/^(postgres(ql)?|mariadb|mysql):/.test(store)) {
+    throw invalid('tables are those of the database that the store is in, of PostgreSQL or MariaDB')
+  }
   if (action !== 'list' && bucket === '') throw invalid('say which bucket')
   if (action === 'add' && table === '') throw invalid('say which table')
   const isJson = given.has('json')

@@ -25,6 +25,8 @@ export interface Exposure {
   readonly columns: readonly string[]
   readonly key: readonly string[]
   readonly isGone: boolean
+  /** It was not finished, and the table is not used. Whoever is at it may still be. */
+  readonly phase?: 'adding' | 'removing'
 }
 
 /** The database, by a connection of its own. */
@@ -130,12 +132,13 @@ function checkBucket(bucket: Key): void {
 }
 
 function toExposure(table: ExposedTable): Exposure {
-  const { bucket, columns, key, isGone } = table
+  const { bucket, columns, key, isGone, phase } = table
   return {
     bucket,
     table: fullName(table),
     columns: columns.map(column => column.name),
     key,
     isGone: isGone === true,
+    ...(phase !== undefined && { phase }),
   }
 }
