@@ -32,7 +32,7 @@ export interface Locked {
   readonly tablesText: string | undefined
 }
 
-type Wanted = Exclude<keyof Needs, 'isBackfill'>
+type Wanted = Exclude<keyof Needs, 'taking'>
 
 export async function lockAndRead(options: LockingOptions, needs: Needs, nowMs: number): Promise<Locked> {
   const { line, link, statements, tables } = options
@@ -61,9 +61,10 @@ export async function lockAndRead(options: LockingOptions, needs: Needs, nowMs: 
   const shared = tables ? answers.at(-1)! : []
   const tablesText =
     tables || format < SHARED_FORMAT_VERSION ? shared.map(([record]) => textOf(record)).join('\n') : undefined
-  const isNoted = shared[0]?.[1] === 1 || needs.isBackfill === true
+  const isBackfill = needs.taking === 'backfill'
+  const isNoted = needs.taking !== undefined && (shared[0]?.[1] === 1 || isBackfill)
   const isTaken = tables !== undefined && !tables.isEmpty && tables.text === tablesText && isNoted
-  const taken = isTaken ? await take(options, tables, needs.isBackfill === true) : NOTHING_TAKEN
+  const taken = isTaken ? await take(options, tables, isBackfill) : NOTHING_TAKEN
   const ask: Ask = statement => line.rowsOn(link, statement)
   const state: LockedState = {
     head: { position, timeMs, trimmedTo, numbers: decodeNumbers(numbers) },

@@ -49,8 +49,10 @@ export async function lockAndRead(
     ...[number, number, number, string, number],
     ...[string | null, boolean],
   ]
-  const isTaken = !tables.isEmpty && (tablesText ?? '') === tables.text && (isPending || needs.isBackfill)
-  const noted = isTaken ? await line.rowsOfText(client, take(tables, needs.isBackfill === true)) : undefined
+  const isBackfill = needs.taking === 'backfill'
+  const isTaken =
+    !tables.isEmpty && (tablesText ?? '') === tables.text && needs.taking !== undefined && (isPending || isBackfill)
+  const noted = isTaken ? await line.rowsOfText(client, take(tables, isBackfill)) : undefined
   const { count: taken, writes } = noted ? takenIn(tables, noted) : { count: 0, writes: [] }
   const indexes = heads.map(row => row.slice(7)).filter(([bucket]) => bucket !== null)
   const state: LockedState = {

@@ -88,7 +88,7 @@ export class CommitQueue {
 
   async #take(isBackfill: boolean, onBegin: () => void): Promise<Taken> {
     for (;;) {
-      const attempt: Attempt = { tasks: [], results: [], batch: undefined, changes: undefined, incoming: undefined }
+      const attempt = newAttempt([])
       await this.between(() => {
         onBegin()
         return this.#attempt(attempt, isBackfill)
@@ -139,7 +139,7 @@ export class CommitQueue {
     // Of the one that has waited longest: those who come while the database is away do not wait for each other in turn.
     const deadlineMs = tasks[0]!.askedMs + waitMsMax
     for (;;) {
-      const attempt: Attempt = { tasks, results: [], batch: undefined, changes: undefined, incoming: undefined }
+      const attempt = newAttempt(tasks)
       try {
         return await this.#attempt(attempt)
       } catch (error) {
@@ -154,14 +154,16 @@ export class CommitQueue {
   async #attempt(attempt: Attempt, isBackfill = false): Promise<void> {
     const { engine, clock, retentionMs } = this.#options
     const asked = attempt.tasks.map(({ commit }) => commit)
-    const needs = { ...this.#needsOf(asked), isBackfill }
+    const needs = { ...this.#needsOf(asked), taking: isBackfill ? ('backfill' as const) : ('changes' as const) }
     const sentMs = clock.monotonicMs
     let receivedMs = 0
     await engine.transact(needs, clock.nowMs(), async state => {
       receivedMs = clock.monotonicMs
       attempt.incoming = state.incoming
       const before = state.incoming.writes.length > 0 ? [{ writes: state.incoming.writes }] : []
-      const commits = [...before, ...asked]
+      // What is not taken yet comes before all that is asked for, too.
+      attempt.isPartial = state.incoming.isFull && asked.length > 0
+      const commits = attempt.isPartial ? before : [...before, ...asked]
       await this.#readBefore(state, commits, needs.keys)
       attempt.batch = new SqlBatch(state, { retentionMs }, await changedBefore(state, commits))
       attempt.results = commits.map(commit => attempt.batch!.commit(commit)).slice(before.length)
@@ -169,6 +171,7 @@ export class CommitQueue {
       return attempt.changes
     })
     if (attempt.changes) clock.learn(attempt.changes.timeMs, { sentMs, receivedMs })
+    if (attempt.isPartial) throw new EngineBusy(new Error('Other programs have written more than one commit takes.'))
     this.#answer(attempt)
   }
 
@@ -180,9 +183,9 @@ export class CommitQueue {
   /** Finds out what became of a lost transaction. False: nothing did, it may be tried again. */
   async #settle(attempt: Attempt, lost: EngineLost, deadlineMs: number): Promise<boolean> {
     const { engine } = this.#options
-    const { tasks, batch } = attempt
+    const { tasks, batch, isPartial } = attempt
     // What has taken no position can be done twice.
-    if (batch === undefined || batch.commits === 0) return false
+    if (batch === undefined || batch.commits === 0 || isPartial) return false
     for (;;) {
       let reason: unknown = lost
       try {
@@ -252,6 +255,12 @@ interface Attempt {
   batch: SqlBatch | undefined
   changes: Changes | undefined
   incoming: Incoming | undefined
+  /** What others have written was committed, and not what was asked for. */
+  isPartial: boolean
+}
+
+function newAttempt(tasks: readonly Task[]): Attempt {
+  return { tasks, results: [], batch: undefined, changes: undefined, incoming: undefined, isPartial: false }
 }
 
 export interface Taken {

@@ -160,13 +160,13 @@ export interface Needs {
   readonly tags: Iterable<string>
   readonly clients: Iterable<string>
   readonly foreign: Iterable<string>
-  /** Also of what was there before a table became a bucket. */
-  readonly isBackfill?: boolean
+  /** Of tables that are buckets: what others have changed; also what was there before. Undefined: nothing, so that it is there for the next. */
+  readonly taking?: 'changes' | 'backfill'
 }
 
 export interface LockedState {
   readonly head: Omit<Head, 'isPending'> & { readonly numbers: IndexNumbers }
-  /** What others have written to tables that are buckets: it comes before all that is decided now. */
+  /** What others have written to tables that are buckets, if it was asked for: it comes before all that is decided now. */
   readonly incoming: Incoming
   readonly values: Map<Key, StoredValue>
   readonly buckets: ReadonlyMap<Key, Version>

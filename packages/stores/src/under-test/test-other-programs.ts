@@ -10,6 +10,8 @@ export function testOtherPrograms(using: Using): void {
   testWholeTransactions(using)
   testWithoutStandbys(using)
   testBeingKilled(using)
+  testManyChanges(using)
+  testBuildingIndexes(using)
 }
 
 function testAdditions(using: Using): void {
@@ -122,5 +124,54 @@ function testBeingKilled(using: Using): void {
     expect(await objectOf(store, 1)).toEqual({ id: 1, n: 3 })
     await eventually('all are there', async () => (await store.scan(BUCKET)).entries.length === 2)
     expect(await objectOf(store, 2)).toEqual({ id: 2, n: 2 })
+  })
+}
+
+function testManyChanges(using: Using): void {
+  test('a commit comes after all that others have done before it, however much that is', async () => {
+    const { own } = using
+    const where = await own.aTable('id integer PRIMARY KEY, n integer')
+    await own.sql.query(`INSERT INTO ${where.table} SELECT i, 0 FROM ${own.engine.series(1, 12_000)}`)
+    await own.engine.expose({ ...where, bucket: BUCKET })
+    const [store, other] = await own.openBoth(where)
+    const keys = Array.from({ length: 12 }, (_, i) => `${BUCKET}/${(i + 1) * 1000}`)
+    const versions = (await store.getMany(keys)).value.map(value => value!.version)
+    await own.sql.query(`UPDATE ${where.table} SET n = 1`)
+    const conditional = keys.map((key, i) =>
+      other.commit({ reads: [{ key, version: versions[i]! }], writes: [aPut(key, { id: (i + 1) * 1000, n: 2 })] }),
+    )
+    for (const result of await Promise.all(conditional)) expect(result.committed).toBe(false)
+    await own.sql.query(`UPDATE ${where.table} SET n = 3`)
+    await Promise.all(keys.map((_, i) => put(other, (i + 1) * 1000, { id: (i + 1) * 1000, n: 4 })))
+    const { rows } = await own.sql.query(`SELECT id, n FROM ${where.table} ORDER BY id`)
+    const { entries } = await store.scan(BUCKET, { limit: 20_000 })
+    const found = entries.map(({ body }) => JSON.parse(Buffer.from(body).toString()) as { id: number })
+    expect(found.sort((a, b) => a.id - b.id)).toEqual(rows)
+  })
+}
+
+function testBuildingIndexes(using: Using): void {
+  test('while an index is built, nothing is lost of what others write', async () => {
+    const { own } = using
+    const where = await own.aTable('id integer PRIMARY KEY, n integer')
+    await own.sql.query(`INSERT INTO ${where.table} SELECT i, 0 FROM ${own.engine.series(1, 6000)}`)
+    await own.engine.expose({ ...where, bucket: BUCKET })
+    const [store] = await own.openBoth(where)
+    const client = await own.connect()
+    let isOver = false
+    const writing = (async () => {
+      for (let i = 1; !isOver; i++)
+        await client.query(`UPDATE ${where.table} SET n = ${i} WHERE id = ${1 + ((i * 7) % 6000)}`)
+    })()
+    for (const name of ['one', 'two', 'three']) {
+      await store.commit({ writes: [{ ...aPut(BUCKET, {}), indexes: [{ name, fields: ['n'] }] }] })
+      await eventually('it is built', async () => (await store.indexes(BUCKET)).every(({ isReady }) => isReady))
+    }
+    isOver = true
+    await writing
+    const { rows } = await own.sql.query(`SELECT id, n FROM ${where.table} ORDER BY id`)
+    const { entries } = await store.scan(BUCKET, { limit: 20_000 })
+    const found = entries.map(({ body }) => JSON.parse(Buffer.from(body).toString()) as { id: number })
+    expect(found.sort((a, b) => a.id - b.id)).toEqual(rows)
   })
 }
