@@ -19,6 +19,8 @@ export interface LockingOptions {
   readonly link: Link
   readonly statements: Statements
   readonly store: StorePlace
+  /** No object is larger. */
+  readonly bytesMax: number
   /** As they are known. Undefined: as far as is known, there are none. */
   readonly tables: SharedTables | undefined
 }
@@ -84,10 +86,8 @@ export async function lockAndRead(options: LockingOptions, needs: Needs, nowMs: 
   return { state, engineMs, taken, tablesText }
 }
 
-async function take(
-  { line, link, store }: LockingOptions,
-  { tables }: SharedTables,
-  isBackfill: boolean,
-): Promise<Taken> {
-  return takenIn(store, tables, await line.rowsOn(link, takeStatement(store, tables, isBackfill)))
+async function take(options: LockingOptions, { tables }: SharedTables, isBackfill: boolean): Promise<Taken> {
+  const { line, link, store, bytesMax } = options
+  const taking = { store, tables, isBackfill, bytesMax }
+  return takenIn(taking, await line.rowsOn(link, takeStatement(taking)))
 }

@@ -280,9 +280,11 @@ export class MariadbEngine implements SqlEngine {
 
   /** Throws `EngineBusy` if other tables are buckets than were known. */
   async #lockAndRead(link: Link, needs: Needs, nowMs: number): Promise<Locked> {
-    const { writes: line, statements, store } = this.#options
+    const { writes: line, statements, store, packetBytesMax } = this.#options
     const tables = this.#sharesTables ? this.#tables : undefined
-    const locked = await lockAndRead({ line, link, statements, store, tables }, needs, nowMs)
+    // Each byte may have to be escaped, and a key comes along.
+    const bytesMax = (packetBytesMax - 2 * TEXT_BYTES_MAX) / 2
+    const locked = await lockAndRead({ line, link, statements, store, tables, bytesMax }, needs, nowMs)
     const { tablesText } = locked
     if (tablesText === this.#tables.text) return locked
     this.#sharesTables = true

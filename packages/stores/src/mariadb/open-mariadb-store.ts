@@ -66,8 +66,8 @@ interface Opening {
   readonly packetBytesMax: number
   /** Of the server, the one that the store is in. */
   readonly database: string
-  /** Whoever has made a table a bucket has left that unfinished. */
-  readonly isUnfinished: boolean
+  /** Tables of others are buckets; what whoever has made them left unfinished is to be done. */
+  readonly sharesTables: boolean
 }
 
 /**
@@ -87,9 +87,9 @@ export async function openSqlStore(options: MariadbStoreOptions): Promise<SqlSto
   const opening = await open({ hosts, place }, prefix, patienceMs)
   const { attached, durability, packetBytesMax } = opening
   for (const warning of opening.warnings) onWarning(warning)
-  if (opening.isUnfinished)
-    await finishTables(url, prefix).catch(error => onWarning(`Rows are missing in buckets: ${error}`))
-
+  if (opening.sharesTables) {
+    await finishTables(url, prefix, onWarning).catch(error => onWarning(`Rows may be missing in buckets: ${error}`))
+  }
   const statements = new Statements(prefix)
   const opened: { store?: SqlStore } = {}
   const lines: Line[] = []
@@ -190,7 +190,8 @@ async function open({ hosts, place }: Where, prefix: string, patienceMs: number)
     if (!isLocked) throw new Error('somebody else has been opening it for too long')
     await findOrCreate(connection, place, prefix)
     const attached = await attach(connection, { prefix, known: NOTHING_KNOWN, isSkipping: false })
-    return { attached, ...found, isUnfinished: await isUnfinished(connection, prefix) }
+    const shared = await connection.query(`SELECT 1 FROM ${prefix}exposed LIMIT 1`)
+    return { attached, ...found, sharesTables: shared.length > 0 }
   } catch (error) {
     throw openingFailed(place, error)
   } finally {
@@ -198,7 +199,7 @@ async function open({ hosts, place }: Where, prefix: string, patienceMs: number)
   }
 }
 
-async function inspect(connection: Connection, place: string): Promise<Omit<Opening, 'attached' | 'isUnfinished'>> {
+async function inspect(connection: Connection, place: string): Promise<Omit<Opening, 'attached' | 'sharesTables'>> {
   const [row] = await connection.query(`
     SELECT version(), @@read_only OR @@innodb_read_only, @@binlog_format, @@max_allowed_packet, DATABASE(), ${SETTINGS}`)
   const [version, isReadOnly, format, packetBytesMax, database, ...more] = row
@@ -235,13 +236,6 @@ async function findOrCreate(connection: Connection, place: string, prefix: strin
   if (format > SHARED_FORMAT_VERSION) {
     throw storeUnusable(place, `its tables have format ${format}, of a newer Freshet. Update this one`)
   }
-}
-
-async function isUnfinished(connection: Connection, prefix: string): Promise<boolean> {
-  const [[isUnnoted, isAdding]] = await connection.query(`
-    SELECT EXISTS (SELECT 1 FROM ${prefix}unnoted),
-      EXISTS (SELECT 1 FROM ${prefix}exposed WHERE record LIKE '%"phase":"adding"%')`)
-  return isUnnoted === 1 || isAdding === 1
 }
 
 function openingFailed(place: string, error: unknown): unknown {

@@ -12,6 +12,7 @@ export function testOtherPrograms(using: Using): void {
   testBeingKilled(using)
   testManyChanges(using)
   testBuildingIndexes(using)
+  testTransfers(using)
 }
 
 function testAdditions(using: Using): void {
@@ -173,5 +174,56 @@ function testBuildingIndexes(using: Using): void {
     const { entries } = await store.scan(BUCKET, { limit: 20_000 })
     const found = entries.map(({ body }) => JSON.parse(Buffer.from(body).toString()) as { id: number })
     expect(found.sort((a, b) => a.id - b.id)).toEqual(rows)
+  })
+}
+
+function testTransfers(using: Using): void {
+  test('what is moved between rows, by SQL and by servers at the same time and in any order, is neither lost nor made', async () => {
+    const { own } = using
+    const where = await own.aTable('id integer PRIMARY KEY, n integer NOT NULL')
+    await own.sql.query(`INSERT INTO ${where.table} SELECT i, 100 FROM ${own.engine.series(1, 5)}`)
+    await own.engine.expose({ ...where, bucket: BUCKET })
+    const stores = await own.openBoth(where)
+    const aPair = () => {
+      const from = 1 + Math.floor(Math.random() * 5)
+      return [from, 1 + ((from + Math.floor(Math.random() * 4)) % 5)] as const
+    }
+    const bySql = [await own.connect(), await own.connect()].map(async client => {
+      for (let i = 0; i < 40; ) {
+        const [from, to] = aPair()
+        const add = (by: number, id: number) => client.query(`UPDATE ${where.table} SET n = n + ${by} WHERE id = ${id}`)
+        await client.query('BEGIN')
+        const isDone = await add(-1, from)
+          .then(() => add(1, to))
+          .then(
+            () => true,
+            () => false,
+          )
+        // The victim of a deadlock, as between any two programs, tries again.
+        await client.query(isDone ? 'COMMIT' : 'ROLLBACK')
+        if (isDone) i++
+      }
+    })
+    const byServers = stores.map(async store => {
+      for (let i = 0; i < 40; ) {
+        const [from, to] = aPair()
+        const keys = [`${BUCKET}/${from}`, `${BUCKET}/${to}`]
+        const { value } = await store.getMany(keys)
+        const [one, other] = value.map(each => JSON.parse(Buffer.from(each!.body).toString()) as { n: number })
+        const reads = keys.map((key, k) => ({ key, version: value[k]!.version }))
+        const writes = [aPut(keys[0]!, { id: from, n: one!.n - 1 }), aPut(keys[1]!, { id: to, n: other!.n + 1 })]
+        const result = await store.commit({ reads, writes }).catch(error => {
+          expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', details: { outcome: 'not-done' } })
+          return { committed: false }
+        })
+        if (result.committed) i++
+      }
+    })
+    await Promise.all([...bySql, ...byServers])
+    const { rows } = await own.sql.query<{ id: number; n: number }>(`SELECT id, n FROM ${where.table} ORDER BY id`)
+    expect(rows.reduce((sum, { n }) => sum + n, 0)).toBe(500)
+    for (const store of stores) {
+      for (const row of rows) expect(await objectOf(store, row.id)).toEqual(row)
+    }
   })
 }

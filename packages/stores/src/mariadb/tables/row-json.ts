@@ -1,5 +1,5 @@
 /**
- * How a row is an object: a JSON object with a field for each column, of which the database says bytes that are texts.
+ * How a row is an object: a JSON object with a field for each column, of which the database says the bytes, or a text.
  *
  * Numbers are numbers where a double holds them exactly, else texts (integers beyond 2^53, decimals with more than 15 digits); times are
  * ISO 8601, timestamps in UTC; bytes are hexadecimal after \x; NULL is null; JSON is itself; all else is the text that MariaDB has for it.
@@ -20,10 +20,10 @@ const FLOAT_DIGITS = [6, 7, 8, 9]
 const DEFAULT: Told = { text: 'DEFAULT', values: [] }
 const NUMBERS = ['integer', 'unsigned', 'decimal', 'float', 'double', 'bit']
 
-/** The column of `t`, as bytes of a text. */
+/** The column of `t`, as bytes: its own, or those of a text. */
 export function columnBytes({ name, baseType }: TableColumn): string {
   const value = `t.${quoteName(name)}`
-  if (baseType === 'bytes') return `CAST(HEX(${value}) AS BINARY)`
+  if (baseType === 'bytes') return value
   if (baseType === 'text' || baseType === 'json') return `CAST(CONVERT(${value} USING utf8mb4) AS BINARY)`
   // Without the zeros of ZEROFILL; and all digits of a float.
   if (baseType === 'integer' || baseType === 'unsigned' || baseType === 'bit')
@@ -40,6 +40,7 @@ export function toJson({ columns }: ExposedTable, cells: readonly unknown[]): st
 
 function fieldJson({ baseType }: TableColumn, cell: unknown): string {
   if (cell === null) return 'null'
+  if (baseType === 'bytes') return JSON.stringify(`\\x${(cell as Buffer).toString('hex')}`)
   const text = (cell as Buffer).toString()
   switch (baseType) {
     case 'integer':
@@ -56,8 +57,6 @@ function fieldJson({ baseType }: TableColumn, cell: unknown): string {
       return JSON.stringify(`${text.replace(' ', 'T')}+00:00`)
     case 'datetime':
       return JSON.stringify(text.replace(' ', 'T'))
-    case 'bytes':
-      return JSON.stringify(`\\x${text.toLowerCase()}`)
     case 'json':
       return isJson(text) ? text : JSON.stringify(text)
     default:

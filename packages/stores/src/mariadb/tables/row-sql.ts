@@ -48,6 +48,13 @@ function keyValue({ baseType, charset, collation }: TableColumn, bytes: string):
   return `CAST(${text} AS ${baseType === 'date' ? 'DATE' : 'UUID'})`
 }
 
+/** Whether `t` is not larger than that; of what is never large, nothing is asked. */
+export function isAtMost({ columns }: ExposedTable, bytesMax: number): string {
+  const large = columns.filter(({ type }) => /^(medium|long)/.test(type))
+  if (large.length === 0) return 'TRUE'
+  return `${large.map(({ name }) => `COALESCE(OCTET_LENGTH(t.${quoteName(name)}), 0)`).join(' + ')} <= ${bytesMax}`
+}
+
 export interface Condition {
   readonly text: string
   readonly values: readonly Value[]

@@ -7,7 +7,7 @@
  */
 import { FreshetError } from '@freshet/protocol'
 import type { Connection } from 'mariadb'
-import type { ExposedTable } from '../../sql/tables/exposed-table.js'
+import { type ExposedTable, fullName } from '../../sql/tables/exposed-table.js'
 import { SharedTables } from '../../sql/tables/shared-tables.js'
 import { tableIsLocked, unsuitable } from '../../sql/tables/table-errors.js'
 import { dialOne } from '../line.js'
@@ -16,7 +16,7 @@ import { settle } from '../settle.js'
 import type { Statement } from '../statements.js'
 import { describeTable } from './describe-table.js'
 import { nameOf } from './row-sql.js'
-import { createTriggers, noteAll, ownTable, type StorePlace } from './table-statements.js'
+import { createTriggers, findTriggers, noteAll, ownTable, type StorePlace, TRIGGERS } from './table-statements.js'
 
 const LOCK_MS_MAX = 5000
 const DIAL_MS_MAX = 10_000
@@ -110,6 +110,7 @@ export async function writeRecord({ connection, store }: TablesConnection, table
 export async function finishAdding(tables: TablesConnection, table: ExposedTable): Promise<ExposedTable> {
   const { connection, store } = tables
   const { phase: _, ...used } = table
+  await dropStrayTriggers(tables, table)
   for (const trigger of createTriggers(store, table)) {
     // It waits for whoever has written to the table to commit: from then on, all is noted.
     await connection.query(trigger).catch(error => Promise.reject(toTriggerError(table, error)))
@@ -163,15 +164,40 @@ export async function isUnnoted({ connection, store }: TablesConnection, { numbe
   return found.length > 0
 }
 
-/** What whoever has made a table a bucket, or described it again, has left unfinished. */
-export async function finishTables(url: string, prefix: string): Promise<void> {
+/** What whoever has made a table a bucket, or described it again, has left unfinished. Tells of tables that have lost their triggers. */
+export async function finishTables(url: string, prefix: string, onWarning: (text: string) => void): Promise<void> {
   await during(url, prefix, async tables => {
     await alone(tables, 0, async () => {
       const unfinished = (await readTables(tables)).filter(({ phase }) => phase === 'adding')
       for (const table of unfinished) await finishAdding(tables, table)
     })
     await noteUnnoted(tables)
+    for (const table of await readTables(tables)) {
+      if (await hasLostTriggers(tables, table)) onWarning(lostTriggers(table))
+    }
   })
+}
+
+/** As when another table was renamed to be this one. */
+async function hasLostTriggers({ connection, store }: TablesConnection, table: ExposedTable): Promise<boolean> {
+  if (table.isGone || table.phase) return false
+  const { text, values } = findTriggers(store, table)
+  const found: [string, string][] = await connection.query(text, [...values])
+  return found.filter(([, of]) => of === table.name).length < TRIGGERS
+}
+
+/** Those of a table that was this one, and has another name now. */
+async function dropStrayTriggers({ connection, store }: TablesConnection, table: ExposedTable): Promise<void> {
+  const { text, values } = findTriggers(store, table)
+  const found: [string, string][] = await connection.query(text, [...values])
+  for (const [name] of found.filter(([, of]) => of !== table.name)) {
+    await connection.query(`DROP TRIGGER IF EXISTS ${nameOf({ schema: table.schema, name })}`)
+  }
+}
+
+function lostTriggers(table: ExposedTable): string {
+  const what = `The table ${fullName(table)}, which is the bucket ${table.bucket}, has lost triggers of Freshet`
+  return `${what}: what other programs write to it is not seen. Run freshet tables add once more.`
 }
 
 /**

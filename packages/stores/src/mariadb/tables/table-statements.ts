@@ -14,12 +14,20 @@ import type { ExposedTable } from '../../sql/tables/exposed-table.js'
 import { TAKEN_MAX } from '../../sql/tables/shared-tables.js'
 import { type Statement, sizeOf, type Value } from '../statements.js'
 import { columnBytes, type Told } from './row-json.js'
-import { hasId, idOf, isOneOf, isRow, nameOf, quoteName } from './row-sql.js'
+import { hasId, idOf, isAtMost, isOneOf, isRow, nameOf, quoteName } from './row-sql.js'
 
 /** Of the store: in which database, and what the names of its tables begin with. */
 export interface StorePlace {
   readonly database: string
   readonly prefix: string
+}
+
+export interface TakeOptions {
+  readonly store: StorePlace
+  readonly tables: readonly ExposedTable[]
+  readonly isBackfill: boolean
+  /** What is larger cannot be an object here, and is as if it were not there: else nothing at all could be read for its sake. */
+  readonly bytesMax: number
 }
 
 /** So long a row that another program has locked is waited for: meanwhile nobody can commit. */
@@ -37,7 +45,7 @@ export function ownTable({ database, prefix }: StorePlace, name: string): string
 }
 
 /** A row for each note (its id, whether it is of the backfill); and one for each row that was noted: number, id, object, whether it is there, columns. */
-export function takeStatement(store: StorePlace, tables: readonly ExposedTable[], isBackfill: boolean): Statement {
+export function takeStatement({ store, tables, isBackfill, bytesMax }: TakeOptions): Statement {
   const there = tables.filter(({ isGone, phase }) => !isGone && phase === undefined)
   const width = Math.max(0, ...there.map(({ columns }) => columns.length))
   const nulls = (count: number) => Array.from({ length: count }, () => 'NULL')
@@ -50,7 +58,7 @@ export function takeStatement(store: StorePlace, tables: readonly ExposedTable[]
     const objects = `${ownTable(store, 'objects')} o ON o.object_key = CONCAT(CAST('${table.bucket}/' AS BINARY), w.id)`
     return `SELECT NULL, ${table.number}, w.id, o.body, ${idOf(table, 't')} IS NOT NULL, ${cells.join()}
       FROM (SELECT DISTINCT n.id FROM ${some('exposed, id')} n WHERE n.exposed = ${table.number}) w
-      LEFT JOIN ${nameOf(table)} t FORCE INDEX (PRIMARY) ON ${hasId(table, 'w.id')} LEFT JOIN ${objects}`
+      LEFT JOIN ${nameOf(table)} t FORCE INDEX (PRIMARY) ON ${hasId(table, 'w.id')} AND ${isAtMost(table, bytesMax)} LEFT JOIN ${objects}`
   })
   return {
     text: `SET STATEMENT lock_wait_timeout = ${LOCK_WAIT_S} FOR ${[notes, ...rows].join(' UNION ALL ')}`,
@@ -151,9 +159,13 @@ export function writable({ columns }: ExposedTable): ExposedTable['columns'] {
 }
 
 /** Triggers of several stores may be in one database. */
-function triggerOf({ database, prefix }: StorePlace, { number, schema }: ExposedTable, event: string): string {
+function triggerName({ database, prefix }: StorePlace, { number }: ExposedTable, event: string): string {
   const store = createHash('sha256').update(`${database} ${prefix}`).digest('hex').slice(0, 10)
-  return nameOf({ schema, name: `freshet_${store}_${number}_${event.toLowerCase()}` })
+  return `freshet_${store}_${number}_${event.toLowerCase()}`
+}
+
+function triggerOf(store: StorePlace, table: ExposedTable, event: string): string {
+  return nameOf({ schema: table.schema, name: triggerName(store, table, event) })
 }
 
 /** They run with the rights of whoever has made them: whoever may write the table may note that, whatever else it may. */
@@ -171,6 +183,15 @@ export function createTriggers(store: StorePlace, table: ExposedTable): string[]
       `CREATE OR REPLACE TRIGGER ${triggerOf(store, table, event)} AFTER ${event} ON ${nameOf(table)} FOR EACH ROW ${bodies[event]}`,
   )
 }
+
+/** Which of them there are, and of which tables: when a table is renamed, they go with it. */
+export function findTriggers(store: StorePlace, table: ExposedTable): Statement {
+  const names = EVENTS.map(event => triggerName(store, table, event))
+  const text = `SELECT trigger_name, event_object_table FROM information_schema.triggers WHERE trigger_schema = ? AND trigger_name IN (?, ?, ?)`
+  return { text, values: [table.schema, ...names] }
+}
+
+export const TRIGGERS: number = EVENTS.length
 
 export function dropTriggers(store: StorePlace, table: ExposedTable): string[] {
   return EVENTS.map(event => `DROP TRIGGER IF EXISTS ${triggerOf(store, table, event)}`)

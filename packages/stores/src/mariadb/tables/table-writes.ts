@@ -17,6 +17,7 @@ import {
   readRows,
   type StorePlace,
   setWriter,
+  type TakeOptions,
   updateRow,
   writable,
 } from './table-statements.js'
@@ -41,10 +42,10 @@ const NAMES = [1049, 1054, 1146]
 const READ_ONLY = [1290, 1792]
 
 /** Of what `takeStatement` finds: what others have written, as far as it is not what the bucket has. Notes may come twice. */
-export function takenIn(store: StorePlace, tables: readonly ExposedTable[], rows: readonly Row[]): Taken {
+export function takenIn({ store, tables, bytesMax }: TakeOptions, rows: readonly Row[]): Taken {
   const notes = rows.filter(([note]) => note !== null)
   const of = (isBackfill: number) => notes.filter(row => row[1] === isBackfill).map(([note]) => note as Buffer)
-  const writes = rows.filter(([note]) => note === null).flatMap(row => writesIn(tables, row))
+  const writes = rows.filter(([note]) => note === null).flatMap(row => writesIn(tables, row, bytesMax))
   const deletes = [...deleteNotes(store, of(0), false), ...deleteNotes(store, of(1), true)]
   return { writes, count: notes.length, deletes }
 }
@@ -53,11 +54,13 @@ export function isFull({ count }: Taken): boolean {
   return count === TAKEN_MAX
 }
 
-function writesIn(tables: readonly ExposedTable[], [, number, idBytes, body, isThere, ...cells]: Row): Write[] {
+function writesIn(tables: readonly ExposedTable[], row: Row, bytesMax: number): Write[] {
+  const [, number, idBytes, body, isThere, ...cells] = row
   const table = tables.find(each => each.number === number)!
-  const id = (idBytes as Buffer).toString()
-  const text = isThere === 1 ? toJson(table, cells) : undefined
-  const before = body === null ? undefined : (body as Buffer).toString()
+  const id = textOf(idBytes)
+  const json = isThere === 1 ? toJson(table, cells) : undefined
+  const text = json !== undefined && Buffer.byteLength(json) <= bytesMax ? json : undefined
+  const before = body === null ? undefined : textOf(body)
   const isSame = text === undefined || before === undefined ? text === before : isSameRow(table, before, text)
   return isSame || !isId(id) ? [] : [writeOf(table, id, text)]
 }

@@ -4,6 +4,7 @@ import { eventually } from '../../under-test/eventually.js'
 import { mariadbTables } from '../../under-test/mariadb-tables.js'
 import { aPut, BUCKET, objectOf, put, textOf } from '../../under-test/tables.js'
 import { testTables, useTables } from '../../under-test/test-shared-tables.js'
+import { openMariadbStore } from '../open-mariadb-store.js'
 
 const using = useTables(mariadbTables)
 
@@ -145,6 +146,45 @@ test('TRUNCATE tells nobody; adding the table once more does', async () => {
   expect((await store.scan(BUCKET)).entries.length).toBe(2)
   await own.engine.expose({ ...where, bucket: BUCKET })
   expect((await store.scan(BUCKET)).entries).toEqual([])
+})
+
+test('a row that is too large to be an object is as if it were not there, and all others are', async () => {
+  const { own } = using
+  const where = await own.aTable('id integer PRIMARY KEY, body longtext, bytes longblob')
+  await own.engine.expose({ ...where, bucket: BUCKET })
+  const [store] = await own.openBoth(where)
+  await own.sql.query(`
+    INSERT INTO ${where.table} VALUES (1, 'a', NULL), (2, REPEAT('a', 9000000), NULL), (3, NULL, REPEAT('a', 5000000)), (4, REPEAT('a', 5000000), 'b')`)
+  await own.sql.query(
+    `UPDATE ${where.table} SET body = REPEAT('b', 12000000), bytes = REPEAT('b', 12000000) WHERE id = 2`,
+  )
+  expect((await store.scan(BUCKET)).entries.map(({ id }) => id)).toEqual(['1', '4'])
+  await own.sql.query(`UPDATE ${where.table} SET body = NULL, bytes = x'00ff' WHERE id > 1`)
+  expect((await store.scan(BUCKET)).entries.map(({ id }) => id)).toEqual(['1', '2', '3', '4'])
+  expect(await objectOf(store, 2)).toEqual({ id: 2, body: null, bytes: '\\x00ff' })
+})
+
+test('a table that another was renamed to has no triggers: whoever opens the store is told, and adding it again is the remedy', async () => {
+  const { own } = using
+  const where = await own.aTable('id integer PRIMARY KEY')
+  await own.sql.query(`INSERT INTO ${where.table} VALUES (1), (2)`)
+  await own.engine.expose({ ...where, bucket: BUCKET })
+  await own.sql.query(
+    `CREATE TABLE ${where.table}_new LIKE ${where.table}; INSERT INTO ${where.table}_new VALUES (2), (3)`,
+  )
+  await own.sql.query(`RENAME TABLE ${where.table} TO ${where.table}_old, ${where.table}_new TO ${where.table}`)
+  const warnings: string[] = []
+  const open = () =>
+    openMariadbStore({ url: where.url, prefix: `${where.name}_`, onWarning: text => warnings.push(text) })
+  await (await open()).close()
+  expect(warnings).toEqual([expect.stringMatching(/has lost triggers.*freshet tables add/)])
+  await own.engine.expose({ ...where, bucket: BUCKET })
+  await (await open()).close()
+  expect(warnings.length).toBe(1)
+  const [store] = await own.openBoth(where)
+  expect((await store.scan(BUCKET)).entries.map(({ id }) => id)).toEqual(['2', '3'])
+  await own.sql.query(`INSERT INTO ${where.table} VALUES (4); INSERT INTO ${where.table}_old VALUES (5)`)
+  expect((await store.scan(BUCKET)).entries.map(({ id }) => id)).toEqual(['2', '3', '4'])
 })
 
 describe('refused as a bucket of MariaDB', () => {
