@@ -20,6 +20,8 @@ export const mariadbTables: TablesEngine = {
     const sets = columns.map(column => `${column} = VALUES(${column})`).join()
     return `INSERT INTO ${table} VALUES ${values} ON DUPLICATE KEY UPDATE ${sets}`
   },
+  // What InnoDB says of its locks is a tenth of a second old.
+  waiting: `SELECT id FROM information_schema.processlist WHERE info LIKE '%products%FOR UPDATE%' AND time_ms > 20 AND id <> CONNECTION_ID()`,
   empty: table => `DELETE FROM ${table}`,
   countTriggers: table =>
     `SELECT CAST(count(*) AS INT) AS n FROM information_schema.triggers WHERE CONCAT(event_object_schema, '.', event_object_table) = '${table}'`,

@@ -20,6 +20,7 @@ export const postgresTables: TablesEngine = {
     const sets = columns.map(column => `${column} = EXCLUDED.${column}`).join()
     return `INSERT INTO ${table} VALUES ${values} ON CONFLICT (id) DO UPDATE SET ${sets}`
   },
+  waiting: 'SELECT pid FROM pg_locks WHERE NOT granted',
   empty: table => `TRUNCATE ${table}`,
   countTriggers: table => `SELECT count(*)::int AS n FROM pg_trigger WHERE tgrelid = '${table}'::regclass`,
   grantInsert: table =>

@@ -37,6 +37,8 @@ export interface TablesEngine {
   insertOrNothing(table: string, values: string): string
   /** Of a key id, and other columns. */
   upsert(table: string, values: string, columns: readonly string[]): string
+  /** Who waits for a lock of a row: a row for each. */
+  readonly waiting: string
   /** Without a word about each row, if that is noted. */
   empty(table: string): string
   /** How many triggers a table has. */

@@ -13,6 +13,7 @@ export function testOtherPrograms(using: Using): void {
   testManyChanges(using)
   testBuildingIndexes(using)
   testTransfers(using)
+  testWaitingForRow(using)
 }
 
 function testAdditions(using: Using): void {
@@ -224,6 +225,40 @@ function testTransfers(using: Using): void {
     expect(rows.reduce((sum, { n }) => sum + n, 0)).toBe(500)
     for (const store of stores) {
       for (const row of rows) expect(await objectOf(store, row.id)).toEqual(row)
+    }
+  })
+}
+
+function testWaitingForRow(using: Using): void {
+  test('what others commit while a commit waits for their row is not overwritten by it', async () => {
+    const { own } = using
+    const where = await own.aTable('id integer PRIMARY KEY, n integer')
+    await own.sql.query(`INSERT INTO ${where.table} VALUES (1, 0)`)
+    await own.engine.expose({ ...where, bucket: BUCKET })
+    const [store] = await own.openBoth(where)
+    const client = await own.connect()
+    const key = `${BUCKET}/1`
+    for (let n = 1, held = 0; held < 3; n++) {
+      const { version } = (await store.get(key))!
+      await client.query(`BEGIN; UPDATE ${where.table} SET n = ${n} WHERE id = 1`)
+      let isOver = false
+      const committing = store
+        .commit({ reads: [{ key, version }], writes: [aPut(key, { id: 1, n: -n })] })
+        .catch(error => {
+          // It was not waited for for long enough.
+          expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE' })
+          return { committed: undefined }
+        })
+        .finally(() => {
+          isOver = true
+        })
+      await eventually('it waits', async () => isOver || (await own.sql.query(own.engine.waiting)).rows.length > 0)
+      await client.query('COMMIT')
+      const { committed } = await committing
+      if (committed === undefined) continue
+      expect(committed).toBe(false)
+      expect(await objectOf(store, 1)).toEqual({ id: 1, n })
+      held++
     }
   })
 }
