@@ -122,15 +122,16 @@ interface Pair {
 
 /** A primary, and one that follows it. */
 async function startPair(name: Database['name']): Promise<Pair> {
-  const pair =
-    name === 'mariadb'
-      ? await startMariadb({ settings: { log_bin: 'binary-log', sync_binlog: '1', server_id: '1' } }).then(async primary => ({
-          primary,
-          standby: await startMariadb({ replicaOf: primary }),
-        }))
-      : await startPostgres().then(async primary => ({ primary, standby: await startPostgres({ standbyOf: primary }) }))
-  toStop.push(pair.primary, pair.standby)
-  return { url: pair.primary.url, standbyPort: pair.standby.port }
+  if (name === 'mariadb') {
+    const primary = await startMariadb({ settings: { log_bin: 'binary-log', sync_binlog: '1', server_id: '1' } })
+    const standby = await startMariadb({ replicaOf: primary })
+    toStop.push(primary, standby)
+    return { url: primary.url, standbyPort: standby.port }
+  }
+  const primary = await startPostgres()
+  const standby = await startPostgres({ standbyOf: primary })
+  toStop.push(primary, standby)
+  return { url: primary.url, standbyPort: standby.port }
 }
 
 async function expectNobodyBehind(

@@ -14,6 +14,7 @@ export function testOtherPrograms(using: Using): void {
   testBuildingIndexes(using)
   testTransfers(using)
   testWaitingForRow(using)
+  testAddingMeanwhile(using)
 }
 
 function testAdditions(using: Using): void {
@@ -260,5 +261,33 @@ function testWaitingForRow(using: Using): void {
       expect(await objectOf(store, 1)).toEqual({ id: 1, n })
       held++
     }
+  })
+}
+
+function testAddingMeanwhile(using: Using): void {
+  test('what is written while a table becomes a bucket is there, also if it is added once more', async () => {
+    const { own } = using
+    const where = await own.aTable('id integer PRIMARY KEY, n integer')
+    await own.sql.query(`INSERT INTO ${where.table} SELECT i, 0 FROM ${own.engine.series(1, 3000)}`)
+    const client = await own.connect()
+    let isOver = false
+    const writing = (async () => {
+      for (let i = 1; !isOver; i++) {
+        const id = 1 + ((i * 13) % 3000)
+        await client.query(
+          `BEGIN; DELETE FROM ${where.table} WHERE id = ${id + 1}; UPDATE ${where.table} SET n = ${i} WHERE id = ${id}`,
+        )
+        await client.query(`${own.engine.insertOrNothing(where.table, `(${3000 + (i % 500)}, ${i})`)}; COMMIT`)
+      }
+    })()
+    await own.engine.expose({ ...where, bucket: BUCKET })
+    const [store] = await own.openBoth(where)
+    await own.engine.expose({ ...where, bucket: BUCKET })
+    isOver = true
+    await writing
+    const { rows } = await own.sql.query(`SELECT id, n FROM ${where.table} ORDER BY id`)
+    const { entries } = await store.scan(BUCKET, { limit: 20_000 })
+    const found = entries.map(({ body }) => JSON.parse(Buffer.from(body).toString()) as { id: number })
+    expect(found.sort((a, b) => a.id - b.id)).toEqual(rows)
   })
 }
