@@ -15,6 +15,7 @@ import { tableIsLocked, unsuitable } from '../../sql/tables/table-errors.js'
 import { openSqlStore } from '../open-mariadb-store.js'
 import { SHARED_FORMAT_VERSION } from '../statements.js'
 import { describeTable } from './describe-table.js'
+import { nameOf } from './row-sql.js'
 import {
   alone,
   connectTo,
@@ -24,6 +25,7 @@ import {
   readTables,
   type TablesConnection,
   toTableError,
+  triggersThere,
   underHead,
   writeRecord,
 } from './table-records.js'
@@ -100,21 +102,32 @@ async function addTable(tables: TablesConnection, options: ExposeTableOptions): 
     return await finishAdding(tables, table)
   } catch (error) {
     // What cannot be undone now is left as what is being added.
-    if (!before) await removeTable(tables, { ...table, phase: 'adding' }).catch(() => {})
+    if (!before) await undoAdding(tables, { ...table, phase: 'adding' }).catch(() => {})
     throw error
   }
 }
 
+/** Only what is there is dropped: who may not create triggers may not drop any either, not even those that are not there. */
+async function undoAdding(tables: TablesConnection, table: ExposedTable): Promise<void> {
+  const made = await triggersThere(tables, table)
+  const drops = made.map(name => `DROP TRIGGER IF EXISTS ${nameOf({ schema: table.schema, name })}`)
+  await removeTable(tables, table, drops)
+}
+
 /** Without triggers it must not be used, so that is said first; and if they cannot be dropped, it is as it was. */
-async function removeTable(tables: TablesConnection, table: ExposedTable): Promise<void> {
+async function removeTable(
+  tables: TablesConnection,
+  table: ExposedTable,
+  drops: readonly string[] = dropTriggers(tables.store, table),
+): Promise<void> {
   const { connection, store } = tables
   await underHead(tables, () => writeRecord(tables, { ...table, phase: 'removing' }))
-  const [first, ...others] = dropTriggers(store, table)
-  await connection.query(first!).catch(async error => {
-    await underHead(tables, () => writeRecord(tables, table))
-    throw toTableError(error)
-  })
-  for (const trigger of others) await connection.query(trigger).catch(error => Promise.reject(toTableError(error)))
+  for (const [i, drop] of drops.entries()) {
+    await connection.query(drop).catch(async error => {
+      if (i === 0) await underHead(tables, () => writeRecord(tables, table))
+      throw toTableError(error)
+    })
+  }
   await underHead(tables, async () => {
     await connection.query(`DELETE FROM ${ownTable(store, 'exposed')} WHERE number = ?`, [table.number])
     await connection.query(`DELETE FROM ${ownTable(store, 'unnoted')} WHERE exposed = ?`, [table.number])

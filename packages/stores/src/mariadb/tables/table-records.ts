@@ -21,6 +21,7 @@ import { createTriggers, findTriggers, noteAll, ownTable, type StorePlace, TRIGG
 const LOCK_MS_MAX = 5000
 const DIAL_MS_MAX = 10_000
 const BUSY = [1205, 1213]
+const MAY_NOT = [1044, 1142, 1227]
 const MAY_NOT_CREATE = 1419
 
 /** A connection to the database that a store is in. */
@@ -123,7 +124,9 @@ export async function finishAdding(tables: TablesConnection, table: ExposedTable
 }
 
 function toTriggerError(table: ExposedTable, error: unknown): unknown {
-  const { errno } = error as { readonly errno?: number }
+  const { errno, sqlMessage } = error as { readonly errno?: number; readonly sqlMessage?: string }
+  if (MAY_NOT.includes(errno ?? 0))
+    return unsuitable(nameOf(table), `the database says: ${sqlMessage}. Grant that`, error)
   if (errno !== MAY_NOT_CREATE) return toTableError(error)
   const why =
     'this user may not create triggers while there is a binary log. Set log_bin_trust_function_creators to 1, or grant it SUPER'
@@ -179,11 +182,16 @@ export async function finishTables(url: string, prefix: string, onWarning: (text
 }
 
 /** As when another table was renamed to be this one. */
-async function hasLostTriggers({ connection, store }: TablesConnection, table: ExposedTable): Promise<boolean> {
+async function hasLostTriggers(tables: TablesConnection, table: ExposedTable): Promise<boolean> {
   if (table.isGone || table.phase) return false
+  return (await triggersThere(tables, table)).length < TRIGGERS
+}
+
+/** The names of those that it has. */
+export async function triggersThere({ connection, store }: TablesConnection, table: ExposedTable): Promise<string[]> {
   const { text, values } = findTriggers(store, table)
   const found: [string, string][] = await connection.query(text, [...values])
-  return found.filter(([, of]) => of === table.name).length < TRIGGERS
+  return found.filter(([, of]) => of === table.name).map(([name]) => name)
 }
 
 /** Those of a table that was this one, and has another name now. */

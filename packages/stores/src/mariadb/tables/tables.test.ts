@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { eventually } from '../../under-test/eventually.js'
 import { mariadbTables } from '../../under-test/mariadb-tables.js'
+import { startMariadb } from '../../under-test/start-mariadb.js'
 import { aPut, BUCKET, objectOf, put, textOf } from '../../under-test/tables.js'
 import { testTables, useTables } from '../../under-test/test-shared-tables.js'
 import { openMariadbStore } from '../open-mariadb-store.js'
@@ -185,6 +186,39 @@ test('a table that another was renamed to has no triggers: whoever opens the sto
   expect((await store.scan(BUCKET)).entries.map(({ id }) => id)).toEqual(['2', '3'])
   await own.sql.query(`INSERT INTO ${where.table} VALUES (4); INSERT INTO ${where.table}_old VALUES (5)`)
   expect((await store.scan(BUCKET)).entries.map(({ id }) => id)).toEqual(['2', '3', '4'])
+})
+
+test('a user who has all privileges on its database will do; where there is a binary log, triggers must be allowed, and that is said', async () => {
+  const settings = { log_bin: 'binary-log', sync_binlog: '1', server_id: '1' }
+  const server = await startMariadb({ settings })
+  try {
+    const sql = await mariadbTables.connect(server.url)
+    await sql.query(
+      `CREATE USER shop@'127.0.0.1'; GRANT ALL ON freshet.* TO shop@'127.0.0.1'; CREATE TABLE products (id integer PRIMARY KEY)`,
+    )
+    const where = { url: server.url.replace('root@', 'shop@'), name: 'of_shop', table: 'products' }
+    const error = await mariadbTables.expose({ ...where, bucket: BUCKET }).catch(failure => failure)
+    expect(error).toMatchObject({ code: 'CONFIG_INVALID' })
+    expect(error.message).toMatch(/log_bin_trust_function_creators/)
+    expect(await mariadbTables.exposed(where)).toEqual([])
+    await sql.query('SET GLOBAL log_bin_trust_function_creators = 1')
+    await mariadbTables.expose({ ...where, bucket: BUCKET })
+    const store = await mariadbTables.openStore(where.url, where.name)
+    await put(store, 1, { id: 1 })
+    await sql.query('INSERT INTO products VALUES (2)')
+    expect((await store.scan(BUCKET)).entries.length).toBe(2)
+    await store.close()
+    await sql.query('CREATE DATABASE other; CREATE TABLE other.things (id integer PRIMARY KEY)')
+    await sql.query(`GRANT SELECT, INSERT, UPDATE, DELETE ON other.things TO shop@'127.0.0.1'`)
+    const denied = mariadbTables.expose({ ...where, table: 'other.things', bucket: 'shop/things' })
+    await expect(denied).rejects.toThrow(/cannot be a bucket.*TRIGGER command denied/)
+    expect((await mariadbTables.exposed(where)).length).toBe(1)
+    await sql.query(`GRANT TRIGGER ON other.things TO shop@'127.0.0.1'`)
+    await mariadbTables.expose({ ...where, table: 'other.things', bucket: 'shop/things' })
+    await sql.end()
+  } finally {
+    await server.stop()
+  }
 })
 
 describe('refused as a bucket of MariaDB', () => {
