@@ -13,6 +13,7 @@ export function testOtherPrograms(using: Using): void {
   testManyChanges(using)
   testBuildingIndexes(using)
   testTransfers(using)
+  testSums(using)
   testWaitingForRow(using)
   testAddingMeanwhile(using)
 }
@@ -289,5 +290,34 @@ function testAddingMeanwhile(using: Using): void {
     const { entries } = await store.scan(BUCKET, { limit: 20_000 })
     const found = entries.map(({ body }) => JSON.parse(Buffer.from(body).toString()) as { id: number })
     expect(found.sort((a, b) => a.id - b.id)).toEqual(rows)
+  })
+}
+
+function testSums(using: Using): void {
+  test('what others move between rows is in one of them, whenever they are read', async () => {
+    const { own } = using
+    const where = await own.aTable('id integer PRIMARY KEY, n integer NOT NULL')
+    await own.sql.query(`INSERT INTO ${where.table} SELECT i, 100 FROM ${own.engine.series(1, 40)}`)
+    await own.engine.expose({ ...where, bucket: BUCKET })
+    const [store] = await own.openBoth(where)
+    let isOver = false
+    const clients = [await own.connect(), await own.connect(), await own.connect()]
+    const moving = clients.map(async client => {
+      while (!isOver) {
+        const [one, other] = [1 + Math.floor(Math.random() * 20), 21 + Math.floor(Math.random() * 20)]
+        const add = (by: number, id: number) => `UPDATE ${where.table} SET n = n + ${by} WHERE id = ${id}`
+        await client.query(`BEGIN; ${add(-1, one)}; ${add(1, other)}; COMMIT`)
+      }
+    })
+    const keys = Array.from({ length: 40 }, (_, i) => `${BUCKET}/${i + 1}`)
+    const sums = new Set<number>()
+    for (let i = 0; i < 300; i++) {
+      const { value } = await store.getMany(keys)
+      const rows = value.map(each => JSON.parse(Buffer.from(each!.body).toString()) as { n: number })
+      sums.add(rows.reduce((sum, { n }) => sum + n, 0))
+    }
+    isOver = true
+    await Promise.all(moving)
+    expect([...sums]).toEqual([4000])
   })
 }

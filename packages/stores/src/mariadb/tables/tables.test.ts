@@ -137,6 +137,36 @@ test('what triggers of others do to other tables is in the log with it', async (
   expect((await own.engine.exposed(where)).map(({ bucket }) => bucket)).toEqual([BUCKET, 'shop/children'])
 })
 
+test('statements that replace, or change several tables, are noted', async () => {
+  const { own } = using
+  const where = await own.aTable('id integer PRIMARY KEY, code integer UNIQUE')
+  const { table } = where
+  await own.engine.expose({ ...where, bucket: BUCKET })
+  const [store] = await own.openBoth(where)
+  const objects = async () =>
+    (await store.scan(BUCKET)).entries.map(({ body }) => JSON.parse(Buffer.from(body).toString()))
+  await own.sql.query(`INSERT INTO ${table} VALUES (1, 10), (2, 20), (3, 30)`)
+  expect((await objects()).length).toBe(3)
+  // Which removes two rows, by two keys.
+  await own.sql.query(`REPLACE INTO ${table} VALUES (1, 20)`)
+  expect(await objects()).toEqual([
+    { id: 1, code: 20 },
+    { id: 3, code: 30 },
+  ])
+  await own.sql.query(`INSERT INTO ${table} VALUES (4, 30) ON DUPLICATE KEY UPDATE id = 5`)
+  expect(await objects()).toEqual([
+    { id: 1, code: 20 },
+    { id: 5, code: 30 },
+  ])
+  await own.sql.query(`UPDATE ${table} a JOIN ${table} b ON b.id = 5 SET a.code = 40 WHERE a.id = 1`)
+  expect(await objects()).toEqual([
+    { id: 1, code: 40 },
+    { id: 5, code: 30 },
+  ])
+  await own.sql.query(`DELETE a FROM ${table} a JOIN ${table} b ON a.id < b.id`)
+  expect(await objects()).toEqual([{ id: 5, code: 30 }])
+})
+
 test('TRUNCATE tells nobody; adding the table once more does', async () => {
   const { own } = using
   const where = await own.aTable('id integer PRIMARY KEY')
