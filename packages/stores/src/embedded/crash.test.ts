@@ -101,6 +101,7 @@ test('a reader that is killed takes nothing with it: the writer goes on, and for
   const store = await openEmbeddedStore({ path: folder.path })
   const service = serveReaders(store)
   const readers: RunningProcess[] = []
+  let forgotten = 0
   for (let kill = 0; kill < 4; kill++) {
     const reader = startProcess(busyReader, [folder.path])
     readers.push(reader)
@@ -111,12 +112,14 @@ test('a reader that is killed takes nothing with it: the writer goes on, and for
     const until = Date.now() + 20 + Math.random() * 60
     while (Date.now() < until) await store.commit({ writes: [put('a/b/1', kill), put('a/b/2', kill)] })
     await reader.kill()
-    expect(store.forgetDeadReaders()).toBeGreaterThan(0)
+    // One that was killed while it had the table of readers locked is forgotten as well, and LMDB does not count it.
+    forgotten += store.forgetDeadReaders()
     expect(store.forgetDeadReaders()).toBe(0)
     const result = await store.commit({ writes: [put('a/b/1', kill)] })
     expect(result.committed).toBe(true)
     expect((await store.get('a/b/1'))?.body).toEqual(Buffer.from(String(kill)))
   }
+  expect(forgotten).toBeGreaterThan(0)
   await store.close()
   await folder.remove()
 })

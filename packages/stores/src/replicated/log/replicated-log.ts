@@ -29,6 +29,7 @@ export const SLOTS_PER_PART = 64
 const GRACE_MS = 5
 const SURVEY_GRACE_MS = 30
 const PAUSE_MS = 4
+const PAUSE_MS_MAX = 1000
 /** So often an open slot is looked at before it is finished. */
 const LOOKS_MAX = 5
 /** Then whoever asks is told, and asks again. */
@@ -207,9 +208,12 @@ export class ReplicatedLog implements ChangeLog {
   #propose(slot: number, entry?: Entry<Uint8Array>): Promise<AppendOutcome> {
     return this.#alone(async () => {
       for (let tries = 1; ; tries++) {
+        const startMs = performance.now()
         const outcome = await this.#drive(slot, entry)
         if (outcome.kind !== 'outbid' || tries === OUTBID_MAX) return outcome
-        await delay(PAUSE_MS * Math.min(8, tries) * Math.random())
+        // By the time that it takes here: two who come back sooner would outbid each other again and again.
+        const tookMs = Math.max(PAUSE_MS, performance.now() - startMs)
+        await delay(Math.min(PAUSE_MS_MAX, tookMs * Math.min(8, tries)) * Math.random())
       }
     })
   }
