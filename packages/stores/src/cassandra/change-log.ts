@@ -15,7 +15,7 @@
 import type { LogEntry, Position } from '@freshet/core/store'
 import type { types } from 'cassandra-driver'
 import type { LogRecord } from '../logged/log-record.js'
-import { type ChangeLog as LoggedChangeLog, SlotsGone } from '../logged/parts.js'
+import { type ChangeLog as LoggedChangeLog, type LogPage, SlotsGone } from '../logged/parts.js'
 import { columnsOf, entriesInRow, recordOf, stateOf } from './record-columns.js'
 import type { Session } from './session.js'
 import { SLOTS_PER_PART } from './statements.js'
@@ -52,7 +52,7 @@ export class ChangeLog implements LoggedChangeLog {
   }
 
   /** Some of the records after a slot; fewer than `RECORDS_PER_READ` and not the last of a partition: these are all. */
-  async read(after: number): Promise<{ readonly records: readonly LogRecord[]; readonly isEnd: boolean }> {
+  async read(after: number): Promise<LogPage> {
     const part = partOf(after + 1)
     const { rows } = await this.#session.read('log', 'records', [this.#store, part, after, RECORDS_PER_READ])
     if (rows.length === 0 && (await this.#isGone(part, after))) throw new SlotsGone(after)

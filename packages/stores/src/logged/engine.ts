@@ -304,12 +304,14 @@ export class Engine {
   }
 
   async #look(): Promise<void> {
+    let end: { readonly slot: number; readonly atMs: number } | undefined
     for (;;) {
-      const startedMs = this.#options.nowMs()
-      const { records, isEnd } = await this.#log.read(this.#mirror.slot).catch(error => this.#overslept(error))
+      const atMs = this.#options.nowMs()
+      const { records, isEnd, reaches } = await this.#log.read(this.#mirror.slot).catch(error => this.#overslept(error))
       for (const record of records) this.#absorb(record)
-      if (!isEnd) continue
-      this.#lookedMs = Math.max(this.#lookedMs, startedMs)
+      if (end === undefined && reaches !== undefined) end = { slot: reaches, atMs }
+      if (!isEnd && !(end && this.#mirror.slot >= end.slot)) continue
+      this.#lookedMs = Math.max(this.#lookedMs, isEnd ? atMs : end!.atMs)
       return
     }
   }

@@ -6,6 +6,18 @@
 import type { BucketChange, Key, LogEntry, Position, StoredEntry, StoredValue } from '@freshet/core/store'
 import type { LogRecord } from './log-record.js'
 
+export interface LogPage {
+  /** In order. */
+  readonly records: readonly LogRecord[]
+  /** There are no more. */
+  readonly isEnd: boolean
+  /**
+   * Whatever was appended before this was asked is in this slot or before it; undefined: that is not known. Where others keep appending there
+   * may never be an end to be seen: whoever has read up to here has seen what he must.
+   */
+  readonly reaches?: number | undefined
+}
+
 /** Slots from 0, without gaps, each written once. They are deleted in parts of consecutive slots. */
 export interface ChangeLog {
   /**
@@ -13,8 +25,8 @@ export interface ChangeLog {
    * taken, maybe by this very record, if its append was tried before; or, if it is less, the log has lost what it had.
    */
   append(record: LogRecord): Promise<number | undefined>
-  /** Some of the records after a slot, in order; `isEnd`: there are no more. Throws SlotsGone if the next was deleted. */
-  read(after: number): Promise<{ readonly records: readonly LogRecord[]; readonly isEnd: boolean }>
+  /** Some of the records after a slot. Throws SlotsGone if the next was deleted. */
+  read(after: number): Promise<LogPage>
   /** Undefined: there is no log. */
   last(): Promise<LogRecord | undefined>
   /** At least so many entries after a position, if there are, up to a slot. `firstPart`: no part before it is needed. */

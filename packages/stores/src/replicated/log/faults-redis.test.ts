@@ -101,7 +101,10 @@ test('servers that are cut off from one node each, another one, go on and see th
   await under([await open({}, [0]), await open({}, [2])], async goesOn => {
     lines[0]!.cut()
     lines[2]!.cut()
-    await goesOn('over what is left')
+    const isMissed = (node: RegExp) => warnings.some(text => node.test(text))
+    await eventually('both have noticed', () => isMissed(/node 1 does not/) && isMissed(/node 3 does not/))
+    // What each has appended the other sees on one node alone.
+    for (let i = 0; i < 3; i++) await goesOn('over what is left')
     for (const line of lines) line.mend()
     await goesOn('over everything')
   })

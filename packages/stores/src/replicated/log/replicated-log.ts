@@ -18,7 +18,7 @@ import {
 } from '@freshet/core/agreement'
 import type { LogEntry, Position, Write } from '@freshet/core/store'
 import { entriesOf, type LogRecord } from '../../logged/log-record.js'
-import { type ChangeLog, SlotsGone } from '../../logged/parts.js'
+import { type ChangeLog, type LogPage, SlotsGone } from '../../logged/parts.js'
 import { EngineLost } from '../../sql/sql-engine.js'
 import { drive } from './drive.js'
 import { FIRST, type First, slotKey, VOICE } from './node-keys.js'
@@ -66,10 +66,13 @@ export class ReplicatedLog implements ChangeLog {
     throw this.lost()
   }
 
-  async read(after: number): Promise<{ readonly records: readonly LogRecord[]; readonly isEnd: boolean }> {
+  async read(after: number): Promise<LogPage> {
+    let reaches: number | undefined
     for (let looks = 1; ; looks++) {
       const { records, open, isEnd } = await this.#look(after + 1)
-      if (records.length > 0 || open === undefined) return { records, isEnd }
+      // Nothing above it was there, in any node of a majority: so nothing above it was decided when they were asked.
+      reaches ??= open
+      if (records.length > 0 || open === undefined) return { records, isEnd, reaches }
       // Somebody is proposing, or has not lived to finish.
       if (looks % LOOKS_MAX !== 0) await delay(PAUSE_MS * (1 + Math.random()))
       else if (looks >= LOOKS_IN_ALL || (await this.#propose(open)).kind === 'lost') throw this.lost()
@@ -78,11 +81,12 @@ export class ReplicatedLog implements ChangeLog {
 
   async last(): Promise<LogRecord | undefined> {
     let { last, slot } = { last: undefined as LogRecord | undefined, slot: (await this.#appliedMost()) - 1 }
-    for (;;) {
-      const { records, isEnd } = await this.read(Math.max(-1, slot))
+    for (let end: number | undefined; ; ) {
+      const { records, isEnd, reaches } = await this.read(Math.max(-1, slot))
       last = records.at(-1) ?? last
       slot = last?.slot ?? slot
-      if (isEnd) return last
+      end ??= reaches
+      if (isEnd || (end !== undefined && slot >= end)) return last
     }
   }
 
