@@ -147,10 +147,7 @@ function testManyChanges(using: Using): void {
     for (const result of await Promise.all(conditional)) expect(result.committed).toBe(false)
     await own.sql.query(`UPDATE ${where.table} SET n = 3`)
     await Promise.all(keys.map((_, i) => put(other, (i + 1) * 1000, { id: (i + 1) * 1000, n: 4 })))
-    const { rows } = await own.sql.query(`SELECT id, n FROM ${where.table} ORDER BY id`)
-    const { entries } = await store.scan(BUCKET, { limit: 20_000 })
-    const found = entries.map(({ body }) => JSON.parse(Buffer.from(body).toString()) as { id: number })
-    expect(found.sort((a, b) => a.id - b.id)).toEqual(rows)
+    await expectSame(using, where.table, store)
   })
 }
 
@@ -173,10 +170,7 @@ function testBuildingIndexes(using: Using): void {
     }
     isOver = true
     await writing
-    const { rows } = await own.sql.query(`SELECT id, n FROM ${where.table} ORDER BY id`)
-    const { entries } = await store.scan(BUCKET, { limit: 20_000 })
-    const found = entries.map(({ body }) => JSON.parse(Buffer.from(body).toString()) as { id: number })
-    expect(found.sort((a, b) => a.id - b.id)).toEqual(rows)
+    await expectSame(using, where.table, store)
   })
 }
 
@@ -286,10 +280,7 @@ function testAddingMeanwhile(using: Using): void {
     await own.engine.expose({ ...where, bucket: BUCKET })
     isOver = true
     await writing
-    const { rows } = await own.sql.query(`SELECT id, n FROM ${where.table} ORDER BY id`)
-    const { entries } = await store.scan(BUCKET, { limit: 20_000 })
-    const found = entries.map(({ body }) => JSON.parse(Buffer.from(body).toString()) as { id: number })
-    expect(found.sort((a, b) => a.id - b.id)).toEqual(rows)
+    await expectSame(using, where.table, store)
   })
 }
 
@@ -320,4 +311,11 @@ function testSums(using: Using): void {
     await Promise.all(moving)
     expect([...sums]).toEqual([4000])
   })
+}
+
+async function expectSame({ own }: Using, table: string, store: Store): Promise<void> {
+  const { rows } = await own.sql.query(`SELECT id, n FROM ${table} ORDER BY id`)
+  const { entries } = await store.scan(BUCKET, { limit: 20_000 })
+  const found = entries.map(({ body }) => JSON.parse(Buffer.from(body).toString()) as { id: number })
+  expect(found.sort((a, b) => a.id - b.id)).toEqual(rows)
 }
