@@ -116,6 +116,11 @@ export const experiments: readonly ExperimentEntry[] = [
     load: async () => (await import('./experiments/coherence-engines/coherence-engines.js')).coherenceEngines,
   },
   {
+    name: 'stalls',
+    title: 'Reads through Varnish while servers, backends, connections and readers stand still for up to ten seconds',
+    load: async () => (await import('./experiments/stalls/stalls.js')).stalls,
+  },
+  {
     name: 'coherence-in-browser',
     title: 'Reads of pages in Chromium, through its cache, Squid and Varnish: what sessions see, and what fetch sees',
     load: async () => (await import('./experiments/coherence-in-browser/coherence-in-browser.js')).coherenceInBrowser,
@@ -141,9 +146,20 @@ export const experiments: readonly ExperimentEntry[] = [
     load: async () => (await import('./experiments/http-cache-tests/http-cache-tests.js')).httpCacheTests,
   },
   {
+    name: 'openapi',
+    title:
+      'Requests made from /openapi.json, without rules, as a stranger and as an admin: no 5xx, and answers as it says',
+    load: async () => (await import('./experiments/openapi/openapi.js')).openapi,
+  },
+  {
     name: 'hostile-requests',
-    title: 'Two tenants and hostile requests through every cache: nothing leaks, fails or is kept',
+    title: 'Hostile requests at every door and through every cache: nothing leaks, fails, is kept or uses up memory',
     load: async () => (await import('./experiments/hostile-requests/hostile-requests.js')).hostileRequests,
+  },
+  {
+    name: 'damage',
+    title: 'Flipped bytes in the file of the embedded store: harmless, or detected, never served',
+    load: async () => (await import('./experiments/damage/damage.js')).damage,
   },
   {
     name: 'transaction-history',

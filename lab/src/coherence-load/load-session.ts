@@ -23,8 +23,8 @@ export interface LoadSessionOptions {
   readonly url: string
   readonly fetch: (url: string, init: RequestInit) => Promise<Response>
   readonly refresh: 'on-demand' | 'poll' | 'push'
-  readonly history: RecordedHistory
-  readonly checker: ReadChecker
+  readonly history: Pick<RecordedHistory, 'acknowledgePut'>
+  readonly checker: Pick<ReadChecker, 'begin' | 'end' | 'reads'>
   readonly random: Random
   /** Called with the URLs, without the host, that were asked for. */
   readonly onUrl: (url: string) => void

@@ -25,6 +25,8 @@ export interface OpenRead {
   readonly id: string
   readonly record: SessionRecord
   readonly what: string
+  /** How old what it shows may be. */
+  readonly ageMs: number
   readonly beganMs: number
   readonly least: readonly (readonly [Promised, Position])[]
 }
@@ -55,6 +57,7 @@ export class ReadChecker {
       id,
       record,
       what,
+      ageMs,
       beganMs,
       least: [
         ['staleness', this.#history.dueAt(id, beganMs - ageMs)],

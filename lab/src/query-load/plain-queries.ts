@@ -28,7 +28,7 @@ export async function queryPlainly(options: PlainQueriesOptions, isOver: () => b
     if (answer === undefined) continue
     const { items, version } = answer
     const digest = digestOf(items.map(({ id, version, value }) => ({ id, version, number: value!.number })))
-    checker.end(read, digest, version, undefined, performance.now())
+    checker.end(read, digest, version ?? 0, undefined, performance.now())
   }
 }
 

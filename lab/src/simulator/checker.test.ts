@@ -15,7 +15,7 @@ function setUp() {
   agenda.runUntil(1000)
   history.commit('shop/b0/1', false, 0, 0, () => {})
   agenda.runUntil(5000)
-  const checker = new Checker(history, true)
+  const checker = new Checker(history)
   const record = new SessionRecord()
   const read = (changedAt: number, mode: ReadMode, position = 0) => {
     const content = { kind: 'object', version: changedAt, position: undefined, changedAt } as const

@@ -59,11 +59,9 @@ export class Checker {
   readonly violations: Map<Promised, number> = new Map()
   first: Violation | undefined
   readonly #history: TrueHistory
-  readonly #checksStaleness: boolean
 
-  constructor(history: TrueHistory, checksStaleness: boolean) {
+  constructor(history: TrueHistory) {
     this.#history = history
-    this.#checksStaleness = checksStaleness
   }
 
   get violationCount(): number {
@@ -79,7 +77,7 @@ export class Checker {
     nowMs: number,
   ): OpenRead {
     const ageMs = mode === 'current' ? 0 : typeof mode === 'object' ? mode.withinMs : stalenessMs
-    const leastStale = this.#checksStaleness ? this.#history.positionAt(nowMs - ageMs) : 0
+    const leastStale = this.#history.positionAt(nowMs - ageMs)
     const leastSeen = record.seen.get(path) ?? 0
     const leastWritten = record.wrote.get(path) ?? 0
     return { reader, path, mode, beganMs: nowMs, record, leastStale, leastSeen, leastWritten }

@@ -1,7 +1,11 @@
-/** What befalls servers and clocks: crashes of one or all, a wall clock that jumps, lifetimes that are changed. */
+/**
+ * What befalls servers, readers and clocks: crashes of one or all, servers, connections and readers that stand still, a wall clock that jumps,
+ * lifetimes that are changed.
+ */
 import type { Random } from '../harness/random.js'
 import type { Agenda } from './agenda.js'
 import type { Mix } from './mix.js'
+import type { Reader } from './reader.js'
 import type { ServerWorker } from './server-worker.js'
 import type { TrueHistory } from './true-history.js'
 
@@ -9,22 +13,27 @@ export interface FaultsOptions {
   readonly agenda: Agenda
   readonly history: TrueHistory
   readonly workers: readonly ServerWorker[]
+  readonly readers: readonly Reader[]
   readonly mix: Mix
   readonly random: Random
 }
 
 export function startFaults(options: FaultsOptions): void {
   const { random, agenda } = options
-  const repeat = (meanMs: number, action: () => void) => {
-    agenda.after(random.exponential(1 / meanMs), () => {
+  const repeat = (meanMs: number, action: () => void, times = random) => {
+    agenda.after(times.exponential(1 / meanMs), () => {
       action()
-      repeat(meanMs, action)
+      repeat(meanMs, action, times)
     })
   }
   repeat(60_000, () => crash(options, [random.pick(options.workers)], random.float() * 20_000))
   repeat(150_000, () => crash(options, options.workers, random.float() * 40_000))
   repeat(40_000, () => jumpWall(options))
   repeat(50_000, () => changeLifetime(options))
+  const stalls = random.fork('stalls')
+  repeat(20_000, () => stalls.pick(options.workers).stall(stallMs(stalls)), stalls)
+  repeat(20_000, () => stalls.pick(options.workers).stallClock(stallMs(stalls)), stalls)
+  repeat(3000, () => stallReader({ ...options, random: stalls }), stalls)
 }
 
 function crash({ agenda, history, workers }: FaultsOptions, hit: readonly ServerWorker[], downMs: number): void {
@@ -35,6 +44,16 @@ function crash({ agenda, history, workers }: FaultsOptions, hit: readonly Server
     history.setRunning(true)
     for (const worker of crashed) worker.restart()
   })
+}
+
+/** 0.1 to 10 s, most of them short. */
+function stallMs(random: Random): number {
+  return 100 * 100 ** random.float()
+}
+
+function stallReader({ agenda, readers, random }: FaultsOptions): void {
+  const reader = random.pick(readers)
+  reader.stalledUntilMs = Math.max(reader.stalledUntilMs, agenda.nowMs + stallMs(random))
 }
 
 /** By up to an hour, either way, for a while. */

@@ -7,7 +7,7 @@ export interface CacheBehaviour {
   readonly graceMs: number
   /** Counts the age that a copy already had. nginx does not. */
   readonly countsAge: boolean
-  /** Says how old a copy is. nginx does not: whoever keeps a copy of a copy then takes it for new. */
+  /** Says how old a copy is. nginx does not: a cache that keeps a copy of a copy then takes it for new. */
   readonly sendsAge: boolean
   /** Adds the time on the way to that age, as RFC 9111 says. */
   readonly countsDelay: boolean
@@ -25,6 +25,10 @@ export interface CacheBehaviour {
   readonly dropsOnWrite: boolean
   /** Keeps heads of the sketch for so long, although told not to. */
   readonly keepsHeadsMs: number
+  /** Keeps everything that may be kept at least for so long, whatever the server says. */
+  readonly lifetimeMsMin: number
+  /** What does not count in the names of its copies: nothing, the nonces of heads, or all queries. */
+  readonly leavesOut: 'nothing' | 'nonces' | 'queries'
 }
 
 export interface Mix {
@@ -47,8 +51,6 @@ export interface Mix {
   /** How often a reply is lost, and how often it is slow. */
   readonly lossRate: number
   readonly slowRate: number
-  /** Whether the promise about time is checked: it is void where caches keep heads. */
-  readonly checksStaleness: boolean
 }
 
 /**
@@ -70,6 +72,11 @@ export type PlantedBug =
   | 'lowering forgets the promise'
   | 'raising forgets the window'
   | 'refusals ignored'
+  | 'unproven answers believed'
+  | 'nonces not checked'
+  | 'events stamped by the store clock'
+  | 'clock of another process believed'
+  | 'stamp taken after the store was asked'
 
 export const TAME: CacheBehaviour = {
   graceMs: 0,
@@ -83,6 +90,8 @@ export const TAME: CacheBehaviour = {
   stripsPosition: false,
   dropsOnWrite: true,
   keepsHeadsMs: 0,
+  lifetimeMsMin: 0,
+  leavesOut: 'nothing',
 }
 
 export const NASTY: CacheBehaviour = {
@@ -97,9 +106,10 @@ export const NASTY: CacheBehaviour = {
   stripsPosition: false,
   dropsOnWrite: false,
   keepsHeadsMs: 0,
+  lifetimeMsMin: 0,
+  leavesOut: 'nothing',
 }
 
-const STRIPPING: CacheBehaviour = { ...NASTY, stripsPosition: true }
 /** Copies of its copies live twice as long; only their position tells. */
 const NGINX: CacheBehaviour = { ...NASTY, countsAge: false, sendsAge: false }
 const HIDING_AGE: CacheBehaviour = { ...NGINX, graceMs: 0, countsDelay: true }
@@ -115,12 +125,11 @@ const WORST: Omit<Mix, 'name'> = withSlack({
   thinkMs: 50,
   writesPerSecond: 2,
   browser: BROWSER,
-  forward: [NASTY, STRIPPING],
-  reverse: [NGINX, STRIPPING],
+  forward: [NASTY, BROWSER],
+  reverse: [NGINX, NASTY],
   hasFaults: true,
   lossRate: 0.01,
   slowRate: 0.02,
-  checksStaleness: true,
 })
 
 /**
@@ -143,11 +152,7 @@ function withSlack(mix: Omit<Mix, 'name' | 'slackMs'>): Omit<Mix, 'name'> {
   return { ...mix, slackMs: slackMsFor(mix) }
 }
 
-const stripped = (row: readonly CacheBehaviour[]) =>
-  row.map(cache => ({ ...cache, stripsPosition: true, sendsAge: true }))
-const keepingHeads = (row: readonly CacheBehaviour[]) => row.map(cache => ({ ...cache, keepsHeadsMs: 5000 }))
-
-export type MixName = 'tame' | 'worst' | 'blind' | 'short' | 'busy' | 'hidden age' | 'cached heads'
+export type MixName = 'tame' | 'worst' | 'short' | 'busy' | 'hidden age'
 
 export const MIXES: Readonly<Record<MixName, Mix>> = {
   /** Caches that do what the RFC says, and a network without faults. */
@@ -157,14 +162,6 @@ export const MIXES: Readonly<Record<MixName, Mix>> = {
   },
   /** Everything that was measured, at once. */
   worst: { ...WORST, name: 'worst' },
-  /** The same, and no answer says which position it is of: the argument rests on lifetimes alone. */
-  blind: {
-    ...WORST,
-    name: 'blind',
-    browser: { ...BROWSER, stripsPosition: true },
-    forward: stripped(WORST.forward),
-    reverse: stripped(WORST.reverse),
-  },
   /** Copies that live shorter than the grace. */
   short: { ...WORST, name: 'short', lifetimeMs: 4000, writesPerSecond: 6 },
   /** More than can be listed one by one. */
@@ -176,17 +173,9 @@ export const MIXES: Readonly<Record<MixName, Mix>> = {
     hasFaults: false,
     writesPerSecond: 4,
   },
-  /** Heads come out of caches, too: only what does not depend on time is promised. */
-  'cached heads': {
-    ...WORST,
-    name: 'cached heads',
-    forward: keepingHeads(WORST.forward),
-    reverse: keepingHeads(WORST.reverse),
-    checksStaleness: false,
-  },
 }
 
-/** Caches that behave as it comes, within what is promised: where ages are hidden, positions are not. */
+/** Caches that behave as it comes, within what the slack covers, and keep positions: nothing need be refused for long. */
 export function drawMix(seed: number): Mix {
   const random = createRandom(seed).fork('mix')
   const hidesAge = random.float() < 0.4
@@ -199,11 +188,46 @@ export function drawMix(seed: number): Mix {
     collapses: random.float() < 0.7,
     keepsAbsent: random.float() < 0.7,
     ignoresReload: random.float() < 0.7,
-    stripsPosition: !hidesAge && random.float() < 0.5,
+    stripsPosition: false,
     dropsOnWrite: random.float() < 0.5,
     keepsHeadsMs: 0,
+    lifetimeMsMin: 0,
+    leavesOut: 'nothing',
   })
   const caches = { browser: draw(false), forward: [draw(false), draw(false)], reverse: [draw(true), draw(true)] }
   const lifetimeMs = random.pick([5000, 20_000, 60_000, 120_000])
   return { ...withSlack({ ...WORST, ...caches, lifetimeMs }), name: `drawn from ${seed}`, durationMs: 300_000 }
+}
+
+/** Each is a fault against which no slack helps, or one that makes such a fault worse. */
+const FAULTS: Readonly<Record<string, Partial<CacheBehaviour>>> = {
+  'serves long past expiry': { graceMs: 600_000 },
+  'overrides lifetimes': { lifetimeMsMin: 600_000 },
+  'hides ages': { countsAge: false, sendsAge: false },
+  'counts no delay': { countsDelay: false },
+  'goes backwards': { goesBackwards: true },
+  collapses: { collapses: true },
+  'keeps what is absent': { keepsAbsent: true },
+  'ignores reload': { ignoresReload: true },
+  'removes positions': { stripsPosition: true },
+  'misses writes': { dropsOnWrite: false },
+  'keeps heads': { keepsHeadsMs: 60_000 },
+  'leaves out nonces, keeps heads': { leavesOut: 'nonces', keepsHeadsMs: 60_000 },
+  'leaves out queries': { leavesOut: 'queries' },
+}
+
+/** Every shared cache and the browsers' have two or three faults, drawn at random; one in four has none. */
+export function drawFaults(seed: number, durationMs: number): Mix {
+  const random = createRandom(seed).fork('faults')
+  const names = Object.keys(FAULTS)
+  const draw = (): CacheBehaviour => {
+    if (random.float() < 0.25) return TAME
+    const picked = new Set<string>()
+    const count = 2 + random.below(2)
+    while (picked.size < count) picked.add(random.pick(names))
+    return Object.assign({}, TAME, ...[...picked].map(name => FAULTS[name])) as CacheBehaviour
+  }
+  const caches = { browser: draw(), forward: [draw(), draw()], reverse: [draw(), draw()] }
+  const lifetimeMs = random.pick([5000, 20_000, 60_000])
+  return { ...WORST, ...caches, lifetimeMs, slackMs: 15_000, name: `faults drawn from ${seed}`, durationMs }
 }

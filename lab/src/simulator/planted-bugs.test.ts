@@ -2,26 +2,41 @@
 import { describe, expect, it } from 'vitest'
 import type { Promised } from './checker.js'
 import { type CacheBehaviour, MIXES, type Mix, type PlantedBug } from './mix.js'
-import { simulate } from './simulate.js'
+import { type SimulationResult, simulate } from './simulate.js'
+
+/** The same caches, all with these faults. */
+function every(mix: Mix, behaviour: Partial<CacheBehaviour>): Mix {
+  return {
+    ...mix,
+    browser: { ...mix.browser, ...behaviour },
+    forward: mix.forward.map(cache => ({ ...cache, ...behaviour })),
+    reverse: mix.reverse.map(cache => ({ ...cache, ...behaviour })),
+  }
+}
+
+const KEEPING_HEADS = every(MIXES.worst, { keepsHeadsMs: 5000, leavesOut: 'nonces' })
+const HIDING_ALL = every(MIXES['hidden age'], { stripsPosition: true })
+const LEAVING_OUT_QUERIES = every(MIXES.worst, { stripsPosition: true, leavesOut: 'queries' })
 
 const PLANTED: readonly (readonly [PlantedBug, Mix, Promised])[] = [
-  ['window too short', MIXES.worst, 'staleness'],
   ['segment dropped', MIXES.worst, 'position'],
   ['listed change dropped', MIXES.worst, 'position'],
-  ['sketch lost in a crash', MIXES.worst, 'position'],
-  ['store clock follows the wall', MIXES.worst, 'position'],
-  ['old state under ?at=', MIXES.worst, 'position'],
   ['floors not kept', MIXES.worst, 'own write'],
   ['gaps in events ignored', MIXES.worst, 'position'],
   ['creation is no change', MIXES.worst, 'position'],
-  ['lowering forgets the promise', MIXES.worst, 'position'],
-  ['raising forgets the window', MIXES.worst, 'position'],
   ['refusals ignored', MIXES['hidden age'], 'position'],
+  ['unproven answers believed', HIDING_ALL, 'monotonic'],
+  ['unproven answers believed', LEAVING_OUT_QUERIES, 'own write'],
+  ['nonces not checked', KEEPING_HEADS, 'staleness'],
+  ['events stamped by the store clock', MIXES.worst, 'staleness'],
+  ['clock of another process believed', MIXES.worst, 'staleness'],
+  // Readers that read often learn what happened by heads as well.
+  ['stamp taken after the store was asked', { ...MIXES.worst, thinkMs: 4000, readers: 500 }, 'staleness'],
 ]
 
 describe('the simulation finds', () => {
   it.each(PLANTED)('%s', (bug, mix, promised) => {
-    const result = simulate({ mix, seed: 1, bug, stopsEarly: true })
+    const result = simulate({ mix, seed: 1, bug, stopsAt: promised })
     expect([...result.violationsBy.keys()]).toContain(promised)
     expect(result.trace).toContain(`seed 1, mix ${mix.name}, planted: ${bug}`)
   })
@@ -33,34 +48,42 @@ describe('the simulation finds', () => {
   })
 })
 
-describe('what is not promised does not hold, so that the conditions are needed:', () => {
-  const every = (mix: Mix, behaviour: Partial<CacheBehaviour>): Mix => ({
-    ...mix,
-    browser: { ...mix.browser, ...behaviour },
-    forward: mix.forward.map(cache => ({ ...cache, ...behaviour })),
-    reverse: mix.reverse.map(cache => ({ ...cache, ...behaviour })),
-  })
+describe('a server that forgets too early, or answers from the past, costs answers that are refused, and never a stale one:', () => {
+  const mix: Mix = {
+    ...MIXES.tame,
+    name: 'tame, with crashes',
+    hasFaults: true,
+    lifetimeMs: 20_000,
+    durationMs: 200_000,
+  }
+  // Whether a crash or a lowered lifetime falls where the bug matters is luck: three seeds have at least one that does.
+  const run = (bug?: PlantedBug) => [1, 2, 3].map(seed => simulate({ mix, seed, ...(bug && { bug }) }))
+  const refusedBy = (results: readonly SimulationResult[]) => results.reduce((sum, { refused }) => sum + refused, 0)
+  const faultless = run()
 
-  it('a row of caches that hide both the age of copies and their position', () => {
-    const mix = every(MIXES['hidden age'], { stripsPosition: true })
-    expect(simulate({ mix, seed: 1, stopsEarly: true }).violations).toBeGreaterThan(0)
+  it.each<PlantedBug>([
+    'window too short',
+    'store clock follows the wall',
+    'lowering forgets the promise',
+    'raising forgets the window',
+    'sketch lost in a crash',
+    'old state under ?at=',
+  ])('%s', bug => {
+    const results = run(bug)
+    for (const { violations, trace } of results) expect(violations, trace).toBe(0)
+    expect(refusedBy(results)).toBeGreaterThan(5 * refusedBy(faultless))
   })
+})
 
-  it('but a slack that covers the lifetimes added by it is enough', () => {
-    const mix = every(MIXES['hidden age'], { stripsPosition: true })
-    const patient = { ...mix, slackMs: mix.slackMs + 2 * mix.lifetimeMs, durationMs: mix.durationMs / 2 }
-    const result = simulate({ mix: patient, seed: 1 })
+describe('faulty caches are found out, and never believed:', () => {
+  it.each([
+    ['a row of caches that hide both the age of copies and their position', HIDING_ALL],
+    ['caches that leave out queries and remove positions', LEAVING_OUT_QUERIES],
+    ['caches that keep heads and leave out nonces', KEEPING_HEADS],
+    ['caches that serve past expiry longer than the slack', { ...every(MIXES.worst, { graceMs: 30_000 }), slackMs: 0 }],
+  ])('%s', (_, mix) => {
+    const result = simulate({ mix: { ...mix, durationMs: 200_000 }, seed: 1 })
     expect(result.violations, result.trace).toBe(0)
-  })
-
-  it('no slack for caches that serve past expiry', () => {
-    const mix = { ...every(MIXES.blind, { graceMs: 30_000 }), slackMs: 0, thinkMs: 300 }
-    expect(simulate({ mix, seed: 1, stopsEarly: true }).violations).toBeGreaterThan(0)
-  })
-
-  it('a head out of a cache, for what depends on time', () => {
-    const mix = { ...MIXES['cached heads'], checksStaleness: true }
-    const { violationsBy } = simulate({ mix, seed: 1, stopsEarly: true })
-    expect([...violationsBy.keys()]).toEqual(['staleness'])
+    expect(result.refused + result.untrustworthy).toBeGreaterThan(0)
   })
 })

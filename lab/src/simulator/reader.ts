@@ -1,7 +1,7 @@
 /** A reader: a real Session, a browser cache, and an owner who fetches what the session decides. */
+import { ServerClock } from '@freshet/core/clock'
 import {
   decodeFilter,
-  formatNews,
   formatSegmentRefs,
   packChanges,
   type ReaderHead,
@@ -10,7 +10,7 @@ import {
   Session,
   unpackChanges,
 } from '@freshet/core/coherence'
-import type { ChangesEvent, CoherenceHead, Path, Position, SegmentRef } from '@freshet/protocol'
+import type { ChangesEvent, CoherenceHead, CoherenceNews, Path, Position, SegmentRef } from '@freshet/protocol'
 import { FreshetError } from '@freshet/protocol'
 import type { Agenda } from './agenda.js'
 import { type Checker, type OpenRead, SessionRecord } from './checker.js'
@@ -19,11 +19,21 @@ import { SEED } from './server-worker.js'
 import { objectRequest, type Reply, type Request, type Upstream } from './wire.js'
 
 const ATTEMPTS_MAX = 6
+/** As the client's reader: as it comes, past the caches that heed requests, and at the session's own position. */
+const WAYS_MAX = 3
+
+/** Of one read: how often something was asked for, and how often what came was refused in each way. */
+interface Tries {
+  readonly attempts: number
+  readonly ways: number
+}
+
+type Refreshed = 'done' | 'lost' | 'replayed'
 
 export interface ReaderOptions {
   readonly name: string
   readonly stalenessMs: number
-  /** The reader's own clock is off by so much. It only goes forward. */
+  /** The reader's own clock is off by so much. It goes on while the reader sleeps or stands still. */
   readonly clockErrorMs: number
   readonly agenda: Agenda
   readonly checker: Checker
@@ -34,21 +44,39 @@ export interface ReaderOptions {
 
 export class Reader {
   isAsleep = false
+  /** Until then the reader stands still: what comes waits. */
+  stalledUntilMs = 0
   lastPath: Path | undefined
   failed = 0
   refused = 0
+  untrustworthy = 0
   heads = 0
   session: Session
+  /** What heads say of the store's clock. Only a planted bug judges events by it. */
+  readonly storeClock: ServerClock = new ServerClock()
   record: SessionRecord = new SessionRecord()
   readonly #options: ReaderOptions
 
-  constructor(options: ReaderOptions) {
-    this.#options = options
+  constructor({ upstream, ...options }: ReaderOptions) {
+    const fetch: Upstream['fetch'] = (request, done) =>
+      upstream.fetch(request, reply => this.whenAwake(() => done(reply)))
+    this.#options = { ...options, upstream: { fetch, passWrite: path => upstream.passWrite(path) } }
     this.session = new Session({ stalenessMs: options.stalenessMs })
   }
 
   get name(): string {
     return this.#options.name
+  }
+
+  /** By its own clock. */
+  get nowMs(): number {
+    return this.#options.agenda.nowMs + this.#options.clockErrorMs
+  }
+
+  whenAwake(action: () => void): void {
+    const { agenda } = this.#options
+    if (agenda.nowMs >= this.stalledUntilMs) action()
+    else agenda.at(this.stalledUntilMs, () => this.whenAwake(action))
   }
 
   /** Goes on where another session is now. */
@@ -61,7 +89,7 @@ export class Reader {
     this.lastPath = path
     const { agenda, checker, stalenessMs, name } = this.#options
     const read = checker.begin(name, path, mode, stalenessMs, this.record, agenda.nowMs)
-    this.#attempt(read, this.session, 0, false, done)
+    this.#attempt(read, this.session, { attempts: 0, ways: 0 }, done)
   }
 
   /** On its way to the server. */
@@ -74,45 +102,49 @@ export class Reader {
     if (this.#options.bug !== 'floors not kept') this.session.wrote(path, position)
   }
 
-  /** `madeMs` is when the server, having caught up, made the event; the reader knows it only roughly. */
-  push(event: ChangesEvent, madeMs: number, errorMs: number): void {
+  /** `asOfMs`: by its own clock, as the stream knows it. */
+  push(event: ChangesEvent, asOfMs: number): void {
     if (this.isAsleep) return
     const ignoresGaps = this.#options.bug === 'gaps in events ignored'
     const taken = ignoresGaps ? beginningAt(Math.min(event.from, this.session.position), event) : event
-    const isTaken = this.session.push(taken, madeMs + this.#options.clockErrorMs - errorMs)
+    const isTaken = this.session.push(taken, asOfMs)
     if (!isTaken) this.#refresh(this.session, () => {})
   }
 
-  #attempt(read: OpenRead, session: Session, attempts: number, isReload: boolean, done: () => void): void {
-    const again = (reload: boolean) => this.#attempt(read, session, attempts + 1, reload, done)
-    if (attempts >= ATTEMPTS_MAX) {
+  #attempt(read: OpenRead, session: Session, { attempts, ways }: Tries, done: () => void): void {
+    const again = (more: number) => this.#attempt(read, session, { attempts: attempts + 1, ways: ways + more }, done)
+    if (ways >= WAYS_MAX) {
+      this.untrustworthy++
+      done()
+    } else if (attempts >= ATTEMPTS_MAX + ways) {
       this.failed++
       done()
     } else if (this.#needsRefresh(session, read)) {
-      this.#refresh(session, () => again(isReload))
+      this.#refresh(session, refreshed => again(refreshed === 'replayed' ? 1 : 0))
     } else {
-      this.#fetch(read, session, isReload, again, done)
+      this.#fetch(read, session, ways, again, done)
     }
   }
 
-  #fetch(
-    read: OpenRead,
-    session: Session,
-    isReload: boolean,
-    again: (reload: boolean) => void,
-    done: () => void,
-  ): void {
+  #fetch(read: OpenRead, session: Session, way: number, again: (more: number) => void, done: () => void): void {
     const { strategy, upstream } = this.#options
-    const changedAt = strategy === 'plain' ? undefined : session.at(read.path, read.mode)
-    const at = strategy === 'freshet' ? changedAt : undefined
-    const isRevalidation = strategy === 'revalidate' && changedAt !== undefined
+    const at = strategy === 'freshet' ? this.#at(read, session, way) : undefined
+    const isRevalidation = strategy === 'revalidate' && session.at(read.path, read.mode) !== undefined
     const { position } = session
-    upstream.fetch(objectRequest(read.path, at, isReload || isRevalidation), reply => {
-      if (reply === undefined) return again(isReload)
-      if (!this.#accepts(session, read, at, reply)) return again(true)
+    upstream.fetch(objectRequest(read.path, at, way > 0 || isRevalidation), reply => {
+      if (reply === undefined) return again(0)
+      // Where more is asked for by now than when this left, no cache is to blame.
+      if (!this.#accepts(session, read, at, reply)) {
+        return again((this.#at(read, session, way) ?? 0) <= (at ?? 0) ? 1 : 0)
+      }
       this.#options.checker.end(read, { at, reply, position }, this.#options.agenda.nowMs)
       done()
     })
+  }
+
+  #at({ path, mode }: OpenRead, session: Session, way: number): Position | undefined {
+    const at = session.at(path, mode)
+    return way < WAYS_MAX - 1 || mode === 'any' ? at : Math.max(at ?? 0, session.position)
   }
 
   #needsRefresh(session: Session, { mode, beganMs }: OpenRead): boolean {
@@ -123,37 +155,49 @@ export class Reader {
   #accepts(session: Session, { path, mode }: OpenRead, at: Position | undefined, { content }: Reply): boolean {
     const { bug, strategy } = this.#options
     if (content.kind !== 'object' || strategy !== 'freshet' || bug === 'floors not kept') return true
+    if (bug === 'unproven answers believed' && content.position === undefined) return true
     if (session.accepts(path, at, content, mode)) return true
     this.refused++
     return bug === 'refusals ignored'
   }
 
-  #refresh(session: Session, done: () => void): void {
+  #refresh(session: Session, done: (refreshed: Refreshed) => void): void {
     const { after, at } = session.headRequest
     this.#askHead(session, after, at, done)
   }
 
-  /** Failures end in `done` too: whoever waits looks whether the session will do now. */
-  #askHead(session: Session, after: Position | undefined, at: Position, done: () => void): void {
+  #askHead(session: Session, after: Position | undefined, at: Position, done: (refreshed: Refreshed) => void): void {
     this.heads++
-    const askedMs = this.#options.agenda.nowMs
-    const request: Request = {
-      target: { kind: 'head', after, at },
-      url: `/coherence?after=${after}&at=${at}`,
-      isReload: false,
-    }
-    this.#options.upstream.fetch(request, reply => {
-      if (reply?.content.kind !== 'head') return this.#options.agenda.after(200, done)
-      const head = asRead(session, reply.content.head, after)
+    const { agenda, upstream, name } = this.#options
+    const askedMs = agenda.nowMs
+    const nonce = `${name} ${this.heads}`
+    const url = `/coherence?after=${after}&at=${at}&nonce=${nonce}`
+    upstream.fetch({ target: { kind: 'head', after, at, nonce }, url, isReload: false }, reply => {
+      if (reply?.content.kind !== 'head') return agenda.after(200, () => done('lost'))
+      const head = this.#readHead(session, reply.content.text, after, nonce)
+      if (head === 'replayed') return agenda.after(200, () => done('replayed'))
       if (head === undefined) return this.#askHead(session, undefined, at, done)
       const plan = session.planHead(head, after)
       if (plan.kind === 'restart') return this.#askHead(session, undefined, at, done)
       const missing = plan.kind === 'install' ? plan.missing : []
       this.#fetchSegments(missing, [], filters => {
         if (filters) this.#install(session, head, after, filters, askedMs)
-        done()
+        done(filters ? 'done' : 'lost')
       })
     })
+  }
+
+  /** As the client reads it. Undefined if a whole head must be asked for. */
+  #readHead(
+    session: Session,
+    text: string,
+    after: Position | undefined,
+    nonce: string,
+  ): ReaderHead | 'replayed' | undefined {
+    const answer = JSON.parse(text) as CoherenceHead | CoherenceNews
+    const isBlind = this.#options.bug === 'nonces not checked'
+    if ('news' in answer) return after === undefined ? 'replayed' : session.readNews(answer.news, nonce)
+    return answer.nonce === nonce || isBlind ? answer : 'replayed'
   }
 
   #fetchSegments(
@@ -185,6 +229,7 @@ export class Reader {
     askedMs: number,
   ): void {
     const asked = askedMs + this.#options.clockErrorMs
+    this.storeClock.sample(asked, head.timeMs)
     const decoded = filters.map(bytes => decodeFilter(bytes, SEED))
     try {
       session.installHead(head, after, decoded, asked)
@@ -193,12 +238,6 @@ export class Reader {
       if (!(error instanceof FreshetError && error.code === 'ANSWER_INVALID')) throw error
     }
   }
-}
-
-/** As servers send heads, and clients read them; undefined if a whole one must be asked for. */
-function asRead(session: Session, head: CoherenceHead, after: Position | undefined): ReaderHead | undefined {
-  const news = formatNews(head, after)
-  return news === undefined ? (JSON.parse(JSON.stringify(head)) as CoherenceHead) : session.readNews(news)
 }
 
 /** The same changes, as if nothing else had happened since an earlier position. */

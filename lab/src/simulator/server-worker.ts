@@ -1,9 +1,12 @@
 /**
  * A server process: follows the log into a sketch of its own, late and at times of its own, but catches up before it
  * answers for coherence. It forgets everything in a crash, except what the store remembers.
+ *
+ * It may stand still, or the connection over which it is told the store's time. What it takes for that time then goes no further than a
+ * lease; afterwards it catches up.
  */
 import { createBloom, encodeBloom } from '@freshet/bloom'
-import { createSketch, Lifetimes, packChanges, type Sketch, unpackChanges } from '@freshet/core/coherence'
+import { createSketch, formatNews, Lifetimes, packChanges, type Sketch, unpackChanges } from '@freshet/core/coherence'
 import type { LogEntry } from '@freshet/core/store'
 import type { CoherenceHead, PackedChanges, Path, Position, SegmentRef } from '@freshet/protocol'
 import type { Random } from '../harness/random.js'
@@ -14,6 +17,10 @@ import type { Content, Reply, Request } from './wire.js'
 
 export const SEED = 0x5eedn
 const LOG = 'simulated'
+/** See `stores/sql/fleet-clock.ts`. */
+const LEASE_MS = 1000
+/** Clocks of processes are wrong by this share at most. */
+const DRIFT_MAX = 0.0002
 const NOTHING = encodeBloom(createBloom({ entriesMax: 1, falsePositiveRateMax: 0.001, seed: SEED }))
 
 export interface ServerWorkerOptions {
@@ -33,11 +40,60 @@ export class ServerWorker {
   #usedMs = -1
   /** How many commits of the log it has read. */
   #read = 0
+  #bootMs = 0
+  #rate = 1
+  #stalledUntilMs = 0
+  #clockStall = { untilMs: 0, storeMs: 0 }
 
   constructor(options: ServerWorkerOptions) {
     this.#options = options
+    this.#boot()
     this.#lifetimes = this.#createLifetimes()
     this.#sketch = this.#createSketch()
+  }
+
+  /** Its own monotonic clock. */
+  processMs(): number {
+    return (this.#options.agenda.nowMs - this.#bootMs) * this.#rate
+  }
+
+  /** What it takes for the store's time. */
+  storeMs(): number {
+    const storeMs = this.#options.history.nowMs()
+    return this.#isClockStalled ? Math.min(storeMs, this.#clockStall.storeMs + LEASE_MS) : storeMs
+  }
+
+  get #isClockStalled(): boolean {
+    return this.#options.agenda.nowMs < this.#clockStall.untilMs
+  }
+
+  /** It stands still, and answers nothing. */
+  stall(ms: number): void {
+    this.#stalledUntilMs = Math.max(this.#stalledUntilMs, this.#options.agenda.nowMs + ms)
+    this.stallClock(ms)
+  }
+
+  /** The connection stands still over which it is told the store's time; all others are well. */
+  stallClock(ms: number): void {
+    const untilMs = Math.max(this.#clockStall.untilMs, this.#options.agenda.nowMs + ms)
+    const storeMs = this.#isClockStalled ? this.#clockStall.storeMs : this.#options.history.nowMs()
+    this.#clockStall = { untilMs, storeMs }
+  }
+
+  /** Also if it is down by then. */
+  whenReady(action: () => void): void {
+    const { agenda } = this.#options
+    if (agenda.nowMs >= this.#stalledUntilMs) action()
+    else agenda.at(this.#stalledUntilMs, () => this.whenReady(action))
+  }
+
+  #boot(): void {
+    const { agenda, random } = this.#options
+    // As if the machine had been up for a while, another while each time.
+    this.#bootMs = agenda.nowMs - random.float() * 1e6
+    this.#rate = 1 - DRIFT_MAX * random.float()
+    this.#stalledUntilMs = 0
+    this.#clockStall = { untilMs: 0, storeMs: 0 }
   }
 
   get position(): Position {
@@ -52,6 +108,7 @@ export class ServerWorker {
   restart(): void {
     const { history, bug } = this.#options
     this.isUp = true
+    this.#boot()
     this.#usedMs = -1
     this.#lifetimes = this.#createLifetimes()
     this.#sketch = this.#createSketch()
@@ -70,7 +127,7 @@ export class ServerWorker {
 
   advance(): void {
     this.#usePromised()
-    this.#sketch.advance(this.#options.history.nowMs(), this.#windowMs())
+    this.#sketch.advance(this.storeMs(), this.#windowMs())
   }
 
   answer({ target }: Request): Reply | undefined {
@@ -78,7 +135,7 @@ export class ServerWorker {
     this.follow()
     if (target.kind === 'segments') return this.#readSegments(target.refs)
     if (this.#sketch.position < target.at) return undefined
-    return this.#reply({ kind: 'head', head: this.#head(target.after) }, 0, true)
+    return this.#reply({ kind: 'head', text: this.#head(target.after, target.nonce) }, 0, true)
   }
 
   /** The changes since, once it has caught up; undefined if they are not known one by one. */
@@ -108,10 +165,13 @@ export class ServerWorker {
     return this.#reply({ kind: 'segments', filters }, this.#options.history.lifetimeMs, false)
   }
 
-  #head(after: Position | undefined): CoherenceHead {
-    const head = { ...this.#sketch.head(after), log: LOG, timeMs: Math.floor(this.#options.history.nowMs()) }
-    const { tail } = head
-    return 'filter' in tail ? head : { ...head, tail: { ...tail, changes: this.#asListed(tail.from, tail.changes) } }
+  #head(after: Position | undefined, nonce: string): string {
+    const made = { ...this.#sketch.head(after), log: LOG, timeMs: Math.floor(this.storeMs()) }
+    const { tail } = made
+    const head: CoherenceHead =
+      'filter' in tail ? made : { ...made, tail: { ...tail, changes: this.#asListed(tail.from, tail.changes) } }
+    const news = formatNews(head, after, nonce)
+    return JSON.stringify(news === undefined ? { ...head, nonce } : { news })
   }
 
   #asListed(from: Position, packed: PackedChanges): PackedChanges {
@@ -136,12 +196,12 @@ export class ServerWorker {
     const { history } = this.#options
     if (this.#usedMs === history.lifetimeMs) return
     this.#usedMs = history.lifetimeMs
-    history.remembered = this.#lifetimes.use(history.lifetimeMs, history.nowMs()) ?? history.remembered
+    history.remembered = this.#lifetimes.use(history.lifetimeMs, this.storeMs()) ?? history.remembered
   }
 
   #windowMs(): number {
     const { history, mix, bug } = this.#options
-    const windowMs = this.#lifetimes.windowMs(history.nowMs())
+    const windowMs = this.#lifetimes.windowMs(this.storeMs())
     if (bug === 'window too short') return windowMs - history.lifetimeMs
     if (bug === 'lowering forgets the promise') return history.lifetimeMs + mix.responseMsMax + mix.slackMs
     if (bug === 'raising forgets the window') {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { drawMix, MIXES, type Mix } from './mix.js'
+import { drawFaults, drawMix, MIXES, type Mix } from './mix.js'
 import { type SimulationResult, simulate } from './simulate.js'
 
 interface Run {
@@ -15,15 +15,15 @@ const RUNS: readonly Run[] = [
   run(MIXES.tame, 1, 0.4),
   run(MIXES.worst, 1),
   run(MIXES.worst, 2, 0.6),
-  run(MIXES.blind, 3, 0.8),
-  run(MIXES.blind, 4, 0.5),
   run(MIXES.short, 5, 0.3),
   run(MIXES.busy, 6, 0.6),
   run(MIXES['hidden age'], 7, 0.5),
-  run(MIXES['cached heads'], 8, 0.5),
   run(drawMix(9), 9),
   run(drawMix(10), 10),
 ]
+
+/** Each cache has two or three faults at once. */
+const FAULTY: readonly Run[] = Array.from({ length: 8 }, (_, i) => run(drawFaults(i + 1, 100_000), i + 1))
 
 const results = new Map<Run, SimulationResult>()
 
@@ -43,15 +43,37 @@ describe('no read is older than promised', () => {
       expect(result.reads).toBeGreaterThan(10_000)
       // While all servers are down, what no cache has cannot be read.
       expect(result.failed / result.reads).toBeLessThan(0.05)
+      expect(result.untrustworthy).toBe(0)
     },
   )
 
+  it.each(FAULTY.map(each => [each.mix.name, each] as const))(
+    'behind caches with several faults at once, %s; some reads are refused instead',
+    (_, each) => {
+      const result = resultOf(each)
+      expect(result.violations, result.trace).toBe(0)
+      expect(result.reads).toBeGreaterThan(5000)
+    },
+  )
+
+  it('which takes refusing reads behind some of these caches, and not behind all', () => {
+    const counts = FAULTY.map(each => resultOf(each).untrustworthy)
+    expect(counts.filter(count => count > 0).length).toBeGreaterThan(2)
+    expect(counts.filter(count => count === 0).length).toBeGreaterThan(0)
+  })
+
   it('in a million reads, of which caches answered most', () => {
-    const all = RUNS.map(resultOf)
-    const sum = (count: (result: SimulationResult) => number) => all.reduce((total, each) => total + count(each), 0)
-    const reads = sum(result => result.reads)
-    const hitShare = 1 - sum(result => result.originReads) / reads
-    const figures = { reads, hitShare, refused: sum(result => result.refused), heads: sum(result => result.heads) }
+    const sum = (runs: readonly Run[], count: (result: SimulationResult) => number) =>
+      runs.reduce((total, each) => total + count(resultOf(each)), 0)
+    const all = [...RUNS, ...FAULTY]
+    const reads = sum(all, result => result.reads)
+    const hitShare = 1 - sum(RUNS, result => result.originReads) / sum(RUNS, result => result.reads)
+    const figures = {
+      reads,
+      hitShare,
+      refused: sum(all, result => result.refused),
+      heads: sum(all, result => result.heads),
+    }
     process.stdout.write(`simulated: ${JSON.stringify(figures)}\n`)
     expect(reads).toBeGreaterThan(1_000_000)
     expect(hitShare).toBeGreaterThan(0.65)

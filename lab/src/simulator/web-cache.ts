@@ -36,14 +36,15 @@ export class WebCache implements Upstream {
 
   fetch(request: Request, done: Done): void {
     const { behaviour, agenda, random } = this.#options
-    const copy = this.#copies.get(request.url)
+    const name = this.#nameOf(request)
+    const copy = this.#copies.get(name)
     const isBypassed = (request.isReload && !behaviour.ignoresReload) || random.float() < MISS_RATE
     const leftMs = copy ? copy.lifetimeMs - this.#ageMs(copy) : Number.NEGATIVE_INFINITY
     if (copy === undefined || isBypassed || leftMs <= -behaviour.graceMs) {
-      this.#fill(request, done)
+      this.#fill(name, request, done)
       return
     }
-    if (leftMs <= 0) this.#fill(request, () => {})
+    if (leftMs <= 0) this.#fill(name, request, () => {})
     agenda.after(0.1, () => done(this.#serve(copy)))
   }
 
@@ -52,21 +53,27 @@ export class WebCache implements Upstream {
     this.#options.upstream.passWrite(path)
   }
 
-  #fill(request: Request, done: Done): void {
+  #nameOf({ url }: Request): string {
+    const { leavesOut } = this.#options.behaviour
+    if (leavesOut === 'queries') return url.split('?')[0]!
+    return leavesOut === 'nonces' ? url.replace(/&nonce=.*$/, '') : url
+  }
+
+  #fill(name: string, request: Request, done: Done): void {
     const { behaviour, agenda, upstream } = this.#options
-    const waiting = this.#waiting.get(request.url)
+    const waiting = this.#waiting.get(name)
     if (waiting && behaviour.collapses) {
       waiting.push(done)
       return
     }
     const mine: Done[] = []
-    this.#waiting.set(request.url, mine)
+    this.#waiting.set(name, mine)
     const askedMs = agenda.nowMs
     upstream.fetch(request, reply => {
-      if (this.#waiting.get(request.url) === mine) this.#waiting.delete(request.url)
-      const copy = reply && this.#store(request.url, reply, askedMs)
+      if (this.#waiting.get(name) === mine) this.#waiting.delete(name)
+      const copy = reply && this.#store(name, reply, askedMs)
       done(copy ? this.#serve(copy, reply.servedBy) : this.#pass(reply))
-      // Who was joined to a request whose answer may not be shared asks for himself.
+      // A request that was joined to one whose answer may not be shared is sent after all.
       for (const other of mine) {
         if (copy) other(this.#serve(copy))
         else upstream.fetch(request, own => other(this.#pass(own)))
@@ -74,23 +81,23 @@ export class WebCache implements Upstream {
     })
   }
 
-  #store(url: string, reply: Reply, askedMs: number): Copy | undefined {
+  #store(name: string, reply: Reply, askedMs: number): Copy | undefined {
     const { behaviour, agenda } = this.#options
     const lifetimeMs = this.#lifetimeMs(reply)
     if (lifetimeMs <= 0) return undefined
-    const known = this.#copies.get(url)
+    const known = this.#copies.get(name)
     const delayMs = behaviour.countsDelay ? agenda.nowMs - askedMs : 0
     const apparentMs = behaviour.countsDelay ? Math.max(0, agenda.nowMs - reply.dateMs) : 0
     const ageMs = behaviour.countsAge ? Math.max(apparentMs, reply.ageMs + delayMs) : 0
     const copy: Copy = { reply: this.#stripped(reply), askedMs, storedMs: agenda.nowMs, ageMs, lifetimeMs }
-    if (behaviour.goesBackwards || known === undefined || known.askedMs <= askedMs) this.#copies.set(url, copy)
+    if (behaviour.goesBackwards || known === undefined || known.askedMs <= askedMs) this.#copies.set(name, copy)
     return copy
   }
 
   #lifetimeMs({ content, isNoStore, lifetimeMs }: Reply): number {
     const { behaviour } = this.#options
     if (content.kind === 'head') return behaviour.keepsHeadsMs
-    return isNoStore && !behaviour.keepsAbsent ? 0 : lifetimeMs
+    return isNoStore && !behaviour.keepsAbsent ? 0 : Math.max(lifetimeMs, behaviour.lifetimeMsMin)
   }
 
   #serve(copy: Copy, servedBy = this.#options.name): Reply {

@@ -1,9 +1,9 @@
 /** What travels in the simulated network. Fields marked as truth are for the checker; no reader or cache looks at them. */
-import type { CoherenceHead, Path, Position, SegmentRef, Version } from '@freshet/protocol'
+import type { Path, Position, SegmentRef, Version } from '@freshet/protocol'
 
 export type Target =
   | { readonly kind: 'object'; readonly path: Path; readonly at: Position | undefined }
-  | { readonly kind: 'head'; readonly after: Position | undefined; readonly at: Position }
+  | { readonly kind: 'head'; readonly after: Position | undefined; readonly at: Position; readonly nonce: string }
   | { readonly kind: 'segments'; readonly refs: readonly SegmentRef[] }
 
 export interface Request {
@@ -37,7 +37,8 @@ export type Content =
       /** Truth: the position of the change that this is the result of; 0 for what never was. */
       readonly changedAt: Position
     }
-  | { readonly kind: 'head'; readonly head: CoherenceHead }
+  /** `text`: a head or news, as servers send them. */
+  | { readonly kind: 'head'; readonly text: string }
   | { readonly kind: 'segments'; readonly filters: readonly Uint8Array[] }
 
 /** Undefined: no answer came, or a refusal. */

@@ -1,4 +1,4 @@
-/** `npm run dev`: the data server and Vite, side by side. Whichever ends, or Ctrl-C, ends both. */
+/** `npm run dev`: the data server and Vite, side by side. Whichever ends, Ctrl-C, or the end of npm ends both. */
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
@@ -17,3 +17,6 @@ for (const child of children) {
   })
 }
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, endAll)
+// Told to stop, npm stops the shell between them, and the shell does not tell this process.
+const parent = process.ppid
+setInterval(() => process.ppid !== parent && endAll(), 250).unref()

@@ -4,7 +4,8 @@ import { ServerClock } from '@freshet/core/clock'
 import { FreshetError } from '@freshet/protocol'
 import { baseOf, type ConnectOptions, completeOptions, HAS_BROWSER_CACHE, type Settings } from './connect-options.js'
 import { type BucketTypes, Database } from './database.js'
-import { type Fetch, Transport } from './http/transport.js'
+import type { AuthorizedFetch } from './http/authorization.js'
+import { Transport } from './http/transport.js'
 import { OperationIds } from './operations/operation-ids.js'
 import type { Outbox } from './operations/outbox.js'
 import { MemoryCache } from './reading/memory-cache.js'
@@ -28,7 +29,9 @@ export async function connect<Buckets extends BucketTypes<Buckets> = Record<neve
   const { clock, timeoutMs, read, retriesMax, random, memoryBytesMax } = settings
   const controller = new AbortController()
   const closed = controller.signal
-  const transport = new Transport(await fetchOf(settings), baseOf(url))
+  const base = baseOf(url)
+  const authorized = await authorize(settings, base)
+  const transport = new Transport(authorized?.fetch ?? settings.fetch, base)
   const memory = memoryBytesMax > 0 ? new MemoryCache(memoryBytesMax) : undefined
   const serverClock = new ServerClock()
   const policy = { retriesMax, random }
@@ -37,7 +40,7 @@ export async function connect<Buckets extends BucketTypes<Buckets> = Record<neve
     serverClock.forget()
   })
   const shared = { session, transport, clock, serverClock, policy, timeoutMs, closed }
-  const refresher = new Refresher(shared)
+  const refresher = new Refresher({ ...shared, onOpenBuckets: open => authorized?.learn(open) })
   const recorder = await createRecorder(settings, { session, transport, closed })
   const outbox = await openOutbox(settings, transport.base, closed)
   const ids = new OperationIds(clock, serverClock)
@@ -65,9 +68,9 @@ function createSession({ staleness, token }: Settings, onAnotherLog: () => void)
 }
 
 /** Loaded only when asked for. */
-async function fetchOf({ fetch, authorization }: Settings): Promise<Fetch> {
-  if (authorization === undefined) return fetch
-  return (await import('./http/authorization.js')).withAuthorization(fetch, authorization)
+async function authorize({ fetch, authorization }: Settings, base: string): Promise<AuthorizedFetch | undefined> {
+  if (authorization === undefined) return undefined
+  return new (await import('./http/authorization.js')).AuthorizedFetch(fetch, authorization, base)
 }
 
 /** Loaded only when asked for. */

@@ -1,5 +1,6 @@
 /** What `connect` gives: buckets, commits, the session. */
 import type { CommitAnswer } from '@freshet/protocol'
+import type { DropOptions } from './buckets/drop.js'
 import { KvBucket } from './buckets/kv-bucket.js'
 import { ObjectBucket } from './buckets/object-bucket.js'
 import { Counters } from './counters/counters.js'
@@ -80,6 +81,19 @@ export class Database<Buckets extends BucketTypes<Buckets> = Record<never, objec
   /** A bucket of counters. It must have been configured once: `db.counter(name).configure({})`. */
   counter(name: string): Counters {
     return new Counters(name, this.parts)
+  }
+
+  /**
+   * Deletes a bucket, `shop/products`, or a namespace, `shop`, with all its buckets; for admins. Resolves when all of it is gone, which takes
+   * its time where there are many objects; false if there was nothing to delete. Meanwhile nothing is written there: BUCKET_DELETING. Throws
+   * BUCKET_IN_USE for what schemas of other buckets refer to, and for tables.
+   */
+  async drop(name: string, options: DropOptions = {}): Promise<boolean> {
+    const { drop } = await import('./buckets/drop.js')
+    const wasThere = await drop(this.parts, name, options)
+    // What was deleted is deleted for whatever this session reads next.
+    await this.session.refresh()
+    return wasThere
   }
 
   /** The writes that wait to be sent again, if `connect` was given a storage for them. */

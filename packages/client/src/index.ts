@@ -20,6 +20,7 @@ export {
   type WriteAnswer,
 } from '@freshet/protocol'
 export type { Bucket, IdAndVersion, ListOptions, Page } from './buckets/bucket.js'
+export type { DropOptions } from './buckets/drop.js'
 export type { BytesInput, KvBucket, StoredBytes } from './buckets/kv-bucket.js'
 export type { JsonPatch, ObjectBucket, QueryResult } from './buckets/object-bucket.js'
 export { type Facts, idOf, type Stored, versionOf } from './buckets/stored.js'

@@ -1,3 +1,4 @@
+export { inexactNumber, isExactNumber } from './exact-number.js'
 export { FreshetError, type FreshetErrorCode, type FreshetErrorOptions } from './freshet-error.js'
 export { type IdRange, isBeyond, isWithin } from './id-range.js'
 export type {
@@ -24,7 +25,9 @@ export type {
   ListRead,
   Migration,
   MigrationStep,
+  NamespaceAnswer,
   NamespaceList,
+  OpenBuckets,
   PackedChanges,
   QueryAnswer,
   QueryExplanation,
@@ -64,7 +67,7 @@ export {
   pathInBucket,
   pathOfKey,
 } from './names.js'
-export { createIdMaker, type IdSources } from './new-id.js'
+export { createIdMaker, type IdSources, timeOfId } from './new-id.js'
 export {
   type ForeignOperationId,
   formatOperationId,

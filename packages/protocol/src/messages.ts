@@ -16,6 +16,10 @@ export interface CoherenceHead {
   readonly windowMs: number
   /** The server's clock when it answered, as `/time` has it. */
   readonly timeMs: number
+  /** The nonce of the request: an answer that has another one was replayed by a cache. Absent if the request had none. */
+  readonly nonce?: string
+  /** Which buckets everybody may read, as the rules have it, whether they exist or not: a client leaves out its token there. */
+  readonly open?: OpenBuckets
   /** 16 hex digits: the seed of every filter and hash in the sketch. */
   readonly seed: string
   /** Closed segments, oldest first, contiguous; only those that end after `after`. They never change. */
@@ -24,9 +28,16 @@ export interface CoherenceHead {
   readonly tail: Tail
 }
 
+/** By patterns of the rules: `shop/products`, with `*` for any name. All that a change of the rules makes of it comes with a head. */
+export interface OpenBuckets {
+  readonly read: readonly string[]
+  /** Who may list a bucket sees in its lists what it may read. */
+  readonly list: readonly string[]
+}
+
 /** What `GET /coherence?after=P` answers instead, where all that changed since can be listed. */
 export interface CoherenceNews {
-  /** A head without what its reader knows already; drawn in @freshet/core, src/coherence/news.ts. */
+  /** A head without what its reader knows already, with a proof of the nonce; drawn in @freshet/core, src/coherence/news.ts. */
   readonly news: string
 }
 
@@ -48,8 +59,11 @@ export type PackedChanges = string
 export interface ChangesEvent {
   readonly from: Position
   readonly to: Position
-  /** The server's clock when `to` included every commit acknowledged. */
-  readonly timeMs: number
+  /**
+   * The server process's own monotonic clock, read before the server asked the store how far the log goes: `to` includes every commit
+   * acknowledged by then. Unlike the store's clock it never stands still to catch up later. It means something on this stream alone.
+   */
+  readonly askedMs: number
   readonly changes: PackedChanges
 }
 
@@ -57,12 +71,18 @@ export interface ChangesEvent {
 export interface StreamStart extends ChangesEvent {
   /** The log that all events of the stream are of. */
   readonly log: string
+  /** Only in the first event of a stream that was asked for with `?nonce=`, which it repeats: so the stream is no old one. */
+  readonly nonce?: string
+  /** With the nonce: the clock of `askedMs` when the request had come. `to` includes every commit acknowledged by then. */
+  readonly clockMs?: number
 }
 
 /** `GET /time` */
 export interface ServerTime {
   /** Milliseconds of a clock that only goes forward and belongs to this log; not the time of day. */
   readonly timeMs: number
+  /** The nonce of the request; absent if it had none. */
+  readonly nonce?: string
 }
 
 /** `PUT /db/{ns}/{bucket}` and `GET` of it with `?settings`. */
@@ -97,9 +117,9 @@ export interface BucketSettingsAnswer extends BucketSettings {
 export interface IndexProgress extends IndexDeclaration {
   /** Only then queries use it. */
   readonly isReady: boolean
-  /** So many of the objects that were there before it was declared are in it, of so many. */
-  readonly done: number
-  readonly total: number
+  /** So many of the objects that were there before it was declared are in it, of so many. For callers who see all of them. */
+  readonly done?: number
+  readonly total?: number
 }
 
 /** Keywords and their values. `x-reference` is ours: see `Reference`. */
@@ -131,10 +151,17 @@ export type MigrationStep =
   | { readonly default: string; readonly value: unknown }
   | { readonly remove: string }
 
-/** What a PUT of a bucket answers. */
+/** What a PUT, PATCH or DELETE of a bucket answers. */
 export interface BucketAnswer extends WriteAnswer {
-  /** Objects are checked or changed in the background; `GET /tasks/{id}` tells how far that is. */
+  /** Objects are checked, changed or deleted in the background; `GET /tasks/{id}` tells how far that is. */
   readonly task?: string
+}
+
+/** What a DELETE of a namespace answers. */
+export interface NamespaceAnswer {
+  readonly position: Position
+  /** Each deletes one bucket. */
+  readonly tasks: readonly string[]
 }
 
 /** `GET /db/{ns}/{bucket}?schemas`: every schema it ever had, oldest first. */
@@ -168,24 +195,24 @@ export interface TaskList {
   readonly tasks: readonly Task[]
 }
 
-/** `GET /tasks/{id}`: objects of a bucket being checked against a new schema, or changed to satisfy it. */
+/** `GET /tasks/{id}`: objects of a bucket being checked against a new schema, changed to satisfy it, or deleted with the bucket. */
 export interface Task {
   readonly id: string
-  readonly kind: 'check' | 'migration'
+  readonly kind: 'check' | 'migration' | 'deletion'
   readonly bucket: string
-  /** Of the schema that it is about. */
+  /** Of the schema that it is about; 0 where it is about none. */
   readonly schemaVersion: number
   /** The name of the migration. */
   readonly name?: string
   /** Who changes the objects. Checking is the server's. */
   readonly by: 'server' | 'client'
   readonly state: 'running' | 'done' | 'failed' | 'cancelled'
-  readonly phase: 'changing' | 'checking'
+  readonly phase: 'changing' | 'checking' | 'deleting'
   /** Of a migration: objects of earlier versions than this are still to be changed. */
   readonly from?: Position
   /** Objects looked at in this phase. */
   readonly done: number
-  /** Objects there were at the start; absent until they are counted. */
+  /** Objects there were at the start; absent until they are counted, and where objects are deleted. */
   readonly total?: number
   /** Objects written by it. */
   readonly changed: number
@@ -231,8 +258,8 @@ export interface ListItem<Value = unknown> {
 
 /** `GET /db/{ns}/{bucket}?where=...`: a page of what a query finds. */
 export interface QueryAnswer<Value = unknown> extends ListPage<Value> {
-  /** The same version, the same result. */
-  readonly version: Version
+  /** The same version, the same result. Absent where the caller sees only some objects, and hidden ones could change it. */
+  readonly version?: Version
   /** Only a change that carries one of these tags can change the result; absent: any change in the bucket. */
   readonly dependsOn?: readonly Tag[]
 }
@@ -311,6 +338,8 @@ export interface ListRead extends IdRange {
 
 export type CommitWrite =
   | { readonly path: string; readonly value: unknown }
+  /** A JSON merge patch (RFC 7396) of the object, which must be among the reads: what it does not name stays byte for byte. */
+  | { readonly path: string; readonly patch: unknown }
   | { readonly path: string; readonly contentType: string; readonly base64: string }
   | { readonly path: string; readonly delete: true }
   /** To a counter. */
@@ -372,6 +401,8 @@ export interface SqlHead {
   readonly position: Position
   /** Of each table that was ever written, the last global write. */
   readonly versions: SqlVersions
+  /** The nonce of the request; absent if it had none. */
+  readonly nonce?: string
 }
 
 /** The last global write to each table, by the table's name. */

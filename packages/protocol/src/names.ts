@@ -45,6 +45,8 @@ export function checkName(kind: 'namespace' | 'bucket', text: string): void {
 
 /** Throws NAME_INVALID unless `id` can name an object. */
 export function checkId(id: string): void {
+  // From JavaScript anything may come, and `undefined` is a fine name as text.
+  if (typeof id !== 'string') throw new TypeError(`An id is text, not ${id === null ? 'null' : typeof id}.`)
   if (PLAIN_ID.test(id)) return
   const reason = objectionToId(id)
   if (reason) throw new FreshetError('NAME_INVALID', `${quote(id)} cannot be an id: ${reason}.`)
@@ -109,7 +111,7 @@ export function pathOfKey(key: Key): Path {
 
 /** The path of an object in the bucket with this path. Throws NAME_INVALID. */
 export function pathInBucket(bucket: Path, id: string): Path {
-  if (PLAIN_ID.test(id)) return `${bucket}/${id}`
+  if (typeof id === 'string' && PLAIN_ID.test(id)) return `${bucket}/${id}`
   checkId(id)
   return `${bucket}/${encodeURIComponent(id)}`
 }

@@ -33,6 +33,11 @@ export function createIdMaker({ nowMs, randomBytes }: IdSources): () => string {
   }
 }
 
+/** When an id was made, in milliseconds since 1970, by the clock of its maker. */
+export function timeOfId(id: string): number {
+  return [...id.slice(0, 10)].reduce((timeMs, digit) => timeMs * 32 + DIGITS.indexOf(digit), 0)
+}
+
 function numberOf(bytes: Uint8Array): bigint {
   return bytes.reduce((number, byte) => (number << 8n) | BigInt(byte), 0n)
 }

@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Key, Store, StoredValue } from '@freshet/core/store'
 import type { AccessConfig } from './access/access.js'
+import type { RulesMemory } from './access/known-rules.js'
 import type { StoredRulesChoice } from './access/put-own-rules.js'
 import type { RateLimitConfig } from './access/rate-limits.js'
 import type { ShardedDatabase } from './aggregates/sharded-database.js'
@@ -45,13 +46,17 @@ export interface FreshetServerOptions {
   /** Default true. False: its rules do not become those of the store when it starts; `putOwnRules` has seen to that. */
   readonly putsRules?: boolean
   /**
-   * What becomes of rules that the store has, where `access` is left out. 'refuse', the default: the server does not start
-   * (ACCESS_REQUIRED). 'remove': they are removed, for all servers over the store. 'ignore': they stay, and here everybody may do everything;
-   * for tools that nobody else reaches.
+   * What becomes of rules that the store has, where `access` has none. 'refuse': the server does not start (ACCESS_REQUIRED); the default without
+   * `access`. 'require': they are used, and without any the server does not start; the default with keys of tokens. 'use': they are used, if there
+   * are any. 'ignore': they stay, and here everybody may do everything; for tools that only their user reaches.
    */
   readonly storedRules?: StoredRulesChoice
+  /** Keeps the rules in force outside of the store, so that a store that is put back while no server runs opens nothing (docs/backups.md). */
+  readonly rulesMemory?: RulesMemory
   /** How often one address, or the bearer of one token, may ask. */
   readonly limits?: RateLimitConfig
+  /** Addresses and networks (10.0.0.0/8) whose X-Forwarded-For is believed. */
+  readonly trustedProxies?: readonly string[]
   /** For `/sql` and `/global`; it stays open when the server is closed. */
   readonly shards?: ShardedDatabase
   /** What `/metrics` answers where several processes serve the same data, given what this one has counted; see `addUpMetrics`. */
@@ -114,7 +119,9 @@ export function createFreshetServer({
   access,
   putsRules = true,
   storedRules,
+  rulesMemory,
   limits,
+  trustedProxies,
   onRequest,
   shards,
 }: FreshetServerOptions): FreshetServer {
@@ -135,7 +142,9 @@ export function createFreshetServer({
     access,
     putsRules,
     storedRules,
+    rulesMemory,
     limits,
+    trustedProxies,
     shards,
   }
   return new HttpServer(createParts(parts), onRequest)
@@ -196,7 +205,7 @@ class HttpServer implements FreshetServer {
     const startedMs = performance.now()
     const plain = this.#isReady ? recognisePlainRead(request) : undefined
     if (plain === undefined || (this.#isGuarded && !this.#isOpenRead(plain))) {
-      this.#route(new Exchange(request, response, startedMs))
+      this.#route(new Exchange(request, response, startedMs, this.#parts.intake))
     } else {
       leaveBodyAlone(request)
       const { key, at, ifNoneMatch } = plain
@@ -259,12 +268,12 @@ class HttpServer implements FreshetServer {
       replies.send(exchange, routed.answer)
       return
     }
-    const { access: need, handle } = routed.operation
+    const { operation, call } = routed
     if (this.#isGuarded) {
-      const namespace = exchange.route.startsWith('/db/{') ? routed.call.names[0] : undefined
-      exchange.caller = await access.admit(exchange, need, namespace)
+      const key = exchange.route.startsWith('/db/{') ? call.names.join('/') : undefined
+      exchange.caller = await access.admit(exchange, operation, key)
     }
-    const answer = handle(routed.call)
+    const answer = operation.handle(call)
     const settled = isPromise(answer) ? await answer : answer
     if (settled === undefined) return
     if (exchange.caller?.wasAsked === false) throw new Error(`${exchange.route} was answered without asking who may.`)

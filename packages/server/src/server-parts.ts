@@ -4,6 +4,9 @@ import type { Store } from '@freshet/core/store'
 import { createIdMaker } from '@freshet/protocol'
 import { Access, type AccessConfig } from './access/access.js'
 import { AccessRoutes } from './access/access-routes.js'
+import { AuditTrail } from './access/audit-trail.js'
+import { CursorSeals } from './access/cursor-seals.js'
+import type { RulesMemory } from './access/known-rules.js'
 import type { StoredRulesChoice } from './access/put-own-rules.js'
 import { quotaGauges, UsageCounter } from './access/quotas/usage-counter.js'
 import type { RateLimitConfig } from './access/rate-limits.js'
@@ -22,6 +25,7 @@ import { RecentConflicts } from './console/recent-conflicts.js'
 import { RecentLines } from './console/recent-lines.js'
 import { CounterAdditions } from './counters/counter-additions.js'
 import { CounterTotals } from './counters/counter-totals.js'
+import { BucketDeletion } from './data/bucket-deletion.js'
 import { BucketDirectory } from './data/bucket-directory.js'
 import { BucketRoutes } from './data/bucket-routes.js'
 import { CommitRoute } from './data/commit-route.js'
@@ -31,10 +35,14 @@ import { ObjectReader } from './data/object-reader.js'
 import { ObjectRoutes } from './data/object-routes.js'
 import { ObjectWriter } from './data/object-writer.js'
 import { QueryReader } from './data/query-reader.js'
+import { VisibleRows } from './data/visible-rows.js'
 import { Keeper } from './fleet/keeper.js'
+import { BodyIntake } from './http/body-intake.js'
 import type { Route } from './http/call.js'
+import { ClientAddresses } from './http/client-addresses.js'
 import { Cors } from './http/cors.js'
 import { LocalDoor } from './http/local-door.js'
+import { RefusalLog } from './http/refusal-log.js'
 import { Replies } from './http/replies.js'
 import { ResponseDeadlines } from './http/response-deadlines.js'
 import { Router } from './http/router.js'
@@ -47,8 +55,10 @@ import { DemoPage, type PageFiles } from './operations/demo-page.js'
 import { describeError, type Log } from './operations/log.js'
 import { type Gauge, type MetricFamily, Metrics } from './operations/metrics.js'
 import { type AllMetrics, OperationsRoutes } from './operations/operations-routes.js'
+import { Readiness } from './operations/readiness.js'
 import { storeGauges } from './operations/store-gauges.js'
 import { createServerRecorder, type ServerRecordOptions } from './recording/server-recorder.js'
+import { reportSchemas } from './schemas/report-schemas.js'
 import { SchemaChanges } from './schemas/schema-changes.js'
 import { SchemaGuard } from './schemas/schema-guard.js'
 import type { ServerSettings } from './settings.js'
@@ -59,7 +69,9 @@ export interface PartsOptions {
   readonly access?: AccessConfig | undefined
   readonly putsRules?: boolean
   readonly storedRules?: StoredRulesChoice | undefined
+  readonly rulesMemory?: RulesMemory | undefined
   readonly limits?: RateLimitConfig | undefined
+  readonly trustedProxies?: readonly string[] | undefined
   readonly store: Store
   readonly settings: ServerSettings
   readonly log: Log
@@ -81,6 +93,7 @@ export interface ServerParts {
   readonly replies: Replies
   readonly reader: ObjectReader
   readonly access: Access
+  readonly intake: BodyIntake
   /** Undefined where requests may be from anywhere. */
   readonly door: LocalDoor | undefined
   readMetrics(): readonly MetricFamily[]
@@ -102,9 +115,10 @@ export function createParts({ page, console = {}, doctor, allMetrics, allRecent,
   const reader = new ObjectReader({ ...base, logsRequests: log.level === 'request' })
   const additions = new CounterAdditions({ settings, writer })
   const objects = new ObjectRoutes({ settings, access: base.access, reader, writer, additions, newId: base.newId })
-  const lists = new ListReader(base)
-  const totals = new CounterTotals(base)
-  const queries = new QueryReader(base)
+  const readers = { ...base, rows: new VisibleRows(base), seals: new CursorSeals(store) }
+  const lists = new ListReader(readers)
+  const totals = new CounterTotals(readers)
+  const queries = new QueryReader(readers)
   const gauges = gaugesOf(base)
   const hasShards = shards !== undefined
   const consoleRoutes = new ConsoleRoutes({ ...base, lines, caches, doctor, allRecent, hasShards, version: VERSION })
@@ -118,6 +132,7 @@ export function createParts({ page, console = {}, doctor, allMetrics, allRecent,
       objects,
       additions,
       schemas: new SchemaChanges(base),
+      deletion: new BucketDeletion(base),
     }).routes(),
     objects.route(),
     new CommitRoute({ ...base, writer }).route(),
@@ -142,6 +157,7 @@ export function createParts({ page, console = {}, doctor, allMetrics, allRecent,
     routes,
     reader,
     access: base.access,
+    intake: base.intake,
     door: settings.corsOrigins === 'auto' && !base.access.isOn ? new LocalDoor() : undefined,
     replies: base.replies,
     readMetrics: () => base.metrics.read(gauges),
@@ -160,20 +176,34 @@ function createBase({
   access: accessConfig,
   putsRules = true,
   storedRules,
+  rulesMemory,
   limits,
+  trustedProxies,
   shards,
 }: Omit<PartsOptions, 'page' | 'console' | 'doctor' | 'allMetrics' | 'allRecent'>) {
   const metrics = new Metrics()
   const cors = new Cors(settings.corsOrigins)
   const deadlines = new ResponseDeadlines(settings.responseMsMax)
   const whole = new WholeAnswers(settings.keepAliveMs)
-  const replies = new Replies({ cors, deadlines, metrics, log, whole })
+  const readiness = new Readiness({ store, bodyBytesMax: settings.bodyBytesMax })
+  const clients = new ClientAddresses(trustedProxies)
+  const replies = new Replies({
+    cors,
+    deadlines,
+    metrics,
+    log,
+    whole,
+    readiness,
+    refusals: new RefusalLog(log, clients),
+  })
   const buckets = new BucketDirectory(store, settings)
   const hot = new HotObjects(settings.hotCacheBytesMax)
-  const access = new Access({ store, log, config: accessConfig, storedRules, limits, putsRules })
+  const intake = new BodyIntake(settings, clients)
+  const access = new Access({ store, log, config: accessConfig, storedRules, limits, clients, putsRules, rulesMemory })
   // Heads made under other rules say other things.
   access.onChange = () => buckets.revision++
   const follower = new LogFollower(store, settings, buckets, hot, access)
+  access.catchUp = () => follower.catchUp()
   const waits = new PositionWaits(store, settings)
   const events = new EventStreams({ follower, settings, log })
   const keeper = new Keeper({ store, settings, log })
@@ -182,8 +212,9 @@ function createBase({
   const tagHeaders = tagHeadersOf(caches)
   const recorder = record && createServerRecorder(record, store)
   const guard = new SchemaGuard(store)
-  const idempotency = new Idempotency(store, metrics)
-  const tasks = new TaskRunner({ store, follower, buckets, guard, recorder, log, keeper, access })
+  const idempotency = new Idempotency(store, metrics, settings)
+  const trail = new AuditTrail(store, log)
+  const tasks = new TaskRunner({ store, settings, follower, buckets, guard, recorder, log, keeper, access })
   const usage = new UsageCounter({ store, access, buckets, follower, keeper, log })
   return {
     ...{
@@ -195,6 +226,7 @@ function createBase({
       deadlines,
       whole,
       replies,
+      readiness,
       buckets,
       hot,
       follower,
@@ -212,8 +244,10 @@ function createBase({
       tasks,
       usage,
       access,
+      intake,
       conflicts: new RecentConflicts(),
-      sql: new SqlRoutes({ shards, settings, log, replies }),
+      trail,
+      sql: new SqlRoutes({ shards, settings, log, replies, trail }),
       newId: createIdMaker({ nowMs: Date.now, randomBytes }),
     },
   }
@@ -224,6 +258,8 @@ type Base = ReturnType<typeof createBase>
 function lifecycleOf({
   store,
   log,
+  buckets,
+  guard,
   metrics,
   deadlines,
   follower,
@@ -236,7 +272,10 @@ function lifecycleOf({
   tasks,
   usage,
   access,
+  intake,
   sql,
+  trail,
+  idempotency,
 }: Base) {
   let stopListening: () => void = () => undefined
   const onCommit = async () => {
@@ -253,6 +292,8 @@ function lifecycleOf({
       await access.start()
       await recorder?.start()
       await follower.start()
+      await reportSchemas(buckets, guard, log)
+      await idempotency.former.start()
       stopListening = store.onCommit(onCommit)
       await keeper.start()
       upkeep.start()
@@ -268,10 +309,12 @@ function lifecycleOf({
     stop: async () => {
       stopListening()
       await sql.stop()
+      await trail.stop()
       await tasks.stop()
       await usage.stop()
       await recorder?.stop()
       deadlines.close()
+      intake.close()
       metrics.close()
       await upkeep.stop()
       await invalidation.stop()
@@ -290,6 +333,7 @@ function gaugesOf({
   invalidation,
   sql,
   access,
+  intake,
 }: Base): readonly Gauge[] {
   return [
     { name: 'freshet_log_position', help: 'The last commit known.', value: () => follower.position },
@@ -337,6 +381,18 @@ function gaugesOf({
       type: 'counter',
       help: 'Responses that took too long to leave.',
       value: () => deadlines.cut,
+    },
+    {
+      name: 'freshet_bodies_held_bytes',
+      help: 'Bodies of requests that are not answered yet.',
+      together: 'sum',
+      value: () => intake.held,
+    },
+    {
+      name: 'freshet_bodies_refused',
+      type: 'counter',
+      help: 'Bodies that there was no room for, or that came too slowly.',
+      value: () => intake.refused,
     },
     ...storeGauges(store),
     ...quotaGauges(access),

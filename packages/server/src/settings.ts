@@ -34,7 +34,13 @@ export interface ServerSettings {
   readonly bodyBytesMax: number
   /** Of `POST /commit`; each value in it is still held to `bodyBytesMax`. */
   readonly commitBodyBytesMax: number
+  /** Of all bodies of requests that are not answered yet, together; an address may hold as much as is still free. */
+  readonly receivedBytesMax: number
+  /** A body that arrives more slowly for some seconds is refused. */
+  readonly bodyBytesPerSMin: number
   readonly jsonDepthMax: number
+  /** Members of objects and elements of arrays, all together, in one body. */
+  readonly jsonMembersMax: number
   /** Of new ids; 512 at most, since the protocol has no longer ones. */
   readonly idBytesMax: number
   readonly commitWritesMax: number
@@ -47,6 +53,8 @@ export interface ServerSettings {
   /** A page of a list is cut when it is longer, and the next one goes on from there. */
   readonly listBytesMax: number
   readonly bucketsMax: number
+  /** So many Idempotency-Keys are remembered of a namespace, where there are rules; our clients' ids do not count. */
+  readonly keysPerNamespaceMax: number
   readonly urlBytesMax: number
   readonly headerBytesMax: number
   /** A request that has not arrived by then is refused. */
@@ -104,7 +112,10 @@ export const DEFAULT_SETTINGS: ServerSettings = {
   eventIntervalMs: 120,
   bodyBytesMax: MIB,
   commitBodyBytesMax: 8 * MIB,
+  receivedBytesMax: 128 * MIB,
+  bodyBytesPerSMin: KIB / 2,
   jsonDepthMax: 64,
+  jsonMembersMax: 200_000,
   idBytesMax: 512,
   commitWritesMax: 1000,
   commitReadsMax: 10_000,
@@ -113,6 +124,7 @@ export const DEFAULT_SETTINGS: ServerSettings = {
   countersMax: 100_000,
   listBytesMax: 4 * MIB,
   bucketsMax: 10_000,
+  keysPerNamespaceMax: 5_000_000,
   urlBytesMax: 8 * KIB,
   headerBytesMax: 16 * KIB,
   requestMsMax: 30 * SECOND,
@@ -141,6 +153,7 @@ const MAY_BE_ZERO = new Set([
   'hotCacheBytesMax',
   'sqlCacheBytesMax',
   'eventIntervalMs',
+  'bodyBytesPerSMin',
 ])
 
 /** Fills in the defaults. Throws a TypeError that names the setting and what it may be. */

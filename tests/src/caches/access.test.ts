@@ -8,7 +8,7 @@ import { WAYS } from '@freshet/lab/dist/experiments/hostile-requests/hostile-req
 import { createRandom } from '@freshet/lab/dist/harness/random.js'
 import { runHostileLoad } from '@freshet/lab/dist/hostile-load/run-hostile-load.js'
 import { startTenantsServer, type TenantsServer } from '@freshet/lab/dist/hostile-load/tenants-server.js'
-import { createFreshetServer, signToken } from '@freshet/server'
+import { applyRules, createFreshetServer, signToken } from '@freshet/server'
 import { createMemoryStore } from '@freshet/stores/memory'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { reasonToSkip } from '../runner/services.js'
@@ -73,6 +73,7 @@ const CLOSED = OPEN.replace('read, list', 'read, list if claim.sub == "ann"')
 test.skipIf(skips)('a bucket that is closed is closed to sessions at once, whatever caches still have', async () => {
   const store = createMemoryStore()
   const start = async (rules: string, port = 0) => {
+    await applyRules(store, { rules, who: 'a test' })
     const server = createFreshetServer({ store, settings: { lifetimeMs: 600_000 }, access: { rules, tokens: TOKENS } })
     return { server, ...(await server.listen({ port })) }
   }
@@ -133,23 +134,27 @@ test('a token that has expired is got anew, and nobody is shown what another con
 })
 
 test('a token is not sent where a connection is led elsewhere', async () => {
-  const seen: (string | undefined)[] = []
+  const seen = { here: [] as (string | undefined)[], elsewhere: [] as (string | undefined)[] }
   const store = createMemoryStore()
-  const server = createFreshetServer({ store })
+  const tokens = { secret: 'a secret of at least thirty-two bytes', audience: 'freshet', leewayMs: 0 }
+  const rules = 'bucket shop/orders\n  read if authenticated'
+  const server = createFreshetServer({ store, access: { rules, tokens } })
   await server.listen({ port: 0 })
   const elsewhere = createServer((request, response) => {
-    seen.push(request.headers.authorization)
+    seen.elsewhere.push(request.headers.authorization)
     server.handle(request, response)
   })
   await new Promise<void>(resolve => elsewhere.listen(0, '127.0.0.1', resolve))
   const here = createServer((request, response) => {
-    seen.push(request.headers.authorization)
+    seen.here.push(request.headers.authorization)
     const { port } = elsewhere.address() as AddressInfo
     response.writeHead(307, { location: `http://127.0.0.1:${port}${request.url}` }).end()
   })
   await new Promise<void>(resolve => here.listen(0, '127.0.0.1', resolve))
   const db = await connect(`http://127.0.0.1:${(here.address() as AddressInfo).port}`, { authorization: 'a' })
-  expect(seen).toEqual(['Bearer a', undefined])
+  await expect(db.bucket('shop/orders').get('1')).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
+  expect(seen.here).toContain('Bearer a')
+  expect(new Set(seen.elsewhere)).toEqual(new Set([undefined]))
   db.close()
   for (const each of [here, elsewhere]) each.close()
   await server.close({ graceMs: 100 })

@@ -59,13 +59,28 @@ test.skipIf(reasonToSkip('varnish') !== undefined)(
   },
 )
 
+async function namespaces(): Promise<readonly string[]> {
+  return ((await (await fetch(`${server.url}/db`)).json()) as { namespaces: string[] }).namespaces
+}
+
 describe('it removes what it wrote', () => {
+  test('and the buckets that it made, but none that was there before', async () => {
+    const put = { method: 'PUT', headers: { 'Content-Type': 'application/json' }, body: '{"kind":"object"}' }
+    await fetch(`${server.url}/db/own/probes`, put)
+    expect((await doctor('--through', server.url)).exitCode).toBe(0)
+    expect(await namespaces()).toEqual(['own'])
+    expect((await doctor('--through', server.url, '--bucket', 'own/probes')).exitCode).toBe(0)
+    const { buckets } = (await (await fetch(`${server.url}/db/own`)).json()) as { buckets: { bucket: string }[] }
+    expect(buckets.map(({ bucket }) => bucket)).toEqual(['probes'])
+  })
+
   test.each(['SIGINT', 'SIGTERM'] as const)('also when it is stopped by %s', async signal => {
     const child = startDoctor('--through', server.url)
     await vi.waitUntil(async () => (await objectsLeft(server)) > 3, { timeout: 30_000, interval: 20 })
     child.process.kill(signal)
     expect(await child.ended).toEqual({ exitCode: 130, output: '', errors: '' })
     expect(await objectsLeft(server)).toBe(0)
+    expect(await namespaces()).toEqual([])
   })
 })
 

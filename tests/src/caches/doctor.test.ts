@@ -132,7 +132,7 @@ const ILL: readonly Ill[] = [
         origin,
         rules: 'sub vcl_backend_response { set beresp.grace = 1h; unset beresp.http.Freshet-Position; }',
       }),
-    found: { expiry: 'fatal', position: 'harmless' },
+    found: { expiry: 'fatal', position: 'fatal' },
     line: 'set beresp.grace = 0s;',
   },
   {

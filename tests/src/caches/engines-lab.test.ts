@@ -1,8 +1,9 @@
-/** What `npm run lab -- coherence-engines` and `fbf-14-engines` show, in small. */
+/** What `npm run lab -- coherence-engines`, `stalls` and `fbf-14-engines` show, in small. */
 import { endCaches } from '@freshet/lab/dist/caches/cache-process.js'
 import { endSlowOrigins } from '@freshet/lab/dist/caches/slow-origin.js'
 import { coherenceEngines } from '@freshet/lab/dist/experiments/coherence-engines/coherence-engines.js'
 import { fbf14Engines } from '@freshet/lab/dist/experiments/fbf/fbf-14-engines.js'
+import { stalls } from '@freshet/lab/dist/experiments/stalls/stalls.js'
 import { createRandom } from '@freshet/lab/dist/harness/random.js'
 import { endCassandra } from '@freshet/stores/under-test/start-cassandra'
 import { endPostgres } from '@freshet/stores/under-test/start-postgres'
@@ -25,6 +26,16 @@ test.skipIf(isLeftOut)(
     expect(summary.checkedReads).toBeGreaterThan(5000)
   },
   300_000,
+)
+
+test.skipIf(isLeftOut)(
+  'reads are as fresh as promised while servers, backends, connections and readers stand still',
+  async () => {
+    const { summary, verdicts } = await stalls.run(context(4))
+    expect(summary.stale, verdicts[0]!.detail).toBe(0)
+    expect(summary.stalls).toBeGreaterThan(6)
+  },
+  600_000,
 )
 
 test.skipIf(isLeftOut)(

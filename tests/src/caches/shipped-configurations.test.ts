@@ -82,7 +82,8 @@ describe.each(KINDS)('$kind', ({ kind, start, discards }) => {
     const cache = await start(server.url)
     expect(await text(cache.url + TEA)).toBe('{"price":1}')
     await write(2)
-    for (const secret of [undefined, '', 'change-me', `${cache.secret}x`]) await discard(cache, secret)
+    const wrong = [undefined, '', 'change-me', `${cache.secret}x`, cache.secret.toUpperCase(), ` 1 ${cache.secret}`]
+    for (const secret of wrong) await discard(cache, secret)
     expect(await text(cache.url + TEA)).toBe('{"price":1}')
     expect((await discard(cache, cache.secret)).status).toBe(200)
     expect(await text(cache.url + TEA)).toBe('{"price":2}')

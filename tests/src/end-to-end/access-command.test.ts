@@ -43,6 +43,23 @@ describe('freshet check rules', () => {
     expect([exitCode, output]).toEqual([0, expect.stringContaining('all 8 examples')])
   })
 
+  test('says which index each rule needs, and which rule none serves', async () => {
+    const good = await runFreshet(['check', 'rules', file('indexed.access', BLOCKS[0]!)])
+    const indexesIn = (output: string) =>
+      [...output.matchAll(/^ {2}(\S+) needs the index (.*)\.$/gm)].map(([, ...rest]) => rest)
+    expect(indexesIn(good.output)).toEqual([
+      ['shop/orders', '{"name":"by-owner","fields":["owner"]}'],
+      ['shop/posts', '{"name":"by-published","fields":["published"]}'],
+      ['shop/posts', '{"name":"by-author","fields":["author"]}'],
+    ])
+    const unserved = file(
+      'unserved.access',
+      'bucket shop/x\n  read if claim.role == "a" or object.tags contains claim.sub\n',
+    )
+    const { exitCode, output } = await runFreshet(['check', 'rules', unserved])
+    expect([exitCode, output]).toEqual([0, expect.stringContaining('shop/x has a rule that no index serves')])
+  })
+
   test('says what is wrong, where, and what may have been meant', async () => {
     const bad = file(
       'bad.access',
@@ -79,6 +96,11 @@ describe('freshet serve', () => {
     expect((await ask('https://shop.example')).status).toBe(status)
     expect((await ask('http://localhost:5173')).status).toBe(200)
     await server.stop()
+  })
+
+  test('a token is not signed with a secret that the server would refuse', async () => {
+    const made = await runFreshet(['token', '--sub', 'ann'], { environment: { FRESHET_TOKEN_SECRET: 'short' } })
+    expect(made).toMatchObject({ exitCode: 2, output: '', errors: expect.stringContaining('needs 32') })
   })
 
   test('refuses rules with mistakes, and a secret that is too short', async () => {
@@ -122,7 +144,7 @@ describe('freshet serve', () => {
 })
 
 test.skipIf(reasonToSkip('redis') !== undefined)(
-  'a worker that starts again leaves the rules that another host has put there',
+  'a worker that starts again, and a server that was killed and starts with its old file, leave the rules that another host applied',
   async () => {
     const redis = await startRedis({ settings: DURABLE })
     const open = file('before.access', 'bucket shop/products\n  read\n')
@@ -131,15 +153,21 @@ test.skipIf(reasonToSkip('redis') !== undefined)(
       startFreshet(['serve', '--store', redis.url, '--rules', rules, '--workers', '2'], { environment })
     const before = await start(open)
     const after = await start(closed)
+    const read = (url: string) => fetch(`${url}/db/shop/products/tea`).then(({ status }) => status)
+    expect(await read(after.url)).toBe(404)
+    const applied = await runFreshet(['rules', 'apply', closed, '--store', redis.url, '--json'])
+    expect([applied.exitCode, JSON.parse(applied.output)]).toMatchObject([0, { hasChanged: true, wider: [] }])
+    const third = await start(open)
+    await third.kill()
     const workers = before.workers()
     for (const pid of workers) process.kill(pid, 'SIGKILL')
-    const read = (url: string) => fetch(`${url}/db/shop/products/tea`).then(({ status }) => status)
     await expect.poll(() => before.workers().some(pid => workers.includes(pid)), { timeout: 60_000 }).toBe(false)
     await expect.poll(() => read(before.url).catch(() => 0), { timeout: 60_000 }).not.toBe(0)
-    for (const { url } of [before, after]) {
+    const again = await start(open)
+    for (const { url } of [before, after, again]) {
       for (let i = 0; i < 4; i++) expect(await read(url)).toBe(401)
     }
-    await Promise.all([before.stop(), after.stop()])
+    await Promise.all([before.stop(), after.stop(), again.stop()])
     await redis.stop()
   },
 )

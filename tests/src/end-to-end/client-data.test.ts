@@ -112,3 +112,17 @@ test('increments by many sessions at once all count, since a conflict is never r
   expect(conflicts).toBeLessThan(1000)
   for (const session of sessions) session.close()
 })
+
+test('settings are changed one by one, removed by null, and can be read', async () => {
+  const products = db.bucket('shop/settled')
+  expect(await products.settings()).toBeUndefined()
+  const schema = { type: 'object', required: ['price'] }
+  await products.configure({ schema })
+  await products.configure({ indexes: [{ name: 'by-price', fields: ['price'] }] })
+  await products.configure({ lifetimeMs: 7000 })
+  expect(await products.settings()).toMatchObject({ schema, lifetimeMs: 7000, indexes: [{ name: 'by-price' }] })
+  await products.configure({ schema: null })
+  const left = await products.settings()
+  expect(left).toMatchObject({ kind: 'object', lifetimeMs: 7000, indexes: [{ name: 'by-price' }] })
+  expect(left).not.toHaveProperty('schema')
+})

@@ -467,3 +467,34 @@ describe('merge', () => {
     expect(await other.bucket('shop/coffees').get(idOf(merged))).toMatchObject({ name: 'Arabica' })
   })
 })
+
+describe('a flush writes only what changed', () => {
+  async function rawCoffee(id: string, body: string): Promise<string> {
+    const path = `${server.url}/db/shop/coffees/${id}`
+    await fetch(path, { method: 'PUT', body, headers: { 'content-type': 'application/json' } })
+    return path
+  }
+
+  test('so a number with more digits than JavaScript holds stays as it is', async () => {
+    const path = await rawCoffee(
+      'digits',
+      '{"name":"a","countryCode":12345678901234567890,"caffeine":true,"parent":null}',
+    )
+    const coffee = (await em.find(Coffee, 'digits', { read: 'current' }))!
+    coffee.name = 'b'
+    await em.flush()
+    expect(await (await fetch(`${path}?at=${versionOf(coffee)}`)).text()).toBe(
+      '{"name":"b","countryCode":12345678901234567890,"caffeine":true,"parent":null}',
+    )
+    coffee.countryCode = 2 ** 60
+    await expect(em.flush()).rejects.toThrow(TypeError)
+  })
+
+  test('and what a patch cannot say, a member that becomes null, as a whole', async () => {
+    const path = await rawCoffee('nulls', '{"name":"a","countryCode":1,"caffeine":true,"parent":null}')
+    const coffee = (await em.find(Coffee, 'nulls', { read: 'current' }))!
+    coffee.name = null as unknown as string
+    await em.flush()
+    expect(await (await fetch(`${path}?at=${versionOf(coffee)}`)).json()).toMatchObject({ name: null, countryCode: 1 })
+  })
+})

@@ -47,19 +47,21 @@ test('an import leaves them in force, and takes objects as large as the server d
 
 test.each([
   ['dev', []],
+  ['dev', ['--insecure']],
   ['serve', ['--workers', '2']],
 ])('%s without rules does not start over them', async (mode, more) => {
   const refused = await runFreshet([mode, '--data', at('data'), '--port', '0', ...more])
   expect([refused.exitCode, refused.errors]).toEqual([
     1,
-    expect.stringMatching(/--rules .*--insecure.*ACCESS_REQUIRED/),
+    expect.stringMatching(/FRESHET_TOKEN_SECRET.*freshet rules remove.*ACCESS_REQUIRED/),
   ])
 })
 
-test('--insecure removes them, and then none are needed', async () => {
-  for (const flags of [['--insecure'], []]) {
-    const server = await startFreshet(['dev', '--data', at('data'), ...flags])
-    expect((await fetch(`${server.url}/db/shop/orders/1`)).status).toBe(200)
-    await server.stop()
-  }
+test('freshet rules remove removes them, if that is said to be meant, and then none are needed', async () => {
+  const refused = await runFreshet(['rules', 'remove', '--data', at('data')])
+  expect([refused.exitCode, refused.errors]).toEqual([1, expect.stringContaining('--widen')])
+  expect((await runFreshet(['rules', 'remove', '--widen', '--data', at('data')])).exitCode).toBe(0)
+  const server = await startFreshet(['dev', '--data', at('data')])
+  expect((await fetch(`${server.url}/db/shop/orders/1`)).status).toBe(200)
+  await server.stop()
 })

@@ -3,7 +3,7 @@
  * shown one of them, however it learns of changes, whatever it asked for, and whichever server it asks.
  */
 import { connect, type Database } from '@freshet/client'
-import { createFreshetServer, type FreshetServer } from '@freshet/server'
+import { applyRules, createFreshetServer, type FreshetServer } from '@freshet/server'
 import { createMemoryStore } from '@freshet/stores/memory'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { type MisbehavingCache, startMisbehavingCache } from './misbehaving-cache.js'
@@ -18,7 +18,9 @@ let servers: FreshetServer[] = []
 let cache: MisbehavingCache
 let databases: Database[] = []
 
+/** Puts the rules into force, and starts a server. */
 async function startServer(rules: string): Promise<string> {
+  await applyRules(store, { rules, who: 'a test' })
   const server = createFreshetServer({
     store,
     settings: { lifetimeMs: 600_000, heartbeatMs: 50 },

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect } from '@freshet/client'
@@ -99,6 +99,59 @@ test('shards are prepared, checked, asked and written to, and a server that is k
   })
   again.close()
   await second.stop()
+})
+
+test('a misspelt member of a shard is refused by every command that reads it', async () => {
+  const misspelt = join(folder, 'misspelt.json')
+  const { shards } = JSON.parse(readFileSync(config, 'utf8'))
+  const [one, { from, ...two }] = shards.shards
+  writeFileSync(misspelt, JSON.stringify({ shards: { ...shards, shards: [one, { ...two, form: from }] } }))
+  for (const command of [['config'], ['shards', 'check'], ['shards', 'init'], ['serve']]) {
+    expect(await runFreshet([...command, '--config', misspelt])).toMatchObject({
+      exitCode: 2,
+      errors: expect.stringContaining('Shard 2: there is no member "form"; name, url, from are known.'),
+    })
+  }
+})
+
+test('a shard that has rows but no place is refused by init, check and serve', async () => {
+  const incomplete = join(folder, 'incomplete.json')
+  const { shards } = JSON.parse(readFileSync(config, 'utf8'))
+  const [one, { from, ...two }] = shards.shards
+  writeFileSync(incomplete, JSON.stringify({ shards: { ...shards, shards: [one, two] } }))
+  for (const command of [
+    ['shards', 'check'],
+    ['shards', 'init'],
+    ['serve', '--port', '0'],
+  ]) {
+    expect(await runFreshet([...command, '--config', incomplete], { cwd: folder })).toMatchObject({
+      exitCode: 1,
+      errors: expect.stringMatching(/two.* has rows of people, but no place/),
+    })
+  }
+})
+
+test('a server does not start over rows that belong to other shards', async () => {
+  const swapped = join(folder, 'swapped.json')
+  const { shards } = JSON.parse(readFileSync(config, 'utf8'))
+  const [one, two] = shards.shards
+  for (const entries of [
+    [
+      { ...two, from: 0 },
+      { ...one, from: 10 },
+    ],
+    [one, { ...two, from: 12 }],
+    [
+      { name: 'two', url: two.url },
+      { name: 'one', url: one.url },
+    ],
+  ]) {
+    writeFileSync(swapped, JSON.stringify({ shards: { ...shards, shards: entries, arbitrator: one.url } }))
+    expect(await runFreshet(['serve', '--port', '0', '--config', swapped], { cwd: folder })).toMatchObject({
+      exitCode: 1,
+      errors: expect.stringMatching(/has rows of people that belong to other shards by their id/),
+    })
+  }
 })
 
 test('what is not as the config says is told', async () => {

@@ -175,7 +175,7 @@ test('a backup is taken while others write, goes on with what changed, and any m
   expect(objects).toBe(OBJECTS + 1)
   await run('restore', backups, '--data', at('earlier'), '--at', `${between}`)
   const filled = await runFreshet(['restore', backups, '--data', at('restored')])
-  expect([filled.exitCode, filled.errors]).toEqual([1, expect.stringContaining('empty store')])
+  expect([filled.exitCode, filled.errors]).toEqual([1, expect.stringContaining('Choose a store that is empty')])
 
   await run('export', '--data', at('data'), '--out', at('a.ndjson'))
   await run('export', '--data', at('restored'), '--out', at('b.ndjson'))
@@ -271,5 +271,25 @@ test.skipIf(isLeftOut)('over engines: a backup of PostgreSQL while servers write
   } finally {
     await postgres.stop()
     await redis.stop()
+  }
+})
+
+test('an export of a bucket that is not there fails, and leaves no file', async () => {
+  await fill()
+  for (const buckets of ['shop/nothing', 'shop/products,shop/nothing', 'none/*']) {
+    const exported = await runFreshet([
+      'export',
+      '--data',
+      at('data'),
+      '--buckets',
+      buckets,
+      '--out',
+      at('none.ndjson'),
+    ])
+    expect(exported).toMatchObject({
+      exitCode: 2,
+      errors: expect.stringMatching(/There is no bucket (?:shop\/nothing|none\/\*)/),
+    })
+    expect(existsSync(at('none.ndjson'))).toBe(false)
   }
 })

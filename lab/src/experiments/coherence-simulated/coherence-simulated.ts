@@ -6,10 +6,13 @@
  *
  * Shared caches are of two kinds. Some ignore the wish for a revalidation, as Varnish and nginx do; some honour it, but
  * join it to an older request under way, as Squid with collapsed forwarding does. Both serve past expiry and go back.
+ *
+ * Then freshet alone, behind caches that have two or three faults each, drawn at random: they leave out queries, remove
+ * positions, keep heads, hide ages, override lifetimes. There a read is right, or fails with CACHE_UNTRUSTWORTHY.
  */
 import type { Experiment, ExperimentContext, ExperimentResult, Verdict } from '../../harness/experiment.js'
 import { formatPercent } from '../../harness/table.js'
-import { type CacheBehaviour, MIXES, type Mix, type Strategy } from '../../simulator/mix.js'
+import { type CacheBehaviour, drawFaults, MIXES, type Mix, type Strategy } from '../../simulator/mix.js'
 import { type SimulationResult, simulate } from '../../simulator/simulate.js'
 
 const STRATEGIES: readonly Strategy[] = ['plain', 'revalidate', 'freshet']
@@ -25,11 +28,25 @@ interface Point {
   readonly refused: number
 }
 
+/** Freshet behind caches with several faults each. */
+interface FaultyPoint {
+  readonly seed: number
+  readonly reads: number
+  /** Answers that broke a promise, whichever. */
+  readonly violations: number
+  /** Reads that failed with CACHE_UNTRUSTWORTHY. */
+  readonly refused: number
+  readonly trace: string | undefined
+}
+
+const FAULTY_READS_MIN = 1_000_000
+const FAULTY_MS = 200_000
+
 export const coherenceSimulated: Experiment = {
   name: 'coherence-simulated',
   title: 'Reads through caches that misbehave: plain, with revalidation, and under URLs no stale copy can have',
   source: 'Gessert and Bücklers 2012, section 3.8, and the measured behaviour of Varnish, nginx and Squid',
-  run: async context => toResult(measureAll(context)),
+  run: async context => toResult(measureAll(context), measureFaulty(context)),
 }
 
 function measureAll({ quick, seed, progress }: ExperimentContext): Point[] {
@@ -40,6 +57,19 @@ function measureAll({ quick, seed, progress }: ExperimentContext): Point[] {
       const mix = mixOf(caches, quick ? 60_000 : 600_000)
       points.push({ caches, strategy, ...figuresOf(simulate({ mix, seed, strategy })) })
     }
+  }
+  return points
+}
+
+function measureFaulty({ quick, seed, progress }: ExperimentContext): FaultyPoint[] {
+  const readsMin = quick ? 50_000 : FAULTY_READS_MIN
+  const points: FaultyPoint[] = []
+  for (let reads = 0, drawn = seed; reads < readsMin; drawn++) {
+    progress(Math.min(reads, readsMin), readsMin, 'freshet, caches with several faults each')
+    const result = simulate({ mix: drawFaults(drawn, quick ? FAULTY_MS / 4 : FAULTY_MS), seed: drawn })
+    const { violations, untrustworthy: refused, trace } = result
+    points.push({ seed: drawn, reads: result.reads, violations, refused, trace })
+    reads += result.reads
   }
   return points
 }
@@ -61,7 +91,7 @@ function figuresOf({ reads, originReads, writes, refused, violationsBy }: Simula
   }
 }
 
-function toResult(points: readonly Point[]): ExperimentResult {
+function toResult(points: readonly Point[], faulty: readonly FaultyPoint[]): ExperimentResult {
   const rows = points.map(point => [
     point.caches,
     point.strategy,
@@ -74,11 +104,37 @@ function toResult(points: readonly Point[]): ExperimentResult {
   ])
   const columns = ['caches', 'reads are', 'reads', 'stale', 'share', 'from caches', 'origin reads / write', 'refused']
   return {
-    summary: { reads: points.reduce((sum, point) => sum + point.reads, 0) },
-    points,
-    tables: [{ title: 'Reads through three rows of caches', columns, rows }],
+    summary: { reads: points.reduce((sum, point) => sum + point.reads, 0), ...sumsOf(faulty) },
+    points: [...points, ...faulty],
+    tables: [
+      { title: 'Reads through three rows of caches', columns, rows },
+      {
+        title: 'Freshet, behind caches with two or three faults each',
+        columns: ['drawn from', 'reads', 'broke a promise', 'refused'],
+        rows: faulty.map(({ seed, reads, violations, refused }) => [seed, reads, violations, refused]),
+      },
+    ],
     plots: [{ name: 'stale-reads', chart: staleChart(points) }],
-    verdicts: verdictsOf(points),
+    verdicts: [...verdictsOf(points), verdictOnFaulty(faulty)],
+  }
+}
+
+function sumsOf(faulty: readonly FaultyPoint[]) {
+  const sum = (count: (point: FaultyPoint) => number) => faulty.reduce((total, point) => total + count(point), 0)
+  return {
+    faultyReads: sum(({ reads }) => reads),
+    faultyViolations: sum(({ violations }) => violations),
+    faultyRefused: sum(({ refused }) => refused),
+  }
+}
+
+function verdictOnFaulty(faulty: readonly FaultyPoint[]): Verdict {
+  const { faultyReads, faultyViolations, faultyRefused } = sumsOf(faulty)
+  const trace = faulty.find(point => point.trace !== undefined)?.trace
+  return {
+    claim: 'behind caches with several faults at once a read keeps every promise, or is refused',
+    holds: faultyViolations === 0 && faultyRefused > 0,
+    detail: `${faultyViolations} of ${faultyReads} broke one, ${faultyRefused} were refused${trace ? `\n${trace}` : ''}`,
   }
 }
 

@@ -2,20 +2,31 @@
  * Two tenants, people with good tokens and with forged ones, and requests that try every door, through each cache: with the shipped
  * configuration, and through an nginx that knows nothing of permissions. Nobody is shown a byte of another's; nothing fails within
  * the server; no error and nothing private is kept. Tokens that are none, and purges from outside, are refused each way.
+ *
+ * Then every route and method, in spellings of every kind, as an anonymous caller, a stranger with a token, a tenant, an owner and an admin: asked of two
+ * servers that differ only in what the first three may not see. And bodies that are meant to use up the memory of a server.
  */
 import { endCaches, type RunningCache } from '../../caches/cache-process.js'
 import { startNginx } from '../../caches/nginx.js'
 import { requireCaches } from '../../caches/require-caches.js'
 import { startSquid } from '../../caches/squid.js'
 import { startVarnish } from '../../caches/varnish.js'
-import type { Experiment, ExperimentContext, ExperimentResult } from '../../harness/experiment.js'
+import type { Experiment, ExperimentContext, ExperimentResult, Verdict } from '../../harness/experiment.js'
 import { acceptedPurges, wrongTokenAnswers } from '../../hostile-load/ask-plainly.js'
+import { compareTwins, type TwinOutcome } from '../../hostile-load/compare-twins.js'
+import { exhaustMemory, type MemoryOutcome } from '../../hostile-load/exhaust-memory.js'
 import { type HostileOutcome, runHostileLoad } from '../../hostile-load/run-hostile-load.js'
 import { startTenantsServer } from '../../hostile-load/tenants-server.js'
 
 /** Half of them are malformed: more than a hundred thousand. */
 const FULL = 210_000
 const QUICK = 5000
+const DOORS_FULL = 60_000
+const DOORS_QUICK = 4000
+const PIECES_FULL = 2_000_000
+const PIECES_QUICK = 200_000
+/** Twice what bodies may hold together (`receivedBytesMax`): a buffer that is outgrown is freed a little later. */
+const MEMORY_GROWTH_MIB_MAX = 256
 
 /** Those that may be between a server and its readers. */
 export const WAYS: readonly { readonly name: string; start(origin: string): Promise<Pick<RunningCache, 'url'>> }[] = [
@@ -37,13 +48,17 @@ interface Row extends HostileOutcome {
 
 export const hostileRequests: Experiment = {
   name: 'hostile-requests',
-  title: 'Two tenants and hostile requests through every cache: nothing leaks, fails or is kept',
+  title: 'Hostile requests at every door and through every cache: nothing leaks, fails, is kept or uses up memory',
   source: 'ours',
   async run(context) {
     requireCaches(['varnish', 'squid', 'nginx'])
     const rows: Row[] = []
     for (const way of WAYS) rows.push(await oneWay(way, context, rows.length))
-    return toResult(rows)
+    const { quick, random, progress } = context
+    const requests = quick ? DOORS_QUICK : DOORS_FULL
+    const onProgress = (done: number) => progress(done, requests, 'every door')
+    const doors = await compareTwins({ requests, random: random.fork('doors'), onProgress })
+    return toResult(rows, doors, await exhaustMemory(quick ? PIECES_QUICK : PIECES_FULL))
   },
 }
 
@@ -72,16 +87,36 @@ async function oneWay(
   }
 }
 
-function toResult(rows: readonly Row[]): ExperimentResult {
+function toResult(rows: readonly Row[], doors: TwinOutcome, memory: MemoryOutcome): ExperimentResult {
   const all = <Value>(pick: (row: Row) => readonly Value[]) => rows.flatMap(pick)
   const [leaks, failures, kept] = [all(row => row.leaks), all(row => row.ownFailures), all(row => row.kept)]
   const [tokens, purges] = [all(row => row.wrongTokens), all(row => row.purges)]
-  const requests = rows.reduce((sum, row) => sum + row.requests, 0)
+  const requests = rows.reduce((sum, row) => sum + row.requests, doors.requests)
   const malformed = rows.reduce((sum, row) => sum + row.malformed, 0)
   const isSeen = rows.every(({ ownShown, publicShown }) => ownShown > 0 && publicShown > 0)
   return {
-    summary: { requests, malformed, leaks: leaks.length, failures: failures.length, kept: kept.length, rows },
+    summary: {
+      requests,
+      leaks: leaks.length + doors.leakCount,
+      serverErrors: failures.length + doors.serverErrorCount,
+      storedByStrangers: doors.storedByStrangers,
+      memoryGrowthMiB: memory.growthMiB,
+      ...{ malformed, kept: kept.length, rows, doors, memory },
+    },
     tables: [
+      {
+        title: 'Every door, by role',
+        columns: ['role', '2xx', '3xx', '4xx', '5xx', 'closed'],
+        rows: Object.entries(doors.byRole).map(([role, counts]) => [
+          role,
+          ...['2xx', '3xx', '4xx', '5xx', 'closed'].map(kind => counts[kind] ?? 0),
+        ]),
+      },
+      {
+        title: 'Memory, MiB',
+        columns: ['attack', 'grew by'],
+        rows: [...memory.attacks.map(({ name, growthMiB }) => [name, growthMiB]), ['in the end', memory.lastingMiB]],
+      },
       {
         title: 'Answers, by way',
         columns: [
@@ -126,6 +161,7 @@ function toResult(rows: readonly Row[]): ExperimentResult {
         detail: detailOf(tokens),
       },
       { claim: 'Purges from outside are refused each way', holds: purges.length === 0, detail: detailOf(purges) },
+      ...verdictsOf(doors, memory),
       {
         claim: 'Everybody is shown what is theirs, and what is public',
         holds: isSeen,
@@ -133,6 +169,31 @@ function toResult(rows: readonly Row[]): ExperimentResult {
       },
     ],
   }
+}
+
+function verdictsOf(doors: TwinOutcome, { growthMiB, othersStatus }: MemoryOutcome): readonly Verdict[] {
+  return [
+    {
+      claim: 'Callers get the same bytes whatever there is that they may not see',
+      holds: doors.leakCount === 0,
+      detail: detailOf(doors.leaks),
+    },
+    {
+      claim: 'No role makes the server fail at any door',
+      holds: doors.serverErrorCount === 0,
+      detail: detailOf(doors.serverErrors),
+    },
+    {
+      claim: 'Nothing is stored for strangers',
+      holds: doors.storedByStrangers === 0,
+      detail: `${doors.storedByStrangers} commits and operations`,
+    },
+    {
+      claim: `No body makes the server grow by more than ${MEMORY_GROWTH_MIB_MAX} MiB, and clients elsewhere are served meanwhile`,
+      holds: growthMiB <= MEMORY_GROWTH_MIB_MAX && othersStatus === 200,
+      detail: `${growthMiB} MiB; a client from another address was answered ${othersStatus}`,
+    },
+  ]
 }
 
 function spellStatuses(statuses: Readonly<Record<string, number>>): string {

@@ -1,10 +1,14 @@
 /** `freshet token`: makes one that a server with the same configuration believes, or says whether it would believe one. */
+import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { FreshetError } from '@freshet/protocol'
-import { readToken, signToken, TokenVerifier } from '@freshet/server'
+import { objectionToTokens, readToken, signToken, TokenVerifier } from '@freshet/server'
 import { NONE } from '../config/file-kinds.js'
 import type { Config } from '../config/options.js'
 import { tokensOf } from '../serve/access-setup.js'
+import { openNamedStore } from '../serve/open-store.js'
+import type { Place } from '../transfer/place.js'
+import { ServerCalls } from '../transfer/server-calls.js'
 import type { TokenLine } from './token-line.js'
 
 /** `config`: as the server has it. */
@@ -12,7 +16,7 @@ export async function runToken(line: TokenLine, config: Config): Promise<number>
   return line.inspect === undefined ? make(line, config) : inspect(line.inspect, line.isJson, config)
 }
 
-async function make({ claims, expiresMs, keyPath, isJson }: TokenLine, config: Config): Promise<number> {
+async function make({ claims, expiresMs, keyPath, auditAt, isJson }: TokenLine, config: Config): Promise<number> {
   const { tokenSecret, tokenAudience, tokenIssuer, tokenOidcIssuer } = config
   if (keyPath === undefined && tokenSecret === NONE) {
     throw new FreshetError(
@@ -20,11 +24,31 @@ async function make({ claims, expiresMs, keyPath, isJson }: TokenLine, config: C
       'Say what to sign with: FRESHET_TOKEN_SECRET, or a private key with --key FILE.',
     )
   }
+  const objection = objectionToTokens(tokensOf(config))
+  if (keyPath === undefined && objection !== undefined) throw new FreshetError('CONFIG_INVALID', objection)
   const issuer = [tokenOidcIssuer, tokenIssuer].find(name => name !== NONE)
   const keys = keyPath === undefined ? { secret: tokenSecret } : { privateKey: readKey(keyPath) }
   const token = await sign({ claims, audience: tokenAudience, issuer, expiresMs, ...keys })
+  if (auditAt !== undefined) await noteInAudit(auditAt, token)
   console.log(isJson ? JSON.stringify({ token, ...readToken(token) }) : token)
   return 0
+}
+
+/** Before it is handed out. The digest tells which token it was, and cannot be used as one. Throws what the server says. */
+async function noteInAudit(place: Place, token: string): Promise<void> {
+  const calls =
+    'url' in place
+      ? ServerCalls.to(place.url)
+      : await ServerCalls.over(await openNamedStore(place.store, warning => console.error(warning)))
+  try {
+    const sha256 = createHash('sha256').update(token).digest('hex')
+    await calls.json('/audit', {
+      method: 'POST',
+      body: JSON.stringify({ token: { ...readToken(token).claims, sha256 } }),
+    })
+  } finally {
+    await calls.close()
+  }
 }
 
 async function sign(options: Parameters<typeof signToken>[0]): Promise<string> {

@@ -2,6 +2,7 @@
 import { FreshetError } from '@freshet/protocol'
 import { readFlags } from '../command/read-flags.js'
 import { durationFrom } from '../config/value-kinds.js'
+import { namesStore, PLACE_FLAGS, type Place, readPlace } from '../transfer/place.js'
 
 export interface TokenLine {
   readonly command: 'token'
@@ -11,11 +12,14 @@ export interface TokenLine {
   readonly expiresMs: number
   /** A private key, as PEM; else FRESHET_TOKEN_SECRET. */
   readonly keyPath: string | undefined
+  /** Where it is noted in the audit that the token was made; undefined: nowhere. */
+  readonly auditAt: Place | undefined
   readonly isJson: boolean
   readonly configPath: string | undefined
 }
 
 const FLAGS = {
+  ...PLACE_FLAGS,
   sub: { type: 'string' },
   claims: { type: 'string' },
   expires: { type: 'string' },
@@ -39,6 +43,8 @@ export function readTokenLine(argv: readonly string[]): TokenLine {
     claims: { ...claimsOf(given.get('claims') ?? '{}'), ...(sub === undefined ? {} : { sub }) },
     expiresMs,
     keyPath: given.get('key'),
+    // Only where it is asked for: a server here may have its store open.
+    auditAt: given.has('url') || namesStore(given) ? readPlace('token', { given, environment: {} }) : undefined,
     isJson: given.has('json'),
     configPath: given.get('config'),
   }

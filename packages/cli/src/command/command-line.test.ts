@@ -62,7 +62,7 @@ describe('a mistake', () => {
     [['destroy'], '"destroy" is no command. freshet --help lists them.'],
     [
       ['--port', '80'],
-      'Say what to do first: freshet dev, serve, config, check, doctor, migrate, gen, copy, token, export, import, backup, restore, init, tables, shards, ring, bench.',
+      'Say what to do first: freshet dev, serve, config, check, doctor, migrate, gen, copy, token, rules, export, import, drop, backup, restore, init, tables, shards, ring, bench.',
     ],
     [['dev', '--prot', '80'], '--prot is no option. Did you mean --port?'],
     [['dev', '--colour', 'red'], '--colour is no option. freshet --help lists them.'],

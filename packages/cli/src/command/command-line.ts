@@ -5,14 +5,17 @@
 import { parseArgs } from 'node:util'
 import { FreshetError } from '@freshet/protocol'
 import { type CheckRulesLine, readCheckRulesLine } from '../access/check-rules-line.js'
+import { type RulesLine, readRulesLine } from '../access/rules-line.js'
 import { readTokenLine, type TokenLine } from '../access/token-line.js'
 import { type BackupLine, readBackupLine } from '../backup/backup-line.js'
 import { type BenchLine, readBenchLine } from '../bench/bench-line.js'
 import { type CheckLine, readCheckLine } from '../check/check-line.js'
+import { type CheckStoreLine, readCheckStoreLine } from '../check/check-store-line.js'
 import { didYouMean } from '../config/nearest-name.js'
 import { flagOf, type Mode, type Option, type Options } from '../config/options.js'
 import { type CopyLine, readCopyLine } from '../copy/copy-line.js'
 import { type DoctorLine, readDoctorLine, type StoreDoctorLine } from '../doctor/doctor-line.js'
+import { type DropLine, readDropLine } from '../drop/drop-line.js'
 import { type ExportLine, readExportLine } from '../export/export-line.js'
 import { type GenLine, readGenLine } from '../gen/gen-line.js'
 import { type ImportLine, readImportLine } from '../import/import-line.js'
@@ -29,13 +32,16 @@ export type CommandLine =
   | BackupLine
   | BenchLine
   | CheckLine
+  | CheckStoreLine
   | CopyLine
   | DoctorLine
   | StoreDoctorLine
+  | DropLine
   | ExportLine
   | GenLine
   | TokenLine
   | CheckRulesLine
+  | RulesLine
   | ImportLine
   | InitLine
   | MigrateLine
@@ -64,8 +70,10 @@ export const COMMANDS = [
   'gen',
   'copy',
   'token',
+  'rules',
   'export',
   'import',
+  'drop',
   'backup',
   'restore',
   'init',
@@ -84,6 +92,8 @@ export function readCommandLine(argv: readonly string[], options: Options): Comm
   if (isHelpAsked || argv[0] === 'help') return readHelp(argv)
   // Its words are files, and its options are its own.
   if (argv[0] === 'check' && argv[1] === 'rules') return readCheckRulesLine(argv.slice(2))
+  if (argv[0] === 'rules') return readRulesLine(argv.slice(1), process.env)
+  if (argv[0] === 'check' && argv[1] === 'store') return readCheckStoreLine(argv.slice(2), process.env)
   if (argv[0] === 'token') return readTokenLine(argv.slice(1))
   if (argv[0] === 'check') return readCheckLine(argv.slice(1))
   if (argv[0] === 'doctor') return readDoctorLine(argv.slice(1), process.env)
@@ -92,6 +102,7 @@ export function readCommandLine(argv: readonly string[], options: Options): Comm
   if (argv[0] === 'copy') return readCopyLine(argv.slice(1), process.env)
   if (argv[0] === 'export') return readExportLine(argv.slice(1), process.env)
   if (argv[0] === 'import') return readImportLine(argv.slice(1), process.env)
+  if (argv[0] === 'drop') return readDropLine(argv.slice(1))
   if (argv[0] === 'backup') return readBackupLine(argv.slice(1), process.env)
   if (argv[0] === 'restore') return readRestoreLine(argv.slice(1), process.env)
   if (argv[0] === 'init') return readInitLine(argv.slice(1))

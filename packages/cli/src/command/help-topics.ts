@@ -42,6 +42,19 @@ Exit codes: 0 it is valid, 2 it is not.
 A token, where the server wants one, is taken from the variable FRESHET_TOKEN.
 Exit codes: 0 whole, 1 failed, 2 an option is wrong, 130 stopped. Run it again after 1 or 130: it goes on.
 `,
+  drop: `freshet drop NAME: deletes a bucket with its objects, settings and schemas, or all buckets of a namespace.
+
+  freshet drop shop/products --url http://localhost:7700 --yes
+  freshet drop shop --url http://localhost:7700 --yes              every bucket of shop
+
+  --url URL            the server; it goes on if the command is stopped, or is itself started again
+  --yes                without it nothing is deleted
+  --json
+It ends when all of it is gone. Tables of other programs are refused (freshet tables remove), and so is what schemas of
+other buckets refer to.
+A token of an admin, where the server wants one, is taken from the variable FRESHET_TOKEN.
+Exit codes: 0 it is gone, or never was; 1 refused or failed; 2 an option is wrong, or --yes is missing.
+`,
   import: `freshet import FILES...: puts objects into a server or a store. Run again, it changes nothing that is there already.
 
   freshet import all.ndjson --url http://localhost:7700
@@ -79,11 +92,14 @@ Exit codes: 0 done, 1 failed, or the folder is damaged, 2 an option is wrong, 13
   freshet restore backups --data restored                               the latest
   freshet restore backups --data restored --at 2026-11-16T15:00:00Z     the last one marked before that
   freshet restore backups --store postgres://user@host/database --at 2761787088803
+  freshet restore backups --data .freshet --damaged                     only what is damaged, in a store that is kept
 
   --data FOLDER | --store URL   to where; it must be empty. Without them, FRESHET_STORE or FRESHET_DATA
   --at TIME|POSITION            (the latest state)
+  --key KEY | --damaged         only this key (shop/products/42), or all damaged ones, into a store with data; no
+                                server may have a folder open meanwhile
   --json
-The store gets a log of its own: sessions notice, and start over. docs/backups.md says what is not in a backup.
+An empty store gets a log of its own: sessions notice, and start over. docs/backups.md says what is not in a backup.
 Exit codes: 0 restored and compared, 1 failed: a folder is as it was, 2 an option is wrong, 130 stopped.
 `,
   init: `freshet init FOLDER: a small typed app, Vite and the SDK, that runs at once.
@@ -111,11 +127,30 @@ Exit codes: 0 copied and compared, 1 failed, 2 an option is wrong, 130 stopped: 
   freshet serve --record server.ndjson       and clients with connect(url, { record })
   freshet check server.ndjson client-*.ndjson
   freshet check --follow server.ndjson
-  freshet check rules access.rules           has it mistakes, does it do what its examples say? docs/access.md
+  freshet check rules access.rules           has it mistakes, do its examples hold, which indexes does it need?
+  freshet check store --data .freshet        is all that it holds as it was written? also while a server runs
+  freshet check store --data .freshet --salvage new      copies all that is whole into a new store
 
   --json, --traces N (told in full: 5), --complete (the recordings hold every write there was),
   --follow (reads on as FILE grows, and prints JSON lines), --interval TIME (between its summaries: 10s)
 Exit codes: 0 every promise was kept, 1 one was broken, 2 a recording cannot be read. Of rules: 0 no mistakes, 1 some.
+Of a store: 0 no damage, 1 damage, or it could not be examined.
+`,
+  rules: `freshet rules: the access rules in force, which all servers over a store share; docs/access.md
+
+  freshet rules diff shop.access --url http://localhost:7700      what would change, and what would become more open?
+  freshet rules apply shop.access --url http://localhost:7700     with FRESHET_TOKEN, the token of an admin
+  freshet rules apply shop.access --widen --url ...               the rules may allow more than those before
+  freshet rules show, history, rollback [VERSION], remove --url ...
+  freshet rules apply shop.access --data .freshet                 without a token, while no server has the folder open
+  freshet rules apply shop.access --store postgres://user@host/database
+
+  --url URL | --data FOLDER | --store URL   where; without them, FRESHET_STORE or FRESHET_DATA
+  --if-version N   only if the rules in force are of this version (those that the command has just read)
+  --widen          of apply, rollback and remove: more may be allowed than before
+  --json
+rollback puts the rules before the last change into force, or those of VERSION. remove lets everybody do everything.
+Exit codes: 0 done, 1 failed or refused, 2 an option is wrong. Of diff: 0 no difference, 1 some.
 `,
   token: `freshet token: makes a token for a service or for trying things out, or reads one; docs/access.md
 
@@ -124,13 +159,15 @@ Exit codes: 0 every promise was kept, 1 one was broken, 2 a recording cannot be 
   freshet token --inspect eyJhbGciOi...
 
   --sub NAME, --claims JSON, --expires TIME (1h), --key FILE (private key), --inspect TOKEN, --config FILE, --json
+  --url URL | --store URL | --data FOLDER   notes in the audit there that the token was made: by an admin's FRESHET_TOKEN, or
+                                            in the store itself. Without one of them it is noted nowhere
 Exit codes: 0 made, or believed; 1 not believed; 2 an option is wrong.
 `,
   doctor: `freshet doctor: what do the caches between here and a server do, and is it safe? docs/doctor.md
 
   freshet doctor --through https://shop.example
   freshet doctor --through https://shop.example --server http://10.0.0.5:7700
-  freshet doctor --store redis://localhost      what could an engine lose, by its settings?
+  freshet doctor --store redis://localhost      what could it lose, by its settings? is it damaged?
   FRESHET_STORE_FILE=/run/secrets/store freshet doctor      the same; a password is in no command line
 
   --through URL | --store URL | --data FOLDER (without them, FRESHET_STORE, or a file: FRESHET_STORE_FILE)

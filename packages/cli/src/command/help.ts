@@ -9,7 +9,9 @@ Usage:
   freshet serve                production: all cores, JSON logs
   freshet config [dev|serve]   check the configuration; --dump prints it, and where each value came from
   freshet check FILES...       did every read keep its promise? FILES are recordings, - is standard input
-  freshet check rules FILE     has it mistakes, does it do what its examples say? docs/access.md
+  freshet check rules FILE     has it mistakes, do its examples hold, which indexes does it need? docs/access.md
+  freshet rules apply FILE     puts access rules into force, for all servers; rules diff, show, history, rollback
+  freshet check store          is all that a store holds as it was written? --salvage NEW copies what is whole
   freshet token --sub NAME     makes a token, signed with FRESHET_TOKEN_SECRET or --key FILE; --inspect TOKEN reads one
   freshet doctor --through URL what do the caches between here and a server do, and is it safe? docs/doctor.md
   freshet migrate --url URL    takes every migration in ./migrations that is not done yet; docs/schemas.md
@@ -19,6 +21,7 @@ Usage:
   freshet ring status          nodes of a replicated store: ring init, join, leave, repair, collect; docs/ring.md
   freshet gen --url URL        prints TypeScript types from the schemas of all buckets
   freshet export, import       objects as NDJSON or CSV, from or to a server or a store
+  freshet drop NAME --url URL  deletes a bucket, or a namespace with all its buckets; --yes
   freshet backup, restore      while servers run; to any state that was marked
   freshet bench --url URL      how many reads and writes a server answers, how quickly, also through a cache
   freshet init my-app          a small typed app that runs at once
@@ -34,7 +37,7 @@ that --config names: { "logLevel": "error" }. Flags win over variables, variable
 mostly limits: freshet config --dump lists them all.
 
 Exit codes: 0 done, or stopped in order; 1 failed; 2 the command line or the configuration is wrong; 130 stopped before
-the end by Ctrl-C, or a server by a second one. What 1 means of check, doctor and gen says their --help.
+the end by Ctrl-C, or a server by a second one. For exit code 1 of check, doctor, gen and rules diff, see their --help.
 `
 
 export function helpText(options: Options, topic?: string): string {

@@ -36,10 +36,14 @@ async function run(line: CommandLine, options: Options): Promise<number> {
       return 0
     case 'check':
       return (await import('../check/check-recordings.js')).checkRecordings(line)
+    case 'check-store':
+      return (await import('../check/check-store.js')).checkStore(line)
     case 'check-rules':
       return (await import('../access/check-rules.js')).checkRules(line)
     case 'token':
       return (await import('../access/run-token.js')).runToken(line, tokenConfig(line, options).config)
+    case 'rules':
+      return (await import('../access/run-rules.js')).runRules(line)
     case 'doctor':
       if ('store' in line) return (await import('../doctor/examine-store.js')).examineStore(line)
       return (await import('../doctor/run-doctor.js')).runDoctor(line)
@@ -53,6 +57,8 @@ async function run(line: CommandLine, options: Options): Promise<number> {
       return (await import('../export/run-export.js')).runExport(line)
     case 'import':
       return (await import('../import/run-import.js')).runImport(line)
+    case 'drop':
+      return (await import('../drop/run-drop.js')).runDrop(line)
     case 'backup':
       return (await import('../backup/run-backup.js')).runBackup(line)
     case 'restore':

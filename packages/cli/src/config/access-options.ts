@@ -25,9 +25,14 @@ const SECRET_TEXT = { ...TEXT, show: (secret: string) => (secret === NONE ? NONE
 const ADDRESS = { ...TEXT, placeholder: 'URL', wants: 'an address, or none' }
 
 export const ACCESS_OPTIONS: Pick<Options, keyof AccessSettings> = {
-  rules: { about: 'who may do what: docs/access.md', kind: RULES, defaults: both(NONE), isCommon: true },
+  rules: {
+    about: 'who may do what, for a store without rules: docs/access.md',
+    kind: RULES,
+    defaults: both(NONE),
+    isCommon: true,
+  },
   insecure: {
-    about: 'serve everybody without rules; removes those in the store',
+    about: 'serve everybody without rules, also beyond this machine',
     kind: SWITCH,
     defaults: both(false),
     isCommon: true,

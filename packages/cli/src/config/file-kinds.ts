@@ -1,6 +1,6 @@
 /** Options that name a file, and are what is in it: rules, and keys of tokens. */
 import { readFileSync } from 'node:fs'
-import { checkExamples, parseRules, type RulesMistake } from '@freshet/server'
+import { checkExamples, type IndexesOfBucket, indexesFor, parseRules, type RulesMistake } from '@freshet/server'
 import { didYouMean } from './nearest-name.js'
 import type { ValueKind } from './value-kinds.js'
 
@@ -27,15 +27,21 @@ export interface RulesInFile {
   readonly text: string | undefined
   readonly mistakes: readonly string[]
   readonly examples: number
+  /** What the rules need, so that callers find the rows that they may see. */
+  readonly indexes: readonly IndexesOfBucket[]
 }
 
 export function rulesIn(path: string): RulesInFile {
   const text = read(path)
-  if (text === undefined) return { text, mistakes: [`${path} cannot be read.`], examples: 0 }
+  if (text === undefined) return { text, mistakes: [`${path} cannot be read.`], examples: 0, indexes: [] }
   const { rules, mistakes } = parseRules(text, (typed, names) => didYouMean(typed, names))
   const wrong = rules === undefined ? mistakes : checkExamples(rules)
-  const told = wrong.map(mistake => tell(path, mistake))
-  return { text: wrong.length === 0 ? text : undefined, mistakes: told, examples: rules?.examples.length ?? 0 }
+  return {
+    text: wrong.length === 0 ? text : undefined,
+    mistakes: wrong.map(mistake => tell(path, mistake)),
+    examples: rules?.examples.length ?? 0,
+    indexes: rules === undefined ? [] : indexesFor(rules),
+  }
 }
 
 function tell(path: string, { line, column, message }: RulesMistake): string {

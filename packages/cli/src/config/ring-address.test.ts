@@ -22,7 +22,13 @@ test('or in a file', () => {
     const path = join(folder, 'ring.json')
     writeFileSync(path, '{ "nodes": ["redis://a", { "url": "redis://b" }, "redis://c"] }')
     expect(nodesOfRing(`ring:${path}`)).toEqual(['redis://a', 'redis://b', 'redis://c'])
-    for (const text of ['{', '[]', '{ "nodes": [1, 2, 3] }']) {
+    for (const text of [
+      '{',
+      '[]',
+      '{ "nodes": [1, 2, 3] }',
+      '{ "nodes": ["redis://a", "redis://b", "redis://c"], "node": [] }',
+      '{ "nodes": ["redis://a", "redis://b", { "url": "redis://c", "adress": "redis://d" }] }',
+    ]) {
       writeFileSync(path, text)
       expect(() => nodesOfRing(`ring:${path}`)).toThrow(/ring\.json/)
     }

@@ -41,11 +41,20 @@ function nodesInFile(path: string): readonly string[] {
   }
   const nodes = (file as { readonly nodes?: unknown } | null)?.nodes
   if (!Array.isArray(nodes)) throw invalid(`${path} has no "nodes", a list of addresses`)
+  refuseOthers(path, file, 'nodes')
   return nodes.map(node => {
+    if (typeof node === 'object') refuseOthers(path, node, 'url')
     const url = typeof node === 'string' ? node : (node as { readonly url?: unknown } | null)?.url
-    if (typeof url !== 'string' || url === '') throw invalid(`${path} has a node that is no address`)
+    if (typeof url !== 'string' || url === '') throw invalid(`${path} has a node that is not an address`)
     return url
   })
+}
+
+/** A member that is misspelt must not become a default. */
+function refuseOthers(path: string, value: unknown, known: string): void {
+  const other = Object.keys(value ?? {}).find(name => name !== known)
+  if (other !== undefined)
+    throw invalid(`${path} has a member ${JSON.stringify(other)}; only "${known}" is known there`)
 }
 
 function invalid(why: string, cause?: unknown): FreshetError {

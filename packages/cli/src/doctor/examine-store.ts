@@ -1,23 +1,28 @@
 /**
  * `freshet doctor --store URL`: whether the engine's settings keep what is acknowledged, how fast it answers from here, and which of the
- * replicas that are named answer. Nothing is written but what opening a store writes. Exit code 0: all is well; 1: something could be
- * lost, or a replica is not read from; 2: it could not be opened.
+ * replicas that are named answer. The folder of an embedded store is examined for damage first, as by `freshet check store`. Nothing is
+ * written but what opening a store writes. Exit code 0: all is well; 1: something could be lost, is damaged, or a replica is not read
+ * from; 2: it could not be opened.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ReadCount, Store } from '@freshet/core/store'
 import { FreshetError } from '@freshet/protocol'
+import { examineEmbeddedStore } from '@freshet/stores/embedded'
+import { ProgressLine } from '../command/progress.js'
 import { tellFailure } from '../command/tell-failure.js'
-import { withoutPassword } from '../config/store-kind.js'
+import { isEngine, withoutPassword } from '../config/store-kind.js'
 import { openNamedStore } from '../serve/open-store.js'
 import type { StoreDoctorLine } from './doctor-line.js'
 
 const ASKED = 50
+const DAMAGES_SHOWN = 10
 /** So long replicas have to be found well. */
 const REPLICAS_MS_MAX = 3000
 
 export async function examineStore({ store: name, isJson }: StoreDoctorLine): Promise<number> {
   const warnings: string[] = []
   try {
+    if (!isEngine(name)) warnings.push(...(await damagesOf(name)))
     const store = await openNamedStore(name, warning => warnings.push(warning))
     try {
       const { durability, queries } = store.supports
@@ -34,6 +39,16 @@ export async function examineStore({ store: name, isJson }: StoreDoctorLine): Pr
     tellFailure(error, isJson)
     return 2
   }
+}
+
+/** What is damaged in the folder of an embedded store. */
+async function damagesOf(path: string): Promise<readonly string[]> {
+  const progress = new ProgressLine()
+  const onProgress = (done: number, total: number) => progress.show({ what: 'examining, bytes', done, total })
+  const { damages } = await examineEmbeddedStore({ path, onProgress })
+  progress.clear()
+  const more = damages.length > DAMAGES_SHOWN ? [`and ${damages.length - DAMAGES_SHOWN} more: freshet check store`] : []
+  return [...damages.slice(0, DAMAGES_SHOWN).map(({ what }) => what), ...more]
 }
 
 interface Replica {

@@ -1,4 +1,4 @@
-/** Examines the caches on the way to a server, with probe objects that are removed again whatever happens. */
+/** Examines the caches on the way to a server, with probe objects and buckets that are removed again whatever happens. */
 import { randomBytes } from 'node:crypto'
 import { FreshetError } from '@freshet/protocol'
 import type { DoctorLine } from './doctor-line.js'
@@ -13,7 +13,7 @@ export interface ExamineOptions {
   readonly signal: AbortSignal
   /** Called with each finding, as it is found. */
   readonly onFound: (finding: Finding) => void
-  /** Called if some of the probe objects could not be removed. */
+  /** Called if some of the probe objects, or their buckets, could not be removed. */
   readonly onLeft: (text: string) => void
 }
 
@@ -57,5 +57,5 @@ async function logOf({ url, send }: Endpoint): Promise<string> {
 /** What was found is worth more than what is left behind, which the next run does not mind: so this does not throw. */
 async function removeAll(objects: ProbeObjects, onLeft: ExamineOptions['onLeft']): Promise<void> {
   const left = await objects.remove()
-  if (left > 0) onLeft(`${left} probe objects could not be removed from ${objects.bucketPath}.`)
+  if (left > 0) onLeft(`${left} probe objects or buckets could not be removed: ${objects.bucketPath}.`)
 }

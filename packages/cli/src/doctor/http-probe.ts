@@ -9,8 +9,8 @@ export interface ProbeRequest {
   readonly target: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
-  /** It goes on when the doctor is stopped, so that what it wrote is known, and can be removed. */
-  readonly isWrite?: boolean
+  /** It goes on when the doctor is stopped: a write, so that what it wrote is known, and what removes that. */
+  readonly outlivesStop?: boolean
   /** Over a connection of its own, as another reader would ask; a balancer may lead it elsewhere. */
   readonly isFromElsewhere?: boolean
 }
@@ -44,14 +44,14 @@ export function createEndpoint(url: string, signal: AbortSignal): Endpoint {
     maxSockets: CONNECTIONS_MAX,
   })
 
-  function open({ method = 'GET', target, headers = {}, body, isWrite, isFromElsewhere }: ProbeRequest) {
+  function open({ method = 'GET', target, headers = {}, body, outlivesStop, isFromElsewhere }: ProbeRequest) {
     return new Promise<IncomingMessage>((resolve, reject) => {
       const length = body === undefined ? {} : { 'Content-Length': `${Buffer.byteLength(body)}` }
       const options = {
         method,
         headers: { ...headers, ...length },
         agent: isFromElsewhere ? (false as const) : agent,
-        ...(isWrite ? {} : { signal }),
+        ...(outlivesStop ? {} : { signal }),
       }
       const request = (isSecure ? httpsRequest : httpRequest)(url + target, options, resolve)
       const timer = setTimeout(() => request.destroy(new Error(`nothing came within ${TIMEOUT_MS} ms`)), TIMEOUT_MS)

@@ -6,6 +6,7 @@
  * object has changed, as they would from a PUT. Ids are new in each run, so no cache has copies from the one before.
  */
 import { randomBytes } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import {
   type BucketSettings,
@@ -16,6 +17,7 @@ import {
   type Position,
   parsePosition,
 } from '@freshet/protocol'
+import { BUCKET } from './doctor-line.js'
 import { type Endpoint, headerOf, type ProbeAnswer, type ProbeRequest } from './http-probe.js'
 
 export interface ProbeObject {
@@ -39,6 +41,8 @@ export interface ReadOptions extends Pick<ProbeRequest, 'method' | 'headers' | '
   readonly at?: Position
 }
 
+type HowAsked = Pick<ProbeRequest, 'outlivesStop'>
+
 /** Long enough for every probe. */
 export const LIFETIME_S = 20
 /** Of the second bucket: to see what happens when it ends. */
@@ -47,6 +51,10 @@ export const BRIEF_LIFETIME_S = 1
 const JSON_TYPE = { 'Content-Type': 'application/json' }
 const ID_PREFIX = 'probe-'
 const FILLS_MAX = 3
+/** A bucket without objects is deleted at once; there may be other tasks before it. */
+const REMOVED_WITHIN_MS = 10_000
+const REMOVED_LOOK_MS = 20
+const REMOVING: HowAsked = { outlivesStop: true }
 
 export class ProbeObjects {
   readonly #through: Endpoint
@@ -55,6 +63,8 @@ export class ProbeObjects {
   readonly #own: Readonly<Record<string, string>>
   readonly #run = randomBytes(6).toString('hex')
   readonly #paths = new Set<string>()
+  /** Of buckets that were not there before, or are a doctor's by their name. */
+  readonly #made = new Set<string>()
 
   /** `writer` is the server itself, if it can be reached. A token goes with what is written, and not with what probes read. */
   constructor({
@@ -89,8 +99,9 @@ export class ProbeObjects {
   async #prepare(path: string, lifetimeS: number): Promise<void> {
     const settings: BucketSettings = { kind: 'object', lifetimeMs: lifetimeS * 1000 }
     const found = await this.#writer.send({ target: `${path}?settings`, headers: this.#own })
+    if (found.status === 200) await this.#checkOwn(path)
+    if (found.status === 404 || this.#bucket === BUCKET) this.#made.add(path)
     if (found.status === 200) {
-      await this.#checkOwn(path)
       const known = jsonOf<BucketSettings>(found)
       if (known?.kind === settings.kind && known.lifetimeMs === settings.lifetimeMs && !known.requireMatch) return
     }
@@ -99,11 +110,15 @@ export class ProbeObjects {
     expectSuccess(await this.#writer.send({ method: 'PUT', target: path, headers, body }), `PUT ${path}`)
   }
 
-  async #checkOwn(path: string): Promise<void> {
+  async #itemsOf(path: string, how: HowAsked = {}): Promise<readonly { readonly id: string }[]> {
     // The position makes it a URL of which no cache has a copy.
-    const position = await this.position()
-    const list = await this.#writer.send({ target: `${path}?at=${position}`, headers: this.#own })
-    const items = jsonOf<{ items?: readonly { id: string }[] }>(list)?.items ?? []
+    const target = `${path}?at=${await this.position(how)}`
+    const list = await this.#writer.send({ target, headers: this.#own, ...how })
+    return jsonOf<{ items?: readonly { id: string }[] }>(list)?.items ?? []
+  }
+
+  async #checkOwn(path: string): Promise<void> {
+    const items = await this.#itemsOf(path)
     if (items.every(({ id }) => id.startsWith(ID_PREFIX))) return
     const bucket = path.slice('/db/'.length)
     throw new FreshetError(
@@ -114,9 +129,10 @@ export class ProbeObjects {
   }
 
   /** Of the log, now. */
-  async position(): Promise<Position> {
+  async position(how: HowAsked = {}): Promise<Position> {
     const nonce = randomBytes(12).toString('hex')
-    const answer = expectSuccess(await this.#writer.send({ target: `/coherence?nonce=${nonce}` }), 'GET /coherence')
+    const sent = await this.#writer.send({ target: `/coherence?nonce=${nonce}`, ...how })
+    const answer = expectSuccess(sent, 'GET /coherence')
     return (jsonOf<{ position: Position }>(answer) ?? { position: 0 }).position
   }
 
@@ -148,7 +164,7 @@ export class ProbeObjects {
       target: object.path,
       headers: { ...JSON_TYPE, ...this.#own, ...headers },
       body,
-      isWrite: true,
+      outlivesStop: true,
     }
     const answer = await this.#through.send(options)
     if (answer.status === 200 || answer.status === 201) object.number++
@@ -184,21 +200,43 @@ export class ProbeObjects {
     while (object.position < position) await this.write(object)
   }
 
-  /** To be called when no probe is running any more. Says how many could not be removed. */
+  /**
+   * To be called when no probe is running any more. Buckets that were made for it go too, unless another doctor has objects in them. Says how
+   * many objects and buckets could not be removed.
+   */
   async remove(): Promise<number> {
-    const removed = [...this.#paths].map(path =>
-      this.#writer.send({ method: 'DELETE', target: path, headers: this.#own, isWrite: true }),
+    const objects = await this.#removeAll(this.#paths)
+    return objects > 0 ? objects : this.#removeBuckets().catch(() => this.#made.size)
+  }
+
+  async #removeAll(paths: Iterable<string>): Promise<number> {
+    const removed = [...paths].map(path =>
+      this.#writer.send({ method: 'DELETE', target: path, headers: this.#own, outlivesStop: true }),
     )
     const settled = await Promise.allSettled(removed)
-    // 404: it was to be written, and has not been.
-    return settled.filter(each => each.status === 'rejected' || ![200, 404].includes(each.value.status)).length
+    // 202: a task does it. 404: it was to be written, and has not been.
+    return settled.filter(each => each.status === 'rejected' || ![200, 202, 404].includes(each.value.status)).length
+  }
+
+  /** Resolves when they are gone: the next doctor makes them again. */
+  async #removeBuckets(): Promise<number> {
+    const paths: string[] = []
+    for (const path of this.#made) if ((await this.#itemsOf(path, REMOVING)).length === 0) paths.push(path)
+    const left = await this.#removeAll(paths)
+    const deadlineMs = performance.now() + REMOVED_WITHIN_MS
+    for (let isGone = left > 0; !isGone && performance.now() < deadlineMs; await delay(REMOVED_LOOK_MS)) {
+      const asked = paths.map(path => ({ target: `${path}?settings`, headers: this.#own, ...REMOVING }))
+      const found = await Promise.all(asked.map(request => this.#writer.send(request)))
+      isGone = found.every(({ status }) => status !== 200)
+    }
+    return left
   }
 
   async #commit(writes: readonly CommitWrite[]): Promise<Position> {
     for (const { path } of writes) this.#paths.add(path)
     const body = JSON.stringify({ writes })
     const headers = { ...JSON_TYPE, ...this.#own }
-    const sent = await this.#writer.send({ method: 'POST', target: '/commit', headers, body, isWrite: true })
+    const sent = await this.#writer.send({ method: 'POST', target: '/commit', headers, body, outlivesStop: true })
     const answer = expectSuccess(sent, 'POST /commit')
     const position = jsonOf<CommitAnswer>(answer)?.position
     if (typeof position === 'number') return position

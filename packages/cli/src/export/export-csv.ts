@@ -3,8 +3,8 @@
  * FILE.sha256, as `sha256sum -c` reads it.
  */
 import { FreshetError } from '@freshet/protocol'
-import { readChoice } from '../transfer/chosen-buckets.js'
-import { cellOf, columnOf, csvLine, fieldOf, fieldsOf, ID_COLUMN, splitCsv } from '../transfer/csv.js'
+import { chooseBuckets } from '../transfer/chosen-buckets.js'
+import { CsvRecords, cellOf, columnOf, csvLine, fieldOf, fieldsOf, ID_COLUMN, splitCsv } from '../transfer/csv.js'
 import { LineReader } from '../transfer/line-reader.js'
 import { LineWriter } from '../transfer/line-writer.js'
 import type { Content } from '../transfer/object-lines.js'
@@ -21,7 +21,7 @@ export interface BegunCsv extends Begun {
 
 /** Throws CONFIG_INVALID unless one bucket is meant. */
 export async function chooseOne({ source, buckets }: ExportOptions): Promise<ExportedBucket> {
-  const chosen = (await source.buckets()).filter(({ name }) => readChoice(buckets)(name))
+  const chosen = chooseBuckets(await source.buckets(), buckets)
   if (chosen.length === 1) return chosen[0]!
   const names = chosen.map(({ name }) => name).join(', ') || 'none'
   throw new FreshetError(
@@ -98,14 +98,25 @@ export async function findBegunCsv(path: string, bucket: ExportedBucket): Promis
   const reader = new LineReader(path)
   let columns: readonly string[] | undefined
   let id: string | undefined
-  for await (const line of reader.lines()) {
+  let objects = 0
+  const records = new CsvRecords()
+  // Where the record at hand begins: if it is cut off, the rest goes on from there.
+  let begin = { bytes: 0, hash: reader.hash() }
+  for await (const line of reader.lines({ keepsReturns: true })) {
     if (!reader.isWhole) break
-    if (columns === undefined) columns = splitCsv(line)
-    else id = splitCsv(line)[0]
+    const isFirst = !records.isOpen
+    const record = records.take(line)
+    if (isFirst && records.isOpen) begin = { bytes: reader.bytes, hash: reader.hash() }
+    if (record === undefined) continue
+    if (columns === undefined) columns = splitCsv(record)
+    else {
+      id = splitCsv(record)[0]
+      objects++
+    }
   }
   if (columns === undefined || columns[0] !== ID_COLUMN) return undefined
-  const objects = reader.number - (reader.isWhole ? 1 : 2)
-  const writer = await LineWriter.goOn(path, reader.bytes, reader.hash())
+  const { bytes, hash } = records.isOpen ? begin : { bytes: reader.bytes, hash: reader.hash() }
+  const writer = await LineWriter.goOn(path, bytes, hash)
   return { writer, columns, objects, last: id === undefined ? undefined : { bucket: bucket.name, id } }
 }
 

@@ -22,7 +22,7 @@ export async function exportToFile(out: string, format: 'ndjson' | 'csv', option
   const { writer, objects } = await (format === 'csv' ? writeCsv(part, options) : writeNdjson(part, options))
   const sha256 = writer.digest()
   await writer.close()
-  if (format === 'csv') await writeFile(`${out}.sha256`, `${sha256}  ${basename(out)}\n`)
+  if (format === 'csv') await writeFile(`${out}.sha256`, `${sha256}  ${basename(out)}\n`, { mode: 0o600 })
   await rename(part, out)
   await rm(headPath(part), { force: true })
   return { objects, sha256 }
@@ -38,7 +38,7 @@ async function writeCsv(part: string, options: ExportOptions) {
   const ofBucket = { ...options, buckets: bucket.name }
   const isOurs = (await isThere(part)) && isGoneOnWith(await readHead(part), ofBucket)
   const begun = isOurs ? await findBegunCsv(part, bucket) : undefined
-  if (begun === undefined) await writeFile(headPath(part), headOf(ofBucket))
+  if (begun === undefined) await writeFile(headPath(part), headOf(ofBucket), { mode: 0o600 })
   return writing(begun?.writer ?? (await beginAnew(part)), writer => exportCsv(writer, bucket, options, begun))
 }
 

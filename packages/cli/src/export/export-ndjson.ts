@@ -8,7 +8,7 @@
  * What was begun and not ended is gone on with after its last whole line.
  */
 import type { Key } from '@freshet/protocol'
-import { readChoice } from '../transfer/chosen-buckets.js'
+import { chooseBuckets } from '../transfer/chosen-buckets.js'
 import { LineReader } from '../transfer/line-reader.js'
 import { LineWriter } from '../transfer/line-writer.js'
 import { type DataLine, objectLine, readLine } from '../transfer/object-lines.js'
@@ -39,12 +39,12 @@ export interface Begun {
 /** How many objects are in it. */
 export async function exportNdjson(target: LineTarget, options: ExportOptions, begun?: Begun): Promise<number> {
   const { source, buckets } = options
+  const chosen = chooseBuckets(await source.buckets(), buckets)
   if (begun === undefined) await target.write(headOf(options))
-  const isChosen = readChoice(buckets)
   const last = begun?.last
   let objects = begun?.objects ?? 0
-  for (const bucket of await source.buckets()) {
-    if (!isChosen(bucket.name) || (last !== undefined && bucket.name < last.bucket)) continue
+  for (const bucket of chosen) {
+    if (last !== undefined && bucket.name < last.bucket) continue
     const isGoingOn = bucket.name === last?.bucket
     if (!isGoingOn) await target.write(JSON.stringify({ bucket: bucket.name, settings: bucket.settings }))
     objects = await exportBucket(target, bucket, isGoingOn ? last?.id : undefined, objects, options)

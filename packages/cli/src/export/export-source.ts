@@ -60,9 +60,10 @@ function portable(settings: BucketSettings): BucketSettings {
     past: _,
     pending: __,
     migration: ___,
-    schemaVersion: ____,
+    deletion: ____,
+    schemaVersion: _____,
     ...rest
-  } = settings as BucketSettings & Readonly<Record<'past' | 'pending' | 'migration', unknown>>
+  } = settings as BucketSettings & Readonly<Record<'past' | 'pending' | 'migration' | 'deletion', unknown>>
   return rest
 }
 

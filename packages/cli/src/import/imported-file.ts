@@ -4,9 +4,10 @@
  */
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { type BucketSettings, FreshetError, type Key } from '@freshet/protocol'
+import { type BucketSettings, FreshetError, isExactNumber, type Key } from '@freshet/protocol'
+import { parseJsonTree } from '@freshet/server'
 import { EXPORT_FORMAT } from '../export/export-ndjson.js'
-import { fieldOf, ID_COLUMN, isOpen, jsonOfCell, splitCsv } from '../transfer/csv.js'
+import { CsvRecords, fieldOf, ID_COLUMN, jsonOfCell, splitCsv } from '../transfer/csv.js'
 import { LineReader, STANDARD_INPUT } from '../transfer/line-reader.js'
 import { JSON_TYPE, type ObjectLine, readLine, reasonOf } from '../transfer/object-lines.js'
 
@@ -133,23 +134,22 @@ function plainObject(
   idName: string,
 ): ObjectLine {
   if (bucket === undefined) throw new Error('it does not say where it belongs. Give --bucket shop/products')
-  const id = value[idName]
+  const id = Object.hasOwn(value, idName) ? value[idName] : undefined
   if (typeof id !== 'string' && typeof id !== 'number')
     throw new Error(`it has no ${JSON.stringify(idName)} to be its id`)
+  const spelled = typeof id === 'number' ? parseJsonTree(text, 1).members!.get(idName)!.text : '0'
+  if (!isExactNumber(spelled)) throw new Error(`its id, ${spelled}, would be rounded. Make it a text`)
   return { kind: 'object', bucket, id: `${id}`, contentType: JSON_TYPE, body: Buffer.from(text) }
 }
 
 async function* readCsv(reader: LineReader, options: FileOptions): AsyncGenerator<FileLine> {
   let columns: readonly string[] | undefined
-  let record: string | undefined
+  const records = new CsvRecords()
   let line = 0
-  for await (const text of reader.lines()) {
-    if (record === undefined) line = reader.number
-    record = record === undefined ? text : `${record}\n${text}`
-    if (isOpen(record)) continue
-    const whole = record
-    record = undefined
-    if (whole.trim() === '') continue
+  for await (const text of reader.lines({ keepsReturns: true })) {
+    if (!records.isOpen) line = reader.number
+    const whole = records.take(text)
+    if (whole === undefined || whole.trim() === '') continue
     if (columns === undefined) {
       columns = readColumns(whole, reader, options)
       continue
@@ -160,7 +160,7 @@ async function* readCsv(reader: LineReader, options: FileOptions): AsyncGenerato
       yield { line, kind: 'bad', reason: reasonOf(error) }
     }
   }
-  if (record !== undefined) yield { line, kind: 'bad', reason: 'a quote is not closed' }
+  if (records.isOpen) yield { line, kind: 'bad', reason: 'a quote is not closed' }
 }
 
 function readColumns(text: string, reader: LineReader, { id }: FileOptions): readonly string[] {

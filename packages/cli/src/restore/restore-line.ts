@@ -10,6 +10,8 @@ export interface RestoreLine {
   readonly to: StorePlace
   /** Undefined: the latest there is. */
   readonly at: { readonly timeMs: number } | { readonly position: number } | undefined
+  /** Only these, into a store that has data: one key, or all whose records are damaged. Undefined: everything, into an empty store. */
+  readonly only: { readonly key: string } | 'damaged' | undefined
   readonly isJson: boolean
 }
 
@@ -18,6 +20,8 @@ export function readRestoreLine(argv: readonly string[], environment: Environmen
   const { words, given } = readWordsAndFlags('restore', argv, {
     ...STORE_FLAGS,
     at: { type: 'string' },
+    key: { type: 'string' },
+    damaged: { type: 'boolean' },
     json: { type: 'boolean' },
   })
   const [folder, more] = words
@@ -29,8 +33,17 @@ export function readRestoreLine(argv: readonly string[], environment: Environmen
     folder,
     to: readStorePlace('restore', { given, environment }),
     at: readAt(given.get('at')),
+    only: readOnly(given),
     isJson: given.has('json'),
   }
+}
+
+function readOnly(given: ReadonlyMap<string, string>): RestoreLine['only'] {
+  const key = given.get('key')
+  if (key !== undefined && given.has('damaged'))
+    throw new FreshetError('CONFIG_INVALID', 'Give --key or --damaged, not both.')
+  if (key !== undefined) return { key }
+  return given.has('damaged') ? 'damaged' : undefined
 }
 
 function readAt(text: string | undefined): RestoreLine['at'] {

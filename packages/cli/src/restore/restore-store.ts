@@ -91,6 +91,18 @@ async function putAll({ chosen, to, signal, onProgress }: RestoreOptions): Promi
   await flush()
 }
 
+/** What a state of the backup has under each of these keys, as a write; without those that it does not have. */
+export async function lastWrites(chosen: Chosen, to: Store, keys: ReadonlySet<Key>): Promise<ReadonlyMap<Key, Write>> {
+  const found = new Map<Key, Write>()
+  for await (const line of chosenLines(chosen)) {
+    const write = writeOf(line, to)
+    if (!keys.has(write.key)) continue
+    if ('delete' in write) found.delete(write.key)
+    else found.set(write.key, write)
+  }
+  return found
+}
+
 function writeOf(line: DataLine, { supports }: Store): Write {
   const { key, content } = keyAndContent(line)
   if (content === undefined) return { key, delete: true }
@@ -131,7 +143,7 @@ async function compareAll({ chosen, to, signal, onProgress }: RestoreOptions): P
   if (key === undefined) return
   throw new FreshetError(
     'STORE_DAMAGED',
-    `${differing.size} keys are not as the backup has them, such as ${key}. Does somebody else write to the store?`,
+    `${differing.size} keys are not as the backup has them, such as ${key}. Does another program write to the store?`,
   )
 }
 

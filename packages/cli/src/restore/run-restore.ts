@@ -3,15 +3,19 @@
  * renamed when all is done: so it is there as a whole, or not at all. An engine remembers what is being restored into it, so
  * that the same command can be run again.
  */
-import { mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises'
+import { mkdir, rename, rm, rmdir } from 'node:fs/promises'
+import { hostname, userInfo } from 'node:os'
 import { dirname, resolve } from 'node:path'
 import { positionAtTime, type Store } from '@freshet/core/store'
 import { FreshetError } from '@freshet/protocol'
+import { auditWrite } from '@freshet/server'
 import { openEmbeddedStore } from '@freshet/stores/embedded'
 import { readFolder } from '../backup/backup-folder.js'
 import { type LongRun, untilStopped } from '../command/until-stopped.js'
 import { isEngine, withoutPassword } from '../config/store-kind.js'
 import { openNamedStore } from '../serve/open-store.js'
+import { notEmpty, refuseFilled } from './empty-folder.js'
+import { restoreKeys } from './restore-keys.js'
 import type { RestoreLine } from './restore-line.js'
 import { type Chosen, chooseMark, restoreStore } from './restore-store.js'
 
@@ -28,11 +32,35 @@ export function runRestore(line: RestoreLine): Promise<number> {
     run.progress.clear()
     for (const { error } of folder.damages) console.error(`Beside what is restored: ${error.message}`)
     const { store } = line.to
+    if (line.only !== undefined) return restoreOnly(line, chosen)
     const restored = isEngine(store) ? await intoEngine(store, chosen, run) : await intoFolder(store, chosen, run)
     run.progress.clear()
     tell(line, chosen, restored)
     return 0
   })
+}
+
+async function restoreOnly({ to, only, isJson }: RestoreLine, chosen: Chosen): Promise<number> {
+  const store = isEngine(to.store)
+    ? await openNamedStore(to.store, warning => console.error(warning))
+    : await openEmbeddedStore({ path: to.store })
+  try {
+    const keys = typeof only === 'object' ? [only.key] : 'damagedKeys' in store ? store.damagedKeys : undefined
+    if (keys === undefined) {
+      throw new FreshetError(
+        'CONFIG_INVALID',
+        '--damaged is for the folder of an embedded store. Name a key with --key.',
+      )
+    }
+    const restored = await restoreKeys(store, chosen, keys)
+    await noteRestore(store, chosen, { keys })
+    const { time, position } = chosen.mark
+    if (isJson) console.log(JSON.stringify({ restored, keys, time, position, log: store.log }))
+    else console.log(`${restored} keys restored to ${withoutPassword(to.store)}, as they were at ${time}.`)
+    return 0
+  } finally {
+    await store.close()
+  }
 }
 
 interface Restored {
@@ -42,7 +70,16 @@ interface Restored {
 
 async function restore(to: Store, chosen: Chosen, { signal, progress }: LongRun): Promise<Restored> {
   const onProgress = (what: string, done: number) => progress.show({ what, done })
-  return { objects: await restoreStore({ chosen, to, signal, onProgress }), log: to.log }
+  const objects = await restoreStore({ chosen, to, signal, onProgress })
+  await noteRestore(to, chosen, { objects })
+  return { objects, log: to.log }
+}
+
+/** In the audit of the store that was restored to. */
+async function noteRestore(store: Store, { mark: { time, position } }: Chosen, what: object): Promise<void> {
+  const who = `${userInfo().username} (with the store at hand)`
+  const after = { backupTime: time, backupPosition: position, ...what }
+  await store.commit({ writes: [auditWrite({ who, from: hostname(), what: 'restore', before: null, after })] })
 }
 
 async function intoFolder(path: string, chosen: Chosen, run: LongRun): Promise<Restored> {
@@ -68,14 +105,6 @@ async function intoFolder(path: string, chosen: Chosen, run: LongRun): Promise<R
   }
 }
 
-async function refuseFilled(path: string): Promise<void> {
-  const names = await readdir(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return []
-    throw error
-  })
-  if (names.length > 0) throw notEmpty(path)
-}
-
 async function intoEngine(url: string, chosen: Chosen, run: LongRun): Promise<Restored> {
   const store = await openNamedStore(url, warning => console.error(warning))
   try {
@@ -90,13 +119,6 @@ async function intoEngine(url: string, chosen: Chosen, run: LongRun): Promise<Re
   } finally {
     await store.close()
   }
-}
-
-function notEmpty(name: string): FreshetError {
-  return new FreshetError(
-    'STORE_UNUSABLE',
-    `There is something in ${name} already. A backup is restored into an empty store.`,
-  )
 }
 
 function tell({ to, isJson }: RestoreLine, { mark, next }: Chosen, { objects, log }: Restored): void {

@@ -15,34 +15,37 @@ export interface AccessSetup {
   readonly access?: AccessConfig
   readonly storedRules: StoredRulesChoice
   readonly limits?: RateLimitConfig
+  readonly trustedProxies: readonly string[]
 }
 
 /** Throws ACCESS_REQUIRED, and CONFIG_INVALID where the keys of tokens cannot be meant. */
 export function checkAccess(config: AccessSettings & { readonly host: string }): void {
   const objection = objectionToTokens(tokensOf(config))
   if (objection !== undefined) throw new FreshetError('CONFIG_INVALID', objection)
-  if (config.rules !== NONE || config.insecure || isLoopback(config.host)) return
+  if (config.rules !== NONE || config.insecure || hasKeys(config) || isLoopback(config.host)) return
   throw new FreshetError(
     'ACCESS_REQUIRED',
-    `There are no access rules, and at ${config.host} others than this machine could read and write everything. ` +
+    `There are no access rules and no keys of tokens, and at ${config.host} others than this machine could read and write everything. ` +
       'Name a file of rules with --rules (docs/access.md), listen at 127.0.0.1, or, if something else keeps them away, say --insecure. ' +
       '(ACCESS_REQUIRED)',
   )
 }
 
-export function accessOf(config: AccessSettings): AccessSetup {
+export function accessOf(config: AccessSettings & { readonly host: string }): AccessSetup {
   const { rules, limitPerAddress, limitPerSubject, limitBurstMs, trustedProxies } = config
   const isLimited = limitPerAddress > 0 || limitPerSubject > 0
   return {
-    storedRules: config.insecure ? 'remove' : 'refuse',
-    ...(rules === NONE ? {} : { access: { rules, tokens: tokensOf(config) } }),
+    storedRules: storedRulesChoice(config),
+    trustedProxies,
+    ...(rules === NONE && !usesStoredRules(config)
+      ? {}
+      : { access: { rules: rules === NONE ? undefined : rules, tokens: tokensOf(config) } }),
     ...(isLimited
       ? {
           limits: {
             perAddressPerS: limitPerAddress,
             perSubjectPerS: limitPerSubject,
             burstS: limitBurstMs / 1000,
-            trustedProxies,
           },
         }
       : {}),
@@ -60,6 +63,20 @@ export function tokensOf(config: AccessSettings): TokenConfig {
     audience: config.tokenAudience,
     leewayMs: config.tokenLeewayMs,
   }
+}
+
+/** Who has keys of tokens and no file goes by the rules that the store has. */
+function usesStoredRules(config: AccessSettings): boolean {
+  return config.rules === NONE && hasKeys(config) && !config.insecure
+}
+
+function storedRulesChoice(config: AccessSettings & { readonly host: string }): StoredRulesChoice {
+  if (!usesStoredRules(config)) return 'refuse'
+  return isLoopback(config.host) ? 'use' : 'require'
+}
+
+function hasKeys({ tokenSecret, tokenPublicKey, tokenJwksUrl, tokenOidcIssuer }: AccessSettings): boolean {
+  return [tokenSecret, tokenPublicKey, tokenJwksUrl, tokenOidcIssuer].some(key => key !== NONE)
 }
 
 function isLoopback(host: string): boolean {

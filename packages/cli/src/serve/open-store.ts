@@ -1,25 +1,72 @@
 /** Which store it is, by what it is called: a folder of this machine, or the address of an engine that several servers share. */
-import type { Store } from '@freshet/core/store'
+import type { LogPlace, Store } from '@freshet/core/store'
 import { FreshetError } from '@freshet/protocol'
 import type { Log } from '@freshet/server'
-import { type EmbeddedStoreOptions, openEmbeddedStore } from '@freshet/stores/embedded'
+import {
+  type EmbeddedStore,
+  type EmbeddedStoreOptions,
+  ipcChannel,
+  openEmbeddedReader,
+  openEmbeddedStore,
+} from '@freshet/stores/embedded'
 import type { Config } from '../config/options.js'
 import { isRing, nodesOfRing } from '../config/ring-address.js'
 import { EMBEDDED, isEngine, withoutPassword } from '../config/store-kind.js'
+import { KnownFile } from './known-file.js'
 
 /** Whether it is in this process, which is then the only one that writes. */
 export function isEmbedded({ store }: Config): boolean {
   return store === EMBEDDED
 }
 
+export interface OpenedStore {
+  readonly store: Store
+  /** What earlier processes knew of it. */
+  readonly known: KnownFile
+}
+
 /** Each server and each worker opens one that is shared by itself. */
-export async function openStore(config: Config, log: Log): Promise<Store> {
-  if (isEmbedded(config)) return openEmbeddedStore(embeddedOptionsOf(config))
+export async function openStore(config: Config, log: Log): Promise<OpenedStore> {
+  if (isEmbedded(config)) return openOwnStore(config, log)
   const { store: url, operationRetentionMs: retentionMs, operationMemory } = config
   if (operationMemory === 'compact') throw notCompact()
   if (config.workers > 1 && isRing(url) && nodesOfRing(url).some(node => !isEngine(node))) throw notShared()
-  return openEngine({ url, retentionMs, onWarning: warning => log.write('error', warning) })
+  const known = await KnownFile.open(config.data, url, log)
+  const onWarning = (warning: string) => log.write('error', warning)
+  const store = await openEngine({ url, retentionMs, recalled: known.place, onWarning })
+  known.follow(store)
+  return { store, known }
 }
+
+/** The one in a folder, which this process writes to. Logs what is damaged. */
+export async function openOwnStore(config: Config, log: Log): Promise<OpenedStore & { readonly store: EmbeddedStore }> {
+  const known = await KnownFile.open(config.data, config.store, log)
+  const store = await openEmbeddedStore(embeddedOptionsOf(config))
+  const { damagedKeys } = store
+  if (damagedKeys.length > 0) {
+    log.write('error', 'Some objects are damaged, and cannot be read', {
+      code: 'STORE_DAMAGED',
+      damaged: damagedKeys.length,
+      keys: damagedKeys.slice(0, 20),
+      advice: 'Check the disk, stop the server, and run freshet restore with --damaged.',
+    })
+  }
+  if (known.place !== undefined && known.place.log !== store.log) log.write('error', PUT_BACK, { folder: config.data })
+  known.follow(store, 0)
+  return { store, known }
+}
+
+/** Of a worker, which reads the folder and hands its commits to the primary. */
+export async function openReader(config: Config, log: Log): Promise<OpenedStore> {
+  const known = await KnownFile.open(config.data, config.store, log)
+  const store = await openEmbeddedReader({ path: config.data, channel: ipcChannel(process) })
+  known.follow(store, 0)
+  return { store, known }
+}
+
+const PUT_BACK =
+  'the data folder was copied back or moved, or its owner was changed: sessions start over. If it is from a backup, its access rules may be ' +
+  'older ones: stop the server, and look at them with freshet rules diff FILE'
 
 function notCompact(): FreshetError {
   return new FreshetError(
@@ -42,6 +89,8 @@ export function openNamedStore(name: string, onWarning: (warning: string) => voi
 
 interface EngineOptions {
   readonly url: string
+  /** What an earlier process knew of it. */
+  readonly recalled?: LogPlace | undefined
   readonly retentionMs?: number
   readonly onWarning: (warning: string) => void
 }
@@ -64,7 +113,7 @@ async function openRing({ url, onWarning, ...more }: EngineOptions): Promise<Sto
   return openRingStore({ nodes, onWarning, ...more })
 }
 
-export function embeddedOptionsOf(config: Config): EmbeddedStoreOptions {
+function embeddedOptionsOf(config: Config): EmbeddedStoreOptions {
   const { data, durability, operationMemory, operationRetentionMs } = config
   const compact = operationMemory === 'compact' ? { compact: {} } : {}
   return { path: data, durability, retentionMs: operationRetentionMs, ...compact }

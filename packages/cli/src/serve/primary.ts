@@ -4,18 +4,11 @@
  * workers end too.
  */
 import { type AddressInfo, createServer } from 'node:net'
-import type { Store } from '@freshet/core/store'
 import { type Log, putOwnRules } from '@freshet/server'
-import {
-  type EmbeddedStore,
-  ipcChannel,
-  openEmbeddedStore,
-  type ReadersService,
-  serveReaders,
-} from '@freshet/stores/embedded'
+import { ipcChannel, type ReadersService, serveReaders } from '@freshet/stores/embedded'
 import type { Config } from '../config/options.js'
 import { accessOf } from './access-setup.js'
-import { embeddedOptionsOf, isEmbedded, openStore } from './open-store.js'
+import { isEmbedded, type OpenedStore, openOwnStore, openStore } from './open-store.js'
 import type { RunningServer, ServeSetup } from './serve-setup.js'
 import { WorkerPool } from './worker-pool.js'
 
@@ -24,37 +17,38 @@ export async function startPrimary(setup: ServeSetup): Promise<RunningServer> {
   const port = setup.config.port === 0 ? await freePort(setup.config.host) : setup.config.port
   const config = { ...setup.config, port }
   let readers: ReadersService | undefined
-  let store: EmbeddedStore | undefined
+  let own: OpenedStore | undefined
   const pool = new WorkerPool({ config, log, attach: worker => void readers?.attach(ipcChannel(worker)) })
   process.once('exit', () => pool.kill())
   try {
     if (isEmbedded(config)) {
-      store = await openEmbeddedStore(embeddedOptionsOf(config))
-      readers = serveReaders(store)
+      const opened = await openOwnStore(config, log)
+      readers = serveReaders(opened.store)
+      own = opened
     }
-    await putRules(config, log, store)
-    const isEmpty = store !== undefined && (await store.buckets()).length === 0
+    await putRules(config, log, own)
+    const isEmpty = own !== undefined && (await own.store.buckets()).length === 0
     await pool.start()
     const stop = async () => {
       await pool.stop()
-      await store?.close()
+      await own?.store.close()
     }
     return { port, isEmpty, failed: pool.failed, stop, force: () => pool.kill() }
   } catch (error) {
     pool.kill()
-    await store?.close()
+    await own?.store.close()
     throw error
   }
 }
 
 /** Here and not in workers, which are started again when they crash: by then the store may have other rules, of another host. */
-async function putRules(config: Config, log: Log, opened: Store | undefined): Promise<void> {
-  const store = opened ?? (await openStore(config, log))
+async function putRules(config: Config, log: Log, own: OpenedStore | undefined): Promise<void> {
+  const { store, known } = own ?? (await openStore(config, log))
   try {
     const { access, storedRules } = accessOf(config)
-    await putOwnRules({ store, log, rules: access?.rules, storedRules })
+    await putOwnRules({ store, log, rules: access?.rules, storedRules, known: known.known })
   } finally {
-    if (store !== opened) await store.close()
+    if (own === undefined) await store.close()
   }
 }
 

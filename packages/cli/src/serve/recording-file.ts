@@ -85,14 +85,14 @@ export class RecordingFile {
     closeSync(this.#file!)
     this.#file = undefined
     renameSync(this.#path, `${this.#path}.old`)
-    this.#file = openSync(this.#path, 'a')
+    this.#file = openSync(this.#path, 'a', 0o600)
     this.#bytes = 0
   }
 }
 
 function openForAppending(path: string): number {
   try {
-    return openSync(path, 'a')
+    return openSync(path, 'a', 0o600)
   } catch (cause) {
     throw new FreshetError(
       'CONFIG_INVALID',

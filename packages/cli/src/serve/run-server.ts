@@ -1,4 +1,5 @@
 /** Runs a server from its start to its end, and says with which code to exit. */
+import { inspect } from 'node:util'
 import { NONE } from '../config/file-kinds.js'
 import { withoutPassword } from '../config/store-kind.js'
 import { isEmbedded } from './open-store.js'
@@ -34,6 +35,7 @@ export async function runServer(setup: ServeSetup): Promise<number> {
 }
 
 async function start(setup: ServeSetup): Promise<RunningServer> {
+  if (setup.config.shards) await (await import('../shards/open-database.js')).confirmPlaces(setup.config.shards)
   if (setup.config.workers === 1) return (await import('./single-process.js')).startSingleProcess(setup)
   return (await import('./primary.js')).startPrimary(setup)
 }
@@ -69,6 +71,7 @@ function urlFor(host: string, port: number): string {
 function reportFailure(error: unknown, { mode, config }: ServeSetup): void {
   const context: RefusalContext = { mode, config, isNpmStart: process.env.npm_lifecycle_event === 'start' }
   const line = refusalOf(error, context)
-  if (line !== undefined) console.error(line)
-  else console.error('Freshet failed in a way that nobody foresaw; please report this:', error)
+  process.stderr.write(
+    line === undefined ? `Freshet failed in an unforeseen way; please report this: ${inspect(error)}\n` : `${line}\n`,
+  )
 }

@@ -11,7 +11,7 @@ import { type RunningServer, type ServeSetup, settingsOf } from './serve-setup.j
 import { loadTracing } from './tracing.js'
 
 export async function startSingleProcess({ config, log }: ServeSetup): Promise<RunningServer> {
-  const store = await openStore(config, log)
+  const { store, known } = await openStore(config, log)
   try {
     const page = await loadPage(config)
     const { caches } = config
@@ -24,6 +24,7 @@ export async function startSingleProcess({ config, log }: ServeSetup): Promise<R
       log,
       caches,
       ...accessOf(config),
+      rulesMemory: known,
       ...(shards ? { shards } : {}),
       ...page,
       ...(await loadConsole(config)),

@@ -1,7 +1,11 @@
-/** Ctrl-C, `kill` and a closed terminal stop the server in order; the second one forces it. */
+/**
+ * Ctrl-C, `kill` and a closed terminal stop the server in order; the second one forces it. So does the end of the npm that started it: npm hands
+ * a signal on to the shell between them, and the shell ends without telling the server.
+ */
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 /** One Ctrl-C can arrive twice: from the terminal, and handed on by npm. */
 const SAME_MS = 300
+const LOOK_MS = 250
 
 export interface StopSignals {
   /** Resolves with the first signal. */
@@ -19,6 +23,16 @@ export function watchStopSignals(force: () => void): StopSignals {
         } else if (performance.now() - askedAtMs > SAME_MS) force()
       })
     }
+    if (process.env.npm_lifecycle_event !== undefined) whenOrphaned(() => process.emit('SIGTERM', 'SIGTERM'))
   })
   return { asked }
+}
+
+function whenOrphaned(act: () => void): void {
+  const parent = process.ppid
+  const timer = setInterval(() => {
+    if (process.ppid === parent) return
+    clearInterval(timer)
+    act()
+  }, LOOK_MS).unref()
 }

@@ -1,13 +1,12 @@
 /** A worker of `primary.ts`: answers requests, reads the store, hands commits to the primary. */
 import { createFreshetServer, type MetricFamily, type RecentItem, type RecentKind } from '@freshet/server'
-import { ipcChannel, openEmbeddedReader } from '@freshet/stores/embedded'
 import { ownVersion } from '../command/own-version.js'
 import { openDatabase } from '../shards/open-database.js'
 import { accessOf } from './access-setup.js'
 import { createLog, withFields } from './create-log.js'
 import { loadConsole } from './load-console.js'
 import { loadPage } from './load-page.js'
-import { isEmbedded, openStore } from './open-store.js'
+import { isEmbedded, openReader, openStore } from './open-store.js'
 import { openRecording } from './recording-file.js'
 import { settingsOf } from './serve-setup.js'
 import { loadTracing } from './tracing.js'
@@ -24,9 +23,7 @@ let lastQuestion = 0
 
 async function start({ config, slot }: StartMessage): Promise<void> {
   const log = withFields(createLog(config), { worker: slot })
-  const store = isEmbedded(config)
-    ? await openEmbeddedReader({ path: config.data, channel: ipcChannel(process) })
-    : await openStore(config, log)
+  const { store, known } = await (isEmbedded(config) ? openReader : openStore)(config, log)
   const { end, ...recorded } = openRecording(config, log, [slot, config.workers])
   const tracing = await loadTracing(process.env, ownVersion())
   const shards = config.shards ? await openDatabase(config.shards) : undefined
@@ -38,6 +35,7 @@ async function start({ config, slot }: StartMessage): Promise<void> {
     allMetrics,
     allRecent,
     ...accessOf(config),
+    rulesMemory: known,
     putsRules: false,
     ...(shards ? { shards } : {}),
     ...(await loadPage(config)),

@@ -1,6 +1,14 @@
 /** What is not as it should be on the shards: one line for each. */
-import { type Catalog, type Column, placedShards, quoteName, type Shard, type ShardMap } from '@freshet/core/aggregates'
-import { placedAt, type ShardedDatabase } from '@freshet/server'
+import {
+  type Catalog,
+  type Column,
+  placedShards,
+  quoteName,
+  type Shard,
+  type ShardMap,
+  shardKeyOf,
+} from '@freshet/core/aggregates'
+import { misplacedCondition, placedAt, type ShardedDatabase, tableWithRows } from '@freshet/server'
 
 const TIMEOUT_MS = 60_000
 
@@ -17,7 +25,7 @@ export async function examineShards(
   const head = await database.log.head().catch(() => undefined)
   const { map, shards } = head === undefined ? database : await placedAt(database, head)
   const others = database.shards.filter(shard => !shards.includes(shard))
-  const waiting = await Promise.all(others.map(lookAtWaiting))
+  const waiting = await Promise.all(others.map(shard => lookAtUnplaced(shard, map)))
   const outcomes = await Promise.all(shards.map(shard => lookAt(shard, head, map)))
   const unreachable = [
     ...waiting.flat(),
@@ -33,22 +41,31 @@ export async function examineShards(
 }
 
 /** Of an engine without transactions, such as MyISAM: a write to such a table cannot be rehearsed, nor done in part and undone. */
-export async function lastingTables(shard: Shard, { sharded, global }: ShardMap): Promise<readonly string[]> {
+export async function lastingTables(shard: Shard, map: ShardMap): Promise<readonly string[]> {
   const { lasting } = await shard.effects()
   return lasting
-    .filter(({ table }) => sharded[table] !== undefined || global.includes(table))
+    .filter(({ table }) => shardKeyOf(map, table) !== undefined || map.global.includes(table))
     .map(
       ({ table, engine }) =>
         `${shard.name}: ${table} is of the engine ${engine}, which has no transactions. Make it one that has: ALTER TABLE ${table} ENGINE=InnoDB.`,
     )
 }
 
-/** One that has no keys yet must be prepared, and that is all. */
-async function lookAtWaiting(shard: Shard): Promise<readonly string[]> {
-  return shard.state().then(
-    () => [],
-    error => [(error as Error).message],
-  )
+/** A shard that has no keys yet: it must be prepared, wait for them, and have no rows. */
+async function lookAtUnplaced(shard: Shard, map: ShardMap): Promise<readonly string[]> {
+  try {
+    const table = await tableWithRows(shard, map)
+    if (table !== undefined)
+      return [
+        `${shard.name}: it has rows of ${table}, but no place, so no query asks it. Write "from", the first of its keys, to its entry in the config; or, if it is new, empty its tables.`,
+      ]
+    const { isWaiting } = await shard.state()
+    return isWaiting
+      ? []
+      : [`${shard.name}: it has no keys yet. Give it some: freshet shards add ${shard.name} --at KEY.`]
+  } catch (error) {
+    return [(error as Error).message]
+  }
 }
 
 /** Where rows were moved since, the config should say so: for whoever reads it. */
@@ -88,7 +105,7 @@ function differences({ shard, catalog }: Seen, first: Seen, map: ShardMap): read
   return [...Object.keys(map.sharded), ...map.global].flatMap(table => {
     const columns = catalog.tables.get(table)
     if (columns === undefined) return [`${shard.name}: there is no table ${table}.`]
-    const key = map.sharded[table]
+    const key = shardKeyOf(map, table)
     const keyColumn = columns.find(({ name }) => name === key)
     if (key !== undefined && keyColumn === undefined)
       return [`${shard.name}: ${table} has no column ${key}, which is its key.`]
@@ -113,31 +130,11 @@ async function misplacedRows(
   const findings: string[] = []
   for (const [table, key] of Object.entries(map.sharded)) {
     const column = quoteName(key, map.dialect)
-    const condition = misplaced(column, place, map)
-    if (condition === undefined) continue
     onCount(table)
-    const count = await countOf(shard, table, map, ` WHERE ${column} IS NULL OR ${condition}`)
+    const count = await countOf(shard, table, map, ` WHERE ${misplacedCondition(column, place, map)}`)
     if (count !== '0') findings.push(`${shard.name}: ${count} rows of ${table} belong to other shards by their ${key}.`)
   }
   return findings
-}
-
-/** Undefined: any row may be there. */
-function misplaced(column: string, place: number, { placement, shards, dialect }: ShardMap): string | undefined {
-  if (placement.kind === 'hash') {
-    const hashed =
-      dialect === 'mariadb'
-        ? `CAST(CONV(LEFT(MD5(${column}), 8), 16, 10) AS UNSIGNED)`
-        : `('x' || LEFT(MD5(CAST(${column} AS text)), 8))::bit(32)::bigint`
-    const unsigned = dialect === 'mariadb' ? hashed : `(${hashed} & 4294967295)`
-    return `${unsigned} % ${shards.length} <> ${place}`
-  }
-  const { from } = placement
-  const bounds = [
-    ...(place > 0 ? [`${column} < ${from[place]!}`] : []),
-    ...(place < shards.length - 1 ? [`${column} >= ${from[place + 1]!}`] : []),
-  ]
-  return bounds.length === 0 ? undefined : `(${bounds.join(' OR ')})`
 }
 
 async function globalDifferences(

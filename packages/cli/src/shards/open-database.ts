@@ -1,5 +1,8 @@
 /** The shards that a config names, ready to be asked. Nothing is connected to yet. */
-import { readShards, type ShardedDatabase, type ShardsConfig } from '@freshet/server'
+import { RowPlaces, readShards, type ShardedDatabase, type ShardsConfig } from '@freshet/server'
+
+/** So long a server waits for shards when it starts. Those that do not answer are examined before they are first asked. */
+const LOOK_MS_MAX = 10_000
 
 export interface OpenDatabase extends ShardedDatabase {
   close(): Promise<void>
@@ -18,5 +21,15 @@ export async function openDatabase(config: ShardsConfig): Promise<OpenDatabase> 
     close: async () => {
       await Promise.all([...shards, log].map(each => each.close()))
     },
+  }
+}
+
+/** Throws SHARD_UNUSABLE if a shard has rows that no query would find. */
+export async function confirmPlaces(config: ShardsConfig): Promise<void> {
+  const database = await openDatabase(config)
+  try {
+    await new RowPlaces(database).confirmAll(LOOK_MS_MAX)
+  } finally {
+    await database.close()
   }
 }

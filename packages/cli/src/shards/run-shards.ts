@@ -3,12 +3,14 @@
  * check` compares the config with what the servers hold. `freshet shards add` gives a new shard the end of another one's keys.
  */
 import { FreshetError } from '@freshet/protocol'
-import { createJsonLog, type ShardsConfig, type SplitProgress, splitShard } from '@freshet/server'
+import { createJsonLog, RowPlaces, type ShardsConfig, type SplitProgress, splitShard } from '@freshet/server'
 import { ProgressLine } from '../command/progress.js'
 import { tellFailure } from '../command/tell-failure.js'
 import { examineShards, lastingTables } from './examine-shards.js'
 import { type OpenDatabase, openDatabase } from './open-database.js'
 import type { AddLine, ShardsLine } from './shards-line.js'
+
+const LOOK_MS_MAX = 60_000
 
 export async function runShards(line: ShardsLine, config: ShardsConfig | null): Promise<number> {
   if (config === null) {
@@ -31,10 +33,12 @@ export async function runShards(line: ShardsLine, config: ShardsConfig | null): 
   }
 }
 
-async function init({ isJson }: ShardsLine, { log, shards, map }: OpenDatabase): Promise<number> {
+async function init({ isJson }: ShardsLine, database: OpenDatabase): Promise<number> {
+  const { log, shards, map } = database
   const findings = (await Promise.all(shards.map(shard => lastingTables(shard, map)))).flat()
   if (findings.length > 0) throw new FreshetError('SHARD_UNUSABLE', `Nothing was prepared. ${findings.join(' ')}`)
   await log.init()
+  await new RowPlaces(database).confirmAll(LOOK_MS_MAX)
   const waiting = shards.filter(({ name }) => !map.shards.includes(name)).map(({ name }) => name)
   for (const shard of shards) await shard.init({ isWaiting: waiting.includes(shard.name) })
   const text = `${shards.length} shards and the log of global writes are ready.`

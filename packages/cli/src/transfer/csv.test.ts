@@ -1,25 +1,45 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { cellOf, columnOf, csvLine, fieldOf, isOpen, jsonOfCell, splitCsv } from './csv.js'
+import { CsvRecords, cellOf, columnOf, csvLine, fieldOf, jsonOfCell, splitCsv } from './csv.js'
 
-test('cells are read as they were written, each record in one line', () => {
+test('cells are read as they were written, whatever lines they have', () => {
   fc.assert(
     fc.property(
-      fc.array(fc.oneof(fc.string(), fc.string({ unit: 'binary', maxLength: 5 })), { minLength: 1, maxLength: 5 }),
+      fc.array(
+        fc.oneof(
+          fc.string(),
+          fc.constantFrom('two\r\nlines', 'a\nb', '\r', '"\n"', ' x ', '1\n'),
+          fc.string({ unit: 'binary', maxLength: 5 }),
+        ),
+        { minLength: 1, maxLength: 5 },
+      ),
       texts => {
         const cells = texts.map(text => cellOf(JSON.stringify(text)))
-        const line = csvLine(cells)
-        expect(/[\r\n]/.test(line) || isOpen(line)).toBe(false)
-        const read = splitCsv(line).map(cell => jsonOfCell(cell, false))
-        expect(read.map(json => JSON.parse(json!))).toEqual(texts)
+        const read = recordsOf(`${csvLine(cells)}\n`).map(record => splitCsv(record))
+        expect(read.map(each => each.map(cell => JSON.parse(jsonOfCell(cell, false)!)))).toEqual([texts])
       },
     ),
   )
 })
 
+function recordsOf(text: string): readonly string[] {
+  const records = new CsvRecords()
+  return text
+    .split('\n')
+    .slice(0, -1)
+    .flatMap(line => records.take(line) ?? [])
+}
+
+test('records end with CRLF, and line breaks stand in quotes, as RFC 4180 has it', () => {
+  expect(`${csvLine(['1', cellOf(JSON.stringify('two\nlines')), 'say "hi"'])}\n`).toBe(
+    '1,"two\nlines","say ""hi"""\r\n',
+  )
+  expect(recordsOf('a,b\r\n"x\r\ny",z\r\n')).toEqual(['a,b', '"x\r\ny",z'])
+})
+
 test('values that are no text stay as they stand, to the last digit', () => {
   const values = ['12345678901234567890', '1.50', 'true', 'null', '{"a": [1,"x"]}']
-  expect(splitCsv(csvLine(values.map(cellOf))).map(cell => jsonOfCell(cell, false))).toEqual(values)
+  expect(splitCsv(csvLine(values.map(cellOf)).slice(0, -1)).map(cell => jsonOfCell(cell, false))).toEqual(values)
   expect(jsonOfCell('007', false)).toBe('"007"')
   expect(jsonOfCell('42', true)).toBe('"42"')
   expect(jsonOfCell('', false)).toBeUndefined()
@@ -27,7 +47,8 @@ test('values that are no text stay as they stand, to the last digit', () => {
 
 test('what other programs write is read: quotes, commas, line breaks within quotes', () => {
   expect(splitCsv('a,"b,c","say ""hi""",,"two\nlines"')).toEqual(['a', 'b,c', 'say "hi"', '', 'two\nlines'])
-  expect(isOpen('a,"two')).toBe(true)
+  const records = new CsvRecords()
+  expect([records.take('a,"two'), records.isOpen]).toEqual([undefined, true])
   expect(() => splitCsv('a,b"c')).toThrow('within a cell')
   expect(() => splitCsv('"a"b')).toThrow('follows a closing quote')
 })

@@ -2,8 +2,8 @@
  * CSV as RFC 4180 has it, and objects in it.
  *
  * A cell is JSON where it can be read as JSON (42, true, null, {"a":1}), else text as it stands; an empty cell is a field that is
- * not there. A text that would be read as JSON, is empty, or has line breaks is written as a JSON string. So every record is one
- * line, and what is read is what was written, to the last digit.
+ * not there. A text that would be read as JSON, or is empty, is written as a JSON string. So what is read is what was written, to the
+ * last digit. A text with line breaks keeps them, in quotes: a record may be several lines.
  *
  * The column `id` is the object's id. A field that is called id has the column `.id`; one that begins with a dot gets another.
  */
@@ -16,7 +16,7 @@ export function cellOf(json: string | undefined): string {
   if (json === undefined) return ''
   if (!json.startsWith('"')) return json
   const text = JSON.parse(json) as string
-  return text === '' || /[\r\n]/.test(text) || isJson(text) ? JSON.stringify(text) : text
+  return text === '' || isJson(text) ? JSON.stringify(text) : text
 }
 
 /** JSON; undefined: the field is not there. */
@@ -47,15 +47,31 @@ export function fieldsOf(text: string): ReadonlyMap<string, string> {
   return new Map([...parseJsonTree(text, 1).members!].map(([name, { text }]) => [name, text]))
 }
 
+/** Without the line feed that ends it: records end with CRLF. */
 export function csvLine(cells: readonly string[]): string {
-  return cells.map(cell => (/[",\r\n]|^\s|\s$/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)).join(',')
+  const spelled = cells.map(cell => (/[",\r\n]|^\s|\s$/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell))
+  return `${spelled.join(',')}\r`
 }
 
-/** Whether a record goes on in the next line: a quote is open. */
-export function isOpen(record: string): boolean {
-  let quotes = 0
-  for (let at = record.indexOf('"'); at !== -1; at = record.indexOf('"', at + 1)) quotes++
-  return quotes % 2 === 1
+/** Lines to records: while a quote is open, the record goes on in the next line. */
+export class CsvRecords {
+  #lines: string[] = []
+  #isOpen = false
+
+  /** Whether the next line belongs to a record that has begun. */
+  get isOpen(): boolean {
+    return this.#isOpen
+  }
+
+  /** A line, without its line feed. Undefined: the record is not whole yet. */
+  take(line: string): string | undefined {
+    this.#lines.push(line)
+    for (let at = line.indexOf('"'); at !== -1; at = line.indexOf('"', at + 1)) this.#isOpen = !this.#isOpen
+    if (this.#isOpen) return undefined
+    const record = this.#lines.join('\n')
+    this.#lines = []
+    return record.endsWith('\r') ? record.slice(0, -1) : record
+  }
 }
 
 /** Throws an Error whose message says what is wrong. */

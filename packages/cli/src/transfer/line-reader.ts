@@ -43,14 +43,15 @@ export class LineReader {
     return this.#isLastWhole
   }
 
-  async *lines(): AsyncGenerator<string> {
+  /** `keepsReturns`: a carriage return before the line feed is part of the line. */
+  async *lines({ keepsReturns = false }: { readonly keepsReturns?: boolean } = {}): AsyncGenerator<string> {
     let rest: Buffer = Buffer.alloc(0)
     const stream = this.path === STANDARD_INPUT ? process.stdin : createReadStream(this.path)
     for await (const chunk of stream as AsyncIterable<Buffer>) {
       const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])
       let start = 0
       for (let end = bytes.indexOf(LINE_BREAK, Math.min(rest.length, bytes.length)); end !== -1; ) {
-        yield this.#take(bytes.subarray(start, end))
+        yield this.#take(bytes.subarray(start, end), keepsReturns)
         this.#pass(bytes.subarray(start, end + 1))
         start = end + 1
         end = bytes.indexOf(LINE_BREAK, start)
@@ -60,7 +61,7 @@ export class LineReader {
     }
     if (rest.length === 0) return
     this.#isLastWhole = false
-    yield this.#take(rest)
+    yield this.#take(rest, keepsReturns)
   }
 
   /** FILE_INVALID, about the line at hand, or one after it. */
@@ -68,10 +69,10 @@ export class LineReader {
     return new FreshetError('FILE_INVALID', `${this.path}:${this.#number + after}: ${reason}.`)
   }
 
-  #take(bytes: Buffer): string {
+  #take(bytes: Buffer, keepsReturns: boolean): string {
     this.#number++
     if (!isUtf8(bytes)) throw this.invalid('it is not UTF-8')
-    return bytes.at(-1) === 0x0d ? bytes.toString('utf8', 0, bytes.length - 1) : bytes.toString()
+    return bytes.at(-1) === 0x0d && !keepsReturns ? bytes.toString('utf8', 0, bytes.length - 1) : bytes.toString()
   }
 
   #pass(bytes: Buffer): void {

@@ -1,8 +1,8 @@
 /**
- * Requests to a server: one that runs elsewhere, or one of our own over a store, behind a socket in a folder that nobody else may
+ * Requests to a server: one that runs elsewhere, or one of our own over a store, behind a socket in a folder that no other account may
  * open. So what is imported into a store is held to the same rules as what clients send.
  */
-import { mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { Agent, createServer, type IncomingHttpHeaders, request as requestHttp } from 'node:http'
 import { request as requestHttps, Agent as SecureAgent } from 'node:https'
 import { tmpdir } from 'node:os'
@@ -31,6 +31,7 @@ const LIMITS: Partial<ServerSettings> = {
   bodyBytesMax: LINE_BYTES_MAX,
   commitBodyBytesMax: 2 * LINE_BYTES_MAX,
   jsonDepthMax: 1000,
+  jsonMembersMax: Number.MAX_SAFE_INTEGER,
   lifetimeMsMax: Number.MAX_SAFE_INTEGER,
   bucketsMax: Number.MAX_SAFE_INTEGER,
 }
@@ -66,6 +67,7 @@ export class ServerCalls {
     server.keepAliveTimeout = RETRY_MS_MAX
     const socketPath = join(folder, 'socket')
     await new Promise<void>((resolve, reject) => server.once('error', reject).listen(socketPath, resolve))
+    await chmod(socketPath, 0o600)
     return new ServerCalls('http://localhost', socketPath, async () => {
       server.closeAllConnections()
       await new Promise(resolve => server.close(resolve))

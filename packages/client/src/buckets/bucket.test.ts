@@ -94,3 +94,90 @@ describe('getMany', () => {
     expect(origin.sent.at(-1)!.target).toBe('/db/shop/products/2')
   })
 })
+
+describe('what an id may be', () => {
+  test.each([[undefined], [null], [{}], [5], [['a']]])('%j is none: TypeError, and nothing is sent', async given => {
+    const { origin, db } = await createScene()
+    const id = given as unknown as string
+    const products = db.bucket('shop/products')
+    await expect(products.put(id, { price: 1 })).rejects.toThrow(TypeError)
+    await expect(products.get(id)).rejects.toThrow(TypeError)
+    await expect(products.delete(id)).rejects.toThrow(TypeError)
+    await expect(products.getMany([id])).rejects.toThrow(TypeError)
+    await expect(db.counter('shop/views').add(id)).rejects.toThrow(TypeError)
+    await expect(db.commit([{ bucket: 'shop/products', id, value: {} }])).rejects.toThrow(TypeError)
+    await expect(db.transaction(async tx => tx.bucket('shop/products').put(id, {}))).rejects.toThrow(TypeError)
+    expect(origin.sent).toEqual([])
+  })
+})
+
+describe('options mean the same everywhere:', () => {
+  test('ifVersion 0 is that nothing is there, for put as for commit', async () => {
+    const { db } = await createScene()
+    const products = db.bucket('shop/products')
+    await products.put('new', { price: 1 }, { ifVersion: 0 })
+    const conflict = { code: 'VERSION_CONFLICT' }
+    await expect(products.put('new', { price: 2 }, { ifVersion: 0 })).rejects.toMatchObject(conflict)
+    const write = { bucket: 'shop/products', id: 'other', value: {}, ifVersion: 0 }
+    await db.commit([write])
+    await expect(db.commit([write])).rejects.toMatchObject({ code: 'COMMIT_CONFLICT' })
+    await expect(db.commit([{ ...write, ifVersion: '1' as unknown as number }])).rejects.toMatchObject({
+      code: 'OPTIONS_INVALID',
+    })
+  })
+
+  test('create takes an id where nothing is yet, and no version of what is there', async () => {
+    const { db, origin } = await createScene()
+    const products = db.bucket('shop/products')
+    expect(await products.create({ price: 3 }, { id: 'given' })).toMatchObject({ id: 'given' })
+    expect(origin.sent.at(-1)).toMatchObject({ method: 'PUT', target: '/db/shop/products/given' })
+    const again = products.create({ price: 4 }, { id: 'given' })
+    await expect(again).rejects.toMatchObject({ code: 'VERSION_CONFLICT' })
+    await expect(products.create({ price: 4 }, { ifVersion: 5 })).rejects.toMatchObject({ code: 'OPTIONS_INVALID' })
+  })
+
+  test('query takes how it is to be read beside the query, too', async () => {
+    const { db, origin } = await createScene()
+    const products = db.bucket<{ price: number }>('shop/products')
+    await products.query({ where: { price: 1 } }, { read: 'current' })
+    expect(origin.count('/coherence')).toBe(1)
+    for await (const _ of products.queryAll({ where: { price: 1 } }, { read: 'current' }));
+    expect(origin.count('/coherence')).toBe(2)
+    const wrong = products.query({}, { read: 'newest' as 'current' })
+    await expect(wrong).rejects.toMatchObject({ code: 'OPTIONS_INVALID' })
+  })
+})
+
+describe('a bucket in a transaction', () => {
+  test('can create and patch as any other, and its writes can be awaited', async () => {
+    const { db, origin } = await createScene()
+    const made = await db.transaction(async tx => {
+      const products = tx.bucket<{ price: number; name?: string; at?: { x?: number; y?: number } }>('shop/products')
+      expect(await products.put('2', { price: 2, at: { x: 1, y: 2 } })).toEqual({ id: '2' })
+      await products.patch('2', { price: 3, at: { x: null } })
+      await products.patch('1', { name: 'tea' })
+      await products.create({ price: 4 }, { id: '4' })
+      const { id } = await products.create({ price: 5 })
+      await expect(products.patch('none', { price: 1 })).rejects.toMatchObject({ code: 'OBJECT_NOT_FOUND' })
+      expect(() => products.create({ price: 6 }, { id: '4' })).toThrow('there already')
+      return id
+    })
+    const storedAs = (id: string) => JSON.parse(origin.objects.get(`/db/shop/products/${id}`)!.text) as unknown
+    expect(storedAs('1')).toEqual({ price: 1, name: 'tea' })
+    expect(storedAs('2')).toEqual({ price: 3, at: { y: 2 } })
+    expect([storedAs('4'), storedAs(made)]).toEqual([{ price: 4 }, { price: 5 }])
+  })
+
+  test('that creates what another client has created meanwhile is run again, and refused', async () => {
+    const { db, origin } = await createScene()
+    let runs = 0
+    const created = db.transaction(async tx => {
+      const products = tx.bucket('shop/products')
+      if (++runs === 1) origin.put('shop/products/taken', { by: 'another' })
+      else await products.get('taken')
+      await products.create({ by: 'this' }, { id: 'taken' })
+    })
+    await expect(created).rejects.toMatchObject({ code: 'VERSION_CONFLICT' })
+    expect(runs).toBe(2)
+  })
+})

@@ -3,6 +3,7 @@ import {
   type BucketAnswer,
   type BucketChange,
   type BucketSettings,
+  type BucketSettingsAnswer,
   FreshetError,
   formatEtag,
   type ListItem,
@@ -44,6 +45,15 @@ export interface Page<Value> {
 export interface IdAndVersion {
   readonly id: string
   readonly version: Version
+}
+
+/** What to change of the settings of a bucket: what is given is set, what is null is removed, all else stays. */
+export type SettingsChange = { readonly [Name in keyof BucketChange]?: BucketChange[Name] | null }
+
+/** `id`: instead of one that the server makes up. */
+export interface CreateOptions extends WriteOptions {
+  readonly id?: string
+  readonly contentType?: string
 }
 
 export interface BucketParts {
@@ -146,11 +156,11 @@ export abstract class Bucket<Value, Input> {
     return this.change('PUT', id, options, body, contentType)
   }
 
-  /** Puts it under an id that the server makes up. */
-  async create(
-    input: Input,
-    options: Omit<WriteOptions, 'ifVersion'> & { readonly contentType?: string } = {},
-  ): Promise<WriteAnswer> {
+  /** Puts it under an id that the server makes up, or under one where nothing is yet: else VERSION_CONFLICT. */
+  async create(input: Input, options: CreateOptions = {}): Promise<WriteAnswer> {
+    const { id: given, ifVersion = 'absent' } = options
+    if (ifVersion !== 'absent' && ifVersion !== 0) throw notCreation(ifVersion)
+    if (given !== undefined) return this.put(given, input, { ...options, ifVersion: 'absent' })
     const { body, contentType } = this.encode(input, options.contentType)
     const request = { method: 'POST', target: this.path, headers: { 'content-type': contentType }, body } as const
     const createdPath = (id: string) => this.pathOf(id)
@@ -169,16 +179,20 @@ export abstract class Bucket<Value, Input> {
     }
   }
 
+  /** How the bucket is kept; undefined if there is no such bucket. */
+  async settings(options: Omit<ReadOptions, 'read'> = {}): Promise<BucketSettingsAnswer | undefined> {
+    // No cache may keep it, and the server answers for the end of the log: there is nothing to check.
+    const result = await this.reader.read(listRequest(this.path, { settings: '' }), { ...options, read: 'any' })
+    return result.served.version === undefined ? undefined : (JSON.parse(String(result.body)) as BucketSettingsAnswer)
+  }
+
   /**
-   * Sets how the bucket is kept; creates it if need be. What is not given goes back to the server's default: a schema that
-   * is left out is removed. SCHEMA_INVALID, SCHEMA_MISFIT. If the answer has a `task`, the rest happens in the background.
+   * Changes how the bucket is kept; creates it if need be. What is not given stays as it is; null removes it.
+   * SCHEMA_INVALID, SCHEMA_MISFIT. If the answer has a `task`, the rest happens in the background.
    */
-  async configure(
-    settings: Partial<BucketChange>,
-    options: Omit<WriteOptions, 'ifVersion'> = {},
-  ): Promise<BucketAnswer> {
+  async configure(settings: SettingsChange, options: Omit<WriteOptions, 'ifVersion'> = {}): Promise<BucketAnswer> {
     const body = JSON.stringify({ kind: this.kind, ...settings })
-    const request = { method: 'PUT', target: this.path, headers: JSON_HEADERS, body } as const
+    const request = { method: 'PATCH', target: this.path, headers: JSON_HEADERS, body } as const
     // Setting the same twice is setting it once; but migrating twice is not.
     const write = { request, paths: [this.path], operations: [], isIdempotent: !settings.migration }
     return this.#parts.writer.write(write, options)
@@ -243,7 +257,7 @@ export abstract class Bucket<Value, Input> {
       reader.show(path, version)
       reader.recordItem(path, version, result)
     }
-    reader.showList(result.served.version ?? result.position)
+    reader.showList(result.served.version || result.position)
     return { page, result }
   }
 
@@ -261,12 +275,19 @@ export abstract class Bucket<Value, Input> {
 
 function conditionOf({ ifVersion }: WriteOptions): Record<string, string> {
   if (ifVersion === undefined) return {}
-  if (ifVersion === 'absent') return { 'if-none-match': '*' }
+  if (ifVersion === 'absent' || ifVersion === 0) return { 'if-none-match': '*' }
   if (Number.isSafeInteger(ifVersion)) return { 'if-match': formatEtag(ifVersion) }
   throw new FreshetError(
     'OPTIONS_INVALID',
     `ifVersion must be a version, a whole number, or 'absent', not ${JSON.stringify(ifVersion)}. If the object has a ` +
       'field of its own called version, use versionOf(object).',
+  )
+}
+
+function notCreation(ifVersion: number): FreshetError {
+  return new FreshetError(
+    'OPTIONS_INVALID',
+    `create makes what is not there yet, so its ifVersion cannot be ${ifVersion}. Use put.`,
   )
 }
 
@@ -299,5 +320,5 @@ function readPage({ body, served }: ReadResult): ListPage {
   } catch {
     // Not JSON: said below.
   }
-  throw new FreshetError('ANSWER_INVALID', 'A list came back that is none.')
+  throw new FreshetError('ANSWER_INVALID', 'The server returned something that is not a list.')
 }

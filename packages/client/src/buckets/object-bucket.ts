@@ -2,14 +2,18 @@
 import { FreshetError, type QueryExplanation, type WriteAnswer } from '@freshet/protocol'
 import type { QueryOptions } from '../queries/query-options.js'
 import type { QueriedBucket } from '../queries/read-query.js'
+import type { ReadOptions } from '../reading/read-options.js'
 import type { ReadResult } from '../reading/reader.js'
 import type { WriteOptions } from '../writing/writer.js'
 import { Bucket, type Page } from './bucket.js'
+import { checkStorable } from './storable.js'
 import { attachFacts, type Facts, type Stored } from './stored.js'
 
 /** A JSON merge patch (RFC 7396) of a T: fields to replace, and null for those to remove. */
 export type JsonPatch<T> = {
-  readonly [Name in keyof T]?: T[Name] extends object ? JsonPatch<T[Name]> | T[Name] | null : T[Name] | null
+  readonly [Name in keyof T]?: NonNullable<T[Name]> extends object
+    ? JsonPatch<NonNullable<T[Name]>> | T[Name] | null
+    : T[Name] | null
 }
 
 /** One page of what a query found, from one state, and what would change it. */
@@ -36,11 +40,14 @@ export class ObjectBucket<T extends object> extends Bucket<Stored<T>, T> {
    * One page of the objects that `where` holds for, from one state. A result is as fresh as the read of an object is, and
    * caches may answer it. QUERY_INVALID if it cannot be understood, QUERY_TOO_BROAD if it needs an index.
    */
-  async query(options: QueryOptions<T> & { readonly fields?: undefined }): Promise<QueryResult<Stored<T>>>
-  async query(options: QueryOptions<T>): Promise<QueryResult<Stored<Partial<T>>>>
-  async query(options: QueryOptions<T>): Promise<QueryResult<Stored<T>>> {
+  async query(
+    options: QueryOptions<T> & { readonly fields?: undefined },
+    reading?: ReadOptions,
+  ): Promise<QueryResult<Stored<T>>>
+  async query(options: QueryOptions<T>, reading?: ReadOptions): Promise<QueryResult<Stored<Partial<T>>>>
+  async query(options: QueryOptions<T>, reading: ReadOptions = {}): Promise<QueryResult<Stored<T>>> {
     const { readQuery } = await import('../queries/read-query.js')
-    const { answer, result } = await readQuery(this.#queried, options)
+    const { answer, result } = await readQuery(this.#queried, { ...options, ...reading })
     const items = answer.items.map(({ id, version, value }) =>
       this.decodeItem(value, { id, version, served: { ...result.served, version } }),
     )
@@ -48,11 +55,15 @@ export class ObjectBucket<T extends object> extends Bucket<Stored<T>, T> {
   }
 
   /** All that `where` holds for, page by page. Each page is as fresh as promised; together they are not one state. */
-  queryAll(options: QueryOptions<T> & { readonly fields?: undefined }): AsyncGenerator<Stored<T>, void, undefined>
-  queryAll(options: QueryOptions<T>): AsyncGenerator<Stored<Partial<T>>, void, undefined>
-  async *queryAll(options: QueryOptions<T>): AsyncGenerator<Stored<T>, void, undefined> {
+  queryAll(
+    options: QueryOptions<T> & { readonly fields?: undefined },
+    reading?: ReadOptions,
+  ): AsyncGenerator<Stored<T>, void, undefined>
+  queryAll(options: QueryOptions<T>, reading?: ReadOptions): AsyncGenerator<Stored<Partial<T>>, void, undefined>
+  async *queryAll(options: QueryOptions<T>, reading: ReadOptions = {}): AsyncGenerator<Stored<T>, void, undefined> {
     for (let after = options.after; ; ) {
-      const page = (await this.query(after === undefined ? options : { ...options, after })) as QueryResult<Stored<T>>
+      const part = after === undefined ? options : { ...options, after }
+      const page = (await this.query(part, reading)) as QueryResult<Stored<T>>
       yield* page.items
       if (page.next === undefined) return
       after = page.next
@@ -60,9 +71,9 @@ export class ObjectBucket<T extends object> extends Bucket<Stored<T>, T> {
   }
 
   /** How the server finds the result of a query: by which index, and how many objects it has to look at. */
-  async explain(options: QueryOptions<T>): Promise<QueryExplanation> {
+  async explain(options: QueryOptions<T>, reading: ReadOptions = {}): Promise<QueryExplanation> {
     const { explainQuery } = await import('../queries/read-query.js')
-    return explainQuery(this.#queried, options)
+    return explainQuery(this.#queried, { ...options, ...reading })
   }
 
   protected decode({ body }: ReadResult, facts: Facts): Stored<T> {
@@ -87,9 +98,13 @@ export class ObjectBucket<T extends object> extends Bucket<Stored<T>, T> {
   }
 }
 
+/** Throws TypeError for what would come back as something else. */
 export function toJson(value: unknown): string {
   const text: string | undefined = JSON.stringify(value)
-  if (text !== undefined && typeof value === 'object' && value !== null) return text
+  if (text !== undefined && typeof value === 'object' && value !== null) {
+    checkStorable(value, 'the value')
+    return text
+  }
   throw new TypeError(`An object bucket holds objects, not ${value === null ? 'null' : typeof value}.`)
 }
 

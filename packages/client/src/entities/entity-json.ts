@@ -102,6 +102,7 @@ function readReference(value: unknown, targets: Targets<object>, refer: Refer, p
 
 function copyJson(value: unknown, place: string, within: readonly object[] = []): unknown {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
+  // What was read rounded is not written back unless it was changed: the commit checks what is sent.
   if (typeof value === 'number' && Number.isFinite(value)) return value
   if (typeof value !== 'object') throw notJson(place, typeof value === 'number' ? String(value) : typeof value)
   if (within.includes(value)) throw notJson(place, 'a circle')

@@ -19,7 +19,7 @@ import type { Database, TransactOptions } from '../database.js'
 import type { ReadOptions } from '../reading/read-options.js'
 import type { Transaction } from '../transactions/transaction.js'
 import { type Declaration, declarationOf, type EntityClass } from './entity.js'
-import { recordOf } from './entity-record.js'
+import { type EntityRecord, recordOf } from './entity-record.js'
 import {
   databaseSource,
   type EntitySource,
@@ -27,6 +27,7 @@ import {
   type Loaded,
   transactionSource,
 } from './entity-source.js'
+import { mergePatchOf } from './merge-patch-of.js'
 import { cascadingReferences, describe, PersistenceContext, type PlannedWrite } from './persistence-context.js'
 import { ProgramOrder } from './program-order.js'
 import { Reference } from './reference.js'
@@ -292,8 +293,9 @@ export class EntityManager {
     const locked = this.#context.lockedRecords().filter(record => !written.has(record))
     try {
       return await this.#source.write(
-        writes.map(({ record: { declaration, id, version, isIdMade }, stored }) => {
-          return { bucket: declaration.bucket, id, version, isIdMade, value: stored }
+        writes.map(({ record, stored }) => {
+          const { declaration, id, version, isIdMade } = record
+          return { bucket: declaration.bucket, id, version, isIdMade, value: stored, patch: patchOf(record, stored) }
         }),
         locked.map(({ declaration, id, version }) => ({ bucket: declaration.bucket, id, version })),
         options,
@@ -316,6 +318,11 @@ export class EntityManager {
       { cause: error, details: { ...error.details, entities } },
     )
   }
+}
+
+function patchOf({ version, snapshot }: EntityRecord, stored: object | undefined): object | undefined {
+  if (version === 0 || snapshot === null || stored === undefined) return undefined
+  return mergePatchOf(JSON.parse(snapshot), stored as Record<string, unknown>)
 }
 
 async function noLoad(): Promise<void> {}

@@ -24,6 +24,8 @@ export interface EntityWrite {
   readonly isIdMade: boolean
   /** Undefined: to be deleted. */
   readonly value: object | undefined
+  /** What changed of it, if a patch can say it. */
+  readonly patch?: object | undefined
 }
 
 /** How long a flush may take, and what ends it. */
@@ -98,8 +100,9 @@ export function transactionSource(tx: Transaction): EntitySource {
   }
 }
 
-function commitPart({ bucket, id, version, value }: EntityWrite): CommitPart {
+function commitPart({ bucket, id, version, value, patch }: EntityWrite): CommitPart {
   const ifVersion = version === 0 ? 'absent' : version
+  if (patch !== undefined) return { bucket, id, ifVersion, patch }
   return value === undefined ? { bucket, id, ifVersion, delete: true } : { bucket, id, ifVersion, value }
 }
 

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { withAuthorization } from './authorization.js'
+import { AuthorizedFetch } from './authorization.js'
+
+const BASE = 'http://freshet.test'
 
 /** Believes these tokens, and notes what was sent. */
 function origin(believed: () => readonly string[]) {
@@ -15,7 +17,7 @@ function origin(believed: () => readonly string[]) {
 describe('a connection with a token', () => {
   test('sends it, beside the other headers', async () => {
     const { fetch, seen } = origin(() => ['Bearer a'])
-    const response = await withAuthorization(fetch, 'a')('/x', { headers: { 'if-match': '1' } })
+    const response = await new AuthorizedFetch(fetch, 'a', BASE).fetch('/x', { headers: { 'if-match': '1' } })
     expect([response.status, seen]).toEqual([200, ['Bearer a']])
   })
 
@@ -23,7 +25,7 @@ describe('a connection with a token', () => {
     let made = 0
     let good = 1
     const { fetch, seen } = origin(() => [`Bearer ${good}`])
-    const send = withAuthorization(fetch, async () => `${++made}`)
+    const { fetch: send } = new AuthorizedFetch(fetch, async () => `${++made}`, BASE)
     await Promise.all([send('/a', {}), send('/b', {})])
     expect([made, seen]).toEqual([1, ['Bearer 1', 'Bearer 1']])
     good = 2
@@ -34,20 +36,83 @@ describe('a connection with a token', () => {
   test('does not ask for ever', async () => {
     let made = 0
     const { fetch, seen } = origin(() => [])
-    const response = await withAuthorization(fetch, () => `${++made}`)('/x', {})
+    const response = await new AuthorizedFetch(fetch, () => `${++made}`, BASE).fetch('/x', {})
     expect([response.status, made, seen.length]).toEqual([401, 2, 2])
-    expect((await withAuthorization(fetch, 'fixed')('/x', {})).status).toBe(401)
+    expect((await new AuthorizedFetch(fetch, 'fixed', BASE).fetch('/x', {})).status).toBe(401)
     expect(seen.length).toBe(3)
   })
 
   test('tries again after none could be got', async () => {
     let made = 0
     const { fetch } = origin(() => ['Bearer ok'])
-    const send = withAuthorization(fetch, async () => {
-      if (++made === 1) throw new Error('offline')
-      return 'ok'
-    })
+    const { fetch: send } = new AuthorizedFetch(
+      fetch,
+      async () => {
+        if (++made === 1) throw new Error('offline')
+        return 'ok'
+      },
+      BASE,
+    )
     await expect(send('/x', {})).rejects.toThrow('offline')
     expect((await send('/x', {})).status).toBe(200)
+  })
+})
+
+describe('what everybody may read is asked for without the token:', () => {
+  const OPEN = { read: ['shop/products', '*/news'], list: ['shop/products', 'shop/secrets'] }
+
+  /** Whether each of these was sent with the token. */
+  async function sentWithToken(targets: readonly string[], init: RequestInit = {}): Promise<boolean[]> {
+    const seen: (string | null)[] = []
+    const fetch = async (_url: string, sent: RequestInit) => {
+      seen.push(new Headers(sent.headers).get('authorization'))
+      return new Response('x')
+    }
+    const authorized = new AuthorizedFetch(fetch, 'a', BASE)
+    authorized.learn(OPEN)
+    for (const target of targets) await authorized.fetch(BASE + target, { method: 'GET', ...init })
+    return seen.map(header => header !== null)
+  }
+
+  test('objects of open buckets, also by a pattern, and lists of those that are open to lists as well', async () => {
+    const open = ['/db/shop/products/1', '/db/shop/products/1?at=5', '/db/acme/news/1', '/db/shop/products?limit=2']
+    expect(await sentWithToken(open)).toEqual([false, false, false, false])
+  })
+
+  test('the sketch, which tells nothing but hashes', async () => {
+    expect(await sentWithToken(['/coherence?nonce=1', '/coherence/segments/1-2', '/time'])).toEqual([
+      false,
+      false,
+      false,
+    ])
+  })
+
+  test('and nothing else', async () => {
+    const closed = [
+      ...['/db/shop/secrets/1', '/db/shop/secrets', '/db/acme/news', '/db/acme/products/1', '/db/shop', '/tasks'],
+      ...['/db/shop/products?explain&where=%7B%7D', '/db/_freshet/news/1', '/openapi.json', '/coherencex'],
+    ]
+    expect(await sentWithToken(closed)).toEqual(closed.map(() => true))
+    expect(await sentWithToken(['/db/shop/products/1'], { method: 'PUT' })).toEqual([true])
+  })
+
+  test('until it is refused: then the token is sent, and goes on being sent until a head says otherwise', async () => {
+    const { fetch, seen } = origin(() => ['Bearer a'])
+    const authorized = new AuthorizedFetch(fetch, 'a', BASE)
+    authorized.learn(OPEN)
+    const read = async () => (await authorized.fetch(`${BASE}/db/shop/products/1`, { method: 'GET' })).status
+    expect([await read(), await read()]).toEqual([200, 200])
+    expect(seen).toEqual([null, 'Bearer a', 'Bearer a'])
+    authorized.learn(OPEN)
+    await read()
+    expect(seen.slice(3)).toEqual([null, 'Bearer a'])
+  })
+
+  test('and by a client that was told nothing, as by a server of an earlier version, nothing', async () => {
+    const { fetch, seen } = origin(() => ['Bearer a'])
+    const authorized = new AuthorizedFetch(fetch, 'a', BASE)
+    authorized.learn(undefined)
+    await authorized.fetch(`${BASE}/db/shop/products/1`, { method: 'GET' })
+    expect(seen).toEqual(['Bearer a'])
   })
 })

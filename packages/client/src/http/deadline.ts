@@ -39,9 +39,16 @@ export class Deadline {
 function timedOut(what: string, timeoutMs: number): FreshetError {
   return new FreshetError(
     'REQUEST_TIMEOUT',
-    `${what} was not done within ${timeoutMs} ms. Allow more with timeoutMs.`,
+    `${what} was not done within ${Math.ceil(timeoutMs)} ms. Allow more with timeoutMs.`,
     { details: { outcome: 'unknown' } },
   )
+}
+
+/** The error of something that only reads: whatever happened on the way, nothing was done. */
+export function ofReading(error: unknown): unknown {
+  if (!(error instanceof FreshetError) || error.details.outcome !== 'unknown') return error
+  const { code, message, cause, details } = error
+  return new FreshetError(code, message, { cause, details: { ...details, outcome: 'not-done' } })
 }
 
 /** The promise's outcome, or a rejection with the signal's reason as soon as that is aborted. */

@@ -40,7 +40,7 @@ export async function readQuery<T>(bucket: QueriedBucket, options: QueryOptions<
     reader.show(path, version)
     reader.recordItem(path, version, result)
   }
-  reader.showList(result.served.version ?? result.position)
+  reader.showList(result.served.version || result.position)
   return { answer, result }
 }
 

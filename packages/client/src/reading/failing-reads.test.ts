@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { connectionLost } from '../testing/fake-origin.js'
+import { connectionLost, type FakeOrigin } from '../testing/fake-origin.js'
 import { createScene } from '../testing/scene.js'
+
+const UNKNOWN = { type: '/errors/STORE_UNAVAILABLE', code: 'STORE_UNAVAILABLE', detail: 'No.', outcome: 'unknown' }
 
 describe('a read that fails', () => {
   test('in passing is tried again', async () => {
@@ -52,8 +54,43 @@ describe('a read that fails', () => {
     origin.script = () => new Promise(() => {})
     const read = db.bucket('shop/products').get('1')
     db.close()
+    await expect(read).rejects.toMatchObject({ details: { closed: true, outcome: 'not-done' } })
     await expect(read).rejects.toThrow('closed by db.close()')
     await expect(db.bucket('shop/products').get('1')).rejects.toThrow('closed by db.close()')
+  })
+
+  test.each<[string, FakeOrigin['script']]>([
+    ['no connection', () => connectionLost()],
+    ['an answer of something else', () => new Response('oops', { status: 500 })],
+    ['a time-out', () => new Promise(() => {})],
+    ['a server that does not know', () => new Response(JSON.stringify(UNKNOWN), { status: 503 })],
+  ])('did nothing: %s', async (_, script) => {
+    const { origin, db } = await createScene({ retriesMax: 0 })
+    origin.script = script
+    const details = { details: { outcome: 'not-done' } }
+    const products = db.bucket('shop/products')
+    const options = { timeoutMs: 20 }
+    await expect(products.get('1', options)).rejects.toMatchObject(details)
+    await expect(products.getMany(['1', '2'], options)).rejects.toMatchObject(details)
+    await expect(db.session.refresh(options)).rejects.toMatchObject(details)
+    const transaction = db.transaction(
+      async tx => {
+        const bucket = tx.bucket('shop/products')
+        await bucket.get('1')
+        bucket.put('1', { price: 2 })
+      },
+      { timeoutMs: 20 },
+    )
+    await expect(transaction).rejects.toMatchObject(details)
+  })
+
+  test('because a transaction had little time left says how much in whole milliseconds', async () => {
+    const { origin, db } = await createScene()
+    origin.script = () => new Promise(() => {})
+    const error = await db
+      .transaction(async tx => tx.bucket('shop/products').get('1'), { timeoutMs: 20.4321 })
+      .catch(reason => reason)
+    expect(error.message).toMatch(/ was not done within \d+ ms\./)
   })
 
   test('because the server has another store now starts over with that one', async () => {

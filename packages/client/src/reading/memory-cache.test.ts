@@ -6,7 +6,6 @@ function copyOf(position: number, length: number): Copy {
   return {
     version: position,
     position,
-    isPositionKnown: true,
     body: 'x'.repeat(length),
     contentType: '',
     paths: [],

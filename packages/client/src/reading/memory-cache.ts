@@ -13,8 +13,6 @@ export interface Copy {
   readonly version: Version | undefined
   /** The state it was read from includes this position, at least. */
   readonly position: Position
-  /** Whether that is all it includes, or the answer did not say. */
-  readonly isPositionKnown: boolean
   readonly body: Body
   readonly contentType: string
   /** It is current as long as none of these has changed. */

@@ -16,7 +16,7 @@ export type Body = string | Uint8Array<ArrayBuffer>
 export interface ReadAnswer {
   /** Undefined if there is no such thing; 0 if it has no version of its own. */
   readonly version: Version | undefined
-  /** Of the state it was read from; undefined if the header got lost on the way. */
+  /** Of the state it was read from; undefined if a cache removed the header. */
   readonly position: Position | undefined
   /** Empty if there is no such thing. */
   readonly body: Body
@@ -41,12 +41,15 @@ export function readAnswer(
 ): ReadAnswer {
   const { problem, headers } = reply
   if (problem && !ABSENT.includes(problem.code)) throw problem
-  const version = problem ? undefined : (parseEtag(headers.get('etag') ?? '') ?? (hasVersion ? undefined : 0))
+  const isOwn = /\bprivate\b/i.test(headers.get('cache-control') ?? '')
+  // What is shown to this caller alone may have no version: it could tell of what is hidden from them.
+  const version = problem ? undefined : (parseEtag(headers.get('etag') ?? '') ?? (hasVersion && !isOwn ? undefined : 0))
   if (version === undefined && !problem) throw withoutVersion(name, reply)
   const ageS = wholeNumber(headers.get('age'))
   return {
     version,
-    position: parsePosition(headers.get(POSITION_HEADER) ?? ''),
+    // A refusal also has it in its body.
+    position: parsePosition(headers.get(POSITION_HEADER) ?? `${problem?.details.position}`),
     body: problem ? '' : reply.body,
     paths: hangsOn === undefined ? sketchPaths : hangsOn(problem ? '' : reply.body),
     contentType: headers.get('content-type') ?? '',

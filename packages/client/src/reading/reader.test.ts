@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { FakeOrigin, Sent } from '../testing/fake-origin.js'
 import { createScene } from '../testing/scene.js'
 import { within } from './read-options.js'
 
@@ -158,12 +159,82 @@ describe('an answer that is too old', () => {
     expect(origin.sent.at(-1)!.target).toBe('/db/shop/products/1?at=3')
   })
 
-  test('is noticed in the head as well', async () => {
+  test('is an error also if a cache leaves out the query string and removes the position', async () => {
     const { origin, db } = await createScene()
-    const old = await origin.fetch(`${origin.url}/coherence`, {})
-    await db.bucket('shop/products').put('1', { price: 2 })
-    origin.script = ({ target }) => (target.startsWith('/coherence') ? old.clone() : undefined)
+    const old = await withoutPosition(await origin.fetch(`${origin.url}/db/shop/products/1`, {}))
+    const products = db.bucket('shop/products')
+    await products.put('1', { price: 7 })
+    origin.script = ({ target, method }) => (method === 'GET' && target.startsWith('/db/') ? old.clone() : undefined)
+    await expect(products.get('1')).rejects.toMatchObject({ code: 'CACHE_UNTRUSTWORTHY' })
+  })
+
+  test('is an error also if a cache hides how old it is and removes the position', async () => {
+    const { origin, db } = await createScene()
+    const old = await withoutPosition(await origin.fetch(`${origin.url}/db/shop/products/1`, {}))
+    origin.put('shop/products/1', { price: 2 })
+    origin.nowMs += 2 * origin.windowMs
+    origin.put('shop/products/2', {})
+    await db.session.refresh()
+    origin.script = ({ target }) => (target.startsWith('/db/shop/products/1') ? old.clone() : undefined)
+    await expect(db.bucket('shop/products').get('1')).rejects.toMatchObject({ code: 'CACHE_UNTRUSTWORTHY' })
+  })
+
+  test('is noticed in a list and in the result of a query', async () => {
+    const { origin, db } = await createScene()
+    const products = db.bucket<{ price: number }>('shop/products')
+    const { url } = origin
+    const list = await withoutPosition(await origin.fetch(`${url}/db/shop/products`, {}))
+    const result = await withoutPosition(await origin.fetch(`${url}/db/shop/products?where={"price":1}`, {}))
+    const some = await withoutPosition(await origin.fetch(`${url}/db/shop/products?embed&ids=1,2`, {}))
+    await products.put('1', { price: 7 })
+    const replay = (old: Response) => {
+      origin.script = ({ target, method }) => (method === 'GET' && target.startsWith('/db/') ? old.clone() : undefined)
+    }
+    const untrustworthy = { code: 'CACHE_UNTRUSTWORTHY' }
+    replay(list)
+    await expect(products.page()).rejects.toMatchObject(untrustworthy)
+    replay(result)
+    await expect(products.query({ where: { price: 1 } })).rejects.toMatchObject(untrustworthy)
+    replay(some)
+    await expect(products.getMany(['1', '2'])).rejects.toMatchObject(untrustworthy)
+  })
+
+  test('is not suspected where the version alone proves that it is new enough', async () => {
+    const { origin, db } = await createScene()
+    origin.onWayBack = (_, response) => withoutPosition(response)
+    const products = db.bucket('shop/products')
+    await products.put('1', { price: 7 })
+    expect(await products.get('1')).toEqual({ price: 7 })
+    await products.delete('1')
+    // The body of a refusal has the position, too.
+    expect(await products.get('1')).toBeUndefined()
+  })
+})
+
+describe('a head that a cache has kept', () => {
+  test('is noticed by its nonce, although no later position was seen; also by a current read', async () => {
+    const { origin, db } = await createScene()
+    const { target } = await lastHead(origin, () => db.session.refresh())
+    const products = db.bucket('shop/products')
+    await products.get('1')
+    const old = await origin.fetch(origin.url + target, {})
+    origin.put('shop/products/1', { price: 2 })
+    origin.script = sent => (sent.target.startsWith('/coherence') ? old.clone() : undefined)
     await expect(db.session.refresh()).rejects.toMatchObject({ code: 'CACHE_UNTRUSTWORTHY' })
+    await expect(products.get('1', { read: 'current' })).rejects.toMatchObject({ code: 'CACHE_UNTRUSTWORTHY' })
+  })
+
+  test('is asked for again under another name', async () => {
+    const { origin, db } = await createScene()
+    const old = await origin.fetch(`${origin.url}/coherence?nonce=1`, {})
+    origin.put('shop/products/1', { price: 2 })
+    let isFirst = true
+    origin.script = ({ target }) => {
+      if (!isFirst || !target.startsWith('/coherence')) return undefined
+      isFirst = false
+      return old.clone()
+    }
+    expect(await db.bucket('shop/products').get('1', { read: 'current' })).toEqual({ price: 2 })
   })
 })
 
@@ -228,3 +299,15 @@ describe('reads at the same time', () => {
     expect(items.some(({ id }) => id === 'new-6')).toBe(true)
   })
 })
+
+async function lastHead(origin: FakeOrigin, ask: () => Promise<unknown>): Promise<Sent> {
+  await ask()
+  return origin.sent.findLast(({ target }) => target.startsWith('/coherence'))!
+}
+
+/** As a cache hands it on that removes the headers it does not know. */
+async function withoutPosition(response: Response): Promise<Response> {
+  const headers = new Headers(response.headers)
+  headers.delete('freshet-position')
+  return new Response(await response.text(), { status: response.status, headers })
+}

@@ -2,15 +2,16 @@
  * A read, followed: is the sketch fresh enough for it, and if not, refresh it; is there a copy in this process that the
  * sketch does not deny; else which URL to ask for; fetch it, from whichever cache is nearest; and will the answer do?
  *
- * An answer that will not do comes from a cache that leaves out the query string, or serves copies long past their time.
- * The same is then asked for past the caches that heed request headers (`reload`), then at the session's own position,
- * a URL that no such copy can have. If that does not help either, the read fails rather than lie.
+ * An answer that will not do comes from a cache that leaves out the query string, serves copies long past their time, or
+ * removes the position that would prove the answer. The same is then asked for past the caches that heed request headers
+ * (`reload`), then at the session's own position, a URL that no such copy can have. If that does not help either, the read
+ * fails with CACHE_UNTRUSTWORTHY.
  */
 import type { ReadMode } from '@freshet/core/coherence'
 import { FreshetError, type Path, type Position, type Version } from '@freshet/protocol'
 import type { Clock } from '../clock/pessimistic-clock.js'
 import { isPassing, type RetryPolicy, retry } from '../http/back-off.js'
-import { Deadline, pause } from '../http/deadline.js'
+import { Deadline, ofReading, pause } from '../http/deadline.js'
 import { SharedFlights } from '../http/shared-flights.js'
 import type { Request, Transport } from '../http/transport.js'
 import type { BegunOperation, EndedRead, SessionRecorder } from '../recording/session-recorder.js'
@@ -23,7 +24,7 @@ import { type Body, type ReadAnswer, readAnswer } from './read-answer.js'
 import { checkMode, type ReadOptions } from './read-options.js'
 import { type ReadRequest, targetOf } from './read-request.js'
 import { RecentReads } from './recent-reads.js'
-import { type ReadEvent, type Served, servedFrom } from './served.js'
+import { fromAge, type ReadEvent, type Served, servedFrom } from './served.js'
 
 export interface ReadResult {
   readonly body: Body
@@ -100,6 +101,8 @@ export class Reader {
       deadline.signal.throwIfAborted()
       const result = await this.#fetch(request, mode, beganAtMs, deadline.signal)
       return this.#record(request, mode, begun, result)
+    } catch (error) {
+      throw ofReading(error)
     } finally {
       for (const path of shownIn(request)) this.#overlapping.end(path)
       deadline.end()
@@ -184,15 +187,15 @@ export class Reader {
       const at = this.#positionFor(request, mode, WAYS[way]!)
       const target = targetOf(request, at)
       const answer = await this.#ask(request, target, WAYS[way]!, signal)
-      // The server has got another store meanwhile: who knows which of them this is of.
+      // The server has another store now, and this answer may be of either.
       if (log !== this.#session.core.log) continue
       if (!this.#accepts(request, at, mode, answer)) {
         // Unless more is asked for by now than when this left, some cache is to blame: ask further past them.
         if ((this.#positionFor(request, mode, WAYS[way]!) ?? 0) <= (at ?? 0)) way++
         continue
       }
-      // Somebody was shown a later state meanwhile: ask again in the same way, for that one.
-      if (mode === 'any' || this.#includes(answer, at, this.#shown(request))) {
+      // Another read has shown a later state meanwhile: ask again in the same way, for that one.
+      if (mode === 'any' || positionOf(answer) >= this.#shown(request)) {
         return this.#finish(request, mode, beganAtMs, { answer, at, target })
       }
     }
@@ -220,7 +223,8 @@ export class Reader {
   #accepts(request: ReadRequest, at: Position | undefined, mode: ReadMode, answer: ReadAnswer): boolean {
     const { path, sketchPaths, hasVersion, hangsOn } = request
     if (hangsOn) return this.#session.acceptsResult({ bucket: path, paths: answer.paths }, at, mode, answer)
-    if (hasVersion) return this.#session.accepts(path, at, mode, answer)
+    // What has no version is as new as the state that it was read from.
+    if (hasVersion) return this.#session.accepts(path, at, mode, { ...answer, version: answer.version || undefined })
     // Some objects of a bucket: what else of the bucket was shown, or written, has nothing to do with them.
     return this.#session.acceptsAll(sketchPaths, at, mode, answer)
   }
@@ -229,10 +233,6 @@ export class Reader {
     let latest = 0
     for (const path of shownIn(request)) latest = Math.max(latest, this.#overlapping.shown(path))
     return latest
-  }
-
-  #includes({ version, position }: ReadAnswer, at: Position | undefined, needed: Position): boolean {
-    return Math.max(version ?? 0, position ?? 0, at ?? 0) >= needed
   }
 
   #ask(request: ReadRequest, target: string, cache: (typeof WAYS)[number], signal: AbortSignal): Promise<ReadAnswer> {
@@ -254,10 +254,10 @@ export class Reader {
     const askedAtMs = clock()
     const answer = await this.#ask(request, targetOf(request, at), 'default', closed)
     this.#aheadMs += (clock() - askedAtMs - this.#aheadMs) / AHEAD_SMOOTHING
-    const position = Math.max(answer.version ?? 0, answer.position ?? 0)
+    const position = positionOf(answer)
     // Else it is of another store, or of a cache that leaves out the query: the next read will find out.
     if (log !== this.#session.core.log || position < at || answer.freshUntilMs <= clock()) return
-    memory?.set(request.name, { ...answer, position, isPositionKnown: answer.position !== undefined })
+    memory?.set(request.name, { ...answer, position })
   }
 
   #finish(
@@ -268,11 +268,13 @@ export class Reader {
   ): ReadResult {
     const { transport, hasBrowserCache, clock, memory, onRead, recorder } = this.#options
     const { version, ageS } = answer
-    const position = Math.max(version ?? 0, answer.position ?? 0, at ?? 0)
-    const copy = { ...answer, position, isPositionKnown: answer.position !== undefined }
+    const copy = { ...answer, position: positionOf(answer) }
     if (answer.freshUntilMs > clock()) memory?.set(request.name, copy)
     const looksUp = (onRead !== undefined || recorder !== undefined) && hasBrowserCache
-    const from = hasBrowserCache && !looksUp ? fromAge(ageS) : servedFrom(transport.base + target, ageS, looksUp)
+    // What no cache may keep comes from the server.
+    const known = answer.freshUntilMs === Number.NEGATIVE_INFINITY ? 'server' : undefined
+    const lookedUp = hasBrowserCache && !looksUp ? fromAge(ageS) : servedFrom(transport.base + target, ageS, looksUp)
+    const from = known ?? lookedUp
     return this.#tell(request, mode, beganAtMs, copy, { from, ageS, at, version })
   }
 
@@ -288,20 +290,25 @@ export class Reader {
   }
 
   /** Whether the sketch knows of no change after the state that the copy was read from. */
-  #isCurrent(request: ReadRequest, { paths, position, isPositionKnown }: Copy, mode: ReadMode): boolean {
+  #isCurrent(request: ReadRequest, { paths, position }: Copy, mode: ReadMode): boolean {
     if (mode === 'any') return true
-    if (isPositionKnown && position < this.#session.windowFrom) return false
+    if (position < this.#session.windowFrom) return false
     const at = this.#atFor(request, paths, mode)
     return at === undefined || at <= position
   }
 
   #tell(request: ReadRequest, mode: ReadMode, beganAtMs: number, copy: Copy, served: Served): ReadResult {
     const { onRead, clock } = this.#options
-    this.#overlapping.show(request.path, copy.version ?? copy.position)
+    this.#overlapping.show(request.path, copy.version || (request.hasVersion ? copy.position : 0))
     this.#recent.note(request, clock())
     onRead?.({ ...served, path: targetOf(request, undefined), mode, ms: clock() - beganAtMs })
     return { body: copy.body, contentType: copy.contentType, position: copy.position, served }
   }
+}
+
+/** The answer is proven to be of a state that includes this position. */
+function positionOf({ version, position }: ReadAnswer): Position {
+  return Math.max(version ?? 0, position ?? 0)
 }
 
 /** The paths of which it shows something: of a query any object of its bucket may be in its result, or not be. */
@@ -309,14 +316,11 @@ function shownIn({ path, sketchPaths, hangsOn }: ReadRequest): readonly Path[] {
   return hangsOn === undefined ? sketchPaths : [path]
 }
 
-function fromAge(ageS: number | undefined): 'shared cache' | 'unknown' {
-  return ageS === undefined || ageS === 0 ? 'unknown' : 'shared cache'
-}
-
 function untrustworthy(url: string): FreshetError {
   return new FreshetError(
     'CACHE_UNTRUSTWORTHY',
-    `${url} was answered three times with a copy that is too old. Some cache on the way leaves out the query string, ` +
-      'or serves copies long past their max-age. Make it keep to both.',
+    `${url} was answered again and again with a copy that is too old, or that does not say how old it is. A cache on the ` +
+      'way leaves out the query string, serves copies long past their max-age, or removes the header Freshet-Position. ' +
+      '`freshet doctor` says which, and what to change.',
   )
 }

@@ -86,7 +86,10 @@ describe('a recorded session', () => {
     expect(ofOp(records(), 'session')).toHaveLength(1)
     expect(records()[0]).not.toHaveProperty('lo')
     const lines: string[] = []
-    origin.script = ({ target }) => (target.startsWith('/time?nonce=') ? Response.json({ timeMs: 1234 }) : undefined)
+    origin.script = ({ target }) => {
+      const [, nonce] = /^\/time\?nonce=(.*)$/.exec(target) ?? []
+      return nonce === undefined ? undefined : Response.json({ timeMs: 1234, nonce })
+    }
     const other = await connect(origin.url, {
       fetch: origin.fetch,
       clock: origin.clock,

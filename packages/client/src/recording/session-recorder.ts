@@ -174,18 +174,19 @@ export class SessionRecorder {
     if (log !== undefined) this.#meet(log, sample)
   }
 
-  /** Undefined if there is no answer, or one that somebody kept: then the recording is the poorer, and nothing else. */
+  /** Undefined if there is no answer, or one that a cache has kept: then the recording is the poorer, and nothing else. */
   async #askTime(): Promise<ClockSample | undefined> {
     const { transport, clock, closed } = this.#options
     const askedUs = clock.nowUs()
     try {
-      const target = `/time?nonce=${createNonce()}`
-      const { body, headers, problem } = await transport.text({ method: 'GET', target, cache: 'no-store' }, closed)
+      const nonce = createNonce()
+      const target = `/time?nonce=${nonce}`
+      const { body, problem } = await transport.text({ method: 'GET', target, cache: 'no-store' }, closed)
       const atUs = clock.nowUs()
-      if (problem !== undefined || headers.get('age') !== null) return undefined
-      const { timeMs } = JSON.parse(body) as { readonly timeMs?: unknown }
-      if (!Number.isFinite(timeMs)) return undefined
-      const server = Math.floor(Number(timeMs) * 1000)
+      if (problem !== undefined) return undefined
+      const time = JSON.parse(body) as { readonly timeMs?: unknown; readonly nonce?: unknown }
+      if (!Number.isFinite(time.timeMs) || time.nonce !== nonce) return undefined
+      const server = Math.floor(Number(time.timeMs) * 1000)
       const { least, most } = cristianOffset({ asked: askedUs, answered: atUs, server, serverStep: SERVER_STEP_US })
       return { atUs, leastUs: least, mostUs: most }
     } catch {

@@ -1,5 +1,5 @@
 import { EVENT_TIME_MS, formatEvent, packChanges } from '@freshet/core/coherence'
-import type { ChangesEvent } from '@freshet/protocol'
+import type { ChangesEvent, StreamStart } from '@freshet/protocol'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { connect } from '../connect.js'
 import type { Database } from '../database.js'
@@ -9,8 +9,8 @@ interface Scene {
   readonly origin: FakeOrigin
   readonly db: Database
   readonly streams: ReadableStreamDefaultController<Uint8Array>[]
-  /** The event that a stream starts with, or starts anew with. */
-  start(event: ChangesEvent, log?: string): void
+  /** The event that a stream starts with, or starts again with. */
+  start(event: ChangesEvent, more?: Partial<StreamStart>): void
   /** The next one. */
   say(event: ChangesEvent): void
   heads(): number
@@ -20,8 +20,10 @@ async function scene(): Promise<Scene> {
   const origin = new FakeOrigin()
   origin.put('shop/products/1', { price: 1 })
   const streams: ReadableStreamDefaultController<Uint8Array>[] = []
+  let nonce = ''
   origin.script = ({ target }) => {
     if (!target.startsWith('/coherence/events')) return undefined
+    nonce = new URL(target, url).searchParams.get('nonce')!
     return new Response(new ReadableStream<Uint8Array>({ start: controller => void streams.push(controller) }))
   }
   const { url, fetch, clock } = origin
@@ -29,15 +31,18 @@ async function scene(): Promise<Scene> {
   await vi.waitUntil(() => streams.length === 1, { timeout: 30_000 })
   origin.sent.length = 0
   let saidMs = 0
-  const send = (text: string, { timeMs }: ChangesEvent) => {
-    saidMs = timeMs
+  const send = (text: string, { askedMs }: ChangesEvent) => {
+    saidMs = askedMs
     streams.at(-1)!.enqueue(new TextEncoder().encode(text))
   }
   return {
     origin,
     db,
     streams,
-    start: (event, log = origin.log) => send(`event:start\ndata:${JSON.stringify({ log, ...event })}\n\n`, event),
+    start: (event, more) => {
+      const start = { log: origin.log, nonce, clockMs: wholeMs(origin.nowMs), ...event, ...more }
+      send(`event:start\ndata:${JSON.stringify(start)}\n\n`, event)
+    },
     say: event => send(`data:${formatEvent(event, saidMs)}\n\n`, event),
     heads: () => origin.count('/coherence?'),
   }
@@ -49,8 +54,8 @@ function wholeMs(timeMs: number): number {
 }
 
 /** Nothing happened up to a position. */
-function nothing(position: number, timeMs: number): ChangesEvent {
-  return { from: position, to: position, timeMs: wholeMs(timeMs), changes: packChanges(position, position, []) }
+function nothing(position: number, askedMs: number): ChangesEvent {
+  return { from: position, to: position, askedMs: wholeMs(askedMs), changes: packChanges(position, position, []) }
 }
 
 function startAtOnce({ origin: { position, nowMs }, start }: Scene): void {
@@ -120,9 +125,70 @@ describe('pushed', () => {
     expect(heads()).toBe(1)
   })
 
+  test('a store whose clock stood still and catches up makes no event fresher than it is', async () => {
+    const { origin, db, say, heads } = current!
+    // The store's clock shows 3 s less than it should, and so does each head.
+    origin.nowMs += 5000
+    origin.storeBehindMs = 3000
+    await db.session.refresh()
+    startAtOnce(current!)
+    origin.storeBehindMs = 0
+    origin.nowMs += 10
+    say(nothing(origin.position, origin.nowMs))
+    await new Promise(resolve => setTimeout(resolve, 2))
+    // From here on the stream is silent, and the write is told of by heads alone.
+    origin.nowMs += 2000
+    origin.put('shop/products/1', { price: 2 })
+    origin.sent.length = 0
+    expect(await db.bucket('shop/products').get('1', { read: 'current' })).toEqual({ price: 2 })
+    origin.nowMs += 1001
+    origin.put('shop/products/1', { price: 3 })
+    origin.nowMs += 1001
+    expect(await db.bucket('shop/products').get('1')).toEqual({ price: 3 })
+    expect(heads()).toBe(2)
+  })
+
+  test('a start is as fresh as the request for it, and no head is asked for', async () => {
+    const { origin, db, start, heads } = current!
+    const askedMs = origin.nowMs
+    origin.nowMs += 900
+    // The server's clock when the request had come; the last event that it sent to others is older.
+    start(nothing(origin.position, askedMs - 400), { clockMs: wholeMs(askedMs) })
+    await new Promise(resolve => setTimeout(resolve, 2))
+    await db.bucket('shop/products').get('1')
+    expect(heads()).toBe(0)
+  })
+
+  test('an event from the future ends the stream: one of the clocks has stood still', async () => {
+    const { origin, db, say, streams, heads } = current!
+    startAtOnce(current!)
+    say(nothing(origin.position, origin.nowMs + 5000))
+    await vi.waitUntil(() => streams.length === 2, { timeout: 30_000 })
+    origin.sent.length = 0
+    origin.nowMs += 1001
+    await db.bucket('shop/products').get('1')
+    expect(heads()).toBe(1)
+  })
+
+  test('a stream that some cache has kept is not listened to', async () => {
+    const { origin, db, start, streams } = current!
+    const position = origin.put('shop/products/1', { price: 2 })
+    start(nothing(position + 7, origin.nowMs), { nonce: 'of another reader' })
+    await vi.waitUntil(() => streams.length === 2, { timeout: 30_000 })
+    expect(db.session.position).toBe(position)
+  })
+
+  test('a stream is opened again after three minutes, for clocks drift', async () => {
+    const { origin, say, streams } = current!
+    startAtOnce(current!)
+    origin.nowMs += 180_001
+    say(nothing(origin.position, origin.nowMs))
+    await vi.waitUntil(() => streams.length === 2, { timeout: 30_000 })
+  })
+
   test.each<[string, (scene: Scene) => void]>([
     ['a start further on', ({ start, origin }) => start(nothing(origin.position, origin.nowMs))],
-    ['a start of another log', ({ start }) => start(nothing(0, 0), 'other')],
+    ['a start of another log', ({ start }) => start(nothing(0, 0), { log: 'other' })],
   ])('%s is made up for by a head', async (_, tell) => {
     const { origin, db, heads } = current!
     startAtOnce(current!)
@@ -136,7 +202,7 @@ describe('pushed', () => {
     ['an event before any start', 'data:AAA\n\n'],
     [
       'an event that is cut short',
-      'event:start\ndata:{"log":"log-1","from":1,"to":1,"timeMs":0,"changes":"AA"}\n\ndata:AB\n\n',
+      'event:start\ndata:{"log":"log-1","from":1,"to":1,"askedMs":0,"changes":"AA"}\n\ndata:AB\n\n',
     ],
     ['a start that is none', 'event:start\ndata:{"log":"log-1"}\n\n'],
     ['what is no JSON', 'event:start\ndata:{\n\n'],
@@ -158,7 +224,7 @@ describe('a stream that ends', () => {
     await vi.waitUntil(() => streams.length === 2, { timeout: 30_000 })
     expect(heads()).toBeGreaterThan(0)
     expect(db.session.position).toBe(position)
-    expect(origin.sent.some(({ target }) => target === `/coherence/events?after=${position}`)).toBe(true)
+    expect(origin.sent.some(({ target }) => target.startsWith(`/coherence/events?after=${position}&nonce=`))).toBe(true)
   })
 
   test('is not opened again once the connection is closed', async () => {

@@ -2,20 +2,26 @@
  * Keeps the sketch fresh ahead of need, so that reads find it so and do not wait. It is never needed for what a read
  * promises: a read that finds the sketch too old fetches a head itself, and reports what went wrong.
  *
- * poll: a head shortly before what is known is too old, while somebody reads. push: the server's events, and a head where
- * they come too seldom: while the stream is down; or where nothing is written, which an event says twice a second, for who
- * allows less staleness than that and the way take. A stream resumes after the position the session has reached.
+ * poll: a head shortly before what is known is too old, while the program reads. push: the server's events, and a head where
+ * they come too seldom: while the stream is down or silent; or where nothing is written, which an event says twice a second,
+ * for programs that allow less staleness than that and the way take. A stream resumes after the position the session has reached.
  *
- * What was read lately is fetched anew when an event says that it has changed, and the event is installed when that is there,
+ * How fresh an event is follows from the clock of the server process that sends it, and from the stream's own start, which is an
+ * exchange with that clock (`core/clock/server-clock.ts`). A stream whose start does not repeat the nonce was kept by some cache. An
+ * event from the future shows that one of the two clocks cannot be relied on. Either ends the stream, and the next has an exchange of
+ * its own; so has each stream after a while, since clocks drift.
+ *
+ * What was read lately is fetched again when an event says that it has changed, and the event is installed when that is there,
  * as far as the staleness allowed has room for it: so reads of what changes all the time do not wait either.
  */
 
-import type { ServerClock } from '@freshet/core/clock'
+import { ServerClock } from '@freshet/core/clock'
 import { parseEvent } from '@freshet/core/coherence'
 import type { ChangesEvent, Path, Position, StreamStart } from '@freshet/protocol'
 import type { Clock } from '../clock/pessimistic-clock.js'
 import { onAbort } from '../http/on-abort.js'
 import type { Transport } from '../http/transport.js'
+import { createNonce } from './coherence-requests.js'
 import { readEvents, type ServerEvent } from './event-stream.js'
 import type { Refresher } from './refresher.js'
 import type { TrackedSession } from './tracked-session.js'
@@ -25,9 +31,8 @@ export interface BackgroundOptions {
   readonly refresher: Refresher
   readonly transport: Transport
   readonly clock: Clock
-  readonly serverClock: ServerClock
   readonly closed: AbortSignal
-  /** When somebody last read, by the clock. */
+  /** When the program last read, by the clock. */
   readonly lastReadMs: () => number
   /** Fetches what was read lately and has changed; never fails. */
   readonly readAhead: (changedAt: (path: Path) => Position | undefined) => Promise<void>
@@ -35,11 +40,16 @@ export interface BackgroundOptions {
 
 /** A stream, and the event that came last on it, where the next one goes on. */
 interface Stream {
+  readonly nonce: string
+  readonly askedAtMs: number
+  readonly clock: ServerClock
+  /** What the server's clock was when it was asked for the stream. */
+  clockMs: number
   log: string | undefined
   last: ChangesEvent | undefined
 }
 
-/** After so long without a read nobody is polled for. */
+/** After so long without a read there is no polling. */
 const IDLE_MS_MAX = 30_000
 const POLL_MS_MIN = 20
 /** Of the staleness allowed: a sketch that is older is refreshed, so that the next is there before a read needs it. */
@@ -47,8 +57,10 @@ const AGE_SHARE_MAX = 0.9
 const AGE_SHARE_MIN = 0.5
 /** A stream on which nothing has come for so long is dead: the server's heart beats twice a second. */
 const SILENCE_MS_MAX = 15_000
-/** How old the comparison of clocks may get; the drift allowed for in this time is 30 ms. */
-const CLOCK_MS_MAX = 60_000
+/** How old a stream may get; the drift allowed for in this time is 90 ms. */
+const STREAM_MS_MAX = 180_000
+/** How old the last head may get, where there is a stream: only heads say what has left the window. */
+const HEAD_MS_MAX = 60_000
 const RECONNECT_MS_MAX = 30_000
 /** So long changes are held back while what they make outdated is fetched; and of the staleness allowed. */
 const HOLD_MS_MAX = 300
@@ -57,7 +69,7 @@ const HOLD_MS_MIN = 50
 
 export class BackgroundRefresh {
   readonly #options: BackgroundOptions
-  #comparedAtMs: number
+  #headAtMs: number
   /** Since the last event: how often the stream could not be had. */
   #failures = 0
   /** How long the last head took to come. */
@@ -65,7 +77,7 @@ export class BackgroundRefresh {
 
   constructor(options: BackgroundOptions) {
     this.#options = options
-    this.#comparedAtMs = options.clock()
+    this.#headAtMs = options.clock()
   }
 
   /** Goes on until the connection is closed. */
@@ -85,7 +97,7 @@ export class BackgroundRefresh {
     const { closed } = this.#options
     void this.poll()
     while (!closed.aborted) {
-      await this.#listen().catch(() => {})
+      if (await this.#listen().catch(() => false)) continue
       this.#failures++
       if (!(await isOpenAfter(Math.min(RECONNECT_MS_MAX, 100 * 2 ** this.#failures), closed))) return
       await this.#refreshQuietly()
@@ -112,31 +124,37 @@ export class BackgroundRefresh {
     this.#headMs = clock() - askedAtMs
   }
 
-  /** Follows one stream to its end. */
-  async #listen(): Promise<void> {
-    const { transport, session, closed } = this.#options
+  /** Follows one stream to its end; true if that is because it was old. */
+  async #listen(): Promise<boolean> {
+    const { transport, session, clock, closed } = this.#options
     const controller = new AbortController()
     const stop = onAbort(closed, () => controller.abort(closed.reason))
     const giveUp = () => controller.abort(new Error(`Nothing came for ${SILENCE_MS_MAX} ms.`))
     let timer = setTimeout(giveUp, SILENCE_MS_MAX)
     try {
-      const target = `/coherence/events?after=${session.core.position}`
+      const stream: Stream = {
+        ...{ nonce: createNonce(), askedAtMs: clock(), clock: new ServerClock(), clockMs: 0 },
+        ...{ log: undefined, last: undefined },
+      }
+      const target = `/coherence/events?after=${session.core.position}&nonce=${stream.nonce}`
       const response = await transport.open({ method: 'GET', target, cache: 'no-store' }, controller.signal)
       if (!response.ok || !response.body) throw new Error(`${target} was answered ${response.status}.`)
       const events = readEvents(response.body, () => {
         clearTimeout(timer)
         timer = setTimeout(giveUp, SILENCE_MS_MAX)
       })
-      const stream: Stream = { log: undefined, last: undefined }
       let installed = Promise.resolve()
       for await (const event of events) {
         const changes = this.#parse(event, stream)
+        const asOfMs = this.#asOfMs(changes, stream)
         const { log } = stream
         const ahead = this.#readAhead(session.core.preview(changes))
-        installed = Promise.all([installed, ahead]).then(() => this.#install(changes, log))
+        installed = Promise.all([installed, ahead]).then(() => this.#install(changes, asOfMs, log))
         installed.catch(error => controller.abort(error))
+        if (clock() - stream.askedAtMs > STREAM_MS_MAX) break
       }
       await installed
+      return clock() - stream.askedAtMs > STREAM_MS_MAX
     } finally {
       clearTimeout(timer)
       stop()
@@ -159,24 +177,35 @@ export class BackgroundRefresh {
     if (holdMs >= HOLD_MS_MIN) await Promise.race([readAhead(changedAt), isOpenAfter(holdMs, closed)])
   }
 
-  async #install(changes: ChangesEvent, log: string | undefined): Promise<void> {
-    const { refresher, session, serverClock, closed } = this.#options
-    const asOfMs = serverClock.asOfMs(changes.timeMs)
-    if (log === session.core.log && session.core.push(changes, asOfMs)) this.#compareClocks()
+  /** The event includes everything acknowledged before this, by our clock. */
+  #asOfMs({ askedMs }: ChangesEvent, { clock, clockMs }: Stream): number {
+    const asOfMs = clock.asOfMs(Math.max(askedMs, clockMs))
+    if (asOfMs > this.#options.clock()) throw new Error('An event came before it was made: a clock has stood still.')
+    return asOfMs
+  }
+
+  async #install(changes: ChangesEvent, asOfMs: number, log: string | undefined): Promise<void> {
+    const { refresher, session, closed } = this.#options
+    if (log === session.core.log && session.core.push(changes, asOfMs)) this.#dropOldChanges()
     else await refresher.refresh(closed)
   }
 
-  /** Every head says what the server's clock was; and, unlike /time, comes under a name that no cache has. */
-  #compareClocks(): void {
+  #dropOldChanges(): void {
     const nowMs = this.#options.clock()
-    if (nowMs - this.#comparedAtMs < CLOCK_MS_MAX) return
-    this.#comparedAtMs = nowMs
+    if (nowMs - this.#headAtMs < HEAD_MS_MAX) return
+    this.#headAtMs = nowMs
     void this.#refreshQuietly()
   }
 }
 
 function startOf(stream: Stream, data: string): ChangesEvent {
   const start = JSON.parse(data) as StreamStart
+  if (stream.log === undefined) {
+    const { nonce, clockMs = Number.NaN } = start
+    if (nonce !== stream.nonce) throw new Error('The stream is another one than was asked for.')
+    stream.clock.sample(stream.askedAtMs, clockMs)
+    stream.clockMs = clockMs
+  }
   stream.log = start.log
   return start
 }

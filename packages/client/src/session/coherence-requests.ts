@@ -1,24 +1,40 @@
-/** The head of the sketch, fetched so that no cache can answer: each request has a random name. */
+/**
+ * The head of the sketch, fetched so that no cache can answer: each request has a random name, its nonce, and the answer
+ * repeats it. This guards against faulty caches, which keep it in spite of `no-store` and leave out the query; a hostile
+ * one can forge the nonce, as everything else.
+ */
 import { type CoherenceHead, type CoherenceNews, FreshetError, type Position } from '@freshet/protocol'
 import { glimpse, type Reply, type Transport } from '../http/transport.js'
 
+export interface HeadAnswer {
+  /** News prove that they answer the request that had this nonce; a head was checked. */
+  readonly nonce: string
+  readonly answer: CoherenceHead | CoherenceNews
+}
+
+/** Throws CACHE_UNTRUSTWORTHY, ANSWER_INVALID, and what the server reports. */
 export async function fetchHead(
   transport: Transport,
   after: Position | undefined,
   at: Position,
   signal: AbortSignal,
-): Promise<CoherenceHead | CoherenceNews> {
+): Promise<HeadAnswer> {
+  const nonce = createNonce()
   // In the order that is canonical: by name.
   const query = [
     ...(after === undefined ? [] : [`after=${after}`]),
     ...(at === 0 ? [] : [`at=${at}`]),
-    `nonce=${createNonce()}`,
+    `nonce=${nonce}`,
   ]
   const target = `/coherence?${query.join('&')}`
   const reply = await transport.text({ method: 'GET', target, cache: 'no-store' }, signal)
   if (reply.problem) throw reply.problem
   const answer = parse(reply.body)
-  if (isNews(answer) || isHead(answer)) return answer
+  if (isNews(answer) && after !== undefined) return { nonce, answer }
+  if (isNews(answer) || isHead(answer)) {
+    checkEcho(answer, nonce, transport.base + target)
+    return { nonce, answer }
+  }
   throw notFreshet(`${transport.base}${target}`, reply)
 }
 
@@ -48,6 +64,16 @@ function notFreshet(url: string, { status, headers, body }: Reply<string>): Fres
     'ANSWER_INVALID',
     `${url} was answered ${status}, but not as a Freshet server does: ${glimpse(headers, body)}. ` +
       'Check the address.',
+  )
+}
+
+/** Throws CACHE_UNTRUSTWORTHY unless the answer is to the request that had this nonce. */
+export function checkEcho(answer: object, nonce: string, url: string): void {
+  if ('nonce' in answer && answer.nonce === nonce) return
+  throw new FreshetError(
+    'CACHE_UNTRUSTWORTHY',
+    `${url} was answered with the answer to another request. A cache on the way keeps it in spite of \`no-store\`, and ` +
+      'leaves out the query string. Exempt this path from caching there. A server of an earlier version answers like this, too.',
   )
 }
 

@@ -1,7 +1,7 @@
 /** `db.session`: how far this reader has got, to look at and to hand on. */
 import type { ReadMode } from '@freshet/core/coherence'
 import type { Position } from '@freshet/protocol'
-import { Deadline } from '../http/deadline.js'
+import { Deadline, ofReading } from '../http/deadline.js'
 import type { SessionRecorder } from '../recording/session-recorder.js'
 import type { Refresher } from './refresher.js'
 import type { TrackedSession } from './tracked-session.js'
@@ -62,7 +62,9 @@ export class DatabaseSession {
       signals: [closed, signal],
     })
     try {
-      await refresher.refresh(deadline.signal)
+      await refresher.refresh(deadline.signal).catch(error => {
+        throw ofReading(error)
+      })
     } finally {
       deadline.end()
     }

@@ -16,10 +16,10 @@ import {
   type ReadMode,
   SEGMENTS_PER_BUNDLE_MAX,
 } from '@freshet/core/coherence'
-import { FreshetError, type Position, type SegmentRef } from '@freshet/protocol'
+import { FreshetError, type OpenBuckets, type Position, type SegmentRef } from '@freshet/protocol'
 import type { Clock } from '../clock/pessimistic-clock.js'
 import { isPassing, type RetryPolicy, retry } from '../http/back-off.js'
-import { Deadline, pause, untilAborted } from '../http/deadline.js'
+import { Deadline, ofReading, pause, untilAborted } from '../http/deadline.js'
 import type { Transport } from '../http/transport.js'
 import { fetchHead } from './coherence-requests.js'
 import type { TrackedSession } from './tracked-session.js'
@@ -32,6 +32,8 @@ export interface RefresherOptions {
   readonly policy: RetryPolicy
   readonly timeoutMs: number
   readonly closed: AbortSignal
+  /** Called with what each whole head says; undefined if it says nothing. */
+  readonly onOpenBuckets: (open: OpenBuckets | undefined) => void
 }
 
 interface Refresh {
@@ -100,6 +102,8 @@ export class Refresher {
     const deadline = new Deadline({ timeoutMs, what: 'Asking for what has changed', signals: [closed] })
     try {
       await retry(policy, deadline.signal, isWorthRepeating, () => this.#loadOnce(deadline.signal))
+    } catch (error) {
+      throw ofReading(error)
     } finally {
       deadline.end()
     }
@@ -115,8 +119,9 @@ export class Refresher {
     const { transport, clock, serverClock } = this.#options
     const { core, reached } = this.#session
     const askedAtMs = clock()
-    const answer = await fetchHead(transport, after, at, signal)
-    const head = 'news' in answer ? core.readNews(answer.news) : answer
+    const { answer, nonce } = await fetchHead(transport, after, at, signal)
+    const answeredAtMs = clock()
+    const head = 'news' in answer ? core.readNews(answer.news, nonce) : answer
     if (head === undefined) return false
     if (this.#session.isOutdated(head, reached)) throw outdated(transport.base, head.position, reached)
     const plan = core.planHead(head, after)
@@ -129,7 +134,8 @@ export class Refresher {
     const filters = planNow.kind === 'install' ? planNow.missing.map(ref => known.get(formatSegmentRefs([ref]))) : []
     if (filters.some(filter => filter === undefined)) return false
     this.#session.installHead(head, after, filters as Bloom[], askedAtMs)
-    serverClock.sample(askedAtMs, head.timeMs)
+    if (planNow.kind === 'install' && !('news' in answer)) this.#options.onOpenBuckets(answer.open)
+    serverClock.sample(askedAtMs, head.timeMs, answeredAtMs)
     return true
   }
 
@@ -176,7 +182,7 @@ function isWorthRepeating(error: unknown): boolean {
 function outdated(base: string, position: Position, reached: Position): FreshetError {
   return new FreshetError(
     'CACHE_UNTRUSTWORTHY',
-    `${base}/coherence was answered as of position ${position}, after ${reached} had been seen. Some cache on the way ` +
-      'keeps it in spite of `no-store`, and leaves out the query string. Exempt /coherence from caching there.',
+    `${base}/coherence was answered as of position ${position}, after ${reached} had been seen. The store of the server ` +
+      'has gone back, or there are several servers with different stores behind this address.',
   )
 }

@@ -1,7 +1,7 @@
 /**
  * The session, and beside it what its owner knows from all that has come back so far: where the window begins, which
- * copies in memory must not be older than; and the latest position anybody has shown us. A head that is behind a position
- * seen before it was asked for was kept by somebody, in spite of `no-store` and its random name.
+ * copies in memory must not be older than; and the latest position that any answer has shown. A head that is behind a
+ * position seen before it was asked for is of a store that has gone back.
  */
 import type { Bloom } from '@freshet/bloom'
 import {

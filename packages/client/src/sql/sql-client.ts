@@ -23,11 +23,12 @@ import {
   type SqlStreamHead,
   type SqlVersions,
 } from '@freshet/protocol'
+import { isStorable } from '../buckets/storable.js'
 import type { Database, DatabaseParts } from '../database.js'
 import { isLost, isPassing, retry } from '../http/back-off.js'
-import { Deadline } from '../http/deadline.js'
+import { Deadline, ofReading } from '../http/deadline.js'
 import { JSON_HEADERS, type Request } from '../http/transport.js'
-import { createNonce } from '../session/coherence-requests.js'
+import { checkEcho, createNonce } from '../session/coherence-requests.js'
 import { StreamedRows, strange } from './streamed-rows.js'
 import { parseToken, VersionFloors } from './version-floors.js'
 
@@ -182,21 +183,31 @@ class SqlClient {
   async #lastWriteTo(tables: readonly string[] | undefined): Promise<number | undefined> {
     if (tables === undefined) return undefined
     const { versions } = await this.#versions()
-    return Math.max(0, ...tables.map(table => Math.max(versions[table] ?? 0, this.#floors.of(table))))
+    return Math.max(
+      0,
+      ...tables.map(table => Math.max(Object.hasOwn(versions, table) ? versions[table]! : 0, this.#floors.of(table))),
+    )
   }
 
   /** As old at most as is allowed; those who ask at the same time share one request. */
   #versions(): Promise<SqlHead> {
     const nowMs = this.#parts.clock()
     if (this.#news && nowMs - this.#news.askedAtMs <= this.#stalenessMs) return this.#news.head
-    // No cache has it under this name.
-    const request: Request = { method: 'GET', target: `/sql/versions?nonce=${createNonce()}`, cache: 'no-store' }
-    const news = { askedAtMs: nowMs, head: this.#ask<SqlHead>(request, isPassing, isSqlHead) }
+    const news = { askedAtMs: nowMs, head: this.#askVersions() }
     this.#news = news
     news.head.catch(() => {
       if (this.#news === news) this.#news = undefined
     })
     return news.head
+  }
+
+  /** No cache has it under this name, and the answer says which name it is of. */
+  async #askVersions(): Promise<SqlHead> {
+    const nonce = createNonce()
+    const target = `/sql/versions?nonce=${nonce}`
+    const head = await this.#ask<SqlHead>({ method: 'GET', target, cache: 'no-store' }, isPassing, isSqlHead)
+    checkEcho(head, nonce, target)
+    return head
   }
 
   explain(texts: TemplateStringsArray, values: readonly SqlValue[]): Promise<SqlExplanation> {
@@ -243,6 +254,8 @@ class SqlClient {
         if (problem) throw problem
         return parse(body, isWhole, what)
       })
+    } catch (error) {
+      throw request.target === '/global' ? error : ofReading(error)
     } finally {
       deadline.end()
     }
@@ -260,10 +273,19 @@ function statementOf(texts: TemplateStringsArray, values: readonly SqlValue[]): 
 }
 
 function plainValue(value: SqlValue): string | number | boolean | null {
-  if (value instanceof Date) return value.toISOString().slice(0, 19).replace('T', ' ')
+  if (value instanceof Date) return dateText(value)
   if (typeof value === 'bigint') return `${value}`
-  if (value === null || typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value)) return value
-  throw new TypeError(`A parameter of a query is a text, number, boolean, bigint, Date or null, not ${String(value)}.`)
+  if (value === null || typeof value === 'string' || typeof value === 'boolean' || isStorable(value)) return value
+  throw new TypeError(
+    `A parameter of a query is a text, number up to 2^53 (or bigint), boolean, Date or null, not ${String(value)}.`,
+  )
+}
+
+/** With milliseconds only where there are some. */
+function dateText(date: Date): string {
+  const text = date.toISOString()
+  if (text.length === 24) return text.slice(0, -1).replace('T', ' ').replace('.000', '')
+  throw new TypeError(`A Date in a query is of the years 0 to 9999, not ${text}.`)
 }
 
 function requestOf({ q, p }: Statement, at: number | undefined, isPastCaches: boolean): Request {

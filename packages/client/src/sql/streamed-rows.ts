@@ -3,7 +3,7 @@
  * is asked for, so that the server, and the shards behind it, wait for whoever reads.
  */
 import { FreshetError, fromProblem, type SqlStreamHead } from '@freshet/protocol'
-import { Deadline, untilAborted } from '../http/deadline.js'
+import { Deadline, ofReading, untilAborted } from '../http/deadline.js'
 import type { Request, Transport } from '../http/transport.js'
 
 export interface StreamOptions {
@@ -78,7 +78,7 @@ export class StreamedRows {
       return await untilAborted(work(), deadline.signal)
     } catch (cause) {
       if (deadline.signal.aborted) this.close()
-      throw cause instanceof FreshetError ? cause : cutOff(what, cause)
+      throw cause instanceof FreshetError ? ofReading(cause) : cutOff(what, cause)
     } finally {
       deadline.end()
     }
@@ -98,7 +98,7 @@ function cutOff(what: string, cause: unknown): FreshetError {
   const reason = cause instanceof Error ? cause.message : String(cause)
   return new FreshetError('REQUEST_FAILED', `The rows of ${what} were cut off: ${reason}.`, {
     cause,
-    details: { outcome: 'unknown' },
+    details: { outcome: 'not-done' },
   })
 }
 
@@ -107,7 +107,7 @@ function foreign(what: string, status: number): FreshetError {
   return new FreshetError(
     'REQUEST_FAILED',
     `${what} was answered ${status} by something that is no Freshet server. Check the address, and any proxy on the way.`,
-    { details: { status, outcome: 'unknown' } },
+    { details: { status, outcome: 'not-done' } },
   )
 }
 

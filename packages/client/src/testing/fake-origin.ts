@@ -44,6 +44,8 @@ export class FakeOrigin {
   position = 0
   /** Its clock, and the client's. */
   nowMs = 0
+  /** The store's clock has stood still for so long. Heads show it; events have the server's own. */
+  storeBehindMs = 0
   lifetimeS = 60
   readonly windowMs: number = 100_000
   readonly operations: FakeOperations = new FakeOperations()
@@ -131,7 +133,7 @@ export class FakeOrigin {
     const at = Number(searchParams.get('at') ?? 0)
     if (at > this.position) throw new FreshetError('POSITION_NOT_REACHED', `Not yet at ${at}.`)
     this.#sketch.advance(this.nowMs, this.windowMs)
-    if (pathname === '/coherence') return this.#head(searchParams.get('after'))
+    if (pathname === '/coherence') return this.#head(searchParams.get('after'), searchParams.get('nonce'))
     if (pathname.startsWith('/coherence/segments/'))
       return this.#segments(pathname.slice('/coherence/segments/'.length))
     if (pathname === '/commit') return this.#once(sent, () => this.#commit(sent))
@@ -143,18 +145,18 @@ export class FakeOrigin {
     return sent.method === 'GET' ? this.#get(pathname) : this.#once(sent, () => this.#write(sent, key))
   }
 
-  #head(given: string | null): Response {
+  #head(given: string | null, nonce: string | null): Response {
     const after = given === null ? undefined : Number(given)
-    const head = { log: this.log, timeMs: Math.floor(this.nowMs), ...this.#sketch.head(after) }
-    const news = formatNews(head, after)
-    return json(news === undefined ? head : { news }, {})
+    const head = { log: this.log, timeMs: Math.floor(this.nowMs - this.storeBehindMs), ...this.#sketch.head(after) }
+    const news = formatNews(head, after, nonce ?? '')
+    return json(news === undefined ? { ...head, nonce } : { news }, {})
   }
 
   /** What the server would push of the changes after a position. */
   changesAfter(from: number): ChangesEvent {
     const changes = this.#sketch.changesAfter(from)!
-    const timeMs = Math.floor(this.nowMs / EVENT_TIME_MS) * EVENT_TIME_MS
-    return { from, to: this.#sketch.position, timeMs, changes }
+    const askedMs = Math.floor(this.nowMs / EVENT_TIME_MS) * EVENT_TIME_MS
+    return { from, to: this.#sketch.position, askedMs, changes }
   }
 
   #segments(text: string): Response {
@@ -268,6 +270,7 @@ export class FakeOrigin {
       const key = keyOfPath(write.path)
       if ('add' in write) values.push(this.#add(key, write.add).value)
       else if ('delete' in write) this.remove(key)
+      else if ('patch' in write) throw new FreshetError('BODY_INVALID', 'This stand-in knows no patches.')
       else this.put(key, 'value' in write ? write.value : write.base64)
     }
     return { position: this.position, ...(values.length > 0 ? { values } : {}) }

@@ -2,9 +2,9 @@
  * A bucket as a transaction sees it: the first read of an object counts for all later ones, its own writes are seen by it
  * alone, and lists have them in.
  */
-import { compareUtf8, type IdRange, isWithin, type Version } from '@freshet/protocol'
+import { compareUtf8, createIdMaker, FreshetError, type IdRange, isWithin, type Version } from '@freshet/protocol'
 import type { ListOptions, Page } from '../buckets/bucket.js'
-import { type ObjectBucket, toJson } from '../buckets/object-bucket.js'
+import { type JsonPatch, type ObjectBucket, toJson } from '../buckets/object-bucket.js'
 import { attachFacts, idOf, versionOf } from '../buckets/stored.js'
 import type { QueryOptions } from '../queries/query-options.js'
 import type { ReadOptions } from '../reading/read-options.js'
@@ -26,8 +26,18 @@ export interface TransactionBucketParts<T extends object> {
   readonly options: () => ReadOptions
 }
 
+/** What a write of a transaction answers at once; its version is the position of the commit. */
+export interface WrittenId {
+  readonly id: string
+}
+
 /** With whole objects alone: the transaction may write any of them back. */
 export type TransactionQuery<T> = Pick<QueryOptions<T>, 'where' | 'sort' | 'limit'>
+
+const newId = createIdMaker({
+  nowMs: Date.now,
+  randomBytes: count => crypto.getRandomValues(new Uint8Array(count)),
+})
 
 /** Of a query's result, in one request. */
 const PART_MAX = 1000
@@ -142,19 +152,62 @@ export class TransactionBucket<T extends object> {
     return result.slice(0, limit === Number.POSITIVE_INFINITY ? undefined : limit)
   }
 
-  /** Replaces it, or creates it, when the transaction commits. */
-  put(id: string, value: T): void {
+  /** Replaces it, or creates it, when the transaction commits. It need not be awaited. */
+  put(id: string, value: T): Promise<WrittenId> {
     this.#options()
     const text = toJson(value)
     const write = { path: this.#bucket.pathOf(id), value: JSON.parse(text) as object }
     this.#state.write(this.#bucket.path, id, write, JSON.parse(text) as object)
+    return Promise.resolve({ id })
   }
 
-  /** Deletes it when the transaction commits, if it is there. */
-  delete(id: string): void {
+  /**
+   * Creates it when the transaction commits, under an id that is made up, or under one where nothing is yet: that nothing is there is
+   * among what must still hold at the commit. Throws VERSION_CONFLICT if the transaction has seen something there.
+   */
+  create(value: T, { id = newId() }: { readonly id?: string } = {}): Promise<WrittenId> {
+    const path = this.#bucket.pathOf(id)
+    if (this.#state.valueOf(path) !== undefined) throw occupied(path)
+    this.#state.read(this.#bucket.path, id, path, 0, undefined)
+    return this.put(id, value)
+  }
+
+  /** JSON merge patch (RFC 7396) of what the transaction sees. Throws OBJECT_NOT_FOUND if it sees nothing. */
+  async patch(id: string, patch: JsonPatch<T>): Promise<WrittenId> {
+    const change = JSON.parse(toJson(patch)) as Json
+    const value = await this.get(id)
+    if (value !== undefined) return this.put(id, merged(JSON.parse(JSON.stringify(value)), change) as T)
+    throw new FreshetError('OBJECT_NOT_FOUND', `There is no ${this.#bucket.pathOf(id)} to patch. Use put.`)
+  }
+
+  /** Deletes it when the transaction commits, if it is there. It need not be awaited. */
+  delete(id: string): Promise<WrittenId> {
     this.#options()
     this.#state.write(this.#bucket.path, id, { path: this.#bucket.pathOf(id), delete: true }, undefined)
+    return Promise.resolve({ id })
   }
+}
+
+type Json = { readonly [name: string]: unknown }
+
+/** RFC 7396, section 2. */
+function merged(target: unknown, patch: Json): Json {
+  const result = new Map(Object.entries(isObject(target) ? target : {}))
+  for (const [name, value] of Object.entries(patch)) {
+    if (value === null) result.delete(name)
+    else result.set(name, isObject(value) ? merged(result.get(name), value) : value)
+  }
+  return Object.fromEntries(result)
+}
+
+function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function occupied(path: string): FreshetError {
+  return new FreshetError('VERSION_CONFLICT', `${path} is there already, so it cannot be created. Use put.`, {
+    details: { path },
+  })
 }
 
 function versionIn(stored: object | undefined): Version {

@@ -20,6 +20,7 @@ import {
 import type { BucketParts } from '../buckets/bucket.js'
 import { ObjectBucket } from '../buckets/object-bucket.js'
 import type { Clock } from '../clock/pessimistic-clock.js'
+import { ofReading } from '../http/deadline.js'
 import { JSON_HEADERS } from '../http/transport.js'
 import type { ReadOptions } from '../reading/read-options.js'
 import type { TrackedSession } from '../session/tracked-session.js'
@@ -123,7 +124,7 @@ export class Transaction {
       return answer
     } catch (error) {
       for (const { path, version } of conflictsIn(error)) told.note(path, version)
-      throw error
+      throw request.writes.length === 0 ? ofReading(error) : error
     }
   }
 

@@ -3,12 +3,14 @@ import {
   type CommitRequest,
   type CommitWrite,
   checkId,
+  FreshetError,
   objectKey,
   type Path,
   parseBucketName,
   pathOfKey,
   type Version,
 } from '@freshet/protocol'
+import { checkStorable } from '../buckets/storable.js'
 import { JSON_HEADERS } from '../http/transport.js'
 import type { Write } from './writer.js'
 
@@ -29,6 +31,8 @@ export type CommitPart = ObjectRef & {
   readonly ifVersion?: Version | 'absent'
 } & (
     | { readonly value: object }
+    /** A JSON merge patch (RFC 7396), on condition of `ifVersion`: what it does not name stays as it is stored. */
+    | { readonly patch: object }
     | { readonly bytes: Uint8Array; readonly contentType?: string }
     | { readonly delete: true }
     /** To a counter; what it is then is among the `values` of the answer. */
@@ -67,7 +71,14 @@ function toWrite(part: CommitPart): CommitWrite {
   const path = pathOf(part)
   if ('delete' in part) return { path, delete: true }
   if ('add' in part) return { path, add: part.add }
-  if ('value' in part) return { path, value: part.value }
+  if ('patch' in part) {
+    checkStorable(part.patch, path)
+    return { path, patch: part.patch }
+  }
+  if ('value' in part) {
+    checkStorable(part.value, path)
+    return { path, value: part.value }
+  }
   return { path, contentType: part.contentType ?? 'application/octet-stream', base64: toBase64(part.bytes) }
 }
 
@@ -77,7 +88,12 @@ function pathOf({ bucket, id }: ObjectRef): Path {
 }
 
 function versionNumber(version: Version | 'absent'): Version {
-  return version === 'absent' ? 0 : version
+  if (version === 'absent') return 0
+  if (Number.isSafeInteger(version) && version >= 0) return version
+  throw new FreshetError(
+    'OPTIONS_INVALID',
+    `A version is a whole number, 0 or 'absent' for what is not there, not ${JSON.stringify(version)}.`,
+  )
 }
 
 function toBase64(bytes: Uint8Array): string {

@@ -179,15 +179,34 @@ export function exact({ type, cell, inner }: Value): Decimal {
   throw sqlRefused('after merging, something is computed with that is no number')
 }
 
-const DATE = /^\d{4}-\d\d-\d\d$/
+const DATE = /^(?:\d{4,}-\d\d-\d\d(?: BC)?|-?infinity)$/
+const YEAR_AND_REST = /^(\d+)(.*?)( BC)?$/
 
 function compareValues(left: Value, right: Value): number {
   const dates = [left.cell, right.cell].every(cell => typeof cell === 'string' && DATE.test(cell))
   if (dates && (left.type === 'date' || right.type === 'date')) {
-    return left.cell! < right.cell! ? -1 : left.cell! > right.cell! ? 1 : 0
+    return compareDates(String(left.cell), String(right.cell))
   }
-  if (left.type === 'float' || right.type === 'float') return Number(left.cell) - Number(right.cell)
+  if (left.type === 'float' || right.type === 'float') return compareFloats(Number(left.cell), Number(right.cell))
   return compareNumbers(left, right)
+}
+
+/** What is not a number is the largest, and equal to itself, as PostgreSQL has it. MariaDB knows none. */
+export function compareFloats(a: number, b: number): number {
+  if (Number.isNaN(a) || Number.isNaN(b)) return Number(Number.isNaN(a)) - Number(Number.isNaN(b))
+  return a < b ? -1 : a > b ? 1 : 0
+}
+
+/** Dates, with or without a time, as PostgreSQL and MariaDB print them: years have four digits or more; `BC` comes last. */
+export function compareDates(a: string, b: string): number {
+  const [[yearOfA, restOfA], [yearOfB, restOfB]] = [datePartsOf(a), datePartsOf(b)]
+  return compareFloats(yearOfA, yearOfB) || (restOfA < restOfB ? -1 : restOfA > restOfB ? 1 : 0)
+}
+
+function datePartsOf(text: string): readonly [year: number, rest: string] {
+  const [, year, rest = '', before] = YEAR_AND_REST.exec(text) ?? []
+  if (year === undefined) return [text.startsWith('-') ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY, '']
+  return [before === undefined ? Number(year) : -Number(year), rest]
 }
 
 /** Both exact. Throws SQL_REFUSED. */

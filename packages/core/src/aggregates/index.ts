@@ -36,6 +36,7 @@ export {
   placedShards,
   rangeOfShard,
   type ShardMap,
+  shardKeyOf,
   shardsOf,
 } from './shard-map.js'
 export {

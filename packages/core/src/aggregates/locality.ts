@@ -5,7 +5,7 @@
  */
 import { sqlRefused } from './refusals.js'
 import type { ResolvedSelect } from './resolve.js'
-import { ALL_KEYS, EVERY_KEY, intersect, type KeyRange, type ShardMap } from './shard-map.js'
+import { ALL_KEYS, EVERY_KEY, intersect, type KeyRange, type ShardMap, shardKeyOf } from './shard-map.js'
 import { allOf, childrenOf, conjunctsOf, type Expression, type From, hasAggregate } from './sql-tree.js'
 
 export type ParameterValue = string | number | boolean | null
@@ -79,7 +79,7 @@ type Equivalences = (a: string, b: string) => boolean
 
 function fromLocality(from: From, map: ShardMap, values: readonly ParameterValue[], isEqual: Equivalences): Locality {
   if (from.kind === 'table') {
-    const key = map.sharded[from.table]
+    const key = shardKeyOf(map, from.table)
     if (key === undefined && !map.global.includes(from.table)) {
       throw sqlRefused(`the table ${from.table} is neither among the sharded nor among the global ones`)
     }

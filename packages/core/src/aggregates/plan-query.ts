@@ -279,11 +279,7 @@ class Splitter {
   #comparable(expression: Expression, where: string, onlyEquality = false): { slot: number; weightSlot?: number } {
     const slot = this.#slot(expression)
     if (valueTypeOf(expression).type !== 'text') return { slot }
-    if (isLoose(expression)) {
-      throw sqlRefused(
-        `${where} compares text of a column with a nondeterministic collation, of which only its server knows what is equal`,
-      )
-    }
+    checkTold(expression, where)
     if (!onlyEquality) this.#checkSorted(expression)
     if (this.#dialect === 'postgres') return { slot }
     return { slot, weightSlot: this.#weightSlot(expression, expression, where) }
@@ -291,13 +287,13 @@ class Splitter {
 
   /** `column`: of whose text it is. */
   #weightSlot(of: Expression, column: Expression, where: string): number {
-    const { lengthMax } = valueTypeOf(column)
+    const { lengthMax, weightsMax, isUnpadded = false } = valueTypeOf(column)
     if (column.kind !== 'column' || lengthMax === undefined || lengthMax > WEIGHED_LENGTH_MAX) {
       throw sqlRefused(
-        `${where} compares text that is no column, or one of more than ${WEIGHED_LENGTH_MAX} characters, whose collation only its server knows`,
+        `${where} compares text that is not a column, or one of more than ${WEIGHED_LENGTH_MAX} characters, whose collation only its server knows`,
       )
     }
-    return this.#slot({ kind: 'weight', of, lengthMax })
+    return this.#slot({ kind: 'weight', of, weightsMax: weightsMax ?? lengthMax, isUnpadded })
   }
 
   #checkSorted(expression: Expression): void {
@@ -415,10 +411,16 @@ class Splitter {
     const of = aggregate.of!
     const slot = this.#slot(aggregate)
     if (valueTypeOf(of).type !== 'text') return { name, slot }
+    checkTold(of, name.toUpperCase())
     this.#checkSorted(of)
     if (this.#dialect === 'postgres') return { name, slot }
     return { name, slot, weightSlot: this.#weightSlot(aggregate, of, name.toUpperCase()) }
   }
+}
+
+function checkTold(expression: Expression, where: string): void {
+  if (!isLoose(expression)) return
+  throw sqlRefused(`${where} compares text of a column with a collation of which only its server knows what is equal`)
 }
 
 function isLoose(expression: Expression): boolean {

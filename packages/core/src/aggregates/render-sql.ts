@@ -86,7 +86,7 @@ export class Printer {
       case 'cast':
         return `CAST(${this.print(expression.of)} AS ${this.#castType(expression.to)})`
       case 'weight':
-        return `HEX(WEIGHT_STRING(${this.print(expression.of)} AS CHAR(${expression.lengthMax})))`
+        return weightOf(this.print(expression.of), expression)
       case 'aggregate': {
         const of = expression.of ? this.print(expression.of) : '*'
         return `${expression.name.toUpperCase()}(${expression.isDistinct ? 'DISTINCT ' : ''}${of})`
@@ -170,4 +170,13 @@ function postgresType(value: ParameterValue): string {
   if (typeof value === 'boolean') return '::boolean'
   if (typeof value !== 'number') return ''
   return Number.isSafeInteger(value) ? '::bigint' : '::numeric'
+}
+
+/**
+ * `AS CHAR(n)` cuts to n weights and pads to as many: with n large enough for all weights, text is ordered as these bytes are. A collation
+ * without padding has the smallest weight in place of it, which a text may end with; then the longer text is the larger one.
+ */
+function weightOf(text: string, { weightsMax, isUnpadded }: Extract<Expression, { kind: 'weight' }>): string {
+  const weights = `HEX(WEIGHT_STRING(${text} AS CHAR(${weightsMax})))`
+  return isUnpadded ? `CONCAT(${weights}, LPAD(HEX(LENGTH(WEIGHT_STRING(${text}))), 8, '0'))` : weights
 }

@@ -3,6 +3,8 @@ import { compareUtf8, FreshetError } from '@freshet/protocol'
 import {
   type Cell,
   type CellType,
+  compareDates,
+  compareFloats,
   compareNumbers,
   evaluate,
   type Final,
@@ -75,17 +77,11 @@ export function orderOf(a: Value, b: Value, textOrder: TextOrder): number {
   if (a.weight !== undefined && b.weight !== undefined) return a.weight < b.weight ? -1 : a.weight > b.weight ? 1 : 0
   if (a.type === 'integer' || a.type === 'decimal') return compareNumbers(a, b)
   if (a.type === 'float' || a.type === 'boolean') return compareFloats(Number(a.cell), Number(b.cell))
-  if (a.type === 'date' || (a.type === 'text' && textOrder === 'bytes'))
-    return compareUtf8(String(a.cell), String(b.cell))
+  if (a.type === 'date') return compareDates(String(a.cell), String(b.cell))
+  if (a.type === 'text' && textOrder === 'bytes') return compareUtf8(String(a.cell), String(b.cell))
   throw sqlRefused(
     'something is sorted by, or the largest or smallest sought, that is no number, date or boolean, or text whose order only its server knows',
   )
-}
-
-/** What is no number is the largest, as PostgreSQL has it. MariaDB knows none. */
-function compareFloats(a: number, b: number): number {
-  if (Number.isNaN(a) || Number.isNaN(b)) return Number(Number.isNaN(a)) - Number(Number.isNaN(b))
-  return a < b ? -1 : a > b ? 1 : 0
 }
 
 /** Throws SHARD_DRIFT. */

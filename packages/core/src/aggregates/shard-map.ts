@@ -21,6 +21,11 @@ export interface ShardMap {
   readonly global: readonly string[]
 }
 
+/** The key of a sharded table; undefined if it is not one. A table may be called `constructor`. */
+export function shardKeyOf({ sharded }: Pick<ShardMap, 'sharded'>, table: string): string | undefined {
+  return Object.hasOwn(sharded, table) ? sharded[table] : undefined
+}
+
 /** A shard with the first of its keys. */
 export interface PlacedShard {
   readonly name: string

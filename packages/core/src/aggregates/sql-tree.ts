@@ -14,6 +14,10 @@ export interface ValueType {
   readonly isLoose?: boolean
   /** Of text: at most so many characters. */
   readonly lengthMax?: number
+  /** Of text in MariaDB: its collation gives it at most so many weights; `lengthMax` unless given. */
+  readonly weightsMax?: number
+  /** Of text in MariaDB: spaces at its end count. */
+  readonly isUnpadded?: boolean
 }
 
 export type Comparison = '=' | '<>' | '<' | '<=' | '>' | '>='
@@ -71,7 +75,7 @@ export type Expression =
   | { readonly kind: 'call'; readonly name: string; readonly args: readonly Expression[] }
   | { readonly kind: 'cast'; readonly of: Expression; readonly to: CastType }
   /** What text is ordered and told apart by, in MariaDB: as bytes. */
-  | { readonly kind: 'weight'; readonly of: Expression; readonly lengthMax: number }
+  | { readonly kind: 'weight'; readonly of: Expression; readonly weightsMax: number; readonly isUnpadded: boolean }
 
 export interface CastType {
   readonly name: 'integer' | 'decimal' | 'text' | 'date'

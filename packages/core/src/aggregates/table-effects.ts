@@ -4,7 +4,7 @@
  * differently on each shard, by columns that the engine fills in and by triggers: then it is refused.
  */
 import { globalRefused } from './refusals.js'
-import type { ShardMap } from './shard-map.js'
+import { type ShardMap, shardKeyOf } from './shard-map.js'
 
 /** What a global write that is no schema change says it does. */
 export interface TableChange {
@@ -85,9 +85,9 @@ function isSame(one: Reached, other: Reached): boolean {
 }
 
 function checkDivided(from: Reached, { kind, table, columns }: Reached, map: ShardMap): void {
-  if (map.sharded[from.table] !== undefined && map.global.includes(table))
+  if (shardKeyOf(map, from.table) !== undefined && map.global.includes(table))
     throw globalRefused(`by a foreign key it changes rows of ${table}, and on each shard others`)
-  const key = map.sharded[table]
+  const key = shardKeyOf(map, table)
   if (kind === 'update' && columns.some(name => isSameColumn(key, name, map)))
     throw globalRefused(
       `by a foreign key it changes ${key}, the key of ${table}, so rows would have to move to other shards`,

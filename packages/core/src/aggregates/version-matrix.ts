@@ -39,13 +39,19 @@ export type Verdict =
 export function judgeMatrix(matrix: readonly ShardVersions[], { tables, floor }: MatrixOptions): Verdict {
   const aspects = [...tables, SCHEMA_ASPECT]
   const highest: Versions = Object.fromEntries(
-    aspects.map(aspect => [aspect, Math.max(...matrix.map(({ versions }) => versions[aspect] ?? 0))]),
+    aspects.map(aspect => [aspect, Math.max(...matrix.map(({ versions }) => versionIn(versions, aspect)))]),
   )
-  const isLevel = ({ versions }: ShardVersions) => aspects.every(aspect => (versions[aspect] ?? 0) === highest[aspect])
+  const isLevel = ({ versions }: ShardVersions) =>
+    aspects.every(aspect => versionIn(versions, aspect) === highest[aspect])
   const isHeldUp = ({ applied, isChanging }: ShardVersions) => isChanging || applied < floor
   const places = matrix.map((_, i) => i)
   const late = places.filter(i => !isLevel(matrix[i]!) || isHeldUp(matrix[i]!))
   if (late.length === 0) return { kind: 'consistent', versions: highest }
   const position = Math.max(floor, ...Object.values(highest))
   return { kind: 'behind', shards: matrix.some(isLevel) ? late : places, position }
+}
+
+/** 0: it was never written. A table may be called `constructor`. */
+export function versionIn(versions: Versions, aspect: string): number {
+  return Object.hasOwn(versions, aspect) ? versions[aspect]! : 0
 }

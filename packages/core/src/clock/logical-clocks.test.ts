@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { compareHybrid, HYBRID_ZERO, type HybridTime, receiveHybrid, tickHybrid } from './hybrid.js'
 import { compareLamport, receiveLamport, tickLamport } from './lamport.js'
-import { compareVectors, receiveVector, tickVector, type VectorClock } from './vector.js'
+import { compareVectors, mergeVectors, receiveVector, tickVector, type VectorClock } from './vector.js'
 
 interface Event {
   readonly process: string
@@ -106,4 +106,18 @@ describe('a hybrid clock', () => {
     expect(receiveHybrid(now, { timeMs: 1501, count: 0 }, 1000, 500)).toBeUndefined()
     expect(receiveHybrid(now, { timeMs: 1500, count: 7 }, 1000, 500)).toEqual({ timeMs: 1500, count: 8 })
   })
+})
+
+test.each(['constructor', '__proto__', 'toString'])('a process may be called %s', name => {
+  const once = tickVector({}, name)
+  expect(Object.entries(once)).toEqual([[name, 1]])
+  const both = mergeVectors(tickVector({}, 'other'), tickVector(once, name))
+  expect(new Map(Object.entries(both))).toEqual(
+    new Map([
+      ['other', 1],
+      [name, 2],
+    ]),
+  )
+  expect(compareVectors({}, once)).toBe('before')
+  expect(compareVectors(once, both)).toBe('before')
 })

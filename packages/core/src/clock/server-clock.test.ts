@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { ServerClock } from './server-clock.js'
 
-test('an event is never taken for fresher than it is, whatever the delays and the drift', () => {
+test('nothing is taken for fresher than it is, whatever the delays and the drift', () => {
   const exchange = fc.record({
     gapMs: fc.double({ min: 0, max: 50_000, noNaN: true }),
     requestMs: fc.double({ min: 0, max: 3000, noNaN: true }),
@@ -22,7 +22,7 @@ test('an event is never taken for fresher than it is, whatever the delays and th
         expect(clock.asOfMs(serverMs())).toBeLessThanOrEqual(madeAtMs + 1e-6)
         const askedAtMs = realMs * client
         realMs += requestMs
-        clock.sample(askedAtMs, serverMs())
+        clock.sample(askedAtMs, serverMs(), realMs * client)
       }
     }),
   )
@@ -32,6 +32,23 @@ test('without delay and drift the bound is within 2 ms after a second', () => {
   const clock = new ServerClock()
   clock.sample(5000, 100)
   expect(clock.asOfMs(1100)).toBeGreaterThan(5998)
+})
+
+test('a clock that stood still and has caught up is found out by the next exchange', () => {
+  const clock = new ServerClock()
+  clock.sample(5000, 100, 5002)
+  // 50 ms later, it shows 3 s more.
+  expect(clock.asOfMs(3150)).toBeGreaterThan(8000)
+  clock.sample(5050, 3150, 5052)
+  expect(clock.asOfMs(3150)).toBeLessThanOrEqual(5050)
+  expect(clock.nowMs(5060)).toBe(3160)
+})
+
+test('of two exchanges that agree the tighter one counts', () => {
+  const clock = new ServerClock()
+  clock.sample(5000, 100, 5002)
+  clock.sample(5100, 300, 5302)
+  expect(clock.asOfMs(300)).toBeGreaterThan(5198)
 })
 
 test('nothing is known of what was stamped before the exchange: the server may have stood still since', () => {

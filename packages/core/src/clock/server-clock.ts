@@ -1,11 +1,12 @@
 /**
- * How fresh a pushed event is, by the client's clock: Cristian's method, of which only the certain side is kept (see
- * `offset.ts`).
+ * What a server's clock says about ours: Cristian's method, of which only the certain side is kept (see `offset.ts`).
  *
- * In an exchange that began at t0 the server read its clock as s, at t0 or later. Its clock never runs faster than real
- * time, so an event that it stamped s2 >= s was made at t0 + (s2 - s) or later. Both clocks are quartz: allow for drift.
- * For s2 < s there is no such bound, since the server's clock may have stood still in between. Every head that is
- * fetched is such an exchange.
+ * In an exchange that began at t0 the server read its clock as s, at t0 or later. If that clock never runs faster than real time, what it
+ * stamped s2 >= s was stamped at t0 + (s2 - s) or later. Both clocks are quartz: allow for drift. For s2 < s there is no such bound.
+ *
+ * The clock of a server process is such a clock: pushed events are stamped with it, and the start of a stream is the exchange. The store's
+ * clock is not: where several servers have one store it may stand still and then catch up. So nothing is called fresh by it; an exchange
+ * that contradicts the bound, having ended before the time that the bound gives for it, replaces the bound.
  */
 import { offsetMost } from './offset-most.js'
 
@@ -22,9 +23,10 @@ export class ServerClock {
     this.forget()
   }
 
-  /** Takes note of an exchange; keeps it if it says more than the one known. */
-  sample(askedAtMs: number, serverMs: number): void {
-    if (askedAtMs < this.asOfMs(serverMs)) return
+  /** Takes note of an exchange; keeps it if it says more than the one known, or if it contradicts that one. */
+  sample(askedAtMs: number, serverMs: number, answeredAtMs: number = Number.POSITIVE_INFINITY): void {
+    const asOfMs = this.asOfMs(serverMs)
+    if (askedAtMs < asOfMs && asOfMs <= answeredAtMs) return
     this.#aheadMsMax = offsetMost(serverMs, askedAtMs)
     this.#serverMs = serverMs
   }
@@ -36,8 +38,8 @@ export class ServerClock {
   }
 
   /**
-   * What the server's clock shows now, or more: by as long as the exchange took, and by as long as the server was stopped
-   * since, for its clock stands still meanwhile. NaN if there was no exchange.
+   * What the server's clock shows now, or more: by as long as the exchange took, and by as long as it has stood still since. Less only if it
+   * has caught up since. NaN if there was no exchange.
    */
   nowMs(nowMs: number): number {
     return nowMs + this.#aheadMsMax

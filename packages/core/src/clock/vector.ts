@@ -10,7 +10,7 @@ export type VectorOrder = 'before' | 'after' | 'equal' | 'concurrent'
 
 /** An event of its own, sending included. */
 export function tickVector(clock: VectorClock, process: string): VectorClock {
-  return { ...clock, [process]: (clock[process] ?? 0) + 1 }
+  return { ...clock, [process]: countOf(clock, process) + 1 }
 }
 
 /** A message arrives at `process` that was sent at `sent`. */
@@ -20,9 +20,8 @@ export function receiveVector(clock: VectorClock, process: string, sent: VectorC
 
 /** What is known by who knows both: the larger number of each process. */
 export function mergeVectors(a: VectorClock, b: VectorClock): VectorClock {
-  const merged: Record<string, number> = { ...a }
-  for (const [process, count] of Object.entries(b)) merged[process] = Math.max(merged[process] ?? 0, count)
-  return merged
+  const later = Object.entries(b).map(([process, count]) => [process, Math.max(countOf(a, process), count)])
+  return Object.fromEntries([...Object.entries(a), ...later])
 }
 
 export function compareVectors(a: VectorClock, b: VectorClock): VectorOrder {
@@ -32,5 +31,10 @@ export function compareVectors(a: VectorClock, b: VectorClock): VectorOrder {
 }
 
 function isWithin(a: VectorClock, b: VectorClock): boolean {
-  return Object.entries(a).every(([process, count]) => count <= (b[process] ?? 0))
+  return Object.entries(a).every(([process, count]) => count <= countOf(b, process))
+}
+
+/** A process may be called `constructor` or `__proto__`. */
+function countOf(clock: VectorClock, process: string): number {
+  return Object.hasOwn(clock, process) ? clock[process]! : 0
 }

@@ -96,8 +96,8 @@ class Schedule {
     this.follow(server)
     const { after, log = '', seed } = this.views[reader]!
     const made = { ...this.servers[server]!.head(after), log: this.log, timeMs: this.nowMs }
-    const news = formatNews(made, after)
-    const head = news === undefined ? JSON.parse(JSON.stringify(made)) : parseNews(news, { log, seed })
+    const news = formatNews(made, after, 'n')
+    const head = news === undefined ? JSON.parse(JSON.stringify(made)) : parseNews(news, { log, seed }, 'n')
     // News of another log: the reader would ask for a whole head.
     if (head === undefined) expect(log).not.toBe(this.log)
     else this.flights.push({ reader, head, after })
@@ -135,7 +135,7 @@ class Schedule {
     this.streams[server]![reader] = sketch.position
     if (isLost || !changes) return
     const before = view.position
-    const isTaken = view.push({ from, to: sketch.position, timeMs: this.nowMs, changes })
+    const isTaken = view.push({ from, to: sketch.position, askedMs: this.nowMs, changes })
     expect(view.position).toBe(isTaken ? Math.max(before, sketch.position) : before)
     if (from > before) expect(isTaken).toBe(false)
   }

@@ -20,7 +20,7 @@ function head(position: number, changed: readonly number[] = [], options: { from
 }
 
 function event(from: number, to: number, changes: readonly ListedChange[] = []): ChangesEvent {
-  return { from, to, timeMs: 0, changes: packChanges(from, to, changes) }
+  return { from, to, askedMs: 0, changes: packChanges(from, to, changes) }
 }
 
 function sessionAt(...given: Parameters<typeof head>): Session {
@@ -69,18 +69,18 @@ describe('news', () => {
     const session = sessionAt(3)
     const sketch = createSketch({ seed: 7n, from: 0, windowMs: 1000 })
     for (let at = 1; at <= 5; at++) sketch.append([{ position: at, timeMs: 0, keys: ['shop/products/1'], tags: [] }])
-    const news = formatNews({ ...sketch.head(3), log: 'log', timeMs: 9 }, 3)!
-    const read = session.readNews(news)!
+    const news = formatNews({ ...sketch.head(3), log: 'log', timeMs: 9 }, 3, 'n')!
+    const read = session.readNews(news, 'n')!
     expect(read).toMatchObject({ log: 'log', position: 5, from: 0, timeMs: 9 })
     session.installHead(read, 3, [], 8000)
     expect([session.position, session.knownAsOfMs, session.at(PATH, 'session')]).toEqual([5, 8000, 5])
-    expect(new Session({ stalenessMs: 1000 }).readNews(news)).toBeUndefined()
+    expect(new Session({ stalenessMs: 1000 }).readNews(news, 'n')).toBeUndefined()
   })
 
   it('of another log make a whole head needed', () => {
     const sketch = createSketch({ seed: 8n, from: 0, windowMs: 1000 })
-    const news = formatNews({ ...sketch.head(0), log: 'other', timeMs: 9 }, 0)!
-    expect(sessionAt(3).readNews(news)).toBeUndefined()
+    const news = formatNews({ ...sketch.head(0), log: 'other', timeMs: 9 }, 0, 'n')!
+    expect(sessionAt(3).readNews(news, 'n')).toBeUndefined()
   })
 })
 
@@ -156,10 +156,24 @@ describe('an answer', () => {
     expect(session.at(PATH, 'session')).toBe(8)
   })
 
-  it('without a position is believed', () => {
+  it('without a position proves no more than its version does', () => {
     const session = sessionAt(9, [7], { from: 4 })
-    expect(session.accepts(PATH, 7, { version: 2, position: undefined })).toBe(true)
-    expect(session.accepts(PATH, undefined, ABSENT)).toBe(true)
+    expect(session.accepts(PATH, 7, { version: 6, position: undefined })).toBe(false)
+    expect(session.accepts(PATH, 7, { version: 7, position: undefined })).toBe(true)
+    expect(session.accepts(PATH, undefined, { version: 3, position: undefined })).toBe(false)
+    expect(session.accepts(PATH, undefined, ABSENT)).toBe(false)
+    expect(session.at(PATH, 'session')).toBe(9)
+  })
+
+  it('without a position and older than an own write is refused', () => {
+    const session = sessionAt(3)
+    session.wrote(PATH, 8)
+    expect(session.accepts(PATH, 8, { version: 2, position: undefined })).toBe(false)
+    expect(session.accepts(PATH, 8, { version: 8, position: undefined })).toBe(true)
+  })
+
+  it('without a position will do where the window is the whole log: an earlier state would be in the sketch', () => {
+    expect(sessionAt(3).accepts(PATH, undefined, ABSENT)).toBe(true)
   })
 })
 
@@ -171,7 +185,7 @@ describe('an answer about several paths', () => {
     session.wrote(OTHER, 5)
     expect(session.acceptsAll([PATH, OTHER], 4, 4, 'session')).toBe(false)
     expect(session.acceptsAll([PATH, OTHER], 5, 5, 'session')).toBe(true)
-    expect(session.acceptsAll([PATH, OTHER], undefined, undefined, 'session')).toBe(true)
+    expect(session.acceptsAll([PATH, OTHER], 5, undefined, 'session')).toBe(false)
     expect(session.acceptsAll([PATH, OTHER], undefined, 1, 'any')).toBe(true)
     expect([session.at(PATH, 'session'), session.at(OTHER, 'session')]).toEqual([undefined, 5])
   })
@@ -288,8 +302,8 @@ describe('the result of a query', () => {
     expect(session().acceptsResult(hanging, undefined, { version: 1, position: 1 }, 'any')).toBe(true)
     // Asked for at 5, but of another URL.
     expect(of(2, 3, 5)).toBe(false)
-    // Without its header it is no newer than its version and its URL say.
-    expect([of(1, undefined), of(2, undefined), of(1, undefined, 5)]).toEqual([false, true, true])
+    // Without its header it is no newer than its version says.
+    expect([of(1, undefined), of(2, undefined), of(1, undefined, 5)]).toEqual([false, true, false])
   })
 
   it('from before the window is refused, and the next is asked for at the position of the session', () => {

@@ -1,6 +1,6 @@
 /**
  * A session: what one reader has seen and written, and how fresh its reads must be. It decides which URL a read uses and
- * whether the answer will do; whoever owns it fetches.
+ * whether the answer will do; its owner fetches.
  *
  * What it keeps, whatever the caches in between do:
  * - **current**: an answer reflects every commit up to the session's position, and everything acknowledged more than the
@@ -14,8 +14,13 @@
  * on the sketch knows of that change itself.
  *
  * A path that did not change during the window is asked for under its plain URL, whose live copies were all read during
- * the window. That rests on lifetimes; where a cache lets copies live longer (nginx neither counts nor sends Age, so that
- * a browser behind it keeps a copy twice as long), the position in the answer tells: one before the window is refused.
+ * the window, unless a cache lets them live longer (nginx neither counts nor sends Age, so that a browser behind it keeps
+ * a copy twice as long).
+ *
+ * Every answer must prove itself, since caches are faulty in several ways at once: its position, or its version, must
+ * reach what was asked for; under the plain URL, the beginning of the window. An answer that lost its position on the way
+ * proves no more than its version does. So no promise rests on lifetimes, on how caches name their copies, or on which
+ * headers they keep: where they fail, answers are refused. (Only a hostile cache could forge positions and versions.)
  *
  * "Before" is between reads that do not overlap: a read says nothing about one that began before it ended.
  */
@@ -38,14 +43,14 @@ export interface SessionOptions {
   readonly token?: string
 }
 
-/** What came back for a read. `position` is that of the state it was read from, if the answer still says so. */
+/** What came back for a read. `position` is that of the state it was read from, unless a cache removed it. */
 export interface Answer {
   /** Undefined if there is no such object. */
   readonly version: Version | undefined
   readonly position: Position | undefined
 }
 
-/** What the result of a query hangs on: it is the same as long as none of these paths changes. */
+/** What the result of a query depends on: it is the same as long as none of these paths changes. */
 export interface Hanging {
   /** The path of the bucket that was asked. */
   readonly bucket: Path
@@ -62,6 +67,8 @@ export class Session {
   #logExpected: string | undefined
   /** The sketch reflects everything acknowledged before this time, by the owner's monotonic clock. */
   #knownAsOfMs = Number.NEGATIVE_INFINITY
+  /** The same, by heads alone: when the last one was asked for. */
+  #askedAsOfMs = Number.NEGATIVE_INFINITY
 
   constructor({ stalenessMs, token }: SessionOptions) {
     this.stalenessMs = stalenessMs
@@ -88,11 +95,13 @@ export class Session {
     return this.#sketch.log ?? this.#logExpected
   }
 
-  /** Whether the sketch must be fetched anew for a read of this mode that began then, by the owner's clock. */
+  /** Whether the sketch must be fetched again for a read of this mode that began then, by the owner's clock. */
   needsRefresh(mode: ReadMode, beganAtMs: number): boolean {
     if (mode === 'any') return false
     if (this.#sketch.log === undefined || this.#sketch.position < this.#positionMin) return true
-    return beganAtMs - ageMsMax(mode, this.stalenessMs) > this.#knownAsOfMs
+    const ageMs = ageMsMax(mode, this.stalenessMs)
+    // Where nothing may be missed, only an own request is proof: what events say of the time is inferred from two clocks.
+    return beganAtMs - ageMs > (ageMs > 0 ? this.#knownAsOfMs : this.#askedAsOfMs)
   }
 
   /** The position to ask for; undefined for the plain URL. */
@@ -106,15 +115,11 @@ export class Session {
 
   /**
    * Whether an answer to a read of `path` at `at` will do; takes note of it if so. If not, some cache on the way gave out
-   * a copy of another URL, or one that should have died long ago: ask `at` again, which then names a URL that no such
-   * copy can have, and repeat the read past the caches.
-   *
-   * An answer that lost its position header on the way cannot be checked, and is believed: its URL, and for the plain one
-   * its lifetime, alone say that it is new enough. For what is not there the position must be known in another way (from
-   * the body), or the next answer may be older than this one.
+   * a copy of another URL, or one that has expired long ago, or removed what proves it: ask `at` again, which then names
+   * a URL that no such copy can have, and repeat the read past the caches.
    */
   accepts(path: Path, at: Position | undefined, { version, position }: Answer, mode: ReadMode = 'session'): boolean {
-    if (mode !== 'any' && this.#refuses(path, at, { version, position })) return false
+    if (mode !== 'any' && this.#refuses(path, at, Math.max(version ?? 0, position ?? 0))) return false
     // What is not there may have been there before: then only a state that includes its absence will do from now on.
     this.#raiseFloor(path, version ?? position ?? 0)
     return true
@@ -132,10 +137,10 @@ export class Session {
   ): boolean {
     if (mode === 'any') return true
     // Each is looked at, also after the first that will not do: the next URL must be new enough for all of them.
-    return paths.filter(path => this.#refuses(path, at, { version: undefined, position })).length === 0
+    return paths.filter(path => this.#refuses(path, at, position ?? 0)).length === 0
   }
 
-  /** The position to ask for the result of a query at, if it hangs on these paths; undefined for the plain URL. */
+  /** The position to ask for the result of a query at, if it depends on these paths; undefined for the plain URL. */
   atResult({ bucket, paths }: Hanging, mode: ReadMode): Position | undefined {
     if (mode === 'any') return undefined
     // What the session itself saw or wrote in the bucket, and the sketch does not know of yet, may belong in any result.
@@ -145,15 +150,14 @@ export class Session {
   }
 
   /**
-   * Whether the result of a query will do that was asked for at `at`, and says itself what it hangs on. If not, ask
-   * `atResult` again. An answer that lost its position header is taken to be no newer than its version and its URL say.
+   * Whether the result of a query will do that was asked for at `at`, and says itself what it depends on. If not, ask
+   * `atResult` again.
    */
   acceptsResult(hanging: Hanging, at: Position | undefined, { version, position }: Answer, mode: ReadMode): boolean {
     if (mode === 'any') return true
-    const included = Math.max(version ?? 0, position ?? at ?? 0)
+    const included = Math.max(version ?? 0, position ?? 0)
     if (included < Math.max(at ?? 0, this.atResult(hanging, mode) ?? 0)) return false
-    if (at !== undefined || position === undefined || included >= this.#sketch.from) return true
-    // No live copy is from before the window: see above.
+    if (at !== undefined || included >= this.#sketch.from) return true
     this.#floors.set(hanging.bucket, Math.max(this.#sketch.position, this.#floors.get(hanging.bucket) ?? 0))
     return false
   }
@@ -177,9 +181,9 @@ export class Session {
   }
 
   /** The head that news stand for; undefined if a whole one must be asked for. Throws ANSWER_INVALID. */
-  readNews(news: string): ReaderHead | undefined {
+  readNews(news: string, nonce: string): ReaderHead | undefined {
     const { log, seed } = this.#sketch
-    return log === undefined ? undefined : parseNews(news, { log, seed })
+    return log === undefined ? undefined : parseNews(news, { log, seed }, nonce)
   }
 
   planHead(head: ReaderHead, after: Position | undefined): HeadPlan {
@@ -196,14 +200,14 @@ export class Session {
     this.#sketch.install(head, after, filters)
     if (isAnotherLog) this.#forgetLog()
     // Also if the head was ignored: then what is known reaches further than the head, which reflects that time.
+    this.#askedAsOfMs = Math.max(this.#askedAsOfMs, askedAtMs)
     this.#knownAsOfMs = Math.max(this.#knownAsOfMs, askedAtMs)
     this.#dropFloors()
   }
 
   /**
    * Takes a pushed event of the session's own log; false if a head must be fetched. `asOfMs` says that the event's `to`
-   * includes everything acknowledged before that time. Pass -Infinity if the event does not say so: it may have been made
-   * by a server that had not caught up with the store just then.
+   * includes everything acknowledged before that time; -Infinity if the event does not say so.
    */
   push(event: ChangesEvent, asOfMs: number): boolean {
     if (!this.#sketch.push(event)) return false
@@ -231,15 +235,12 @@ export class Session {
     )
   }
 
-  #refuses(path: Path, at: Position | undefined, { version, position }: Answer): boolean {
-    if (position === undefined || Math.max(version ?? 0, position) >= this.#least(path, at)) return false
-    if (at === undefined) this.#floors.set(path, Math.max(this.#sketch.position, this.#floors.get(path) ?? 0))
+  /** `included`: the answer is proven to be of a state that includes this position. */
+  #refuses(path: Path, at: Position | undefined, included: Position): boolean {
+    const floor = this.#floors.get(path) ?? 0
+    if (included >= Math.max(at ?? this.#sketch.from, floor)) return false
+    if (at === undefined) this.#floors.set(path, Math.max(this.#sketch.position, floor))
     return true
-  }
-
-  /** The oldest state that will do for an answer. Every live copy under a plain URL was read after `from`: see above. */
-  #least(path: Path, at: Position | undefined): Position {
-    return Math.max(at ?? this.#sketch.from, this.#floors.get(path) ?? 0)
   }
 
   /** Another log: what was seen and written there says nothing here. */

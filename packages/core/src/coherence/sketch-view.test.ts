@@ -40,7 +40,7 @@ describe('before the first head', () => {
   it('nothing is known, and no event is taken', () => {
     const view = new SketchView()
     expect([view.log, view.after, view.at(path(1))]).toEqual([undefined, undefined, undefined])
-    expect(view.push({ from: 0, to: 1, timeMs: 0, changes: packChanges(0, 1, []) })).toBe(false)
+    expect(view.push({ from: 0, to: 1, askedMs: 0, changes: packChanges(0, 1, []) })).toBe(false)
   })
 })
 
@@ -104,7 +104,7 @@ describe('a head', () => {
     expect(plan).toMatchObject({ missing: [{ to: 1 }, { to: 2 }, { to: 3 }] })
     const filters = plan.kind === 'install' ? plan.missing.map(ref => decodeFilter(sketch.segment(ref)!, SEED)) : []
     const changes = sketchOf([0, 5000]).changesAfter(0)!
-    expect(view.push({ from: 0, to: 2, timeMs: 0, changes })).toBe(true)
+    expect(view.push({ from: 0, to: 2, askedMs: 0, changes })).toBe(true)
     view.install(head, 0, filters)
     expect([1, 2, 3, 4].map(id => view.at(path(id)))).toEqual([1, 2, 3, 4])
   })
@@ -165,8 +165,8 @@ describe('an event', () => {
   it('that leaves a gap is refused; one that is known already changes nothing', () => {
     const view = new SketchView()
     install(view, sketchOf([0]))
-    expect(view.push({ from: 2, to: 3, timeMs: 0, changes: packChanges(2, 3, []) })).toBe(false)
-    expect(view.push({ from: 0, to: 1, timeMs: 0, changes: packChanges(0, 1, []) })).toBe(true)
+    expect(view.push({ from: 2, to: 3, askedMs: 0, changes: packChanges(2, 3, []) })).toBe(false)
+    expect(view.push({ from: 0, to: 1, askedMs: 0, changes: packChanges(0, 1, []) })).toBe(true)
     expect(view.position).toBe(1)
   })
 
@@ -174,7 +174,7 @@ describe('an event', () => {
     const view = new SketchView()
     install(view, sketchOf([0]))
     const changes = sketchOf([0, 10, 20]).changesAfter(0)!
-    expect(view.push({ from: 0, to: 3, timeMs: 0, changes })).toBe(true)
+    expect(view.push({ from: 0, to: 3, askedMs: 0, changes })).toBe(true)
     expect([1, 2, 3].map(id => view.at(path(id)))).toEqual([1, 2, 3])
   })
 })
@@ -186,7 +186,7 @@ describe('memory', () => {
     const event = (position: number) => ({
       from: position - 1,
       to: position,
-      timeMs: 0,
+      askedMs: 0,
       changes: packChanges(position - 1, position, [{ position, hash: position }]),
     })
     let taken = 0

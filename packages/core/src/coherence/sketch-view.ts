@@ -17,7 +17,7 @@ import { decodeFilter } from './segment-bundle.js'
 import { sketchInvalid } from './sketch-invalid.js'
 
 /** What a reader uses of a head. */
-export type ReaderHead = Omit<CoherenceHead, 'windowMs'>
+export type ReaderHead = Omit<CoherenceHead, 'windowMs' | 'nonce' | 'open'>
 
 interface KnownSegment extends SegmentRef {
   readonly filter: Bloom

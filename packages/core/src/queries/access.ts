@@ -13,7 +13,7 @@ import {
   type Sort,
   type TagValue,
 } from '@freshet/protocol'
-import type { IndexState, QueryPlan } from '../store/store.js'
+import type { IndexState, QueryPlan, StoreQuery } from '../store/store.js'
 import { type Candidate, fieldOf } from './candidate.js'
 import { type Conditions, conditionsOf, valuesDemanded } from './conditions.js'
 import { matchesCondition } from './matches.js'
@@ -36,12 +36,12 @@ export interface Access {
   readonly sortedFields?: number
 }
 
-export function chooseAccess(query: Query, indexes: readonly IndexState[]): Access {
+export function chooseAccess(query: StoreQuery, indexes: readonly IndexState[]): Access {
   const conditions = conditionsOf(query.where)
   const order = orderOf(query)
   let best = accessById(conditions, order)
-  let bestScore = scoreOf(best)
-  for (const index of indexes) {
+  let bestScore = query.through?.length ? -1 : scoreOf(best)
+  for (const index of throughOf(query, indexes)) {
     if (!index.isReady) continue
     const access = accessThrough(index, conditions, order)
     const score = scoreOf(access)
@@ -51,6 +51,14 @@ export function chooseAccess(query: Query, indexes: readonly IndexState[]): Acce
     bestScore = score
   }
   return best
+}
+
+/** The indexes that a query may use. */
+export function throughOf<Index extends IndexDeclaration>(
+  { through }: StoreQuery,
+  indexes: readonly Index[],
+): readonly Index[] {
+  return through === undefined ? indexes : indexes.filter(({ name }) => through.includes(name))
 }
 
 function scoreOf({ index, equal, range, isSorted }: Access): number {
@@ -70,12 +78,13 @@ function accessById(conditions: Conditions, order: Order): Access {
 
 function accessThrough(index: IndexState, conditions: Conditions, order: Order): Access {
   const equal = demandedPrefix(index, conditions)
-  const field = index.fields[equal.length]
-  const bounds = (field === undefined ? [] : (conditions.get(field) ?? [])).filter(isRange)
+  // Entries that an index calls equal come by id.
+  const field = index.fields[equal.length] ?? ID_FIELD
+  const bounds = (conditions.get(field) ?? []).filter(condition => field === ID_FIELD || isRange(condition))
   return {
     index,
     equal,
-    ...(field !== undefined && bounds.length > 0 && { range: { field, conditions: bounds } }),
+    ...(bounds.length > 0 && { range: { field, conditions: bounds } }),
     ...sortedness(index, equal, varyingFields(conditions, order), order),
   }
 }

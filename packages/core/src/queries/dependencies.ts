@@ -6,15 +6,9 @@
  * change since then had v before; if it is in the second, its last had v after. Either carries the tag of F and v. (Objects
  * that only move up because others left a page are covered by those others.)
  */
-import {
-  type IndexDeclaration,
-  type Key,
-  type Query,
-  type SortValue,
-  type Tag,
-  type TagValue,
-  tagOf,
-} from '@freshet/protocol'
+import { type IndexDeclaration, type Key, type SortValue, type Tag, type TagValue, tagOf } from '@freshet/protocol'
+import type { StoreQuery } from '../store/store.js'
+import { throughOf } from './access.js'
 import { valueAt } from './candidate.js'
 import { combinations, conditionsOf, valuesDemanded } from './conditions.js'
 
@@ -30,13 +24,13 @@ export interface Dependencies {
 /** The finest tags that the indexes offer; undefined: any write to the bucket may change the result. */
 export function dependenciesOf(
   bucket: Key,
-  query: Query,
+  query: StoreQuery,
   indexes: readonly IndexDeclaration[],
 ): Dependencies | undefined {
   const conditions = conditionsOf(query.where)
   let best: { readonly fields: readonly string[]; readonly values: readonly (readonly TagValue[])[] } | undefined
   let bestTags = 0
-  for (const { fields } of indexes) {
+  for (const { fields } of throughOf(query, indexes)) {
     const values: (readonly TagValue[])[] = []
     let tags = 1
     for (const field of fields) {

@@ -15,7 +15,7 @@ export interface TooBroad {
 export function queryTooBroad({ bucket, query, indexes, scanMax }: TooBroad): FreshetError {
   const fields = fieldsToIndex(query, INDEX_FIELDS_MAX)
   const existing = indexes.find(index => fields.every((field, i) => index.fields[i] === field))
-  const index = fields.length > 0 && !existing ? { name: nameFor(fields), fields } : undefined
+  const index = fields.length > 0 && !existing ? { name: indexNameOf(fields), fields } : undefined
   return new FreshetError(
     'QUERY_TOO_BROAD',
     `The query would have to look at more than ${scanMax} entries of ${bucket}. ${remedy(index, fields, existing)}`,
@@ -35,7 +35,8 @@ function remedy(
   return `The index ${existing?.name} will help when it is ready; ${existing?.done} of ${existing?.total} objects are in it.`
 }
 
-function nameFor(fields: readonly string[]): string {
+/** A name for an index of these fields. */
+export function indexNameOf(fields: readonly string[]): string {
   const name = `by-${fields.join('-')}`.toLowerCase().replace(/[^a-z0-9_-]+/g, '-')
   return name.slice(0, 63)
 }

@@ -20,6 +20,7 @@ import { testRandomWalk } from './conformance/random-walk.js'
 import { testScans } from './conformance/scans.js'
 
 export type { ConformanceOptions, StoreUnderTest, TestKit } from './conformance/kit.js'
+export { createRandom, type Random } from './conformance/random.js'
 
 export function testStore(options: ConformanceOptions): void {
   const { describe } = options.kit

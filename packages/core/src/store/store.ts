@@ -36,6 +36,13 @@ export interface StoredEntry extends StoredValue {
   readonly id: string
 }
 
+/** A place in a log. */
+export interface LogPlace {
+  /** The id of the log. */
+  readonly log: string
+  readonly position: Position
+}
+
 export interface Store {
   readonly supports: StoreSupports
   /** The id of the change log: drawn at random when the store is created, and kept with it. */
@@ -58,10 +65,10 @@ export interface Store {
    * One page of what a query finds in a bucket, from one state. Throws QUERY_INVALID, and QUERY_TOO_BROAD if more entries
    * would have to be looked at for it than the store's `scanMax`.
    */
-  query(bucket: Key, query: Query): Promise<QueryPage>
+  query(bucket: Key, query: StoreQuery): Promise<QueryPage>
 
   /** The version that the result of a query has now, without running it. */
-  queryVersion(bucket: Key, query: Query): Promise<QueryVersion>
+  queryVersion(bucket: Key, query: StoreQuery): Promise<QueryVersion>
 
   /**
    * The indexes of a bucket, as declared with its own record (`PutWrite.indexes`). What was there before is indexed by the
@@ -121,6 +128,12 @@ export interface Store {
    * time, beside the next. It need not survive a restart of the store.
    */
   hold(name: string, holder: string, ms: number): MaybePromise<boolean>
+
+  /**
+   * Whether a bucket is a table of other programs, whose rows are deleted with its objects; as of now, never from memory. Absent where no
+   * bucket can be one.
+   */
+  isTable?(bucket: Key): Promise<boolean>
 
   /** How many reads were answered by whom, where there are replicas that may; since it was opened. */
   readCounts?(): readonly ReadCount[]
@@ -208,6 +221,14 @@ export interface ScanPage {
   /** The position of the last change in the bucket; 0 if there never was one. */
   readonly version: Version
   readonly position: Position
+}
+
+export interface StoreQuery extends Query {
+  /**
+   * The names of the indexes that may lead to the result, and give it tags; none: the bucket is read by id. Absent: any. For callers
+   * whose reads must touch no other entries than those that they may see.
+   */
+  readonly through?: readonly string[]
 }
 
 export interface IndexState extends IndexDeclaration {

@@ -2,6 +2,7 @@
  * Reads a query from the parameters of a URL, and refuses what cannot be one, or would be too dear: QUERY_INVALID names the
  * place and what to write instead.
  */
+import { inexactNumber } from '../exact-number.js'
 import { FreshetError } from '../freshet-error.js'
 import { canonicalQuery } from './canonical-query.js'
 import { parseCursor } from './cursor.js'
@@ -35,13 +36,19 @@ export function parseQuery(parameters: QueryParameters): Query {
     ...(after !== undefined && { after }),
     ...(fields !== undefined && { fields: fields.split(',') }),
   }
-  checkQuery(query)
+  checkQuery(query, { depth: 1, clauses: 0 })
   return canonicalQuery(query)
 }
 
+/** Room for what a server adds to the filter of a caller who may see only some objects. */
+const WITH_ROOM: Readonly<Effort> = { depth: -1, clauses: -20 }
+
 /** Throws QUERY_INVALID unless a query that was not parsed here is one. */
-export function checkQuery({ where, sort = [], limit, after, fields = [] }: Query): void {
-  if (where !== undefined) checkFilter(where, 'where', { depth: 1, clauses: 0 })
+export function checkQuery(
+  { where, sort = [], limit, after, fields = [] }: Query,
+  begun: Readonly<Effort> = WITH_ROOM,
+): void {
+  if (where !== undefined) checkFilter(where, 'where', { ...begun })
   if (sort.length > SORT_MAX) throw invalid('sort', `at most ${SORT_MAX} fields are sorted by`)
   for (const { field } of sort) checkField(field, 'sort')
   if (limit !== undefined && !(Number.isSafeInteger(limit) && limit >= 1 && limit <= QUERY_LIMIT_MAX)) {
@@ -60,6 +67,8 @@ export function sortLength(sort: readonly Sort[]): number {
 
 function parseWhere(text: string): Filter {
   if (text.length > WHERE_LENGTH_MAX) throw invalid('where', `it has at most ${WHERE_LENGTH_MAX} characters`)
+  const number = inexactNumber(text)
+  if (number !== undefined) throw invalid('where', `${number.slice(0, 40)} would be rounded, and other objects found`)
   try {
     return JSON.parse(text) as Filter
   } catch (cause) {

@@ -24,12 +24,22 @@ export function tagOf(bucket: Key, fields: readonly string[], values: readonly T
   return `${bucket}?${fields.join(',')}=[${values.map(spell).join(',')}]`
 }
 
-/** The bucket and the fields that a tag is about; undefined if it is none. */
-export function partsOfTag(tag: Tag): { readonly bucket: Key; readonly fields: readonly string[] } | undefined {
+export interface TagParts {
+  readonly bucket: Key
+  readonly fields: readonly string[]
+  /** Of each field, as the tag spells it. */
+  readonly values: readonly string[]
+}
+
+const SPELLED_VALUE = /"(?:[^"\\]|\\.)*"|[^,"]+/g
+
+/** What a tag is about; undefined if the text is not a tag. */
+export function partsOfTag(tag: Tag): TagParts | undefined {
   const mark = tag.indexOf('?')
   const equals = tag.indexOf('=', mark)
   if (mark === -1 || equals === -1) return undefined
-  return { bucket: tag.slice(0, mark), fields: tag.slice(mark + 1, equals).split(',') }
+  const values = tag.slice(equals + 2, -1).match(SPELLED_VALUE) ?? []
+  return { bucket: tag.slice(0, mark), fields: tag.slice(mark + 1, equals).split(','), values }
 }
 
 function spell(value: TagValue): string {

@@ -1,18 +1,25 @@
 /**
- * `GET /access`: the rules in effect; `POST /access/try`: what somebody may do by them. `GET /audit`: who changed what, the oldest first.
- * `GET /quotas`: who has how much. For admins.
+ * `GET /access`: the rules in force; `PUT /access`: others, if those are still in force that they are to replace. `POST /access/try`: what a caller with
+ * given claims may do. `GET /audit`: who did what, the oldest first; `POST /audit`: that a token was made. `GET /quotas`: how much each namespace has.
+ * For admins.
  */
+import { hostname } from 'node:os'
 import type { Store } from '@freshet/core/store'
+import { FreshetError } from '@freshet/protocol'
 import type { BucketDirectory } from '../data/bucket-directory.js'
 import { readJsonObject } from '../data/json-text.js'
 import type { Answer } from '../http/answer.js'
 import { jsonAnswer } from '../http/answer.js'
 import type { Call, Route } from '../http/call.js'
+import type { Exchange } from '../http/exchange.js'
 import { readBody } from '../http/request-body.js'
+import type { Log } from '../operations/log.js'
 import type { ServerSettings } from '../settings.js'
 import type { Access } from './access.js'
-import { recallRules } from './access-record.js'
-import { readAudit } from './audit.js'
+import { type RulesText, recallRules } from './access-record.js'
+import { applyRules, type RulesChange } from './apply-rules.js'
+import { type Audited, readAudit } from './audit.js'
+import type { AuditTrail } from './audit-trail.js'
 import { namespaceOf } from './quotas/usage-record.js'
 import { tryAccess } from './try-access.js'
 
@@ -21,6 +28,8 @@ export interface AccessRoutesOptions {
   readonly access: Access
   readonly buckets: BucketDirectory
   readonly settings: ServerSettings
+  readonly log: Log
+  readonly trail: AuditTrail
 }
 
 const LIMIT_DEFAULT = 100
@@ -34,7 +43,13 @@ export class AccessRoutes {
 
   routes(): readonly Route[] {
     return [
-      { pattern: '/access', operations: { GET: { access: 'admin', handle: () => this.#rules() } } },
+      {
+        pattern: '/access',
+        operations: {
+          GET: { access: 'admin', handle: () => this.#rules() },
+          PUT: { access: 'admin', handle: call => this.#apply(call), takesBody: true },
+        },
+      },
       { pattern: '/quotas', operations: { GET: { access: 'admin', handle: () => this.#quotas() } } },
       {
         pattern: '/access/try',
@@ -42,13 +57,28 @@ export class AccessRoutes {
       },
       {
         pattern: '/audit',
-        operations: { GET: { access: 'admin', handle: call => this.#audit(call), parameters: ['after', 'limit'] } },
+        operations: {
+          GET: { access: 'admin', handle: call => this.#audit(call), parameters: ['after', 'limit'] },
+          POST: { access: 'admin', handle: call => this.#noteToken(call), takesBody: true },
+        },
       },
     ]
   }
 
   async #rules(): Promise<Answer> {
-    return jsonAnswer(200, { rules: (await recallRules(this.#options.store)).text })
+    const { text, version } = await recallRules(this.#options.store)
+    return jsonAnswer(200, { rules: text, version })
+  }
+
+  async #apply({ exchange }: Call): Promise<Answer> {
+    const { store, access, settings, log } = this.#options
+    if (!access.mayChange) throw withoutRules()
+    const body = readJsonObject(await readBody(exchange, settings.bodyBytesMax), settings.jsonDepthMax)
+    const by = byOf(exchange)
+    const applied = await applyRules(store, { ...readChange(body), ...by, claims: exchange.caller?.claims })
+    const { hasChanged, version } = applied
+    if (hasChanged) log.write('info', 'audit', { what: 'rules', ...by, isOn: true, version })
+    return jsonAnswer(200, applied)
   }
 
   async #quotas(): Promise<Answer> {
@@ -58,12 +88,58 @@ export class AccessRoutes {
 
   async #try({ exchange }: Call): Promise<Answer> {
     const { store, access, settings } = this.#options
-    const body = readJsonObject(await readBody(exchange, settings.bodyBytesMax), settings.jsonDepthMax)
+    const { bodyBytesMax, jsonDepthMax, jsonMembersMax } = settings
+    const body = readJsonObject(await readBody(exchange, bodyBytesMax), jsonDepthMax, jsonMembersMax)
     return jsonAnswer(200, await tryAccess(store, body, access.isOn ? access.rules : undefined))
+  }
+
+  /** That a token was made: tokens are signed elsewhere, so the program that makes one reports it. */
+  async #noteToken({ exchange }: Call): Promise<Answer> {
+    const { access, settings, trail } = this.#options
+    if (!access.mayChange) throw withoutRules()
+    const { bodyBytesMax, jsonDepthMax, jsonMembersMax } = settings
+    const body = readJsonObject(await readBody(exchange, bodyBytesMax), jsonDepthMax, jsonMembersMax)
+    await trail.record({ ...byOf(exchange), what: 'token', before: null, after: readMadeToken(body) })
+    return jsonAnswer(200, { isNoted: true })
   }
 
   async #audit({ parameters }: Call): Promise<Answer> {
     const limit = Number(parameters.get('limit') ?? LIMIT_DEFAULT)
     return jsonAnswer(200, await readAudit(this.#options.store, parameters.get('after'), limit))
   }
+}
+
+/** Without rules, only a command that has the store at hand comes this far. */
+function byOf({ caller }: Exchange): Pick<Audited, 'who' | 'from'> {
+  return { who: caller?.subject ?? `${hostname()} (with the store at hand)`, from: caller?.from ?? hostname() }
+}
+
+function readMadeToken(body: string): Record<string, unknown> {
+  const { token, ...others } = JSON.parse(body) as Record<string, unknown>
+  if (typeof token === 'object' && token !== null && !Array.isArray(token) && Object.keys(others).length === 0) {
+    return token as Record<string, unknown>
+  }
+  throw new FreshetError(
+    'BODY_INVALID',
+    'Send {"token":{"sub":"ada","exp":1795000000}}: the claims of a token that was made.',
+  )
+}
+
+function readChange(body: string): Pick<RulesChange, 'rules' | 'ifVersion' | 'mayWiden'> {
+  const { rules, ifVersion, widen = false, ...others } = JSON.parse(body) as Record<string, unknown>
+  const isText = rules === null || typeof rules === 'string'
+  if (!isText || !Number.isSafeInteger(ifVersion) || typeof widen !== 'boolean' || Object.keys(others).length > 0) {
+    throw new FreshetError(
+      'BODY_INVALID',
+      'Send {"rules":"the text of a rules file, or null","ifVersion":105}, with the version that GET /access has; if the rules may allow more than those before, with "widen":true.',
+    )
+  }
+  return { rules: rules as RulesText, ifVersion: ifVersion as number, mayWiden: widen }
+}
+
+function withoutRules(): FreshetError {
+  return new FreshetError(
+    'FORBIDDEN',
+    'This server has no access rules, so anybody could set them. Start it with --rules FILE, or apply them to the store: freshet rules apply FILE --store URL.',
+  )
 }

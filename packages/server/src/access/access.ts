@@ -1,30 +1,33 @@
 /**
  * Who may do what: tokens, rules, limits. One of a server; without one, everybody may do everything.
  *
- * The rules that count are those in the store (`access-record.ts`). A server that is started with others puts its own there, and the
- * others take them from the log. One that is started with none does not take them away from the others, unless it is told to.
+ * The rules that count are those in the store (`access-record.ts`). A server that is started with rules puts them there only where there are none
+ * (`put-own-rules.ts`); all servers take a change from the log.
  */
 import type { IncomingMessage } from 'node:http'
-import type { LogEntry, ReadVersion, Store } from '@freshet/core/store'
-import { bucketOfKey, FreshetError, type Key } from '@freshet/protocol'
-import type { AccessNeed } from '../http/call.js'
+import type { LogEntry, MaybePromise, ReadVersion, Store } from '@freshet/core/store'
+import { bucketOfKey, FreshetError, type Key, type OpenBuckets } from '@freshet/protocol'
+import type { Operation } from '../http/call.js'
+import type { ClientAddresses } from '../http/client-addresses.js'
 import type { Exchange } from '../http/exchange.js'
 import { describeError, type Log } from '../operations/log.js'
-import { ACCESS_KEY, lastRulesChange, recallRules } from './access-record.js'
+import { ACCESS_KEY, lastRulesChange, type StoredRules } from './access-record.js'
 import { Caller } from './caller.js'
+import { type KnownRules, putBackRules, type RulesMemory } from './known-rules.js'
 import { putOwnRules, type StoredRulesChoice } from './put-own-rules.js'
 import { Quotas } from './quotas/quotas.js'
 import { namespaceOf } from './quotas/usage-record.js'
 import { type RateLimitConfig, RateLimits } from './rate-limits.js'
 import { AccessRules, type Claims } from './rules/access-rules.js'
-import { checkExamples } from './rules/check-examples.js'
-import { type ParsedRules, parseRules } from './rules/parse-rules.js'
+import type { ParsedRules } from './rules/parse-rules.js'
+import { readRules } from './rules/read-rules.js'
+import { RIGHTS, type Right } from './rules/rights.js'
 import type { TokenConfig } from './token-config.js'
 import { TokenVerifier } from './token-verifier.js'
 
 export interface AccessConfig {
-  /** The text of a rules file: docs/access.md. */
-  readonly rules: string
+  /** The text of a rules file (docs/access.md), for a store that has no rules yet; undefined: only those of the store count. */
+  readonly rules?: string | undefined
   readonly tokens: TokenConfig
 }
 
@@ -33,12 +36,17 @@ export interface AccessOptions {
   readonly log: Log
   /** Undefined: everybody may do everything. */
   readonly config: AccessConfig | undefined
-  /** Refuse, unless given. */
+  /** Refuse, unless given; require, if there are keys of tokens. */
   readonly storedRules?: StoredRulesChoice | undefined
   readonly limits: RateLimitConfig | undefined
-  /** Whether its rules become those of the store when it starts. */
+  readonly clients: ClientAddresses
+  /** Whether its rules become those of a store that has none when it starts. */
   readonly putsRules: boolean
+  /** Undefined: what this server knows ends with its process. */
+  readonly rulesMemory?: RulesMemory | undefined
 }
+
+export type Admission = Pick<Operation, 'access' | 'rights'>
 
 const NO_RULES: ParsedRules = {
   ...{ admin: [], metrics: [], wall: undefined, quotas: new Map(), buckets: [], examples: [] },
@@ -53,23 +61,33 @@ export class Access {
   readonly #storedRules: StoredRulesChoice | undefined
   readonly #tokens: TokenVerifier | undefined
   #rules: AccessRules
+  /** The newest that this server knew to be in force. */
+  #known: KnownRules | undefined
+  readonly #memory: RulesMemory | undefined
+  #noting: Promise<void> | undefined
+  readonly #clients: ClientAddresses
   readonly limits: RateLimits | undefined
   readonly quotas: Quotas
   #isOn: boolean
   /** Called when the rules have changed. */
   onChange: () => void = () => undefined
+  /** Follows the log to its end, and so takes the rules that are there now. */
+  catchUp: () => MaybePromise<void> = () => undefined
 
   /** Throws RULES_INVALID, and a TypeError if the keys of tokens cannot be meant. */
-  constructor({ store, log, config, storedRules, limits, putsRules }: AccessOptions) {
+  constructor({ store, log, config, storedRules, limits, clients, putsRules, rulesMemory }: AccessOptions) {
     this.#store = store
     this.#log = log
-    this.#isOn = config !== undefined
+    this.#isOn = config?.rules !== undefined
     this.#own = config?.rules
     this.#storedRules = storedRules
     this.#putsRules = putsRules
+    this.#memory = rulesMemory
+    this.#known = rulesMemory?.known
     this.#tokens = config && new TokenVerifier(config.tokens)
-    this.#rules = new AccessRules(config ? readRules(config.rules) : NO_RULES)
-    this.limits = limits && new RateLimits(limits)
+    this.#rules = new AccessRules(config?.rules === undefined ? NO_RULES : readRules(config.rules))
+    this.#clients = clients
+    this.limits = limits && new RateLimits(limits, clients)
     this.quotas = new Quotas(store)
   }
 
@@ -78,7 +96,12 @@ export class Access {
     return this.#isOn
   }
 
-  /** Those in effect; where everybody may do everything, none. */
+  /** Whether rules can be changed here. A server without any does not take them from the first caller that sends some. */
+  get mayChange(): boolean {
+    return this.isOn || this.#ignoresRules
+  }
+
+  /** Those in force; where everybody may do everything, none. */
   get rules(): AccessRules {
     return this.#rules
   }
@@ -91,8 +114,14 @@ export class Access {
   /** To be done before the log is followed. Throws ACCESS_REQUIRED. */
   async start(): Promise<void> {
     const [store, log] = [this.#store, this.#log]
-    if (this.#putsRules) await putOwnRules({ store, log, rules: this.#own, storedRules: this.#storedRules })
+    const storedRules = this.#storedRules ?? (this.#tokens === undefined ? 'refuse' : 'require')
+    if (this.#putsRules) {
+      // Before its own: a store of before there were any rules must not be given an older file.
+      if (!this.#ignoresRules) await this.#recall()
+      await putOwnRules({ store, log, rules: this.#own, storedRules })
+    }
     await this.load()
+    await this.#noting
   }
 
   /** All of it, as the store has it now. */
@@ -118,26 +147,46 @@ export class Access {
     return this.#rules.openness('read', bucketOfKey(key)) === 'always'
   }
 
+  /** What anybody may read without a token. It says what the rules say, and nothing of which buckets there are. */
+  get openBuckets(): OpenBuckets {
+    if (!this.isOn) return { read: ['*/*'], list: ['*/*'] }
+    return { read: this.#rules.openPatterns('read'), list: this.#rules.openPatterns('list') }
+  }
+
   /** Whether caches may have copies of anything in the bucket. */
   mayBeCached(bucket: Key): boolean {
     return !this.isOn || this.#rules.openness('read', bucket) !== 'never'
   }
 
+  /** Whether caches may have copies of lists and results of queries of the bucket. */
+  mayListsBeCached(bucket: Key): boolean {
+    return !this.isOn || this.#rules.areListsOpen(bucket)
+  }
+
   /**
-   * `namespace`: of what is asked for, if it is in one. What admins ask for is not held against it, so that they can help. Throws
-   * UNAUTHENTICATED, FORBIDDEN, RATE_LIMITED, QUOTA_EXCEEDED.
+   * `key`: of what the path names, if it is a namespace, a bucket or an object. A request counts for the quota of its namespace if the
+   * caller could do something there, and is not an admin, who must be able to help. Throws UNAUTHENTICATED, FORBIDDEN, RATE_LIMITED,
+   * QUOTA_EXCEEDED.
    */
-  async admit(exchange: Exchange, need: AccessNeed | undefined, namespace?: string): Promise<Caller | undefined> {
+  async admit(exchange: Exchange, { access: need, rights }: Admission, key?: Key): Promise<Caller | undefined> {
     if (!this.isOn) return undefined
     if (need === 'anyone') return undefined
     const claims = await this.#claimsOf(exchange.request)
-    const caller = new Caller(() => this.#rules, claims)
+    const caller = new Caller(() => this.#rules, claims, this.#clients.addressOf(exchange.request))
+    exchange.subject = caller.subject
     if (claims !== undefined) this.limits?.takeBySubject(exchange, caller.subject)
     // What nobody has thought about is nobody's.
     if (need === undefined) throw caller.refusal()
     if (need === 'admin') caller.checkAdmin()
     else if (need === 'metrics') caller.checkMetrics()
-    else if (namespace !== undefined) await this.takeRequest(caller, [namespace])
+    else if (rights !== undefined && !isPossible(caller, rights, key)) {
+      // Another server may have been given other rules a moment ago.
+      await this.catchUp()
+      caller.decideAnew()
+      if (!isPossible(caller, rights, key)) throw caller.refusal()
+    }
+    if (need === 'rules' && key !== undefined && caller.mightSomewhere(rights ?? RIGHTS, namespaceOf(key)))
+      await this.takeRequest(caller, [namespaceOf(key)])
     return caller
   }
 
@@ -169,9 +218,17 @@ export class Access {
     return this.#tokens === undefined && this.#storedRules === 'ignore'
   }
 
+  async #recall(): Promise<StoredRules> {
+    const rules = await putBackRules(this.#store, this.#log, this.#known)
+    const isNew = this.#known?.version !== rules.version || this.#known.log !== rules.log
+    this.#known = rules
+    if (isNew && rules.version > 0) this.#noting = this.#memory?.note(rules)
+    return rules
+  }
+
   async #reload(): Promise<void> {
-    const { text, version } = await recallRules(this.#store)
-    if (this.#tokens === undefined) this.#heedRules(text !== null)
+    const { text, version } = await this.#recall()
+    if (this.#own === undefined) this.#heedRules(text !== null)
     try {
       this.#rules = new AccessRules(text === null ? NO_RULES : readRules(text), version)
     } catch (error) {
@@ -184,24 +241,23 @@ export class Access {
 
   /** Of a server that was given none, over a store that others give some: it lets nobody do what they do not let everybody do. */
   #heedRules(areThere: boolean): void {
-    if (areThere && !this.#isOn)
-      this.#log.write('error', 'the store has access rules now: start with --rules to know tokens')
+    if (areThere && !this.#isOn && this.#tokens === undefined)
+      this.#log.write(
+        'error',
+        'the store has access rules now: start with keys of tokens, such as FRESHET_TOKEN_SECRET',
+      )
     this.#isOn = areThere
   }
 }
 
-function readRules(text: string): ParsedRules {
-  const { rules, mistakes } = parseRules(text)
-  const wrong = rules === undefined ? mistakes : checkExamples(rules)
-  if (rules !== undefined && wrong.length === 0) return rules
-  const list = wrong.map(({ line, column, message }) => `${line}:${column}: ${message}`)
-  throw new FreshetError('RULES_INVALID', `The rules cannot be these. ${list.join(' ')}`)
+function isPossible(caller: Caller, rights: readonly Right[], key: Key | undefined): boolean {
+  return key === undefined ? caller.mightSomewhere(rights) : rights.some(right => caller.might(right, key))
 }
 
 function withoutKeys(): FreshetError {
   return new FreshetError(
     'UNAUTHENTICATED',
-    'This server was started without access rules, so it knows no token; since then its store was given some. Start it with --rules.',
+    'This server was started without keys of tokens, so it knows no token; since then its store was given access rules. Start it with FRESHET_TOKEN_SECRET, or other keys.',
     { details: { challenge: 'Bearer error="invalid_token"' } },
   )
 }

@@ -2,11 +2,12 @@
  * Who asks, and what they may do. A handler asks before it shows or changes anything; one that answers without having asked is a
  * mistake of ours, and its answer is not sent (`wasAsked`).
  */
-import type { ReadVersion, StoredValue } from '@freshet/core/store'
-import { bucketOfKey, FreshetError, type Key } from '@freshet/protocol'
-import { LastingRefusal } from '../idempotency/idempotency.js'
+import type { ReadList, ReadVersion, StoredValue } from '@freshet/core/store'
+import { bucketOfKey, FreshetError, type Key, partsOfTag, type Tag, tagOf } from '@freshet/protocol'
 import { ACCESS_KEY } from './access-record.js'
+import { identityOf } from './identity.js'
 import type { AccessRules, Claims, Row } from './rules/access-rules.js'
+import { type Branch, type Demands, isExact, isOfIds, seesEveryRow } from './rules/demands.js'
 import type { Right } from './rules/rights.js'
 
 /** What may be kept of an answer that not everybody may see: nothing, by nobody. */
@@ -17,14 +18,18 @@ type Value = Pick<StoredValue, 'contentType' | 'body'>
 export class Caller {
   readonly #current: () => AccessRules
   #rules: AccessRules
+  #identity: string | undefined
   /** Undefined: nobody in particular. */
   readonly claims: Claims | undefined
+  /** The address that the request came from, past trusted proxies; empty: not over the network. */
+  readonly from: string
   wasAsked = false
 
-  constructor(current: () => AccessRules, claims: Claims | undefined) {
+  constructor(current: () => AccessRules, claims: Claims | undefined, from = '') {
     this.#current = current
     this.#rules = current()
     this.claims = claims
+    this.from = from
   }
 
   /** By these everything is decided until the next `decideAnew`. */
@@ -53,6 +58,12 @@ export class Caller {
     return this.claims === undefined ? '' : `${String(iss)} ${String(sub)}`
   }
 
+  /** What sets them apart from every other caller; empty for callers without a token. */
+  get identity(): string {
+    this.#identity ??= identityOf(this.claims)
+    return this.#identity
+  }
+
   get isAdmin(): boolean {
     this.wasAsked = true
     return this.#rules.isAdmin(this.claims)
@@ -63,9 +74,26 @@ export class Caller {
     return this.#rules.allows(right, this.claims, key, rowOf(object, next))
   }
 
+  /** Whether they may for some object that could be there under this key. */
+  might(right: Right, key: Key): boolean {
+    this.wasAsked = true
+    return this.#rules.mightAllow(right, this.claims, key)
+  }
+
+  /** Whether they may do one of these with some object in some bucket, in this namespace if one is given. */
+  mightSomewhere(rights: readonly Right[], namespace?: string): boolean {
+    return this.#rules.mightAllowSomewhere(rights, this.claims, namespace)
+  }
+
   /** Throws UNAUTHENTICATED or FORBIDDEN, which tell nothing of what is there. */
   check(right: Right, key: Key, object?: Value, next?: Value): void {
     if (!this.may(right, key, object, next)) throw this.refusal()
+  }
+
+  /** What an object is to this caller: one that is hidden from them is absent, where they are told of absence; else undefined. */
+  seen<Found extends Value>(key: Key, found: Found | undefined): Found | 'absent' | undefined {
+    if (found !== undefined && this.may('read', key, found)) return found
+    return this.may('read', key) ? 'absent' : undefined
   }
 
   checkAdmin(): void {
@@ -85,12 +113,28 @@ export class Caller {
 
   /** Whether the lists of a bucket are the same for everybody, so that caches may keep them. */
   seesWhatAllSee(bucket: Key): boolean {
-    return this.#rules.openness('read', bucket) === 'always' && this.#rules.openness('list', bucket) === 'always'
+    return this.#rules.areListsOpen(bucket)
   }
 
-  /** Whether each object of a bucket has to be asked about. */
-  isByRow(bucket: Key): boolean {
-    return this.#rules.isByRow('read', bucket)
+  /** Which objects of a bucket this caller may read, as an index can find them; undefined where no index can. */
+  visibleIn(bucket: Key): Demands | undefined {
+    return this.#rules.visibleTo(this.claims, bucket)
+  }
+
+  /** Whether this caller may read every object of a bucket, whatever is in it. */
+  seesAllOf(bucket: Key): boolean {
+    return seesEveryRow(this.visibleIn(bucket))
+  }
+
+  /**
+   * Whether this caller may read everything that such a list, or tags, are about: else whether it has changed would tell of objects
+   * that are hidden from them.
+   */
+  seesWhole({ bucket, tags, prefix }: ReadList): boolean {
+    const branches = this.visibleIn(bucket) ?? []
+    if (branches.some(branch => branch.length === 0)) return true
+    if (tags === undefined) return prefix !== undefined && branches.some(branch => isWithinPrefix(prefix, branch))
+    return tags.every(tag => branches.some(branch => isTagWithin(tag, bucket, branch)))
   }
 
   /** Whether it depends on the object as it is: then it must still be that when it is written. */
@@ -98,15 +142,28 @@ export class Caller {
     return this.#rules.looksAt(right, bucketOfKey(key))
   }
 
-  /** A token changes nothing for who has none, so there is nothing to remember of it. */
   refusal(): FreshetError {
     if (this.claims === undefined) {
-      return new LastingRefusal('UNAUTHENTICATED', 'This needs a token: send "Authorization: Bearer ...".', {
+      return new FreshetError('UNAUTHENTICATED', 'This needs a token: send "Authorization: Bearer ...".', {
         details: { challenge: 'Bearer' },
       })
     }
     return new FreshetError('FORBIDDEN', 'The rules of this server do not let the bearer of this token do this.')
   }
+}
+
+function isWithinPrefix(prefix: string, branch: Branch): boolean {
+  return (
+    isOfIds(branch) && branch.every(({ wanted }) => wanted.$prefix !== undefined && prefix.startsWith(wanted.$prefix))
+  )
+}
+
+/** The tag demands all that the branch does. */
+function isTagWithin(tag: Tag, bucket: Key, branch: Branch): boolean {
+  const parts = partsOfTag(tag)
+  if (parts === undefined || parts.fields.length !== parts.values.length || !isExact(branch)) return false
+  const demanded = new Set(parts.fields.map((field, i) => `${bucket}?${field}=[${parts.values[i]}]`))
+  return branch.every(({ field, wanted }) => demanded.has(tagOf(bucket, [field], [wanted.$eq])))
 }
 
 /** Parsed when it is looked at, once. */

@@ -1,45 +1,76 @@
 /**
- * Puts the rules that a server is started with into the store: once for each start. What starts again by itself, such as a worker that has
- * crashed, does not: others may have been put there since.
+ * What becomes of the rules that a server is started with. The rules in the store are the truth: a server puts its own there only where there are
+ * none. A server that was down while the rules were changed, and comes back with an old file, changes nothing.
  */
 import { hostname } from 'node:os'
 import type { Store } from '@freshet/core/store'
 import { FreshetError } from '@freshet/protocol'
 import type { Log } from '../operations/log.js'
-import { putRules, recallRules } from './access-record.js'
+import { commitRules, recallRules } from './access-record.js'
+import { type KnownRules, putBackRules } from './known-rules.js'
 
 /**
- * What becomes of the rules that the store has, where a server is given none: it refuses to start; it removes them, for all servers over the
- * store; or it leaves them there and lets whoever reaches it do everything, which is for tools that nobody else reaches.
+ * What becomes of the rules that the store has, where a server is given none: it refuses to start; it uses them, if there are any; it uses them,
+ * and refuses to start if there are none; or it ignores them and lets every caller do everything, which is for tools that
+ * only their user reaches.
  */
-export type StoredRulesChoice = 'refuse' | 'remove' | 'ignore'
+export type StoredRulesChoice = 'refuse' | 'use' | 'require' | 'ignore'
 
 export interface OwnRules {
   readonly store: Store
   readonly log: Log
-  /** The text of a rules file; undefined: everybody may do everything. */
+  /** The text of a rules file; undefined: none was given. */
   readonly rules: string | undefined
   /** Refuse, unless given. */
   readonly storedRules?: StoredRulesChoice | undefined
+  /** By an earlier process. If the store has lost them, they are put back first. */
+  readonly known?: KnownRules | undefined
 }
 
+const ATTEMPTS_MAX = 20
+
 /** Throws ACCESS_REQUIRED. */
-export async function putOwnRules({ store, log, rules, storedRules = 'refuse' }: OwnRules): Promise<void> {
-  if (rules === undefined && storedRules === 'ignore') return
-  if (rules === undefined && storedRules === 'refuse') {
+export async function putOwnRules({ store, log, rules, storedRules = 'refuse', known }: OwnRules): Promise<void> {
+  if (rules !== undefined || storedRules !== 'ignore') await putBackRules(store, log, known)
+  if (rules === undefined) {
+    if (storedRules === 'ignore' || storedRules === 'use') return
     const { text } = await recallRules(store)
-    if (text !== null) throw rulesWithheld()
+    if (storedRules === 'refuse' && text !== null) throw rulesWithheld()
+    if (storedRules === 'require' && text === null) throw rulesMissing()
     return
   }
-  const hasChanged = await putRules(store, rules ?? null, `${hostname()} (started with them)`)
-  if (hasChanged) log.write('info', 'audit', { what: 'rules', who: hostname(), isOn: rules !== undefined })
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+    const before = await recallRules(store)
+    if (before.text === rules) return
+    if (before.text !== null) {
+      log.write('error', KEPT, { version: before.version })
+      return
+    }
+    const by = { who: `${hostname()} (started with them)`, from: hostname() }
+    if ((await commitRules(store, before, rules, by)) === undefined) continue
+    log.write('info', 'audit', { what: 'rules', ...by, isOn: true })
+    return
+  }
+  throw new Error('The rules could not be stored: others change them all the time.')
 }
+
+const KEPT =
+  'the store has other access rules than the file that this server was started with, and those in the store stay in force: ' +
+  'freshet rules diff FILE shows the difference, freshet rules apply FILE puts the file into force'
 
 function rulesWithheld(): FreshetError {
   return new FreshetError(
     'ACCESS_REQUIRED',
-    'The store has access rules, and this server was given none, so that everybody could read and write everything. Name the file of ' +
-      'rules with --rules (in a program: access), or say --insecure (storedRules: "remove"), which removes the rules for all servers ' +
-      'over this store. (ACCESS_REQUIRED)',
+    'The store has access rules, and this server was started without any and without keys of tokens. Give it the keys ' +
+      '(FRESHET_TOKEN_SECRET, --token-public-key and the like), or --rules with them; in a program: access. If everybody may read and ' +
+      'write everything, remove the rules for all servers over this store: freshet rules remove --widen. (ACCESS_REQUIRED)',
+  )
+}
+
+function rulesMissing(): FreshetError {
+  return new FreshetError(
+    'ACCESS_REQUIRED',
+    'The store has no access rules, and this server was given none, so that everybody who reaches it could read and write everything. ' +
+      'Name a file of rules with --rules (docs/access.md), or listen at 127.0.0.1. (ACCESS_REQUIRED)',
   )
 }

@@ -36,7 +36,7 @@ beforeAll(async () => {
 
 describe('limits', () => {
   // So slow that none comes back while the test runs, however long that takes.
-  const limits = { perAddressPerS: 0.001, perSubjectPerS: 0, burstS: 5000, trustedProxies: [] }
+  const limits = { perAddressPerS: 0.001, perSubjectPerS: 0, burstS: 5000 }
 
   test('by address are told with the headers of the draft', async () => {
     const limited = await startServer({ store: createMemoryStore({ positionsAfter: 0 }), limits })
@@ -95,7 +95,8 @@ describe('limits', () => {
     ] as const) {
       const limited = await startServer({
         store: createMemoryStore({ positionsAfter: 0 }),
-        limits: { ...limits, burstS: 1000, trustedProxies },
+        limits: { ...limits, burstS: 1000 },
+        trustedProxies,
       })
       expect((await ask(limited, 'spoofed, 10.0.0.1')).status).toBe(200)
       expect((await ask(limited, '10.0.0.2')).status).toBe(expected)
@@ -111,7 +112,7 @@ describe('limits', () => {
     const limited = await startServer({
       store: createMemoryStore({ positionsAfter: 0 }),
       access: { rules: RULES, tokens: TOKENS },
-      limits: { perAddressPerS: 0, perSubjectPerS: 0.001, burstS: 1000, trustedProxies: [] },
+      limits: { perAddressPerS: 0, perSubjectPerS: 0.001, burstS: 1000 },
     })
     const tokens = [await bearer({ sub: 'ann', a: 1 }), await bearer({ sub: 'ann', a: 2 }), bob]
     const statuses = []

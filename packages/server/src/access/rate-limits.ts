@@ -3,10 +3,8 @@
  * and so many seconds' worth at once. What is left, and to those who are refused when to come back, is told by the headers of
  * draft-ietf-httpapi-ratelimit-headers.
  */
-
-import type { IncomingMessage } from 'node:http'
-import { BlockList, isIP } from 'node:net'
 import { FreshetError } from '@freshet/protocol'
+import type { ClientAddresses } from '../http/client-addresses.js'
 import type { Exchange } from '../http/exchange.js'
 
 export interface RateLimitConfig {
@@ -15,8 +13,6 @@ export interface RateLimitConfig {
   readonly perSubjectPerS: number
   /** So many seconds' worth may come at once. */
   readonly burstS: number
-  /** Addresses and networks (10.0.0.0/8) whose X-Forwarded-For is believed. */
-  readonly trustedProxies: readonly string[]
 }
 
 /** What a request has left of one limit. */
@@ -38,45 +34,26 @@ const KEPT_MAX = 100_000
 
 export class RateLimits {
   readonly #config: RateLimitConfig
-  readonly #trusted: BlockList
+  readonly #clients: ClientAddresses
   readonly #addresses = new Map<string, Level>()
   readonly #subjects = new Map<string, Level>()
 
-  constructor(config: RateLimitConfig) {
+  constructor(config: RateLimitConfig, clients: ClientAddresses) {
     this.#config = config
-    this.#trusted = blockListOf(config.trustedProxies)
+    this.#clients = clients
   }
 
   /** Throws RATE_LIMITED. */
   takeByAddress({ request, limitsLeft }: Exchange): void {
     const { perAddressPerS } = this.#config
     if (perAddressPerS === 0) return
-    limitsLeft.push(this.#take(this.#addresses, networkOf(this.addressOf(request)), perAddressPerS, 'address'))
+    limitsLeft.push(this.#take(this.#addresses, this.#clients.networkOf(request), perAddressPerS, 'address'))
   }
 
   /** Throws RATE_LIMITED. */
   takeBySubject({ limitsLeft }: Exchange, subject: string): void {
     const { perSubjectPerS } = this.#config
     if (perSubjectPerS > 0) limitsLeft.push(this.#take(this.#subjects, subject, perSubjectPerS, 'subject'))
-  }
-
-  /** Of who sent it: the last one that no trusted proxy has. */
-  addressOf(request: IncomingMessage): string {
-    let address = plain(request.socket.remoteAddress ?? '')
-    if (!this.#isTrusted(address)) return address
-    const hops = forwardedFor(request.headers)
-    for (let i = hops.length - 1; i >= 0; i--) {
-      const hop = plain(hops[i]!)
-      if (isIP(hop) === 0) return address
-      address = hop
-      if (!this.#isTrusted(address)) return address
-    }
-    return address
-  }
-
-  #isTrusted(address: string): boolean {
-    const family = isIP(address)
-    return family !== 0 && this.#trusted.check(address, family === 4 ? 'ipv4' : 'ipv6')
   }
 
   #take(levels: Map<string, Level>, name: string, perS: number, policy: string): LimitLeft {
@@ -103,42 +80,6 @@ export class RateLimits {
     }
     levels.set(name, { fullAtMs })
   }
-}
-
-/** Throws a TypeError. */
-function blockListOf(networks: readonly string[]): BlockList {
-  const list = new BlockList()
-  for (const network of networks) {
-    const [address = '', bits] = network.split('/')
-    const family = isIP(address)
-    if (family === 0) throw new TypeError(`${network} is no address or network, such as 10.0.0.5 or 10.0.0.0/8.`)
-    const type = family === 4 ? 'ipv4' : 'ipv6'
-    if (bits === undefined) list.addAddress(address, type)
-    else list.addSubnet(address, Number(bits), type)
-  }
-  return list
-}
-
-/** The nearest hop last. Not of Forwarded (RFC 7239): most proxies pass that on as whoever sent the request has written it. */
-function forwardedFor(headers: IncomingMessage['headers']): readonly string[] {
-  return String(headers['x-forwarded-for'] ?? '')
-    .split(',')
-    .map(hop => hop.trim())
-    .filter(hop => hop !== '')
-}
-
-/** An IPv4 address is one, also where the socket is of IPv6. */
-function plain(address: string): string {
-  return address.startsWith('::ffff:') && isIP(address.slice(7)) === 4 ? address.slice(7) : address
-}
-
-/** Who has one address of IPv6 has 2^64 of them. */
-function networkOf(address: string): string {
-  if (isIP(address) !== 6) return address
-  const [head = '', tail] = address.split('::')
-  const before = head.split(':').filter(part => part !== '')
-  const missing = tail === undefined ? 0 : 8 - before.length - tail.split(':').filter(part => part !== '').length
-  return [...before, ...Array.from({ length: missing }, () => '0')].slice(0, 4).join(':')
 }
 
 /** For answers that no cache may keep: what is left is the business of who asked alone. */

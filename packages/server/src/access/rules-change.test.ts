@@ -4,8 +4,10 @@ import type { Store } from '@freshet/core/store'
 import { createMemoryStore } from '@freshet/stores/memory'
 import { SignJWT } from 'jose'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { createJsonLog } from '../operations/log.js'
 import { tellingNothing, withMethods } from '../testing/odd-stores.js'
 import { jsonRequest, type RunningServer, startServer } from '../testing/running-server.js'
+import { applyRules } from './apply-rules.js'
 
 const SECRET = 'a secret of at least thirty-two bytes'
 const TOKENS = { secret: SECRET, audience: 'freshet', leewayMs: 0 }
@@ -37,7 +39,9 @@ async function bearer(claims: Record<string, unknown>): Promise<Record<string, s
   return { authorization: `Bearer ${token}` }
 }
 
+/** Puts the rules into force, and starts a server. */
 async function start(over: Store, rules: string): Promise<RunningServer> {
+  await applyRules(over, { rules, mayWiden: true, who: 'a test' })
   const server = await startServer({ store: over, access: { rules, tokens: TOKENS } })
   servers.push(server)
   return server
@@ -85,16 +89,27 @@ describe('when another server closes a bucket', () => {
   })
 })
 
-test('a server that is not to put its rules there takes those of the store', async () => {
-  await start(store, CLOSED)
-  const options = { store, access: { rules: OPEN, tokens: TOKENS }, putsRules: false }
-  const again = await startServer(options)
-  servers.push(again)
-  expect((await again.fetch('/db/shop/products/tea')).status).toBe(401)
-  expect((await again.fetch('/db/shop/products/tea', { headers: staff })).status).toBe(200)
-  const { rules } = (await (await again.fetch('/access', { headers: admin })).json()) as { rules: string }
-  expect(rules).toBe(CLOSED)
-})
+test.each([
+  ['an old file of rules, after kill -9', OPEN, {}],
+  ['an old file of rules, as a worker', OPEN, { putsRules: false }],
+  ['no rules, and keys of tokens', undefined, {}],
+])(
+  'a server that starts again with %s changes nothing: the rules of the store stay in force',
+  async (_, rules, more) => {
+    await start(store, CLOSED)
+    const lines: string[] = []
+    const log = createJsonLog({ level: 'error', write: line => lines.push(line) })
+    const again = await startServer({ store, log, access: { rules, tokens: TOKENS }, ...more })
+    servers.push(again)
+    expect(lines.filter(line => line.includes('freshet rules diff'))).toHaveLength(
+      rules === OPEN && !('putsRules' in more) ? 1 : 0,
+    )
+    expect((await again.fetch('/db/shop/products/tea')).status).toBe(401)
+    expect((await again.fetch('/db/shop/products/tea', { headers: staff })).status).toBe(200)
+    const { rules: inForce } = (await (await again.fetch('/access', { headers: admin })).json()) as { rules: string }
+    expect(inForce).toBe(CLOSED)
+  },
+)
 
 test.each(PATHS)('when another server opens a bucket, the next read of %s is answered to everybody', async path => {
   await start(store, CLOSED)
@@ -172,7 +187,10 @@ describe('a server that was given no rules, when another gives the store some', 
     expect(await putStatus(bare)).toBe(401)
     expect((await bare.fetch('/metrics')).status).toBe(401)
     const answer = await bare.fetch('/db/shop/products/tea', { headers: staff })
-    expect([answer.status, await answer.text()]).toEqual([401, expect.stringContaining('Start it with --rules')])
+    expect([answer.status, await answer.text()]).toEqual([
+      401,
+      expect.stringContaining('Start it with FRESHET_TOKEN_SECRET'),
+    ])
   })
 
   test('goes on to answer what they let everybody read, and lets all do everything again when they are gone', async () => {
@@ -180,7 +198,7 @@ describe('a server that was given no rules, when another gives the store some', 
     await start(store, OPEN)
     expect((await bare.fetch('/db/shop/products/tea')).status).toBe(200)
     expect(await putStatus(bare)).toBe(401)
-    servers.push(await startServer({ store, storedRules: 'remove' }))
+    await applyRules(store, { rules: null, mayWiden: true, who: 'a test' })
     expect(await putStatus(bare)).toBe(200)
   })
 
@@ -196,5 +214,88 @@ describe('a server that was given no rules, when another gives the store some', 
     const tool = await startWithout({ storedRules: 'ignore' })
     await start(store, CLOSED)
     expect(await putStatus(tool)).toBe(200)
+  })
+})
+
+describe('PUT /access', () => {
+  let server: RunningServer
+  let version: number
+  const apply = (body: unknown, headers = admin) => server.fetch('/access', jsonRequest('PUT', body, headers))
+  const inForce = async () => (await (await server.fetch('/access', { headers: admin })).json()) as object
+
+  beforeEach(async () => {
+    server = servers[0]!
+    ;({ version } = (await inForce()) as { version: number })
+  })
+
+  test('replaces the rules of the version that it names, for every server, and says who did', async () => {
+    const behind = await start(tellingNothing(store), OPEN)
+    const answer = await apply({ rules: CLOSED, ifVersion: version })
+    expect(answer.status).toBe(200)
+    const applied = (await answer.json()) as { version: number }
+    expect(applied).toEqual({ version: expect.any(Number), hasChanged: true, wider: [] })
+    expect(await inForce()).toEqual({ rules: CLOSED, version: applied.version })
+    expect((await behind.fetch('/db/shop/products/tea')).status).toBe(401)
+    const { entries } = (await (await server.fetch('/audit', { headers: admin })).json()) as { entries: object[] }
+    expect(entries.at(-1)).toMatchObject({ what: 'rules', who: ' root', version: applied.version, before: OPEN })
+    // Sent again, since the answer was lost.
+    const again = (await (await apply({ rules: CLOSED, ifVersion: version })).json()) as object
+    expect(again).toEqual({ version: applied.version, hasChanged: false, wider: [] })
+  })
+
+  test('changes nothing if the rules in force are of another version', async () => {
+    const answer = await apply({ rules: CLOSED, ifVersion: version - 1 })
+    expect([answer.status, await answer.json()]).toMatchObject([412, { code: 'VERSION_CONFLICT', version }])
+    expect(await inForce()).toEqual({ rules: OPEN, version })
+  })
+
+  test('of two at once, one is told that the other was first', async () => {
+    const other = `${CLOSED} and claim.sub == "sue"`
+    const answers = await Promise.all([CLOSED, other].map(rules => apply({ rules, ifVersion: version })))
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 412])
+  })
+
+  test('opens nothing unless that is said to be meant', async () => {
+    await start(store, CLOSED)
+    const { version: closed } = (await inForce()) as { version: number }
+    const refused = await apply({ rules: OPEN, ifVersion: closed })
+    expect([refused.status, await refused.json()]).toMatchObject([
+      409,
+      { code: 'RULES_WIDEN', wider: [{ what: 'shop/*', rights: ['read', 'list'] }] },
+    ])
+    expect((await apply({ rules: OPEN, ifVersion: closed, widen: true })).status).toBe(200)
+    expect((await server.fetch('/db/shop/products/tea')).status).toBe(200)
+  })
+
+  test('keeps the last admin from locking themselves out', async () => {
+    const answer = await apply({ rules: OPEN.replace(ADMIN, ''), ifVersion: version })
+    expect([answer.status, await answer.json()]).toMatchObject([409, { code: 'RULES_LOCK_OUT' }])
+  })
+
+  test('takes nothing from an admin who is one no more, though this server has not heard of it', async () => {
+    const behind = await start(tellingNothing(store), OPEN)
+    const now = OPEN.replace('"admin"', '"boss"')
+    await applyRules(store, { rules: now, mayWiden: true, who: 'a test' })
+    const { version: newest } = (await store.get('_freshet/access/rules'))!
+    const body = { rules: OPEN, ifVersion: newest, widen: true }
+    const answer = await behind.fetch('/access', jsonRequest('PUT', body, admin))
+    expect(answer.status).toBe(403)
+  })
+
+  test.each([
+    ['rules with a mistake', { rules: 'bucket shop', ifVersion: 1 }, 400, 'RULES_INVALID'],
+    ['no version', { rules: CLOSED }, 400, 'BODY_INVALID'],
+    ['what it does not know', { rules: CLOSED, ifVersion: 1, force: true }, 400, 'BODY_INVALID'],
+  ])('refuses %s', async (_, body, status, code) => {
+    const answer = await apply(body)
+    expect([answer.status, await answer.json()]).toMatchObject([status, { code }])
+  })
+
+  test('is for admins, and nobody sets the rules of a server that has none', async () => {
+    expect((await apply({ rules: OPEN, ifVersion: version }, staff)).status).toBe(403)
+    const bare = await startServer({ store: createMemoryStore() })
+    servers.push(bare)
+    const answer = await bare.fetch('/access', jsonRequest('PUT', { rules: OPEN, ifVersion: 0 }))
+    expect([answer.status, await answer.json()]).toMatchObject([403, { code: 'FORBIDDEN' }])
   })
 })

@@ -15,6 +15,7 @@ import {
   quoteName,
   type Select,
   type ShardMap,
+  shardKeyOf,
   type TableChange,
 } from '@freshet/core/aggregates'
 import { checkFields, expressionOf, listOf, type Node, type SqlParser } from './parse-sql.js'
@@ -77,7 +78,7 @@ function printUpdate(fields: Fields, { table, map, print, isCertain }: Context):
     if (indirection || (val as Node).MultiAssignRef) throw globalRefused('SET takes one column and one value at a time')
     return { name: String(name), value: expressionOf(val as Node) }
   })
-  const key = map.sharded[table]
+  const key = shardKeyOf(map, table)
   if (set.some(({ name }) => isSameColumn(key, name, map)))
     throw globalRefused(`it changes ${key}, the key of ${table}, so rows would have to move to other shards`)
   const list = set.map(({ name, value }) => `${quoteName(name, map.dialect)} = ${print(value)}`).join(', ')
@@ -97,7 +98,8 @@ function printDelete(fields: Fields, { table, map, print }: Context): Printed {
 
 function printInsert(fields: Fields, { table, map, print, isCertain }: Context): Printed {
   checkFields('INSERT', fields, ['relation', 'cols', 'selectStmt', 'override'])
-  if (map.sharded[table] !== undefined) throw globalRefused(`a row of ${table} belongs to one shard. Insert it there`)
+  if (shardKeyOf(map, table) !== undefined)
+    throw globalRefused(`a row of ${table} belongs to one shard. Insert it there`)
   const columns = listOf(fields.cols).map(node => String(node.ResTarget!.name))
   const lists = listOf((fields.selectStmt as Node | undefined)?.SelectStmt?.valuesLists)
   if (columns.length === 0 || lists.length === 0) throw globalRefused('INSERT names its columns, and has VALUES')
@@ -135,7 +137,7 @@ function tableOf({ relname, schemaname, alias }: Fields, map: ShardMap): string 
 }
 
 function known(table: string, map: ShardMap): string {
-  if (map.sharded[table] !== undefined || map.global.includes(table)) return table
+  if (shardKeyOf(map, table) !== undefined || map.global.includes(table)) return table
   throw globalRefused(`the table ${JSON.stringify(table)} is neither among the sharded nor among the global ones`)
 }
 

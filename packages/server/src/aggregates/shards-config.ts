@@ -32,6 +32,7 @@ export interface ShardsRead {
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/
 const MEMBERS = ['shards', 'sharded', 'global', 'arbitrator', 'localWrites']
+const SHARD_MEMBERS = ['name', 'url', 'from']
 const ENGINES: Readonly<Record<string, Dialect>> = {
   'mariadb:': 'mariadb',
   'mysql:': 'mariadb',
@@ -65,9 +66,8 @@ function placementOf({ shards }: ShardsConfig): Pick<ShardMap, 'shards' | 'place
 function mistakesIn(value: unknown): readonly string[] {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return ['It must be an object.']
   const { shards, sharded, global = [], arbitrator, localWrites = true } = value as Record<string, unknown>
-  const unknown = Object.keys(value).filter(name => !MEMBERS.includes(name))
   return [
-    ...unknown.map(name => `${JSON.stringify(name)} is no part of it; ${MEMBERS.join(', ')} are.`),
+    ...unknownMembers(value, MEMBERS).map(name => `There is no member ${name}; ${MEMBERS.join(', ')} are known.`),
     ...mistakesInShards(shards),
     ...(isRecordOfText(sharded) ? [] : ['sharded must be an object: each sharded table with its key column.']),
     ...(Array.isArray(global) && global.every(each => typeof each === 'string')
@@ -94,6 +94,11 @@ function mistakesInShards(shards: unknown): readonly string[] {
     (shard, i) => Number.isSafeInteger(shard.from) && (i === 0 || Number(shard.from) > Number(ranged[i - 1]!.from)),
   )
   return [
+    ...list.flatMap((shard, i) =>
+      unknownMembers(shard, SHARD_MEMBERS).map(
+        name => `Shard ${i + 1}: there is no member ${name}; ${SHARD_MEMBERS.join(', ')} are known.`,
+      ),
+    ),
     ...(names.every(name => typeof name === 'string' && NAME.test(name))
       ? []
       : ['Each shard needs a name of letters, digits, dots, dashes.']),
@@ -104,6 +109,11 @@ function mistakesInShards(shards: unknown): readonly string[] {
     ...(dialects.size > 1 && !dialects.has(undefined) ? ['Shards must all be MariaDB, or all be PostgreSQL.'] : []),
     ...(isRising ? [] : ['from must be whole numbers that rise from shard to shard.']),
   ]
+}
+
+function unknownMembers(value: unknown, known: readonly string[]): readonly string[] {
+  const names = typeof value === 'object' && value !== null ? Object.keys(value) : []
+  return names.filter(name => !known.includes(name)).map(name => JSON.stringify(name))
 }
 
 function isRecordOfText(value: unknown): value is Readonly<Record<string, string>> {

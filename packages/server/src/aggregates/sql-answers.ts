@@ -36,9 +36,10 @@ function positionOf(versions: Versions): number {
   return Math.max(0, ...Object.values(versions))
 }
 
-/** Whole numbers that a JSON number holds are one; decimals stay text, with all of their digits. */
+/** Whole numbers that a JSON number holds are one; decimals stay text, with all of their digits; so do NaN and Infinity, which JSON has not. */
 function jsonRow(row: readonly Cell[], types: readonly CellType[]): readonly Cell[] {
   return row.map((cell, i) => {
+    if (typeof cell === 'number' && !Number.isFinite(cell)) return String(cell)
     const isNumber = types[i] === 'integer' && typeof cell === 'string' && Number.isSafeInteger(Number(cell))
     return isNumber ? Number(cell) : cell
   })

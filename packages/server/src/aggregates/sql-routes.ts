@@ -7,9 +7,19 @@
  * `GET /sql/versions` is how they know: of each table the last global write.
  */
 import { type ParameterValue, streamedMerge, type Versions } from '@freshet/core/aggregates'
-import { FreshetError, readPosition, type SqlExplanation, type SqlHead, versionsTag } from '@freshet/protocol'
-import { PRIVATE } from '../access/caller.js'
-import { checkNonce } from '../coherence/coherence-routes.js'
+import {
+  FreshetError,
+  inexactNumber,
+  type OperationId,
+  readPosition,
+  type SqlExplanation,
+  type SqlHead,
+  versionsTag,
+} from '@freshet/protocol'
+import type { Audited } from '../access/audit.js'
+import type { AuditTrail } from '../access/audit-trail.js'
+import { type Caller, PRIVATE } from '../access/caller.js'
+import { readNonce } from '../coherence/coherence-routes.js'
 import { readMembers } from '../data/json-text.js'
 import { prefers } from '../http/accept.js'
 import { type Answer, JSON_TYPE, jsonAnswer, jsonTextAnswer, NO_SNIFF } from '../http/answer.js'
@@ -37,6 +47,7 @@ export interface SqlRoutesOptions {
   readonly settings: ServerSettings
   readonly log: Log
   readonly replies: Replies
+  readonly trail: AuditTrail
 }
 
 interface Parts {
@@ -49,6 +60,8 @@ interface Parts {
 const VARIES: readonly string[] = ['Vary', 'Accept']
 const VALUES_MAX = 1000
 const VALUES_DEPTH_MAX = 2
+/** So much of a statement is in the audit. */
+const AUDITED_CHARACTERS_MAX = 4000
 /** Nobody asks for it once it is outdated: so long it is worth keeping. */
 const LASTING = 'public, max-age=3600'
 
@@ -153,6 +166,7 @@ export class SqlRoutes {
     const floor = parameters.has('at') ? readPosition('at', parameters.get('at')!) : 0
     const isFloorEnough = parameters.has('at')
     const asked = { text, values: readValues(parseValues(parameters.get('p'))), floor, isFloorEnough }
+    this.#noteQuery(exchange, text)
     if (parameters.has('explain')) return jsonAnswer(200, await this.#explain(asked), VARIES)
     if (wantsLines(exchange)) return this.#lines(exchange, asked)
     const result = await coordinator.answer(asked)
@@ -176,6 +190,7 @@ export class SqlRoutes {
     const { q, p, at = 0, explain } = await this.#body(exchange, ['q', 'p', 'at', 'explain'])
     if (!Number.isSafeInteger(at) || Number(at) < 0) throw invalid('at must be a position')
     const asked = { text: textOf(q), values: readValues(p), floor: Number(at) }
+    this.#noteQuery(exchange, asked.text)
     if (explain === true) return jsonAnswer(200, await this.#explain(asked))
     if (wantsLines(exchange)) return this.#lines(exchange, asked)
     return jsonTextAnswer(answerText(await coordinator.answer(asked), !database.hasLocalWrites))
@@ -196,21 +211,30 @@ export class SqlRoutes {
     const { arbitrator, database } = this.#required()
     const body = await readBody(exchange, this.#options.settings.bodyBytesMax)
     const { q, p } = membersOf(body, ['q', 'p'])
-    const operation = readOperation(exchange.request, body)
+    const operation = readOperation(exchange.request, body, exchange.caller)
     const write = parseGlobal(await this.#loadParser(), database.map, textOf(q), readValues(p))
-    const id = exchange.request.headers['idempotency-key']
+    await this.#recordWrite(exchange, textOf(q))
     const answer = await arbitrator.write(write, {
-      id: operation && String(id),
+      id: operation && nameOf(operation.id),
       fingerprint: operation?.fingerprint ?? '',
     })
     this.#refreshAhead()
     return jsonAnswer(answer.pending.length === 0 ? 200 : 202, answer, answer.replayed ? REPLAYED : [])
   }
 
+  /** Without the values, which are data. Without rules the server does not know who asks. */
+  #noteQuery({ caller }: Exchange, text: string): void {
+    if (caller !== undefined) this.#options.trail.note(statementBy(caller, 'sql', text))
+  }
+
+  async #recordWrite({ caller }: Exchange, text: string): Promise<void> {
+    if (caller !== undefined) await this.#options.trail.record(statementBy(caller, 'global', text))
+  }
+
   async #versions({ parameters }: Call): Promise<Answer> {
-    checkNonce(parameters)
+    const nonce = readNonce(parameters)
     const seen = await this.#required().coordinator.view.look()
-    const head: SqlHead = { position: seen.head, versions: versionsIn(seen) }
+    const head: SqlHead = { position: seen.head, versions: versionsIn(seen), ...nonce }
     return jsonAnswer(200, head)
   }
 
@@ -247,6 +271,11 @@ export class SqlRoutes {
   }
 }
 
+/** The same each time that it is sent; what our clients have settled meanwhile is not. */
+function nameOf(id: OperationId): string {
+  return id.kind === 'foreign' ? id.id : `${id.client}.${id.sequence}`
+}
+
 /** HTTP/1.0 has no chunks: what is cut off would look whole. */
 function wantsLines({ request: { headers, httpVersionMinor } }: Exchange): boolean {
   return httpVersionMinor > 0 && prefers(headers.accept, [JSON_TYPE, NDJSON_TYPE]) === NDJSON_TYPE
@@ -266,6 +295,13 @@ function textOf(q: unknown): string {
 }
 
 function parseValues(text: string | undefined): unknown {
+  const number = inexactNumber(text ?? '')
+  if (number !== undefined) {
+    throw new FreshetError(
+      'PARAMETER_INVALID',
+      `A number in p, ${number.slice(0, 40)}, would be rounded. Send it as text: "${number.slice(0, 40)}".`,
+    )
+  }
   try {
     return text === undefined ? [] : JSON.parse(text)
   } catch (cause) {
@@ -287,4 +323,8 @@ function invalid(reason: string): FreshetError {
     'BODY_INVALID',
     `This is no statement: ${reason}. Send {"q":"select ... where id = $1","p":[7]}.`,
   )
+}
+
+function statementBy({ subject, from }: Caller, what: 'sql' | 'global', text: string): Audited {
+  return { who: subject, from, what, before: null, after: text.slice(0, AUDITED_CHARACTERS_MAX) }
 }

@@ -13,6 +13,7 @@ import { judgeMatrix, type Shard, type ShardVersions, type Versions } from '@fre
 import { FreshetError } from '@freshet/protocol'
 import type { Arbitrator } from './arbitrator.js'
 import type { PlacedPlan } from './placed-database.js'
+import { RowPlaces } from './row-places.js'
 import type { ShardedDatabase } from './sharded-database.js'
 import { SharedHold } from './shared-hold.js'
 
@@ -42,12 +43,14 @@ const FIRST_PAUSE_MS = 2
 export class StateAgreement {
   readonly #arbitrator: Arbitrator
   readonly #hold: SharedHold
+  readonly #places: RowPlaces
   /** How often a shard was asked again. */
   refetches = 0
 
-  constructor(arbitrator: Arbitrator, { log }: ShardedDatabase) {
+  constructor(arbitrator: Arbitrator, database: ShardedDatabase) {
     this.#arbitrator = arbitrator
-    this.#hold = new SharedHold(log)
+    this.#hold = new SharedHold(database.log)
+    this.#places = new RowPlaces(database)
   }
 
   /** How often the log had to be held. */
@@ -55,12 +58,16 @@ export class StateAgreement {
     return this.#hold.holds
   }
 
-  /** Throws SHARD_UNAVAILABLE, SHARDS_UNSETTLED, and as `ask` does. */
+  /** Throws SHARD_UNAVAILABLE, SHARD_UNUSABLE, SHARDS_UNSETTLED, and as `ask` does. */
   async reach<Answer extends ShardVersions>(plan: PlacedPlan, options: AgreeOptions<Answer>): Promise<Agreed<Answer>> {
-    const { floor, known = [], ask, letGo } = options
+    const { floor, known = [], ask, letGo, deadlineMs } = options
     const { tables, servers } = plan
     const answers = [...known]
     const missing = [...servers.keys()].filter(i => answers[i] === undefined)
+    await this.#places.confirm(
+      missing.map(i => servers[i]!),
+      leftMs(deadlineMs),
+    )
     await ask(missing, answers)
     for (let round = 1; ; round++) {
       const verdict = judgeMatrix(answers, { tables, floor })

@@ -10,6 +10,7 @@ import {
   readPosition,
   type ServerTime,
 } from '@freshet/protocol'
+import type { Access } from '../access/access.js'
 import { type Answer, jsonAnswer, NO_SNIFF, NO_STORE } from '../http/answer.js'
 import type { Call, Route } from '../http/call.js'
 import { hasVersion } from '../http/conditions.js'
@@ -22,6 +23,7 @@ import type { LogFollower } from './log-follower.js'
 import type { PositionWaits } from './position-waits.js'
 
 export interface CoherenceRoutesOptions {
+  readonly access: Access
   readonly store: Store
   readonly follower: LogFollower
   readonly waits: PositionWaits
@@ -57,7 +59,7 @@ export class CoherenceRoutes {
       { pattern: '/coherence/filter', operations: { GET: { access: 'anyone', handle: call => this.#filter(call) } } },
       {
         pattern: '/coherence/events',
-        operations: { GET: { access: 'anyone', handle: call => this.#events(call), parameters: ['after'] } },
+        operations: { GET: { access: 'anyone', handle: call => this.#events(call), parameters: ['after', 'nonce'] } },
       },
       {
         pattern: '/time',
@@ -66,17 +68,21 @@ export class CoherenceRoutes {
     ]
   }
 
-  /** Never from a cache: `no-store`, and the nonce gives each request a URL of its own, for caches that do not care. */
+  /**
+   * Never from a cache: `no-store`, and the nonce gives each request a URL of its own, for caches that do not care. The
+   * answer repeats the nonce, and news prove it, for caches that leave out the query: so clients notice replayed answers.
+   */
   async #head({ exchange, parameters }: Call): Promise<undefined> {
-    checkNonce(parameters)
-    const { follower, waits } = this.#options
+    const nonce = readNonce(parameters)
+    const { access, follower, waits } = this.#options
     const after = positionOf(parameters, 'after')
     const at = positionOf(parameters, 'at')
     if (at !== undefined) await waits.reach(at)
     await follower.catchUp()
     const head: CoherenceHead = { log: follower.log, timeMs: follower.asOfMs, ...follower.sketch.head(after) }
-    const news = formatNews(head, after)
-    this.#briefly.send(exchange, news === undefined ? head : ({ news } satisfies CoherenceNews))
+    const news = formatNews(head, after, nonce.nonce ?? '')
+    const whole: CoherenceHead = { ...head, ...nonce, open: access.openBuckets }
+    this.#briefly.send(exchange, news === undefined ? whole : ({ news } satisfies CoherenceNews))
     return undefined
   }
 
@@ -109,26 +115,29 @@ export class CoherenceRoutes {
   }
 
   async #events({ exchange, parameters }: Call): Promise<Answer | undefined> {
+    const clockMs = Math.floor(performance.now())
+    const nonce = readNonce(parameters)
     const { follower, events, replies, cors } = this.#options
     const after = resumePosition(exchange.request, positionOf(parameters, 'after'))
     if (exchange.method === 'HEAD') return { status: 200, headers: ['Content-Type', 'text/event-stream', ...NO_STORE] }
     await follower.catchUp()
     const headers = [...briefCors(cors, exchange.request), 'X-Request-Id', exchange.requestId]
-    events.open(exchange.response, after, headers)
+    events.open(exchange.response, { after, headers, ...nonce, ...(nonce.nonce === undefined ? {} : { clockMs }) })
     replies.record(exchange, 200)
     return undefined
   }
 
   #time({ parameters }: Call): Answer {
-    checkNonce(parameters)
-    const time: ServerTime = { timeMs: Math.floor(this.#options.store.nowMs()) }
+    const time: ServerTime = { timeMs: Math.floor(this.#options.store.nowMs()), ...readNonce(parameters) }
     return jsonAnswer(200, time)
   }
 }
 
-export function checkNonce(parameters: Parameters): void {
+/** As a member of the answer. Throws PARAMETER_INVALID. */
+export function readNonce(parameters: Parameters): { readonly nonce?: string } {
   const nonce = parameters.get('nonce')
-  if (nonce === undefined || NONCE.test(nonce)) return
+  if (nonce === undefined) return {}
+  if (NONCE.test(nonce)) return { nonce }
   throw parameterInvalid('nonce must be 1 to 64 of A-Z, a-z, 0-9, _ and -.')
 }
 

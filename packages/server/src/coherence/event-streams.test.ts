@@ -93,7 +93,7 @@ describe('event streams', () => {
     let [one, other] = [start.event, (await second.next('start')).event]
     while (one.to < position) one = (await first.next('message')).event
     while (other.to < position) other = (await second.next('message')).event
-    expect(other.timeMs).toBe(one.timeMs)
+    expect(other.askedMs).toBe(one.askedMs)
   })
 
   test('gather what comes in quick succession', async () => {
@@ -137,7 +137,28 @@ describe('event streams', () => {
     let { event } = await reader.next('message')
     while (event.from < position) ({ event } = await reader.next('message'))
     expect([event.from, event.to, positionsIn(event)]).toEqual([position, position, []])
-    expect(event.timeMs).toBeGreaterThan(start.timeMs)
+    expect(event.askedMs).toBeGreaterThan(start.askedMs)
+  })
+
+  test('begin with the nonce and the clock that their events are stamped with, for those who ask with one', async () => {
+    const reader = await follow('?nonce=n1')
+    const { event: start } = await reader.next('start')
+    expect(start.nonce).toBe('n1')
+    const beforeMs = performance.now()
+    // In this process it is the same clock.
+    expect(start.clockMs).toBeLessThanOrEqual(beforeMs)
+    let { event } = await reader.next('message')
+    while (event.askedMs < beforeMs) ({ event } = await reader.next('message'))
+    expect(event.askedMs).toBeLessThanOrEqual(performance.now())
+    expect((await (await follow()).next('start')).event).not.toHaveProperty('clockMs')
+    expect((await running.fetch('/coherence/events?nonce=%20')).status).toBe(400)
+  })
+
+  test('reach what was acknowledged before they were asked for, also if others were told of less', async () => {
+    await follow()
+    const { position } = await running.put('/db/shop/products/1', {})
+    const { event } = await (await follow('?nonce=n2')).next('start')
+    expect(event.to).toBeGreaterThanOrEqual(position)
   })
 
   test('are not for more readers than allowed', async () => {

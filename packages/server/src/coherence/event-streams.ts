@@ -2,16 +2,17 @@
  * `GET /coherence/events`: the change log pushed, as hashes of paths, by server-sent events.
  *
  *     event:start                                   once, and again where changes are missing that cannot be listed: then
- *     data:{"log":"...","from":104,"to":105,        `from` is later than what the reader knows, and he fetches a head.
- *     data: "timeMs":...,"changes":"BBE..."}        (On one line.)
+ *     data:{"log":"...","from":104,"to":105,        `from` is later than what the reader knows, who fetches a head.
+ *     data: "askedMs":...,"changes":"BBE...",       (On one line. The last two only at first, and only if asked for with a
+ *     data: "nonce":"...","clockMs":...}            nonce: they make the start an exchange of clocks, core/clock/server-clock.ts.)
  *
  *     data:oGCDE...                                 all that changed since the event before; nothing, if nothing did.
  *                                                   core/coherence/news.ts draws it
  *
  * Changes are gathered for a moment, so that ten writes a second make five events; but what follows a quiet second is sent
- * at once. All readers are sent the same bytes, made once: so they are all told the same, and where a reader begins is the
- * event that was sent last. Who does not read is cut when too much waits for him, and resumes with `?after=`, or, as
- * EventSource does, with the position of the last `start`.
+ * at once. The server makes each event once and sends the same bytes to all readers; a reader begins at the event that was sent
+ * last. A reader that does not read is cut when too much waits for it, and resumes with `?after=`, or, as EventSource does, with
+ * the position of the last `start`.
  *
  * The body ends with the connection, instead of going in chunks: their lengths would be a fifth of all that is sent.
  */
@@ -28,6 +29,12 @@ export interface EventStreamsOptions {
   readonly log: Log
 }
 
+/** How a stream was asked for. `clockMs`: `performance.now()` when the request had come. */
+export interface StreamRequest extends Pick<StreamStart, 'nonce' | 'clockMs'> {
+  readonly after: Position | undefined
+  readonly headers: readonly string[]
+}
+
 /** After so long without a change the next one is not kept waiting for others. */
 const QUIET_MS = 1000
 
@@ -38,7 +45,7 @@ export class EventStreams {
   readonly #clients = new Set<ServerResponse>()
   readonly #stopFollowing: () => void
   /** Where all streams are. */
-  #sent = { position: 0, timeMs: 0 }
+  #sent = { position: 0, askedMs: 0 }
   /** By `performance.now()`. */
   #changedAtMs = Number.NEGATIVE_INFINITY
   #heartbeat: NodeJS.Timeout | undefined
@@ -57,8 +64,8 @@ export class EventStreams {
     return this.#clients.size
   }
 
-  /** The follower must have caught up. Throws SERVER_BUSY, SERVER_STOPPING. */
-  open(response: ServerResponse, after: Position | undefined, headers: readonly string[]): void {
+  /** The follower must have caught up since the request came. Throws SERVER_BUSY, SERVER_STOPPING. */
+  open(response: ServerResponse, { after, headers, ...exchange }: StreamRequest): void {
     this.#checkRoom()
     response.removeHeader('Transfer-Encoding')
     response.writeHead(200, [
@@ -67,7 +74,7 @@ export class EventStreams {
     ])
     if (this.#clients.size === 0) this.#send()
     else this.#pushNow()
-    response.write(this.#startText(after ?? this.#sent.position))
+    response.write(this.#startText(after ?? this.#sent.position, exchange))
     this.#clients.add(response)
     response.once('close', () => this.#remove(response))
     this.#heartbeat ??= setInterval(() => this.#beat(), this.#settings.heartbeatMs).unref()
@@ -94,12 +101,12 @@ export class EventStreams {
   }
 
   /** With what was missed after a position, if that can be listed; else only with where the stream is. */
-  #startText(after: Position): string {
-    const { position: to, timeMs } = this.#sent
+  #startText(after: Position, exchange: Pick<StreamStart, 'nonce' | 'clockMs'> = {}): string {
+    const { position: to, askedMs } = this.#sent
     const missed = after > to ? undefined : this.#follower.sketch.changesAfter(after)
     const [from, changes] = missed === undefined ? [to, packChanges(to, to, [])] : [after, missed]
-    const start: StreamStart = { log: this.#follower.log, from, to, timeMs, changes }
-    // Not where something is missing: who comes back before he has fetched the head is told so again.
+    const start: StreamStart = { log: this.#follower.log, from, to, askedMs, changes, ...exchange }
+    // Not where something is missing: a reader that comes back before it has fetched the head is told so again.
     const id = missed === undefined ? '' : `id:${to}\n`
     return `retry:1000\n${id}event:start\ndata:${JSON.stringify(start)}\n\n`
   }
@@ -120,15 +127,17 @@ export class EventStreams {
   }
 
   #send(): void {
-    const { position: from, timeMs: before } = this.#sent
-    const { position: to, asOfMs, sketch } = this.#follower
+    const { position: from, askedMs: before } = this.#sent
+    const { position: to, sketch } = this.#follower
     // Not rounded up: what is committed after it is not claimed to be known.
-    const timeMs = asOfMs - (asOfMs % EVENT_TIME_MS)
-    this.#sent = { position: to, timeMs }
+    const askedMs = Math.floor(this.#follower.askedMs / EVENT_TIME_MS) * EVENT_TIME_MS
+    this.#sent = { position: to, askedMs }
     if (this.#clients.size === 0) return
     const changes = sketch.changesAfter(from)
     const isListed = changes !== undefined
-    this.#broadcast(isListed ? `data:${formatEvent({ from, to, timeMs, changes }, before)}\n\n` : this.#startText(from))
+    this.#broadcast(
+      isListed ? `data:${formatEvent({ from, to, askedMs, changes }, before)}\n\n` : this.#startText(from),
+    )
   }
 
   /** Comes only when nothing was sent for so long. */

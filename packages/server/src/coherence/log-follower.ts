@@ -41,8 +41,13 @@ export class LogFollower {
   #distrustedMs = Number.NEGATIVE_INFINITY
   /** What the sketch and the directory include. */
   position: Position = 0
-  /** Everything committed before this, by the store's clock, is included. */
+  /** Everything committed before this, by the store's clock, is included. For people and for the ids of operations: see `askedMs`. */
   asOfMs = 0
+  /**
+   * Everything acknowledged before this, by `performance.now()`, is included. Readers infer from it how fresh an event is, which they
+   * cannot from the store's clock: that may stand still, and catch up later.
+   */
+  askedMs = 0
   /** The log that the sketch is of. The store may have met another one meanwhile, for somebody else. */
   log: string
 
@@ -79,11 +84,12 @@ export class LogFollower {
 
   /** See above. Answers at once where the store does. Throws what the store throws. */
   catchUp(): MaybePromise<void> {
-    // The time is taken first: what is committed after it is not claimed to be known.
+    // The times are taken first: what is committed after them is not claimed to be known.
+    const askedMs = performance.now()
     const nowMs = this.#store.nowMs()
     const position = this.#store.position()
     const done = isPromise(position) ? position.then(reached => this.catchUpTo(reached)) : this.catchUpTo(position)
-    return isPromise(done) ? done.then(() => this.#knowAsOf(nowMs)) : this.#knowAsOf(nowMs)
+    return isPromise(done) ? done.then(() => this.#knowAsOf(nowMs, askedMs)) : this.#knowAsOf(nowMs, askedMs)
   }
 
   /** Reads the log up to a position that the store has reached. */
@@ -131,8 +137,9 @@ export class LogFollower {
     return () => this.#listeners.delete(listener)
   }
 
-  #knowAsOf(nowMs: number): void {
+  #knowAsOf(nowMs: number, askedMs: number): void {
     this.asOfMs = Math.max(this.asOfMs, Math.floor(nowMs))
+    this.askedMs = Math.max(this.askedMs, askedMs)
   }
 
   #readOnce(position: Position): MaybePromise<void> {
@@ -182,14 +189,17 @@ export class LogFollower {
     this.#distrustedMs = timeMs
   }
 
-  /** Of what no cache may keep, nobody need hear that it has changed. */
+  /**
+   * What no cache may keep, readers need not hear of. Results of queries are kept only where everybody sees every object: elsewhere tags
+   * would tell of the fields of hidden ones.
+   */
   #shown(entries: readonly LogEntry[]): readonly LogEntry[] {
     const access = this.#access
     if (access === undefined || !access.isOn) return entries
     return entries.map(entry => ({
       ...entry,
       keys: entry.keys.filter(key => access.mayBeCached(bucketOfKey(key))),
-      tags: entry.tags.filter(tag => access.mayBeCached(tag.slice(0, tag.indexOf('?')))),
+      tags: entry.tags.filter(tag => access.mayListsBeCached(tag.slice(0, tag.indexOf('?')))),
     }))
   }
 

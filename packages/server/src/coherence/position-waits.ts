@@ -2,10 +2,12 @@
  * `?at=b` is answered only from a state that includes b. Who asks before the store has got there waits a little; then,
  * or when too many wait, the answer is a refusal that no cache keeps.
  */
-import type { Store } from '@freshet/core/store'
+import { positionAtTime, type Store } from '@freshet/core/store'
 import { FreshetError, type Position } from '@freshet/protocol'
 import type { ServerSettings } from '../settings.js'
 
+/** So far ahead of the time of day no log can be: commits would have had to come faster than any store takes them. */
+const AHEAD_MS_MAX = 24 * 3600 * 1000
 /** How often a store is asked that might not tell of every commit. */
 const ASK_AGAIN_MS = 50
 
@@ -24,12 +26,13 @@ export class PositionWaits {
     return this.#waiting.size
   }
 
-  /** Answers a position that is at least `at`. Throws POSITION_NOT_REACHED, SERVER_BUSY, SERVER_STOPPING. */
+  /** Answers a position that is at least `at`. Throws PARAMETER_INVALID, POSITION_NOT_REACHED, SERVER_BUSY, SERVER_STOPPING. */
   async reach(at: Position): Promise<Position> {
     const deadlineMs = performance.now() + this.#settings.positionWaitMsMax
     for (;;) {
       const position = await this.#store.position()
       if (position >= at) return position
+      if (at > Math.max(position, positionAtTime(Date.now() + AHEAD_MS_MAX))) throw outOfReach(at, position)
       const leftMs = deadlineMs - performance.now()
       if (leftMs <= 0) throw notReached(at, position)
       await this.#pause(Math.min(leftMs, ASK_AGAIN_MS))
@@ -64,6 +67,14 @@ export class PositionWaits {
       this.#waiting.add(resume)
     })
   }
+}
+
+function outOfReach(at: Position, position: Position): FreshetError {
+  return new FreshetError(
+    'PARAMETER_INVALID',
+    `at=${at} is far beyond the end of the log, which is at ${position}: no answer has told this position. Take it from an answer of this server.`,
+    { details: { at, position } },
+  )
 }
 
 function notReached(at: Position, position: Position): FreshetError {

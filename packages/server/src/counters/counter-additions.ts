@@ -7,7 +7,6 @@ import { formatUnits } from '@freshet/core/counters'
 import {
   FreshetError,
   formatEtag,
-  type Key,
   type OperationId,
   type Problem,
   parseOperationId,
@@ -21,7 +20,7 @@ import { type Answer, jsonTextAnswer } from '../http/answer.js'
 import type { Call } from '../http/call.js'
 import { readBody } from '../http/request-body.js'
 import { REPLAYED } from '../idempotency/idempotency.js'
-import { type AskedOperation, fingerprintOf as hashOf, readOperation } from '../idempotency/read-operation.js'
+import { type AskedOperation, askedBy, fingerprintOf as hashOf, readOperation } from '../idempotency/read-operation.js'
 import type { ServerSettings } from '../settings.js'
 import { additionOf, noCounter } from './counter-values.js'
 
@@ -60,7 +59,7 @@ export class CounterAdditions {
     const asked = readMembers(body, 1)
     checkMembers(asked, ['add'])
     const { caller, request } = exchange
-    const counted = await this.#add(name, asked.add, readOperation(request, body, caller?.subject), caller)
+    const counted = await this.#add(name, asked.add, readOperation(request, body, caller), caller)
     const { position, isReplayed } = counted
     return jsonTextAnswer(`{${spell(counted)}}`, [
       ...['ETag', formatEtag(position), 'Freshet-Position', `${position}`],
@@ -90,7 +89,7 @@ export class CounterAdditions {
     key: OperationId | undefined,
     caller: Caller | undefined,
   ): Promise<Counted | Refused> {
-    const operation = key && { id: key, fingerprint: fingerprintOf(name.key, add, caller?.subject) }
+    const operation = key && askedBy(caller, key, more => fingerprintOf([name.key, ...more], add))
     return this.#add(name, add, operation, caller).catch(error => {
       if (!(error instanceof FreshetError)) throw error
       return { id: name.id, error: toProblem(error) }
@@ -119,8 +118,8 @@ export class CounterAdditions {
 }
 
 /** Of one addition among several. A short one is its own: there are many, and it has no base64 in it. */
-function fingerprintOf(key: Key, add: unknown, subject = ''): string {
-  const text = `${JSON.stringify(add)} ${key}${subject === '' ? '' : ` ${subject}`}`
+function fingerprintOf(parts: readonly string[], add: unknown): string {
+  const text = `${JSON.stringify(add)} ${parts.join(' ')}`
   return text.length <= FINGERPRINT_LENGTH_MAX ? text : hashOf(text)
 }
 

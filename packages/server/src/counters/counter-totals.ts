@@ -4,8 +4,8 @@
  */
 import { formatUnits, parseUnits } from '@freshet/core/counters'
 import type { StoredEntry } from '@freshet/core/store'
-import { FreshetError, type Key, type Position, readPosition } from '@freshet/protocol'
-import { PRIVATE } from '../access/caller.js'
+import { FreshetError, type Key, type Position, readPosition, type Version } from '@freshet/protocol'
+import { type Caller, PRIVATE } from '../access/caller.js'
 import { answerJudged, type PlacedAnswer } from '../data/answer-judged.js'
 import type { Bucket } from '../data/bucket-directory.js'
 import type { ListReaderOptions } from '../data/list-reader.js'
@@ -47,29 +47,46 @@ export class CounterTotals {
   }
 
   async #answer(key: Key, exchange: Exchange, top: number | undefined, at: Position): Promise<PlacedAnswer> {
-    const { store, settings, buckets, tagHeaders } = this.#options
+    const { settings, buckets, follower, tagHeaders } = this.#options
     const { caller } = exchange
     caller?.check('list', key)
     const bucket = buckets.get(key)
-    if (bucket === undefined) throw bucketNotFound(key)
+    if (bucket === undefined) throw bucketNotFound(key, follower.position)
     if (bucket.settings.kind !== 'counter') throw parameterInvalid('sum and top are for buckets of kind "counter".')
-    // In one step: so it is one state, whoever adds to it meanwhile.
-    const { entries, next, version, position } = await store.scan(key, { limit: settings.countersMax })
-    if (next !== undefined) throw tooMany(settings.countersMax)
     const isOpen = caller === undefined || caller.seesWhatAllSee(key)
+    const { entries, version, position } = await this.#counters(key, caller)
     const cacheControl = isOpen ? buckets.cacheControl({ key, version, isAt: at !== 0 }) : PRIVATE
     const facts = { cacheControl, version, position }
     const { headers } = exchange.request
     const ifNoneMatch = headers['if-none-match']
-    if (ifNoneMatch !== undefined && hasVersion(ifNoneMatch, version)) {
+    if (version !== undefined && ifNoneMatch !== undefined && hasVersion(ifNoneMatch, version)) {
       return { answer: unchangedPage(facts), position }
     }
-    const seen = isOpen ? entries : entries.filter(entry => caller.may('read', `${key}/${entry.id}`, entry))
-    const body = Buffer.from(`${render(bucket, valuesOf(seen, bucket), top)}\n`)
+    const body = Buffer.from(`${render(bucket, valuesOf(entries, bucket), top)}\n`)
     const encoding = headers['accept-encoding'] as string | undefined
     const answer = await pageAnswer(facts, body, encoding, settings.compressBytesMin)
     return { answer: { ...answer, headers: [...answer.headers, ...tagsOf(tagHeaders, key)] }, position }
   }
+
+  /** Those that the caller sees, read in one step: so they are of one state. They have no version if there may be others. */
+  async #counters(key: Key, caller: Caller | undefined): Promise<Counters> {
+    const { store, rows, settings } = this.#options
+    const limit = settings.countersMax
+    if (caller === undefined || caller.seesAllOf(key)) {
+      const { entries, next, version, position } = await store.scan(key, { limit })
+      if (next !== undefined) throw tooMany(limit)
+      return { entries, version, position }
+    }
+    const { entries, hasMore, position } = await rows.list(key, caller, {}, limit, limit)
+    if (hasMore) throw tooMany(limit)
+    return { entries, position }
+  }
+}
+
+interface Counters {
+  readonly entries: readonly StoredEntry[]
+  readonly version?: Version
+  readonly position: Position
 }
 
 /** Undefined: the sum. */

@@ -1,8 +1,8 @@
 /** Counters as requests spell them, and what their bucket says about them. */
 import { COUNTER_TYPE, formatUnits, parseUnits } from '@freshet/core/counters'
 import type { Addition, CounterRefusal, Write } from '@freshet/core/store'
-import { type BucketSettings, FreshetError, type Key, pathOfKey } from '@freshet/protocol'
-import { readJson } from '../data/json-text.js'
+import { type BucketSettings, bucketOfKey, FreshetError, type Key, pathOfKey } from '@freshet/protocol'
+import { checkExact, readJson } from '../data/json-text.js'
 
 /** What is added, for the store. Throws BODY_INVALID. */
 export function additionOf(key: Key, add: unknown, settings: BucketSettings): Addition {
@@ -14,7 +14,9 @@ export function additionOf(key: Key, add: unknown, settings: BucketSettings): Ad
 /** What a counter is set to: JSON. Throws BODY_INVALID, COUNTER_OUT_OF_BOUNDS. */
 export function counterWrite(key: Key, body: Uint8Array, settings: BucketSettings): Write {
   const { decimals, min, max } = boundsOf(settings)
-  const units = unitsOf(JSON.parse(readJson(body, 1)), decimals, key)
+  const text = readJson(body, 1)
+  checkExact(text)
+  const units = unitsOf(JSON.parse(text), decimals, key)
   if (min !== undefined && units < min) throw outOfBounds({ key, units: undefined, reason: 'below-min' }, settings)
   if (max !== undefined && units > max) throw outOfBounds({ key, units: undefined, reason: 'above-max' }, settings)
   return { key, contentType: COUNTER_TYPE, body: Buffer.from(formatUnits(units, decimals)) }
@@ -61,8 +63,28 @@ function unitsOf(value: unknown, decimals: number, key: Key): number {
 }
 
 export function noCounter(key: Key): FreshetError {
+  const isBucket = key === bucketOfKey(key)
   return new FreshetError(
     'CONTENT_TYPE_UNSUPPORTED',
-    `${pathOfKey(key)} is in no bucket of counters. Create one with PUT /db/{namespace}/{bucket} and {"kind":"counter"}.`,
+    `${pathOfKey(key)} is ${isBucket ? 'not' : 'not in'} a bucket of counters, so nothing was added. Create one with ` +
+      `PUT /db/{namespace}/{bucket} and {"kind":"counter"}.${isBucket ? ' To store an object like this one, name it: PUT.' : ''}`,
   )
+}
+
+/** Whether this is what is sent to a bucket to add to its counters: `{"additions":[{"id":"a","add":1}]}`, and no object that has more. */
+export function areAdditions(body: Buffer): boolean {
+  // Most bodies begin otherwise, and need not be parsed for it.
+  if (!/^\s*\{\s*"additions"\s*:/.test(body.toString('latin1', 0, START_BYTES))) return false
+  try {
+    const { additions, ...more } = JSON.parse(body.toString()) as { additions: unknown }
+    return Object.keys(more).length === 0 && Array.isArray(additions) && additions.every(isAddition)
+  } catch {
+    return false
+  }
+}
+
+const START_BYTES = 100
+
+function isAddition(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'id' in value && 'add' in value
 }

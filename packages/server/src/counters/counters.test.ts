@@ -25,6 +25,40 @@ async function add(path: string, by: number): Promise<unknown> {
   return JSON.parse((await post(path, { add: by })).text)
 }
 
+describe('additions to a bucket that has no counters', () => {
+  const ADDITIONS = {
+    additions: [
+      { id: 'a', add: 1, key: 'some-key' },
+      { id: 'b', add: 2 },
+    ],
+  }
+
+  test.each([undefined, 'object', 'kv'])('are refused, and nothing is stored: %s', async kind => {
+    const bucket = `/db/shop/none-${kind}`
+    if (kind !== undefined) await running.put(bucket, { kind })
+    for (const value of [ADDITIONS, { additions: [] }]) {
+      const { status, text } = await post(bucket, value)
+      expect([status, JSON.parse(text).code]).toEqual([415, 'CONTENT_TYPE_UNSUPPORTED'])
+      expect(text).toContain(`${bucket} is not a bucket of counters`)
+    }
+    expect((await running.fetch(`${bucket}?limit=1`)).status).toBe(kind === undefined ? 404 : 200)
+    expect(await read('/db/shop')).not.toContain('none-undefined')
+    if (kind !== undefined) expect(await read(bucket)).toContain('"items":[]')
+  })
+
+  test('are not what an object with a field of that name is', async () => {
+    for (const value of [
+      { additions: 1 },
+      { additions: [1] },
+      { ...ADDITIONS, more: 1 },
+      { additions: [{ id: 'a' }] },
+    ]) {
+      expect((await post('/db/shop/plain', value)).status).toBe(201)
+    }
+    expect(await running.put('/db/shop/plain/named', ADDITIONS)).toMatchObject({ id: 'named' })
+  })
+})
+
 describe('a counter', () => {
   test('begins at 0 and says what it has reached, and is read like any object', async () => {
     expect((await running.fetch('/db/shop/views/new')).status).toBe(404)
@@ -193,4 +227,22 @@ test('the counters of a bucket are added up, and the largest found', async () =>
   }
   expect((await running.fetch('/db/shop/products?sum')).status).not.toBe(200)
   expect(JSON.parse(await read('/db/shop/totals?embed')).items[1]).toMatchObject({ id: 'b', value: -3 })
+})
+
+test('a number that would be rounded is refused wherever a counter takes one', async () => {
+  for (const number of ['9007199254740993', '1.0000000000000000001', '1e400']) {
+    const texts: readonly (readonly [string, string, string])[] = [
+      ['PUT', '/db/shop/totals/rounded', number],
+      ['POST', '/db/shop/totals/rounded', `{"add":${number}}`],
+      ['POST', '/db/shop/totals', `{"additions":[{"id":"rounded","add":${number}}]}`],
+      ['POST', '/commit', `{"writes":[{"path":"/db/shop/totals/rounded","add":${number}}]}`],
+    ]
+    for (const [method, path, body] of texts) {
+      const answer = await running.fetch(path, { method, body, headers: { 'content-type': 'application/json' } })
+      expect([answer.status, ((await answer.json()) as { code: string }).code], `${method} ${path} ${body}`).toEqual([
+        400,
+        'BODY_INVALID',
+      ])
+    }
+  }
 })

@@ -21,6 +21,15 @@ export interface Bucket {
   readonly cacheControl: string
 }
 
+/** What is remembered of buckets that were deleted: how long copies of what was in them may live. */
+export interface DeletedBuckets {
+  readonly version: Version
+  readonly record: BucketRecord
+}
+
+/** Namespaces begin with a letter or a digit, so this is not a namespace. Written with every deletion. */
+export const DELETED_BUCKETS: Key = '_freshet/lifetimes/deleted'
+
 /** What is about to be answered: an object, or a list under the key of its bucket. */
 export interface Asked {
   readonly key: Key
@@ -39,6 +48,7 @@ export class BucketDirectory {
   #learning = 0
   /** For what was put into the store by other means than this server. */
   readonly #cacheControlByDefault: string
+  #deleted: DeletedBuckets | undefined
   /** Grows whenever a bucket has changed. */
   revision = 0
 
@@ -56,6 +66,10 @@ export class BucketDirectory {
     return this.#buckets.get(key)
   }
 
+  get deleted(): DeletedBuckets | undefined {
+    return this.#deleted
+  }
+
   keys(): readonly Key[] {
     return [...this.#buckets.keys()].sort()
   }
@@ -63,7 +77,14 @@ export class BucketDirectory {
   /** Also over what was known: the store may have been emptied since, or put back from an older copy. */
   async load(): Promise<void> {
     const listed = new Set((await this.#store.buckets()).map(({ bucket }) => bucket))
-    for (const key of [...listed, ...this.keys()]) this.#take(key, await this.#store.get(key), true)
+    const gone: Key[] = []
+    for (const key of [...listed, ...this.keys()]) {
+      const value = await this.#store.get(key)
+      if (value === undefined) gone.push(key)
+      else this.#take(key, value, true)
+    }
+    this.#takeDeleted(await this.#store.get(DELETED_BUCKETS))
+    for (const key of gone) this.#set(key, undefined)
     // What the log does not have any more is older than a window.
     const nowMs = this.#store.nowMs()
     this.#learnt.begin(await this.#store.trimmedTo(), nowMs - this.longestLifetimeMs(nowMs))
@@ -81,7 +102,7 @@ export class BucketDirectory {
 
   refresh(key: Key): MaybePromise<void> {
     const value = this.#store.get(key)
-    return isPromise(value) ? value.then(found => this.#take(key, found)) : this.#take(key, value)
+    return isPromise(value) ? value.then(found => this.#takeLatest(key, found)) : this.#takeLatest(key, value)
   }
 
   /** The header of an answer. */
@@ -101,7 +122,8 @@ export class BucketDirectory {
 
   longestLifetimeMs(nowMs: number): number {
     let longest = this.#settings.lifetimeMs
-    for (const { record } of this.#buckets.values()) {
+    const deleted = this.#deleted === undefined ? [] : [this.#deleted]
+    for (const { record } of [...this.#buckets.values(), ...deleted]) {
       longest = Math.max(longest, longestLifetimeMs(record, nowMs, this.#settings))
     }
     return longest
@@ -112,11 +134,23 @@ export class BucketDirectory {
     for (const entry of entries) this.#learnt.follow(this.#learning > 0 ? withBuckets(entry) : entry, learns)
   }
 
-  #take(key: Key, value: StoredValue | undefined, isAnew = false): void {
-    if (value === undefined) {
+  #takeLatest(key: Key, value: StoredValue | undefined): MaybePromise<void> {
+    if (value !== undefined) return this.#take(key, value)
+    // Copies outlive the bucket. How long is read after it was seen to be gone, and known before it is: the window never gets too short.
+    const deleted = this.#store.get(DELETED_BUCKETS)
+    const forget = (found: StoredValue | undefined) => {
+      this.#takeDeleted(found)
       this.#set(key, undefined)
-      return
+      this.revision++
     }
+    return isPromise(deleted) ? deleted.then(forget) : forget(deleted)
+  }
+
+  #takeDeleted(value: StoredValue | undefined): void {
+    this.#deleted = value && { version: value.version, record: decodeRecord(value.body) }
+  }
+
+  #take(key: Key, value: StoredValue, isAnew = false): void {
     const known = this.#buckets.get(key)
     this.revision++
     if (known && known.version >= value.version && !isAnew) return

@@ -27,6 +27,8 @@ export interface BucketRecord extends BucketSettings {
   /** A schema that objects are being checked against; until then writes must satisfy both. */
   readonly pending?: { readonly schema: JsonSchema; readonly task: string }
   readonly migration?: RunningMigration
+  /** The task that deletes the bucket: nothing is written to it any more. */
+  readonly deletion?: string
 }
 
 export interface RunningMigration {
@@ -85,6 +87,24 @@ export function readBucketSettings(text: string, lifetimeMsMax: number): BucketC
     ...(indexes === undefined || indexes.length === 0 ? {} : { indexes }),
     ...readSchema(value, kind),
   }
+}
+
+/**
+ * Settings as a PUT would have them: those that are there, with what a client gives, and without what it gives as null. A
+ * lifetime takes the place of bounds to learn one within, and the other way round. Another kind begins with nothing.
+ */
+export function mergeSettings(text: string, before: BucketSettings | undefined): string {
+  const change = JSON.parse(text) as Record<string, unknown>
+  const { schemaVersion: _, ...known } = before ?? { kind: undefined }
+  const kept = change.kind === undefined || change.kind === known.kind ? known : {}
+  const merged: Record<string, unknown> = { ...kept, ...change }
+  if (isSet(change.learn) && !isSet(change.lifetimeMs)) delete merged.lifetimeMs
+  if (isSet(change.lifetimeMs) && !isSet(change.learn)) delete merged.learn
+  return JSON.stringify(Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== null)))
+}
+
+function isSet(value: unknown): boolean {
+  return value !== undefined && value !== null
 }
 
 function readCounters(
@@ -164,7 +184,8 @@ export function recordWrite(key: Key, record: BucketRecord): Write {
 }
 
 /** What is told of a record. */
-export function settingsOf({ past: _, pending: __, migration: ___, ...settings }: BucketRecord): BucketSettings {
+export function settingsOf(record: BucketRecord): BucketSettings {
+  const { past: _, pending: __, migration: ___, deletion: ____, ...settings } = record
   return settings
 }
 
@@ -183,6 +204,29 @@ export function changeRecord(
   const promised = before ? [...(before.past ?? []), { lifetimeMs: longestOf(before, server), loweredMs: nowMs }] : []
   const past = promised.filter(old => old.lifetimeMs > lifetimeMs && isAlive(old, nowMs, server))
   return past.length === 0 ? settings : { ...settings, past }
+}
+
+/**
+ * What to remember of buckets that were deleted when one more is, at `nowMs`: the lifetimes that copies in caches may still have, as the past
+ * of a bucket that is not there. A lifetime that ended earlier than a longer one says nothing more.
+ */
+export function afterDeletion(
+  deleted: BucketRecord,
+  before: BucketRecord | undefined,
+  nowMs: number,
+  server: ServerSettings,
+): BucketRecord {
+  const past = [...(before?.past ?? []), ...(deleted.past ?? [])]
+  const { past: alive = [] } = changeRecord({ ...deleted, past }, { kind: 'object' }, nowMs, server)
+  let longestMs = 0
+  const kept = alive
+    .toSorted((one, other) => other.loweredMs - one.loweredMs || other.lifetimeMs - one.lifetimeMs)
+    .filter(({ lifetimeMs }) => {
+      const isLonger = lifetimeMs > longestMs
+      longestMs = Math.max(longestMs, lifetimeMs)
+      return isLonger
+    })
+  return { kind: 'object', ...(kept.length === 0 ? {} : { past: kept }) }
 }
 
 /** The longest lifetime that a copy of something in the bucket may still have. */

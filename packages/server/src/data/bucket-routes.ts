@@ -31,15 +31,16 @@ import type { ServerRecorder } from '../recording/server-recorder.js'
 import type { SchemaChanges } from '../schemas/schema-changes.js'
 import { readHistory } from '../schemas/schema-history.js'
 import type { ServerSettings } from '../settings.js'
+import type { BucketDeletion } from './bucket-deletion.js'
 import type { Bucket, BucketDirectory } from './bucket-directory.js'
-import { type BucketRecord, changeRecord, readBucketSettings, recordWrite } from './bucket-record.js'
+import { type BucketRecord, changeRecord, mergeSettings, readBucketSettings, recordWrite } from './bucket-record.js'
 import { isJson } from './content-types.js'
 import { readJsonObject } from './json-text.js'
 import { LIST_PARAMETERS, type ListReader } from './list-reader.js'
 import type { ObjectRoutes } from './object-routes.js'
 import { ATTEMPTS_MAX, SETTINGS_BY_DEFAULT, tooManyBuckets } from './object-writer.js'
 import { isQuery, QUERY_PARAMETERS, type QueryReader } from './query-reader.js'
-import { bucketNotFound, tooMuchContention, versionConflict } from './refusals.js'
+import { bucketDeleting, bucketNotFound, tooMuchContention, versionConflict } from './refusals.js'
 
 export interface BucketRoutesOptions {
   readonly store: Store
@@ -54,6 +55,7 @@ export interface BucketRoutesOptions {
   readonly objects: ObjectRoutes
   readonly additions: CounterAdditions
   readonly schemas: SchemaChanges
+  readonly deletion: BucketDeletion
   readonly log: Log
 }
 
@@ -71,13 +73,25 @@ export class BucketRoutes {
   routes(): readonly Route[] {
     return [
       { pattern: '/db', operations: { GET: { access: 'rules', handle: call => this.#namespaces(call) } } },
-      { pattern: '/db/{namespace}', operations: { GET: { access: 'rules', handle: call => this.#bucketsOf(call) } } },
+      {
+        pattern: '/db/{namespace}',
+        operations: {
+          GET: { access: 'rules', handle: call => this.#bucketsOf(call) },
+          DELETE: { access: 'admin', handle: call => this.#options.deletion.deleteNamespace(call) },
+        },
+      },
       {
         pattern: '/db/{namespace}/{bucket}',
         operations: {
-          GET: { access: 'rules', handle: call => this.#get(call), parameters: PARAMETERS },
-          PUT: { access: 'admin', handle: call => this.#put(call), takesBody: true },
-          POST: { access: 'rules', handle: call => this.#post(call), takesBody: true },
+          GET: { access: 'rules', rights: ['list'], handle: call => this.#get(call), parameters: PARAMETERS },
+          PUT: { access: 'admin', handle: call => this.#configure(call, text => text), takesBody: true },
+          PATCH: { access: 'admin', handle: call => this.#configure(call, mergeSettings), takesBody: true },
+          DELETE: {
+            access: 'admin',
+            handle: call => this.#options.deletion.deleteBucket(bucketKeyOf(call.names), call),
+          },
+          // Additions to counters are updates.
+          POST: { access: 'rules', rights: ['create', 'update'], handle: call => this.#post(call), takesBody: true },
         },
       },
     ]
@@ -124,20 +138,26 @@ export class BucketRoutes {
     // Not a later one: that may have other rules.
     const positionHeader = this.#positionHeader()
     const bucket = this.#options.buckets.get(key)
-    if (bucket === undefined) throw bucketNotFound(key)
+    if (bucket === undefined) throw bucketNotFound(key, this.#options.follower.position)
     if (asked === 'schemas') {
       const answer: SchemaList = { schemas: await readHistory(this.#options.store, key) }
       return jsonAnswer(200, answer, positionHeader)
     }
-    const settings = { ...bucket.settings, ...(await this.#indexStates(bucket)) }
+    const seesAll = call.exchange.caller?.seesAllOf(key) ?? true
+    const settings = { ...bucket.settings, ...(await this.#indexStates(bucket, seesAll)) }
     return jsonAnswer(200, settings, ['ETag', formatEtag(bucket.version), ...positionHeader])
   }
 
-  /** How far the store has got with each. */
-  async #indexStates({ key, settings }: Bucket): Promise<Pick<BucketSettingsAnswer, 'indexes'>> {
+  /** How far the store has got with each; in numbers of objects only for callers who see all of these. */
+  async #indexStates({ key, settings }: Bucket, seesAll: boolean): Promise<Pick<BucketSettingsAnswer, 'indexes'>> {
     if (settings.indexes === undefined) return {}
     const states = await this.#options.store.indexes(key)
-    return { indexes: states.map(({ declaredAt: _, ...state }) => state) }
+    return {
+      indexes: states.map(({ name, fields, isReady, done, total }) => ({
+        ...{ name, fields, isReady },
+        ...(seesAll ? { done, total } : {}),
+      })),
+    }
   }
 
   /** A new object, or additions to the counters that it holds. */
@@ -148,18 +168,24 @@ export class BucketRoutes {
     return kind === 'counter' ? additions.many(call) : objects.post(call)
   }
 
-  async #put({ exchange, names }: Call): Promise<Answer> {
+  /** `settingsOf`: what the body makes of the settings that are there. */
+  async #configure(
+    { exchange, names }: Call,
+    settingsOf: (text: string, before: BucketSettings | undefined) => string,
+  ): Promise<Answer> {
     const key = bucketKeyOf(names)
     const { headers } = exchange.request
     const conditions = readConditions(headers)
     const contentType = headers['content-type']
     if (contentType !== undefined && !isJson(contentType)) throw settingsAreJson()
-    const { bodyBytesMax, jsonDepthMax, lifetimeMsMax } = this.#options.settings
-    const text = readJsonObject(await readBody(exchange, bodyBytesMax), jsonDepthMax)
-    const settings = readBucketSettings(text, lifetimeMsMax)
+    const { bodyBytesMax, jsonDepthMax, jsonMembersMax, lifetimeMsMax } = this.#options.settings
+    const text = readJsonObject(await readBody(exchange, bodyBytesMax), jsonDepthMax, jsonMembersMax)
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
       await this.#options.follower.catchUp()
       const before = this.#options.buckets.get(key)
+      const deletion = before?.record.deletion
+      if (deletion !== undefined) throw bucketDeleting(key, deletion)
+      const settings = readBucketSettings(settingsOf(text, before?.settings), lifetimeMsMax)
       const version = before?.version ?? 0
       if (isConditional(conditions) && !holds(conditions, version)) throw versionConflict(key, version)
       const { schemaVersion } = settings
@@ -189,7 +215,7 @@ export class BucketRoutes {
     const record = changeRecord(before?.record, { ...settings, ...fields }, store.nowMs(), server)
     const reads = [{ key, version: before?.version ?? 0 }]
     const audited = caller && bucketAudit(caller, key, before?.record, record)
-    const audit = audited === undefined ? [] : [auditWrite(audited, store.nowMs())]
+    const audit = audited === undefined ? [] : [auditWrite(audited)]
     const stored = [this.#recordWrite(key, record), ...writes, ...audit]
     const result = await (recorder ?? store).commit({ reads, lists, writes: stored })
     if (!result.committed) {
@@ -246,7 +272,7 @@ export class BucketRoutes {
 }
 
 function bucketAudit(caller: Caller, bucket: Key, before: BucketRecord | undefined, after: BucketRecord): Audited {
-  return { who: caller.subject, what: 'bucket', bucket, before: before ?? null, after }
+  return { who: caller.subject, from: caller.from, what: 'bucket', bucket, before: before ?? null, after }
 }
 
 function bucketKeyOf([namespace = '', bucket = '']: readonly string[]): Key {

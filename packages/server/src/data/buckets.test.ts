@@ -155,3 +155,52 @@ describe('settings that change at the wrong moment', () => {
     await other.stop()
   })
 })
+
+test.each(['', '?limit=2', '?settings', '?schemas', '?sum', '?ids=1', '?where=%7B%22a%22%3A1%7D', '/1', '/1?at=1'])(
+  'that there is no bucket is said with the position of the state: /db/shop/absent%s',
+  async query => {
+    const answer = await running.fetch(`/db/shop/absent${query}`)
+    expect(answer.status).toBe(404)
+    const { position } = (await answer.json()) as { position?: number }
+    expect([position, answer.headers.get('freshet-position')]).toEqual([expect.any(Number), `${position}`])
+  },
+)
+
+describe('PATCH of a bucket', () => {
+  let server: RunningServer
+  const path = '/db/shop/patched'
+  const patch = async (change: object) => (await server.fetch(path, jsonRequest('PATCH', change))).status
+  const settings = async () => (await (await server.fetch(`${path}?settings`)).json()) as Record<string, unknown>
+  const indexes = [{ name: 'by-n', fields: ['n'] }]
+  const schema = { type: 'object', required: ['n'] }
+
+  beforeAll(async () => {
+    server = await startServer({ store: createMemoryStore() })
+  })
+  afterAll(() => server.stop())
+
+  test('sets what is given, keeps all else, and removes what is null', async () => {
+    expect(await patch({ kind: 'object', schema })).toBe(201)
+    expect(await patch({ indexes })).toBe(200)
+    expect(await patch({ lifetimeMs: 5000 })).toBe(200)
+    expect(await settings()).toMatchObject({ kind: 'object', schema, lifetimeMs: 5000, indexes: [{ name: 'by-n' }] })
+    expect(await patch({ schema: null, lifetimeMs: null })).toBe(200)
+    const left = await settings()
+    expect(left).toMatchObject({ kind: 'object', indexes: [{ name: 'by-n' }] })
+    for (const name of ['schema', 'lifetimeMs']) expect(left).not.toHaveProperty(name)
+  })
+
+  test('a lifetime and bounds to learn one take the place of each other', async () => {
+    await patch({ kind: 'object', lifetimeMs: 5000 })
+    expect(await patch({ learn: { minMs: 1000, maxMs: 9000 } })).toBe(200)
+    expect(await settings()).not.toHaveProperty('lifetimeMs')
+    expect(await patch({ lifetimeMs: 4000 })).toBe(200)
+    expect(await settings()).not.toHaveProperty('learn')
+  })
+
+  test('of what is not there needs a kind, and what cannot be is refused', async () => {
+    expect((await server.fetch('/db/shop/none', jsonRequest('PATCH', { lifetimeMs: 1 }))).status).toBe(400)
+    expect(await patch({ colour: 'red' })).toBe(400)
+    expect(await patch({ lifetimeMs: -1 })).toBe(400)
+  })
+})

@@ -12,7 +12,7 @@ import {
 } from '@freshet/protocol'
 import { tooLarge } from '../http/request-body.js'
 import type { ServerSettings } from '../settings.js'
-import { type JsonNode, parseJsonTree, readJsonObject } from './json-text.js'
+import { checkExact, type JsonNode, parseJsonTree, readJsonObject } from './json-text.js'
 
 export interface ReadCommit {
   readonly reads: readonly ReadVersion[]
@@ -23,6 +23,8 @@ export interface ReadCommit {
 
 export type RequestedWrite =
   | { readonly key: Key; readonly kind: 'json'; readonly body: Uint8Array }
+  /** Of an object that is among the reads. */
+  | { readonly key: Key; readonly kind: 'patch'; readonly patch: string }
   | { readonly key: Key; readonly kind: 'bytes'; readonly contentType: string; readonly body: Uint8Array }
   | { readonly key: Key; readonly kind: 'delete' }
   | { readonly key: Key; readonly kind: 'add'; readonly add: unknown }
@@ -36,7 +38,8 @@ const TAGS_MAX = 100
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 
 export function readCommit(body: Uint8Array, settings: ServerSettings): ReadCommit {
-  const root = parseJsonTree(readJsonObject(body, settings.jsonDepthMax + ENVELOPE_DEPTH), ENVELOPE_DEPTH)
+  const text = readJsonObject(body, settings.jsonDepthMax + ENVELOPE_DEPTH, settings.jsonMembersMax)
+  const root = parseJsonTree(text, ENVELOPE_DEPTH)
   checkMembers(root, ['reads', 'lists', 'writes', 'lease', 'leaseId'])
   const reads = listOf(root, 'reads', settings.commitReadsMax).map((node, i) => readRead(node, `reads[${i}]`))
   const lists = listOf(root, 'lists', settings.commitReadsMax).map((node, i) => readList(node, `lists[${i}]`))
@@ -45,10 +48,18 @@ export function readCommit(body: Uint8Array, settings: ServerSettings): ReadComm
   })
   checkDistinct('reads', reads)
   checkDistinct('writes', writes)
+  checkPatches(writes, reads)
   const lease = readLease(root, reads, settings)
   const isEmpty = reads.length + lists.length + writes.length === 0
   if (isEmpty && lease?.id === undefined) throw invalid('there is nothing in it')
   return { reads, lists, writes, ...(lease === undefined ? {} : { lease }) }
+}
+
+/** A patch is of one version: without it, what becomes of it could not be told. */
+function checkPatches(writes: readonly RequestedWrite[], reads: readonly ReadVersion[]): void {
+  const known = new Set(reads.filter(({ version }) => version > 0).map(({ key }) => key))
+  const loose = writes.findIndex(({ kind, key }) => kind === 'patch' && !known.has(key))
+  if (loose !== -1) throw invalid(`writes[${loose}] is a patch: its path must be among the reads, with a version`)
 }
 
 function readLease(root: JsonNode, reads: readonly ReadVersion[], settings: ServerSettings): LeaseAsk | undefined {
@@ -115,6 +126,12 @@ function readWrite(node: JsonNode, where: string, bytesMax: number): RequestedWr
     checkMembers(node, ['path', 'value'], where)
     return { key, kind: 'json', body: withinLimit(Buffer.from(value.text), bytesMax) }
   }
+  const patch = node.members?.get('patch')
+  if (patch !== undefined) {
+    checkMembers(node, ['path', 'patch'], where)
+    if (!patch.text.startsWith('{')) throw invalid(`${where}.patch must be a JSON merge patch: {...}`)
+    return { key, kind: 'patch', patch: patch.text }
+  }
   if (node.members?.has('delete')) {
     checkMembers(node, ['path', 'delete'], where)
     if (memberOf(node, 'delete') !== true) throw invalid(`${where}.delete must be true`)
@@ -122,13 +139,14 @@ function readWrite(node: JsonNode, where: string, bytesMax: number): RequestedWr
   }
   if (node.members?.has('add')) {
     checkMembers(node, ['path', 'add'], where)
+    checkExact(node.text)
     return { key, kind: 'add', add: memberOf(node, 'add') }
   }
   checkMembers(node, ['path', 'contentType', 'base64'], where)
   const contentType = memberOf(node, 'contentType')
   const base64 = memberOf(node, 'base64')
   if (typeof contentType !== 'string')
-    throw invalid(`${where} needs a value, or contentType and base64, or delete, or add`)
+    throw invalid(`${where} needs a value, or a patch, or contentType and base64, or delete, or add`)
   if (typeof base64 !== 'string' || !BASE64.test(base64)) throw invalid(`${where}.base64 must be base64`)
   return { key, kind: 'bytes', contentType, body: withinLimit(Buffer.from(base64, 'base64'), bytesMax) }
 }

@@ -1,11 +1,12 @@
 /** `POST /commit`: several writes and the versions they rely on, all or nothing. */
 import { formatUnits } from '@freshet/core/counters'
-import type { Addition, ReadVersion, Store, StoredValue, Write } from '@freshet/core/store'
+import type { Addition, CommitResult, ReadList, ReadVersion, Store, StoredValue, Write } from '@freshet/core/store'
 import {
   bucketOfKey,
   type CommitLease,
   FreshetError,
   formatEtag,
+  idOfKey,
   type Key,
   type Position,
   pathOfKey,
@@ -13,20 +14,22 @@ import {
 import type { Access } from '../access/access.js'
 import type { Caller } from '../access/caller.js'
 import { namespaceOf } from '../access/quotas/usage-record.js'
+import { RIGHTS, type Right, WRITES } from '../access/rules/rights.js'
 import type { LogFollower } from '../coherence/log-follower.js'
 import type { RecentConflicts } from '../console/recent-conflicts.js'
 import { additionOf, counterWrite, noCounter } from '../counters/counter-values.js'
 import { type Answer, JSON_TYPE, jsonTextAnswer } from '../http/answer.js'
 import type { Call, Route } from '../http/call.js'
-import { readBody } from '../http/request-body.js'
-import { type Idempotency, LastingRefusal, REPLAYED } from '../idempotency/idempotency.js'
+import { readBody, tooLarge } from '../http/request-body.js'
+import { type Claimant, type Idempotency, LastingRefusal, REPLAYED } from '../idempotency/idempotency.js'
 import { type AskedOperation, readOperation } from '../idempotency/read-operation.js'
 import type { ServerSettings } from '../settings.js'
 import type { Bucket, BucketDirectory } from './bucket-directory.js'
 import { type ReadCommit, type RequestedWrite, readCommit } from './commit-request.js'
 import { isJson, notJson, readContentType } from './content-types.js'
 import { leaseOf } from './lease-answer.js'
-import { ATTEMPTS_MAX, type ObjectWriter, rightTo, SETTINGS_BY_DEFAULT } from './object-writer.js'
+import { mergePatch } from './merge-patch.js'
+import { ATTEMPTS_MAX, type ObjectWriter, rightTo, SETTINGS_BY_DEFAULT, withNote } from './object-writer.js'
 import { matchRequired, tooMuchContention } from './refusals.js'
 
 export interface CommitRouteOptions {
@@ -50,26 +53,27 @@ export class CommitRoute {
   route(): Route {
     return {
       pattern: '/commit',
-      operations: { POST: { access: 'rules', handle: call => this.#post(call), takesBody: true } },
+      operations: { POST: { access: 'rules', rights: RIGHTS, handle: call => this.#post(call), takesBody: true } },
     }
   }
 
   async #post({ exchange }: Call): Promise<Answer> {
     const { settings } = this.#options
     checkType(exchange.request.headers['content-type'])
-    const body = await readBody(exchange, settings.commitBodyBytesMax)
-    const commit = readCommit(body, settings)
     const { caller } = exchange
+    const body = await readBody(exchange, bytesMaxFor(caller, settings))
+    const commit = readCommit(body, settings)
+    const claimant = caller && claimantOf(caller, commit)
+    if (claimant?.mightBeAllowed() === false) throw claimant.refusal()
     if (caller)
       await this.#options.access.takeRequest(
         caller,
         commit.writes.map(({ key }) => namespaceOf(key)),
       )
-    const operation =
-      commit.writes.length === 0 ? undefined : readOperation(exchange.request, body, exchange.caller?.subject)
+    const operation = commit.writes.length === 0 ? undefined : readOperation(exchange.request, body, caller)
     const outcome = await this.#options.idempotency.once(
-      operation,
-      () => this.#commit(commit, operation, exchange.caller),
+      { operation, claimant },
+      () => this.#commit(commit, operation, caller),
       ({ position, units, note }) => ({ position, units, note, decimals: [] }),
     )
     return committed(outcome)
@@ -89,17 +93,22 @@ export class CommitRoute {
 
   /** Undefined if a bucket has changed meanwhile: that is no conflict of the client's, only a reason to look again. */
   async #attempt(
-    commit: ReadCommit,
+    asked: ReadCommit,
     operation: AskedOperation | undefined,
     caller: Caller | undefined,
   ): Promise<Committed | undefined> {
-    const { store, follower, buckets, writer } = this.#options
-    const { reads, lists, writes, lease } = commit
+    const { follower, buckets, writer } = this.#options
     await follower.catchUp()
+    const commit = await this.#patched(asked)
+    const { lists, writes, lease } = commit
     caller?.decideAnew()
-    const judged = caller === undefined ? [] : await this.#judge(commit, caller)
+    const { reads, judged } = caller === undefined ? { ...commit, judged: [] } : await this.#judge(commit, caller)
+    checkReached(lists, follower.position)
     const touched = new Map(writes.map(({ key }) => [bucketOfKey(key), buckets.get(bucketOfKey(key))]))
     const known = new Set(reads.map(read => read.key))
+    if (commit.outdated.some(key => known.has(key))) {
+      throw await this.#conflict({ ...commit, reads }, {}, await this.#changedOf(reads), caller)
+    }
     const additions = writes.filter(write => write.kind === 'add')
     const adds = additions.map(write => toAddition(write, touched))
     const changes = {
@@ -110,7 +119,7 @@ export class CommitRoute {
     const conditions = {
       ...{ reads: [...reads, ...judged], lists },
       ...(lease === undefined ? {} : { lease }),
-      ...(operation === undefined ? {} : { operation: { ...operation, note: decimals.join() } }),
+      ...(operation === undefined ? {} : { operation: withNote(operation, decimals.join()) }),
     }
     const result = await writer.tryCommit(changes, conditions, withoutNeedless(touched, writes), caller)
     if (result.committed) {
@@ -118,11 +127,63 @@ export class CommitRoute {
     }
     const conflicts = [...result.conflicts.filter(({ key }) => known.has(key)), ...(result.changedLists ?? [])]
     if (conflicts.length === 0) return undefined
-    this.#remember(commit, conflicts, result.lease !== undefined)
+    throw await this.#conflict({ ...commit, reads }, result, conflicts, caller)
+  }
+
+  /** Patches as the objects that they make. Where an object is not the one that was read, the commit will not be done. */
+  async #patched(commit: ReadCommit): Promise<PatchedCommit> {
+    const { store, settings } = this.#options
+    const keys = commit.writes.filter(({ kind }) => kind === 'patch').map(({ key }) => key)
+    const { value } = keys.length === 0 ? { value: [] } : await store.getMany(keys)
+    const found = new Map(keys.map((key, i) => [key, value[i]]))
+    const versions = new Map(commit.reads.map(({ key, version }) => [key, version]))
+    const outdated: Key[] = []
+    const writes = commit.writes.map((write): PlainWrite => {
+      if (write.kind !== 'patch') return write
+      const { key, patch } = write
+      const current = found.get(key)
+      const isRead = current !== undefined && current.version === versions.get(key)
+      if (!isRead) outdated.push(key)
+      const isObject = isRead && current.contentType === JSON_TYPE
+      const body = Buffer.from(isObject ? mergePatch(new TextDecoder().decode(current.body), patch) : patch)
+      if (body.length > settings.bodyBytesMax) throw tooLarge(settings.bodyBytesMax)
+      return { key, kind: 'json', body }
+    })
+    return { ...commit, writes, outdated }
+  }
+
+  /** All of these that have another version now, with it. */
+  async #changedOf(reads: readonly ReadVersion[]): Promise<readonly ReadVersion[]> {
+    const { value } = await this.#options.store.getMany(reads.map(({ key }) => key))
+    return reads
+      .map(({ key, version }, i) => ({
+        key,
+        version: value[i]?.version ?? 0,
+        isSame: (value[i]?.version ?? 0) === version,
+      }))
+      .filter(({ isSame }) => !isSame)
+      .map(({ key, version }) => ({ key, version }))
+  }
+
+  async #conflict(
+    commit: ReadCommit,
+    { changedLists, lease }: Pick<Refused, 'changedLists' | 'lease'>,
+    conflicts: readonly ReadVersion[],
+    caller: Caller | undefined,
+  ): Promise<FreshetError> {
+    const { store, follower } = this.#options
+    const { reads } = commit
+    this.#remember(commit, conflicts, lease !== undefined)
+    // What was read may be hidden by now: then its version is not for this caller.
+    await follower.catchUp()
+    caller?.decideAnew()
+    if (caller !== undefined) await this.#judge(commit, caller)
     // A version that is gone does not come back, nor does a list that has changed; what is there may be deleted.
     const wanted = new Set(reads.filter(({ version }) => version > 0).map(({ key }) => key))
-    const isLasting = result.changedLists !== undefined || result.conflicts.some(({ key }) => wanted.has(key))
-    throw conflict(conflicts, result.lease && (await leaseOf(result.lease, reads, store)), isLasting)
+    const isLasting = changedLists !== undefined || conflicts.some(({ key }) => wanted.has(key))
+    const seen = (key: Key, found: StoredValue | undefined) => (caller ? caller.seen(key, found) : (found ?? 'absent'))
+    const told = conflicts.map(read => (isHiddenVersion(read, caller) ? { ...read, version: follower.position } : read))
+    return conflict(told, lease && (await leaseOf(lease, reads, store, seen)), isLasting)
   }
 
   #remember({ reads, writes }: ReadCommit, changed: readonly ReadVersion[], isLeased: boolean): void {
@@ -137,27 +198,53 @@ export class CommitRoute {
   }
 
   /**
-   * Throws unless all of it is allowed; before anything else, since every other refusal tells something of what is there. Answers what
-   * that was judged by: it must still be so when it is committed.
+   * Throws unless all of it is allowed; before anything else, since every other refusal tells something of what is there. Answers what the
+   * commit must rely on: `reads`, those of the request that are still its own to lose, and `judged`, what the judgement rests on, which
+   * must still be so when it is committed. An object that is absent for this caller alone is among the latter.
    */
-  async #judge({ reads, lists, writes, lease }: ReadCommit, caller: Caller): Promise<readonly ReadVersion[]> {
+  async #judge({ reads, lists, writes, lease }: ReadCommit, caller: Caller): Promise<Judged> {
     for (const { bucket } of lists) caller.check('list', bucket)
+    for (const list of lists) if (!caller.seesWhole(list)) throw notWhole(list)
     // Who writes nothing has no turn to wait for.
     if (lease !== undefined && writes.length === 0) throw caller.refusal()
     const keys = [...new Set([...reads, ...writes].map(({ key }) => key))]
     const { value } = await this.#options.store.getMany(keys)
     const found = new Map(keys.map((key, i) => [key, value[i]]))
-    for (const { key } of reads) caller.check('read', key, found.get(key))
+    const hidden = new Set<Key>()
+    for (const { key, version } of reads) {
+      const seen = caller.seen(key, found.get(key))
+      if (seen === undefined) throw caller.refusal()
+      if (seen !== 'absent' || found.get(key) === undefined) continue
+      if (version !== 0) throw conflict([{ key, version: 0 }], undefined, false)
+      hidden.add(key)
+    }
     for (const write of writes) {
       const current = found.get(write.key)
-      const right = write.kind === 'add' ? 'update' : write.kind === 'delete' ? 'delete' : rightTo(write, current)
+      const right =
+        write.kind === 'add' ? 'update' : write.kind === 'delete' ? 'delete' : rightTo(write, current !== undefined)
       caller.check(right, write.key, current, nextOf(write))
     }
-    const known = new Set(reads.map(({ key }) => key))
-    return writes
-      .filter(({ key, kind }) => kind !== 'add' && !known.has(key))
-      .map(({ key }) => ({ key, version: found.get(key)?.version ?? 0 }))
+    const own = reads.filter(({ key }) => !hidden.has(key))
+    const known = new Set(own.map(({ key }) => key))
+    const written = writes.filter(({ key, kind }) => kind !== 'add' && !known.has(key)).map(({ key }) => key)
+    const relied = [...new Set([...hidden, ...written])]
+    return { reads: own, judged: relied.map(key => ({ key, version: found.get(key)?.version ?? 0 })) }
   }
+}
+
+interface Judged {
+  readonly reads: readonly ReadVersion[]
+  readonly judged: readonly ReadVersion[]
+}
+
+type Refused = Extract<CommitResult, { readonly committed: false }>
+
+type PlainWrite = Exclude<RequestedWrite, { readonly kind: 'patch' }>
+
+interface PatchedCommit extends ReadCommit {
+  readonly writes: readonly PlainWrite[]
+  /** What patches are of, where it is not what was read. */
+  readonly outdated: readonly Key[]
 }
 
 interface Committed {
@@ -167,6 +254,29 @@ interface Committed {
   readonly decimals: readonly number[]
   /** Of the first time: the decimals. */
   readonly note: string | undefined
+}
+
+/** A commit of reads alone, from a caller who may write nothing, is no longer than an object. */
+function bytesMaxFor(caller: Caller | undefined, { bodyBytesMax, commitBodyBytesMax }: ServerSettings): number {
+  const mayWrite = caller === undefined || caller.mightSomewhere(WRITES)
+  return mayWrite ? commitBodyBytesMax : Math.min(bodyBytesMax, commitBodyBytesMax)
+}
+
+function claimantOf(caller: Caller, { reads, lists, writes }: ReadCommit): Claimant {
+  return {
+    namespaces: writes.map(({ key }) => namespaceOf(key)),
+    mightBeAllowed: () =>
+      lists.every(({ bucket }) => caller.might('list', bucket)) &&
+      reads.every(({ key }) => caller.might('read', key)) &&
+      writes.every(({ key, kind }) => RIGHTS_TO[kind].some(right => caller.might(right, key))),
+    refusal: () => caller.refusal(),
+  }
+}
+
+/** One of which each kind of write takes. */
+const RIGHTS_TO: Readonly<Record<RequestedWrite['kind'], readonly Right[]>> = {
+  ...{ add: ['update'], delete: ['delete'] },
+  ...{ json: ['create', 'update'], bytes: ['create', 'update'], patch: ['update'] },
 }
 
 function nextOf(write: RequestedWrite): Pick<StoredValue, 'contentType' | 'body'> | undefined {
@@ -184,7 +294,7 @@ function toAddition(
 }
 
 function toWrite(
-  write: Exclude<RequestedWrite, { readonly kind: 'add' }>,
+  write: Exclude<PlainWrite, { readonly kind: 'add' }>,
   touched: ReadonlyMap<Key, Bucket | undefined>,
   known: ReadonlySet<Key>,
 ): Write {
@@ -236,6 +346,20 @@ function committed({ position, units, decimals, note }: Committed): Answer {
   ])
 }
 
+/** The version of a bucket is that of all its objects. */
+function isHiddenVersion({ key }: ReadVersion, caller: Caller | undefined): boolean {
+  return idOfKey(key) === undefined && caller !== undefined && !caller.seesAllOf(key)
+}
+
+function notWhole({ bucket, tags }: ReadList): FreshetError {
+  const what = tags === undefined ? 'a range' : 'the result of a query'
+  return new FreshetError(
+    'FORBIDDEN',
+    `A commit may rely on ${what} of ${bucket} only if its caller may read every object that could be in it, and this caller sees only ` +
+      'some. Demand in the query what the rules demand of the object, by an indexed field; or rely on objects by their ids, in reads.',
+  )
+}
+
 function notAnObject(key: Key): FreshetError {
   return new FreshetError(
     'BODY_INVALID',
@@ -251,5 +375,16 @@ function conflict(conflicts: readonly ReadVersion[], lease: CommitLease | undefi
     'COMMIT_CONFLICT',
     `Nothing was committed: ${list.length} of the versions read no longer hold: ${some.join(', ')}. Read them again and retry.`,
     { details: { conflicts: list, ...(lease === undefined ? {} : { lease }) } },
+  )
+}
+
+/** A version that the log has not reached would hold whatever changes until then. */
+function checkReached(lists: readonly ReadList[], position: Position): void {
+  const ahead = lists.find(({ version }) => version > position)
+  if (ahead === undefined) return
+  throw new FreshetError(
+    'BODY_INVALID',
+    `This cannot be committed: lists has ${pathOfKey(ahead.bucket)} in the version ${ahead.version}, which no list of it has had. ` +
+      'Send the version that came with the list.',
   )
 }

@@ -57,6 +57,33 @@ describe('commits', () => {
     expect(await versionOf('/db/shop/products/written')).toBe(before)
   })
 
+  test('patch what was read, and leave the rest of it byte for byte', async () => {
+    const path = '/db/shop/products/patched'
+    const body = '{ "big":12345678901234567890, "n":1,"deep":{"a":0.10000000000000000001,"b":2}}'
+    const put = await running.fetch(path, { method: 'PUT', body, headers: { 'content-type': 'application/json' } })
+    const { version } = (await put.json()) as { version: number }
+    const writes = [{ path, patch: { n: 2, deep: { b: null } } }]
+    expect((await commit({ reads: [{ path, version }], writes })).status).toBe(200)
+    expect(await (await running.fetch(path)).text()).toBe(
+      '{"big":12345678901234567890,"n":2,"deep":{"a":0.10000000000000000001}}',
+    )
+    expect(await problemOf(await commit({ reads: [{ path, version }], writes }))).toMatchObject({
+      code: 'COMMIT_CONFLICT',
+      conflicts: [{ path, version: await versionOf(path) }],
+    })
+    const absent = '/db/shop/products/patched-nothing'
+    for (const reads of [[], [{ path: absent, version: 0 }]])
+      expect(await problemOf(await commit({ reads, writes: [{ path: absent, patch: {} }] }))).toMatchObject({
+        code: 'BODY_INVALID',
+      })
+    expect(
+      await problemOf(await commit({ reads: [{ path: absent, version: 7 }], writes: [{ path: absent, patch: {} }] })),
+    ).toMatchObject({
+      code: 'COMMIT_CONFLICT',
+      conflicts: [{ path: absent, version: 0 }],
+    })
+  })
+
   test('may only read, and then tell whether all of it held at one position', async () => {
     const { version } = await running.put('/db/shop/products/only', {})
     expect((await commit({ reads: [{ path: '/db/shop/products/only', version }], writes: [] })).status).toBe(200)
@@ -177,4 +204,14 @@ describe('commits', () => {
     expect(await problemOf(await commit(body))).toMatchObject({ code })
     expect(await (await running.fetch('/ready')).json()).toEqual(before)
   })
+})
+
+test('a list in a version that the log has never reached is refused, also without writes', async () => {
+  const { position } = await running.put('/db/shop/ahead/1', {})
+  const lists = (version: number) => [{ path: '/db/shop/ahead', version }]
+  for (const writes of [[], [{ path: '/db/shop/ahead/2', value: {} }]]) {
+    const answer = await commit({ lists: lists(position + 1_000_000), writes })
+    expect(await problemOf(answer)).toMatchObject({ status: 400, code: 'BODY_INVALID' })
+  }
+  expect((await commit({ lists: lists(position), writes: [] })).status).toBe(200)
 })

@@ -3,7 +3,8 @@
  * is, also in an object that is patched or sent in a commit. So values are taken apart as pieces of text.
  */
 import { isUtf8 } from 'node:buffer'
-import { FreshetError } from '@freshet/protocol'
+import { FreshetError, inexactNumber } from '@freshet/protocol'
+import { DEFAULT_SETTINGS } from '../settings.js'
 
 /** A value, and what it holds if it is an object or an array. */
 export interface JsonNode {
@@ -12,50 +13,94 @@ export interface JsonNode {
   readonly elements?: readonly JsonNode[]
 }
 
-/** The text of a JSON body; it is valid, and not nested deeper than `depthMax`. Throws BODY_INVALID. */
-export function readJson(body: Uint8Array, depthMax: number): string {
-  return parseJson(body, depthMax).text
+/**
+ * The text of a JSON body. It is valid, it is not nested deeper than `depthMax`, it has `membersMax` members and elements at most, and no
+ * object in it has one member twice: readers would disagree on which counts. Throws BODY_INVALID.
+ */
+export function readJson(body: Uint8Array, depthMax: number, membersMax?: number): string {
+  return parseJson(body, depthMax, membersMax).text
 }
 
-/** The members of a body that must be a JSON object, as JavaScript has them: numbers may be rounded. Throws BODY_INVALID. */
-export function readMembers(body: Uint8Array, depthMax: number): Readonly<Record<string, unknown>> {
-  const { value } = parseJson(body, depthMax)
+/** The members of a body that must be a JSON object, as JavaScript has them. A number that would be rounded is refused. Throws BODY_INVALID. */
+export function readMembers(
+  body: Uint8Array,
+  depthMax: number,
+  membersMax?: number,
+): Readonly<Record<string, unknown>> {
+  const { text, value } = parseJson(body, depthMax, membersMax)
+  checkExact(text)
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw invalid('it must be an object: {...}')
   return value as Record<string, unknown>
 }
 
-function parseJson(body: Uint8Array, depthMax: number): { readonly text: string; readonly value: unknown } {
+function parseJson(
+  body: Uint8Array,
+  depthMax: number,
+  membersMax = DEFAULT_SETTINGS.jsonMembersMax,
+): { readonly text: string; readonly value: unknown } {
   if (body.length === 0) throw invalid('it is empty')
   if (!isUtf8(body)) throw invalid('it is not UTF-8')
-  if (depthOf(body) > depthMax) throw invalid(`it is nested deeper than ${depthMax} levels`)
+  const { depth, items, colons } = shapeOf(body)
+  if (depth > depthMax) throw invalid(`it is nested deeper than ${depthMax} levels`)
+  if (items > membersMax) throw invalid(`it has more than ${membersMax} members and elements`)
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString()
+  const value = parsed(text)
+  // Of two members with one name JSON.parse keeps one.
+  if (membersIn(value) !== colons) throw repeated(text)
+  return { text, value }
+}
+
+function parsed(text: string): unknown {
   try {
-    return { text, value: JSON.parse(text) as unknown }
+    return JSON.parse(text)
   } catch (cause) {
     throw invalid((cause as Error).message, cause)
   }
 }
 
 /** As `readJson`, for a body that must be a JSON object. */
-export function readJsonObject(body: Uint8Array, depthMax: number): string {
-  const text = readJson(body, depthMax)
+export function readJsonObject(body: Uint8Array, depthMax: number, membersMax?: number): string {
+  const text = readJson(body, depthMax, membersMax)
   if (/^[ \t\r\n]*\{/.test(text)) return text
   throw invalid('it must be an object: {...}')
+}
+
+/** Throws BODY_INVALID if a number in it would be rounded. */
+export function checkExact(text: string): void {
+  const number = inexactNumber(text)
+  if (number === undefined) return
+  throw invalid(`a number in it, ${number.slice(0, 40)}, would be rounded; send it as text, or with fewer digits`)
 }
 
 function invalid(reason: string, cause?: unknown): FreshetError {
   return new FreshetError('BODY_INVALID', `The body is not the JSON asked for: ${reason}.`, { cause })
 }
 
+function repeated(text: string): FreshetError {
+  const name = new TreeReader(text).findRepeated()
+  return invalid(`an object in it has the member ${JSON.stringify(name?.slice(0, 80))} twice`)
+}
+
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
+const COLON = 0x3a
+const COMMA = 0x2c
 const OPEN = [0x5b, 0x7b]
 const CLOSE = [0x5d, 0x7d]
 
-/** How deep brackets are nested, in what may not be JSON at all. */
-function depthOf(body: Uint8Array): number {
+interface Shape {
+  readonly depth: number
+  /** Members and elements, or some more. */
+  readonly items: number
+  readonly colons: number
+}
+
+/** How deep brackets are nested, and how much there is in them, in what may not be JSON at all. */
+function shapeOf(body: Uint8Array): Shape {
   let depth = 0
   let deepest = 0
+  let items = 0
+  let colons = 0
   let isInString = false
   for (let at = 0; at < body.length; at++) {
     const byte = body[at]!
@@ -63,10 +108,23 @@ function depthOf(body: Uint8Array): number {
       if (byte === BACKSLASH) at++
       else if (byte === QUOTE) isInString = false
     } else if (byte === QUOTE) isInString = true
-    else if (byte === OPEN[0] || byte === OPEN[1]) deepest = Math.max(deepest, ++depth)
-    else if (byte === CLOSE[0] || byte === CLOSE[1]) depth--
+    else if (byte === COMMA) items++
+    else if (byte === COLON) colons++
+    else if (byte === OPEN[0] || byte === OPEN[1]) {
+      items++
+      deepest = Math.max(deepest, ++depth)
+    } else if (byte === CLOSE[0] || byte === CLOSE[1]) depth--
   }
-  return deepest
+  return { depth: deepest, items, colons }
+}
+
+/** How many members all objects in it have together. Not deeper than the caller has checked. */
+function membersIn(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0
+  const inner = Array.isArray(value) ? value : Object.values(value)
+  let count = Array.isArray(value) ? 0 : inner.length
+  for (const each of inner) count += membersIn(each)
+  return count
 }
 
 /** Takes valid JSON apart, so many levels deep. As in JSON.parse, the last of several members with one name counts. */
@@ -77,6 +135,7 @@ export function parseJsonTree(text: string, levels: number = Number.POSITIVE_INF
 class TreeReader {
   readonly #text: string
   #at = 0
+  #repeated: string | undefined
 
   constructor(text: string) {
     this.#text = text
@@ -100,12 +159,19 @@ class TreeReader {
     return { text: this.#text.slice(start, this.#at) }
   }
 
+  /** The name of a member that one of its objects has twice. */
+  findRepeated(): string | undefined {
+    this.read(Number.POSITIVE_INFINITY)
+    return this.#repeated
+  }
+
   #members(levels: number): ReadonlyMap<string, JsonNode> {
     const members = new Map<string, JsonNode>()
     while (this.#hasNext('}')) {
       const name = JSON.parse(this.read(0).text) as string
       this.#skipSpace()
       this.#at++
+      if (members.has(name)) this.#repeated ??= name
       members.set(name, this.read(levels))
     }
     return members
@@ -161,7 +227,6 @@ class TreeReader {
 }
 
 const SPACE = 0x20
-const COMMA = 0x2c
 
 function endsScalar(code: number): boolean {
   return code <= SPACE || code === COMMA || code === CLOSE[0] || code === CLOSE[1]

@@ -11,24 +11,28 @@ const OBJECT_BYTES_MAX = 64 * 1024
 /** Or a text, which is to stay. */
 const SPACE_BETWEEN = /("(?:[^"\\]|\\.)*")|\s+/g
 
+/** `seen`: what an object is to the caller; undefined if they may know nothing of it. */
 export async function leaseOf(
   { id, ms, waitedMs, keys: leased }: GrantedLease,
   reads: readonly ReadVersion[],
   store: Store,
+  seen: (key: Key, found: StoredValue | undefined) => StoredValue | 'absent' | undefined,
 ): Promise<CommitLease> {
   const keys = [...new Set([...leased, ...reads.map(({ key }) => key)])]
   const { value: found } = await store.getMany(keys)
   let room = OBJECT_BYTES_MAX
   const objects = keys.flatMap((key, i) => {
-    room -= found[i]?.body.length ?? 0
-    return room < 0 ? [] : objectOf(key, found[i])
+    const shown = seen(key, found[i])
+    if (shown === undefined) return []
+    room -= shown === 'absent' ? 0 : shown.body.length
+    return room < 0 ? [] : objectOf(key, shown)
   })
   return { id, ms, waitedMs, leased: leased.map(pathOfKey), objects }
 }
 
-function objectOf(key: Key, stored: StoredValue | undefined): LeasedObject[] {
+function objectOf(key: Key, stored: StoredValue | 'absent'): LeasedObject[] {
   const path = pathOfKey(key)
-  if (stored === undefined) return [{ path, version: 0 }]
+  if (stored === 'absent') return [{ path, version: 0 }]
   if (stored.contentType !== JSON_TYPE) return []
   const text = Buffer.from(stored.body).toString()
   const value: unknown = JSON.parse(text)

@@ -5,6 +5,7 @@
 import type { ScanRange, Store, StoredEntry, StoredValue } from '@freshet/core/store'
 import { checkId, FreshetError, type Key, type Position, readPosition, type Version } from '@freshet/protocol'
 import { type Caller, PRIVATE } from '../access/caller.js'
+import type { CursorSeals } from '../access/cursor-seals.js'
 import type { LogFollower } from '../coherence/log-follower.js'
 import type { PositionWaits } from '../coherence/position-waits.js'
 import type { Answer } from '../http/answer.js'
@@ -17,8 +18,11 @@ import { answerJudged, type PlacedAnswer } from './answer-judged.js'
 import type { Bucket, BucketDirectory } from './bucket-directory.js'
 import { pageAnswer, unchangedPage } from './page-answer.js'
 import { bucketNotFound } from './refusals.js'
+import type { VisibleRows } from './visible-rows.js'
 
 export interface ListReaderOptions {
+  readonly rows: VisibleRows
+  readonly seals: CursorSeals
   readonly store: Store
   readonly settings: ServerSettings
   readonly follower: LogFollower
@@ -36,7 +40,7 @@ interface Page {
   readonly entries: readonly ListedEntry[]
   readonly next?: string | undefined
   readonly position: Position
-  /** Of the bucket; undefined where the page has no version of its own. */
+  /** Of the bucket; undefined where the page has no version of its own, or it would tell of hidden objects. */
   readonly version?: Version
 }
 
@@ -58,16 +62,13 @@ export class ListReader {
   }
 
   async #answer(key: Key, { exchange, parameters }: Call, at: Position): Promise<PlacedAnswer> {
-    const { buckets } = this.#options
+    const { buckets, follower } = this.#options
     const { caller } = exchange
     caller?.check('list', key)
     const bucket = buckets.get(key)
-    if (bucket === undefined) throw bucketNotFound(key)
+    if (bucket === undefined) throw bucketNotFound(key, follower.position)
     const isOpen = caller === undefined || caller.seesWhatAllSee(key)
-    const reader = isOpen ? undefined : caller
-    const page = parameters.has('ids')
-      ? await this.#many(key, parameters, reader)
-      : await this.#page(key, parameters, reader)
+    const page = await this.#read(key, parameters, caller?.seesAllOf(key) ? undefined : caller)
     const cacheControl = isOpen ? buckets.cacheControl({ key, version: page.version, isAt: at !== 0 }) : PRIVATE
     const { version, position } = page
     const facts = { cacheControl, version, position }
@@ -82,7 +83,12 @@ export class ListReader {
     return { answer: { ...answer, headers: [...answer.headers, ...tagsOf(this.#options.tagHeaders, key)] }, position }
   }
 
-  /** `caller`: who sees only what they may read. */
+  /** `caller`: who sees only some of the objects. */
+  #read(key: Key, parameters: Parameters, caller: Caller | undefined): Promise<Page> {
+    if (parameters.has('ids')) return this.#many(key, parameters, caller)
+    return caller === undefined ? this.#page(key, parameters) : this.#visiblePage(key, parameters, caller)
+  }
+
   async #many(key: Key, parameters: Parameters, caller: Caller | undefined): Promise<Page> {
     const others = [...parameters.keys()].filter(name => !['ids', 'embed', 'at'].includes(name))
     if (others.length > 0) throw parameterInvalid(`ids does not go with ${others.join(', ')}.`)
@@ -96,39 +102,62 @@ export class ListReader {
     return { entries: ids.map((id, i) => ({ version: 0, ...seen(value[i], i), id })), position }
   }
 
-  /**
-   * Where only some of the objects may be seen, `next` is the last one that was: the name of another would tell of it. So it is
-   * read on until there is one, or nothing follows.
-   */
-  async #page(key: Key, parameters: Parameters, caller: Caller | undefined): Promise<Page> {
+  async #page(key: Key, parameters: Parameters): Promise<Page> {
     const limit = this.#limitOf(parameters)
     const range = rangeOf(parameters)
-    const countsBody = parameters.has('embed')
     const entries: StoredEntry[] = []
-    let bytes = 0
+    const isFull = this.#fullness(parameters)
     let step = await this.#options.store.scan(key, { ...range, limit: Math.min(STEP, limit) })
-    let { version, position } = step
+    const { version, position } = step
     for (;;) {
       for (const entry of step.entries) {
-        if (caller !== undefined && !caller.may('read', `${key}/${entry.id}`, entry)) continue
-        bytes += entry.id.length + (countsBody ? entry.body.length : 0)
-        const last = entries.at(-1)
-        if (last && bytes > this.#options.settings.listBytesMax) return { entries, next: last.id, version, position }
+        if (isFull(entry)) return { entries, next: entries.at(-1)!.id, version, position }
         entries.push(entry)
       }
-      const reached = step.next
-      const next = caller === undefined || reached === undefined ? reached : entries.at(-1)?.id
-      if (reached === undefined || entries.length >= limit) return { entries, next, version, position }
-      step = await this.#options.store.scan(key, {
-        ...range,
-        after: reached,
-        limit: Math.min(STEP, limit - entries.length),
-      })
-      // The bucket has changed meanwhile. A page is from one state, so this one ends here, or has not begun.
-      if (step.version !== version && (entries.length > 0 || caller === undefined)) {
-        return { entries, next, version, position }
+      const { next } = step
+      if (next === undefined || entries.length >= limit) return { entries, next, version, position }
+      const rest = Math.min(STEP, limit - entries.length)
+      step = await this.#options.store.scan(key, { ...range, after: next, limit: rest })
+      // The bucket has changed meanwhile. A page is from one state, so this one ends here.
+      if (step.version !== version) return { entries, next, version, position }
+    }
+  }
+
+  /** The page of a caller who sees only some of the objects. It tells of no others, so it has no version, and its cursor is sealed. */
+  async #visiblePage(key: Key, parameters: Parameters, caller: Caller): Promise<Page> {
+    const { rows, seals } = this.#options
+    const limit = this.#limitOf(parameters)
+    const { after: sealed, ...range } = rangeOf(parameters)
+    const seal = seals.of(caller, key, JSON.stringify(['list', range]))
+    const entries: StoredEntry[] = []
+    const isFull = this.#fullness(parameters)
+    let after = sealed === undefined ? undefined : await seal.open(sealed)
+    let position: Position | undefined
+    for (;;) {
+      const bounds = after === undefined ? range : { ...range, after }
+      const step = await rows.list(key, caller, bounds, limit - entries.length)
+      position ??= step.position
+      const cut = async () => ({ entries, next: await seal.seal(entries.at(-1)!.id), position: position! })
+      // Some of it has changed meanwhile, and a page is from one state.
+      if (entries.length > 0 && step.changedAt > position) return cut()
+      for (const entry of step.entries) {
+        if (isFull(entry)) return cut()
+        entries.push(entry)
       }
-      ;({ version, position } = step)
+      if (!step.hasMore) return { entries, position }
+      if (entries.length >= limit) return cut()
+      after = entries.at(-1)!.id
+    }
+  }
+
+  /** Whether there is no room on the page for one more. */
+  #fullness(parameters: Parameters): (entry: StoredEntry) => boolean {
+    const countsBody = parameters.has('embed')
+    let bytes = 0
+    let count = 0
+    return ({ id, body }) => {
+      bytes += id.length + (countsBody ? body.length : 0)
+      return count++ > 0 && bytes > this.#options.settings.listBytesMax
     }
   }
 

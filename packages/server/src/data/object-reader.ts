@@ -9,9 +9,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { MaybePromise, Store, StoredValue } from '@freshet/core/store'
 import { type Coding, FreshetError, formatEtag, type Key, type Position, type Version } from '@freshet/protocol'
-import type { Access } from '../access/access.js'
+import type { Access, Admission } from '../access/access.js'
 import { type Caller, PRIVATE } from '../access/caller.js'
-import { namespaceOf } from '../access/quotas/usage-record.js'
 import { type LimitLeft, limitHeaders } from '../access/rate-limits.js'
 import type { AccessRules } from '../access/rules/access-rules.js'
 import type { LogFollower } from '../coherence/log-follower.js'
@@ -33,6 +32,8 @@ import { type HotObject, type HotObjects, type ReadyHeads, toHotObject } from '.
 import { versionConflict } from './refusals.js'
 
 export const OBJECT_ROUTE = '/db/{namespace}/{bucket}/{id}'
+/** What reading an object takes. */
+export const READING: Admission = { access: 'rules', rights: ['read'] }
 /** A learnt lifetime grows while nothing happens, in steps of a second. */
 const LEARNT_HEADS_MS = 1000
 
@@ -213,7 +214,7 @@ export class ObjectReader {
 
   /** Nobody was asked who they are, and now it matters. */
   async #readAsSomebody(read: ObjectRead): Promise<void> {
-    const caller = await this.#access.admit(exchangeOf(read), 'rules', namespaceOf(read.key))
+    const caller = await this.#access.admit(exchangeOf(read), READING, read.key)
     await this.#begin({ ...read, caller })
   }
 
@@ -366,8 +367,9 @@ function judged(read: ObjectRead, caller: Caller, position: Position, object: Ho
   throw caller.may('read', key) ? notFound(key, position) : caller.refusal()
 }
 
-function exchangeOf({ request, response, startedMs, limitsLeft }: ObjectRead): Exchange {
+function exchangeOf({ request, response, startedMs, limitsLeft, caller }: ObjectRead): Exchange {
   const exchange = new Exchange(request, response, startedMs)
+  exchange.subject = caller?.subject ?? ''
   if (limitsLeft !== undefined) exchange.limitsLeft = limitsLeft
   exchange.route = OBJECT_ROUTE
   return exchange

@@ -11,7 +11,7 @@ import {
 } from '@freshet/protocol'
 import type { Access } from '../access/access.js'
 import type { CounterAdditions } from '../counters/counter-additions.js'
-import { counterWrite } from '../counters/counter-values.js'
+import { areAdditions, counterWrite, noCounter } from '../counters/counter-values.js'
 import { type Answer, JSON_TYPE, jsonAnswer } from '../http/answer.js'
 import type { Call, Route } from '../http/call.js'
 import { readConditions } from '../http/conditions.js'
@@ -27,7 +27,7 @@ import { essenceOf, isJson, MERGE_PATCH_TYPE, notJson, readContentType } from '.
 import { readJsonObject } from './json-text.js'
 import { mergePatch } from './merge-patch.js'
 import { type ObjectName, objectNameOf } from './object-name.js'
-import { OBJECT_ROUTE, type ObjectReader } from './object-reader.js'
+import { OBJECT_ROUTE, type ObjectReader, READING } from './object-reader.js'
 import type { Intent, ObjectWriter, Outcome } from './object-writer.js'
 import { versionConflict } from './refusals.js'
 
@@ -40,6 +40,8 @@ export interface ObjectRoutesOptions {
   readonly newId: () => string
 }
 
+const PUTTING = ['create', 'update'] as const
+
 export class ObjectRoutes {
   readonly #options: ObjectRoutesOptions
 
@@ -51,11 +53,16 @@ export class ObjectRoutes {
     return {
       pattern: OBJECT_ROUTE,
       operations: {
-        GET: { access: 'rules', handle: call => this.#get(call), parameters: ['at'] },
-        PUT: { access: 'rules', handle: call => this.#put(call), takesBody: true },
-        PATCH: { access: 'rules', handle: call => this.#patch(call), takesBody: true },
-        POST: { access: 'rules', handle: call => this.#options.additions.one(call), takesBody: true },
-        DELETE: { access: 'rules', handle: call => this.#delete(call) },
+        GET: { ...READING, handle: call => this.#get(call), parameters: ['at'] },
+        PUT: { access: 'rules', rights: PUTTING, handle: call => this.#put(call), takesBody: true },
+        PATCH: { access: 'rules', rights: ['update'], handle: call => this.#patch(call), takesBody: true },
+        POST: {
+          access: 'rules',
+          rights: ['update'],
+          handle: call => this.#options.additions.one(call),
+          takesBody: true,
+        },
+        DELETE: { access: 'rules', rights: ['delete'], handle: call => this.#delete(call) },
       },
     }
   }
@@ -64,9 +71,15 @@ export class ObjectRoutes {
   async post({ exchange, names }: Call): Promise<Answer> {
     const name = this.#nameOf([...names, this.#options.newId()])
     const body = await readBody(exchange, this.#options.settings.bodyBytesMax)
-    const decide = this.#decidePut(name.bucket, exchange.request.headers['content-type'], name.key, body)
+    const decidePut = this.#decidePut(name.bucket, exchange.request.headers['content-type'], name.key, body)
+    const decide: Intent['decide'] = (...state) => {
+      // Else each retry would store an object of its own.
+      if (areAdditions(body)) throw noCounter(name.bucket)
+      return decidePut(...state)
+    }
     const conditions = { noneMatch: '*' } as const
-    return this.#write(exchange, body, { ...name, conditions, dependsOnCurrent: true, decide }, () => 201)
+    const intent = { ...name, rights: ['create'] as const, conditions, dependsOnCurrent: true, decide }
+    return this.#write(exchange, body, intent, () => 201)
   }
 
   /** `note`: status and id, which is another one each time if it is made here. */
@@ -76,7 +89,7 @@ export class ObjectRoutes {
     intent: Intent & ObjectName,
     statusOf: (existed: boolean) => 200 | 201,
   ): Promise<Answer> {
-    const operation = readOperation(request, body, caller?.subject)
+    const operation = readOperation(request, body, caller)
     const note = (existed: boolean) => `${statusOf(existed)} ${intent.id}`
     const outcome = await this.#options.writer.write({ ...intent, caller, operation, note })
     return written(intent.bucket, outcome, outcome.note ?? note(outcome.existed))
@@ -97,7 +110,7 @@ export class ObjectRoutes {
     const conditions = readConditions(exchange.request.headers)
     const body = await readBody(exchange, this.#options.settings.bodyBytesMax)
     const decide = this.#decidePut(name.bucket, exchange.request.headers['content-type'], name.key, body)
-    const intent = { ...name, conditions, dependsOnCurrent: false, decide }
+    const intent = { ...name, rights: PUTTING, conditions, dependsOnCurrent: false, decide }
     return this.#write(exchange, body, intent, existed => (existed ? 200 : 201))
   }
 
@@ -106,7 +119,7 @@ export class ObjectRoutes {
       if (settings.kind === 'kv') return { key, contentType: readContentType(contentType), body }
       if (settings.kind === 'counter') return counterWrite(key, body, settings)
       if (contentType !== undefined && !isJson(contentType)) throw notJson(bucket, contentType, found === undefined)
-      readJsonObject(body, this.#options.settings.jsonDepthMax)
+      this.#readObject(body)
       return { key, contentType: JSON_TYPE, body }
     }
   }
@@ -117,10 +130,10 @@ export class ObjectRoutes {
     const conditions = readConditions(headers)
     checkPatchType(headers['content-type'])
     const body = await readBody(exchange, this.#options.settings.bodyBytesMax)
-    const patch = readJsonObject(body, this.#options.settings.jsonDepthMax)
+    const patch = this.#readObject(body)
     const decide: Intent['decide'] = (settings, current, bucket) =>
       this.#decidePatch(name.key, settings, this.#migrated(name.key, bucket, current), patch)
-    const intent = { ...name, conditions, dependsOnCurrent: true, isTelling: true, decide }
+    const intent = { ...name, rights: ['update'] as const, conditions, dependsOnCurrent: true, isTelling: true, decide }
     return this.#write(exchange, body, intent, () => 200)
   }
 
@@ -148,10 +161,10 @@ export class ObjectRoutes {
       )
     }
     if (current === undefined) throw nothingThere(key)
-    const { bodyBytesMax, jsonDepthMax } = this.#options.settings
+    const { bodyBytesMax } = this.#options.settings
     const body = Buffer.from(mergePatch(new TextDecoder().decode(current.body), patch))
     if (body.length > bodyBytesMax) throw tooLarge(bodyBytesMax)
-    readJsonObject(body, jsonDepthMax)
+    this.#readObject(body)
     return { key, contentType: JSON_TYPE, body }
   }
 
@@ -163,8 +176,13 @@ export class ObjectRoutes {
       // If-None-Match: * holds where there is nothing; but there is nothing to delete either.
       throw conditions.match === undefined ? nothingThere(name.key) : versionConflict(name.key, 0)
     }
-    const intent = { ...name, conditions, dependsOnCurrent: true, isTelling: true, decide }
+    const intent = { ...name, rights: ['delete'] as const, conditions, dependsOnCurrent: true, isTelling: true, decide }
     return this.#write(exchange, undefined, intent, () => 200)
+  }
+
+  #readObject(body: Uint8Array): string {
+    const { jsonDepthMax, jsonMembersMax } = this.#options.settings
+    return readJsonObject(body, jsonDepthMax, jsonMembersMax)
   }
 
   #nameOf(names: readonly string[]): ObjectName {

@@ -7,6 +7,7 @@ import type {
   Addition,
   Commit,
   CommitResult,
+  MaybePromise,
   Operation,
   ReadVersion,
   Store,
@@ -33,7 +34,14 @@ import { counterRefused } from '../counters/counter-values.js'
 import { JSON_TYPE } from '../http/answer.js'
 import { type Conditions, holds, isConditional } from '../http/conditions.js'
 import { isPromise } from '../http/maybe-promise.js'
-import { type Idempotency, keyRequired, operationRefused, type Replayed } from '../idempotency/idempotency.js'
+import {
+  type Claimant,
+  type Idempotency,
+  keyRequired,
+  operationRefused,
+  type Replayed,
+  UnallowedRefusal,
+} from '../idempotency/idempotency.js'
 import type { AskedOperation } from '../idempotency/read-operation.js'
 import type { Metrics } from '../operations/metrics.js'
 import type { ServerRecorder } from '../recording/server-recorder.js'
@@ -41,7 +49,7 @@ import type { SchemaGuard } from '../schemas/schema-guard.js'
 import type { ServerSettings } from '../settings.js'
 import type { Bucket, BucketDirectory } from './bucket-directory.js'
 import { encodeRecord } from './bucket-record.js'
-import { matchRequired, tooMuchContention, versionConflict } from './refusals.js'
+import { bucketDeleting, matchRequired, tooMuchContention, versionConflict } from './refusals.js'
 
 export interface WriterOptions {
   readonly store: Store
@@ -64,6 +72,8 @@ export interface Intent {
   readonly dependsOnCurrent: boolean
   /** Called again after each conflict. Throws a refusal. Without a `bucket`: this write would create it. */
   decide(settings: BucketSettings, current: StoredValue | undefined, bucket: Bucket | undefined): Write
+  /** One of which it takes, depending on what is there. */
+  readonly rights: readonly Right[]
   /** Whether its refusals depend on what is there, and so tell of it. */
   readonly isTelling?: boolean
   /** Undefined where everybody may do everything. */
@@ -112,12 +122,19 @@ export class ObjectWriter {
   }
 
   async write(intent: Intent): Promise<Outcome> {
-    return this.#options.idempotency.once(intent.operation, () => this.#write(intent), replayedOutcome)
+    const claimant = intent.caller && claimantOf(intent.caller, intent.key, intent.rights)
+    return this.#options.idempotency.once(
+      { operation: intent.operation, claimant },
+      () => this.#write(intent),
+      replayedOutcome,
+    )
   }
 
   /** Adds to a counter. Its note, should it be given again, is how many decimals it has. */
   add(intent: AddIntent): Promise<Outcome> {
-    return this.#options.idempotency.once(intent.operation, () => this.#add(intent), replayedOutcome)
+    const { operation, caller, key } = intent
+    const claimant = caller && claimantOf(caller, key, ADDING)
+    return this.#options.idempotency.once({ operation, claimant }, () => this.#add(intent), replayedOutcome)
   }
 
   /** Nothing has to be read for it: the commit adds to what it finds. */
@@ -129,6 +146,7 @@ export class ObjectWriter {
       caller?.decideAnew()
       caller?.check('update', key)
       const bucket = buckets.get(bucketKey)
+      checkNotDeleting([bucket])
       const settings = bucket?.settings ?? SETTINGS_BY_DEFAULT
       if (settings.requireMatch) throw matchRequired(key)
       const addition = decide(settings)
@@ -137,7 +155,8 @@ export class ObjectWriter {
       const charge = await this.#charge({ writes: NONE, adds: [addition] }, known, caller)
       const reads = charge === undefined ? known : [...known, ...charge.reads]
       const writes = charge?.writes ?? NONE
-      const adds = charge === undefined ? [addition] : [addition, ...charge.adds]
+      const noted = caller && operation ? await this.#keyAdds([key], operation) : NONE
+      const adds = [addition, ...(charge?.adds ?? NONE), ...noted]
       const result = await (recorder ?? store).commit(
         operation === undefined
           ? { reads, writes, adds }
@@ -168,7 +187,8 @@ export class ObjectWriter {
     const current = await store.get(key)
     const version = current?.version ?? 0
     const existed = current !== undefined
-    const decide = () => intent.decide(bucket?.settings ?? SETTINGS_BY_DEFAULT, current, bucket)
+    const decide = (found: StoredValue | undefined) =>
+      intent.decide(bucket?.settings ?? SETTINGS_BY_DEFAULT, found, bucket)
     const allowed = intent.caller && this.#allowed(intent, intent.caller, current, decide)
     if (bucket?.settings.requireMatch && !isConditional(conditions)) throw matchRequired(key)
     if (!holds(conditions, version)) {
@@ -178,14 +198,14 @@ export class ObjectWriter {
       })
       throw versionConflict(key, version)
     }
-    const decided = allowed ?? decide()
+    const decided = allowed ?? decide(current)
     // What was allowed was allowed of what is there.
     const isBound = dependsOnCurrent || isConditional(conditions) || allowed !== undefined
     const result = await this.tryCommit(
       { writes: [decided] },
       {
         ...(isBound ? { reads: [{ key, version }] } : {}),
-        ...(operation === undefined ? {} : { operation: { ...operation, note: intent.note?.(existed) ?? '' } }),
+        ...(operation === undefined ? {} : { operation: withNote(operation, intent.note?.(existed) ?? '') }),
       },
       new Map([[bucketKey, bucket]]),
       intent.caller,
@@ -195,16 +215,31 @@ export class ObjectWriter {
   }
 
   /** Asked before anything else, since every other refusal tells something of what is there. */
-  #allowed({ key, isTelling }: Intent, caller: Caller, current: StoredValue | undefined, decide: () => Write): Write {
+  #allowed(
+    intent: Intent,
+    caller: Caller,
+    current: StoredValue | undefined,
+    decide: (found: StoredValue | undefined) => Write,
+  ): Write {
+    const { key, isTelling, rights, conditions } = intent
     let decided: Write
     try {
-      decided = decide()
+      decided = decide(current)
     } catch (error) {
-      throw isTelling && !caller.may('read', key, current) ? caller.refusal() : error
+      if (!rights.some(right => caller.might(right, key))) throw caller.refusal()
+      if (isTelling && !caller.may('read', key, current)) throw caller.refusal()
+      const isAllowed = rights.some(right => caller.may(right, key, current))
+      throw isAllowed || !(error instanceof FreshetError) ? error : UnallowedRefusal.of(error)
     }
     const next = 'delete' in decided ? undefined : decided
-    caller.check(rightTo(decided, current), key, current, next)
-    return decided
+    // What is to be replaced and is not there is not created either; a caller who could not see it does not learn that.
+    const isReplaced = current !== undefined || conditions.match !== undefined
+    if (caller.may(rightTo(decided, isReplaced), key, current, next)) return decided
+    // Where absence is told, an object that is hidden from the caller is absent.
+    const isHidden = current !== undefined && caller.seen(key, current) === 'absent'
+    if (isHidden && isTelling) return this.#allowed(intent, caller, undefined, decide)
+    const isReplacing = isHidden && conditions.match !== undefined && caller.may('update', key, undefined, next)
+    throw isReplacing ? versionConflict(key, 0) : caller.refusal()
   }
 
   /**
@@ -218,15 +253,23 @@ export class ObjectWriter {
     caller?: Caller,
   ): ReturnType<Store['commit']> {
     const { store, recorder } = this.#options
+    checkNotDeleting(buckets.values())
     if (operation === undefined) checkKeyless(adds, writes, buckets)
     const created = [...buckets].filter(([, bucket]) => bucket === undefined).map(([key]) => createBucket(key))
     this.#checkRoom(created.length)
-    const referenced = await this.#options.guard.check(writes, reads, buckets)
+    const referenced = await this.#options.guard.check(writes, reads, buckets, caller)
     const bucketReads = [...buckets].map(([key, bucket]) => ({ key, version: bucket?.version ?? 0 }))
     const known = [...reads, ...referenced, ...bucketReads, ...rulesReadOf(caller)]
     const charge = await this.#charge({ writes, adds }, known, caller)
     if (charge !== undefined && charge.conflicts.length > 0) return { committed: false, conflicts: charge.conflicts }
-    const allAdds = charge === undefined ? adds : [...adds, ...charge.adds]
+    const noted =
+      caller && operation
+        ? await this.#keyAdds(
+            [...writes, ...adds].map(({ key }) => key),
+            operation,
+          )
+        : NONE
+    const allAdds = [...adds, ...(charge?.adds ?? NONE), ...noted]
     const result = await (recorder ?? store).commit({
       reads: charge === undefined ? known : [...known, ...charge.reads],
       ...(lists.length === 0 ? {} : { lists }),
@@ -238,6 +281,11 @@ export class ObjectWriter {
     const settingsOf = (key: Key) => buckets.get(bucketOfKey(key))?.settings ?? SETTINGS_BY_DEFAULT
     this.#note(result, writes.length + adds.length > 0, settingsOf, allAdds)
     return result
+  }
+
+  /** What makes its key count among those that are remembered. */
+  #keyAdds(keys: readonly Key[], { id }: AskedOperation): MaybePromise<readonly Addition[]> {
+    return this.#options.idempotency.keys.additionsFor(id, keys.map(namespaceOf))
   }
 
   /** What makes it count where there is a quota. */
@@ -264,7 +312,7 @@ export class ObjectWriter {
     settingsOf: (key: Key) => BucketSettings,
     adds: readonly Addition[],
   ): void {
-    const { store, metrics, access } = this.#options
+    const { store, metrics, access, idempotency } = this.#options
     if (result.committed) {
       if (hasChanges && result.replayed === undefined) metrics.commits.value++
       return
@@ -272,7 +320,11 @@ export class ObjectWriter {
     const { refusedOperation, refusedAdds = [] } = result
     if (refusedOperation !== undefined) throw operationRefused(refusedOperation, store.supports.retentionMs)
     for (const refused of refusedAdds) {
-      throw access.quotas.refusalOf(refused, adds) ?? counterRefused(refused, settingsOf(refused.key))
+      throw (
+        access.quotas.refusalOf(refused, adds) ??
+        idempotency.keys.refusalOf(refused) ??
+        counterRefused(refused, settingsOf(refused.key))
+      )
     }
     metrics.conflicts.value++
     if (result.lease !== undefined) metrics.leases.value++
@@ -285,10 +337,10 @@ export class ObjectWriter {
   }
 }
 
-/** What one needs to be allowed for a write, given what is there. */
-export function rightTo(write: { readonly delete?: true } | object, current: StoredValue | undefined): Right {
+/** The right that a write takes, given whether it replaces something. */
+export function rightTo(write: { readonly delete?: true } | object, isReplaced: boolean): Right {
   if ('delete' in write) return 'delete'
-  return current === undefined ? 'create' : 'update'
+  return isReplaced ? 'update' : 'create'
 }
 
 export function tooManyBuckets(bucketsMax: number): FreshetError {
@@ -297,6 +349,14 @@ export function tooManyBuckets(bucketsMax: number): FreshetError {
     `There are ${bucketsMax} buckets already, as many as this server allows (bucketsMax). Use an existing one.`,
     { details: { bucketsMax } },
   )
+}
+
+/** Writes rely on the version of their bucket's record, so none is committed after the deletion has begun. */
+function checkNotDeleting(buckets: Iterable<Bucket | undefined>): void {
+  for (const bucket of buckets) {
+    const task = bucket?.record.deletion
+    if (task !== undefined) throw bucketDeleting(bucket!.key, task)
+  }
 }
 
 function checkKeyless(
@@ -310,6 +370,17 @@ function checkKeyless(
   }
 }
 
+/** `rights`: one of them is needed for what they ask for. */
+function claimantOf(caller: Caller, key: Key, rights: readonly Right[]): Claimant {
+  return {
+    namespaces: [namespaceOf(key)],
+    mightBeAllowed: () => rights.some(right => caller.might(right, key)),
+    refusal: () => caller.refusal(),
+  }
+}
+
+const ADDING: readonly Right[] = ['update']
+
 function rulesReadOf(caller: Caller | undefined): readonly ReadVersion[] {
   return caller === undefined ? NONE : [caller.rulesRead]
 }
@@ -322,7 +393,7 @@ function expectedBy({ match, noneMatch }: Conditions): { readonly expected?: Ver
   return match !== undefined && match !== '*' && match.length === 1 ? { expected: match[0]! } : {}
 }
 
-function withNote({ id, fingerprint }: AskedOperation, note: string): Operation {
+export function withNote({ id, fingerprint }: AskedOperation, note: string): Operation {
   return { id, fingerprint, note }
 }
 

@@ -3,6 +3,7 @@
  * version is that of what it hangs on, which it says itself: the tags of the changes that could change it, or, where no index
  * gives it any, the bucket. So who has that version is told so without the query being run.
  */
+import type { IncomingHttpHeaders } from 'node:http'
 import { type Candidate, cursorAt, orderOf } from '@freshet/core/queries'
 import type { QueryPage, Store, StoredEntry } from '@freshet/core/store'
 import {
@@ -19,6 +20,7 @@ import {
   readPosition,
 } from '@freshet/protocol'
 import { type Caller, PRIVATE } from '../access/caller.js'
+import type { CursorSeals } from '../access/cursor-seals.js'
 import type { LogFollower } from '../coherence/log-follower.js'
 import type { PositionWaits } from '../coherence/position-waits.js'
 import { type Answer, jsonAnswer, redirectAnswer } from '../http/answer.js'
@@ -30,11 +32,14 @@ import type { Metrics } from '../operations/metrics.js'
 import type { ServerSettings } from '../settings.js'
 import { answerJudged, type PlacedAnswer } from './answer-judged.js'
 import type { BucketDirectory } from './bucket-directory.js'
-import { pageAnswer, unchangedPage } from './page-answer.js'
+import { type PageFacts, pageAnswer, unchangedPage } from './page-answer.js'
 import { project } from './projection.js'
 import { bucketNotFound } from './refusals.js'
+import type { VisibleRows } from './visible-rows.js'
 
 export interface QueryReaderOptions {
+  readonly rows: VisibleRows
+  readonly seals: CursorSeals
   readonly store: Store
   readonly settings: ServerSettings
   readonly follower: LogFollower
@@ -56,9 +61,12 @@ interface AskedQuery {
   readonly key: Key
   readonly query: Query
   readonly at: Position
-  /** Who sees only what they may read; undefined where everybody sees the same. */
-  readonly caller: Caller | undefined
+  /** Whether everybody may see the result, so that caches may keep it. */
+  readonly isOpen: boolean
 }
+
+/** Without a version where that would tell of objects that are hidden from its reader. */
+type ShownPage = Pick<QueryPage, 'entries' | 'next'> & Partial<Pick<QueryPage, 'version' | 'dependsOn'>>
 
 interface Rendered {
   readonly body: Buffer
@@ -74,9 +82,10 @@ export class QueryReader {
 
   async query(key: Key, call: Call): Promise<Answer> {
     const { exchange, parameters } = call
+    exchange.caller?.check('list', key)
     const other = [...parameters.keys()].find(name => !QUERY_PARAMETERS.includes(name))
     if (other !== undefined) throw parameterInvalid(`${other} is of lists, and does not go with a query.`)
-    const query = this.#withinLimit(parseQuery(parameters))
+    const query = this.#withinLimit(queryOf(parameters))
     const canonical = canonicalQuery(query, parameters)
     // The router has seen to the path.
     if (!exchange.request.url!.endsWith(canonical)) return redirectAnswer(pathOfKey(key) + canonical)
@@ -90,14 +99,15 @@ export class QueryReader {
     const { caller } = exchange
     caller?.check('list', key)
     this.#checkBucket(key)
-    const reader = caller === undefined || caller.seesWhatAllSee(key) ? undefined : caller
+    const isOpen = caller === undefined || caller.seesWhatAllSee(key)
     if (parameters.has('explain')) {
-      // It tells how many there are, also of those that one may not see.
-      reader?.checkAdmin()
+      // It tells how many objects there are.
+      if (!isOpen) caller.checkAdmin()
       return this.#explain(key, query)
     }
     const { headers } = exchange.request
-    const asked = { key, query, at, caller: reader }
+    if (caller !== undefined && !caller.seesAllOf(key)) return this.#runVisible(key, query, caller, headers)
+    const asked = { key, query, at, isOpen }
     return (await this.#unchanged(asked, headers['if-none-match'])) ?? this.#run(asked, headers)
   }
 
@@ -118,20 +128,35 @@ export class QueryReader {
     return { answer: unchangedPage({ cacheControl: this.#cacheControl(asked, version), version, position }), position }
   }
 
-  async #run(asked: AskedQuery, headers: Call['exchange']['request']['headers']): Promise<PlacedAnswer> {
-    const { settings, tagHeaders } = this.#options
-    const { key, query, caller } = asked
-    const page = caller === undefined ? await this.#find(key, query) : await this.#findVisible(key, query, caller)
+  async #run(asked: AskedQuery, headers: IncomingHttpHeaders): Promise<PlacedAnswer> {
+    const page = await this.#find(asked.key, asked.query)
     const { version, position } = page
     const facts = { cacheControl: this.#cacheControl(asked, version), version, position }
-    const { body } = this.#render(page, query)
-    const answer = await pageAnswer(
-      facts,
-      body,
-      headers['accept-encoding'] as string | undefined,
-      settings.compressBytesMin,
-    )
-    return { answer: { ...answer, headers: [...answer.headers, ...tagsOf(tagHeaders, key)] }, position }
+    return this.#placed(asked.key, facts, (await this.#render(page, asked.query)).body, headers)
+  }
+
+  /** For a caller who sees only some of the objects: the result tells of no others, and its cursor is sealed. */
+  async #runVisible(key: Key, asked: Query, caller: Caller, headers: IncomingHttpHeaders): Promise<PlacedAnswer> {
+    const { rows, seals } = this.#options
+    const { after: sealed, limit = QUERY_LIMIT_DEFAULT, ...question } = asked
+    const seal = seals.of(caller, key, formatQuery(question))
+    const query = { ...question, limit, ...(sealed === undefined ? {} : { after: await seal.open(sealed) }) }
+    const { entries, hasMore, version, dependsOn, position } = await rows.query(key, caller, query)
+    const page = {
+      entries,
+      ...(hasMore ? { next: cursorAfter(query, entries.at(-1)!) } : {}),
+      ...(version === undefined ? {} : { version, dependsOn: dependsOn ?? [] }),
+    }
+    const { body } = await this.#render(page, query, seal.seal)
+    return this.#placed(key, { cacheControl: PRIVATE, version, position }, body, headers)
+  }
+
+  async #placed(key: Key, facts: PageFacts, body: Buffer, headers: IncomingHttpHeaders): Promise<PlacedAnswer> {
+    const { settings, tagHeaders } = this.#options
+    const encodings = headers['accept-encoding'] as string | undefined
+    const answer = await pageAnswer(facts, body, encodings, settings.compressBytesMin)
+    const tagged = { ...answer, headers: [...answer.headers, ...tagsOf(tagHeaders, key)] }
+    return { answer: tagged, position: facts.position }
   }
 
   async #explain(key: Key, query: Query): Promise<PlacedAnswer> {
@@ -140,7 +165,7 @@ export class QueryReader {
     const explanation: QueryExplanation = {
       plan,
       examined,
-      found: this.#render(page, query).count,
+      found: (await this.#render(page, query)).count,
       version,
       ...(dependsOn === 'bucket' ? {} : { dependsOn }),
     }
@@ -157,28 +182,8 @@ export class QueryReader {
     return page
   }
 
-  /** As lists do it: the cursor tells only of what was shown, and a page is from one state. */
-  async #findVisible(key: Key, query: Query, caller: Caller): Promise<QueryPage> {
-    const limit = Math.min(query.limit ?? QUERY_LIMIT_DEFAULT, this.#options.settings.listLimitMax)
-    let page = await this.#find(key, query)
-    const entries: StoredEntry[] = []
-    for (;;) {
-      const { next: reached, ...rest } = page
-      const visible = page.entries.filter(entry => caller.may('read', `${key}/${entry.id}`, entry))
-      const room = limit - entries.length
-      entries.push(...visible.slice(0, room))
-      const last = entries.at(-1)
-      if (reached === undefined && visible.length <= room) return { ...rest, entries }
-      const cut = () => ({ ...rest, entries, next: cursorAfter(query, last!) })
-      if (last !== undefined && entries.length >= limit) return cut()
-      const following = await this.#find(key, { ...query, after: reached! })
-      if (last !== undefined && following.version !== page.version) return cut()
-      page = following
-    }
-  }
-
-  #cacheControl({ key, at, caller }: AskedQuery, version: number): string {
-    if (caller !== undefined) return PRIVATE
+  #cacheControl({ key, at, isOpen }: AskedQuery, version: number): string {
+    if (!isOpen) return PRIVATE
     return this.#options.buckets.cacheControl({ key, version, isAt: at !== 0 })
   }
 
@@ -193,7 +198,7 @@ export class QueryReader {
   }
 
   /** A page that gets too long is cut, and the next one goes on from there. */
-  #render({ entries, next, version, dependsOn }: QueryPage, query: Query): Rendered {
+  async #render({ entries, next, version, dependsOn }: ShownPage, query: Query, seal = unsealed): Promise<Rendered> {
     const parts: Uint8Array[] = [Buffer.from('{"items":[')]
     let bytes = 0
     let count = 0
@@ -210,16 +215,25 @@ export class QueryReader {
       count++
     }
     const tail = {
-      ...(cursor === undefined ? {} : { next: cursor }),
-      version,
-      ...(dependsOn === 'bucket' ? {} : { dependsOn }),
+      ...(cursor === undefined ? {} : { next: await seal(cursor) }),
+      ...(version === undefined ? {} : { version }),
+      ...(dependsOn === undefined || dependsOn === 'bucket' ? {} : { dependsOn }),
     }
-    parts.push(Buffer.from(`],${JSON.stringify(tail).slice(1)}\n`))
+    const rest = JSON.stringify(tail).slice(1)
+    parts.push(Buffer.from(rest === '}' ? ']}\n' : `],${rest}\n`))
     return { body: Buffer.concat(parts), count }
   }
 }
 
 const CLOSE = Buffer.from('}')
+const unsealed = async (cursor: string) => cursor
+
+/** What `after` holds is looked at when it is known whose cursor it is. */
+function queryOf(parameters: Parameters): Query {
+  const after = parameters.get('after')
+  const query = parseQuery(new Map([...parameters].filter(([name]) => name !== 'after')))
+  return after === undefined ? query : { ...query, after }
+}
 
 /** The stored bytes are put in as they are, unless only some of the fields are wanted. */
 function shownOf({ body }: StoredEntry, fields: readonly string[] | undefined): Uint8Array {

@@ -24,9 +24,18 @@ export function tooMuchContention(): FreshetError {
   })
 }
 
-/** `position`: of the state in which it was missing. */
-export function bucketNotFound(key: Key, position?: Position): FreshetError {
+/** `position`: of the state in which it was missing. Without it clients do not believe that. */
+export function bucketNotFound(key: Key, position: Position): FreshetError {
   return new FreshetError('BUCKET_NOT_FOUND', `There is no bucket ${key}. It is created by the first write to it.`, {
-    details: position === undefined ? {} : { position },
+    details: { position },
   })
+}
+
+/** `task`: the one that deletes it. */
+export function bucketDeleting(key: Key, task: string): FreshetError {
+  return new FreshetError(
+    'BUCKET_DELETING',
+    `The bucket ${key} is being deleted, so nothing can be written to it. Wait until GET /tasks/${task} says that it is done.`,
+    { details: { task } },
+  )
 }

@@ -1,5 +1,6 @@
 /** A request that has found its route: what a handler is given, and what it may answer. */
 import type { MaybePromise } from '@freshet/core/store'
+import type { Right } from '../access/rules/rights.js'
 import type { Answer } from './answer.js'
 import type { Exchange } from './exchange.js'
 import type { Parameters } from './request-target.js'
@@ -24,6 +25,11 @@ export type AccessNeed = 'anyone' | 'rules' | 'metrics' | 'admin'
 export interface Operation {
   /** Without it, nobody may; a test wants one of every operation. */
   readonly access?: AccessNeed
+  /**
+   * With `rules`: a caller who could not have any of these, on what the path names or else anywhere, is refused before the body is read and
+   * before anything is looked up.
+   */
+  readonly rights?: readonly Right[]
   readonly handle: Handler
   /** The names of the query parameters it takes. */
   readonly parameters?: readonly string[]

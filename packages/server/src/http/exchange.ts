@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller } from '../access/caller.js'
 import type { LimitLeft } from '../access/rate-limits.js'
+import type { BodyIntake } from './body-intake.js'
 
 const REQUEST_ID = /^[A-Za-z0-9._~-]{1,128}$/
 const ID_PREFIX = randomBytes(6).toString('base64url')
@@ -19,14 +20,19 @@ export class Exchange {
   route = 'none'
   /** Undefined where everybody may do everything. */
   caller: Caller | undefined
+  /** Whose token came with the request, also if the request is refused; empty: without a token. */
+  subject = ''
   /** Of the limits that it counts for. */
   limitsLeft: LimitLeft[] = []
+  /** Where its body is received; undefined if it can have none. */
+  readonly intake: BodyIntake | undefined
   #requestId: string | undefined
 
-  constructor(request: IncomingMessage, response: ServerResponse, startedMs: number) {
+  constructor(request: IncomingMessage, response: ServerResponse, startedMs: number, intake?: BodyIntake) {
     this.request = request
     this.response = response
     this.startedMs = startedMs
+    this.intake = intake
   }
 
   get method(): string {

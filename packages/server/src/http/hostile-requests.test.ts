@@ -201,5 +201,6 @@ test('no hostile request crashes the server, and no error of it may be cached', 
   )
   // Nearly all of 4000, on a machine that is not busy.
   expect(answered).toBeGreaterThan(400)
-  expect((await running.fetch('/db/shop/products')).status).toBe(200)
+  // A bucket may have been deleted by one of them.
+  expect((await running.fetch('/db')).status).toBe(200)
 }, 120_000)

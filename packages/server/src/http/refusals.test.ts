@@ -114,6 +114,14 @@ const refused: readonly Refusal[] = [
     status: 503,
     code: 'POSITION_NOT_REACHED',
   },
+  ...['/db/shop/products/a?', '/db/shop/products?', '/db/shop/products?where=%7B%7D&', '/coherence?'].map(target => ({
+    what: `a position that no log can have reached: ${target}`,
+    request: get(
+      `${target}at=999999999999999`.replace('?where=%7B%7D&at=999999999999999', '?at=999999999999999&where=%7B%7D'),
+    ),
+    status: 400,
+    code: 'PARAMETER_INVALID',
+  })),
   { what: 'a missing object', request: get('/db/shop/products/missing'), status: 404, code: 'OBJECT_NOT_FOUND' },
   { what: 'a missing bucket', request: get('/db/shop/missing'), status: 404, code: 'BUCKET_NOT_FOUND' },
   { what: 'segments that are none', request: get('/coherence/segments/1'), status: 400, code: 'URL_INVALID' },
@@ -122,8 +130,8 @@ const refused: readonly Refusal[] = [
   { what: 'PURGE', request: send('PURGE', '/db/shop/products/a', ''), status: 405, code: 'METHOD_NOT_ALLOWED' },
   { what: 'TRACE', request: send('TRACE', '/db/shop/products/a', ''), status: 405, code: 'METHOD_NOT_ALLOWED' },
   {
-    what: 'DELETE of a bucket',
-    request: send('DELETE', '/db/shop/products', ''),
+    what: 'DELETE of all namespaces',
+    request: send('DELETE', '/db', ''),
     status: 405,
     code: 'METHOD_NOT_ALLOWED',
   },

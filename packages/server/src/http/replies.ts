@@ -3,9 +3,11 @@ import { FreshetError } from '@freshet/protocol'
 import { limitHeaders } from '../access/rate-limits.js'
 import { describeError, type Log } from '../operations/log.js'
 import type { Metrics } from '../operations/metrics.js'
+import type { Readiness } from '../operations/readiness.js'
 import { type Answer, problemAnswer } from './answer.js'
 import type { Cors } from './cors.js'
 import type { Exchange } from './exchange.js'
+import type { RefusalLog } from './refusal-log.js'
 import type { ResponseDeadlines } from './response-deadlines.js'
 import { formatHead, type WholeAnswers } from './whole-answers.js'
 
@@ -15,6 +17,8 @@ export interface RepliesOptions {
   readonly metrics: Metrics
   readonly log: Log
   readonly whole: WholeAnswers
+  readonly readiness: Readiness
+  readonly refusals: RefusalLog
 }
 
 /** How long the rest of a refused body is read, so that its sender gets to see the refusal. */
@@ -28,15 +32,19 @@ export class Replies {
   readonly #metrics: Metrics
   readonly #log: Log
   readonly #whole: WholeAnswers
+  readonly #readiness: Readiness
+  readonly #refusals: RefusalLog
   readonly #logsRequests: boolean
   isStopping = false
 
-  constructor({ cors, deadlines, metrics, log, whole }: RepliesOptions) {
+  constructor({ cors, deadlines, metrics, log, whole, readiness, refusals }: RepliesOptions) {
+    this.#refusals = refusals
     this.#cors = cors
     this.#deadlines = deadlines
     this.#metrics = metrics
     this.#log = log
     this.#whole = whole
+    this.#readiness = readiness
     this.#logsRequests = log.level === 'request'
   }
 
@@ -75,11 +83,14 @@ export class Replies {
 
   /** Answers an error. */
   fail(exchange: Exchange, thrown: unknown): void {
-    this.send(exchange, problemAnswer(this.presentable(exchange, thrown), exchange.requestId))
+    const error = this.presentable(exchange, thrown)
+    this.#refusals.note(exchange, error)
+    this.send(exchange, problemAnswer(error, exchange.requestId))
   }
 
   /** The error as its client may see it. What it need not know is logged instead. */
   presentable(exchange: Exchange, thrown: unknown): FreshetError {
+    this.#readiness.note(thrown)
     const error = presentable(thrown)
     if (error !== thrown) {
       const { method, request } = exchange

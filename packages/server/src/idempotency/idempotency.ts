@@ -3,12 +3,19 @@
  * and after it: an operation that is being worked on is not begun again, and one that was done is answered as it was then,
  * even if what is there now would have it refused. A refusal is an answer too: who was told that nothing was done must not
  * have it done by a copy of the request that comes late.
+ *
+ * An operation is its caller's (`read-operation.ts`), and is answered again as long as the rules could let that caller do it: the object
+ * itself is not asked, since the operation may have deleted it, or have given it away. A refusal is remembered if the rules let the
+ * caller do what was asked, and the request was understood. Every other request leaves nothing behind, and its key is still unused.
  */
-import type { OperationRefusal, Position, Store } from '@freshet/core/store'
+import type { CommitResult, OperationRefusal, Position, Store } from '@freshet/core/store'
 import { FreshetError, fromProblem, type OperationId, statusOf, toProblem } from '@freshet/protocol'
 import type { Metrics } from '../operations/metrics.js'
+import type { ServerSettings } from '../settings.js'
+import { FormerOperations } from './former-operations.js'
 import { InProgress } from './in-progress.js'
 import type { AskedOperation } from './read-operation.js'
+import { RememberedKeys } from './remembered-keys.js'
 
 /** The first answer is given again with this. */
 export const REPLAYED: readonly string[] = ['Idempotency-Replayed', 'true']
@@ -16,8 +23,24 @@ export const REPLAYED: readonly string[] = ['Idempotency-Replayed', 'true']
 /** How the note of a refusal begins: the problem follows. */
 const REFUSED = '!'
 
-/** A refusal that any copy of the request would get, now and later: so it need not be remembered. */
+/** A refusal that any copy of the request would get, now and later: so it need not be remembered, and was not preceded by an answer. */
 export class LastingRefusal extends FreshetError {}
+
+/** A refusal of what the rules do not let the caller do, whatever else there is to say against it: it is not remembered. */
+export class UnallowedRefusal extends FreshetError {
+  static of({ code, message, details }: FreshetError): UnallowedRefusal {
+    return new UnallowedRefusal(code, message, { details })
+  }
+}
+
+/** Who asks for an operation, where there are rules. */
+export interface Claimant {
+  /** Of what they would write. */
+  readonly namespaces: readonly string[]
+  /** Whether the rules could let them do it, whatever is there now: then they are told what came of it. */
+  mightBeAllowed(): boolean
+  refusal(): FreshetError
+}
 
 /** What was done before. */
 export interface Replayed {
@@ -30,10 +53,14 @@ export class Idempotency {
   readonly #store: Store
   readonly #metrics: Metrics
   readonly #inProgress = new InProgress()
+  readonly keys: RememberedKeys
+  readonly former: FormerOperations
 
-  constructor(store: Store, metrics: Metrics) {
+  constructor(store: Store, metrics: Metrics, { keysPerNamespaceMax }: Pick<ServerSettings, 'keysPerNamespaceMax'>) {
     this.#store = store
     this.#metrics = metrics
+    this.keys = new RememberedKeys(store, keysPerNamespaceMax)
+    this.former = new FormerOperations(store)
   }
 
   /**
@@ -41,21 +68,26 @@ export class Idempotency {
    * there may be thousands of operations in one request.)
    */
   once<Outcome extends { readonly note?: string | undefined }>(
-    operation: AskedOperation | undefined,
+    {
+      operation,
+      claimant,
+    }: { readonly operation: AskedOperation | undefined; readonly claimant: Claimant | undefined },
     act: () => Promise<Outcome>,
     replay: (done: Replayed) => Outcome,
   ): Promise<Outcome> {
     if (operation === undefined) return act()
     const { id } = operation
     const { retentionMs } = this.#store.supports
+    const refuse = (refusal: FreshetError) =>
+      Promise.reject(claimant?.mightBeAllowed() === false ? claimant.refusal() : refusal)
     if (id.kind === 'foreign' && Date.now() - timeIn(id.id) > retentionMs) {
-      return Promise.reject(operationRefused('expired', retentionMs))
+      return refuse(operationRefused('expired', retentionMs))
     }
-    if (!this.#inProgress.begin(id)) return Promise.reject(inProgress())
-    return act().then(
+    if (!this.#inProgress.begin(id)) return refuse(inProgress())
+    return this.#actUnlessFormer(operation, claimant, act, replay).then(
       outcome => this.#end(id, outcome),
       error =>
-        this.#refuse(operation, error, replay).then(
+        this.#refuse(operation, claimant, error, replay).then(
           outcome => this.#end(id, outcome),
           refusal => {
             this.#inProgress.end(id)
@@ -63,6 +95,22 @@ export class Idempotency {
           },
         ),
     )
+  }
+
+  /** If it was done before ids were of one caller, it is done already. */
+  #actUnlessFormer<Outcome>(
+    { former }: AskedOperation,
+    claimant: Claimant | undefined,
+    act: () => Promise<Outcome>,
+    replay: (done: Replayed) => Outcome,
+  ): Promise<Outcome> {
+    if (!this.former.mayBeKnown || former === undefined || !claimant?.mightBeAllowed()) return act()
+    return this.#find(former).then(done => (done === undefined ? act() : replay(done)))
+  }
+
+  /** What came of an operation, if it is known. */
+  async #find({ id, fingerprint }: Pick<AskedOperation, 'id' | 'fingerprint'>): Promise<Replayed | undefined> {
+    return doneBefore(await this.#store.commit({ reads: IMPOSSIBLE, writes: [], operation: { id, fingerprint } }))
   }
 
   /** Throws the refusal, if that is what was answered the first time. */
@@ -74,27 +122,58 @@ export class Idempotency {
     return outcome
   }
 
-  /** Remembers the refusal, unless there was an answer before. */
+  /** Answers what was answered before, if anything was. Else throws the refusal, and remembers it if it is one to remember. */
   async #refuse<Outcome>(
     operation: AskedOperation,
+    claimant: Claimant | undefined,
     error: unknown,
     replay: (done: Replayed) => Outcome,
   ): Promise<Outcome> {
     if (!(error instanceof FreshetError) || error instanceof LastingRefusal || statusOf(error.code) >= 500) throw error
-    const note = REFUSED + JSON.stringify(toProblem(error))
-    const result = await this.#store.commit({ writes: [], operation: { ...operation, note } })
-    if (!result.committed) throw operationRefused(result.refusedOperation!, this.#store.supports.retentionMs)
-    if (result.replayed === undefined) throw error
-    const { position, units = [], replayed } = result
-    return replay({ position, units, note: replayed.note })
+    if (claimant?.mightBeAllowed() === false) throw error
+    const done = await (isRemembered(error) ? this.#remember(operation, claimant, error) : this.#find(operation))
+    if (done === undefined) throw error
+    return replay(done)
   }
+
+  /** Unless there was an answer before: then this is it. */
+  async #remember(
+    { id, fingerprint }: AskedOperation,
+    claimant: Claimant | undefined,
+    error: FreshetError,
+  ): Promise<Replayed | undefined> {
+    const note = REFUSED + JSON.stringify(toProblem(error))
+    const adds = claimant ? await this.keys.additionsFor(id, claimant.namespaces) : []
+    const result = await this.#store.commit({ writes: [], adds, operation: { id, fingerprint, note } })
+    if (!result.committed && result.refusedOperation !== undefined) {
+      throw operationRefused(result.refusedOperation, this.#store.supports.retentionMs)
+    }
+    return doneBefore(result)
+  }
+}
+
+function doneBefore(result: CommitResult): Replayed | undefined {
+  if (!result.committed || result.replayed === undefined) return undefined
+  const { position, units = [], replayed } = result
+  return { position, units, note: replayed.note }
+}
+
+/** No commit has this version, so one that relies on it changes nothing: it only finds out whether its operation was done. */
+const IMPOSSIBLE = [{ key: '_freshet/never/written', version: Number.MAX_SAFE_INTEGER }]
+
+/** Refusals of what was asked for, whatever is there: the request was not understood, or is not for this caller. */
+const UNASKED = new Set([400, 401, 413, 415])
+
+function isRemembered(error: FreshetError): boolean {
+  if (error instanceof UnallowedRefusal || error.code === 'FORBIDDEN') return false
+  return error.code === 'LIMIT_EXCEEDED' || !UNASKED.has(statusOf(error.code))
 }
 
 const UUID_WITH_TIME = /^([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i
 
 /** When it was made, by the clock of its maker, if it says so: a UUID of version 7 (RFC 9562) does. Else some time to come. */
 function timeIn(id: string): number {
-  const [, high, low] = UUID_WITH_TIME.exec(id) ?? []
+  const [, high, low] = UUID_WITH_TIME.exec(id.slice(id.indexOf(' ') + 1)) ?? []
   return high === undefined ? Number.POSITIVE_INFINITY : Number.parseInt(high + low!, 16)
 }
 

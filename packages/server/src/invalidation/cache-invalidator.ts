@@ -1,6 +1,6 @@
 /** Tells one cache of every change: does what its queue decides, with the store, the network and the clock. */
 import { randomUUID } from 'node:crypto'
-import { type PurgeBatch, PurgeQueue, type PurgeStep } from '@freshet/core/coherence/invalidation'
+import { type PurgeBatch, type PurgeCursor, PurgeQueue, type PurgeStep } from '@freshet/core/coherence/invalidation'
 import type { Store } from '@freshet/core/store'
 import { FreshetError, type Position, parsePosition } from '@freshet/protocol'
 import { lastRulesChange } from '../access/access-record.js'
@@ -20,6 +20,11 @@ export interface CacheInvalidatorOptions {
 
 type ReadStep = PurgeStep & { readonly kind: 'read' }
 
+/** Where a cache is, as it stands in the store. Earlier versions wrote `twice` alone, as a number. */
+interface RememberedCursor extends PurgeCursor {
+  readonly timeMs?: number
+}
+
 const TARGETS_MAX = 10_000
 const ENTRIES_PER_READ = 1000
 const CURSOR_INTERVAL_MS = 5000
@@ -38,6 +43,8 @@ export class CacheInvalidator {
   #endSleep: () => void = () => undefined
   /** The last position that the store was seen at. */
   #head: Position = 0
+  /** When the last change was committed that was read, by the store's clock. */
+  #readMs = 0
   readonly purges: Counter = new Counter()
   readonly repeats: Counter = new Counter()
   readonly failures: Counter = new Counter()
@@ -67,10 +74,12 @@ export class CacheInvalidator {
   async start(): Promise<void> {
     const { store, config, kind, settings } = this.#options
     const remembered = await store.recall(this.#cursorName)
-    const cursor = remembered && parsePosition(new TextDecoder().decode(remembered))
+    // A new cache may have copies as old as the log.
+    const { timeMs, ...cursor } =
+      (remembered && parseCursor(new TextDecoder().decode(remembered))) ?? atBoth(await store.trimmedTo())
     this.#queue = new PurgeQueue({
-      // A new cache may have copies as old as the log.
-      cursor: cursor ?? (await store.trimmedTo()),
+      cursor,
+      cursorAgeMs: timeMs === undefined ? 0 : Math.max(0, store.nowMs() - timeMs),
       nowMs: performance.now(),
       repeatAfterMs: Math.max(settings.responseMsMax + TRANSIT_MS, config.repeatAfterMs ?? 0),
       targetsMax: TARGETS_MAX,
@@ -123,8 +132,8 @@ export class CacheInvalidator {
     if (step.kind === 'read') await this.#read(queue, step)
     else if (step.kind === 'send') await this.#send(queue, step.batch)
     else {
-      await this.#remember(step.position)
-      queue.remembered(step.position, performance.now())
+      await this.#remember(step.cursor)
+      queue.remembered(step.cursor, performance.now())
     }
   }
 
@@ -132,6 +141,7 @@ export class CacheInvalidator {
     const { store } = this.#options
     try {
       const entries = await store.changes(step.after, ENTRIES_PER_READ)
+      this.#readMs = Math.max(this.#readMs, entries.at(-1)?.timeMs ?? 0)
       const hasOtherRules = lastRulesChange(entries) !== -1
       const isWide = queue.took(step, entries, performance.now(), hasOtherRules)
       const why = hasOtherRules ? 'the rules have changed' : 'cache has too many changes to purge one by one'
@@ -169,8 +179,12 @@ export class CacheInvalidator {
     }
   }
 
-  async #remember(position: Position): Promise<void> {
-    await this.#options.store.remember(this.#cursorName, new TextEncoder().encode(`${position}`))
+  /** With a time, by the store's clock, by which all of it was committed. A clock that has stood still may be behind the log. */
+  async #remember(cursor: PurgeCursor): Promise<void> {
+    const { store } = this.#options
+    const timeMs = Math.ceil(Math.max(store.nowMs(), this.#readMs))
+    const remembered: RememberedCursor = { ...cursor, timeMs }
+    await store.remember(this.#cursorName, new TextEncoder().encode(JSON.stringify(remembered)))
   }
 
   /** Until then, or until somebody has called `wake` since there were so many calls. */
@@ -193,6 +207,16 @@ export class CacheInvalidator {
   #withoutSecrets(text: string): string {
     return secretsOf(this.#options.config).reduce((shown, secret) => shown.replaceAll(secret, '(secret)'), text)
   }
+}
+
+function atBoth(position: Position): RememberedCursor {
+  return { once: position, twice: position }
+}
+
+function parseCursor(text: string): RememberedCursor | undefined {
+  const position = parsePosition(text)
+  if (position !== undefined) return atBoth(position)
+  return text.startsWith('{') ? (JSON.parse(text) as RememberedCursor) : undefined
 }
 
 /** Node's error for an address with several ways to it has its reasons inside. */

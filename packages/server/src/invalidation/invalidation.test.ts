@@ -121,16 +121,45 @@ describe('after a restart', () => {
     expect(times(proxy, GREEN)).toBe(2)
   })
 
-  test('what was not purged again yet is purged anew', async () => {
+  test('what was not purged again yet is purged again when it is due', async () => {
     const proxy = await startProxy()
     const store = createMemoryStore()
-    const options = { store, caches: [configOf(proxy)] }
+    const options = { store, caches: [configOf(proxy)], settings: { responseMsMax: 1000 } }
     const first = await startServer(options)
     await first.put(GREEN, {})
     await until(() => times(proxy, GREEN) === 1)
     await first.stop()
     await start(options)
     await until(() => times(proxy, GREEN) === 2)
+  })
+
+  test('it begins with what the cache was never told of, not with what it was told of once', async () => {
+    const proxy = await startProxy()
+    const store = createMemoryStore()
+    const options = { store, caches: [configOf(proxy)] }
+    const first = await startServer(options)
+    await first.put(GREEN, {})
+    await until(async () => (await metric(first, 'purges_total')) === 2)
+    await first.stop()
+    const second = await startServer({ ...options, caches: [] })
+    await second.put('/db/shop/tea/white', {})
+    await second.stop()
+    await start(options)
+    await until(() => times(proxy, '/db/shop/tea/white') === 1)
+    expect(times(proxy, GREEN)).toBe(1)
+  })
+
+  test('it takes a cursor that an earlier version wrote', async () => {
+    const proxy = await startProxy()
+    const store = createMemoryStore()
+    const first = await startServer({ store })
+    const { position } = await first.put(GREEN, {})
+    await first.put('/db/shop/tea/white', {})
+    await first.stop()
+    await store.remember('invalidation/edge', new TextEncoder().encode(`${position}`))
+    await start({ store, caches: [configOf(proxy)] })
+    await until(() => times(proxy, '/db/shop/tea/white') === 1)
+    expect(times(proxy, GREEN)).toBe(0)
   })
 
   test('behind a trimmed log it says so, and goes on', async () => {

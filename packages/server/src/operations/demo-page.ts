@@ -87,7 +87,7 @@ const RESOURCES = {
   coherence: '/coherence{?after,at,nonce}',
   segments: '/coherence/segments/{segments}',
   filter: '/coherence/filter',
-  events: '/coherence/events{?after}',
+  events: '/coherence/events{?after,nonce}',
   time: '/time',
   openapi: '/openapi.json',
   errors: '/errors/{code}',

@@ -5,8 +5,14 @@ export const OPERATIONS_PATHS: Json = {
   '/access': {
     get: operation({
       id: 'getRules',
-      summary: 'The rules in effect, for admins',
-      responses: answers('The text of them; null where everybody may do everything.', ANY_JSON),
+      summary: 'The rules in force, for admins',
+      responses: answers('Their text, null where everybody may do everything, and their version.', ANY_JSON),
+    }),
+    put: operation({
+      id: 'applyRules',
+      summary: 'Other rules instead, for all servers over the store; for admins',
+      body: ANY_JSON,
+      responses: answers('Their version, and what they allow that those before did not.', ANY_JSON),
     }),
   },
   '/access/try': {
@@ -97,9 +103,16 @@ export const OPERATIONS_PATHS: Json = {
   '/audit': {
     get: operation({
       id: 'getAudit',
-      summary: 'Who changed rules, settings of buckets and schemas, for admins',
+      summary:
+        'Who changed rules, settings and schemas, used /sql and /global, or restored a backup: when and from where, for admins',
       parameters: ['after', 'limit'],
       responses: answers('The oldest first.', ANY_JSON),
+    }),
+    post: operation({
+      id: 'noteToken',
+      summary: 'Notes in the audit that a token was made, for admins',
+      body: ANY_JSON,
+      responses: answers('It is noted.', ANY_JSON),
     }),
   },
   '/idempotency': {

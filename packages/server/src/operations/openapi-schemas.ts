@@ -6,6 +6,7 @@ const VERSION = { $ref: '#/components/schemas/Version' }
 const TEXT = { type: 'string' }
 const COUNT = { type: 'integer', minimum: 0 }
 const COUNT_OF_MS = { type: 'integer', minimum: 0 }
+const NONCE = { type: 'string', description: 'Of the request, if it had one: so a replayed answer is noticed.' }
 const PATH = { type: 'string', examples: ['/db/shop/products/42'] }
 
 function object(properties: Json, required: readonly string[] = Object.keys(properties)): Json {
@@ -48,7 +49,11 @@ const TAGS = { ...list(TEXT), description: 'As `dependsOn` of a query has them: 
 const INDEX_STATE = {
   ...INDEX,
   isReady: { type: 'boolean', description: 'Queries use it.' },
-  done: { type: 'integer', minimum: 0, description: 'So many of the objects that were there before are in it.' },
+  done: {
+    type: 'integer',
+    minimum: 0,
+    description: 'So many of the objects that were there before are in it. For callers who see all of them.',
+  },
   total: { type: 'integer', minimum: 0 },
 }
 const POINTER = { type: 'string', examples: ['/price'] }
@@ -74,13 +79,13 @@ const VIOLATION = object({ path: PATH, at: POINTER, expected: TEXT })
 const TASK = object(
   {
     id: TEXT,
-    kind: { enum: ['check', 'migration'] },
+    kind: { enum: ['check', 'migration', 'deletion'] },
     bucket: TEXT,
     schemaVersion: COUNT,
     name: TEXT,
     by: { enum: ['server', 'client'] },
     state: { enum: ['running', 'done', 'failed', 'cancelled'] },
-    phase: { enum: ['changing', 'checking'] },
+    phase: { enum: ['changing', 'checking', 'deleting'] },
     from: { ...POSITION, description: 'Objects of earlier versions are still to be migrated.' },
     done: COUNT,
     total: COUNT,
@@ -126,13 +131,16 @@ export const SCHEMAS: Json = {
     {
       items: list(object({ id: TEXT, version: VERSION, value: { type: 'object' } })),
       next: { type: 'string', description: 'Pass it as `after`; absent on the last page.' },
-      version: VERSION,
+      version: {
+        ...VERSION,
+        description: 'Absent where the caller sees only some objects, and others could change it.',
+      },
       dependsOn: {
         ...list(TEXT),
         description: 'Only a change that carries one of these tags changes it; absent: any in the bucket.',
       },
     },
-    ['items', 'version'],
+    ['items'],
   ),
   QueryExplanation: object(
     {
@@ -158,6 +166,7 @@ export const SCHEMAS: Json = {
     additionalProperties: false,
   },
   BucketAnswer: object({ id: TEXT, version: VERSION, position: POSITION, task: TEXT }, ['id', 'version', 'position']),
+  NamespaceAnswer: object({ position: POSITION, tasks: list(TEXT) }, ['position', 'tasks']),
   SchemaList: object({
     schemas: list(
       object(
@@ -215,7 +224,10 @@ export const SCHEMAS: Json = {
       object({ error: { $ref: '#/components/schemas/Problem' } }, ['error']),
     ],
   },
-  SqlHead: object({ position: POSITION, versions: { type: 'object', additionalProperties: POSITION } }),
+  SqlHead: object({ position: POSITION, versions: { type: 'object', additionalProperties: POSITION }, nonce: NONCE }, [
+    'position',
+    'versions',
+  ]),
   SqlExplanation: object({
     way: { enum: ['whole', 'rows', 'groups'] },
     streams: { type: 'boolean' },
@@ -255,6 +267,7 @@ export const SCHEMAS: Json = {
       writes: list({
         oneOf: [
           object({ path: PATH, value: {} }),
+          object({ path: PATH, patch: { type: 'object' } }),
           object({ path: PATH, contentType: TEXT, base64: TEXT }),
           object({ path: PATH, delete: { const: true } }),
           object({ path: PATH, add: { type: 'number' } }),
@@ -293,18 +306,26 @@ export const SCHEMAS: Json = {
     falsePositiveRate: { type: 'number' },
     replays: COUNT,
   }),
-  CoherenceHead: object({
-    log: TEXT,
-    position: POSITION,
-    from: POSITION,
-    windowMs: COUNT_OF_MS,
-    timeMs: COUNT_OF_MS,
-    seed: { type: 'string', pattern: '^[0-9a-f]{16}$' },
-    segments: list(SEGMENT_REF),
-    tail: object({ from: POSITION, to: POSITION, changes: PACKED, filter: TEXT }, ['from', 'to']),
-  }),
+  CoherenceHead: object(
+    {
+      log: TEXT,
+      position: POSITION,
+      from: POSITION,
+      windowMs: COUNT_OF_MS,
+      timeMs: COUNT_OF_MS,
+      seed: { type: 'string', pattern: '^[0-9a-f]{16}$' },
+      segments: list(SEGMENT_REF),
+      tail: object({ from: POSITION, to: POSITION, changes: PACKED, filter: TEXT }, ['from', 'to']),
+      nonce: NONCE,
+      open: {
+        ...object({ read: list(TEXT), list: list(TEXT) }),
+        description: 'The buckets that the rules open to everybody, by patterns such as `*/news`; they need not exist.',
+      },
+    },
+    ['log', 'position', 'from', 'windowMs', 'timeMs', 'seed', 'segments', 'tail'],
+  ),
   CoherenceNews: object({
     news: { ...PACKED, description: 'A head without what its reader knows already. Drawn in @freshet/core, news.ts.' },
   }),
-  ServerTime: object({ timeMs: COUNT_OF_MS }),
+  ServerTime: object({ timeMs: COUNT_OF_MS, nonce: NONCE }, ['timeMs']),
 }

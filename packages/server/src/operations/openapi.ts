@@ -18,7 +18,7 @@ export function openApiDocument(version: string): Json {
         'Objects that any web cache may keep, and what readers need to know so that they never see stale ones.',
     },
     servers: [{ url: '/' }],
-    paths: { ...DATA_PATHS, ...SQL_PATHS, ...COHERENCE_PATHS, ...OPERATIONS_PATHS },
+    paths: withRedirects({ ...DATA_PATHS, ...SQL_PATHS, ...COHERENCE_PATHS, ...OPERATIONS_PATHS }),
     components: {
       schemas: SCHEMAS,
       parameters: PARAMETERS,
@@ -29,6 +29,17 @@ export function openApiDocument(version: string): Json {
     // Where there are rules; what everybody may do needs none.
     security: [{}, { token: [] }],
   }
+}
+
+/** A URL has one spelling, and reads under any other are sent on. */
+function withRedirects(paths: Readonly<Record<string, unknown>>): Json {
+  const redirected = Object.entries(paths as Record<string, Record<string, { readonly responses: Json }>>).map(
+    ([path, { get, ...others }]) => {
+      if (get === undefined) return [path, others]
+      return [path, { get: { ...get, responses: { ...get.responses, 308: ref('responses', 'Redirect') } }, ...others }]
+    },
+  )
+  return Object.fromEntries(redirected)
 }
 
 function pathParameter(name: string, schema: Json, description: string): Json {
@@ -54,7 +65,7 @@ const PARAMETERS: Json = {
   after: queryParameter(
     'after',
     { type: 'string' },
-    'In lists: begin after this id. In queries: `next` of the page before.',
+    'In lists: begin after this id, or `next` of the page before. In queries: `next` of the page before.',
   ),
   since: queryParameter(
     'since',
@@ -104,7 +115,7 @@ const PARAMETERS: Json = {
   nonce: queryParameter(
     'nonce',
     { type: 'string', pattern: '^[A-Za-z0-9_-]{1,64}$' },
-    'Ignored. Makes the URL one that no cache has.',
+    'Makes the URL one that no cache has. The answer repeats it.',
   ),
   ifMatch: {
     name: 'If-Match',
@@ -143,6 +154,10 @@ const RESPONSES: Json = {
   Problem: {
     description: 'Refused; `code` says why. Never cached.',
     content: { 'application/problem+json': { schema: ref('schemas', 'Problem') } },
+  },
+  Redirect: {
+    description: 'The same is at another spelling of this URL, the canonical one.',
+    headers: { Location: { description: 'The canonical spelling.', schema: { type: 'string' }, required: true } },
   },
   Unchanged: { description: 'The version is the one in If-None-Match.', headers: VERSIONED },
   Written: { description: 'Committed.', headers: VERSIONED, content: json('WriteAnswer') },
@@ -200,6 +215,14 @@ const DATA_PATHS: Json = {
       parameters: ['namespace'],
       responses: answers('Their names and settings.', json('BucketList')),
     }),
+    delete: operation({
+      id: 'deleteNamespace',
+      summary: 'Delete all buckets of a namespace, for admins',
+      parameters: ['namespace'],
+      responses: {
+        202: { description: 'Begun; a task for each bucket does the rest.', content: json('NamespaceAnswer') },
+      },
+    }),
   },
   '/db/{namespace}/{bucket}': {
     get: operation({
@@ -209,7 +232,8 @@ const DATA_PATHS: Json = {
       responses: {
         ...answers(
           'A page; or the result of a query; or how it is found; or settings; or schemas.',
-          { 'application/json': { schema: { oneOf: BUCKET_ANSWERS.map(name => ref('schemas', name)) } } },
+          // An empty page is one of each kind.
+          { 'application/json': { schema: { anyOf: BUCKET_ANSWERS.map(name => ref('schemas', name)) } } },
           VERSIONED,
         ),
         304: ref('responses', 'Unchanged'),
@@ -223,6 +247,24 @@ const DATA_PATHS: Json = {
       responses: {
         ...WRITTEN,
         202: { description: 'Committed; a task does the rest.', headers: VERSIONED, content: json('BucketAnswer') },
+      },
+    }),
+    patch: operation({
+      id: 'patchBucket',
+      summary: 'Change some settings of a bucket, and remove those that are null; or create it',
+      parameters: [...BUCKET_NAMES, ...CONDITIONS],
+      body: { 'application/json': { schema: { type: 'object' } } },
+      responses: {
+        ...WRITTEN,
+        202: { description: 'Committed; a task does the rest.', headers: VERSIONED, content: json('BucketAnswer') },
+      },
+    }),
+    delete: operation({
+      id: 'deleteBucket',
+      summary: 'Delete a bucket with all that is in it, for admins',
+      parameters: [...BUCKET_NAMES, ...CONDITIONS],
+      responses: {
+        202: { description: 'Begun; a task does the rest.', headers: VERSIONED, content: json('BucketAnswer') },
       },
     }),
     post: operation({
@@ -336,7 +378,7 @@ const COHERENCE_PATHS: Json = {
     get: operation({
       id: 'followEvents',
       summary: 'Changes as they happen, as server-sent events',
-      parameters: ['afterPosition', 'lastEventId'],
+      parameters: ['afterPosition', 'lastEventId', 'nonce'],
       responses: answers('An event `start` (JSON), then one for all that changed since the one before.', {
         'text/event-stream': { schema: { type: 'string' } },
       }),

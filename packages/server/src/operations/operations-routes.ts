@@ -5,12 +5,14 @@ import { type Answer, jsonAnswer, NO_SNIFF, NO_STORE } from '../http/answer.js'
 import type { Call, Route } from '../http/call.js'
 import { type Gauge, type MetricFamily, type Metrics, renderMetrics } from './metrics.js'
 import { openApiDocument } from './openapi.js'
+import type { Readiness } from './readiness.js'
 
 export interface OperationsRoutesOptions {
   readonly store: Store
   readonly metrics: Metrics
   readonly gauges: readonly Gauge[]
   readonly allMetrics: AllMetrics | undefined
+  readonly readiness: Readiness
   readonly isStopping: () => boolean
   readonly version: string
 }
@@ -43,8 +45,9 @@ export class OperationsRoutes {
   }
 
   async #ready(): Promise<Answer> {
-    const { store, isStopping } = this.#options
+    const { store, readiness, isStopping } = this.#options
     if (isStopping()) throw new FreshetError('SERVER_STOPPING', 'The server is stopping. Send requests to another one.')
+    await readiness.check()
     return jsonAnswer(200, { ready: true, position: await store.position() })
   }
 

@@ -1,6 +1,7 @@
 import { FreshetError, STATUS_OF_CODE } from '@freshet/protocol'
 import { createMemoryStore } from '@freshet/stores/memory'
 import { Validator } from '@seriousme/openapi-schema-validator'
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { FreshetServerOptions } from '../freshet-server.js'
 import { createParts } from '../server-parts.js'
@@ -21,9 +22,15 @@ async function start(options: Partial<FreshetServerOptions> = {}): Promise<Runni
   return running
 }
 
+interface DocumentedOperation {
+  readonly parameters?: { $ref: string }[]
+  readonly responses: Record<number, { readonly content?: Record<string, { readonly schema: object }> }>
+}
+
 describe('openapi', () => {
   const document = openApiDocument('0.1.0') as {
-    paths: Record<string, Record<string, { parameters?: { $ref: string }[] }>>
+    paths: Record<string, Record<string, DocumentedOperation>>
+    components: object
   }
 
   test('is valid', async () => {
@@ -52,6 +59,24 @@ describe('openapi', () => {
       }),
     )
     expect(documented.sort()).toEqual(served.sort())
+  })
+
+  test('says of every read that it may be sent on to the canonical spelling', async () => {
+    for (const [path, { get }] of Object.entries(document.paths)) {
+      if (get !== undefined) expect(Object.keys(get.responses), path).toContain('308')
+    }
+    const running = await start({})
+    const { status, headers } = await running.fetch('/time?nonce=%61')
+    expect([status, headers.get('location')]).toEqual([308, '/time?nonce=a'])
+  })
+
+  test('describes every answer of a bucket, also an empty page, which is one of several kinds', () => {
+    const { schema } = document.paths['/db/{namespace}/{bucket}']!.get!.responses[200]!.content!['application/json']!
+    const isDescribed = new Ajv2020({ strict: false }).compile({ ...schema, components: document.components })
+    for (const answer of [{ items: [] }, { items: [], version: 0 }, { kind: 'kv' }, { sum: 1, count: 1 }]) {
+      expect(isDescribed(answer), JSON.stringify(answer)).toBe(true)
+    }
+    expect(isDescribed({ objects: [] })).toBe(false)
   })
 
   function resolve(root: unknown, reference: string): { name: string; in: string } {

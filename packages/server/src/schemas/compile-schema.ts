@@ -7,6 +7,8 @@
  */
 import { FreshetError, type JsonSchema } from '@freshet/protocol'
 import type { Ajv2020, ErrorObject, Options } from 'ajv/dist/2020.js'
+import type { RE2JS } from 're2js'
+import { compilePattern } from './linear-pattern.js'
 import { type CheckedReference, checkedReferences } from './references.js'
 import { subschemas } from './subschemas.js'
 
@@ -51,19 +53,25 @@ const OPTIONS: Options = {
 
 /** Throws SCHEMA_INVALID. */
 export async function compileSchema(schema: JsonSchema): Promise<CompiledSchema> {
-  const { Ajv2020 } = await import('ajv/dist/2020.js')
+  const [{ Ajv2020 }, { RE2JS }] = await Promise.all([import('ajv/dist/2020.js'), import('re2js')])
   checkForm(schema, Ajv2020)
   const references = checkedReferences(schema)
-  const toTheEnd = compile(schema, new Ajv2020(OPTIONS))
+  const options: Options = { ...OPTIONS, code: { regExp: linearPatterns(RE2JS) } }
+  const toTheEnd = compile(schema, new Ajv2020(options))
   let toTheFirst: typeof toTheEnd | undefined
   return {
     references,
     check: (value, bytes) => {
-      if (bytes > TOLD_IN_FULL_BYTES_MAX) toTheFirst ??= compile(schema, new Ajv2020({ ...OPTIONS, allErrors: false }))
+      if (bytes > TOLD_IN_FULL_BYTES_MAX) toTheFirst ??= compile(schema, new Ajv2020({ ...options, allErrors: false }))
       const validate = bytes > TOLD_IN_FULL_BYTES_MAX ? toTheFirst! : toTheEnd
       return validate(value) ? [] : (validate.errors ?? []).slice(0, VIOLATIONS_MAX).map(misplaced)
     },
   }
+}
+
+/** Of `pattern` and `patternProperties`. `code` is where the validator would find it if it were written to a file. */
+function linearPatterns(engine: typeof RE2JS): NonNullable<NonNullable<Options['code']>['regExp']> {
+  return Object.assign((pattern: string) => compilePattern(pattern, engine), { code: 'linearPatterns' })
 }
 
 let metaSchema: Ajv2020 | undefined
@@ -92,7 +100,7 @@ function compile(schema: JsonSchema, ajv: Ajv2020) {
   try {
     return ajv.compile(schema)
   } catch (cause) {
-    // An unknown keyword, a $ref that leads nowhere, a pattern that is no regular expression.
+    // An unknown keyword, a $ref that leads nowhere, a pattern that is no regular expression, or none that is matched in linear time.
     throw invalid((cause as Error).message.replace(/^strict mode: /, ''), cause)
   }
 }

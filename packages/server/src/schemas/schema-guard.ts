@@ -16,6 +16,7 @@ import {
   pathOfKey,
   type SchemaViolation,
 } from '@freshet/protocol'
+import type { Caller } from '../access/caller.js'
 import type { Bucket } from '../data/bucket-directory.js'
 import { type CompiledSchema, compileSchema, VIOLATIONS_MAX } from './compile-schema.js'
 import { type FoundReference, referencesIn } from './references.js'
@@ -40,14 +41,33 @@ export class SchemaGuard {
     return compiled
   }
 
-  /** What the commit must read besides. Throws SCHEMA_VIOLATED, REFERENCE_MISSING. */
+  /** Those that hold for what is written to a bucket. Throws SCHEMA_INVALID, naming the bucket. */
+  async compileAll(bucket: Bucket): Promise<readonly CompiledSchema[]> {
+    try {
+      return await Promise.all(schemasOf(bucket).map(schema => this.compile(schema)))
+    } catch (error) {
+      if (!(error instanceof FreshetError) || error.code !== 'SCHEMA_INVALID') throw error
+      throw new FreshetError(
+        'SCHEMA_INVALID',
+        `The schema of ${bucket.key} is stored, but this server cannot use it, so nothing can be written there. ${error.message} ` +
+          'Put another schema.',
+        { cause: error },
+      )
+    }
+  }
+
+  /**
+   * What the commit must read besides. To a `caller`, what they may not read is not there, so that a reference tells nothing of it.
+   * Throws SCHEMA_VIOLATED, REFERENCE_MISSING.
+   */
   check(
     writes: readonly Write[],
     reads: readonly ReadVersion[],
     buckets: ReadonlyMap<Key, Bucket | undefined>,
+    caller?: Caller,
   ): MaybePromise<readonly ReadVersion[]> {
     for (const bucket of buckets.values()) {
-      if (bucket !== undefined && schemasOf(bucket).length > 0) return this.#check(writes, reads, buckets)
+      if (bucket !== undefined && schemasOf(bucket).length > 0) return this.#check(writes, reads, buckets, caller)
     }
     return []
   }
@@ -62,6 +82,7 @@ export class SchemaGuard {
     writes: readonly Write[],
     reads: readonly ReadVersion[],
     buckets: ReadonlyMap<Key, Bucket | undefined>,
+    caller: Caller | undefined,
   ): Promise<readonly ReadVersion[]> {
     const violations: SchemaViolation[] = []
     const references: Referenced[] = []
@@ -74,16 +95,14 @@ export class SchemaGuard {
       violations.push(...found)
     }
     if (violations.length > 0) throw schemaViolated(violations, schemaVersion)
-    return references.length === 0 ? [] : this.#readReferenced(references, writes, reads)
+    return references.length === 0 ? [] : this.#readReferenced(references, writes, reads, caller)
   }
 
   async #checkOne(write: PutWrite, bucket: Bucket, references: Referenced[]): Promise<SchemaViolation[]> {
-    const schemas = schemasOf(bucket)
-    if (schemas.length === 0) return []
+    if (schemasOf(bucket).length === 0) return []
     const value = parse(write.body)
     const violations: SchemaViolation[] = []
-    for (const schema of schemas) {
-      const compiled = await this.compile(schema)
+    for (const compiled of await this.compileAll(bucket)) {
       violations.push(
         ...compiled.check(value, write.body.length).map(found => ({ path: pathOfKey(write.key), ...found })),
       )
@@ -96,6 +115,7 @@ export class SchemaGuard {
     references: readonly Referenced[],
     writes: readonly Write[],
     reads: readonly ReadVersion[],
+    caller: Caller | undefined,
   ): Promise<readonly ReadVersion[]> {
     const written = new Map(writes.map(write => [write.key, !('delete' in write)]))
     const known = new Map(reads.map(({ key, version }) => [key, version]))
@@ -110,9 +130,10 @@ export class SchemaGuard {
     if (needed.size === 0) return []
     const { value } = await this.#store.getMany([...needed.keys()])
     return [...needed].map(([key, reference], i) => {
-      const version = value[i]?.version
-      if (version === undefined) throw referenceMissing(reference)
-      return { key, version }
+      const found = value[i]
+      const isSeen = caller === undefined || caller.may('read', key, found)
+      if (found === undefined || !isSeen) throw referenceMissing(reference)
+      return { key, version: found.version }
     })
   }
 }

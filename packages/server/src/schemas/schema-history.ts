@@ -1,5 +1,5 @@
 /** Every schema that a bucket had, each under a key of its own that no request can name, written once. */
-import type { Store, Write } from '@freshet/core/store'
+import type { Store, StoredEntry, Write } from '@freshet/core/store'
 import type { JsonSchema, Key, SchemaVersion } from '@freshet/protocol'
 import { JSON_TYPE } from '../http/answer.js'
 
@@ -19,14 +19,24 @@ export function historyWrite(
 }
 
 export async function readHistory(store: Store, bucket: Key): Promise<readonly SchemaVersion[]> {
-  const versions: SchemaVersion[] = []
+  return (await readEntries(store, bucket)).map(({ body, version }) => ({
+    ...(JSON.parse(new TextDecoder().decode(body)) as StoredVersion),
+    position: version,
+  }))
+}
+
+/** What removes all of it. */
+export async function forgetHistory(store: Store, bucket: Key): Promise<readonly Write[]> {
+  return (await readEntries(store, bucket)).map(({ id }) => ({ key: `${SCHEMAS}/${id}`, delete: true }))
+}
+
+async function readEntries(store: Store, bucket: Key): Promise<readonly StoredEntry[]> {
+  const found: StoredEntry[] = []
   for (let after: string | undefined; ; ) {
     const range = { prefix: prefixOf(bucket), limit: PAGE, ...(after === undefined ? {} : { after }) }
     const { entries, next } = await store.scan(SCHEMAS, range)
-    for (const { body, version } of entries) {
-      versions.push({ ...(JSON.parse(new TextDecoder().decode(body)) as StoredVersion), position: version })
-    }
-    if (next === undefined) return versions
+    found.push(...entries)
+    if (next === undefined) return found
     after = next
   }
 }

@@ -299,3 +299,59 @@ describe('a checked reference', () => {
     await server.stop()
   })
 })
+
+describe('patterns', () => {
+  test('of strings and of names are matched in linear time', async () => {
+    const schema = {
+      properties: { name: { pattern: '^(a+)+$' } },
+      patternProperties: { '^(b+)+$': { type: 'number' } },
+    }
+    await running.put('/db/shop/patterns', { kind: 'object', schema })
+    const startMs = performance.now()
+    const evil = { name: `${'a'.repeat(50_000)}!`, [`${'b'.repeat(40)}!`]: 'x' }
+    expect(await problemOf(await send('PUT', '/db/shop/patterns/evil', evil))).toMatchObject({
+      code: 'SCHEMA_VIOLATED',
+      violations: [{ at: '/name' }],
+    })
+    // By backtracking it would not end in a lifetime.
+    expect(performance.now() - startMs).toBeLessThan(30_000)
+    expect((await send('PUT', '/db/shop/patterns/good', { name: 'aa', bb: 1 })).status).toBe(201)
+    expect((await send('PUT', '/db/shop/patterns/bad', { bb: 'x' })).status).toBe(422)
+  })
+
+  test('that cannot be are refused with the reason', async () => {
+    for (const schema of [
+      { properties: { name: { pattern: '^(?=.*a)b$' } } },
+      { patternProperties: { '^(.)\\1$': { type: 'number' } } },
+    ]) {
+      expect(await problemOf(await send('PUT', '/db/shop/refused', { kind: 'object', schema }))).toMatchObject({
+        code: 'SCHEMA_INVALID',
+        detail: expect.stringContaining('linear time'),
+      })
+    }
+  })
+
+  test('that are stored, and cannot be used any more, are reported when a server starts', async () => {
+    const store = createMemoryStore()
+    const record = {
+      kind: 'object',
+      schemaVersion: 1,
+      schema: { properties: { name: { pattern: '(?=a)' } } },
+      past: [],
+    }
+    const body = Buffer.from(JSON.stringify(record))
+    await store.commit({ writes: [{ key: 'shop/old', contentType: 'application/json', body }] })
+    const lines: { readonly message: string; readonly bucket?: unknown }[] = []
+    const log = {
+      level: 'error' as const,
+      write: (_level: string, message: string, more?: object) => void lines.push({ message, ...more }),
+    }
+    const server = await startServer({ store, log })
+    expect(lines).toContainEqual(expect.objectContaining({ bucket: 'shop/old', code: 'SCHEMA_INVALID' }))
+    expect(await problemOf(await server.fetch('/db/shop/old/x', jsonRequest('PUT', { name: 'a' })))).toMatchObject({
+      code: 'SCHEMA_INVALID',
+      detail: expect.stringContaining('shop/old'),
+    })
+    await server.stop()
+  })
+})

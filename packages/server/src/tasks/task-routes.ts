@@ -101,7 +101,9 @@ function released(task: StoredTask, bucket: Bucket | undefined): { reads: ReadVe
 function after(task: StoredTask, action: TaskAction): StoredTask {
   const { error: _, after: __, ...fresh } = task
   const isClients = task.state === 'running' && task.phase === 'changing' && task.by === 'client'
-  if (action.do === 'cancel' && (task.state === 'running' || (task.state === 'failed' && task.kind === 'migration'))) {
+  // A deletion goes through to the end: some of its objects are gone.
+  const isOpen = task.state === 'running' || (task.state === 'failed' && task.kind === 'migration')
+  if (action.do === 'cancel' && isOpen && task.kind !== 'deletion') {
     return { ...task, state: 'cancelled' }
   }
   if (action.do === 'resume' && task.state === 'failed' && task.kind === 'migration') {

@@ -9,8 +9,8 @@ import type { LogEntry, ReadVersion, ScanPage, Store, StoredEntry, Write } from 
 import { FreshetError, pathOfKey, type SchemaViolation } from '@freshet/protocol'
 import type { Access } from '../access/access.js'
 import type { LogFollower } from '../coherence/log-follower.js'
-import type { Bucket, BucketDirectory } from '../data/bucket-directory.js'
-import { type BucketRecord, recordWrite } from '../data/bucket-record.js'
+import { type Bucket, type BucketDirectory, DELETED_BUCKETS } from '../data/bucket-directory.js'
+import { afterDeletion, type BucketRecord, recordWrite } from '../data/bucket-record.js'
 import type { Keeper } from '../fleet/keeper.js'
 import { JSON_TYPE } from '../http/answer.js'
 import { describeError, type Log } from '../operations/log.js'
@@ -18,6 +18,8 @@ import type { ServerRecorder } from '../recording/server-recorder.js'
 import { takeSteps } from '../schemas/migration-steps.js'
 import { effective, migratesFrom } from '../schemas/schema-changes.js'
 import type { SchemaGuard } from '../schemas/schema-guard.js'
+import { forgetHistory } from '../schemas/schema-history.js'
+import type { ServerSettings } from '../settings.js'
 import {
   findTask,
   forgetEnded,
@@ -31,6 +33,7 @@ import {
 
 export interface TaskRunnerOptions {
   readonly store: Store
+  readonly settings: ServerSettings
   readonly follower: LogFollower
   readonly buckets: BucketDirectory
   readonly guard: SchemaGuard
@@ -107,6 +110,7 @@ export class TaskRunner {
     const found = await findTask(store, id)
     const { task } = found
     if (task.state !== 'running') return false
+    if (task.kind === 'deletion') return this.#delete(found)
     if (task.total === undefined) return this.#count(found)
     if (task.phase === 'changing' && task.by === 'client') return false
     await follower.catchUp()
@@ -181,6 +185,49 @@ export class TaskRunner {
     if (page.next === undefined) return this.#end(found, bucket, { ...next, state: 'done' })
     await this.#commit(found, next)
     return true
+  }
+
+  /**
+   * No client can write to the bucket any more, so each page is behind the last. When there are no more it is looked at from the start once again;
+   * the commit in which nothing is left removes the bucket itself.
+   */
+  async #delete(found: TaskFound): Promise<boolean> {
+    const { store, follower, buckets } = this.#options
+    const { after, ...task } = found.task
+    await follower.catchUp()
+    const bucket = buckets.get(task.bucket)
+    if (bucket?.record.deletion !== task.id) return this.#end(found, undefined, { ...task, state: 'cancelled' })
+    const page = await store.scan(bucket.key, { limit: CHANGED_AT_ONCE, ...(after === undefined ? {} : { after }) })
+    // Asked after the scan, since a bucket that holds something cannot become a table: so no row is deleted.
+    if (await store.isTable?.(bucket.key)) return this.#spare(found, bucket)
+    const writes = page.entries.map(({ id }): Write => ({ key: `${bucket.key}/${id}`, delete: true }))
+    const count = writes.length
+    const next = { ...task, done: task.done + count, changed: task.changed + count }
+    if (page.next === undefined && after === undefined) {
+      const { reads, writes: own } = await this.#remains(bucket)
+      return this.#end(found, bucket, { ...next, state: 'done' }, reads, [...writes, ...own])
+    }
+    await this.#commit(found, page.next === undefined ? next : { ...next, after: page.next }, [readOf(bucket)], writes)
+    return true
+  }
+
+  /** What removes the bucket itself: its record and with it its indexes, its schemas; and keeps how long copies may live. */
+  async #remains({ key, record }: Bucket): Promise<{ reads: ReadVersion[]; writes: Write[] }> {
+    const { store, buckets, settings } = this.#options
+    const { deleted } = buckets
+    const left = afterDeletion(record, deleted?.record, store.nowMs(), settings)
+    return {
+      reads: [{ key: DELETED_BUCKETS, version: deleted?.version ?? 0 }],
+      writes: [{ key, delete: true }, recordWrite(DELETED_BUCKETS, left), ...(await forgetHistory(store, key))],
+    }
+  }
+
+  /** A bucket that has become a table meanwhile stays. */
+  #spare(found: TaskFound, bucket: Bucket): Promise<boolean> {
+    const { deletion: _, ...record } = bucket.record
+    const message = `${bucket.key} has become a table of a database that other programs use.`
+    const task: StoredTask = { ...found.task, state: 'failed', error: { message } }
+    return this.#end(found, bucket, task, [], [recordWrite(bucket.key, record)])
   }
 
   /** A check that fails is the end of the new schema; a migration can be resumed. */

@@ -6,7 +6,7 @@ import type { Store, Write } from '@freshet/core/store'
 import { FreshetError, type Key, type Task, type Version } from '@freshet/protocol'
 import { JSON_TYPE } from '../http/answer.js'
 
-/** Namespaces begin with a letter or a digit, so this is none. */
+/** Namespaces begin with a letter or a digit, so this is not a namespace. */
 const TASKS: Key = '_freshet/tasks'
 /** Those that have ended are kept for a while, to be asked for. */
 const ENDED_MAX = 100
@@ -56,7 +56,7 @@ export async function listTasks(store: Store): Promise<readonly StoredTask[]> {
 /** What removes those that ended longest ago, when there are too many. */
 export async function forgetEnded(store: Store): Promise<readonly Write[]> {
   const ended = (await listTasks(store)).filter(
-    ({ state, kind }) => state === 'done' || state === 'cancelled' || (state === 'failed' && kind === 'check'),
+    ({ state, kind }) => state === 'done' || state === 'cancelled' || (state === 'failed' && kind !== 'migration'),
   )
   return ended.slice(0, Math.max(0, ended.length - ENDED_MAX)).map(({ id }) => ({ key: taskKey(id), delete: true }))
 }

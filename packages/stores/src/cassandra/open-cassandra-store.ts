@@ -1,7 +1,7 @@
 /** Opening a store in Cassandra: connecting, making what is not there, and looking at what could cost acknowledged writes. */
 import { createHash } from 'node:crypto'
 import { RETENTION_MS_DEFAULT } from '@freshet/core/counters'
-import type { Store, StoreSupports } from '@freshet/core/store'
+import type { LogPlace, Store, StoreSupports } from '@freshet/core/store'
 import { Engine } from '../logged/engine.js'
 import { LoggedStore } from '../logged/logged-store.js'
 import { Meetings } from '../logged/meetings.js'
@@ -9,6 +9,7 @@ import { RedisClock } from '../redis/redis-clock.js'
 import { storeUnusable } from '../sql/sql-errors.js'
 import { type CassandraAddress, checkOverlap, parseAddress } from './address.js'
 import { ChangeLog } from './change-log.js'
+import { readIdentity } from './identity.js'
 import { CassandraRegisters } from './registers.js'
 import { Rows } from './rows.js'
 import { openingFailed, Session } from './session.js'
@@ -25,6 +26,8 @@ export interface CassandraStoreOptions {
   readonly answerMsMax?: number
   /** Is told what the settings put at risk; a warning of the process unless given. */
   readonly onWarning?: (text: string) => void
+  /** Where an earlier process knew the log to be: if the store was put back before that, it begins another log. */
+  readonly recalled?: LogPlace | undefined
 }
 
 const WAIT_MS_MAX = 5_000
@@ -57,6 +60,8 @@ export async function openCassandraStore(options: CassandraStoreOptions): Promis
       waitMsMax,
       recordBytesMax: mutationBytesMax * SHARE_OF_MUTATION,
       readsNearest: address.readsNearest,
+      recalled: options.recalled,
+      identity: await readIdentity(session),
       nowMs: () => clock.nowMs(),
       onRecord: ({ position, timeMs }) => {
         clock.isAtLeast(timeMs)

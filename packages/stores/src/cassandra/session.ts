@@ -113,6 +113,14 @@ export class Session {
     return rows ?? []
   }
 
+  /** The first row of each node that answers. */
+  async askEach(query: string): Promise<readonly types.Row[]> {
+    const hosts = this.client.hosts.values().filter(host => host.isUp())
+    const asked = hosts.map(host => this.client.execute(query, [], { host, consistency: consistencies.localOne }))
+    const answers = await Promise.allSettled(asked)
+    return answers.flatMap(answer => (answer.status === 'fulfilled' ? answer.value.rows.slice(0, 1) : []))
+  }
+
   async close(): Promise<void> {
     await this.client.shutdown()
   }
@@ -152,9 +160,15 @@ export class Session {
     const isPassing =
       error instanceof errors.ResponseError ||
       error instanceof errors.OperationTimedOutError ||
-      error instanceof errors.BusyConnectionError
+      error instanceof errors.BusyConnectionError ||
+      isUnconnected(error)
     return isPassing ? new EngineLost(error, true) : error
   }
+}
+
+/** The driver throws a plain error when it prepares a statement on a node that has just lost all its connections. */
+function isUnconnected(error: unknown): boolean {
+  return error instanceof Error && error.message === 'No connection available'
 }
 
 const ROWS_PER_PAGE = 1000

@@ -1,52 +1,38 @@
 /**
- * A look at the engine's file before the engine is let near it: lmdb ends the whole process when it opens a file that is
- * not its own, and when it reads a page that a cut-off file no longer has. LMDB's first two pages say what is needed:
- *
- *     24  4  magic, beefc0de          in each of the first two pages; numbers are little-endian
- *     28  4  data version in the low half: 2
- *     48  4  bytes in a page
- *    144  8  number of the last page
+ * A look at the engine's file before the engine is let near it: LMDB trusts every byte, and ends the whole process over some. A file
+ * of some size is examined as a whole. In a larger one that would delay the start: there, what leads to the records is examined,
+ * and each record when it is read; `freshet check store` examines the rest.
  */
-import { open } from 'node:fs/promises'
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DATA_FILE } from './engine.js'
 import { storeDamaged } from './engine-errors.js'
+import { examineFile } from './integrity/examine-file.js'
+import { FileDamage, LmdbFile } from './integrity/lmdb-file.js'
 
-const MAGIC = 0xbeefc0de
-const DATA_VERSION = 2
-const HEADER_BYTES = 160
+/** Takes a second or two. */
+const EXAMINED_WHOLE_BYTES_MAX = 256 * 1024 * 1024
 
-/** Throws STORE_DAMAGED unless there is no data yet, or a file that is whole as far as can be seen. */
-export async function checkDataFile(path: string): Promise<void> {
-  const file = await open(join(path, DATA_FILE)).catch(ignoreAbsence)
-  if (file === undefined) return
-  try {
-    const { size } = await file.stat()
-    if (size === 0) return
-    const first = Buffer.alloc(HEADER_BYTES)
-    await file.read(first, 0, HEADER_BYTES, 0)
-    checkHeader(path, first)
-    const pageBytes = first.readUInt32LE(48)
-    const second = Buffer.alloc(HEADER_BYTES)
-    await file.read(second, 0, HEADER_BYTES, pageBytes)
-    checkHeader(path, second)
-    // Of the two states the older must be whole; the machine may have gone down while it wrote the newer.
-    const pages = 1 + Math.min(lastPage(first), lastPage(second))
-    if (size < pages * pageBytes) throw storeDamaged(path, `${DATA_FILE} is cut off: ${pages} pages do not fit into it`)
-  } finally {
-    await file.close()
+/**
+ * Throws STORE_DAMAGED if the store cannot be opened. What it returns are the keys of damaged objects: everything else can be
+ * used, and a read of one of these throws STORE_DAMAGED.
+ */
+export async function checkDataFile(path: string): Promise<readonly string[]> {
+  const bytes = statSync(join(path, DATA_FILE), { throwIfNoEntry: false })?.size ?? 0
+  const examination = await examineFile({ path, depth: bytes > EXAMINED_WHOLE_BYTES_MAX ? 'branches' : 'records' })
+  const damages = examination?.damages ?? []
+  const fatal = damages.find(({ key }) => key === undefined)
+  if (fatal !== undefined) {
+    throw storeDamaged(path, `${fatal.what}${damages.length > 1 ? `, and ${damages.length - 1} more` : ''}`)
   }
+  return damages.flatMap(({ key }) => key ?? [])
 }
 
-function ignoreAbsence(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== 'ENOENT') throw error
-}
-
-function checkHeader(path: string, header: Buffer): void {
-  if (header.readUInt32LE(24) === MAGIC && header.readUInt16LE(28) === DATA_VERSION) return
-  throw storeDamaged(path, `${DATA_FILE} is not what the engine wrote`)
-}
-
-function lastPage(header: Buffer): number {
-  return Number(header.readBigUInt64LE(144))
+/** For a file that another process writes to: only that it is the engine's. Throws STORE_DAMAGED. */
+export function checkHeader(path: string): void {
+  try {
+    new LmdbFile(join(path, DATA_FILE)).close()
+  } catch (error) {
+    throw error instanceof FileDamage ? storeDamaged(path, `${DATA_FILE}: ${error.message}`) : error
+  }
 }

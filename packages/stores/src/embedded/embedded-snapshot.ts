@@ -20,12 +20,13 @@ import type {
   Store,
   StoredValue,
 } from '@freshet/core/store'
-import { checkDataFile } from './data-file.js'
+import { checkDataFile, checkHeader } from './data-file.js'
 import { DurableMark } from './durable-mark.js'
 import { type Engine, openEngine, type ReadTransaction } from './engine.js'
 import { storeUnusable } from './engine-errors.js'
 import { Reads } from './reads.js'
 import { checkFormat, openingFailed, requireStore } from './store-folder.js'
+import { isLocked } from './writer-lock.js'
 
 /** What of a Store is to be read. */
 export type StoreState = Pick<
@@ -36,7 +37,8 @@ export type StoreState = Pick<
 /** Opens no writer, and takes no lock. Throws STORE_UNUSABLE if there is no store, STORE_DAMAGED. */
 export async function openEmbeddedSnapshot(path: string): Promise<EmbeddedSnapshot> {
   await requireStore(path)
-  await checkDataFile(path)
+  if (await isLocked(path)) checkHeader(path)
+  else await checkDataFile(path)
   let engine: Engine | undefined
   try {
     engine = await openEngine({ path, mode: 'reading', inspect: meta => checkFormat(path, meta) })

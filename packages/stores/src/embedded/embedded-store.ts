@@ -7,6 +7,7 @@
  * - No position twice. Opening goes on from the time of day (`positionAtTime`), so that none that was ever shown is given
  *   again: not if the machine lost its last moments with its power (a disk that lies about flushing), nor if this is a new
  *   store where another one was, or an old one put back from a backup. If that clock is behind, it skips two batches.
+ * - Another log when it was copied back from a backup (`store-place.ts`): sessions start over.
  * - A clock that does not go back. Each batch stores it, and an idle store every ten seconds; opening goes on from there.
  *   After a crash it may so repeat up to ten seconds that are in no log entry.
  */
@@ -24,6 +25,7 @@ import {
   indexesIn,
   type Key,
   type LogEntry,
+  type LogPlace,
   type MaybePromise,
   type OperationCounts,
   type Position,
@@ -51,9 +53,18 @@ import { IndexBuilder } from './indexes/index-builder.js'
 import { DoneOperations } from './operations/done-operations.js'
 import { bootId } from './processes.js'
 import { Reads } from './reads.js'
-import { checkStorable, decodeHead, encodeHead, encodeNumber, FORMAT_VERSION_FIRST, type Head } from './records.js'
+import {
+  checkStorable,
+  decodeHead,
+  encodeFormat,
+  encodeHead,
+  encodeNumber,
+  FORMAT_VERSION,
+  type Head,
+} from './records.js'
 import { monotonicMs, StoreClock } from './store-clock.js'
 import { checkFormat, flushFolder, openingFailed, prepareFolder } from './store-folder.js'
+import { readPlace, readReached, writeReached } from './store-place.js'
 import { takeWriterLock, type WriterLock } from './writer-lock.js'
 
 const POSITIONS_SKIPPED = 2 * TASKS_PER_BATCH_MAX
@@ -94,12 +105,24 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
   const lock = await takeWriterLock(path)
   let engine: Engine | undefined
   try {
-    await checkDataFile(path)
+    const damagedKeys = await checkDataFile(path)
     const mode = durability === 'disk' ? 'flushing' : 'relaxed'
     engine = await openEngine({ path, mode, inspect: meta => checkFormat(path, meta) })
-    const opening = await beginEpoch(engine, durability, positionsAfter)
+    const found = { place: await readPlace(path), reached: await readReached(path) }
+    const opening = await beginEpoch(engine, durability, positionsAfter, found)
+    await writeReached(path, { log: opening.log, position: opening.head.position })
     await flushFolder(path)
-    return new EmbeddedStore({ path, durability, lock, engine, scanMax, retentionMs, compact, ...opening })
+    return new EmbeddedStore({
+      path,
+      durability,
+      lock,
+      engine,
+      scanMax,
+      retentionMs,
+      compact,
+      damagedKeys,
+      ...opening,
+    })
   } catch (error) {
     await engine?.close()
     await lock.release()
@@ -112,20 +135,41 @@ interface Opening {
   readonly log: string
 }
 
+interface FoundPlace {
+  readonly place: string
+  readonly reached: LogPlace | undefined
+}
+
 /** Makes this process the writer, durably. */
-async function beginEpoch(engine: Engine, durability: 'disk' | 'relaxed', positionsAfter: Position): Promise<Opening> {
+async function beginEpoch(
+  engine: Engine,
+  durability: 'disk' | 'relaxed',
+  positionsAfter: Position,
+  { place, reached }: FoundPlace,
+): Promise<Opening> {
   const opening = await engine.transaction(() => {
     const record = engine.meta.get('head')
     const before = record && decodeHead(record)
+    const reachedPosition = reached === undefined ? 0 : reached.position + 1
     const head = before
-      ? { ...before, epoch: before.epoch + 1, position: Math.max(before.position + POSITIONS_SKIPPED, positionsAfter) }
+      ? {
+          ...before,
+          epoch: before.epoch + 1,
+          position: Math.max(before.position + POSITIONS_SKIPPED, positionsAfter, reachedPosition),
+        }
       : { epoch: 1, position: positionsAfter, timeMs: 0 }
-    const log = engine.meta.get('log')?.toString() ?? randomUUID()
-    if (!before) {
-      engine.meta.put('format', Buffer.from(Uint32Array.of(FORMAT_VERSION_FIRST).buffer), head.epoch)
+    const logBefore = engine.meta.get('log')?.toString()
+    // A store of an older Freshet has noted no place.
+    const isElsewhere = (engine.meta.get('place')?.toString() ?? place) !== place
+    const isOlder = before && reached && (reached.log !== logBefore || reached.position > before.position)
+    const isSameLog = logBefore !== undefined && !isElsewhere && !isOlder
+    const log = isSameLog ? logBefore : randomUUID()
+    if (!before) engine.meta.put('format', encodeFormat(FORMAT_VERSION), head.epoch)
+    if (!isSameLog) {
       engine.meta.put('log', Buffer.from(log), head.epoch)
-      engine.meta.put('trimmed', encodeNumber(positionsAfter), head.epoch)
+      engine.meta.put('trimmed', encodeNumber(head.position), head.epoch)
     }
+    engine.meta.put('place', Buffer.from(place), head.epoch)
     if (durability === 'relaxed') engine.meta.put('relaxed', Buffer.from(bootId()), head.epoch)
     else engine.meta.remove('relaxed')
     engine.meta.put('head', encodeHead(head), head.epoch)
@@ -143,6 +187,7 @@ interface EmbeddedStoreParts extends Opening {
   readonly scanMax: number
   readonly retentionMs: number
   readonly compact: CompactOptions | undefined
+  readonly damagedKeys: readonly Key[]
 }
 
 export class EmbeddedStore implements Store {
@@ -152,6 +197,8 @@ export class EmbeddedStore implements Store {
   /** For readers in other processes. */
   readonly clock: StoreClock
   readonly path: string
+  /** Those whose records were found damaged when the store was opened: to read them throws STORE_DAMAGED. */
+  readonly damagedKeys: readonly Key[]
   readonly #lock: WriterLock
   readonly #engine: Engine
   readonly #mark: DurableMark
@@ -167,6 +214,7 @@ export class EmbeddedStore implements Store {
   readonly #checkpoints: NodeJS.Timeout
   readonly #flushes: NodeJS.Timeout | undefined
   #flushing: Promise<void> | undefined
+  #noting: Promise<void> = Promise.resolve()
   #closing: Promise<void> | undefined
 
   /** Use `openEmbeddedStore`. */
@@ -176,6 +224,7 @@ export class EmbeddedStore implements Store {
     this.durability = durability
     this.log = log
     this.path = path
+    this.damagedKeys = parts.damagedKeys
     this.clock = new StoreClock({ baseMs: head.timeMs, originMs: monotonicMs() })
     this.#lock = lock
     this.#engine = engine
@@ -377,7 +426,14 @@ export class EmbeddedStore implements Store {
   #checkpoint(): void {
     // A failure reaches everybody who waits or comes later; here is nobody to tell.
     this.#groupCommit.submit(batch => batch.checkpoint()).catch(() => {})
+    this.#noteReached()
     this.#builder.retry()
+  }
+
+  /** One after the other. Where it cannot be written, as on a full disk, the next one may be. */
+  #noteReached(): void {
+    const place = { log: this.log, position: this.#mark.position }
+    this.#noting = this.#noting.then(() => writeReached(this.path, place)).catch(() => {})
   }
 
   async #close(): Promise<void> {
@@ -393,6 +449,8 @@ export class EmbeddedStore implements Store {
     this.#listeners.clear()
     for (const observer of this.#attached) observer.onFailed(storeClosed(this.path))
     this.#attached.clear()
+    this.#noteReached()
+    await this.#noting
     await this.#engine.close()
     await this.#lock.release()
   }

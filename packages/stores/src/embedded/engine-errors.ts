@@ -43,8 +43,21 @@ export function storeFull(path: string, cause: unknown): FreshetError {
 export function storeDamaged(path: string, what: string, cause?: unknown): FreshetError {
   return new FreshetError(
     'STORE_DAMAGED',
-    `The store at ${path} cannot be trusted: ${what}. Stop the server, check the disk, and restore a copy if it persists.`,
+    `The store at ${path} cannot be trusted: ${what}. Check the disk. Then restore a backup, or let freshet check store ` +
+      '--salvage copy all that is whole into a new store.',
     { cause },
+  )
+}
+
+/** A record that does not match its checksum. */
+export function recordDamaged(path: string, table: string, key: string | number | Buffer): FreshetError {
+  const name = Buffer.isBuffer(key) ? key.toString('hex') : String(key)
+  return new FreshetError(
+    'STORE_DAMAGED',
+    `The store at ${path} is damaged: the record of ${JSON.stringify(name)} (table ${table}) does not match its checksum. ` +
+      'Everything else can still be read. Check the disk; run freshet check store to find all damage, and freshet restore ' +
+      '--damaged to take the record from a backup.',
+    { details: { table, key: name } },
   )
 }
 

@@ -1,12 +1,18 @@
 /**
  * LMDB as this store uses it: thirteen tables, opened with the settings that were soaked (docs/decisions/0004). What its type
- * declarations leave out or leave open is declared here, once.
+ * declarations leave out or leave open is declared here, once. Every record that is read has passed its checksum.
  */
 import { join } from 'node:path'
 import { open, type RootDatabase } from 'lmdb'
+import { addChecksums } from './integrity/add-checksums.js'
+import { CheckedTable } from './integrity/checked-records.js'
 import { byteKeys, positionKeys, textKeys } from './key-encodings.js'
+import { RecordArena } from './record-arena.js'
+import { hasChecksums } from './records.js'
 
 export const DATA_FILE = 'data.mdb'
+/** Where LMDB keeps which processes read. */
+export const LOCK_TABLE = 'data.mdb-lock'
 
 /**
  * Address space, not memory or disk. LMDB enlarges its map by itself when it must; with so much of it, it need not, in
@@ -51,7 +57,7 @@ export interface Table<K> {
   getKeysCount(options: RangeOptions<K>): number
   getStats(): TableStats
   /** Only within `write` and `transaction`. The promises they return say nothing more than those two do. */
-  put(key: K, record: Uint8Array): unknown
+  put(key: K, record: Uint8Array, epoch?: number): unknown
   remove(key: K): unknown
 }
 
@@ -63,7 +69,7 @@ export interface TableStats {
   readonly overflowPages: number
 }
 
-/** Each record has the epoch that wrote it. */
+/** Each record has the epoch that wrote it; those of other tables have none. */
 export interface MetaTable extends Omit<Table<string>, 'put'> {
   put(key: string, record: Uint8Array, epoch: number): unknown
 }
@@ -130,12 +136,26 @@ export async function openEngine({ path, mode, inspect }: EngineOptions): Promis
   }
   const root = open(options)
   try {
-    inspect(openMeta(root, { create: false }))
+    const before = openTable(root, 'meta', { create: false }) as unknown as MetaTable | undefined
+    const isChecked = before === undefined || hasChecksums(before.get('format'))
+    const arena = new RecordArena()
+    const check: Check = (table, name) =>
+      new CheckedTable(table, { path, name, keys: KEYS_OF_TABLE[name]!, allocate: arena.allocate })
+    inspect(isChecked ? before && (check(before as never, 'meta') as unknown as MetaTable) : before)
     const tables = openTables(root)
+    if (!isChecked && mode !== 'reading') await addChecksums(tables, action => root.transaction(action), mode)
+    const checked = isChecked || mode !== 'reading' ? checkTables(tables, check) : tables
     return {
-      ...tables,
-      write: (epoch, action) => tables.meta.ifVersion('head', epoch, action),
-      transaction: action => root.transaction(action),
+      ...checked,
+      write(epoch, action) {
+        // One transaction at a time: the records of the one before are on disk.
+        arena.clear()
+        return (tables.meta as ConditionalTable).ifVersion('head', epoch, action)
+      },
+      transaction(action) {
+        arena.clear()
+        return root.transaction(action)
+      },
       refresh: () => root.resetReadTxn(),
       useReadTransaction: () => root.useReadTransaction() as ReadTransaction,
       flush: () => flush(root),
@@ -154,40 +174,62 @@ function flush(root: RootDatabase): Promise<void> {
   return new Promise((resolve, reject) => sync.call(root, error => (error ? reject(error) : resolve())))
 }
 
-function openTables(root: RootDatabase): Tables & { readonly meta: ConditionalTable } {
-  return {
-    values: openTable(root, 'values', textKeys)!,
-    buckets: openTable(root, 'buckets', textKeys)!,
-    log: openTable(root, 'log', positionKeys)!,
-    memory: openTable(root, 'memory', textKeys)!,
-    indexes: openTable(root, 'indexes', textKeys)!,
-    entries: openTable(root, 'entries', byteKeys)!,
-    tags: openTable(root, 'tags', textKeys)!,
-    clients: openTable(root, 'client-windows', textKeys)!,
-    journal: openTable(root, 'journal', positionKeys)!,
-    operations: openTable(root, 'foreign-operations', textKeys)!,
-    hashes: openTable(root, 'hashes', positionKeys)!,
-    operationTimes: openTable(root, 'operations-by-time', positionKeys)!,
-    meta: openMeta(root)!,
-  }
-}
-
 interface ConditionalTable extends MetaTable {
   ifVersion(key: string, version: number, action: () => void): Promise<boolean>
 }
 
-function openMeta(root: RootDatabase, more: { readonly create?: boolean } = {}): ConditionalTable | undefined {
-  const table = openTable(root, 'meta', textKeys, { useVersions: true, ...more })
-  return table as unknown as ConditionalTable | undefined
+/** The name of each table in the file. */
+export const NAME_OF_TABLE: Readonly<Record<keyof Tables, string>> = {
+  values: 'values',
+  buckets: 'buckets',
+  log: 'log',
+  memory: 'memory',
+  indexes: 'indexes',
+  entries: 'entries',
+  tags: 'tags',
+  clients: 'client-windows',
+  journal: 'journal',
+  operations: 'foreign-operations',
+  hashes: 'hashes',
+  operationTimes: 'operations-by-time',
+  meta: 'meta',
 }
 
-function openTable<K extends string | number | Buffer>(
-  root: RootDatabase,
-  name: string,
-  keyEncoder: KeyEncoder<K>,
-  more: { readonly create?: boolean; readonly useVersions?: boolean } = {},
-): Table<K> | undefined {
+type AnyKey = string | number | Buffer
+type AnyTable = Table<AnyKey>
+type Check = (table: AnyTable, name: string) => AnyTable
+
+/** How the keys of each table are laid out, by its name in the file. */
+export const KEYS_OF_TABLE: Readonly<Record<string, KeyEncoder<AnyKey>>> = Object.fromEntries(
+  Object.values(NAME_OF_TABLE).map(name => [name, keysOf(name) as KeyEncoder<AnyKey>]),
+)
+
+function keysOf(name: string): KeyEncoder<string> | KeyEncoder<number> | KeyEncoder<Buffer> {
+  if (name === 'entries') return byteKeys
+  return ['log', 'journal', 'hashes', 'operations-by-time'].includes(name) ? positionKeys : textKeys
+}
+
+function openTables(root: RootDatabase): Tables {
+  return mapTables(name => openTable(root, name)!)
+}
+
+function checkTables(tables: Tables, check: Check): Tables {
+  const byName = new Map(Object.entries(NAME_OF_TABLE).map(([key, name]) => [name, tables[key as keyof Tables]]))
+  return mapTables(name => check(byName.get(name) as unknown as AnyTable, name))
+}
+
+function mapTables(create: (name: string) => AnyTable): Tables {
+  const entries = Object.entries(NAME_OF_TABLE).map(([key, name]) => [key, create(name)])
+  return Object.fromEntries(entries) as Tables
+}
+
+function openTable(root: RootDatabase, name: string, more: { readonly create?: boolean } = {}): AnyTable | undefined {
   // `keyEncoder` and `create` are options that lmdb documents but does not declare.
-  const options = { encoding: 'binary' as const, keyEncoder, ...more }
-  return root.openDB<Buffer, K>(name, options) as unknown as Table<K> | undefined
+  const options = {
+    encoding: 'binary' as const,
+    keyEncoder: KEYS_OF_TABLE[name],
+    useVersions: name === 'meta',
+    ...more,
+  }
+  return root.openDB<Buffer, AnyKey>(name, options) as unknown as AnyTable | undefined
 }

@@ -120,7 +120,7 @@ export class GroupCommit {
       this.#arena.clear()
       const batch = new Batch({ tables: engine, arena: this.#arena, head: this.#head(), nowMs: nowMs(), operations })
       if (this.#late) batch.logAgain(this.#late)
-      for (const task of tasks) task.result = task.plan(batch, task.argument)
+      if (!this.#plan(tasks, batch)) return
       const isOurs =
         !batch.hasChanges ||
         (await engine.write(epoch, () => {
@@ -134,6 +134,24 @@ export class GroupCommit {
     } catch (error) {
       await this.#onRefused(tasks, { error, thrown, before })
     }
+  }
+
+  /**
+   * A task that meets a damaged record is refused, and the others are decided again without it. False: they are waiting for
+   * that, and there is nothing to write.
+   */
+  #plan(tasks: readonly Task[], batch: Batch): boolean {
+    for (const task of tasks) {
+      try {
+        task.result = task.plan(batch, task.argument)
+      } catch (error) {
+        if (!(error instanceof FreshetError) || error.code !== 'STORE_DAMAGED') throw error
+        task.reject(error)
+        this.#waiting.unshift(...tasks.filter(other => other !== task))
+        return false
+      }
+    }
+    return true
   }
 
   /** As far as the engine shows it. */

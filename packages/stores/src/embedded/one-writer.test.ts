@@ -160,7 +160,7 @@ test('a store that was put back from a backup gives no position of what was lost
   await store.close()
   store = await openEmbeddedStore({ path: backup.path, positionsAfter: day.tomorrow })
   expect(await store.position()).toBeGreaterThan(lost)
-  expect(await store.trimmedTo()).toBe(day.today)
+  expect(await store.trimmedTo()).toBeGreaterThan(lost)
   await store.close()
   await Promise.all([folder.remove(), backup.remove()])
 })

@@ -1,6 +1,7 @@
 /**
  * The bytes of an embedded store. It is thirteen ordered tables in one LMDB file; every number is little-endian unless it
- * is part of a key, where big-endian makes the order of bytes the order of numbers.
+ * is part of a key, where big-endian makes the order of bytes the order of numbers. Each record ends with a checksum
+ * (integrity/checked-records.ts), which is left out here.
  *
  *     table     key                        record
  *     values    key, UTF-8                 value, below
@@ -30,17 +31,16 @@
  *               it are consecutive. The keys of one commit are separated by a byte 0, the commits by a byte 1. If a commit carries
  *               tags, they follow its keys after a byte 2, separated by a byte 0. UTF-8.
  *
- * Format 1 has no indexes, no tags and no operations; a store is of format 3 from its first on. All are read, but for the operations
- * of format 2, which had another form, and are not known any more.
+ * Formats 1 to 3 have no checksums, and format 1 has no indexes, no tags and no operations either. All are read, except the
+ * operations of format 2, which had another form. A writer adds the checksums when it opens such a store
+ * (integrity/add-checksums.ts): while it does, the record of the format has no checksum yet, and says 4.
  *
  * The head goes with every write transaction: the epoch names the process that may write, the position is that of the
  * last commit, and the time is the store's clock when it was written.
  */
 import type { Commit, Key, LogEntry, Position, StoredValue, Tag, Version } from '@freshet/core/store'
 
-export const FORMAT_VERSION = 3
-/** That of a store without indexes. */
-export const FORMAT_VERSION_FIRST = 1
+export const FORMAT_VERSION = 4
 /** LMDB's own limit is 1978. The longest key that the protocol allows has 640. */
 export const KEY_BYTES_MAX = 1024
 
@@ -195,6 +195,24 @@ export function decodeLogBatch(last: Position, record: Buffer): LogEntry[] {
   const commits = record.toString('utf8', 8).split(COMMIT_SEPARATOR)
   const first = last - commits.length + 1
   return commits.map((text, i) => ({ position: first + i, timeMs, ...readChanged(text) }))
+}
+
+const FORMAT_BYTES = 4
+
+export function encodeFormat(version: number): Uint8Array {
+  const record = Buffer.alloc(FORMAT_BYTES)
+  record.writeUInt32LE(version)
+  return record
+}
+
+/** 0 if this is no format. */
+export function decodeFormat(record: Buffer): number {
+  return record.length === FORMAT_BYTES ? record.readUInt32LE() : 0
+}
+
+/** Whether the records of a store have checksums, by its format as the engine has it; a new store's will. */
+export function hasChecksums(record: Buffer | undefined): boolean {
+  return record?.length !== FORMAT_BYTES
 }
 
 export interface Head {

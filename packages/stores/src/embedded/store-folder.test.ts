@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { chmod, mkdir, readdir, readFile, truncate, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { openEmbeddedStore } from './embedded-store.js'
@@ -10,7 +10,7 @@ test('a folder that is not there is created, with all above it', async () => {
   const folder = await temporaryFolder()
   const path = join(folder.path, 'new', 'store.d')
   await (await openEmbeddedStore({ path })).close()
-  expect(await readdir(path)).toEqual(['data.mdb', 'data.mdb-lock'])
+  expect(await readdir(path)).toEqual(['.place', '.reached', 'data.mdb', 'data.mdb-lock'])
   await folder.remove()
 })
 
@@ -54,6 +54,36 @@ function openAsNobody(path: string): string {
     if (typeof opened !== 'string') await opened.close()`
   return execFileSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' })
 }
+
+test('no other account may read the folder and its files, whatever the umask and whatever they were before', async () => {
+  const folder = await temporaryFolder()
+  const path = join(folder.path, 'store')
+  const modesOf = async () => {
+    const names = (await readdir(path)).sort()
+    const modes = await Promise.all(['.', ...names].map(async name => (await stat(join(path, name))).mode & 0o777))
+    return Object.fromEntries(['.', ...names].map((name, i) => [name, modes[i]!.toString(8)]))
+  }
+  const umask = process.umask(0)
+  try {
+    const files = ['.place', '.reached', 'data.mdb', 'data.mdb-lock', 'writer.lock']
+    const closed = { '.': '700', ...Object.fromEntries(files.map(name => [name, '600'])) }
+    const store = await openEmbeddedStore({ path })
+    expect(await modesOf()).toEqual(closed)
+    await store.close()
+    // As a version before left it.
+    await Promise.all([
+      chmod(path, 0o755),
+      chmod(join(path, 'data.mdb'), 0o664),
+      chmod(join(path, 'data.mdb-lock'), 0o664),
+    ])
+    const again = await openEmbeddedStore({ path })
+    expect(await modesOf()).toEqual(closed)
+    await again.close()
+  } finally {
+    process.umask(umask)
+    await folder.remove()
+  }
+})
 
 test('a file that is no store, or was cut off, is damaged', async () => {
   const folder = await temporaryFolder()

@@ -1,29 +1,80 @@
 /** Makes sure, before anything is written, that a folder is one that a store may live in. */
 import { constants } from 'node:fs'
-import { access, mkdir, open, readdir } from 'node:fs/promises'
+import { access, chmod, mkdir, open, readdir, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { DATA_FILE, type MetaTable } from './engine.js'
+import { DATA_FILE, LOCK_TABLE, type MetaTable } from './engine.js'
 import { storeDamaged, storeUnusable } from './engine-errors.js'
 import { bootId } from './processes.js'
-import { FORMAT_VERSION } from './records.js'
+import { decodeFormat, FORMAT_VERSION } from './records.js'
 
 /** What file systems put into every folder that is a mount point. */
 const NOT_FOREIGN = ['lost+found']
 
-/** Creates the folder if need be. Throws STORE_UNUSABLE. */
+const FOLDER_MODE = 0o700
+export const FILE_MODE = 0o600
+
+/** Creates the folder if need be. No other account may look into it, whatever the umask. Throws STORE_UNUSABLE. */
 export async function prepareFolder(path: string): Promise<void> {
-  try {
-    await mkdir(path, { recursive: true })
+  await usable(path, async () => {
+    await makeFolder(resolve(path))
     await access(path, constants.R_OK | constants.W_OK | constants.X_OK)
+  })
+  await refuseOtherFiles(path)
+  await usable(path, async () => {
+    await closeToOthers(path, FOLDER_MODE)
+    for (const name of [DATA_FILE, LOCK_TABLE]) await createClosed(join(path, name))
+  })
+}
+
+async function usable(path: string, prepare: () => Promise<void>): Promise<void> {
+  try {
+    await prepare()
   } catch (error) {
     throw storeUnusable(path, reasonInWords(error as NodeJS.ErrnoException), error)
   }
+}
+
+/** The engine would create it readable by all. */
+async function createClosed(path: string): Promise<void> {
+  const file = await open(path, 'a', FILE_MODE)
+  await file.close()
+  await closeToOthers(path, FILE_MODE)
+}
+
+/** What belongs to another account stays as that account wants it. */
+async function closeToOthers(path: string, mode: number): Promise<void> {
+  try {
+    if (((await stat(path)).mode & 0o777) !== mode) await chmod(path, mode)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EPERM') throw error
+  }
+}
+
+async function refuseOtherFiles(path: string): Promise<void> {
   const foreign = (await readdir(path)).filter(name => !name.startsWith('.') && !NOT_FOREIGN.includes(name))
   if (foreign.length === 0 || foreign.includes(DATA_FILE)) return
   throw storeUnusable(path, `it is a folder that holds other files (${foreign[0]}) and no store; choose an empty one`)
 }
 
-/** For who only reads. Throws STORE_UNUSABLE. */
+/** As `mkdir` with `recursive`, which tries without end where a folder is there that takes no others, such as /proc. */
+async function makeFolder(path: string): Promise<void> {
+  try {
+    await mkdir(path, FOLDER_MODE)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST' && (await stat(path)).isDirectory()) return
+    const above = dirname(path)
+    const isAbove = await access(above).then(
+      () => true,
+      () => false,
+    )
+    if (code !== 'ENOENT' || isAbove || above === path) throw error
+    await makeFolder(above)
+    await makeFolder(path)
+  }
+}
+
+/** For processes that only read. Throws STORE_UNUSABLE. */
 export async function requireStore(path: string): Promise<void> {
   try {
     await access(join(path, DATA_FILE), constants.R_OK)
@@ -44,6 +95,7 @@ function reasonInWords({ code, message }: NodeJS.ErrnoException): string {
   if (code === 'EEXIST' || code === 'ENOTDIR') return 'it is a file, or lies below one; choose a folder'
   if (code === 'EACCES' || code === 'EPERM') return 'this user may not write there; change its owner or its mode'
   if (code === 'EROFS') return 'the file system is read-only'
+  if (code === 'ENOENT') return 'no folder can be made there; choose another place'
   return message
 }
 
@@ -52,7 +104,7 @@ export function checkFormat(path: string, meta: MetaTable | undefined): void {
   const record = meta?.get('format')
   // A new store, or one whose creation was cut short before anything was in it.
   if (record === undefined) return
-  const version = record.length === 4 ? record.readUInt32LE() : 0
+  const version = decodeFormat(record)
   if (version > FORMAT_VERSION) {
     throw storeUnusable(
       path,

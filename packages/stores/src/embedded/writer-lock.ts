@@ -10,6 +10,7 @@ import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { FreshetError } from '@freshet/protocol'
 import { bootId, isRunning, startOf } from './processes.js'
+import { FILE_MODE } from './store-folder.js'
 
 export const LOCK_FILE = 'writer.lock'
 
@@ -40,13 +41,19 @@ export async function takeWriterLock(path: string): Promise<WriterLock> {
   const own: Holder = { pid: process.pid, startedAt: startOf(process.pid), boot: bootId(), token: randomUUID() }
   // Written aside and moved, so that nobody finds half of it.
   const draft = `${file}.${own.token}`
-  await writeFile(draft, `${JSON.stringify(own)}\n`)
+  await writeFile(draft, `${JSON.stringify(own)}\n`, { mode: FILE_MODE })
   await rename(draft, file)
   return {
     async release() {
       if ((await readHolder(file))?.token === own.token) await rm(file, { force: true })
     },
   }
+}
+
+/** Whether a living process has the store open for writing. */
+export async function isLocked(path: string): Promise<boolean> {
+  const holder = await readHolder(join(path, LOCK_FILE))
+  return holder !== undefined && isAlive(holder)
 }
 
 async function readHolder(file: string): Promise<Holder | undefined> {

@@ -15,19 +15,23 @@ import {
   type BucketChange,
   type Key,
   type LogEntry,
+  type LogPlace,
   type Position,
   positionAtTime,
   type ReadCount,
   type Snapshot,
   type StoredValue,
 } from '@freshet/core/store'
+import { isLost } from '../sql/attachment.js'
 import type { ChangedBefore } from '../sql/sql-batch.js'
 import { type Changes, EngineBusy, EngineLost, type LockedState, type Needs } from '../sql/sql-engine.js'
 import { storeDamaged } from '../sql/sql-errors.js'
 import { type Draft, draftOf, fetchNeeds, stateAtEnd } from './commit-state.js'
+import { IDENTITY, type Identity } from './identity.js'
 import { bytesOf, type LogRecord, type LogState, NO_EFFECTS, RecordTooLarge } from './log-record.js'
 import { Mirror, type Pin } from './mirror.js'
 import { NearestRows } from './nearest-rows.js'
+import { anotherLog, firstRecord } from './new-log.js'
 import { type ChangeLog, type Rows, SlotsGone } from './parts.js'
 import { RowWriter } from './row-writer.js'
 import { Turns } from './turns.js'
@@ -43,6 +47,9 @@ export interface EngineOptions {
   readonly nowMs: () => number
   /** A record was met, of this server or another. */
   readonly onRecord: (state: LogState) => void
+  /** Where an earlier process knew the log to be. If that is gone, another log begins. */
+  readonly recalled?: LogPlace | undefined
+  readonly identity?: Identity
 }
 
 /** Another server has so many slots' time to write its rows. */
@@ -91,6 +98,7 @@ export class Engine {
     if (last === undefined) throw storeDamaged('there is no log, and none can be begun')
     const engine = new Engine(options, last)
     await engine.#look()
+    await engine.#beginIfPutBack(options)
     await engine.fence()
     for (const record of engine.#mirror.unapplied()) engine.#write(record)
     return engine
@@ -435,12 +443,27 @@ export class Engine {
     this.#mirror = new Mirror(last)
     this.#late = []
     await this.#look()
-    const begin = Math.max(position, positionAtTime(Date.now()))
-    const next = { log: randomUUID(), position: begin, trimmedTo: begin }
-    const state = { ...next, stamp: Math.max(stamp + 1, begin), timeMs: Math.max(timeMs, this.state.timeMs) }
-    await this.#log.append(this.#draw(this.#mirror.slot, { state }))
+    const state = { ...anotherLog(position), timeMs: Math.max(timeMs, this.state.timeMs) }
+    await this.#log.append(
+      this.#draw(this.#mirror.slot, { state: { ...state, stamp: Math.max(stamp + 1, state.position) } }),
+    )
     await this.#look()
     for (const record of this.#mirror.unapplied()) this.#write(record)
+  }
+
+  /** Another log, if this one was put back while no server was following it. */
+  async #beginIfPutBack({ recalled, identity }: EngineOptions): Promise<void> {
+    const noted = identity && (await this.recall(IDENTITY))?.toString()
+    const isSame = identity === undefined || noted === undefined || identity.isSame(noted)
+    const before = this.state.log
+    await this.#change(state => {
+      const isPutBack = recalled !== undefined && isLost(state, recalled)
+      // Of several that find out, the first begins it.
+      if (!isPutBack && (isSame || state.log !== before)) return undefined
+      return { state: anotherLog(Math.max(state.position, recalled?.position ?? 0)) }
+    })
+    const now = identity?.toNote(noted)
+    if (now !== undefined && now !== noted) await this.remember(IDENTITY, Buffer.from(now))
   }
 
   #write(record: LogRecord): void {
@@ -469,23 +492,6 @@ export class Engine {
     // So many that the last are not among them: then nothing is known.
     return entries.length > limit ? { after: this.state.position, entries: [] } : { after: 0, entries }
   }
-}
-
-function firstRecord(): LogRecord {
-  const position = positionAtTime(Date.now())
-  const state: LogState = {
-    log: randomUUID(),
-    position,
-    stamp: position,
-    timeMs: 0,
-    trimmedTo: position,
-    firstPart: 0,
-    applied: 0,
-    done: [],
-    again: [],
-    append: new Turns().note,
-  }
-  return { slot: 0, id: randomUUID(), state, commits: [], effects: NO_EFFECTS }
 }
 
 /** The reader owns the bytes. */

@@ -2,8 +2,9 @@
  * What is looked at on each new connection before anything else is asked on it: which MariaDB this is, and whether it may have lost something.
  * `../sql/attachment.ts` draws up what follows from that.
  *
- * - Another database: another `server_id`, which no two servers share of which one replicates the other.
- * - Started anew: `runs` is a table in memory, so it is empty then; on a replica it names another server. Whoever finds it so draws an id
+ * - Another database: another `server_id`, which no two servers share of which one replicates the other. Or another time at which the table of
+ *   the head was made, which is that of its file: what `mariadb-dump` or `mariabackup` has put back has another.
+ * - Started again: `runs` is a table in memory, so it is empty then; on a replica it names another server. A server that finds it empty draws an id
  *   for this run; `engine`, which is on disk, has the id of the run that the head was last used in.
  */
 import { randomUUID } from 'node:crypto'
@@ -31,6 +32,11 @@ interface FoundMariadb extends Found {
 
 /** Of a server, not of its address: what has come in the place of another is another. */
 const SERVER = `CONCAT(@@hostname, ':', @@port, ':', @@server_id, ':', @@datadir)`
+
+function madeAt(prefix: string): string {
+  return `(SELECT UNIX_TIMESTAMP(create_time) FROM information_schema.tables
+    WHERE table_schema = DATABASE() AND table_name = '${prefix}head')`
+}
 
 /** Throws `EngineLost` if it is read-only. */
 export async function attach(connection: Connection, options: AttachOptions): Promise<Attached> {
@@ -82,7 +88,7 @@ async function goOnElsewhere(
 
 async function look(connection: Connection, { prefix, known }: AttachOptions): Promise<FoundMariadb> {
   const [row] = await connection.query(
-    `SELECT h.log, h.position, h.trimmed_to, @@server_id, e.engine, e.run, r.id,
+    `SELECT h.log, h.position, h.trimmed_to, CONCAT(@@server_id, '/', ${madeAt(prefix)}), e.engine, e.run, r.id,
       (SELECT begun > ? FROM ${prefix}skipped WHERE ended < ? ORDER BY ended DESC LIMIT 1), ${SETTINGS}
     FROM ${prefix}head h LEFT JOIN ${prefix}engine e ON TRUE LEFT JOIN ${prefix}runs r ON r.server = ${SERVER}`,
     [known.position, known.position],

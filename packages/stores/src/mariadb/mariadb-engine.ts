@@ -31,6 +31,7 @@ import {
   type SqlView,
 } from '../sql/sql-engine.js'
 import { StateLines } from '../sql/state-lines.js'
+import type { ExposedTable } from '../sql/tables/exposed-table.js'
 import { SharedTables, type TableChanges } from '../sql/tables/shared-tables.js'
 import { DurableReads } from './durable-reads.js'
 import type { Line, Link, Row } from './line.js'
@@ -151,6 +152,14 @@ export class MariadbEngine implements SqlEngine {
   async buckets(): Promise<readonly BucketChange[]> {
     const rows = (await this.#read(this.#statements.buckets())).filter(([position]) => position === null)
     return byBytes(rows, 1).map(([, bucket, version]) => ({ bucket: textOf(bucket), version: version as Version }))
+  }
+
+  async tables(): Promise<readonly ExposedTable[]> {
+    // Until the first table is a bucket there is nothing to read this from.
+    await this.head()
+    if (!this.#sharesTables) return []
+    const rows = await this.#read(this.#statements.sharedTables())
+    return rows.map(([record]) => JSON.parse(textOf(record)) as ExposedTable)
   }
 
   head(): Promise<HeadOfLog> {

@@ -8,11 +8,11 @@
  */
 import { RETENTION_MS_DEFAULT } from '@freshet/core/counters'
 import { SCAN_MAX_DEFAULT } from '@freshet/core/queries'
-import type { Store, StoreSupports } from '@freshet/core/store'
+import type { LogPlace, Store, StoreSupports } from '@freshet/core/store'
 import type { Connection } from 'mariadb'
 import { encodeNumbers } from '../embedded/indexes/index-records.js'
 import { monotonicMs } from '../embedded/store-clock.js'
-import { type Attached, Attachment, type Known } from '../sql/attachment.js'
+import { type Attached, Attachment, type Known, knownFrom } from '../sql/attachment.js'
 import { FleetClock } from '../sql/fleet-clock.js'
 import { EngineLost, type Head } from '../sql/sql-engine.js'
 import { storeUnavailable, storeUnusable } from '../sql/sql-errors.js'
@@ -45,6 +45,8 @@ export interface MariadbStoreOptions {
   readonly waitMsMax?: number
   /** Without a word for so long, a connection is given up; 10,000 unless given. */
   readonly patienceMs?: number
+  /** What an earlier process knew of the log: if that is not there any more, the log is another one. */
+  readonly recalled?: LogPlace | undefined
   /** Is told what the database's settings put at risk; a warning of the process unless given. */
   readonly onWarning?: (text: string) => void
 }
@@ -56,8 +58,6 @@ const PATIENCE_MS = 10_000
 const PREFIX = /^[a-z_][a-z0-9_]{0,31}$/
 /** Larger values, and batches of values, would not fit. */
 const PACKET_BYTES_MIN = 4 * 1024 * 1024
-
-const NOTHING_KNOWN: Known = { log: '', position: 0 }
 
 interface Opening {
   readonly attached: Attached
@@ -84,7 +84,7 @@ export async function openSqlStore(options: MariadbStoreOptions): Promise<SqlSto
   const { waitMsMax = WAIT_MS_MAX, patienceMs = PATIENCE_MS } = options
   if (!PREFIX.test(prefix)) throw new TypeError(`${JSON.stringify(prefix)} cannot be what names of tables begin with.`)
   const { hosts, place, replicas } = addressOf(url)
-  const opening = await open({ hosts, place }, prefix, patienceMs)
+  const opening = await open({ hosts, place }, prefix, patienceMs, knownFrom(options.recalled))
   const { attached, durability, packetBytesMax } = opening
   for (const warning of opening.warnings) onWarning(warning)
   if (opening.sharesTables) {
@@ -177,7 +177,7 @@ async function settleStandby(
   if (String(head?.[0]) !== log) throw storeUnusable(place, 'it holds another store. Give the address of a replica')
 }
 
-async function open({ hosts, place }: Where, prefix: string, patienceMs: number): Promise<Opening> {
+async function open({ hosts, place }: Where, prefix: string, patienceMs: number, known: Known): Promise<Opening> {
   let connection: Connection | undefined
   try {
     connection = await hosts.first(async config => {
@@ -189,7 +189,7 @@ async function open({ hosts, place }: Where, prefix: string, patienceMs: number)
     const [[isLocked]] = await connection.query('SELECT GET_LOCK(?, ?)', [`freshet ${prefix}`, patienceMs / 1000])
     if (!isLocked) throw new Error('somebody else has been opening it for too long')
     await findOrCreate(connection, place, prefix)
-    const attached = await attach(connection, { prefix, known: NOTHING_KNOWN, isSkipping: false })
+    const attached = await attach(connection, { prefix, known, isSkipping: false })
     const shared = await connection.query(`SELECT 1 FROM ${prefix}exposed LIMIT 1`)
     return { attached, ...found, sharesTables: shared.length > 0 }
   } catch (error) {

@@ -3,8 +3,9 @@
  * `../sql/attachment.ts` draws up what follows from that.
  *
  * - Another database: another system identifier, or another timeline. A standby that is promoted begins a new one, and so does a cluster
- *   that was put back from its archive.
- * - Started anew: `started` has another time, or none. It is UNLOGGED, so it is empty after a crash, on a standby that was promoted,
+ *   that was put back from its archive. Or another database, table or file: what `pg_restore` makes again has other numbers, and a table that
+ *   was emptied by TRUNCATE has another file. VACUUM FULL, CLUSTER and pg_upgrade look the same, and cost sessions a fresh start.
+ * - Started again: `started` has another time, or none. It is UNLOGGED, so it is empty after a crash, on a standby that was promoted,
  *   and in a base backup; a clean restart, which loses nothing, leaves it as it is.
  */
 import { randomUUID } from 'node:crypto'
@@ -30,9 +31,11 @@ interface FoundPostgres extends Found {
   readonly startedNow: string
 }
 
-/** `system/timeline durability`. */
+/** `system/timeline/database/table/file`; in the head, followed by the durability. */
 const ENGINE = `
-  (SELECT system_identifier FROM pg_control_system()) || '/' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)`
+  (SELECT system_identifier FROM pg_control_system()) || '/' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) || '/' ||
+  (SELECT oid FROM pg_database WHERE datname = current_database()) || '/' ||
+  'head'::regclass::oid || '/' || pg_relation_filenode('head'::regclass)`
 const FOUND = `
   SELECT log, position, trimmed_to, engine, ${ENGINE} AS "engineNow", pg_postmaster_start_time()::text AS "startedNow",
     (SELECT at FROM started) AS "startedAt",

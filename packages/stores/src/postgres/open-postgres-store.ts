@@ -8,11 +8,11 @@
  */
 import { RETENTION_MS_DEFAULT } from '@freshet/core/counters'
 import { SCAN_MAX_DEFAULT } from '@freshet/core/queries'
-import type { Store, StoreSupports } from '@freshet/core/store'
+import type { LogPlace, Store, StoreSupports } from '@freshet/core/store'
 import type pg from 'pg'
 import { encodeNumbers } from '../embedded/indexes/index-records.js'
 import { monotonicMs } from '../embedded/store-clock.js'
-import { type Attached, Attachment, type Known } from '../sql/attachment.js'
+import { type Attached, Attachment, type Known, knownFrom } from '../sql/attachment.js'
 import { FleetClock } from '../sql/fleet-clock.js'
 import { EngineLost } from '../sql/sql-engine.js'
 import { storeUnavailable, storeUnusable } from '../sql/sql-errors.js'
@@ -43,6 +43,8 @@ export interface PostgresStoreOptions {
   readonly waitMsMax?: number
   /** Without a word for so long, a connection is given up; 10,000 unless given. */
   readonly patienceMs?: number
+  /** What an earlier process knew of the log: if that is not there any more, the log is another one. */
+  readonly recalled?: LogPlace | undefined
   /** Is told what the database's settings put at risk; a warning of the process unless given. */
   readonly onWarning?: (text: string) => void
 }
@@ -53,8 +55,6 @@ const PATIENCE_MS = 10_000
 const SCHEMA_NAME = /^[a-z_][a-z0-9_]{0,47}$/
 /** Any number that nobody else is likely to lock. */
 const OPENING_LOCK = 7_306_451
-
-const NOTHING_KNOWN: Known = { log: '', position: 0 }
 
 interface Opening {
   readonly attached: Attached
@@ -79,7 +79,12 @@ export async function openSqlStore(options: PostgresStoreOptions): Promise<SqlSt
   if (!SCHEMA_NAME.test(schema)) throw new TypeError(`${JSON.stringify(schema)} cannot be the name of a schema.`)
   const { hosts, place, replicas } = addressOf(url)
   const channel = `freshet_${schema}`
-  const { attached, isUnnoted, durability, warnings } = await open({ hosts, place }, schema, channel)
+  const { attached, isUnnoted, durability, warnings } = await open(
+    { hosts, place },
+    schema,
+    channel,
+    knownFrom(options.recalled),
+  )
   for (const warning of warnings) onWarning(warning)
   if (isUnnoted) await noteTables(url, schema).catch(error => onWarning(`Rows are missing in buckets: ${error}`))
 
@@ -157,7 +162,7 @@ async function settleStandby(
   if (rows[0]?.log !== log) throw storeUnusable(place, 'it holds another store. Give the address of a standby')
 }
 
-async function open(where: Where, schema: string, channel: string): Promise<Opening> {
+async function open(where: Where, schema: string, channel: string, known: Known): Promise<Opening> {
   const { place } = where
   let client: pg.Client | undefined
   try {
@@ -165,7 +170,7 @@ async function open(where: Where, schema: string, channel: string): Promise<Open
     const found = await inspect(client, place)
     await client.query(`BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT pg_advisory_xact_lock(${OPENING_LOCK})`)
     await findOrCreate(client, place, schema)
-    const attached = await attachLocked(client, { known: NOTHING_KNOWN, isSkipping: false, channel })
+    const attached = await attachLocked(client, { known, isSkipping: false, channel })
     const { rows } = await client.query('SELECT EXISTS (SELECT FROM unnoted) AS "isUnnoted"')
     await client.query('COMMIT')
     return { attached, ...found, ...rows[0] }

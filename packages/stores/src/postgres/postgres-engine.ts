@@ -32,6 +32,7 @@ import {
   type SqlView,
 } from '../sql/sql-engine.js'
 import { StateLines } from '../sql/state-lines.js'
+import type { ExposedTable } from '../sql/tables/exposed-table.js'
 import { SharedTables } from '../sql/tables/shared-tables.js'
 import { texts } from './arrays.js'
 import type { Line, Row } from './line.js'
@@ -98,6 +99,10 @@ export class PostgresEngine implements SqlEngine {
 
   async buckets(): Promise<readonly BucketChange[]> {
     return (await this.#read('buckets')).map(([bucket, version]) => ({ bucket, version }) as BucketChange)
+  }
+
+  async tables(): Promise<readonly ExposedTable[]> {
+    return (await this.#read('tables')).map(([record]) => JSON.parse(record as string) as ExposedTable)
   }
 
   get sharesTables(): boolean {

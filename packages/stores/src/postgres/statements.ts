@@ -104,6 +104,7 @@ const texts = {
   page: PAGE_UP as string,
   pageDown: PAGE_DOWN as string,
   buckets: 'SELECT bucket, version FROM buckets ORDER BY bucket',
+  tables: 'SELECT record FROM exposed',
   head: `
     SELECT position, ${TIME_MS}, trimmed_to, EXISTS (SELECT FROM incoming WHERE NOT is_backfill), EXISTS (SELECT FROM exposed),
       log

@@ -3,7 +3,8 @@
  * noticed whenever this is another one than before, or has lost something.
  */
 import { randomUUID } from 'node:crypto'
-import type { Position } from '@freshet/core/store'
+import type { LogPlace } from '@freshet/core/store'
+import type { Known } from '../sql/attachment.js'
 import { type Addresses, atHost } from './addresses.js'
 import { type Client, connectTo, endClient, orEnd, Script, whereOf } from './client.js'
 import type { Layout } from './layout.js'
@@ -18,13 +19,7 @@ export interface AttachOptions {
   readonly clock: RedisClock
 }
 
-/** What whoever connects has seen. */
-export interface Known {
-  readonly log: string
-  readonly position: Position
-}
-
-export interface Line extends Known {
+export interface Line extends LogPlace {
   readonly client: Client
   /** For what waits. */
   readonly follower: Client
@@ -75,7 +70,9 @@ async function attachBy(
     client = await connect(owner)
   }
   const settings = await readSettings(client, whereOf(owner))
-  const mayHaveLost = settings.durability !== 'disk' || settings.wasPromoted
+  // A Redis that was started again while no server was following it may have been given older files.
+  const wasFollowing = known.log !== '' && known.isRecalled !== true
+  const mayHaveLost = settings.durability !== 'disk' || settings.wasPromoted || !wasFollowing
   const args = [settings.run, mayHaveLost ? '1' : '0', known.log, `${known.position}`, randomUUID()]
   args.push(clock.boot, `${clock.monotonicMs()}`, `${clock.nowMs()}`)
   const reply = await attachScript.run(client, layout.head, args, [layout.meta, layout.log, layout.clocks])

@@ -8,8 +8,9 @@
  * all commands.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Position, StoreSupports } from '@freshet/core/store'
+import type { LogPlace, Position, StoreSupports } from '@freshet/core/store'
 import { FreshetError } from '@freshet/protocol'
+import { knownFrom } from '../sql/attachment.js'
 import { type AttachOptions, type Line, openLine } from './attach.js'
 import { type Client, endClient, type Reply, Script } from './client.js'
 import { parseHead } from './layout.js'
@@ -21,6 +22,8 @@ export interface SessionOptions extends AttachOptions {
   readonly answerMsMax: number
   /** So long a call waits for Redis to come back before it fails. */
   readonly patienceMs: number
+  /** What an earlier process knew. */
+  readonly recalled: LogPlace | undefined
   onWarning(warning: string): void
   onPosition(position: Position): void
   /** Whenever it is connected, before anything else is told. */
@@ -68,7 +71,7 @@ export class RedisSession {
     let session: RedisSession | undefined
     let line: Line | undefined
     try {
-      line = await openLine(options, { log: '', position: 0 }, error => session?.drop(line, error))
+      line = await openLine(options, knownFrom(options.recalled), error => session?.drop(line, error))
       session = new RedisSession(options, where, line)
       return session
     } catch (error) {
@@ -301,7 +304,7 @@ export class RedisSession {
   async #inTime<T>(asked: Promise<T>, msMax: number): Promise<T> {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Error(`Redis has not answered for ${msMax} ms`)), msMax)
+      timer = setTimeout(() => reject(new Error(`Redis has not answered for ${Math.ceil(msMax)} ms`)), msMax)
       timer.unref()
     })
     try {

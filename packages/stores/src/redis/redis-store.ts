@@ -20,6 +20,7 @@ import {
   type IndexState,
   type Key,
   type LogEntry,
+  type LogPlace,
   type MaybePromise,
   type OperationCounts,
   type Position,
@@ -62,6 +63,8 @@ export interface RedisStoreOptions {
   readonly answerMsMax?: number
   /** So long a call waits for a Redis that cannot be reached before it fails; 5 seconds unless given. */
   readonly patienceMs?: number
+  /** What an earlier process knew of the log: if that is not there any more, the log is another one. */
+  readonly recalled?: LogPlace | undefined
   /** Told once of whatever in the settings of Redis could cost acknowledged writes. */
   readonly onWarning?: (warning: string) => void
 }
@@ -89,6 +92,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     clock,
     answerMsMax,
     patienceMs,
+    recalled: options.recalled,
     onWarning: warning => options.onWarning?.(warning),
     onPosition: position => {
       opened.store?.tell(position)

@@ -2,6 +2,7 @@
 import { connect, type Socket } from 'node:net'
 import { type Catalog, type Cell, type CellType, type Column, quoteName } from '@freshet/core/aggregates'
 import { type Connection, type ConnectionConfig, createConnection, type FieldInfo } from 'mariadb'
+import { collationTraits } from './mariadb-collations.js'
 import { type MariadbCells, openMariadbCursor } from './mariadb-cursor.js'
 import { readMariadbEffects } from './mariadb-effects.js'
 import { checkSchemaChange } from './mariadb-schema-check.js'
@@ -145,7 +146,7 @@ async function readCatalog(session: Session): Promise<Catalog> {
     const collation = ownCollation === null ? '' : ` collate ${ownCollation}`
     columns.push({
       name: String(name),
-      ...valueTypeOf(String(type), length === null ? undefined : Number(length)),
+      ...valueTypeOf(String(type), length === null ? undefined : Number(length), ownCollation ?? null),
       declared: `${exactType}${collation}${isNullable === 'NO' ? ' not null' : ''}`,
     })
     tables.set(String(table), columns)
@@ -153,12 +154,12 @@ async function readCatalog(session: Session): Promise<Catalog> {
   return { tables, isTextOrderedByBytes: false }
 }
 
-function valueTypeOf(type: string, lengthMax: number | undefined): Omit<Column, 'name'> {
+function valueTypeOf(type: string, lengthMax: number | undefined, collation: Cell): Omit<Column, 'name'> {
   if (/^(?:tinyint|smallint|mediumint|int|bigint|year)$/.test(type)) return { type: 'integer' }
   if (/^decimal$/.test(type)) return { type: 'decimal' }
   if (/^(?:float|double)$/.test(type)) return { type: 'float' }
   if (/^(?:date|datetime|timestamp)$/.test(type)) return { type: 'date' }
-  const length = lengthMax === undefined ? {} : { lengthMax }
+  const length = lengthMax === undefined ? {} : { lengthMax, ...collationTraits(String(collation), lengthMax) }
   if (/^(?:enum|set)$/.test(type)) return { type: 'text', ...length, isUnordered: true }
   return /^(?:char|varchar|text|tinytext|mediumtext|longtext)$/.test(type)
     ? { type: 'text', ...length }

@@ -39,6 +39,7 @@ import type { FreshetError } from '@freshet/protocol'
 import type { IndexNumbers, IndexRecord } from '../embedded/indexes/index-records.js'
 import type { Changed } from '../embedded/records.js'
 import type { ChangedBefore } from './sql-batch.js'
+import type { ExposedTable } from './tables/exposed-table.js'
 
 /** What can be read of, whether it can be written to or not. */
 export interface SqlReader extends SqlView {
@@ -58,6 +59,8 @@ export interface SqlEngine extends SqlReader {
   /** The latest values. What is not in the map is not there; what is promised is not durable yet. */
   latest(keys: readonly Key[]): Promise<ReadonlyMap<Key, MaybePromise<StoredValue | undefined>>>
   buckets(): Promise<readonly BucketChange[]>
+  /** The tables of other programs that are buckets, as of now. */
+  tables(): Promise<readonly ExposedTable[]>
   head(): Promise<HeadOfLog>
   /** Entries after a position, of so many batches. */
   changes(after: Position, batches: number): Promise<LogPart>

@@ -174,6 +174,11 @@ export class SqlStore implements Store {
     return this.#during(this.#engine.buckets())
   }
 
+  async isTable(bucket: Key): Promise<boolean> {
+    this.#checkOpen()
+    return (await this.#during(this.#engine.tables())).some(table => table.bucket === bucket)
+  }
+
   async commit(commit: Commit): Promise<CommitResult> {
     this.#checkOpen()
     checkCommit(commit)
@@ -363,7 +368,9 @@ export class SqlStore implements Store {
 
   async #setTime(): Promise<void> {
     const sentMs = this.#clock.monotonicMs
+    const { known } = this.#attachment
     const { timeMs, position } = await this.#engine.tick(this.#clock.nowMs())
+    if (position < known.position) this.#attachment.doubt()
     this.#clock.learn(timeMs, { sentMs, receivedMs: this.#clock.monotonicMs })
     this.hear(position)
   }

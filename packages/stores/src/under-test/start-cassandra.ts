@@ -6,12 +6,13 @@
  * Unless told otherwise, what a node acknowledges is on its disk (`commitlog_sync: batch`; Cassandra's own default flushes every ten
  * seconds). Tokens are fixed and nothing is moved about when a node starts, so that it takes seconds.
  */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import cassandra from 'cassandra-driver'
 import { createSteadyClient } from '../cassandra/steady-client.js'
 import { cassandraJars, javaProgram } from './cassandra-jars.js'
@@ -30,6 +31,8 @@ export interface CassandraOptions {
    * listens there.
    */
   readonly isBehindLines?: boolean
+  /** It listens for nodetool, on this machine; for one node. */
+  readonly hasNodetool?: boolean
 }
 
 export interface RunningCassandra {
@@ -44,6 +47,8 @@ export interface RunningCassandra {
   kill(node?: number): Promise<void>
   /** After `kill`: on the same data and ports. */
   startAgain(node?: number): Promise<void>
+  /** Cassandra's own command, which ends well or throws. */
+  nodetool(...args: string[]): Promise<void>
   /** Ends it for good. */
   stop(): Promise<void>
 }
@@ -86,6 +91,7 @@ class Cluster implements RunningCassandra {
   readonly folder: string = mkdtempSync(join(tmpdir(), 'freshet-cassandra-'))
   readonly #jars: string
   readonly #storagePort: number
+  #jmxPort: number | undefined
   readonly #options: CassandraOptions
   readonly #children: ChildProcess[] = []
   #output = ''
@@ -109,6 +115,7 @@ class Cluster implements RunningCassandra {
 
   /** The first knows all others, so it is first. */
   async start(): Promise<void> {
+    if (this.#options.hasNodetool) this.#jmxPort = await freePort(['127.0.0.1'])
     for (const node of this.hosts.keys()) this.#prepare(node)
     this.#children[0] = this.#launch(0)
     await this.#answers(0)
@@ -129,6 +136,13 @@ class Cluster implements RunningCassandra {
     const ended = once(child, 'exit')
     child.kill('SIGKILL')
     await ended
+  }
+
+  async nodetool(...args: string[]): Promise<void> {
+    const opened = MODULES.flatMap(([option, modules]) => modules.flatMap(each => [option, `${each}=ALL-UNNAMED`]))
+    const properties = [`-Dcassandra.config=file://${this.#folderOf(0)}/cassandra.yaml`, `-Duser.home=${this.folder}`]
+    const command = ['org.apache.cassandra.tools.NodeTool', '-h', '127.0.0.1', '-p', `${this.#jmxPort}`, ...args]
+    await promisify(execFile)(javaProgram(), [...opened, ...properties, '-cp', join(this.#jars, '*'), ...command])
   }
 
   async stop(): Promise<void> {
@@ -190,6 +204,7 @@ class Cluster implements RunningCassandra {
       'jdk.attach.allowAttachSelf': 'true',
       'io.netty.tryReflectionSetAccessible': 'true',
       'java.io.tmpdir': folder,
+      ...(this.#jmxPort === undefined ? {} : { 'cassandra.jmx.local.port': `${this.#jmxPort}` }),
     }
     const args = [
       `-Xms${HEAP}`,

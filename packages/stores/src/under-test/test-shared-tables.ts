@@ -27,6 +27,16 @@ export function testTables(using: Using): void {
 }
 
 function testBecomingObjects(using: Using): void {
+  test('a store that is open knows at once which bucket is a table', async () => {
+    const { own } = using
+    const where = await own.aTable('id integer PRIMARY KEY')
+    const [store] = await own.openBoth(where)
+    expect(await store.isTable?.(BUCKET)).toBe(false)
+    await own.engine.expose({ ...where, bucket: BUCKET })
+    expect(await store.isTable?.(BUCKET)).toBe(true)
+    expect(await store.isTable?.('shop/others')).toBe(false)
+  })
+
   test('rows that are there become objects, and so do those that any program writes, at once', async () => {
     const { own } = using
     const where = await own.aTable('id integer PRIMARY KEY, name text NOT NULL, price numeric(10, 2)')

@@ -39,11 +39,9 @@ export const leavesPositions: Probe = {
     const { position } = await scene.objects.read(object)
     if (position !== undefined && position >= object.position) return good(`It is ${position}.`)
     return {
-      effect: 'harmless',
+      effect: 'fatal',
       saw: position === undefined ? 'Freshet-Position is missing.' : `It is ${position}, which is too old.`,
-      means:
-        'Harmless as long as all else here is well: clients then rely on URLs and lifetimes alone, and cannot find out copies ' +
-        'that live too long.',
+      means: 'Fatal: clients cannot tell how old an answer is, and most reads fail with CACHE_UNTRUSTWORTHY.',
     }
   },
 }

@@ -23,7 +23,9 @@ async function tooLong(scene: Scene): Promise<Pick<Outcome, 'effect' | 'means'>>
   }
   return {
     effect: 'fatal',
-    means: 'Fatal: Freshet-Position gets lost as well, so nobody can tell such a copy from a current one.',
+    means:
+      'Fatal: Freshet-Position gets lost as well. Clients of Freshet cannot tell such a copy from a current one and fail ' +
+      'with CACHE_UNTRUSTWORTHY; all other readers are served stale data.',
   }
 }
 

@@ -9,7 +9,9 @@ import { TryAs } from './access/try-as.js'
 
 interface AuditEntry {
   readonly id: string
+  readonly time: string
   readonly who: string
+  readonly from: string
   readonly what: string
   readonly bucket?: string
   readonly before: unknown
@@ -35,12 +37,16 @@ export function AccessPage(): JSX.Element {
         )}
         {typeof rules.value?.rules === 'string' && <pre class="rules">{rules.value.rules}</pre>}
       </Panel>
-      <Panel title="Changes of rules, settings and schemas">
-        {audit.value?.length === 0 && <p class="quiet">None was noted.</p>}
-        {audit.value?.map(({ id, who, what, bucket, before, after }) => (
+      <Panel title="Audit: changes of rules, settings and schemas, statements, restores">
+        {audit.value?.length === 0 && <p class="quiet">There are no entries.</p>}
+        {audit.value?.map(({ id, time, who, from, what, bucket, before, after }) => (
           <details key={id}>
             <summary>
-              {what} {bucket} <span class="quiet">by {who.trim() === '' ? 'nobody in particular' : who}</span>
+              {what} {bucket}{' '}
+              <span class="quiet">
+                by {who.trim() === '' ? 'an unknown caller' : who} from {from === '' ? 'an unknown address' : from},{' '}
+                {time}
+              </span>
             </summary>
             <div class="two">
               <pre>{typeof before === 'string' ? before : pretty(before)}</pre>

@@ -1,6 +1,7 @@
 export {
   type Pass,
   type PurgeBatch,
+  type PurgeCursor,
   PurgeQueue,
   type PurgeQueueOptions,
   type PurgeStep,

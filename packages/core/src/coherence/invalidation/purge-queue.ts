@@ -2,14 +2,15 @@
  * Decides what one cache is told, and when. The log is the queue: it is durable, ordered and already there. What is here
  * is only where two passes over it are, and the targets that they read and have not purged yet, each once.
  *
- *     the log   ....|.............|....................|......   head
- *                   settled       repeats read to      first pass read to
- *                   = the cursor
+ *     the log   ....|.............|..............|.....|......   head
+ *                   twice:        repeats        once: first pass
+ *                   settled       read to        settled, read to
  *
  * - The **first pass** purges every change as soon as it is read.
- * - The **second pass** purges it again when no older answer can be on its way any more (`repeat-schedule.ts`). Its
- *   settled position is the cursor: after a restart both passes go on from there. So a restart repeats purges and loses
- *   none. A cache that was down for so long that both passes wait for the same target is told once, late enough for both.
+ * - The **second pass** purges it again when no older answer can be on its way any more (`repeat-schedule.ts`).
+ *   The cursor has both settled positions, and after a restart each pass goes on from its own. So a restart, or another server that takes
+ *   over, loses no purge, and begins with the changes that no cache has been sent: those are the copies that are outdated for certain. A cache
+ *   that was down for so long that both passes wait for the same target is told once, late enough for both.
  *
  * Memory is bounded: who has `targetsMax` targets waiting reads no further. A cache that can purge everything is then
  * told to, once, instead of what waits and the rest of the log. Another is told bit by bit, as fast as it goes. If the
@@ -28,9 +29,17 @@ import { PurgeLane } from './purge-lane.js'
 import { EVERYTHING, type PurgeTarget } from './purge-targets.js'
 import { RepeatSchedule } from './repeat-schedule.js'
 
+/** Up to where every change was purged, and up to where it was purged again. */
+export interface PurgeCursor {
+  readonly once: Position
+  readonly twice: Position
+}
+
 export interface PurgeQueueOptions {
   /** Where the log is read from: what was remembered last, or its beginning. */
-  readonly cursor: Position
+  readonly cursor: PurgeCursor
+  /** So long ago, at least, everything up to `once` was committed. */
+  readonly cursorAgeMs: number
   readonly nowMs: number
   /** The longest time from a change to the arrival of an answer that was read before it. */
   readonly repeatAfterMs: number
@@ -64,7 +73,7 @@ export type Pass = 'first' | 'second'
 export type PurgeStep =
   | { readonly kind: 'read'; readonly pass: Pass; readonly after: Position; readonly upTo: Position }
   | { readonly kind: 'send'; readonly batch: PurgeBatch }
-  | { readonly kind: 'remember'; readonly position: Position }
+  | { readonly kind: 'remember'; readonly cursor: PurgeCursor }
   /** Until then, or until there is more in the log; without a time, only that. */
   | { readonly kind: 'wait'; readonly untilMs?: number }
 
@@ -83,14 +92,15 @@ export class PurgeQueue {
   #failures = 0
   #retryAtMs = 0
   #sentMs = Number.NEGATIVE_INFINITY
-  #remembered: { readonly position: Position; readonly nowMs: number }
+  #remembered: { readonly cursor: PurgeCursor; readonly nowMs: number }
 
   constructor(options: PurgeQueueOptions) {
     this.#options = options
-    const { cursor, nowMs, repeatAfterMs } = options
-    this.#lanes = { first: new PurgeLane(cursor), second: new PurgeLane(cursor) }
-    this.#schedule = new RepeatSchedule(repeatAfterMs, cursor)
-    this.#remembered = { position: cursor, nowMs }
+    const { cursor, cursorAgeMs, nowMs, repeatAfterMs } = options
+    this.#lanes = { first: new PurgeLane(cursor.once), second: new PurgeLane(cursor.twice) }
+    this.#schedule = new RepeatSchedule(repeatAfterMs, cursor.twice)
+    if (cursor.once > cursor.twice) this.#schedule.add(cursor.once, nowMs - cursorAgeMs)
+    this.#remembered = { cursor, nowMs }
   }
 
   /** How many targets wait or are under way. */
@@ -102,9 +112,10 @@ export class PurgeQueue {
     return this.#failures >= FAILURES_WHEN_DOWN
   }
 
-  /** Everything up to here was purged twice: a restart may begin here. */
-  get cursor(): Position {
-    return this.#lanes.second.settled
+  /** A restart may begin here. */
+  get cursor(): PurgeCursor {
+    const { first, second } = this.#lanes
+    return { once: Math.max(first.settled, second.settled), twice: second.settled }
   }
 
   /** How far the first pass is behind, and when the oldest change was made that it has not purged. */
@@ -115,9 +126,8 @@ export class PurgeQueue {
 
   /** What to do now; `head` is the log's last position. Whatever it is must be done, and told, before the next. */
   next(nowMs: number, head: Position): PurgeStep {
-    const { cursor } = this
     const isCursorDue = nowMs >= this.#remembered.nowMs + this.#options.cursorIntervalMs
-    if (cursor > this.#remembered.position && isCursorDue) return { kind: 'remember', position: cursor }
+    if (isCursorDue && this.#hasAdvanced) return { kind: 'remember', cursor: this.cursor }
     if (this.#batch !== undefined) {
       return nowMs >= this.#retryAtMs ? this.#send(nowMs) : this.#wait(this.#retryAtMs)
     }
@@ -175,8 +185,13 @@ export class PurgeQueue {
   }
 
   /** The cursor is on disk. */
-  remembered(position: Position, nowMs: number): void {
-    this.#remembered = { position, nowMs }
+  remembered(cursor: PurgeCursor, nowMs: number): void {
+    this.#remembered = { cursor, nowMs }
+  }
+
+  get #hasAdvanced(): boolean {
+    const { cursor } = this.#remembered
+    return this.cursor.once > cursor.once || this.cursor.twice > cursor.twice
   }
 
   #read(pass: Pass, upTo: Position): PurgeStep | undefined {
@@ -190,8 +205,7 @@ export class PurgeQueue {
   }
 
   #wait(untilMs: number | undefined): PurgeStep {
-    const { position, nowMs } = this.#remembered
-    const cursorMs = this.cursor > position ? nowMs + this.#options.cursorIntervalMs : undefined
+    const cursorMs = this.#hasAdvanced ? this.#remembered.nowMs + this.#options.cursorIntervalMs : undefined
     const times = [untilMs, cursorMs].filter(time => time !== undefined)
     return times.length === 0 ? { kind: 'wait' } : { kind: 'wait', untilMs: Math.min(...times) }
   }

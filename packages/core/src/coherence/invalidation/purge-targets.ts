@@ -14,7 +14,10 @@ const TAG_LENGTH_MAX = 1024
 
 export function targetsOf(keys: readonly Key[]): Set<PurgeTarget> {
   const targets = new Set<PurgeTarget>()
-  for (const key of keys) targets.add(pathOfKey(key)).add(pathOfKey(bucketOfKey(key)))
+  for (const key of keys) {
+    // What servers keep for themselves is under names that no request can have: no cache has it.
+    if (!key.startsWith('_')) targets.add(pathOfKey(key)).add(pathOfKey(bucketOfKey(key)))
+  }
   return targets
 }
 

@@ -93,6 +93,7 @@ export function testOperations(options: ConformanceOptions): void {
     expect(await store.commit(commit)).toEqual({ ...first, replayed: { note: 'a note' } })
   })
 
+  testOperationIds(options)
   testRefusedOperations(options)
 
   testWith(
@@ -103,6 +104,39 @@ export function testOperations(options: ConformanceOptions): void {
       await walk(under.store, peer, reopen, createRandom(options.seed ?? 6), expect)
     },
   )
+}
+
+function testOperationIds(options: ConformanceOptions): void {
+  const { expect } = options.kit
+
+  testWith(
+    options,
+    'a commit that cannot hold tells whether its operation was done, and leaves nothing',
+    async ({ store }) => {
+      const reads = [{ key: 'a/b/never', version: Number.MAX_SAFE_INTEGER }]
+      for (const id of [{ kind: 'foreign', id: 'some key' }, idOf('own', 1, 0)] as const) {
+        const question = operationOf(id, 'print', { reads, writes: [] })
+        expect(await store.commit(question)).toMatchObject({
+          committed: false,
+          conflicts: [{ key: 'a/b/never', version: 0 }],
+        })
+        expect(await store.operationCounts()).toMatchObject({ clients: 0, foreign: 0 })
+      }
+      const done = operationOf(idOf('own', 1, 0), 'print', { writes: [put('a/b/c', 1)] })
+      const first = await store.commit(done)
+      expect(await store.commit({ ...done, reads, writes: [] })).toEqual({ ...first, replayed: { note: 'a note' } })
+    },
+  )
+
+  testWith(options, 'ids of foreign operations may have 255 characters, and spaces among them', async ({ store }) => {
+    for (const last of ['a', 'b']) {
+      const id = { kind: 'foreign', id: `of  a caller ${'x'.repeat(241)}${last}` } as const
+      const commit = operationOf(id, 'print', { writes: [put('a/b/c', 1)] })
+      const first = await store.commit(commit)
+      expect(first).toEqual({ committed: true, position: (first as { position: number }).position })
+      expect(await store.commit(commit)).toEqual({ ...first, replayed: { note: 'a note' } })
+    }
+  })
 }
 
 function testRefusedOperations(options: ConformanceOptions): void {

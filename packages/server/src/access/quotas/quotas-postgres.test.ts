@@ -3,6 +3,7 @@ import { openPostgresStore } from '@freshet/stores/postgres'
 import { startPostgres } from '@freshet/stores/under-test/start-postgres'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { jsonRequest, type RunningServer, startServer, until } from '../../testing/running-server.js'
+import { applyRules } from '../apply-rules.js'
 
 const TOKENS = { secret: 'a secret of at least thirty-two bytes', audience: 'freshet', leewayMs: 0 }
 const OPEN = 'bucket */*\n  read, list, write\n'
@@ -18,7 +19,10 @@ test('of forty objects exactly forty are taken', async () => {
   const stores = await Promise.all(
     [1, 2, 3].map(() => openPostgresStore({ url: engine.url, onWarning: () => undefined })),
   )
-  const start = (i: number, rules: string) => startServer({ store: stores[i]!, access: { rules, tokens: TOKENS } })
+  const start = async (i: number, rules: string) => {
+    await applyRules(stores[i]!, { rules, mayWiden: true, who: 'a test' })
+    return startServer({ store: stores[i]!, access: { rules, tokens: TOKENS } })
+  }
   const put = (server: RunningServer, id: string) => server.fetch(`/db/acme/notes/${id}`, jsonRequest('PUT', { id }))
   const before = await start(0, OPEN)
   for (let i = 0; i < 5; i++) expect((await put(before, `before-${i}`)).status).toBe(201)

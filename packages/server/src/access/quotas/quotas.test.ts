@@ -5,6 +5,7 @@ import { SignJWT } from 'jose'
 import { afterEach, describe, expect, test } from 'vitest'
 import { answeringLater } from '../../testing/odd-stores.js'
 import { jsonRequest, problemOf, type RunningServer, startServer, until } from '../../testing/running-server.js'
+import { applyRules } from '../apply-rules.js'
 import { RequestAllowance } from './request-allowance.js'
 import { requestsKey } from './usage-record.js'
 
@@ -18,7 +19,9 @@ afterEach(async () => {
 })
 
 async function start(store: Store, quota: string): Promise<RunningServer> {
-  const running = await startServer({ store, access: { rules: `${quota}\n${OPEN}`, tokens: TOKENS } })
+  const rules = `${quota}\n${OPEN}`
+  await applyRules(store, { rules, mayWiden: true, who: 'a test' })
+  const running = await startServer({ store, access: { rules, tokens: TOKENS } })
   started.push(running)
   return running
 }
@@ -167,6 +170,7 @@ test('a write that was decided before the count came by it is decided anew, and 
   await started.splice(0)[0]!.stop()
   // Nobody counts but this test: just before the write is committed.
   const access = { rules: `quota acme objects 10\n${OPEN}`, tokens: TOKENS }
+  await applyRules(store, { rules: access.rules, who: 'a test' })
   const running = await startServer({ store, access, settings: { mayKeep: false } })
   started.push(running)
   const put = (key: string, value: unknown) => ({

@@ -199,7 +199,7 @@ export class UsageCounter {
     const first = await store.commit({ reads: [{ key, version }], writes: [recordWrite(namespace, ended)] })
     if (!first.committed) return true
     await follower.catchUp()
-    if (this.#bucketsOf(namespace).length !== names.length) return true
+    if (this.#bucketsOf(namespace).some(name => !names.includes(name))) return true
     await store.commit({
       reads: [{ key, version: first.position }],
       writes: [recordWrite(namespace, { rules: record.rules, isDone: true })],

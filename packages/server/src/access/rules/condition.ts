@@ -2,12 +2,28 @@
  * Conditions of rules, as closures. What is missing satisfies nothing: a comparison with a claim or a field that is not there is
  * false, whichever comparison it is, so `object.owner == claim.sub` does not hold where neither exists. Only `== null` and
  * `!= null` ask for absence. Values of different types are different, and are in no order.
+ *
+ * A condition also says what it demands of the rows that a caller may see (`demands.ts`), so that an index can find them.
  */
+import {
+  allOf,
+  anyOf,
+  type Demands,
+  demandsOfComparison,
+  demandsOfNull,
+  EVERY_ROW,
+  NO_ROW,
+  unlessDemanded,
+} from './demands.js'
+
 export interface Scope {
-  /** Undefined: nobody in particular. */
+  /** Undefined: a caller without a token. */
   readonly claims: Readonly<Record<string, unknown>> | undefined
-  readonly namespace: string
-  readonly bucket: string
+  /** The claims are not known: what depends on them alone may hold. For the demands of a rule, for any caller. */
+  readonly isAnyCaller?: boolean
+  /** Undefined where any is meant. */
+  readonly namespace: string | undefined
+  readonly bucket: string | undefined
   /** Undefined where a whole bucket is meant. */
   readonly id: string | undefined
   /** As it is; undefined if there is none. */
@@ -20,89 +36,167 @@ export type Value = (scope: Scope) => unknown
 
 export interface Condition {
   test(scope: Scope): boolean
-  /** For somebody without a token: undefined if it depends on more than that. */
+  /** Which rows it holds for, as an index can find them; undefined where no index can. `id` and `object` are not looked at. */
+  demands(scope: Scope): Demands | undefined
+  /** For a caller without a token: undefined if it depends on more than that. */
   readonly whenAnonymous: boolean | undefined
+  /** What it comes to whatever the objects are, and whatever of the path is left open: undefined if it depends on them. */
+  testUnseen(scope: Scope): boolean | undefined
   /** What of the objects it looks at. */
   readonly looksAt: ReadonlySet<'object' | 'new'>
+  /**
+   * It holds if and only if all comparisons of one of these hold, each as it is written. Comparisons that follow from others in the same
+   * way may be left out or added. `widening.ts` compares rules by it.
+   */
+  readonly ways: readonly Way[]
 }
+
+export type Way = ReadonlySet<string>
 
 export interface Operand {
   readonly value: Value
-  /** It is missing for somebody without a token. */
+  /** It is missing for a caller without a token. */
   readonly isClaim?: boolean
+  /** It is a claim, or a list with claims in it. */
+  readonly usesClaims?: boolean
+  /** The name under which an index has it: a dotted path into the object, or `$id`. */
+  readonly field?: string
   /** It is written as such. */
   readonly isNull?: boolean
   readonly looksAt?: 'object' | 'new'
+  /** The parts of the path that it is made of. */
+  readonly places?: readonly Place[]
 }
 
-const NOTHING: ReadonlySet<'object' | 'new'> = new Set()
+const TRUE: Operand = { value: () => true }
 
-export const ALWAYS: Condition = { test: () => true, whenAnonymous: true, looksAt: NOTHING }
+export type Place = 'namespace' | 'bucket' | 'id'
+
+const AUTHENTICATED_WORD = 'authenticated'
+/** A condition with more ways is taken as one comparison. */
+const WAYS_MAX = 64
+
+export const ALWAYS: Condition = {
+  ...testing(() => true, []),
+  demands: () => EVERY_ROW,
+  whenAnonymous: true,
+  ways: [new Set()],
+}
 export const AUTHENTICATED: Condition = {
-  test: ({ claims }) => claims !== undefined,
+  ...testing(({ claims }) => claims !== undefined, []),
+  demands: ({ claims, isAnyCaller }) => (claims !== undefined || isAnyCaller ? EVERY_ROW : NO_ROW),
   whenAnonymous: false,
-  looksAt: NOTHING,
+  ways: [new Set([AUTHENTICATED_WORD])],
 }
 
 export const COMPARISONS = ['==', '!=', '<', '<=', '>', '>=', 'in', 'contains', 'startsWith'] as const
 export type Comparison = (typeof COMPARISONS)[number]
 
-export function compare(left: Operand, comparison: Comparison, right: Operand): Condition {
-  const looksAt = seenBy([left, right])
-  if (left.isNull || right.isNull) return compareToNull(left.isNull ? right : left, comparison, looksAt)
+/** `text`: as it is written. */
+export function compare(left: Operand, comparison: Comparison, right: Operand, text: string): Condition {
+  if (left.isNull || right.isNull) return compareToNull(left.isNull ? right : left, comparison, text)
   const holds = COMPARE[comparison]
+  const test = (scope: Scope) => {
+    const [a, b] = [left.value(scope), right.value(scope)]
+    return a !== undefined && a !== null && b !== undefined && b !== null && holds(a, b)
+  }
+  const { testUnseen, ...tested } = testing(test, [left, right])
+  // A claim that is missing satisfies nothing, whatever it is compared with.
+  const isMissing = ({ isClaim, value }: Operand, scope: Scope) => isClaim === true && (value(scope) ?? null) === null
   return {
-    test: scope => {
-      const [a, b] = [left.value(scope), right.value(scope)]
-      return a !== undefined && a !== null && b !== undefined && b !== null && holds(a, b)
-    },
-    whenAnonymous: left.isClaim || right.isClaim ? false : undefined,
-    looksAt,
+    ...tested,
+    demands: scope => demandsOfComparison(left, comparison, right, scope, test),
+    ...oneWay(text, left.isClaim || right.isClaim ? false : undefined),
+    testUnseen: scope => (isMissing(left, scope) || isMissing(right, scope) ? false : testUnseen(scope)),
   }
 }
 
-function compareToNull(operand: Operand, comparison: Comparison, looksAt: Condition['looksAt']): Condition {
+function compareToNull(operand: Operand, comparison: Comparison, text: string): Condition {
   const wantsNull = comparison === '=='
+  const test = (scope: Scope) => ((operand.value(scope) ?? null) === null) === wantsNull
   return {
-    test: scope => ((operand.value(scope) ?? null) === null) === wantsNull,
-    whenAnonymous: operand.isClaim ? wantsNull : undefined,
-    looksAt,
+    ...testing(test, [operand]),
+    demands: scope => demandsOfNull(operand, wantsNull, scope, test),
+    ...oneWay(text, operand.isClaim ? wantsNull : undefined),
   }
 }
 
-/** True if the value is `true`, and not if it is anything else. */
-export function isTrue(operand: Operand): Condition {
+/** True if the value is `true`, and not if it is anything else. `text`: as it is written. */
+export function isTrue(operand: Operand, text: string): Condition {
+  const test = (scope: Scope) => operand.value(scope) === true
   return {
-    test: scope => operand.value(scope) === true,
-    whenAnonymous: operand.isClaim ? false : undefined,
-    looksAt: seenBy([operand]),
+    ...testing(test, [operand]),
+    demands: scope => demandsOfComparison(operand, '==', TRUE, scope, test),
+    ...oneWay(text, operand.isClaim ? false : undefined),
   }
 }
 
-export function not({ test, whenAnonymous, looksAt }: Condition): Condition {
+export function not({ test, demands, whenAnonymous, testUnseen, looksAt, ways }: Condition): Condition {
   return {
     test: scope => !test(scope),
-    whenAnonymous: whenAnonymous === undefined ? undefined : !whenAnonymous,
+    demands: scope => unlessDemanded(demands(scope), scope.isAnyCaller === true),
+    ...oneWay(`not (${textOf(ways)})`, opposite(whenAnonymous)),
+    testUnseen: scope => opposite(testUnseen(scope)),
     looksAt,
   }
 }
 
 export function both(a: Condition, b: Condition): Condition {
-  const isFalse = a.whenAnonymous === false || b.whenAnonymous === false
+  const whenAnonymous = bothOf(a.whenAnonymous, b.whenAnonymous)
   return {
     test: scope => a.test(scope) && b.test(scope),
-    whenAnonymous: isFalse ? false : a.whenAnonymous === undefined ? undefined : b.whenAnonymous,
+    demands: scope => allOf(a.demands(scope), b.demands(scope)),
+    ...(a.ways.length * b.ways.length > WAYS_MAX
+      ? oneWay(`(${textOf(a.ways)}) and (${textOf(b.ways)})`, whenAnonymous)
+      : { whenAnonymous, ways: a.ways.flatMap(one => b.ways.map(other => new Set([...one, ...other]))) }),
+    testUnseen: scope => bothOf(a.testUnseen(scope), b.testUnseen(scope)),
     looksAt: new Set([...a.looksAt, ...b.looksAt]),
   }
 }
 
 export function either(a: Condition, b: Condition): Condition {
-  const isTrue = a.whenAnonymous === true || b.whenAnonymous === true
   return {
     test: scope => a.test(scope) || b.test(scope),
-    whenAnonymous: isTrue ? true : a.whenAnonymous === undefined ? undefined : b.whenAnonymous,
+    demands: scope => anyOf([a.demands(scope), b.demands(scope)], scope.isAnyCaller),
+    whenAnonymous: eitherOf(a.whenAnonymous, b.whenAnonymous),
+    ways: [...a.ways, ...b.ways],
+    testUnseen: scope => eitherOf(a.testUnseen(scope), b.testUnseen(scope)),
     looksAt: new Set([...a.looksAt, ...b.looksAt]),
   }
+}
+
+function testing(
+  test: Condition['test'],
+  operands: readonly Operand[],
+): Pick<Condition, 'test' | 'testUnseen' | 'looksAt'> {
+  const looksAt = seenBy(operands)
+  const places = operands.flatMap(operand => operand.places ?? [])
+  const isOpen = (scope: Scope) => looksAt.size > 0 || places.some(place => scope[place] === undefined)
+  return { test, testUnseen: scope => (isOpen(scope) ? undefined : test(scope)), looksAt }
+}
+
+/** What does not hold without a token needs one. */
+function oneWay(text: string, whenAnonymous: Maybe): Pick<Condition, 'whenAnonymous' | 'ways'> {
+  return { whenAnonymous, ways: [new Set(whenAnonymous === false ? [text, AUTHENTICATED_WORD] : [text])] }
+}
+
+function textOf(ways: readonly Way[]): string {
+  return ways.map(way => `(${[...way].sort().join(' and ')})`).join(' or ')
+}
+
+/** Three-valued: undefined is "it depends". */
+type Maybe = boolean | undefined
+
+function opposite(a: Maybe): Maybe {
+  return a === undefined ? undefined : !a
+}
+
+function bothOf(a: Maybe, b: Maybe): Maybe {
+  return a === false || b === false ? false : a === undefined ? undefined : b
+}
+
+function eitherOf(a: Maybe, b: Maybe): Maybe {
+  return a === true || b === true ? true : a === undefined ? undefined : b
 }
 
 /** A member of a member of a value; undefined if there is none. Nothing that an object merely inherits is there. */

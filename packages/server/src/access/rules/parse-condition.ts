@@ -8,6 +8,7 @@
  *   value      = text | number | "true" | "false" | "null" | "[" [ value { "," value } ] "]" | "id" | "namespace" | "bucket"
  *              | ( "claim" | "object" | "new" ) { "." member }          member = name | text
  */
+import { ID_FIELD, objectionToField } from '@freshet/protocol'
 import {
   AUTHENTICATED,
   both,
@@ -81,14 +82,23 @@ export class ConditionParser {
   }
 
   #comparison(): Condition {
+    const start = this.#next
     const left = this.#value()
     const word = this.#words[this.#next]
     const comparison = COMPARISONS.find(name => name === word?.text)
-    if (comparison === undefined) return isTrue(left)
+    if (comparison === undefined) return isTrue(left, this.#textFrom(start))
     this.#next++
     const right = this.#value()
     checkNull(left, comparison, right, word!.column)
-    return compare(left, comparison, right)
+    return compare(left, comparison, right, this.#textFrom(start))
+  }
+
+  /** Of the words since then, in one spelling of spaces. */
+  #textFrom(start: number): string {
+    return this.#words
+      .slice(start, this.#next)
+      .map(({ text }) => text)
+      .join(' ')
   }
 
   #value(): Operand {
@@ -109,15 +119,15 @@ export class ConditionParser {
       case 'namespace':
       case 'bucket': {
         const name = word.text
-        return { value: scope => scope[name] }
+        return { value: scope => scope[name], places: [name], ...(name === 'id' ? { field: ID_FIELD } : {}) }
       }
       case 'claim': {
         const path = this.#path(word)
-        return { value: ({ claims }) => memberOf(claims, path), isClaim: true }
+        return { value: ({ claims }) => memberOf(claims, path), isClaim: true, usesClaims: true }
       }
       case 'object': {
         const path = this.#path(word)
-        return { value: ({ object }) => memberOf(object, path), looksAt: 'object' }
+        return { value: ({ object }) => memberOf(object, path), looksAt: 'object', ...indexedAs(path) }
       }
       case 'new': {
         const path = this.#path(word)
@@ -139,6 +149,8 @@ export class ConditionParser {
     return {
       value: scope => items.map(({ value }) => value(scope)).filter(value => value !== undefined),
       ...(seen === undefined ? {} : { looksAt: seen }),
+      places: items.flatMap(({ places = [] }) => places),
+      ...(items.some(({ usesClaims }) => usesClaims) ? { usesClaims: true } : {}),
     }
   }
 
@@ -169,6 +181,13 @@ export class ConditionParser {
   #wrong(message: string): RulesError {
     return new RulesError(this.#words[this.#next]?.column ?? this.#end, message)
   }
+}
+
+/** A path into an array, or with a name that indexes cannot have, is in no index. */
+function indexedAs(path: readonly string[]): Pick<Operand, 'field'> {
+  const field = path.join('.')
+  const isPlain = path.every((name, i) => !name.includes('.') && (i === 0 || !/^(?:[0-9]+|length)$/.test(name)))
+  return isPlain && objectionToField(field) === undefined ? { field } : {}
 }
 
 function checkNull(left: Operand, comparison: Comparison, right: Operand, column: number): void {

@@ -17,7 +17,7 @@ import { ConditionParser } from './parse-condition.js'
 import { parseExample, type RuleExample } from './parse-example.js'
 import { parseQuota, type Quota } from './parse-quota.js'
 import { readWords, type Word } from './read-words.js'
-import { RIGHTS, type Right } from './rights.js'
+import { RIGHTS, type Right, WRITES } from './rights.js'
 import { type Guess, RulesError, type RulesMistake } from './rules-mistake.js'
 
 export interface Rule {
@@ -48,7 +48,6 @@ export type RulesRead =
   | { readonly rules: ParsedRules; readonly mistakes: readonly [] }
   | { readonly rules: undefined; readonly mistakes: readonly RulesMistake[] }
 
-const WRITES: readonly Right[] = ['create', 'update', 'delete']
 const VERBS = [...RIGHTS, 'write']
 const STATEMENTS = [...VERBS, 'bucket', 'admin', 'metrics', 'wall', 'quota', 'allow', 'deny']
 const NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/

@@ -11,7 +11,21 @@ export interface SampleRows {
   readonly teams: readonly Row[]
 }
 
-const NAMES = ['Ann', 'ann', 'Bob', 'bob ', 'Zoë', 'zoe', 'Émile', "x'y", '', null]
+const NAMES = [
+  'Ann',
+  'ann',
+  'Bob',
+  'bob ',
+  'Zoë',
+  'zoe',
+  'Émile',
+  "x'y",
+  '',
+  '北京大学出版社',
+  '北京大学出版部',
+  'an\tn',
+  null,
+]
 const TEAM_NAMES = ['red', 'blue', 'teal', null]
 const PLACES = ['home', 'Home', 'shop', 'a_b', null]
 

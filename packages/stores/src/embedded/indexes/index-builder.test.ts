@@ -93,26 +93,6 @@ test('nothing is left of an index that was dropped, also if the store was closed
   await folder.remove()
 })
 
-test('a store without indexes keeps its first format, and an older Freshet may open it; with one it does not', async () => {
-  const folder = await temporaryFolder()
-  const formatOf = async () => {
-    const engine = await openEngine({ path: folder.path, mode: 'reading', inspect: () => {} })
-    const format = engine.meta.get('format')!.readUInt32LE()
-    await engine.close()
-    return format
-  }
-  let store = await openEmbeddedStore({ path: folder.path })
-  await declare(store, undefined)
-  await store.close()
-  expect(await formatOf()).toBe(1)
-  store = await openEmbeddedStore({ path: folder.path })
-  await declare(store, INDEXES)
-  await store.close()
-  expect(await formatOf()).toBe(3)
-  await (await openEmbeddedStore({ path: folder.path })).close()
-  await folder.remove()
-})
-
 async function declare(store: EmbeddedStore, indexes: typeof INDEXES | undefined): Promise<void> {
   const body = Buffer.from('{}')
   await store.commit({ writes: [{ key: BUCKET, contentType: 'application/json', body, ...(indexes && { indexes }) }] })

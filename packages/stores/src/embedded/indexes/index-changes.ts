@@ -8,7 +8,7 @@
  */
 import { addTags, parseFields, valueAt } from '@freshet/core/queries'
 import { declaredAt, type IndexDeclaration, type Key, type Position, type Tag, type Version } from '@freshet/core/store'
-import { type Content, decodeNumber, encodeNumber, FORMAT_VERSION } from '../records.js'
+import { type Content, decodeNumber, encodeNumber } from '../records.js'
 import { entriesUnder, entryKey, indexPrefix } from './index-keys.js'
 import {
   decodeIndexes,
@@ -161,10 +161,7 @@ export class IndexChanges {
     for (const { key, isThere } of this.#entries) isThere ? entries.put(key, NOTHING) : entries.remove(key)
     for (const [tag, position] of this.#tags) tags.put(tagKey(tag), encodeNumber(position))
     for (const bucket of this.#changed) indexes.put(bucket, encodeIndexes(this.of(bucket)))
-    if (this.#numbers === undefined) return
-    meta.put('indexes', encodeNumbers(this.#numbers), epoch)
-    // From here on an older Freshet would write past the indexes, and not understand the log.
-    meta.put('format', Buffer.from(Uint32Array.of(FORMAT_VERSION).buffer), epoch)
+    if (this.#numbers !== undefined) meta.put('indexes', encodeNumbers(this.#numbers), epoch)
   }
 
   #readNumbers(): IndexNumbers {

@@ -4,7 +4,7 @@
  */
 import { type Access, combinations, orderOf } from '@freshet/core/queries'
 import { compareUtf8 } from '@freshet/core/store'
-import type { Condition, Place, Query } from '@freshet/protocol'
+import { type Condition, ID_FIELD, type Place, type Query } from '@freshet/protocol'
 import { isTooLong } from '../records.js'
 import {
   type EntryRange,
@@ -40,11 +40,22 @@ export function entryRangesOf(
   // Texts that differ only behind the cut lead to the same entries, which must be met once.
   const places = new Map(prefixes.map(prefix => [prefix.toString('latin1'), prefix]))
   return [...places.values()].map(prefix => {
-    const range = narrow(entriesUnder(prefix), prefix, access.range?.conditions ?? [])
+    const range = narrowed(prefix, access)
     const isExact = access.sortedFields === undefined && !seek.some(mayBeCut)
     const place = Buffer.concat([prefix, ...seek, ...(isExact && start ? [Buffer.from(start.id)] : [])])
     return start && access.isSorted ? beginAt(range, place, access.isDescending) : range
   })
+}
+
+function narrowed(prefix: Buffer, { equal, range }: Access): EntryRange {
+  const all = entriesUnder(prefix)
+  if (range?.field !== ID_FIELD) return narrow(all, prefix, range?.conditions ?? [])
+  // Behind a text that was cut ids are in no order.
+  if (equal.flat().some(value => mayBeCut(encodeIndexValue(value)))) return all
+  const folder = '/'
+  const { low, high } = idBounds(folder, range.conditions)
+  const at = (id: string) => Buffer.concat([prefix, Buffer.from(id.slice(folder.length))])
+  return { low: at(low), high: high.startsWith(folder) ? at(high) : all.high }
 }
 
 /** What an entry of an index with so many fields leads to. */

@@ -1,7 +1,7 @@
 /** Opening a store over several nodes: connecting to them, founding the ring if it is new, looking at what could cost acknowledged writes. */
 import { majorityOf } from '@freshet/core/agreement'
 import { RETENTION_MS_DEFAULT } from '@freshet/core/counters'
-import type { Store, StoreSupports } from '@freshet/core/store'
+import type { LogPlace, Store, StoreSupports } from '@freshet/core/store'
 import { Engine } from '../../logged/engine.js'
 import { LoggedStore } from '../../logged/logged-store.js'
 import { Meetings } from '../../logged/meetings.js'
@@ -13,6 +13,7 @@ import { nodeStates } from './node-states.js'
 import { ReplicatedLog } from './replicated-log.js'
 import { ReplicatedRegisters } from './replicated-registers.js'
 import { ReplicatedRows } from './replicated-rows.js'
+import { ringIdentity } from './ring-identity.js'
 import { RingNode } from './ring-node.js'
 import { RingUpkeep } from './ring-upkeep.js'
 
@@ -27,6 +28,8 @@ export interface RingStoreOptions {
   readonly answerMsMax?: number
   /** Is told what the nodes put at risk; a warning of the process unless given. */
   readonly onWarning?: (text: string) => void
+  /** Where an earlier process knew the log to be: if the nodes were put back before that, the ring begins another log. */
+  readonly recalled?: LogPlace | undefined
 }
 
 export interface RingNodeAddress {
@@ -50,13 +53,16 @@ export async function openRingStore(options: RingStoreOptions): Promise<Store> {
   const nodes = options.nodes.map(address => new RingNode({ ...address, answerMsMax }))
   const place = `ring of ${nodes.map(node => node.place).join(', ')}`
   try {
-    await joinRing(place, nodes, majorityOf(nodes.length))
+    const majority = majorityOf(nodes.length)
+    await joinRing(place, nodes, majority)
     const clock = new RedisClock()
     const log = new ReplicatedLog(nodes)
     const opened: { store?: LoggedStore; engine?: Engine } = {}
     const rows = new ReplicatedRows({ nodes, log, floor: () => opened.engine?.applied ?? -1 })
     const engine = await Engine.open({
       ...{ place, changeLog: log, rows, waitMsMax, recordBytesMax: RECORD_BYTES_MAX },
+      recalled: options.recalled,
+      identity: ringIdentity(nodes, majority),
       nowMs: () => clock.nowMs(),
       onRecord: ({ position, timeMs }) => {
         clock.isAtLeast(timeMs)

@@ -76,6 +76,11 @@ export class RingNode {
     return this.#store?.supports.durability
   }
 
+  /** The id of its own log; undefined: it was not there yet. */
+  get log(): string | undefined {
+    return this.#store?.log
+  }
+
   /** Whatever is asked is answered: `lost` if it was not, in time. */
   async answer(ask: Ask<Uint8Array>): Promise<Reply<Uint8Array>> {
     try {
@@ -225,7 +230,7 @@ function inTime<Result>(
 ): { readonly result: Promise<Result>; readonly timer: () => NodeJS.Timeout | undefined } {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new NodeSilent(`no answer for ${ms} ms`)), ms)
+    timer = setTimeout(() => reject(new NodeSilent(`no answer for ${Math.ceil(ms)} ms`)), ms)
   })
   return { result: Promise.race([work, late]), timer: () => timer }
 }

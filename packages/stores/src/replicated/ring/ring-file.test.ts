@@ -33,9 +33,11 @@ describe('a ring file', () => {
   test.each([
     ['{', 'is no JSON'],
     [{ nodes: 3 }, 'a list of "nodes"'],
-    [{ nodes: NODES, factors: 3 }, '"factors" means nothing'],
+    [{ nodes: NODES, factors: 3 }, 'the file has no member "factors"'],
+    [{ nodes: NODES, here: { dataCenter: '1' } }, '"here" has no member "dataCenter"'],
+    [{ nodes: NODES, snitch: { file: 'x', files: 'y' } }, '"snitch" has no member "files"'],
     [{ nodes: [{ name: 'a' }] }, 'a "name" and an "address"'],
-    [{ nodes: [{ ...NODES[0], racks: '1' }] }, '"racks" of node a means nothing'],
+    [{ nodes: [{ ...NODES[0], racks: '1' }] }, 'node a has no member "racks"'],
     [{ nodes: NODES, partitioner: 'random' }, '"partitioner" is'],
     [{ nodes: NODES, snitch: 'guess' }, '"snitch" is'],
     [{ nodes: NODES, snitch: { file: 'nowhere' } }, 'cannot be read'],

@@ -36,7 +36,9 @@ export interface RingFile extends Pick<RingFileText, 'factor' | 'partitioner'> {
 }
 
 const MEMBERS = ['nodes', 'factor', 'partitioner', 'snitch', 'here']
-const NODE_MEMBERS = ['name', 'address', 'from', 'rack', 'dataCentre']
+const PLACE_MEMBERS = ['rack', 'dataCentre']
+const NODE_MEMBERS = ['name', 'address', 'from', ...PLACE_MEMBERS]
+const SNITCH_MEMBERS = ['file']
 
 /** Throws CONFIG_INVALID, and says what is wrong. */
 export function readRingFile(path: string): RingFile {
@@ -74,20 +76,28 @@ export function cellsOptionsOf(file: RingFile, access: NodeAccess = {}): CellsOp
 
 function objectionTo(read: Partial<RingFileText>): string | undefined {
   if (typeof read !== 'object' || read === null || !Array.isArray(read.nodes)) return 'it needs a list of "nodes"'
-  const strange = Object.keys(read).find(name => !MEMBERS.includes(name))
-  if (strange !== undefined) return `"${strange}" means nothing in it; it knows ${MEMBERS.join(', ')}`
+  const { partitioner, snitch, here } = read
+  const unknown =
+    unknownMember('the file', read, MEMBERS) ??
+    unknownMember('"here"', here, PLACE_MEMBERS) ??
+    unknownMember('"snitch"', snitch, SNITCH_MEMBERS)
+  if (unknown !== undefined) return unknown
   for (const node of read.nodes as FileNode[]) {
     if (typeof node?.name !== 'string' || typeof node.address !== 'string')
       return 'each node has a "name" and an "address"'
-    const member = Object.keys(node).find(name => !NODE_MEMBERS.includes(name))
-    if (member !== undefined)
-      return `"${member}" of node ${node.name} means nothing; it knows ${NODE_MEMBERS.join(', ')}`
+    const member = unknownMember(`node ${node.name}`, node, NODE_MEMBERS)
+    if (member !== undefined) return member
   }
-  const { partitioner, snitch } = read
   if (partitioner !== undefined && !PARTITIONERS.includes(partitioner)) return '"partitioner" is "hash" or "ordered"'
   const isSnitch =
     snitch === undefined || snitch === 'simple' || snitch === 'addresses' || typeof snitch?.file === 'string'
   return isSnitch ? undefined : '"snitch" is "simple", "addresses" or { "file": "..." }'
+}
+
+function unknownMember(what: string, value: unknown, known: readonly string[]): string | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  const name = Object.keys(value).find(each => !known.includes(each))
+  return name === undefined ? undefined : `${what} has no member "${name}"; it knows ${known.join(', ')}`
 }
 
 function snitchOf(snitch: RingFileText['snitch'], path: string): Snitch {

@@ -1,0 +1,87 @@
+/**
+ * A stall is a fault as ordinary as a kill: a machine swaps, a hypervisor takes its time, a laptop sleeps. Here servers, backends of the engine,
+ * connections between them and the readers stand still at random, and every read of every session is held to what it promises.
+ */
+import { requireCaches } from '../../caches/require-caches.js'
+import type { Experiment, ExperimentContext, ExperimentResult } from '../../harness/experiment.js'
+import { runStalls, type StallsResult } from '../../stall-load/run-stalls.js'
+import type { StalledEngine } from '../../stall-load/stall-fleet.js'
+
+const ENGINES: readonly StalledEngine[] = ['embedded', 'PostgreSQL', 'MariaDB', 'Redis', 'ring', 'Cassandra']
+const FULL = { reads: 100_000, stalls: 100, msMax: 3_600_000, stallMsMax: 10_000 }
+const QUICK = { reads: 200, stalls: 2, msMax: 60_000, stallMsMax: 1500 }
+
+export const stalls: Experiment = {
+  name: 'stalls',
+  title: 'Reads through Varnish while servers, backends, connections and readers stand still for up to ten seconds',
+  source: 'the promise "current" (docs/promises.md), with clocks that stand still and catch up',
+  run: async context => {
+    requireCaches(['varnish'])
+    return toResult(await measureAll(context), context.quick ? QUICK.reads : FULL.reads)
+  },
+}
+
+async function measureAll({ quick, random, progress }: ExperimentContext): Promise<StallsResult[]> {
+  const size = quick ? QUICK : FULL
+  const results: StallsResult[] = []
+  for (const [i, engine] of ENGINES.entries()) {
+    const onProgress = (reads: number) =>
+      progress(i * size.reads + Math.min(reads, size.reads), ENGINES.length * size.reads, engine)
+    results.push(await runStalls({ ...size, engine, random: random.fork(engine), onProgress }))
+  }
+  return results
+}
+
+function toResult(results: readonly StallsResult[], reads: number): ExperimentResult {
+  const sum = (of: (result: StallsResult) => number) => results.reduce((total, result) => total + of(result), 0)
+  const total = {
+    reads: sum(result => result.reads),
+    stale: sum(result => result.stale),
+    stalls: sum(result => result.stalls),
+  }
+  return {
+    summary: {
+      ...total,
+      engines: Object.fromEntries(
+        results.map(({ engine, reads, stale, stalls }) => [engine, { reads, stale, stalls }]),
+      ),
+    },
+    points: results,
+    plots: [],
+    tables: [
+      {
+        title: 'Two servers over one engine behind Varnish, and all of it standing still now and then',
+        columns: [
+          ...[
+            'engine',
+            'checked reads',
+            'stale',
+            'stalls',
+            'of servers',
+            'of backends',
+            'of connections',
+            'of readers',
+          ],
+          ...['writes', 'no answer', 's'],
+        ],
+        rows: results.map(({ stallsBy, ...result }) => [
+          ...[result.engine, result.reads, result.stale, result.stalls],
+          ...[stallsBy.server, stallsBy.backend, stallsBy.connection, stallsBy.client],
+          ...[result.writes, result.failed, Math.round(result.seconds)],
+        ]),
+      },
+    ],
+    verdicts: [
+      {
+        claim: 'no read of a session is older than promised, whatever stands still and goes on',
+        holds: total.stale === 0,
+        detail: [`${total.stale} of ${total.reads} reads`, ...results.flatMap(({ traces }) => traces)].join('\n'),
+      },
+      {
+        claim: `over each engine at least ${reads} reads were checked, and something stood still`,
+        holds: results.every(result => result.reads >= reads && result.stalls > 0),
+        detail: results.map(result => `${result.engine}: ${result.reads} reads, ${result.stalls} stalls`).join('; '),
+      },
+    ],
+  }
+}

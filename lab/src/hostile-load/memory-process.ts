@@ -1,0 +1,12 @@
+/** A server in a process of its own, so that what it takes of memory can be told. Prints its port, and ends when its input does. */
+import { createFreshetServer } from '@freshet/server'
+import { createMemoryStore } from '@freshet/stores/memory'
+import { SECRET, TWIN_RULES } from './twin-servers.js'
+
+const server = createFreshetServer({
+  store: createMemoryStore({ positionsAfter: 0 }),
+  access: { rules: TWIN_RULES, tokens: { secret: SECRET, audience: 'freshet', leewayMs: 0 } },
+})
+const { port } = await server.listen({ port: 0 })
+process.stdout.write(`${port}\n`)
+process.stdin.on('end', () => process.exit()).resume()

@@ -1,0 +1,48 @@
+/** The processes that this one has started, and those that they have, as Linux knows them. */
+import { readdirSync, readFileSync } from 'node:fs'
+
+export interface FoundProcess {
+  readonly pid: number
+  /** With its arguments; of a backend of PostgreSQL, what it says of itself. */
+  readonly command: string
+}
+
+export function descendants(pid: number = process.pid): readonly FoundProcess[] {
+  return childrenOf(pid).flatMap(child => [{ pid: child, command: commandOf(child) }, ...descendants(child)])
+}
+
+/** SIGSTOP: it stands still as it is. The function returned lets it go on. */
+export function stallProcess(pid: number): () => void {
+  signal(pid, 'SIGSTOP')
+  return () => signal(pid, 'SIGCONT')
+}
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name)
+  } catch (error) {
+    // It has ended meanwhile.
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+  }
+}
+
+function childrenOf(pid: number): readonly number[] {
+  return textsIn(() => readdirSync(`/proc/${pid}/task`)).flatMap(task =>
+    textsIn(() => readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').split(' ').filter(Boolean)).map(Number),
+  )
+}
+
+function commandOf(pid: number): string {
+  return textsIn(() => [readFileSync(`/proc/${pid}/cmdline`, 'utf8')])
+    .join('')
+    .replaceAll('\0', ' ')
+}
+
+/** Nothing of a process that has ended meanwhile. */
+function textsIn(read: () => string[]): readonly string[] {
+  try {
+    return read()
+  } catch {
+    return []
+  }
+}

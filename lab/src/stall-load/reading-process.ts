@@ -1,0 +1,100 @@
+/**
+ * Readers in a process of their own, so that they can stand still as well: sessions as in `coherence`, all with the same way of
+ * refreshing. What they read and write is sent to the parent process, which judges it. Options come as JSON in the only argument.
+ *
+ * Times go by the machine's monotonic clock, which is the same for all processes.
+ */
+import { LoadSession } from '../coherence-load/load-session.js'
+import type { Found, OpenRead, Promised, SessionRecord } from '../coherence-load/read-checker.js'
+import { createRandom } from '../harness/random.js'
+
+export interface ReadingOptions {
+  readonly url: string
+  readonly refresh: 'on-demand' | 'poll' | 'push'
+  readonly sessions: number
+  readonly seed: number
+}
+
+/** A read, as far as its own process can tell what it was held to. */
+export interface ToldRead extends Omit<OpenRead, 'record'> {
+  readonly found: Found | undefined
+  readonly served: unknown
+  readonly endedMs: number
+  /** How many reads there were in this process so far. */
+  readonly reads: number
+}
+
+export type ReadingMessage =
+  | { readonly kind: 'reads'; readonly reads: readonly ToldRead[] }
+  | {
+      readonly kind: 'put'
+      readonly id: string
+      readonly position: number
+      readonly number: number
+      readonly ms: number
+    }
+  | { readonly kind: 'end'; readonly failed: number }
+
+const TELL_EVERY = 20
+
+/** What to add to `performance.now()` of this process. */
+export function machineOffsetMs(): number {
+  const [seconds, nanoseconds] = process.hrtime()
+  return seconds * 1000 + nanoseconds / 1e6 - performance.now()
+}
+
+class ToldReads {
+  reads = 0
+  #untold: ToldRead[] = []
+  readonly #offsetMs = machineOffsetMs()
+
+  begin(id: string, record: SessionRecord, what: string, ageMs: number, beganMs: number): OpenRead {
+    const least: (readonly [Promised, number])[] = [
+      ['monotonic', record.seen.get(id) ?? 0],
+      ['own write', record.wrote.get(id) ?? 0],
+    ]
+    return { id, record, what, ageMs, beganMs, least }
+  }
+
+  end({ record, ...read }: OpenRead, found: Found | undefined, served: unknown, endedMs: number): void {
+    this.reads++
+    const beganMs = read.beganMs + this.#offsetMs
+    this.#untold.push({ ...read, beganMs, found, served, endedMs: endedMs + this.#offsetMs, reads: this.reads })
+    if (found) record.seen.set(read.id, Math.max(found.version, record.seen.get(read.id) ?? 0))
+    if (this.#untold.length >= TELL_EVERY) this.tell()
+  }
+
+  acknowledgePut(id: string, position: number, number: number, ms: number): void {
+    send({ kind: 'put', id, position, number, ms: ms + this.#offsetMs })
+  }
+
+  tell(): void {
+    send({ kind: 'reads', reads: this.#untold.splice(0) })
+  }
+}
+
+function send(message: ReadingMessage): void {
+  process.send!(message)
+}
+
+async function run({ url, refresh, sessions, seed }: ReadingOptions): Promise<void> {
+  const told = new ToldReads()
+  const random = createRandom(seed)
+  let isOver = false
+  process.once('message', () => {
+    isOver = true
+  })
+  const all = Array.from({ length: sessions }, (_, i) => {
+    const shared = { url, refresh, fetch, history: told, checker: told, onUrl: () => {} }
+    return new LoadSession({ ...shared, random: random.fork(`session ${i}`) })
+  })
+  await Promise.all(all.map(session => session.run(() => isOver)))
+  told.tell()
+  send({ kind: 'end', failed: all.reduce((sum, session) => sum + session.failed, 0) })
+  process.disconnect()
+}
+
+if (process.argv[1]?.endsWith('reading-process.js')) {
+  process.once('disconnect', () => process.exit())
+  await run(JSON.parse(process.argv[2]!) as ReadingOptions)
+}

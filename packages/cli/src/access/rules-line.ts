@@ -1,0 +1,54 @@
+/** The command line of `freshet rules`: the access rules in force. */
+import { FreshetError } from '@freshet/protocol'
+import { readAction, readWordsAndFlags } from '../command/read-flags.js'
+import type { Environment } from '../config/value-kinds.js'
+import { PLACE_FLAGS, type Place, readPlace } from '../transfer/place.js'
+
+export interface RulesLine {
+  readonly command: 'rules'
+  readonly action: (typeof ACTIONS)[number]
+  /** Of apply and diff. */
+  readonly file: string
+  /** Of rollback; undefined: the rules before the last change. */
+  readonly version: number | undefined
+  readonly place: Place
+  readonly mayWiden: boolean
+  readonly ifVersion: number | undefined
+  readonly isJson: boolean
+}
+
+const ACTIONS = ['apply', 'diff', 'show', 'history', 'rollback', 'remove'] as const
+const CHANGES: readonly string[] = ['apply', 'rollback', 'remove']
+
+/** Throws CONFIG_INVALID. */
+export function readRulesLine(argv: readonly string[], environment: Environment): RulesLine {
+  const action = readAction('rules', argv[0], ACTIONS)
+  const { words, given } = readWordsAndFlags(`rules ${action}`, argv.slice(1), {
+    ...PLACE_FLAGS,
+    json: { type: 'boolean' },
+    ...(CHANGES.includes(action) && { widen: { type: 'boolean' }, 'if-version': { type: 'string' } }),
+  })
+  const takesFile = action === 'apply' || action === 'diff'
+  const wordsMax = takesFile || action === 'rollback' ? 1 : 0
+  if (words.length > wordsMax) throw invalid(`${JSON.stringify(words[wordsMax])} is one word too many for ${action}`)
+  if (takesFile && words[0] === undefined) throw invalid('Say which file of rules')
+  return {
+    command: 'rules',
+    action,
+    file: takesFile ? words[0]! : '',
+    version: takesFile ? undefined : versionIn('rollback', words[0]),
+    place: readPlace('rules', { given, environment }),
+    mayWiden: given.has('widen'),
+    ifVersion: versionIn('--if-version', given.get('if-version')),
+    isJson: given.has('json'),
+  }
+}
+
+function versionIn(name: string, text: string | undefined): number | undefined {
+  if (text === undefined || /^\d{1,15}$/.test(text)) return text === undefined ? undefined : Number(text)
+  throw invalid(`${name} takes a version, such as 105, not ${JSON.stringify(text)}`)
+}
+
+function invalid(why: string): FreshetError {
+  return new FreshetError('CONFIG_INVALID', `${why}: freshet rules apply shop.access --url http://localhost:7700`)
+}

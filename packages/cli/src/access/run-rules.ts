@@ -1,0 +1,170 @@
+/**
+ * `freshet rules`: shows and changes the access rules in force. Of a server that runs, with the token of an admin; or of a store, without a token:
+ * that is the way back in for those who have locked themselves out.
+ */
+import { FreshetError, type Version } from '@freshet/protocol'
+import { parseRules, type Widening, wideningsOf } from '@freshet/server'
+import { tellFailure } from '../command/tell-failure.js'
+import { EXIT_FAILED } from '../command/until-stopped.js'
+import { rulesIn } from '../config/file-kinds.js'
+import { openNamedStore } from '../serve/open-store.js'
+import { ServerCalls } from '../transfer/server-calls.js'
+import { type DiffLine, diffLines } from './line-diff.js'
+import type { RulesLine } from './rules-line.js'
+
+type RulesText = string | null
+
+interface InForce {
+  readonly rules: RulesText
+  readonly version: Version
+}
+
+interface Applied {
+  readonly version: Version
+  readonly hasChanged: boolean
+  readonly wider: readonly Widening[]
+}
+
+/** A change of rules, as the audit has it. */
+interface RulesEntry {
+  readonly version: Version
+  readonly timeMs: number
+  readonly who: string
+  readonly what: string
+  readonly before: RulesText
+  readonly after: RulesText
+}
+
+export async function runRules(line: RulesLine): Promise<number> {
+  try {
+    const text = line.action === 'apply' || line.action === 'diff' ? readFile(line.file) : null
+    const calls = await callsTo(line)
+    try {
+      return await act(line, calls, text)
+    } finally {
+      await calls.close()
+    }
+  } catch (error) {
+    if (!(error instanceof FreshetError) || error.code === 'CONFIG_INVALID') throw error
+    tellFailure(error, line.isJson)
+    return EXIT_FAILED
+  }
+}
+
+async function callsTo({ place }: RulesLine): Promise<ServerCalls> {
+  if ('url' in place) return ServerCalls.to(place.url)
+  return ServerCalls.over(await openNamedStore(place.store, warning => console.error(warning)))
+}
+
+async function act(line: RulesLine, calls: ServerCalls, text: RulesText): Promise<number> {
+  const inForce = await calls.json<InForce>('/access')
+  switch (line.action) {
+    case 'show':
+      return show(line, inForce)
+    case 'history':
+      return tellHistory(line, await historyOf(calls))
+    case 'diff':
+      return diff(line, inForce, text)
+    case 'rollback':
+      return apply(line, calls, inForce, await textBefore(line, calls, inForce))
+    default:
+      return apply(line, calls, inForce, text)
+  }
+}
+
+function show({ isJson }: RulesLine, { rules, version }: InForce): number {
+  if (isJson) console.log(JSON.stringify({ rules, version }))
+  else if (rules === null) console.error('There are no access rules: everybody may do everything.')
+  else process.stdout.write(rules.endsWith('\n') ? rules : `${rules}\n`)
+  return 0
+}
+
+function diff({ isJson }: RulesLine, { rules, version }: InForce, text: RulesText): number {
+  const lines = diffLines(rules ?? '', text ?? '')
+  const wider = wideningsOf(parsedOf(rules), parsedOf(text))
+  const isSame = rules === text
+  if (isJson) console.log(JSON.stringify({ version, isSame, wider, lines: lines.map(textOfLine) }))
+  else {
+    for (const each of lines) if (each.sign !== ' ') console.log(textOfLine(each))
+    console.log(isSame ? `No difference from version ${version}.` : `Against version ${version}. ${widerText(wider)}`)
+  }
+  return isSame ? 0 : EXIT_FAILED
+}
+
+async function apply(line: RulesLine, calls: ServerCalls, inForce: InForce, rules: RulesText): Promise<number> {
+  const body = { rules, ifVersion: line.ifVersion ?? inForce.version, widen: line.mayWiden }
+  const applied = await calls.json<Applied>('/access', { method: 'PUT', body: JSON.stringify(body) })
+  const { version, hasChanged, wider } = applied
+  if (line.isJson) console.log(JSON.stringify(applied))
+  else if (!hasChanged) console.log(`These rules are in force already, as version ${version}.`)
+  else if (rules === null)
+    console.log(
+      `There are no access rules any more, from version ${version} on. Restart servers that were started with keys of tokens.`,
+    )
+  else console.log(`Version ${version} is in force, on every server over this store. ${widerText(wider)}`)
+  return 0
+}
+
+/** The newest last. */
+async function historyOf(calls: ServerCalls): Promise<readonly RulesEntry[]> {
+  const found: RulesEntry[] = []
+  for (let after: string | undefined, isEnd = false; !isEnd; ) {
+    const more = after === undefined ? '' : `&after=${encodeURIComponent(after)}`
+    const page = await calls.json<{ entries: readonly RulesEntry[]; next?: string }>(`/audit?limit=1000${more}`)
+    found.push(...page.entries.filter(({ what }) => what === 'rules'))
+    after = page.next
+    isEnd = after === undefined
+  }
+  return found.sort((a, b) => a.version - b.version)
+}
+
+function tellHistory({ isJson }: RulesLine, history: readonly RulesEntry[]): number {
+  for (const { version, timeMs, who, before, after } of history) {
+    const time = new Date(timeMs).toISOString()
+    const lines = diffLines(before ?? '', after ?? '')
+    const [added, removed] = ['+', '-'].map(sign => lines.filter(each => each.sign === sign).length)
+    const wider = wideningsOf(parsedOf(before), parsedOf(after))
+    if (isJson) console.log(JSON.stringify({ version, time, who, rules: after, added, removed, wider }))
+    else {
+      const what = after === null ? 'removed' : `+${added} -${removed}`
+      console.log(`${version}  ${time}  ${who}  ${what}. ${before === null ? '' : widerText(wider)}`.trimEnd())
+    }
+  }
+  return 0
+}
+
+async function textBefore({ version }: RulesLine, calls: ServerCalls, inForce: InForce): Promise<string> {
+  const history = await historyOf(calls)
+  const wanted = version ?? inForce.version
+  const entry = history.find(each => each.version === wanted)
+  const text = version === undefined ? entry?.before : entry?.after
+  if (typeof text === 'string') return text
+  throw new FreshetError(
+    'RULES_INVALID',
+    entry === undefined
+      ? `The history has no rules of version ${wanted}. freshet rules history lists those there are.`
+      : 'There were no rules then. To let everybody do everything: freshet rules remove --widen.',
+  )
+}
+
+/** Throws RULES_INVALID. */
+function readFile(file: string): string {
+  const { text, mistakes } = rulesIn(file)
+  if (text !== undefined) return text
+  throw new FreshetError('RULES_INVALID', mistakes.join('\n'))
+}
+
+/** What cannot be read allows nothing. */
+function parsedOf(text: RulesText) {
+  return text === null ? undefined : (parseRules(text).rules ?? parseRules('').rules)
+}
+
+function textOfLine({ sign, text }: DiffLine): string {
+  return `${sign} ${text}`
+}
+
+function widerText(wider: readonly Widening[]): string {
+  if (wider.length === 0) return 'Nothing becomes more open.'
+  const list = wider.map(({ what, rights }) => (rights === undefined ? what : `${what} (${rights.join(', ')})`))
+  return `More open: ${list.join('; ')}.`
+}

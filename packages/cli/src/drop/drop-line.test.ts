@@ -1,0 +1,24 @@
+import { FreshetError } from '@freshet/protocol'
+import { expect, test } from 'vitest'
+import { readDropLine } from './drop-line.js'
+
+const URL_7700 = ['--url', 'http://localhost:7700']
+
+test('names a bucket or a namespace, and a server', () => {
+  const line = { command: 'drop', url: 'http://localhost:7700', isJson: false }
+  expect(readDropLine(['shop/products', ...URL_7700, '--yes'])).toEqual({ ...line, name: 'shop/products' })
+  expect(readDropLine(['shop', ...URL_7700, '--yes', '--json'])).toEqual({ ...line, name: 'shop', isJson: true })
+})
+
+test.each([
+  [['shop/products', ...URL_7700], /This would delete the bucket shop\/products, .* Add --yes/],
+  [['shop', ...URL_7700], /This would delete every bucket of the namespace shop, .* Add --yes/],
+  [[...URL_7700, '--yes'], /Say which bucket/],
+  [['shop/products', '--yes'], /Say which server/],
+  [['shop/products', 'shop/orders', ...URL_7700, '--yes'], /"shop\/orders" is one word too many/],
+  [['shop/products/42', ...URL_7700, '--yes'], /./],
+  [['_freshet', ...URL_7700, '--yes'], /./],
+])('%j is refused', (argv, message) => {
+  expect(() => readDropLine(argv)).toThrow(message)
+  expect(() => readDropLine(argv)).toThrow(FreshetError)
+})

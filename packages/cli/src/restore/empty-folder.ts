@@ -1,0 +1,18 @@
+import { readdir } from 'node:fs/promises'
+import { FreshetError } from '@freshet/protocol'
+
+/** Throws STORE_UNUSABLE if there is something in the folder. */
+export async function refuseFilled(path: string): Promise<void> {
+  const names = await readdir(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return []
+    throw error
+  })
+  if (names.length > 0) throw notEmpty(path)
+}
+
+export function notEmpty(name: string): FreshetError {
+  return new FreshetError(
+    'STORE_UNUSABLE',
+    `There is something in ${name} already. Choose a store that is empty, or a folder that is not there.`,
+  )
+}

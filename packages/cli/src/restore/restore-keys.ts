@@ -1,0 +1,48 @@
+/**
+ * Takes single keys from a backup into a store that is in use otherwise: the way back for records that are damaged. Each gets a new
+ * version, so that no cache and no session keeps what was there before.
+ */
+import type { Key, Store, Write } from '@freshet/core/store'
+import { bucketOfKey, FreshetError } from '@freshet/protocol'
+import { type Chosen, lastWrites } from './restore-store.js'
+
+/** How many were restored. Throws FILE_INVALID, and has written nothing, if the backup does not have all of them. */
+export async function restoreKeys(store: Store, chosen: Chosen, keys: readonly Key[]): Promise<number> {
+  const found = await lastWrites(chosen, store, new Set(keys))
+  const missing = keys.filter(key => !found.has(key))
+  if (missing.length > 0) {
+    throw new FreshetError(
+      'FILE_INVALID',
+      `The backup of ${chosen.mark.time} does not have ${missing.slice(0, 5).join(', ')}. Choose another state with --at, or write ` +
+        'over the key, or delete it.',
+    )
+  }
+  const writes = [...found.values()]
+  for (const bucket of new Set(writes.map(({ key }) => bucketOfKey(key)))) {
+    await putOver(
+      store,
+      bucket,
+      writes.filter(({ key }) => bucketOfKey(key) === bucket),
+    )
+  }
+  return found.size
+}
+
+/** The value before cannot be read, so its entries in indexes are not known: the bucket's indexes are built again. */
+async function putOver(store: Store, bucket: Key, writes: readonly Write[]): Promise<void> {
+  const settings = writes.filter(({ key }) => key === bucket)
+  const objects = writes.filter(({ key }) => key !== bucket)
+  if (settings.length > 0) await store.commit({ writes: settings })
+  if (objects.length === 0) return
+  const indexes = store.supports.queries ? await store.indexes(bucket) : []
+  const before = indexes.length > 0 ? await store.get(bucket) : undefined
+  if (before === undefined) {
+    await store.commit({ writes: objects })
+    return
+  }
+  const { contentType, body } = before
+  await store.commit({ writes: [{ key: bucket, contentType, body, indexes: [] }] })
+  await store.commit({ writes: objects })
+  const declarations = indexes.map(({ name, fields }) => ({ name, fields }))
+  await store.commit({ writes: [{ key: bucket, contentType, body, indexes: declarations }] })
+}

@@ -1,0 +1,28 @@
+/**
+ * The JSON merge patch (RFC 7396) from one object to another: what is the same is not in it, and so not written. A number with more digits than
+ * JavaScript holds stays as it is stored.
+ */
+type Json = Readonly<Record<string, unknown>>
+
+/** Undefined: no patch can say it, since null in a patch removes. */
+export function mergePatchOf(before: Json, after: Json): Json | undefined {
+  const changes: [string, unknown][] = Object.keys(before)
+    .filter(name => !Object.hasOwn(after, name))
+    .map(name => [name, null])
+  for (const [name, value] of Object.entries(after)) {
+    const old = Object.hasOwn(before, name) ? before[name] : undefined
+    if (JSON.stringify(old) === JSON.stringify(value)) continue
+    const change = isJson(old) && isJson(value) ? mergePatchOf(old, value) : value
+    if (change === undefined || (change === value && holdsNull(value))) return undefined
+    changes.push([name, change])
+  }
+  return Object.fromEntries(changes)
+}
+
+function holdsNull(value: unknown): boolean {
+  return value === null || (isJson(value) && Object.values(value).some(holdsNull))
+}
+
+function isJson(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

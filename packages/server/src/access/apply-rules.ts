@@ -1,0 +1,87 @@
+/**
+ * Puts other rules into force, for all servers over the store: as one commit, on the version of the rules that the caller has seen. Rules
+ * that allow more than those before, and rules that would keep out the admin who applies them, are refused unless that is said to be meant.
+ */
+import type { Store } from '@freshet/core/store'
+import { FreshetError, type Version } from '@freshet/protocol'
+import { commitRules, type RulesText, recallRules } from './access-record.js'
+import { AccessRules, type Claims } from './rules/access-rules.js'
+import { parseRules } from './rules/parse-rules.js'
+import { readRules } from './rules/read-rules.js'
+import { type Widening, wideningsOf } from './rules/widening.js'
+
+export interface RulesChange {
+  /** Null: everybody may do everything. */
+  readonly rules: RulesText
+  /** The version of the rules that these are to replace, 0 if there were never any; undefined: of whichever is in force. */
+  readonly ifVersion?: Version
+  /** Whether they may allow more than those before. */
+  readonly mayWiden?: boolean
+  /** For the audit. */
+  readonly who: string
+  readonly from?: string
+  /** Who must be an admin, by the rules that are replaced and by the new ones. Undefined: no caller is checked. */
+  readonly claims?: Claims | undefined
+}
+
+export interface RulesApplied {
+  readonly version: Version
+  /** False: these were the rules already. */
+  readonly hasChanged: boolean
+  readonly wider: readonly Widening[]
+}
+
+/** Throws FORBIDDEN, RULES_INVALID, RULES_WIDEN, RULES_LOCK_OUT, VERSION_CONFLICT. */
+export async function applyRules(store: Store, change: RulesChange): Promise<RulesApplied> {
+  const { rules, ifVersion, mayWiden, who, from = '', claims } = change
+  const before = await recallRules(store)
+  const inForce = parsedOf(before.text)
+  // A server may not have heard yet that these claims are an admin's no more.
+  if (claims !== undefined && inForce !== undefined && !new AccessRules(inForce).isAdmin(claims)) throw notAdmin()
+  const parsed = rules === null ? undefined : readRules(rules)
+  if (before.text === rules) return { version: before.version, hasChanged: false, wider: [] }
+  if (ifVersion !== undefined && before.version !== ifVersion) throw changedMeanwhile(before.version)
+  const wider = wideningsOf(inForce, parsed)
+  if (wider.length > 0 && !mayWiden) throw widens(wider)
+  if (parsed !== undefined && claims !== undefined && !new AccessRules(parsed).isAdmin(claims)) throw locksOut()
+  const version = await commitRules(store, before, rules, { who, from })
+  if (version === undefined) throw changedMeanwhile((await recallRules(store)).version)
+  return { version, hasChanged: true, wider }
+}
+
+/** What cannot be read, such as the rules of a newer Freshet, allows nothing. */
+function parsedOf(text: RulesText) {
+  if (text === null) return undefined
+  return parseRules(text).rules ?? parseRules('').rules
+}
+
+function notAdmin(): FreshetError {
+  return new FreshetError('FORBIDDEN', 'The rules of this server do not let the bearer of this token do this.')
+}
+
+function changedMeanwhile(version: Version): FreshetError {
+  return new FreshetError(
+    'VERSION_CONFLICT',
+    `The rules in force are of version ${version} by now: they were changed meanwhile. Look at the difference again, and apply yours to that version.`,
+    { details: { version } },
+  )
+}
+
+function widens(wider: readonly Widening[]): FreshetError {
+  return new FreshetError(
+    'RULES_WIDEN',
+    `These rules allow more than those in force: ${wider.map(textOf).join('; ')}. If that is meant, say so: --widen, or "widen": true.`,
+    { details: { wider } },
+  )
+}
+
+function textOf({ what, rights }: Widening): string {
+  return rights === undefined ? what : `${what} (${rights.join(', ')})`
+}
+
+function locksOut(): FreshetError {
+  return new FreshetError(
+    'RULES_LOCK_OUT',
+    'By these rules the token that applies them is not an admin any more. Apply them with a token that will be, or to the store itself: freshet rules apply FILE --store URL, or --data FOLDER while its server is stopped.',
+  )
+}

@@ -1,0 +1,58 @@
+import { createMemoryStore } from '@freshet/stores/memory'
+import { beforeAll, expect, test } from 'vitest'
+import { createJsonLog } from '../operations/log.js'
+import { jsonRequest, startServer } from '../testing/running-server.js'
+import { signToken } from './sign-token.js'
+
+const SECRET = 'a secret of at least thirty-two bytes'
+const TOKENS = { secret: SECRET, audience: 'freshet', leewayMs: 0 }
+const RULES = `
+admin if claim.role == "admin"
+bucket shop/orders
+  read if object.owner == claim.sub
+`
+
+let ann: Record<string, string>
+let admin: Record<string, string>
+
+async function bearer(claims: Record<string, unknown>): Promise<Record<string, string>> {
+  const token = await signToken({ claims, audience: 'freshet', issuer: undefined, expiresMs: 300_000, secret: SECRET })
+  return { authorization: `Bearer ${token}` }
+}
+
+beforeAll(async () => {
+  ann = await bearer({ sub: 'ann' })
+  admin = await bearer({ sub: 'root', role: 'admin' })
+})
+
+test('that a token was made is noted by admins alone', async () => {
+  const server = await startServer({ store: createMemoryStore(), access: { rules: RULES, tokens: TOKENS } })
+  const note = (headers: Record<string, string>, body: unknown) =>
+    server.fetch('/audit', jsonRequest('POST', body, headers))
+  expect((await note({}, { token: { sub: 'x' } })).status).toBe(401)
+  expect((await note(ann, { token: { sub: 'x' } })).status).toBe(403)
+  expect((await note(admin, { sub: 'x' })).status).toBe(400)
+  expect((await note(admin, { token: { sub: 'ada', exp: 1 } })).status).toBe(200)
+  const { entries } = (await (await server.fetch('/audit', { headers: admin })).json()) as { entries: unknown[] }
+  expect(entries.slice(1)).toMatchObject([
+    { what: 'token', who: ' root', from: '127.0.0.1', after: { sub: 'ada', exp: 1 } },
+  ])
+  await server.stop()
+})
+
+test('who is refused is logged, with the address, and without what the request carries; the same refusals as one', async () => {
+  const lines: string[] = []
+  const log = createJsonLog({ level: 'info', write: line => lines.push(line) })
+  const server = await startServer({ store: createMemoryStore(), log, access: { rules: RULES, tokens: TOKENS } })
+  for (let i = 0; i < 50; i++) await server.fetch('/db/shop/orders/1?at=0', { headers: ann })
+  await server.fetch('/audit', { headers: { authorization: 'Bearer forged' } })
+  const refused = lines
+    .map(line => JSON.parse(line) as Record<string, unknown>)
+    .filter(({ message }) => message === 'refused')
+  expect(refused).toMatchObject([
+    { code: 'FORBIDDEN', who: ' ann', from: '127.0.0.1', method: 'GET', path: '/db/shop/orders/1' },
+    { code: 'UNAUTHENTICATED', from: '127.0.0.1', path: '/audit', reason: expect.stringContaining('token') },
+  ])
+  expect(lines.join('')).not.toContain('forged')
+  await server.stop()
+})

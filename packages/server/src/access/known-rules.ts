@@ -1,0 +1,52 @@
+/**
+ * The rules that a server knew to be in force, kept outside of the store. A store that is put back from a backup has older rules, which may be wider. It
+ * must not open what was closed since, so a server that knows newer rules puts them into force again.
+ *
+ * Versions only grow, and positions go on from the time of day when a store is put back. So rules of a lower version are older ones.
+ */
+import { hostname } from 'node:os'
+import type { Store } from '@freshet/core/store'
+import type { Log } from '../operations/log.js'
+import { commitRules, recallRules, type StoredRules } from './access-record.js'
+
+export interface KnownRules extends StoredRules {
+  /** The id of the log that they were read from. */
+  readonly log: string
+}
+
+/** Keeps what this server knows for the next process. */
+export interface RulesMemory {
+  /** By an earlier process; undefined if there was none. */
+  readonly known: KnownRules | undefined
+  /** Called with the rules in force, when the server starts, which waits for it, and after each change. Does not throw. */
+  note(rules: KnownRules): Promise<void>
+}
+
+/** Returns the rules in force. */
+export async function putBackRules(store: Store, log: Log, known: KnownRules | undefined): Promise<KnownRules> {
+  for (;;) {
+    const found = { ...(await recallRules(store)), log: store.log }
+    if (known === undefined || found.version >= known.version) {
+      if (known !== undefined && isDoubtful(found, known)) log.write('error', DOUBTFUL, { version: found.version })
+      return found
+    }
+    const by = { who: `${hostname()} (the store had lost them)`, from: hostname() }
+    const version = await commitRules(store, found, known.text, by)
+    if (version === undefined) continue
+    log.write('error', PUT_BACK, { version })
+    return { text: known.text, version, log: store.log }
+  }
+}
+
+/** Either they were changed while this server was stopped, or the store was filled from a backup by commits of its own. */
+function isDoubtful(found: KnownRules, known: KnownRules): boolean {
+  return found.version > known.version && found.log !== known.log && found.text !== known.text
+}
+
+const PUT_BACK =
+  'the store had older access rules than this server knew, so it was put back from a backup: the newer rules are in force again. ' +
+  'To use others: freshet rules apply FILE'
+
+const DOUBTFUL =
+  'the store has another log and other access rules than this server knew. The rules of the store are in force. If the store was restored ' +
+  'from a backup, they may be older ones: freshet rules diff FILE shows the difference, freshet rules apply FILE puts the file into force'

@@ -1,0 +1,45 @@
+/** A restore does not open what was closed since the backup, as long as a server runs that knows better. */
+import { execFileSync } from 'node:child_process'
+import { join } from 'node:path'
+import { openPostgresStore } from '@freshet/stores/postgres'
+import { startPostgres } from '@freshet/stores/under-test/start-postgres'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startServer, until } from '../testing/running-server.js'
+import { recallRules } from './access-record.js'
+import { applyRules } from './apply-rules.js'
+
+const TOKENS = { secret: 'a secret of at least thirty-two bytes', audience: 'freshet', leewayMs: 0 }
+const OPEN = 'bucket shop/products\n  read, list\n'
+const CLOSED = 'bucket shop/products\n  read, list if authenticated\n'
+
+let engine: Awaited<ReturnType<typeof startPostgres>>
+beforeAll(async () => {
+  engine = await startPostgres()
+})
+afterAll(() => engine?.stop())
+
+test('pg_restore under a running server: the newer rules stay in force, for servers that come later too', async () => {
+  const run = (program: string, ...args: string[]) =>
+    execFileSync(program, ['-h', '127.0.0.1', '-p', `${engine.port}`, '-U', engine.user, ...args], { stdio: 'pipe' })
+  const dump = join(engine.folder, 'dump')
+  const open = () => openPostgresStore({ url: engine.url, onWarning: () => undefined })
+  const access = { rules: OPEN, tokens: TOKENS }
+  const store = await open()
+  const server = await startServer({ store, access })
+  const read = async () => (await server.fetch('/db/shop/products/tea')).status
+  expect(await read()).toBe(404)
+  run('pg_dump', '-Fc', '-n', 'freshet', '-f', dump, 'postgres')
+  const { version } = await applyRules(store, { rules: CLOSED, who: 'a test' })
+  expect(await read()).toBe(401)
+  const { log } = store
+  run('pg_restore', '--clean', '--single-transaction', '-d', 'postgres', dump)
+  await until(async () => (await recallRules(store)).version > version)
+  expect(store.log).not.toBe(log)
+  expect(await read()).toBe(401)
+  const late = await open()
+  const other = await startServer({ store: late, access })
+  expect((await other.fetch('/db/shop/products/tea')).status).toBe(401)
+  expect((await recallRules(late)).text).toBe(CLOSED)
+  for (const each of [server, other]) await each.stop()
+  for (const each of [store, late]) await each.close()
+})

@@ -1,0 +1,85 @@
+import { matches } from '@freshet/core/queries'
+import { createRandom, type Random } from '@freshet/core/store/conformance'
+import { describe, expect, test } from 'vitest'
+import { AccessRules } from './access-rules.js'
+import { covers, type Demands, fieldsFor } from './demands.js'
+import { parseRules } from './parse-rules.js'
+
+const CLAIMS = { sub: 'ann', n: 2, teams: ['a', 'b', null], flag: true, deep: { er: 'x' } }
+
+function visible(condition: string, claims: Record<string, unknown> | undefined = CLAIMS): Demands | undefined {
+  const { rules, mistakes } = parseRules(`bucket shop/things\n  read if ${condition}`)
+  if (rules === undefined) throw new Error(JSON.stringify(mistakes))
+  return new AccessRules(rules).visibleTo(claims, 'shop/things')
+}
+
+const OPERANDS = [
+  ...['object.a', 'object.b', 'object.c.d', 'id', 'claim.sub', 'claim.n', 'claim.teams', 'claim.flag', 'claim.none'],
+  ...['"ann"', '"a"', '2', 'true', '["a", "ann", 2]', '[]', 'namespace', 'object."x.y"', 'object.list."0"'],
+]
+const COMPARISONS = ['==', '==', '==', '!=', '<', '<=', '>', '>=', 'in', 'in', 'contains', 'startsWith', 'startsWith']
+const VALUES = ['ann', 'a', 'b', '', 0, 1, 2, 3, true, false, null, undefined, ['a'], ['ann'], { d: 'a' }, { d: 2 }]
+
+function randomCondition(random: Random, depth: number): string {
+  const { below, pick } = random
+  const kind = depth === 0 ? 0 : below(6)
+  if (kind === 4) return `not (${randomCondition(random, depth - 1)})`
+  if (kind === 5) return pick(['authenticated', 'object.a', 'claim.flag'])
+  if (kind >= 2) {
+    const [left, right] = [randomCondition(random, depth - 1), randomCondition(random, depth - 1)]
+    return `(${left} ${pick(['and', 'or'])} ${right})`
+  }
+  return below(8) === 0
+    ? `${pick(OPERANDS.slice(0, 9))} ${pick(['==', '!='])} null`
+    : `${pick(OPERANDS)} ${pick(COMPARISONS)} ${pick(OPERANDS)}`
+}
+
+describe('demands', () => {
+  test('hold for a row exactly if the condition does, whoever asks', () => {
+    const random = createRandom(7)
+    const { pick } = random
+    let found = 0
+    for (let i = 0; i < 4000; i++) {
+      const condition = randomCondition(random, 3)
+      const { rules } = parseRules(`bucket shop/things\n  read if ${condition}`)
+      if (rules === undefined) throw new Error(`not a condition: ${condition}`)
+      const access = new AccessRules(rules)
+      const claims = pick([CLAIMS, undefined, { sub: 'b' }, { n: 1, teams: 'a' }])
+      const branches = access.visibleTo(claims, 'shop/things')
+      if (branches === undefined) continue
+      found++
+      for (let row = 0; row < 12; row++) {
+        const object = { a: pick(VALUES), b: pick(VALUES), c: pick(VALUES), list: ['a'], 'x.y': 'a' }
+        const id = pick(['ann', 'annie', 'a', 'x'])
+        const isSeen = access.allows('read', claims, `shop/things/${id}`, { object })
+        const meets = branches.some(branch =>
+          branch.every(({ field, wanted }) => matches({ [field]: wanted }, { id, value: object })),
+        )
+        expect([condition, claims, object, id, meets]).toEqual([condition, claims, object, id, isSeen])
+      }
+    }
+    expect(found).toBeGreaterThan(1000)
+  })
+
+  test('name the fields of the index that finds their rows, those of equality first', () => {
+    const fieldsOf = (condition: string) => visible(condition)?.map(fieldsFor)
+    expect(fieldsOf('object.owner == claim.sub')).toEqual([['owner']])
+    expect(fieldsOf('claim.n >= object.level and object.owner == claim.sub')).toEqual([['owner', 'level']])
+    expect(fieldsOf('object.team in claim.teams')).toEqual([['team'], ['team']])
+    expect(fieldsOf('object.published or object.author.name == claim.sub')).toEqual([['published'], ['author.name']])
+    expect(fieldsOf('object.a < 3 and object.b < 3')).toEqual([undefined])
+    expect(fieldsOf('object.a == 1 and object.a == 2')).toEqual([])
+    expect(fieldsOf('object.tags contains claim.sub')).toBeUndefined()
+  })
+
+  test('are covered by an index that begins with their fields of equality, and then has the field of their range', () => {
+    const [branch = []] = visible('object.a == 1 and object.b == 2 and object.c < 3') ?? []
+    const isCovered = (...fields: readonly string[]) => covers({ name: 'i', fields }, branch)
+    expect([isCovered('a', 'b', 'c'), isCovered('b', 'a', 'c', 'd')]).toEqual([true, true])
+    expect([isCovered('a', 'b'), isCovered('a', 'c', 'b'), isCovered('a', 'b', 'd', 'c')]).toEqual([
+      false,
+      false,
+      false,
+    ])
+  })
+})

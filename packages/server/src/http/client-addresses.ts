@@ -1,0 +1,70 @@
+/** From which address a request came, seen past the proxies that are trusted to say so. */
+import type { IncomingMessage } from 'node:http'
+import { BlockList, isIP } from 'node:net'
+
+export class ClientAddresses {
+  readonly #trusted: BlockList
+
+  /** Addresses and networks (10.0.0.0/8) whose X-Forwarded-For is believed. Throws a TypeError. */
+  constructor(trustedProxies: readonly string[] = []) {
+    this.#trusted = blockListOf(trustedProxies)
+  }
+
+  /** The last address on the way that is not a trusted proxy. */
+  addressOf(request: IncomingMessage): string {
+    let address = plain(request.socket.remoteAddress ?? '')
+    if (!this.#isTrusted(address)) return address
+    const hops = forwardedFor(request.headers)
+    for (let i = hops.length - 1; i >= 0; i--) {
+      const hop = plain(hops[i]!)
+      if (isIP(hop) === 0) return address
+      address = hop
+      if (!this.#isTrusted(address)) return address
+    }
+    return address
+  }
+
+  /** What limits are counted by: the address, or the network of an IPv6 address, since its owner has 2^64 of them. */
+  networkOf(request: IncomingMessage): string {
+    const address = this.addressOf(request)
+    return isIP(address) === 6 ? first64Bits(address) : address
+  }
+
+  #isTrusted(address: string): boolean {
+    const family = isIP(address)
+    return family !== 0 && this.#trusted.check(address, family === 4 ? 'ipv4' : 'ipv6')
+  }
+}
+
+function blockListOf(networks: readonly string[]): BlockList {
+  const list = new BlockList()
+  for (const network of networks) {
+    const [address = '', bits] = network.split('/')
+    const family = isIP(address)
+    if (family === 0) throw new TypeError(`${network} is not an address or network, such as 10.0.0.5 or 10.0.0.0/8.`)
+    const type = family === 4 ? 'ipv4' : 'ipv6'
+    if (bits === undefined) list.addAddress(address, type)
+    else list.addSubnet(address, Number(bits), type)
+  }
+  return list
+}
+
+/** The nearest hop last. Not of Forwarded (RFC 7239): most proxies pass that on as the client has written it. */
+function forwardedFor(headers: IncomingMessage['headers']): readonly string[] {
+  return String(headers['x-forwarded-for'] ?? '')
+    .split(',')
+    .map(hop => hop.trim())
+    .filter(hop => hop !== '')
+}
+
+/** An IPv4 address is one, also where the socket is of IPv6. */
+function plain(address: string): string {
+  return address.startsWith('::ffff:') && isIP(address.slice(7)) === 4 ? address.slice(7) : address
+}
+
+function first64Bits(address: string): string {
+  const [head = '', tail] = address.split('::')
+  const before = head.split(':').filter(part => part !== '')
+  const missing = tail === undefined ? 0 : 8 - before.length - tail.split(':').filter(part => part !== '').length
+  return [...before, ...Array.from({ length: missing }, () => '0')].slice(0, 4).join(':')
+}
