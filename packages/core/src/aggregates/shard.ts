@@ -143,6 +143,8 @@ export interface Shard {
   fill(copy: ShardCopy, timeoutMs: number): Promise<void>
   /** Whether it has applied the log up to there, and will have after a crash: an engine may show what is not on disk yet. */
   hasDurably(position: number): Promise<boolean>
+  /** Whether a table has any row. Answers also where `init` was never called. Throws SHARD_UNAVAILABLE, SHARD_UNUSABLE. */
+  hasRows(table: string): Promise<boolean>
   /** The `count`-th largest key of a table in a range; undefined if there are fewer. */
   keyFromEnd(table: string, key: string, range: Pick<Move, 'low' | 'high'>, count: number): Promise<number | undefined>
   /** Creates the tables that versions are kept in; those that are there are left as they are. `isWaiting`: it is to be filled. */

@@ -12,7 +12,6 @@ import { placedAt } from './placed-database.js'
 import type { ShardedDatabase } from './sharded-database.js'
 
 const HASHED_ROWS_MAX = 1000
-const ALL_KEYS = { low: Number.MIN_SAFE_INTEGER, high: null }
 
 export class RowPlaces {
   readonly #database: ShardedDatabase
@@ -75,8 +74,8 @@ async function lookAt(database: ShardedDatabase, shard: Shard, timeoutMs: number
 
 /** The first sharded table of a shard that is not empty. Works also for a shard that was not prepared. */
 export async function tableWithRows(shard: Shard, { sharded }: ShardMap): Promise<string | undefined> {
-  for (const [table, key] of Object.entries(sharded)) {
-    if ((await shard.keyFromEnd(table, key, ALL_KEYS, 1)) !== undefined) return table
+  for (const table of Object.keys(sharded)) {
+    if (await shard.hasRows(table)) return table
   }
   return undefined
 }

@@ -167,6 +167,11 @@ export class SqlShard implements Shard {
     })
   }
 
+  hasRows(table: string): Promise<boolean> {
+    const select = `SELECT 1 FROM ${quoteName(table, this.#engine.dialect)} LIMIT 1`
+    return this.#own(STATE_TIMEOUT_MS, async session => (await session.run(select)).rows.length > 0)
+  }
+
   keyFromEnd(
     table: string,
     key: string,

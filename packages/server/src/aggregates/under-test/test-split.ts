@@ -17,9 +17,28 @@ const QUERY = 'select count(*) as n, sum(age) as years, min(id) as low, max(id) 
 const AT = 47
 
 export function testSplit(startedEngine: () => ShardedEngine, openShard: Openers['openShard']): void {
+  test('a shard without a place may be empty; with rows, no query is answered beside it', async () => {
+    const started = startedEngine()
+    const added = await addShard(started, openShard, 'e')
+    const answer = () => {
+      const database = { ...started, shards: [...started.shards, added], hasLocalWrites: false }
+      const settings = completeSettings({})
+      const arbitrator = new Arbitrator({ database, settings, log: SILENT_LOG })
+      const coordinator = new QueryCoordinator({ database, arbitrator, settings, parser: loadSqlParser })
+      return coordinator.answer({ text: QUERY, values: [], floor: 0 })
+    }
+    expect((await answer()).rows).toHaveLength(1)
+    await started.databases.run('e', 'INSERT INTO people (id) VALUES (3)')
+    await expect(answer()).rejects.toMatchObject({
+      code: 'SHARD_UNUSABLE',
+      message: expect.stringContaining('The shard e has rows of people, but no place'),
+    })
+    await added.close()
+  })
+
   test('a shard is split while it is asked and written to: no row is lost or counted twice, and it can be broken off', async () => {
     const started = startedEngine()
-    const added = await addShard(started, openShard)
+    const added = await addShard(started, openShard, 'd')
     const database = { ...started, shards: [...started.shards, added], hasLocalWrites: false }
     const settings = completeSettings({})
     const arbitrator = new Arbitrator({ database, settings, log: SILENT_LOG })
@@ -88,10 +107,14 @@ async function expectOrder(database: ShardedDatabase, arbitrator: Arbitrator): P
   await arbitrator.settle(position)
 }
 
-async function addShard({ databases }: ShardedEngine, openShard: Openers['openShard']): Promise<Shard> {
-  await databases.create('d')
-  for (const table of TABLES) await databases.run('d', table)
-  const added = openShard({ name: 'd', url: databases.urlOf('d') })
+async function addShard(
+  { databases }: ShardedEngine,
+  openShard: Openers['openShard'],
+  name: string,
+): Promise<Shard> {
+  await databases.create(name)
+  for (const table of TABLES) await databases.run(name, table)
+  const added = openShard({ name, url: databases.urlOf(name) })
   await added.init({ isWaiting: true })
   return added
 }
