@@ -6,6 +6,7 @@ import { Engine } from '../logged/engine.js'
 import { LoggedStore } from '../logged/logged-store.js'
 import { Meetings } from '../logged/meetings.js'
 import { RedisClock } from '../redis/redis-clock.js'
+import { retrying } from '../sql/retrying.js'
 import { storeUnusable } from '../sql/sql-errors.js'
 import { type CassandraAddress, checkOverlap, parseAddress } from './address.js'
 import { ChangeLog } from './change-log.js'
@@ -71,7 +72,7 @@ export async function openCassandraStore(options: CassandraStoreOptions): Promis
     session.onNodeLost(() => engine.distrust())
     const registers = new CassandraRegisters(session, name)
     const meetings = new Meetings(registers, clock)
-    await meetings.begin(engine.state.timeMs)
+    await retrying({ place: session.place, waitMsMax }, () => meetings.begin(engine.state.timeMs))
     const supports: StoreSupports = { durability, multiKeyCommits: true, queries: false, retentionMs }
     opened.store = new LoggedStore({
       ...{ kind: 'Cassandra', place: session.place, engine, clock, meetings, registers, supports, waitMsMax },

@@ -23,6 +23,7 @@ import {
   type StoredValue,
 } from '@freshet/core/store'
 import { isLost } from '../sql/attachment.js'
+import { retrying } from '../sql/retrying.js'
 import type { ChangedBefore } from '../sql/sql-batch.js'
 import { type Changes, EngineBusy, EngineLost, type LockedState, type Needs } from '../sql/sql-engine.js'
 import { storeDamaged } from '../sql/sql-errors.js'
@@ -86,8 +87,12 @@ export class Engine {
     this.#nearest = options.readsNearest ? new NearestRows(options.rows) : undefined
   }
 
-  /** Makes the log if there is none. */
-  static async open(options: EngineOptions): Promise<Engine> {
+  /** Makes the log if there is none. Waits as long as `waitMsMax` for a log that does not answer. Throws STORE_UNAVAILABLE. */
+  static open(options: EngineOptions): Promise<Engine> {
+    return retrying(options, () => Engine.#openOnce(options))
+  }
+
+  static async #openOnce(options: EngineOptions): Promise<Engine> {
     const { changeLog } = options
     let last = await changeLog.last()
     if (last === undefined) {

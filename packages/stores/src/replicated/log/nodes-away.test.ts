@@ -13,6 +13,8 @@ import { sharedNode } from './under-test/shared-nodes.js'
 
 interface LeavingNode extends RingNodeAddress {
   isAway: boolean
+  /** It is away after this many answers. */
+  answersLeft: number
   /** It takes nothing more. */
   isFull: boolean
   /** What it holds; another store: it has lost everything. */
@@ -22,7 +24,7 @@ interface LeavingNode extends RingNodeAddress {
 /** A store that is not there while it is told to be away. */
 function leavingNode(place: string): LeavingNode {
   const node = {
-    ...{ place, store: createMemoryStore(), isAway: false, isFull: false },
+    ...{ place, store: createMemoryStore(), isAway: false, isFull: false, answersLeft: Number.POSITIVE_INFINITY },
     async open(): Promise<Store> {
       return new Proxy(node.store, {
         get(_, name) {
@@ -31,7 +33,8 @@ function leavingNode(place: string): LeavingNode {
           const found: unknown = Reflect.get(target, name, target)
           if (typeof found !== 'function') return found
           return (...args: unknown[]) => {
-            if (node.isAway || (node.isFull && name === 'commit')) return Promise.reject(new Error('It is away.'))
+            const isAway = node.isAway || node.answersLeft-- <= 0
+            if (isAway || (node.isFull && name === 'commit')) return Promise.reject(new Error('It is away.'))
             return found.apply(target, args)
           }
         },
@@ -77,6 +80,21 @@ test('a node that has missed more than the log has gets all rows again, and none
   await fill(next, 1000, 5)
   expect(await textOf(store, 'a/c/last')).toBe('1004')
   await Promise.all([store.close(), next.close()])
+})
+
+test('a ring opens although most nodes pause in the middle of it', async () => {
+  const nodes = [1, 2, 3].map(i => leavingNode(`node ${i}`))
+  const first = await openRingStore({ nodes })
+  await first.commit({ writes: [put('a/b/c', 'kept')] })
+  await first.close()
+  // They tell which ring they belong to, and are silent then.
+  for (const node of nodes.slice(1)) node.answersLeft = 1
+  const opening = openRingStore({ nodes })
+  await eventually('two have become silent', () => nodes.slice(1).every(({ answersLeft }) => answersLeft < 0))
+  for (const node of nodes) node.answersLeft = Number.POSITIVE_INFINITY
+  const store = await opening
+  expect(await textOf(store, 'a/b/c')).toBe('kept')
+  await store.close()
 })
 
 test('a node without memory has no vote: with another one away nothing is decided, and nothing is lost', async () => {

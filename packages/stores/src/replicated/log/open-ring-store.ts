@@ -6,6 +6,7 @@ import { Engine } from '../../logged/engine.js'
 import { LoggedStore } from '../../logged/logged-store.js'
 import { Meetings } from '../../logged/meetings.js'
 import { RedisClock } from '../../redis/redis-clock.js'
+import { retrying } from '../../sql/retrying.js'
 import { EngineLost } from '../../sql/sql-engine.js'
 import { storeUnavailable } from '../../sql/sql-errors.js'
 import { joinRing } from './founding.js'
@@ -72,7 +73,7 @@ export async function openRingStore(options: RingStoreOptions): Promise<Store> {
     opened.engine = engine
     const registers = new ReplicatedRegisters(log)
     const meetings = new Meetings(registers, clock)
-    await meetings.begin(engine.state.timeMs)
+    await retrying({ place, waitMsMax }, () => meetings.begin(engine.state.timeMs))
     const upkeep = new RingUpkeep({ nodes, log, rows, engine, registers, onWarning })
     upkeep.inspect()
     const supports: StoreSupports = {
