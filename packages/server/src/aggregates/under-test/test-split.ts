@@ -107,11 +107,7 @@ async function expectOrder(database: ShardedDatabase, arbitrator: Arbitrator): P
   await arbitrator.settle(position)
 }
 
-async function addShard(
-  { databases }: ShardedEngine,
-  openShard: Openers['openShard'],
-  name: string,
-): Promise<Shard> {
+async function addShard({ databases }: ShardedEngine, openShard: Openers['openShard'], name: string): Promise<Shard> {
   await databases.create(name)
   for (const table of TABLES) await databases.run(name, table)
   const added = openShard({ name, url: databases.urlOf(name) })
