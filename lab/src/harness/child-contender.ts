@@ -15,15 +15,17 @@ export interface ChildOptions {
   /** A module that calls `hostInChild`. */
   readonly module: URL
   readonly settings: unknown
+  /** Further arguments for Node. */
+  readonly nodeArguments?: readonly string[]
 }
 
 export async function startChild<Details, Measure extends string>(
   options: ChildOptions,
 ): Promise<PreparedContender<Details, Measure>> {
-  const { name, module, settings } = options
+  const { name, module, settings, nodeArguments = [] } = options
   // Old peers warn about APIs that Node deprecates; their stdout must not mix with our JSON.
   const child = fork(fileURLToPath(module), {
-    execArgv: ['--expose-gc', '--no-deprecation'],
+    execArgv: ['--expose-gc', '--no-deprecation', ...nodeArguments],
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   })
   try {

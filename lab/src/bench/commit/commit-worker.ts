@@ -7,6 +7,8 @@ import type { ContenderWorker } from '../../harness/contender-worker.js'
 import { createRandom, type Random } from '../../harness/random.js'
 
 export const OURS = 'freshet'
+/** In a process whose checksums are all 0 (`../without-checksums.ts`). */
+export const SUMLESS = 'freshet, no checksums'
 export const BARE_ENGINE = 'lmdb'
 export const LEVEL = 'classic-level'
 
@@ -25,10 +27,8 @@ export interface CommitSettings {
 type Put = (key: string, value: Buffer) => Promise<unknown>
 
 const openers: Readonly<Record<string, (path: string) => Promise<Put>>> = {
-  async [OURS](path) {
-    const store = await openEmbeddedStore({ path })
-    return (key, body) => store.commit({ writes: [{ key, contentType: 'application/json', body }] })
-  },
+  [OURS]: openOurs,
+  [SUMLESS]: openOurs,
   async [BARE_ENGINE](path) {
     const database = open<Buffer, string>({ path: join(path, 'data.mdb'), encoding: 'binary', mapSize: 2 ** 36 })
     return (key, value) => database.put(key, value)
@@ -38,6 +38,11 @@ const openers: Readonly<Record<string, (path: string) => Promise<Put>>> = {
     await database.open()
     return groupsOf(operations => database.batch(operations, { sync: true }))
   },
+}
+
+async function openOurs(path: string): Promise<Put> {
+  const store = await openEmbeddedStore({ path })
+  return (key, body) => store.commit({ writes: [{ key, contentType: 'application/json', body }] })
 }
 
 interface Operation {

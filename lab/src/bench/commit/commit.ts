@@ -1,6 +1,7 @@
 /**
- * Durable commits, 64 in flight: 500 bytes under random keys that are there already. Ours against its own engine, bare,
- * with the same durability: what versions, validation, the log and the clock cost on top. LevelDB is there to be seen.
+ * Durable commits, 64 in flight: 500 bytes under random keys that exist already. Ours against its own engine, bare,
+ * with the same durability: what versions, validation, the log and the clock cost on top; and against itself without
+ * checksums. LevelDB is there for comparison.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -9,7 +10,8 @@ import type { Bench, BenchContext, BenchResult } from '../../harness/bench.js'
 import { type PreparedContender, startChild } from '../../harness/child-contender.js'
 import type { Progress } from '../../harness/experiment.js'
 import { measureSideBySide, type Standing, speedRatio } from '../../harness/side-by-side.js'
-import { BARE_ENGINE, type CommitSettings, LEVEL, OURS } from './commit-worker.js'
+import { argumentsWithoutChecksums } from '../without-checksums.js'
+import { BARE_ENGINE, type CommitSettings, LEVEL, OURS, SUMLESS } from './commit-worker.js'
 
 const IN_FLIGHT = 64
 /** Many short rounds: the noise of a shared disk lasts seconds, and is divided out between neighbours. */
@@ -32,10 +34,10 @@ export const commit: Bench = {
 }
 
 async function measure(context: BenchContext, folder: string): Promise<Standing<'commit'>[]> {
-  const both = await measureTogether([OURS, BARE_ENGINE], context, folder, part(context.progress, 0, 0.8))
+  const others = await measureTogether([OURS, SUMLESS, BARE_ENGINE], context, folder, part(context.progress, 0, 0.8))
   // Alone, and last: LevelDB goes on sorting in the background, in the time of whoever comes after it.
   const level = await measureTogether([LEVEL], context, folder, part(context.progress, 0.8, 1))
-  return [...both, ...level]
+  return [...others, ...level]
 }
 
 async function measureTogether(
@@ -57,7 +59,8 @@ async function measureTogether(
         seed,
         ...sizes,
       }
-      contenders.push(await startChild<null, 'commit'>({ name, module, settings }))
+      const nodeArguments = name === SUMLESS ? argumentsWithoutChecksums() : []
+      contenders.push(await startChild<null, 'commit'>({ name, module, settings, nodeArguments }))
     }
     return await measureSideBySide({
       contenders,
@@ -76,11 +79,14 @@ function part(progress: Progress, from: number, to: number): Progress {
 }
 
 function report(standings: readonly Standing<'commit'>[]): BenchResult {
-  const ratio = Number(speedRatio(standings, OURS, BARE_ENGINE, 'commit').toPrecision(4))
+  const ratioTo = (name: string) => Number(speedRatio(standings, OURS, name, 'commit').toPrecision(4))
+  const ratio = ratioTo(BARE_ENGINE)
+  const withChecksums = ratioTo(SUMLESS)
   const perSecond = ({ medians }: Standing<'commit'>) => Math.round(1e9 / medians.commit)
   return {
     summary: {
       ratioToBareEngine: ratio,
+      ratioWithChecksums: withChecksums,
       inFlight: IN_FLIGHT,
       commitsPerSecond: Object.fromEntries(standings.map(standing => [standing.name, perSecond(standing)])),
     },
@@ -93,7 +99,8 @@ function report(standings: readonly Standing<'commit'>[]): BenchResult {
     ],
     notes: [
       `The embedded store makes ${ratio.toFixed(2)} of the commits that its engine, ${BARE_ENGINE}, makes alone.`,
-      `${LEVEL} is here to be seen, measured apart: it serves one process only (docs/decisions/0004-embedded-engine.md).`,
+      `With checksums it makes ${withChecksums.toFixed(3)} of the commits that it makes without them.`,
+      `${LEVEL} is here for comparison, measured apart: it serves one process only (docs/decisions/0004-embedded-engine.md).`,
       `Measured in ${tmpdir()}: on a file system in memory these figures mean nothing.`,
     ],
   }

@@ -1,6 +1,7 @@
 /**
  * Reads over HTTP: GET of 500-byte objects from Freshet on its embedded store, beside a bare node:http server that
- * answers a constant with the same headers; the same with If-None-Match, answered 304; and two workers beside one.
+ * answers a constant with the same headers; the same with If-None-Match, answered 304; the same server without checksums;
+ * and two workers beside one.
  *
  * With one worker, server and load have a processor each. With two workers and only two processors, the load competes
  * with the workers, so that the plain ratio says more about `wrk` than about them; there the ratio that counts is taken
@@ -19,6 +20,7 @@ import {
   type Standing,
   speedRatio,
 } from '../../harness/side-by-side.js'
+import { argumentsWithoutChecksums } from '../without-checksums.js'
 import type { BareSettings } from './bare-server.js'
 import { type ServerProcess, startServer } from './server-process.js'
 import { type Load, requestsPerSecond, requireWrk, scriptFor } from './wrk.js'
@@ -27,6 +29,7 @@ import { type Load, requestsPerSecond, requireWrk, scriptFor } from './wrk.js'
 const MEASURES = ['get', 'notModified', 'getCpu', 'notModifiedCpu'] as const
 type Measure = (typeof MEASURES)[number]
 
+const SUMLESS = 'freshet, no checksums'
 const OBJECTS = 1000
 const BODY_BYTES = 500
 /** Many short rounds rather than few long ones: the noise of a shared machine lasts seconds, and cancels out between neighbours. */
@@ -57,16 +60,22 @@ async function measure(context: BenchContext, folder: string): Promise<BenchResu
   }
   try {
     const one = await start(freshet(folder, 'one', 1, 0))
-    const scripts = await fill(one.url, folder)
+    const scripts = await fill(one.url, folder, 'one')
     const bare = await start({
       name: 'node:http',
       args: [bareModule(), JSON.stringify(await sameAs(one.url))],
       core: 0,
     })
+    const sumless = await start(withoutChecksums(freshet(folder, 'sumless', 1, 0)))
     const free = await start(freshet(folder, 'free', 1))
     const two = await start(freshet(folder, 'two', 2))
-    for (const server of [free, two]) await fill(server.url, folder)
-    const against = await sideBySide(context, { bare, one }, scripts)
+    const sumlessScripts = await fill(sumless.url, folder, 'sumless')
+    await fill(free.url, folder, 'free')
+    await fill(two.url, folder, 'two')
+    const against = await sideBySide(context, bare, [
+      { name: 'freshet', server: one, scripts },
+      { name: SUMLESS, server: sumless, scripts: sumlessScripts },
+    ])
     const workers = await compareWorkers(context, { one: free, two }, scripts.get)
     return report(against, workers)
   } finally {
@@ -89,6 +98,10 @@ function freshet(folder: string, name: string, workers: number, core?: number) {
   return { name: `freshet (${name})`, args: [COMMAND, ...args], core }
 }
 
+function withoutChecksums<Command extends { readonly args: readonly string[] }>(command: Command): Command {
+  return { ...command, args: [...argumentsWithoutChecksums(), ...command.args] }
+}
+
 function bareModule(): string {
   return fileURLToPath(new URL('./bare-server.js', import.meta.url))
 }
@@ -99,7 +112,7 @@ interface Scripts {
 }
 
 /** Writes the objects, and the scripts that ask for them. All have one version, so that one If-None-Match fits all. */
-async function fill(url: string, folder: string): Promise<Scripts> {
+async function fill(url: string, folder: string, name: string): Promise<Scripts> {
   const paths = Array.from({ length: OBJECTS }, (_, i) => `/db/shop/products/${i}`)
   const value = { name: 'x'.repeat(BODY_BYTES - JSON.stringify({ name: '' }).length) }
   const response = await fetch(`${url}/commit`, {
@@ -109,7 +122,7 @@ async function fill(url: string, folder: string): Promise<Scripts> {
   })
   if (!response.ok) throw new Error(`The objects were not written: ${await response.text()}`)
   const { position } = (await response.json()) as { position: number }
-  const scripts = { get: join(folder, 'get.lua'), notModified: join(folder, 'not-modified.lua') }
+  const scripts = { get: join(folder, `${name}-get.lua`), notModified: join(folder, `${name}-not-modified.lua`) }
   await writeFile(scripts.get, scriptFor(paths))
   await writeFile(scripts.notModified, scriptFor(paths, { 'If-None-Match': `"${position}"` }))
   return scripts
@@ -125,8 +138,8 @@ async function sameAs(url: string): Promise<BareSettings> {
 
 async function sideBySide(
   { quick, progress }: BenchContext,
-  { bare, one }: { bare: ServerProcess; one: ServerProcess },
-  scripts: Scripts,
+  bare: ServerProcess,
+  ours: readonly { readonly name: string; readonly server: ServerProcess; readonly scripts: Scripts }[],
 ): Promise<Standing<Measure>[]> {
   const { rounds, seconds } = quick ? QUICK : FULL
   const load = (server: ServerProcess, script: string) => rates(server, { script, seconds, core: 1 })
@@ -135,14 +148,14 @@ async function sideBySide(
       name: 'node:http',
       // It knows no 304: both measures of ours are held against its plain answer.
       round: async () => {
-        const get = await load(bare, scripts.get)
+        const get = await load(bare, ours[0]!.scripts.get)
         return readings(get, get)
       },
     },
-    {
-      name: 'freshet',
-      round: async () => readings(await load(one, scripts.get), await load(one, scripts.notModified)),
-    },
+    ...ours.map(({ name, server, scripts }) => ({
+      name,
+      round: async () => readings(await load(server, scripts.get), await load(server, scripts.notModified)),
+    })),
   ]
   const onTurn = (done: number, total: number, name: string) => progress(done, total * 2, name)
   return measureSideBySide({ contenders, measures: MEASURES, rounds, onTurn })
@@ -201,6 +214,8 @@ function report(standings: readonly Standing<Measure>[], workers: Workers): Benc
   const ratioNotModified = speedRatio(standings, 'freshet', 'node:http', 'notModified')
   const ratioByCpu = speedRatio(standings, 'freshet', 'node:http', 'getCpu')
   const ratioNotModifiedByCpu = speedRatio(standings, 'freshet', 'node:http', 'notModifiedCpu')
+  const ratioWithChecksums = speedRatio(standings, 'freshet', SUMLESS, 'get')
+  const ratioWithChecksumsByCpu = speedRatio(standings, 'freshet', SUMLESS, 'getCpu')
   const ratioTwoWorkers = hasCoreForLoad ? workers.plain : workers.byCpu
   const rounded = (ratio: number) => Math.round(ratio * 1000) / 1000
   return {
@@ -209,6 +224,8 @@ function report(standings: readonly Standing<Measure>[], workers: Workers): Benc
       ratioNotModified: rounded(ratioNotModified),
       ratioToBareNodeByCpu: rounded(ratioByCpu),
       ratioNotModifiedByCpu: rounded(ratioNotModifiedByCpu),
+      ratioWithChecksums: rounded(ratioWithChecksums),
+      ratioWithChecksumsByCpu: rounded(ratioWithChecksumsByCpu),
       ratioTwoWorkers: rounded(ratioTwoWorkers),
       ratioTwoWorkersPlain: rounded(workers.plain),
       ratioTwoWorkersByCpu: rounded(workers.byCpu),
@@ -229,6 +246,14 @@ function report(standings: readonly Standing<Measure>[], workers: Workers): Benc
             rounded(ratioNotModified),
             rounded(ratioNotModifiedByCpu),
           ],
+        ],
+      },
+      {
+        title: 'With checksums, against the same server without them',
+        columns: ['measured as', 'ratio'],
+        rows: [
+          ['requests per second', rounded(ratioWithChecksums)],
+          ['requests per second of processor time', rounded(ratioWithChecksumsByCpu)],
         ],
       },
       {
