@@ -143,7 +143,9 @@ async function expectNobodyBehind(
   const args = ['serve', '--store', store, '--workers', '1', '--hot-cache-bytes-max', '0']
   const servers = await Promise.all([startFreshet(args), startFreshet(args)])
   const caches = await Promise.all(
-    servers.map(({ url }) => startMisbehavingCache({ origin: url, graceMs: 300, random: Math.random })),
+    servers.map(({ url }) =>
+      startMisbehavingCache({ origin: url, graceMs: 300, random: Math.random, positionsLost: 0 }),
+    ),
   )
   toStop.push(...caches)
   const expected = [0, 0, 0, 0, 0]

@@ -1,8 +1,9 @@
 /**
  * A caching proxy that does, at random, everything that caches were measured to do, and a little more: it ignores what
  * requests say about caching, serves past expiry, lets requests share an earlier answer, lets a slow and older answer
- * overwrite a newer one, loses headers, and takes its time. It keeps to two things, which is all that is relied on: it
- * tells URLs with different queries apart, and it does not serve longer past expiry than the server's slack allows for.
+ * overwrite a newer one, loses headers, and takes its time. Readers rely on three things: it tells URLs with different
+ * queries apart, it does not serve longer past expiry than the server's slack allows for, and it keeps positions. If it
+ * loses the position of one object three times in a row, the reader refuses the answer.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse, request as send } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -13,7 +14,9 @@ export interface MisbehavingCacheOptions {
   /** How long past expiry it serves. */
   readonly graceMs: number
   readonly random: () => number
-  /** Even this it does not keep to. */
+  /** The share of answers whose `Freshet-Position` it removes; a fifth unless given. */
+  readonly positionsLost?: number
+  /** It does not tell URLs with different queries apart. */
   readonly leavesOutQueries?: boolean
 }
 
@@ -35,6 +38,7 @@ interface Kept {
 type Fetched = Omit<Kept, 'storedAtMs' | 'keptUntilMs'>
 
 const DELAY_MS_MAX = 60
+const POSITIONS_LOST = 0.2
 
 export async function startMisbehavingCache(options: MisbehavingCacheOptions): Promise<MisbehavingCache> {
   const cache = new Cache(options)
@@ -111,9 +115,10 @@ class Cache {
   }
 
   #reply(response: ServerResponse, { status, headers, body }: Fetched): void {
+    const { random, positionsLost = POSITIONS_LOST } = this.#options
     const sent: Record<string, string | string[]> = {}
     for (const [name, value] of Object.entries(headers)) {
-      const isLost = name === 'freshet-position' && this.#options.random() < 0.2
+      const isLost = name === 'freshet-position' && random() < positionsLost
       if (value !== undefined && !isLost && !HOP_BY_HOP.includes(name)) sent[name] = value
     }
     response.writeHead(status, sent).end(body)
