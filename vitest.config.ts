@@ -18,6 +18,8 @@ const withoutEngine = Object.entries(ENGINES).flatMap(([engine, tests]) => (miss
 
 export default defineConfig({
   test: {
+    // Most tests wait for servers, caches and clocks most of the time: three share two processors well.
+    maxWorkers: 3,
     projects: [
       room('bloom', ['packages/bloom/src/**/*.test.ts']),
       room('protocol', ['packages/protocol/src/**/*.test.ts']),

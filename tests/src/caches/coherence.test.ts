@@ -11,7 +11,7 @@ import { createRandom } from '@freshet/lab/dist/harness/random.js'
 import { afterAll, expect, test } from 'vitest'
 import { reasonToSkip } from '../runner/services.js'
 
-const READS_IN_ALL = 100_000
+const READS_IN_ALL = 35_000
 const PLAIN_READS = 1000
 const READS = Math.ceil(READS_IN_ALL / TOPOLOGIES.length)
 const LIFETIME_MS = 20_000
