@@ -57,6 +57,13 @@ test.each([
   ])
 })
 
+test('with keys of tokens a server goes by them, also with --insecure', async () => {
+  const server = await startFreshet(['serve', '--data', at('data'), '--workers', '1', '--insecure'], { environment })
+  expect((await fetch(`${server.url}/db/shop/orders/1`)).status).toBe(401)
+  expect((await fetch(`${server.url}/db/shop/orders/1`, asAdmin())).status).toBe(200)
+  await server.stop()
+})
+
 test('freshet rules remove removes them, if that is said to be meant, and then none are needed', async () => {
   const refused = await runFreshet(['rules', 'remove', '--data', at('data')])
   expect([refused.exitCode, refused.errors]).toEqual([1, expect.stringContaining('--widen')])

@@ -65,14 +65,14 @@ export function tokensOf(config: AccessSettings): TokenConfig {
   }
 }
 
-/** Who has keys of tokens and no file goes by the rules that the store has. */
+/** A server with keys of tokens and no file goes by the rules that the store has. */
 function usesStoredRules(config: AccessSettings): boolean {
-  return config.rules === NONE && hasKeys(config) && !config.insecure
+  return config.rules === NONE && hasKeys(config)
 }
 
 function storedRulesChoice(config: AccessSettings & { readonly host: string }): StoredRulesChoice {
   if (!usesStoredRules(config)) return 'refuse'
-  return isLoopback(config.host) ? 'use' : 'require'
+  return config.insecure || isLoopback(config.host) ? 'use' : 'require'
 }
 
 function hasKeys({ tokenSecret, tokenPublicKey, tokenJwksUrl, tokenOidcIssuer }: AccessSettings): boolean {
