@@ -56,7 +56,10 @@ async function restoreOnly({ to, only, isJson }: RestoreLine, chosen: Chosen): P
     await noteRestore(store, chosen, { keys })
     const { time, position } = chosen.mark
     if (isJson) console.log(JSON.stringify({ restored, keys, time, position, log: store.log }))
-    else console.log(`${restored} keys restored to ${withoutPassword(to.store)}, as they were at ${time}.`)
+    else
+      console.log(
+        `${restored} ${restored === 1 ? 'key' : 'keys'} restored to ${withoutPassword(to.store)}, as they were at ${time}.`,
+      )
     return 0
   } finally {
     await store.close()
