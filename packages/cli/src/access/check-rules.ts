@@ -9,7 +9,7 @@ export function checkRules({ files, isJson }: CheckRulesLine): number {
     if (isJson) console.log(JSON.stringify({ file, mistakes, examples, indexes }))
     else if (mistakes.length > 0) console.error(mistakes.join('\n'))
     else {
-      console.log(`${file}: no mistakes; all ${examples} examples come out as they say.`)
+      console.log(`${file}: no mistakes; all ${examples} examples hold.`)
       for (const line of indexes.flatMap(linesOf)) console.log(`  ${line}`)
     }
   }

@@ -31,7 +31,7 @@ export function readRulesLine(argv: readonly string[], environment: Environment)
   const takesFile = action === 'apply' || action === 'diff'
   const wordsMax = takesFile || action === 'rollback' ? 1 : 0
   if (words.length > wordsMax) throw invalid(`${JSON.stringify(words[wordsMax])} is one word too many for ${action}`)
-  if (takesFile && words[0] === undefined) throw invalid('Say which file of rules')
+  if (takesFile && words[0] === undefined) throw invalid('Name a file of rules')
   return {
     command: 'rules',
     action,

@@ -99,7 +99,7 @@ async function apply(line: RulesLine, calls: ServerCalls, inForce: InForce, rule
   else if (!hasChanged) console.log(`These rules are in force already, as version ${version}.`)
   else if (rules === null)
     console.log(
-      `There are no access rules any more, from version ${version} on. Restart servers that were started with keys of tokens.`,
+      `There are no access rules any more, from version ${version} on. Servers that were started with --rules allow nothing until you restart them without it.`,
     )
   else console.log(`Version ${version} is in force, on every server over this store. ${widerText(wider)}`)
   return 0

@@ -91,8 +91,8 @@ function textOf(name: string, { records, damages, hasChecksums = true, salvaged 
   if (damages.length > DAMAGES_SHOWN) lines.push(`- and ${damages.length - DAMAGES_SHOWN} more; --json lists them`)
   if (salvaged) lines.push(`${salvaged.objects} objects and buckets that are whole were copied to ${salvaged.to}.`)
   else if (damages.some(({ key }) => key === undefined))
-    lines.push(`What is whole: freshet check store --data ${name} --salvage new`)
+    lines.push(`To copy what is whole: freshet check store --data ${name} --salvage new`)
   else if (damages.length > 0)
-    lines.push(`From a backup, while no server runs: freshet restore backups --data ${name} --damaged`)
+    lines.push(`To restore it from a backup, while no server runs: freshet restore backups --data ${name} --damaged`)
   return `${lines.join('\n')}\n`
 }

@@ -70,6 +70,6 @@ export async function salvageStore({
 function withoutChecksums(from: string): FreshetError {
   return new FreshetError(
     'STORE_UNUSABLE',
-    `The records of ${from} have no checksums, so what is whole cannot be told from what is not. Restore a backup.`,
+    `The records of ${from} have no checksums, so whole records cannot be told from damaged ones. Restore a backup.`,
   )
 }

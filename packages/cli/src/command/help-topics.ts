@@ -47,13 +47,13 @@ Exit codes: 0 whole, 1 failed, 2 an option is wrong, 130 stopped. Run it again a
   freshet drop shop/products --url http://localhost:7700 --yes
   freshet drop shop --url http://localhost:7700 --yes              every bucket of shop
 
-  --url URL            the server; it goes on if the command is stopped, or is itself started again
+  --url URL            the server; it finishes the deletion also if the command is stopped, or after its own restart
   --yes                without it nothing is deleted
   --json
-It ends when all of it is gone. Tables of other programs are refused (freshet tables remove), and so is what schemas of
-other buckets refer to.
-A token of an admin, where the server wants one, is taken from the variable FRESHET_TOKEN.
-Exit codes: 0 it is gone, or never was; 1 refused or failed; 2 an option is wrong, or --yes is missing.
+The command ends when everything is gone. The server refuses to delete tables of other programs (freshet tables remove),
+and buckets that schemas of other buckets refer to.
+If the server has access rules, set FRESHET_TOKEN to the token of an admin.
+Exit codes: 0 it is gone, or never existed; 1 refused or failed; 2 an option is wrong, or --yes is missing.
 `,
   import: `freshet import FILES...: puts objects into a server or a store. Run again, it changes nothing that is there already.
 
@@ -92,12 +92,12 @@ Exit codes: 0 done, 1 failed, or the folder is damaged, 2 an option is wrong, 13
   freshet restore backups --data restored                               the latest
   freshet restore backups --data restored --at 2026-11-16T15:00:00Z     the last one marked before that
   freshet restore backups --store postgres://user@host/database --at 2761787088803
-  freshet restore backups --data .freshet --damaged                     only what is damaged, in a store that is kept
+  freshet restore backups --data .freshet --damaged                     only what is damaged; the rest stays as it is
 
   --data FOLDER | --store URL   to where; it must be empty. Without them, FRESHET_STORE or FRESHET_DATA
   --at TIME|POSITION            (the latest state)
-  --key KEY | --damaged         only this key (shop/products/42), or all damaged ones, into a store with data; no
-                                server may have a folder open meanwhile
+  --key KEY | --damaged         only this key (shop/products/42), or all damaged ones, into a store with data; stop
+                                the server of a folder first
   --json
 An empty store gets a log of its own: sessions notice, and start over. docs/backups.md says what is not in a backup.
 Exit codes: 0 restored and compared, 1 failed: a folder is as it was, 2 an option is wrong, 130 stopped.
@@ -127,8 +127,8 @@ Exit codes: 0 copied and compared, 1 failed, 2 an option is wrong, 130 stopped: 
   freshet serve --record server.ndjson       and clients with connect(url, { record })
   freshet check server.ndjson client-*.ndjson
   freshet check --follow server.ndjson
-  freshet check rules access.rules           has it mistakes, do its examples hold, which indexes does it need?
-  freshet check store --data .freshet        is all that it holds as it was written? also while a server runs
+  freshet check rules access.rules           finds mistakes, tries the examples, prints the indexes that it needs
+  freshet check store --data .freshet        finds damage; a server may run meanwhile
   freshet check store --data .freshet --salvage new      copies all that is whole into a new store
 
   --json, --traces N (told in full: 5), --complete (the recordings hold every write there was),
@@ -138,16 +138,16 @@ Of a store: 0 no damage, 1 damage, or it could not be examined.
 `,
   rules: `freshet rules: the access rules in force, which all servers over a store share; docs/access.md
 
-  freshet rules diff shop.access --url http://localhost:7700      what would change, and what would become more open?
+  freshet rules diff shop.access --url http://localhost:7700      what would change and become more open
   freshet rules apply shop.access --url http://localhost:7700     with FRESHET_TOKEN, the token of an admin
-  freshet rules apply shop.access --widen --url ...               the rules may allow more than those before
+  freshet rules apply shop.access --widen --url ...               also if they allow more than those before
   freshet rules show, history, rollback [VERSION], remove --url ...
   freshet rules apply shop.access --data .freshet                 without a token, while no server has the folder open
   freshet rules apply shop.access --store postgres://user@host/database
 
   --url URL | --data FOLDER | --store URL   where; without them, FRESHET_STORE or FRESHET_DATA
-  --if-version N   only if the rules in force are of this version (those that the command has just read)
-  --widen          of apply, rollback and remove: more may be allowed than before
+  --if-version N   only if this version is in force (the version that the command has just read)
+  --widen          for apply, rollback and remove: the new rules may allow more than those before
   --json
 rollback puts the rules before the last change into force, or those of VERSION. remove lets everybody do everything.
 Exit codes: 0 done, 1 failed or refused, 2 an option is wrong. Of diff: 0 no difference, 1 some.
@@ -159,16 +159,17 @@ Exit codes: 0 done, 1 failed or refused, 2 an option is wrong. Of diff: 0 no dif
   freshet token --inspect eyJhbGciOi...
 
   --sub NAME, --claims JSON, --expires TIME (1h), --key FILE (private key), --inspect TOKEN, --config FILE, --json
-  --url URL | --store URL | --data FOLDER   notes in the audit there that the token was made: by an admin's FRESHET_TOKEN, or
-                                            in the store itself. Without one of them it is noted nowhere
+  --url URL | --store URL | --data FOLDER   records in the audit there that the token was made: as the admin of
+                                            FRESHET_TOKEN, or in the store itself. Without one of them, no record
 Exit codes: 0 made, or believed; 1 not believed; 2 an option is wrong.
 `,
   doctor: `freshet doctor: what do the caches between here and a server do, and is it safe? docs/doctor.md
 
   freshet doctor --through https://shop.example
   freshet doctor --through https://shop.example --server http://10.0.0.5:7700
-  freshet doctor --store redis://localhost      what could it lose, by its settings? is it damaged?
+  freshet doctor --store redis://localhost      what could an engine lose, by its settings?
   FRESHET_STORE_FILE=/run/secrets/store freshet doctor      the same; a password is in no command line
+  freshet doctor --data .freshet                the same for an embedded store, and is it damaged?
 
   --through URL | --store URL | --data FOLDER (without them, FRESHET_STORE, or a file: FRESHET_STORE_FILE)
   --server URL (past the caches), --purge-secret TEXT (FRESHET_PURGE_SECRET), --bucket NAME (freshet/doctor), --json

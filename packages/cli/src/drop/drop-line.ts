@@ -18,7 +18,7 @@ export function readDropLine(argv: readonly string[]): DropLine {
     json: { type: 'boolean' },
   })
   const [name, more] = words
-  if (name === undefined) throw invalid('Say which bucket, or which namespace: freshet drop shop/products --yes')
+  if (name === undefined) throw invalid('Name a bucket or a namespace: freshet drop shop/products --yes')
   if (more !== undefined) throw invalid(`${JSON.stringify(more)} is one word too many for drop: it takes one name`)
   checkBucketOrNamespace(name)
   const url = serverAddress('drop', given.get('url'))

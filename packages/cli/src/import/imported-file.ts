@@ -138,7 +138,7 @@ function plainObject(
   if (typeof id !== 'string' && typeof id !== 'number')
     throw new Error(`it has no ${JSON.stringify(idName)} to be its id`)
   const spelled = typeof id === 'number' ? parseJsonTree(text, 1).members!.get(idName)!.text : '0'
-  if (!isExactNumber(spelled)) throw new Error(`its id, ${spelled}, would be rounded. Make it a text`)
+  if (!isExactNumber(spelled)) throw new Error(`its id, ${spelled}, would be rounded. Write it as text`)
   return { kind: 'object', bucket, id: `${id}`, contentType: JSON_TYPE, body: Buffer.from(text) }
 }
 

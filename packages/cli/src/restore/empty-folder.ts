@@ -13,6 +13,6 @@ export async function refuseFilled(path: string): Promise<void> {
 export function notEmpty(name: string): FreshetError {
   return new FreshetError(
     'STORE_UNUSABLE',
-    `There is something in ${name} already. Choose a store that is empty, or a folder that is not there.`,
+    `${name} is not empty. Choose an empty store, or a folder that does not exist.`,
   )
 }

@@ -13,8 +13,8 @@ export async function restoreKeys(store: Store, chosen: Chosen, keys: readonly K
   if (missing.length > 0) {
     throw new FreshetError(
       'FILE_INVALID',
-      `The backup of ${chosen.mark.time} does not have ${missing.slice(0, 5).join(', ')}. Choose another state with --at, or write ` +
-        'over the key, or delete it.',
+      `The backup of ${chosen.mark.time} does not have ${missing.slice(0, 5).join(', ')}. Choose another state with --at, or ` +
+        'overwrite or delete the key.',
     )
   }
   const writes = [...found.values()]

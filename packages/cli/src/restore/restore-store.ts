@@ -143,7 +143,7 @@ async function compareAll({ chosen, to, signal, onProgress }: RestoreOptions): P
   if (key === undefined) return
   throw new FreshetError(
     'STORE_DAMAGED',
-    `${differing.size} keys are not as the backup has them, such as ${key}. Does another program write to the store?`,
+    `${differing.size} keys differ from the backup, such as ${key}. Does another program write to the store?`,
   )
 }
 

@@ -25,8 +25,8 @@ export function checkAccess(config: AccessSettings & { readonly host: string }):
   if (config.rules !== NONE || config.insecure || hasKeys(config) || isLoopback(config.host)) return
   throw new FreshetError(
     'ACCESS_REQUIRED',
-    `There are no access rules and no keys of tokens, and at ${config.host} others than this machine could read and write everything. ` +
-      'Name a file of rules with --rules (docs/access.md), listen at 127.0.0.1, or, if something else keeps them away, say --insecure. ' +
+    `There are no access rules and no keys of tokens, so at ${config.host} other machines could read and write everything. ` +
+      'Name a rules file with --rules (docs/access.md), listen at 127.0.0.1, or, if something else keeps strangers out, pass --insecure. ' +
       '(ACCESS_REQUIRED)',
   )
 }

@@ -75,7 +75,11 @@ export class KnownFile implements RulesMemory {
         await this.#writeNow(this.#store!)
       } catch (error) {
         if (!this.#isTold) {
-          this.#log.write('info', `what is known of the store cannot be kept in ${this.#file}`, describeError(error))
+          this.#log.write(
+            'info',
+            `cannot write what this server knows of the store to ${this.#file}`,
+            describeError(error),
+          )
         }
         this.#isTold = true
       }

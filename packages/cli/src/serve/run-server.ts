@@ -72,6 +72,6 @@ function reportFailure(error: unknown, { mode, config }: ServeSetup): void {
   const context: RefusalContext = { mode, config, isNpmStart: process.env.npm_lifecycle_event === 'start' }
   const line = refusalOf(error, context)
   process.stderr.write(
-    line === undefined ? `Freshet failed in an unforeseen way; please report this: ${inspect(error)}\n` : `${line}\n`,
+    line === undefined ? `Freshet failed unexpectedly; please report this: ${inspect(error)}\n` : `${line}\n`,
   )
 }

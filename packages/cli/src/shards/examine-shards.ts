@@ -57,7 +57,7 @@ async function lookAtUnplaced(shard: Shard, map: ShardMap): Promise<readonly str
     const table = await tableWithRows(shard, map)
     if (table !== undefined)
       return [
-        `${shard.name}: it has rows of ${table}, but no place, so no query asks it. Write "from", the first of its keys, to its entry in the config; or, if it is new, empty its tables.`,
+        `${shard.name}: it has rows of ${table}, but no place, so no query reads it. Add "from", its first key, to its entry in the config; or, if it is new, empty its tables.`,
       ]
     const { isWaiting } = await shard.state()
     return isWaiting

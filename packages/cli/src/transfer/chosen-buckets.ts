@@ -15,7 +15,10 @@ export function chooseBuckets<B extends { readonly name: Key }>(all: readonly B[
   const idle = expressions.find(([, expression]) => !all.some(({ name }) => expression.test(name)))
   if (text !== undefined && idle !== undefined) {
     const names = all.map(({ name }) => name).join(', ') || 'none'
-    throw new FreshetError('CONFIG_INVALID', `There is no bucket ${idle[0]}. Correct --buckets; there are: ${names}.`)
+    throw new FreshetError(
+      'CONFIG_INVALID',
+      `There is no bucket ${idle[0]}. Correct --buckets. The buckets are: ${names}.`,
+    )
   }
   return all.filter(({ name }) => expressions.some(([, expression]) => expression.test(name)))
 }

@@ -159,7 +159,7 @@ describe('a bucket in a transaction', () => {
       await products.create({ price: 4 }, { id: '4' })
       const { id } = await products.create({ price: 5 })
       await expect(products.patch('none', { price: 1 })).rejects.toMatchObject({ code: 'OBJECT_NOT_FOUND' })
-      expect(() => products.create({ price: 6 }, { id: '4' })).toThrow('there already')
+      expect(() => products.create({ price: 6 }, { id: '4' })).toThrow('exists already')
       return id
     })
     const storedAs = (id: string) => JSON.parse(origin.objects.get(`/db/shop/products/${id}`)!.text) as unknown

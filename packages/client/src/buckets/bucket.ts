@@ -285,10 +285,7 @@ function conditionOf({ ifVersion }: WriteOptions): Record<string, string> {
 }
 
 function notCreation(ifVersion: number): FreshetError {
-  return new FreshetError(
-    'OPTIONS_INVALID',
-    `create makes what is not there yet, so its ifVersion cannot be ${ifVersion}. Use put.`,
-  )
+  return new FreshetError('OPTIONS_INVALID', `create takes ifVersion 'absent' alone, not ${ifVersion}. Use put.`)
 }
 
 /** An empty bound is none: the server takes no empty parameter. */

@@ -39,7 +39,7 @@ export class Deadline {
 function timedOut(what: string, timeoutMs: number): FreshetError {
   return new FreshetError(
     'REQUEST_TIMEOUT',
-    `${what} was not done within ${Math.ceil(timeoutMs)} ms. Allow more with timeoutMs.`,
+    `${what} did not finish within ${Math.ceil(timeoutMs)} ms. Allow more with timeoutMs.`,
     { details: { outcome: 'unknown' } },
   )
 }

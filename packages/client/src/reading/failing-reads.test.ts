@@ -39,7 +39,7 @@ describe('a read that fails', () => {
       .get('1', { timeoutMs: 20 })
       .catch(reason => reason)
     expect(error).toMatchObject({ code: 'REQUEST_TIMEOUT' })
-    expect(error.message).toContain('Reading /db/shop/products/1 was not done within 20 ms')
+    expect(error.message).toContain('Reading /db/shop/products/1 did not finish within 20 ms')
   })
 
   test('because its caller gave up before it began asks for nothing', async () => {
@@ -90,7 +90,7 @@ describe('a read that fails', () => {
     const error = await db
       .transaction(async tx => tx.bucket('shop/products').get('1'), { timeoutMs: 20.4321 })
       .catch(reason => reason)
-    expect(error.message).toMatch(/ was not done within \d+ ms\./)
+    expect(error.message).toMatch(/ did not finish within \d+ ms\./)
   })
 
   test('because the server has another store now starts over with that one', async () => {

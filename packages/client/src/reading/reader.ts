@@ -319,8 +319,8 @@ function shownIn({ path, sketchPaths, hangsOn }: ReadRequest): readonly Path[] {
 function untrustworthy(url: string): FreshetError {
   return new FreshetError(
     'CACHE_UNTRUSTWORTHY',
-    `${url} was answered again and again with a copy that is too old, or that does not say how old it is. A cache on the ` +
-      'way leaves out the query string, serves copies long past their max-age, or removes the header Freshet-Position. ' +
+    `Each answer to ${url} was a copy that is too old, or that does not say how old it is. A cache on the way ignores the ` +
+      'query string, serves copies long past their max-age, or removes the header Freshet-Position. ' +
       '`freshet doctor` says which, and what to change.',
   )
 }

@@ -72,8 +72,8 @@ export function checkEcho(answer: object, nonce: string, url: string): void {
   if ('nonce' in answer && answer.nonce === nonce) return
   throw new FreshetError(
     'CACHE_UNTRUSTWORTHY',
-    `${url} was answered with the answer to another request. A cache on the way keeps it in spite of \`no-store\`, and ` +
-      'leaves out the query string. Exempt this path from caching there. A server of an earlier version answers like this, too.',
+    `${url} got the answer to another request. A cache on the way keeps it in spite of \`no-store\`, and ignores the ` +
+      'query string: exempt this path from caching. Or the server is older than the client: upgrade it.',
   )
 }
 

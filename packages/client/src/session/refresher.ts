@@ -182,7 +182,7 @@ function isWorthRepeating(error: unknown): boolean {
 function outdated(base: string, position: Position, reached: Position): FreshetError {
   return new FreshetError(
     'CACHE_UNTRUSTWORTHY',
-    `${base}/coherence was answered as of position ${position}, after ${reached} had been seen. The store of the server ` +
-      'has gone back, or there are several servers with different stores behind this address.',
+    `${base}/coherence returned position ${position}, after ${reached} had been seen. The store of the server has gone ` +
+      'back, or servers with different stores are behind this address.',
   )
 }

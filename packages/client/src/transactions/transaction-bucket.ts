@@ -205,7 +205,7 @@ function isObject(value: unknown): value is Json {
 }
 
 function occupied(path: string): FreshetError {
-  return new FreshetError('VERSION_CONFLICT', `${path} is there already, so it cannot be created. Use put.`, {
+  return new FreshetError('VERSION_CONFLICT', `${path} exists already, so it cannot be created. Use put.`, {
     details: { path },
   })
 }

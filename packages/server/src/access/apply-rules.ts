@@ -62,7 +62,7 @@ function notAdmin(): FreshetError {
 function changedMeanwhile(version: Version): FreshetError {
   return new FreshetError(
     'VERSION_CONFLICT',
-    `The rules in force are of version ${version} by now: they were changed meanwhile. Look at the difference again, and apply yours to that version.`,
+    `The rules were changed meanwhile: version ${version} is in force. Review the difference again, and apply yours to that version.`,
     { details: { version } },
   )
 }
@@ -70,7 +70,7 @@ function changedMeanwhile(version: Version): FreshetError {
 function widens(wider: readonly Widening[]): FreshetError {
   return new FreshetError(
     'RULES_WIDEN',
-    `These rules allow more than those in force: ${wider.map(textOf).join('; ')}. If that is meant, say so: --widen, or "widen": true.`,
+    `These rules allow more than those in force: ${wider.map(textOf).join('; ')}. If you mean it, pass --widen, or "widen": true.`,
     { details: { wider } },
   )
 }
@@ -82,6 +82,6 @@ function textOf({ what, rights }: Widening): string {
 function locksOut(): FreshetError {
   return new FreshetError(
     'RULES_LOCK_OUT',
-    'By these rules the token that applies them is not an admin any more. Apply them with a token that will be, or to the store itself: freshet rules apply FILE --store URL, or --data FOLDER while its server is stopped.',
+    'By these rules the token that applies them would not be an admin any more. Use a token that would be, or apply them to the store itself: freshet rules apply FILE --store URL, or --data FOLDER while its server is stopped.',
   )
 }

@@ -89,7 +89,7 @@ function open(secret: Uint8Array, bound: Buffer, text: string): string {
 
 function notOurs(): Error {
   return parameterInvalid(
-    'after is not a cursor of this request: pass the next of a page that the same caller got for the same question, under the rules ' +
-      'as they are now. Leave it out to begin again.',
+    'after is not a cursor of this request. Pass the next of a page that the same caller got for the same query, under the present ' +
+      'rules, or leave it out to start again.',
   )
 }

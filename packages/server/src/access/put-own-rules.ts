@@ -51,7 +51,7 @@ export async function putOwnRules({ store, log, rules, storedRules = 'refuse', k
     log.write('info', 'audit', { what: 'rules', ...by, isOn: true })
     return
   }
-  throw new Error('The rules could not be stored: others change them all the time.')
+  throw new Error('The rules could not be stored: other servers keep changing them.')
 }
 
 const KEPT =
@@ -70,7 +70,7 @@ function rulesWithheld(): FreshetError {
 function rulesMissing(): FreshetError {
   return new FreshetError(
     'ACCESS_REQUIRED',
-    'The store has no access rules, and this server was given none, so that everybody who reaches it could read and write everything. ' +
-      'Name a file of rules with --rules (docs/access.md), or listen at 127.0.0.1. (ACCESS_REQUIRED)',
+    'The store has no access rules, and this server was given none, so everybody who reaches it could read and write everything. ' +
+      'Name a rules file with --rules (docs/access.md), listen at 127.0.0.1, or, if something else keeps strangers out, pass --insecure. (ACCESS_REQUIRED)',
   )
 }

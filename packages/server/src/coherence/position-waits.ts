@@ -72,7 +72,7 @@ export class PositionWaits {
 function outOfReach(at: Position, position: Position): FreshetError {
   return new FreshetError(
     'PARAMETER_INVALID',
-    `at=${at} is far beyond the end of the log, which is at ${position}: no answer has told this position. Take it from an answer of this server.`,
+    `at=${at} is far beyond the end of the log, which is at ${position}: no answer has had this position. Use one from an answer of this server.`,
     { details: { at, position } },
   )
 }

@@ -183,7 +183,7 @@ function deletionAudit(caller: Caller, { key, record }: Bucket): Audited {
 function isTable(key: Key): FreshetError {
   return new FreshetError(
     'BUCKET_IN_USE',
-    `The bucket ${key} is a table of a database that other programs use, so it was not deleted. freshet tables remove --bucket ${key} makes it a table like any other again, and leaves its rows alone.`,
+    `The bucket ${key} is a table of a database that other programs use, so it was not deleted. freshet tables remove --bucket ${key} detaches it, and leaves its rows alone.`,
     { details: { bucket: key } },
   )
 }
@@ -191,7 +191,7 @@ function isTable(key: Key): FreshetError {
 function isReferred(key: Key, by: Key): FreshetError {
   return new FreshetError(
     'BUCKET_IN_USE',
-    `The bucket ${key} was not deleted: the schema of ${by} demands that objects there refer to objects in it. Change that schema first, or delete ${by} before.`,
+    `The bucket ${key} was not deleted: the schema of ${by} has checked references to it. Change that schema, or delete ${by}, first.`,
     { details: { bucket: key, referredBy: by } },
   )
 }

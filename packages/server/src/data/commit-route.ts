@@ -356,7 +356,7 @@ function notWhole({ bucket, tags }: ReadList): FreshetError {
   return new FreshetError(
     'FORBIDDEN',
     `A commit may rely on ${what} of ${bucket} only if its caller may read every object that could be in it, and this caller sees only ` +
-      'some. Demand in the query what the rules demand of the object, by an indexed field; or rely on objects by their ids, in reads.',
+      'some. Filter the query by the indexed field that the rules compare, or name the objects by their ids, in reads.',
   )
 }
 
@@ -384,7 +384,7 @@ function checkReached(lists: readonly ReadList[], position: Position): void {
   if (ahead === undefined) return
   throw new FreshetError(
     'BODY_INVALID',
-    `This cannot be committed: lists has ${pathOfKey(ahead.bucket)} in the version ${ahead.version}, which no list of it has had. ` +
+    `This cannot be committed: lists has ${pathOfKey(ahead.bucket)} in the version ${ahead.version}, which the log has not reached. ` +
       'Send the version that came with the list.',
   )
 }

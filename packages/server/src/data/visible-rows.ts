@@ -208,7 +208,7 @@ function indexRequired(bucket: Key, branches: Demands | undefined, indexes: read
       ? `The index ${building.name} will do when it is built: see ?settings.`
       : index !== undefined
         ? `Declare the index ${JSON.stringify(index)} with the bucket's settings.`
-        : 'No index can find them: see which forms of rules indexes serve in docs/access.md.'
+        : 'No index can find them: docs/access.md says which forms of rules indexes serve.'
   return new FreshetError(
     'INDEX_REQUIRED',
     `The rules let this caller see only some rows of ${bucket}, which has more than ${UNINDEXED_ROWS_MAX}, and no index leads to these rows. ${advice}`,

@@ -142,7 +142,7 @@ export class BodyReceipt {
 function busy(): FreshetError {
   return new FreshetError(
     'SERVER_BUSY',
-    'The server has no room for this body: other requests from this address, or of all addresses together, are being received. ' +
+    'The server has no room for this body: it is receiving too much from this address, or from all addresses together. ' +
       'Nothing was done. Send it again later, and fewer at once.',
     { details: { retryAfterS: 1, outcome: 'not-done' } },
   )

@@ -48,8 +48,8 @@ export class RememberedKeys {
     const [namespace] = idOfKey(key)!.split('.')
     return new FreshetError(
       'LIMIT_EXCEEDED',
-      `As many Idempotency-Keys of the namespace ${namespace} are remembered as this server allows (keysPerNamespaceMax), so nothing was done. ` +
-        'Old ones are forgotten in time: try again later, write without a key, or use the ids of our clients (docs/operations.md).',
+      `The server remembers as many Idempotency-Keys of the namespace ${namespace} as it may (keysPerNamespaceMax), so nothing was done. ` +
+        'It forgets old ones after a while: try again later, write without a key, or use the ids of our clients (docs/operations.md).',
       { details: { namespace, keysPerNamespaceMax: this.#max, outcome: 'not-done' } },
     )
   }

@@ -9,5 +9,5 @@ export function readRules(text: string): ParsedRules {
   const wrong = rules === undefined ? mistakes : checkExamples(rules)
   if (rules !== undefined && wrong.length === 0) return rules
   const list = wrong.map(({ line, column, message }) => `${line}:${column}: ${message}`)
-  throw new FreshetError('RULES_INVALID', `The rules cannot be these. ${list.join(' ')}`)
+  throw new FreshetError('RULES_INVALID', `The rules have mistakes. ${list.join(' ')}`)
 }
