@@ -15,7 +15,6 @@ import {
   type BucketChange,
   type Key,
   type LogEntry,
-  type LogPlace,
   type Position,
   positionAtTime,
   type ReadCount,
@@ -28,7 +27,8 @@ import type { ChangedBefore } from '../sql/sql-batch.js'
 import { type Changes, EngineBusy, EngineLost, type LockedState, type Needs } from '../sql/sql-engine.js'
 import { storeDamaged } from '../sql/sql-errors.js'
 import { type Draft, draftOf, fetchNeeds, stateAtEnd } from './commit-state.js'
-import { IDENTITY, type Identity } from './identity.js'
+import type { EngineOptions } from './engine-options.js'
+import { IDENTITY } from './identity.js'
 import { bytesOf, type LogRecord, type LogState, NO_EFFECTS, RecordTooLarge } from './log-record.js'
 import { Mirror, type Pin } from './mirror.js'
 import { NearestRows } from './nearest-rows.js'
@@ -36,22 +36,6 @@ import { anotherLog, firstRecord } from './new-log.js'
 import { type ChangeLog, type Rows, SlotsGone } from './parts.js'
 import { RowWriter } from './row-writer.js'
 import { Turns } from './turns.js'
-
-export interface EngineOptions {
-  readonly place: string
-  readonly changeLog: ChangeLog
-  readonly rows: Rows
-  readonly waitMsMax: number
-  readonly recordBytesMax: number
-  /** Objects are read from one copy first. */
-  readonly readsNearest?: boolean
-  readonly nowMs: () => number
-  /** A record was met, of this server or another. */
-  readonly onRecord: (state: LogState) => void
-  /** Where an earlier process knew the log to be. If that is gone, another log begins. */
-  readonly recalled?: LogPlace | undefined
-  readonly identity?: Identity
-}
 
 /** Another server has so many slots' time to write its rows. */
 const PATIENCE_SLOTS = 64
