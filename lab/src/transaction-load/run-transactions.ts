@@ -197,8 +197,9 @@ async function work(
   for (let left = 1 + random.below(OPERATIONS_MAX); left > 0; left--) {
     if (queryShare > 0 && random.float() < queryShare) {
       const group = `g${random.below(GROUPS)}`
-      const found = await lists.query({ where: { group } })
-      operations.push({ kind: 'query', group, found: new Map(found.map(({ id, value }) => [id, value.values])) })
+      const found = new Map<string, readonly number[]>()
+      for await (const { id, values } of lists.queryAll({ where: { group } })) found.set(id, values)
+      operations.push({ kind: 'query', group, found })
       continue
     }
     const key = recorder.pickList(random)

@@ -40,7 +40,12 @@ export type { ReadEvent, Served, ServedFrom } from './reading/served.js'
 export type { RecordOption, RecordOptions } from './recording/record-options.js'
 export type { DatabaseSession } from './session/database-session.js'
 export type { Transaction, TransactionOptions } from './transactions/transaction.js'
-export type { Listed, TransactionBucket, TransactionQuery } from './transactions/transaction-bucket.js'
+export type {
+  TransactionBucket,
+  TransactionQuery,
+  TransactionWriteOptions,
+  WrittenId,
+} from './transactions/transaction-bucket.js'
 export type { TransactionCounters } from './transactions/transaction-counters.js'
 export type { CommitPart, CommitRead, ObjectRef } from './writing/commit.js'
 export type { WriteOptions } from './writing/writer.js'

@@ -121,8 +121,8 @@ test('a transaction sees its own writes in results, in their order, and cut wher
     own.delete('b20')
     const found = async (limit?: number) => {
       const query = { where: { category: 'art' }, sort: 'price' } as const
-      const result = await own.query(limit === undefined ? query : { ...query, limit })
-      return result.map(({ id, value }) => [id, value.price])
+      const { items } = await own.query(limit === undefined ? query : { ...query, limit })
+      return items.map(({ id, price }) => [id, price])
     }
     return [await found(), await found(2), await found(1)]
   })
@@ -143,9 +143,9 @@ test('a transaction that relies on a result is refused if it has changed, and no
   await books.put('1', book('art', 1))
   const attempt = async (meanwhile: () => Promise<unknown>) => {
     const tx = await db.begin()
-    const found = await tx.bucket<Book>('shop/relied').query({ where: { category: 'art' } })
+    const { items } = await tx.bucket<Book>('shop/relied').query({ where: { category: 'art' } })
     await meanwhile()
-    tx.bucket('shop/counts').put('art', { count: found.length })
+    tx.bucket('shop/counts').put('art', { count: items.length })
     return tx.commit().then(
       () => 'committed',
       error => (error as { code: string }).code,

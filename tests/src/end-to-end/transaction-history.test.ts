@@ -94,7 +94,7 @@ function bookTables(careless: (commit: Commit) => Commit): Promise<number> {
         clients.map((db, i) =>
           db.transaction(async tx => {
             const bookings = tx.bucket('inn/bookings')
-            if ((await bookings.list({ prefix })).length === 0) bookings.put(prefix + i, { guest: i })
+            if ((await bookings.page({ prefix })).items.length === 0) bookings.put(prefix + i, { guest: i })
           }),
         ),
       )

@@ -1,5 +1,5 @@
 /** Transactions of concurrent clients against a real server: what each must prevent, tried a few hundred times. */
-import { connect, type Database, type Transaction } from '@freshet/client'
+import { connect, type Database, idOf, type Transaction } from '@freshet/client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type MemoryServer, startMemoryServer } from './memory-server.js'
 
@@ -96,7 +96,7 @@ test('no phantom: a table is booked once, though nobody reads what does not exis
       clients.map((db, i) =>
         db.transaction(async tx => {
           const table = tx.bucket<{ guest: number }>(bookings)
-          if ((await table.list({ prefix: 'table-1-' })).length === 0) table.put(`table-1-${i}`, { guest: i })
+          if ((await table.page({ prefix: 'table-1-' })).items.length === 0) table.put(`table-1-${i}`, { guest: i })
         }),
       ),
     )
@@ -109,12 +109,12 @@ test('who works on another part of the bucket is no conflict', async () => {
   await db!.bucket('inn/rooms').put('1-a', { free: true })
   const tx = await db!.begin()
   const rooms = tx.bucket('inn/rooms')
-  expect(await rooms.list({ prefix: '1-' })).toHaveLength(1)
+  expect((await rooms.page({ prefix: '1-' })).items).toHaveLength(1)
   await other!.bucket('inn/rooms').put('2-a', { free: true })
   rooms.put('1-b', { free: true })
   await tx.commit()
   const again = await db!.begin()
-  await again.bucket('inn/rooms').list({ prefix: '1-' })
+  await again.bucket('inn/rooms').page({ prefix: '1-' })
   await other!.bucket('inn/rooms').put('1-c', { free: true })
   again.bucket('inn/rooms').put('1-d', { free: true })
   await expect(again.commit()).rejects.toMatchObject({
@@ -135,7 +135,7 @@ test('a transaction sees its own writes, and nobody else does before it commits'
   mine.put('b', changed)
   changed.n = 4
   expect(await mine.getMany(['a', 'b', 'c'])).toEqual([undefined, { n: 3 }, { n: 2 }])
-  expect((await mine.list()).map(({ id, value }) => [id, value.n])).toEqual([
+  expect((await mine.page()).items.map(item => [idOf(item), item.n])).toEqual([
     ['b', 3],
     ['c', 2],
     ['id', 1],
@@ -296,7 +296,7 @@ test('a classic transaction that was refused reads anew what was outdated: an ob
         attempts.n++
         const seen = tx.bucket<{ n: number }>('classic/items')
         const [a, gone] = await seen.getMany(['a', 'gone'])
-        const ids = (await seen.list({ prefix: 'x' })).map(({ id }) => id)
+        const ids = (await seen.page({ prefix: 'x' })).items.map(({ id }) => id)
         return { a: a?.n, gone: gone?.n, ids }
       },
       { read: 'any' },

@@ -133,17 +133,16 @@ export abstract class Bucket<Value, Input> {
   }
 
   /** All of it, page by page. Each page is as fresh as promised when it is read, so together they are not one state. */
-  async *list(options: ListOptions = {}): AsyncGenerator<Value, void, undefined> {
-    for await (const page of this.#pages(after => this.page(after === undefined ? options : { ...options, after }))) {
-      yield* page.items
-    }
+  list(options: ListOptions = {}): AsyncGenerator<Value, void, undefined> {
+    return allItems(part => this.page(part), options)
   }
 
   /** As `list`, without the values. */
-  async *ids(options: ListOptions = {}): AsyncGenerator<IdAndVersion, void, undefined> {
-    const read = async (after: string | undefined) =>
-      (await this.#readPage(after === undefined ? options : { ...options, after }, false)).page
-    for await (const page of this.#pages(read)) for (const { id, version } of page.items) yield { id, version }
+  ids(options: ListOptions = {}): AsyncGenerator<IdAndVersion, void, undefined> {
+    return allItems(async part => {
+      const { items, next } = (await this.#readPage(part, false)).page
+      return { items: items.map(({ id, version }) => ({ id, version })), next }
+    }, options)
   }
 
   /** Replaces it, or creates it. */
@@ -158,8 +157,8 @@ export abstract class Bucket<Value, Input> {
 
   /** Puts it under an id that the server makes up, or under one where nothing is yet: else VERSION_CONFLICT. */
   async create(input: Input, options: CreateOptions = {}): Promise<WriteAnswer> {
-    const { id: given, ifVersion = 'absent' } = options
-    if (ifVersion !== 'absent' && ifVersion !== 0) throw notCreation(ifVersion)
+    const { id: given } = options
+    checkCreates(options)
     if (given !== undefined) return this.put(given, input, { ...options, ifVersion: 'absent' })
     const { body, contentType } = this.encode(input, options.contentType)
     const request = { method: 'POST', target: this.path, headers: { 'content-type': contentType }, body } as const
@@ -260,16 +259,18 @@ export abstract class Bucket<Value, Input> {
     reader.showList(result.served.version || result.position)
     return { page, result }
   }
+}
 
-  async *#pages<Found extends { readonly next?: string | undefined }>(
-    read: (after: string | undefined) => Promise<Found>,
-  ): AsyncGenerator<Found, void, undefined> {
-    let after: string | undefined
-    do {
-      const page = await read(after)
-      yield page
-      after = page.next
-    } while (after !== undefined)
+/** What is on the pages of a list or a query, one after the other. */
+export async function* allItems<Value, Options extends { readonly after?: string }>(
+  read: (options: Options) => Promise<Omit<Page<Value>, 'served'>>,
+  options: Options,
+): AsyncGenerator<Value, void, undefined> {
+  for (let part = options; ; ) {
+    const { items, next } = await read(part)
+    yield* items
+    if (next === undefined) return
+    part = { ...options, after: next }
   }
 }
 
@@ -284,8 +285,10 @@ function conditionOf({ ifVersion }: WriteOptions): Record<string, string> {
   )
 }
 
-function notCreation(ifVersion: number): FreshetError {
-  return new FreshetError('OPTIONS_INVALID', `create takes ifVersion 'absent' alone, not ${ifVersion}. Use put.`)
+/** Throws OPTIONS_INVALID. */
+export function checkCreates({ ifVersion = 'absent' }: WriteOptions): void {
+  if (ifVersion === 'absent' || ifVersion === 0) return
+  throw new FreshetError('OPTIONS_INVALID', `create takes ifVersion 'absent' alone, not ${ifVersion}. Use put.`)
 }
 
 /** An empty bound is none: the server takes no empty parameter. */

@@ -5,7 +5,7 @@ import type { QueriedBucket } from '../queries/read-query.js'
 import type { ReadOptions } from '../reading/read-options.js'
 import type { ReadResult } from '../reading/reader.js'
 import type { WriteOptions } from '../writing/writer.js'
-import { Bucket, type Page } from './bucket.js'
+import { allItems, Bucket, type Page } from './bucket.js'
 import { checkStorable } from './storable.js'
 import { attachFacts, type Facts, type Stored } from './stored.js'
 
@@ -60,14 +60,8 @@ export class ObjectBucket<T extends object> extends Bucket<Stored<T>, T> {
     reading?: ReadOptions,
   ): AsyncGenerator<Stored<T>, void, undefined>
   queryAll(options: QueryOptions<T>, reading?: ReadOptions): AsyncGenerator<Stored<Partial<T>>, void, undefined>
-  async *queryAll(options: QueryOptions<T>, reading: ReadOptions = {}): AsyncGenerator<Stored<T>, void, undefined> {
-    for (let after = options.after; ; ) {
-      const part = after === undefined ? options : { ...options, after }
-      const page = (await this.query(part, reading)) as QueryResult<Stored<T>>
-      yield* page.items
-      if (page.next === undefined) return
-      after = page.next
-    }
+  queryAll(options: QueryOptions<T>, reading?: ReadOptions): AsyncGenerator<Stored<Partial<T>>, void, undefined> {
+    return allItems(part => this.query(part, reading), options)
   }
 
   /** How the server finds the result of a query: by which index, and how many objects it has to look at. */

@@ -23,17 +23,20 @@ export interface Facts {
 export type Stored<T> = T &
   (string extends keyof T ? Facts : { readonly [Name in Exclude<keyof Facts, keyof T>]: Facts[Name] })
 
-/** Of values with a field of their own that is called `version` or `id`. */
+/** Of values with a field of their own that is called like one of the facts. */
 const hidden = new WeakMap<object, Facts>()
 
 export function attachFacts<T extends object>(value: T, facts: Facts): Stored<T> {
-  if (Object.hasOwn(value, 'version') || Object.hasOwn(value, 'id')) hidden.set(value, facts)
-  if (!Object.hasOwn(value, 'version'))
-    Object.defineProperty(value, 'version', { value: facts.version, configurable: true })
-  if (!Object.hasOwn(value, 'id')) Object.defineProperty(value, 'id', { value: facts.id, configurable: true })
-  if (!Object.hasOwn(value, 'served'))
-    Object.defineProperty(value, 'served', { value: facts.served, configurable: true })
+  for (const name of ['id', 'version', 'served'] as const) {
+    if (Object.hasOwn(value, name)) hidden.set(value, facts)
+    else Object.defineProperty(value, name, { value: facts[name], configurable: true })
+  }
   return value as Stored<T>
+}
+
+/** What is known of a value that facts were attached to. */
+export function factsOf(stored: object): Facts {
+  return hidden.get(stored) ?? (stored as Facts)
 }
 
 /** The version of what a read returned, also if it has a field of that name. */

@@ -15,6 +15,7 @@
 import type { ReadMode } from '@freshet/core/coherence'
 import { createIdMaker, FreshetError, type Position } from '@freshet/protocol'
 import type { ListOptions } from '../buckets/bucket.js'
+import { mergePatchOf } from '../buckets/merge-patch.js'
 import type { Database, TransactOptions } from '../database.js'
 import type { ReadOptions } from '../reading/read-options.js'
 import type { Transaction } from '../transactions/transaction.js'
@@ -27,7 +28,6 @@ import {
   type Loaded,
   transactionSource,
 } from './entity-source.js'
-import { mergePatchOf } from './merge-patch-of.js'
 import { cascadingReferences, describe, PersistenceContext, type PlannedWrite } from './persistence-context.js'
 import { ProgramOrder } from './program-order.js'
 import { Reference } from './reference.js'

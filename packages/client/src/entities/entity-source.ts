@@ -1,10 +1,13 @@
 /** Where a manager's entities come from and go to: a database, or one transaction of it. The plain client does the work. */
 import { FreshetError, type Position, pathOfKey, type Version } from '@freshet/protocol'
 import type { ListOptions } from '../buckets/bucket.js'
+import { mergePatchOf } from '../buckets/merge-patch.js'
+import type { ObjectBucket } from '../buckets/object-bucket.js'
 import { idOf, type Stored, versionOf } from '../buckets/stored.js'
 import type { Database } from '../database.js'
 import type { ReadOptions } from '../reading/read-options.js'
 import type { Transaction } from '../transactions/transaction.js'
+import type { TransactionBucket } from '../transactions/transaction-bucket.js'
 import type { CommitPart, CommitRead } from '../writing/commit.js'
 import type { WriteOptions } from '../writing/writer.js'
 
@@ -52,16 +55,7 @@ export function databaseSource(db: Database): EntitySource {
       const found = await db.bucket(bucket).getMany(ids, options)
       return found.map(stored => stored && loaded(stored))
     },
-    list: async (bucket, options) => {
-      const found: Loaded[] = []
-      const { limit = Number.POSITIVE_INFINITY } = options
-      if (limit <= 0) return found
-      for await (const stored of db.bucket(bucket).list(options)) {
-        found.push(loaded(stored))
-        if (found.length >= limit) break
-      }
-      return found
-    },
+    list: (bucket, options) => listed(db.bucket(bucket), options),
     write: async (writes, reads, options) => {
       if (writes.length === 0 && reads.length === 0) return db.session.position
       return (await db.commit(writes.map(commitPart), { reads, ...options })).position
@@ -71,33 +65,45 @@ export function databaseSource(db: Database): EntitySource {
 
 export function transactionSource(tx: Transaction): EntitySource {
   const written = new Set<string>()
-  // It shows the same object each time, so that gets out as a copy only. What it wrote itself has no version yet.
-  const loadedIn = (bucket: string, id: string, value: object | undefined): Loaded | undefined => {
-    if (value === undefined) return undefined
-    const version = written.has(`${bucket}/${id}`) ? 0 : versionOf(value)
-    return { id, version, value: JSON.parse(JSON.stringify(value)) as object }
-  }
   return {
     getMany: async (bucket, ids) => {
       const found = await tx.bucket(bucket).getMany(ids)
-      return ids.map((id, i) => loadedIn(bucket, id, found[i]))
+      return found.map(stored => stored && loaded(stored))
     },
-    list: async (bucket, { limit = Number.POSITIVE_INFINITY, after, from, to, prefix }) => {
-      const range = Object.entries({ after, from, to, prefix }).filter(([, bound]) => bound !== undefined)
-      const found = await tx.bucket(bucket).list(Object.fromEntries(range))
-      return found.slice(0, Math.max(0, limit)).map(({ id, value }) => loadedIn(bucket, id, value)!)
-    },
+    list: (bucket, options) => listed(tx.bucket(bucket), options),
     // What was locked was read, and what a transaction has read is checked anyway.
     write: async writes => {
       for (const write of writes) if (!written.has(`${write.bucket}/${write.id}`)) await checkVersion(tx, write)
-      for (const { bucket, id, value } of writes) {
-        written.add(`${bucket}/${id}`)
-        if (value === undefined) tx.bucket(bucket).delete(id)
-        else tx.bucket<object>(bucket).put(id, value)
+      for (const write of writes) {
+        written.add(`${write.bucket}/${write.id}`)
+        await writeIn(tx.bucket<object>(write.bucket), write)
       }
       return undefined
     },
   }
+}
+
+/** `patch` is of what is stored; but the transaction may have written it before. */
+async function writeIn(bucket: TransactionBucket<object>, { id, value, patch }: EntityWrite): Promise<void> {
+  const seen = patch && (await bucket.get(id))
+  const change = seen && value && mergePatchOf({ ...seen }, { ...value })
+  if (value === undefined) bucket.delete(id)
+  else if (change === undefined) bucket.put(id, value)
+  else await bucket.patch(id, change)
+}
+
+async function listed(
+  bucket: Pick<ObjectBucket<Record<string, unknown>>, 'list'>,
+  options: ListOptions,
+): Promise<Loaded[]> {
+  const found: Loaded[] = []
+  const { limit = Number.POSITIVE_INFINITY } = options
+  if (limit <= 0) return found
+  for await (const stored of bucket.list(options)) {
+    found.push(loaded(stored))
+    if (found.length >= limit) break
+  }
+  return found
 }
 
 function commitPart({ bucket, id, version, value, patch }: EntityWrite): CommitPart {

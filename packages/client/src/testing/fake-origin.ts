@@ -20,6 +20,7 @@ import {
   pathOfKey,
   toProblem,
 } from '@freshet/protocol'
+import { mergePatch } from '../buckets/merge-patch.js'
 import type { Fetch } from '../http/transport.js'
 import { FakeOperations } from './fake-operations.js'
 
@@ -270,7 +271,8 @@ export class FakeOrigin {
       const key = keyOfPath(write.path)
       if ('add' in write) values.push(this.#add(key, write.add).value)
       else if ('delete' in write) this.remove(key)
-      else if ('patch' in write) throw new FreshetError('BODY_INVALID', 'This stand-in knows no patches.')
+      else if ('patch' in write)
+        this.put(key, mergePatch(JSON.parse(this.objects.get(write.path)!.text), { ...(write.patch as object) }))
       else this.put(key, 'value' in write ? write.value : write.base64)
     }
     return { position: this.position, ...(values.length > 0 ? { values } : {}) }

@@ -1,163 +1,149 @@
 /**
  * A bucket as a transaction sees it: the first read of an object counts for all later ones, its own writes are seen by it
- * alone, and lists have them in.
+ * alone, and lists and results of queries hold them.
+ *
+ * Its methods have the names, parameters and results of `ObjectBucket`. They differ where a transaction must: a write is sent with the
+ * commit, so it answers its id alone and takes no `signal` or `timeoutMs`; a query finds whole objects.
  */
-import { compareUtf8, createIdMaker, FreshetError, type IdRange, isWithin, type Version } from '@freshet/protocol'
-import type { ListOptions, Page } from '../buckets/bucket.js'
-import { type JsonPatch, type ObjectBucket, toJson } from '../buckets/object-bucket.js'
-import { attachFacts, idOf, versionOf } from '../buckets/stored.js'
+import { comparePlaces, type Order, placeOf } from '@freshet/core/queries'
+import { createIdMaker, FreshetError, type IdRange, type Path, type Version, type WriteAnswer } from '@freshet/protocol'
+import {
+  allItems,
+  type CreateOptions,
+  checkCreates,
+  type IdAndVersion,
+  type ListOptions,
+  type Page,
+} from '../buckets/bucket.js'
+import { type JsonPatch, type ObjectBucket, type QueryResult, toJson } from '../buckets/object-bucket.js'
+import { attachFacts, idOf, type Stored, versionOf } from '../buckets/stored.js'
 import type { QueryOptions } from '../queries/query-options.js'
 import type { ReadOptions } from '../reading/read-options.js'
-import { overlay } from './query-overlay.js'
+import { versionNumber } from '../writing/commit.js'
+import type { WriteOptions } from '../writing/writer.js'
+import { listOrder, type PageOrder, queryOrder } from './page-order.js'
 import type { ToldVersions } from './told-versions.js'
-import { listRead, queryRead, type TransactionState } from './transaction-state.js'
-
-/** An object that a transaction has listed or found, by its id. */
-export interface Listed<T> {
-  readonly id: string
-  readonly value: T
-}
+import { listRead, queryRead, type Seen, type TransactionState } from './transaction-state.js'
 
 export interface TransactionBucketParts<T extends object> {
   readonly bucket: ObjectBucket<T>
   readonly state: TransactionState
   readonly told: ToldVersions
   /** Throws if the transaction has ended. */
-  readonly options: () => ReadOptions
+  readonly options: (reading?: ReadOptions) => ReadOptions
 }
 
 /** What a write of a transaction answers at once; its version is the position of the commit. */
-export interface WrittenId {
-  readonly id: string
-}
+export type WrittenId = Pick<WriteAnswer, 'id'>
+
+/** The condition of one write. How long it may take, and what ends it, is the transaction's. */
+export type TransactionWriteOptions = Pick<WriteOptions, 'ifVersion'>
 
 /** With whole objects alone: the transaction may write any of them back. */
-export type TransactionQuery<T> = Pick<QueryOptions<T>, 'where' | 'sort' | 'limit'>
+export type TransactionQuery<T> = QueryOptions<T> & { readonly fields?: undefined }
 
 const newId = createIdMaker({
   nowMs: Date.now,
   randomBytes: count => crypto.getRandomValues(new Uint8Array(count)),
 })
 
-/** Of a query's result, in one request. */
-const PART_MAX = 1000
-
 /**
  * A bucket as a transaction sees it: the first read of an object counts for all later ones, and its own writes are in
- * what it reads.
+ * what it reads; those have version 0.
  */
-export class TransactionBucket<T extends object> {
+export class TransactionBucket<T extends object>
+  implements Pick<ObjectBucket<T>, 'name' | 'path' | 'pathOf' | 'get' | 'getMany' | 'page' | 'list' | 'ids'>
+{
   readonly #bucket: ObjectBucket<T>
   readonly #state: TransactionState
   readonly #told: ToldVersions
-  readonly #options: () => ReadOptions
+  readonly #options: (reading?: ReadOptions) => ReadOptions
+  /** As `shop/products`. */
+  readonly name: string
+  /** As URLs have it: `/db/shop/products`. */
+  readonly path: Path
 
   constructor({ bucket, state, told, options }: TransactionBucketParts<T>) {
     this.#bucket = bucket
     this.#state = state
     this.#told = told
     this.#options = options
+    this.name = bucket.name
+    this.path = bucket.path
+  }
+
+  /** The path of an object in it. Throws NAME_INVALID. */
+  pathOf(id: string): Path {
+    return this.#bucket.pathOf(id)
   }
 
   /** Undefined if it is not there. */
-  async get(id: string): Promise<T | undefined> {
-    const [value] = await this.getMany([id])
+  async get(id: string, options?: ReadOptions): Promise<Stored<T> | undefined> {
+    const [value] = await this.getMany([id], options)
     return value
   }
 
   /** In the order asked for; undefined for what is not there. */
-  async getMany(ids: readonly string[]): Promise<(T | undefined)[]> {
-    const options = this.#options()
+  async getMany(ids: readonly string[], reading?: ReadOptions): Promise<(Stored<T> | undefined)[]> {
+    const options = this.#options(reading)
     for (const id of ids) this.#takeGiven(id)
-    const unread = [...new Set(ids)].filter(id => !this.#state.knows(this.#bucket.pathOf(id)))
+    const unread = [...new Set(ids)].filter(id => !this.#state.knows(this.pathOf(id)))
     const found = unread.length === 0 ? [] : await this.#read(unread, options)
     unread.forEach((id, i) => {
-      this.#state.read(this.#bucket.path, id, this.#bucket.pathOf(id), versionIn(found[i]), found[i])
+      this.#state.read(this.path, id, this.pathOf(id), versionIn(found[i]), found[i])
     })
-    return ids.map(id => this.#state.valueOf(this.#bucket.pathOf(id)) as T | undefined)
-  }
-
-  /** As told, or newer. */
-  async #read(ids: readonly string[], options: ReadOptions): Promise<(T | undefined)[]> {
-    const found = new Map(zip(ids, await this.#bucket.getMany(ids, options)))
-    const outdated = ids.filter(id => this.#told.isOutdated(this.#bucket.pathOf(id), versionIn(found.get(id))))
-    if (options.read === 'any' && outdated.length > 0) {
-      const again = await this.#bucket.getMany(outdated, { ...options, read: 'session' })
-      for (const [id, stored] of zip(outdated, again)) found.set(id, stored)
-    }
-    return ids.map(id => found.get(id))
-  }
-
-  async #page(range: ListOptions): Promise<Page<T>> {
-    const options = this.#options()
-    const page = await this.#bucket.page({ ...options, ...range })
-    const isOutdated = this.#told.isOutdated(this.#bucket.path, page.served.version ?? 0)
-    return options.read === 'any' && isOutdated ? this.#bucket.page({ ...options, ...range, read: 'session' }) : page
-  }
-
-  #takeGiven(id: string): void {
-    const path = this.#bucket.pathOf(id)
-    const given = this.#state.given(path)
-    if (given === undefined) return
-    const { version, value } = given
-    const served = { from: 'server', ageS: undefined, at: undefined, version } as const
-    const stored = version === 0 ? undefined : attachFacts(value as object, { id, version, served })
-    this.#state.read(this.#bucket.path, id, path, version, stored)
+    return ids.map(id => this.#show(id))
   }
 
   /**
-   * All objects in the range, by id, with what it wrote itself. That there are no others is among what must still hold at
-   * the commit: nobody can have changed, added or removed one.
+   * One page, with what it wrote itself. That there are no others between its first and its last is among what must still hold at the
+   * commit: nobody can have changed, added or removed one.
    */
-  async list(range: IdRange = {}): Promise<Listed<T>[]> {
-    const { path } = this.#bucket
-    let { after } = range
-    do {
-      const page = await this.#page({ ...range, ...(after === undefined ? {} : { after }) })
-      this.#state.list(listRead(path, page.served.version ?? 0, range, after, page.next))
-      for (const stored of page.items) {
-        const id = idOf(stored)
-        this.#state.listed(path, id, this.#bucket.pathOf(id), stored)
-      }
-      after = page.next
-    } while (after !== undefined)
-    const objects = [...this.#state.objectsOf(path)].filter(({ id }) => isWithin(id, range)) as Listed<T>[]
-    return objects.sort((a, b) => compareUtf8(a.id, b.id))
+  async page(options: ListOptions = {}): Promise<Page<Stored<T>>> {
+    const range = rangeOf(options)
+    return this.#filled(options, listOrder(range), async after => {
+      const page = await this.#page(after === undefined ? options : { ...options, after })
+      this.#state.list(listRead(this.path, page.served.version ?? 0, range, after, page.next))
+      return page
+    })
+  }
+
+  /** All of it, page by page, with what it wrote itself. It relies on those pages that were read. */
+  list(options: ListOptions = {}): AsyncGenerator<Stored<T>, void, undefined> {
+    return allItems(part => this.page(part), options)
+  }
+
+  /** As `list`, without the values. */
+  async *ids(options: ListOptions = {}): AsyncGenerator<IdAndVersion, void, undefined> {
+    for await (const stored of this.list(options)) yield { id: idOf(stored), version: versionOf(stored) }
   }
 
   /**
-   * What `where` holds for, sorted, the first `limit` of it, or all; with what it wrote itself. That this is the result is
-   * among what must still hold at the commit: nobody can have changed, added or removed anything that would make it another.
+   * One page of what `where` holds for, with what it wrote itself. That this is the result is among what must still hold at the commit:
+   * nobody can have changed, added or removed anything that would make it another. TypeError for `fields`.
    */
-  async query({ limit = Number.POSITIVE_INFINITY, ...options }: TransactionQuery<T>): Promise<Listed<T>[]> {
-    const { path } = this.#bucket
+  async query(options: TransactionQuery<T>, reading?: ReadOptions): Promise<QueryResult<Stored<T>>> {
+    if (options.fields !== undefined) throw new TypeError('A transaction reads whole objects: leave out `fields`.')
     const { toQuery } = await import('../queries/read-query.js')
-    const own = this.#state.writesTo(path)
-    const found: Listed<T>[] = []
-    // So many of what is found may be its own, and not count.
-    const foundMax = limit + own.length
-    let after: string | undefined
-    do {
-      const part = { ...options, ...this.#options(), limit: Math.min(PART_MAX, foundMax - found.length) }
-      const page = await this.#bucket.query(after === undefined ? part : { ...part, after })
-      this.#state.list(queryRead(path, page.served.version ?? 0, page.dependsOn))
-      for (const stored of page.items) {
-        const id = idOf(stored)
-        this.#state.listed(path, id, this.#bucket.pathOf(id), stored)
-        found.push({ id, value: stored })
-      }
-      after = page.next
-    } while (after !== undefined && found.length < foundMax)
-    const result = overlay(toQuery<T>(options), found, own)
-    return result.slice(0, limit === Number.POSITIVE_INFINITY ? undefined : limit)
+    return this.#filled(options, queryOrder(toQuery<T>(options)), async after => {
+      const part = after === undefined ? options : { ...options, after }
+      const page = await this.#bucket.query(part, this.#options({ ...options, ...reading }))
+      this.#state.list(queryRead(this.path, page.served.version ?? 0, page.dependsOn))
+      return page
+    })
+  }
+
+  /** All that `where` holds for, page by page, with what it wrote itself. It relies on those pages that were read. */
+  queryAll(options: TransactionQuery<T>, reading?: ReadOptions): AsyncGenerator<Stored<T>, void, undefined> {
+    return allItems(part => this.query(part, reading), options)
   }
 
   /** Replaces it, or creates it, when the transaction commits. It need not be awaited. */
-  put(id: string, value: T): Promise<WrittenId> {
+  put(id: string, value: T, options: TransactionWriteOptions = {}): Promise<WrittenId> {
     this.#options()
     const text = toJson(value)
-    const write = { path: this.#bucket.pathOf(id), value: JSON.parse(text) as object }
-    this.#state.write(this.#bucket.path, id, write, JSON.parse(text) as object)
+    const path = this.#checked(id, options)
+    this.#state.write(this.path, id, { path, value: JSON.parse(text) as object }, JSON.parse(text) as object)
     return Promise.resolve({ id })
   }
 
@@ -165,49 +151,137 @@ export class TransactionBucket<T extends object> {
    * Creates it when the transaction commits, under an id that is made up, or under one where nothing is yet: that nothing is there is
    * among what must still hold at the commit. Throws VERSION_CONFLICT if the transaction has seen something there.
    */
-  create(value: T, { id = newId() }: { readonly id?: string } = {}): Promise<WrittenId> {
-    const path = this.#bucket.pathOf(id)
-    if (this.#state.valueOf(path) !== undefined) throw occupied(path)
-    this.#state.read(this.#bucket.path, id, path, 0, undefined)
-    return this.put(id, value)
+  create(value: T, options: Pick<CreateOptions, 'id' | 'ifVersion'> = {}): Promise<WrittenId> {
+    checkCreates(options)
+    return this.put(options.id ?? newId(), value, { ifVersion: 'absent' })
   }
 
-  /** JSON merge patch (RFC 7396) of what the transaction sees. Throws OBJECT_NOT_FOUND if it sees nothing. */
-  async patch(id: string, patch: JsonPatch<T>): Promise<WrittenId> {
-    const change = JSON.parse(toJson(patch)) as Json
-    const value = await this.get(id)
-    if (value !== undefined) return this.put(id, merged(JSON.parse(JSON.stringify(value)), change) as T)
-    throw new FreshetError('OBJECT_NOT_FOUND', `There is no ${this.#bucket.pathOf(id)} to patch. Use put.`)
+  /**
+   * JSON merge patch (RFC 7396) of what the transaction sees, which it reads first: so await it. Throws OBJECT_NOT_FOUND if it sees nothing.
+   * What it does not name stays as it is stored.
+   */
+  async patch(id: string, patch: JsonPatch<T>, options: TransactionWriteOptions = {}): Promise<WrittenId> {
+    const change = JSON.parse(toJson(patch)) as Record<string, unknown>
+    await this.get(id)
+    const path = this.#checked(id, options)
+    if (this.#state.valueOf(path) === undefined) {
+      throw new FreshetError('OBJECT_NOT_FOUND', `There is no ${path} to patch. Use put.`)
+    }
+    this.#state.patch(path, change)
+    return { id }
   }
 
-  /** Deletes it when the transaction commits, if it is there. It need not be awaited. */
-  delete(id: string): Promise<WrittenId> {
+  /** Deletes it when the transaction commits. It need not be awaited. Undefined if the transaction has seen that nothing is there. */
+  delete(id: string, options: TransactionWriteOptions = {}): Promise<WrittenId | undefined> {
     this.#options()
-    this.#state.write(this.#bucket.path, id, { path: this.#bucket.pathOf(id), delete: true }, undefined)
+    const path = this.#checked(id, options)
+    if (this.#state.knows(path) && this.#state.valueOf(path) === undefined) return Promise.resolve(undefined)
+    this.#state.write(this.path, id, { path, delete: true }, undefined)
     return Promise.resolve({ id })
   }
-}
 
-type Json = { readonly [name: string]: unknown }
-
-/** RFC 7396, section 2. */
-function merged(target: unknown, patch: Json): Json {
-  const result = new Map(Object.entries(isObject(target) ? target : {}))
-  for (const [name, value] of Object.entries(patch)) {
-    if (value === null) result.delete(name)
-    else result.set(name, isObject(value) ? merged(result.get(name), value) : value)
+  /** As told, or newer. */
+  async #read(ids: readonly string[], options: ReadOptions): Promise<(T | undefined)[]> {
+    const found = new Map(zip(ids, await this.#bucket.getMany(ids, options)))
+    const outdated = ids.filter(id => this.#told.isOutdated(this.pathOf(id), versionIn(found.get(id))))
+    if (options.read === 'any' && outdated.length > 0) {
+      const again = await this.#bucket.getMany(outdated, { ...options, read: 'session' })
+      for (const [id, stored] of zip(outdated, again)) found.set(id, stored)
+    }
+    return ids.map(id => found.get(id))
   }
-  return Object.fromEntries(result)
+
+  async #page(range: ListOptions): Promise<Page<Stored<T>>> {
+    const options = this.#options(range)
+    const page = await this.#bucket.page({ ...range, ...options })
+    const isOutdated = this.#told.isOutdated(this.path, page.served.version ?? 0)
+    return options.read === 'any' && isOutdated ? this.#bucket.page({ ...range, ...options, read: 'session' }) : page
+  }
+
+  #takeGiven(id: string): void {
+    const path = this.pathOf(id)
+    const given = this.#state.given(path)
+    if (given === undefined) return
+    const { version, value } = given
+    const served = { from: 'server', ageS: undefined, at: undefined, version } as const
+    const stored = version === 0 ? undefined : attachFacts(value as object, { id, version, served })
+    this.#state.read(this.path, id, path, version, stored)
+  }
+
+  #checked(id: string, { ifVersion }: TransactionWriteOptions): Path {
+    const path = this.pathOf(id)
+    if (ifVersion !== undefined) this.#state.require(this.path, id, path, versionNumber(ifVersion))
+    return path
+  }
+
+  #show(id: string): Stored<T> | undefined {
+    return this.#state.show(this.pathOf(id)) as Stored<T> | undefined
+  }
+
+  /**
+   * As many as asked for, if there are, also where some of what the server found has been deleted here. Cursors of the server may be
+   * sealed, so where they stand is remembered. Behind an own object the server is asked for the same page again.
+   */
+  async #filled<Found extends Page<Stored<T>>>(
+    { limit, after: cursor }: Pick<ListOptions, 'limit' | 'after'>,
+    { order, isFound, cursorAt, placeAt }: PageOrder,
+    read: (after: string | undefined) => Promise<Found>,
+  ): Promise<Found> {
+    const keyOf = (next: string) => `${this.path} ${JSON.stringify(order)} ${next}`
+    const begin = cursor ? (this.#state.cursors.get(keyOf(cursor)) ?? { after: cursor }) : undefined
+    const found: Seen[] = []
+    for (let after = begin?.after; ; ) {
+      const page = await read(after)
+      found.push(...this.#take(page.items))
+      const own = this.#state.writesTo(this.path)
+      const last = page.next === undefined ? undefined : page.items.at(-1)
+      const end = last && placeOf(order, { id: idOf(last), value: last })
+      const isHere = (object: Seen) =>
+        isFound(object) && (!end || comparePlaces(order, placeOf(order, object), end) <= 0)
+      const start = begin && (begin.place ?? (own.length > 0 ? placeAt(cursor!) : undefined))
+      const items = withOwn(found, own, isHere, order).filter(
+        object => !start || comparePlaces(order, placeOf(order, object), start) > 0,
+      )
+      after = page.next
+      if (after !== undefined && items.length < (limit ?? 1)) continue
+      const shown = items.slice(0, limit)
+      const cut = shown.length < items.length ? shown.at(-1) : undefined
+      const next = cut ? cursorAt(cut) : after
+      const place = cut ? placeOf(order, cut) : end
+      if (next !== undefined) this.#state.cursors.set(keyOf(next), { after: cut ? begin?.after : after, place })
+      return { ...page, items: shown.flatMap(({ id }) => this.#show(id) ?? []), next }
+    }
+  }
+
+  /** The first look counts, also here. */
+  #take(items: readonly Stored<T>[]): readonly Seen[] {
+    return items.flatMap(stored => {
+      const id = idOf(stored)
+      this.#state.listed(this.path, id, this.pathOf(id), stored)
+      const value = this.#state.valueOf(this.pathOf(id))
+      return value === undefined ? [] : [{ id, value }]
+    })
+  }
 }
 
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+/** What the server found, with what the transaction has written in it and what it has deleted out of it, in order. */
+function withOwn(
+  found: readonly Seen[],
+  own: ReturnType<TransactionState['writesTo']>,
+  isHere: (object: Seen) => boolean,
+  order: Order,
+): readonly Seen[] {
+  if (own.length === 0) return found
+  const ids = new Set(own.map(({ id }) => id))
+  const written = own.filter((each): each is Seen => each.value !== undefined).filter(isHere)
+  return [...found.filter(({ id }) => !ids.has(id)), ...written].sort((a, b) =>
+    comparePlaces(order, placeOf(order, a), placeOf(order, b)),
+  )
 }
 
-function occupied(path: string): FreshetError {
-  return new FreshetError('VERSION_CONFLICT', `${path} exists already, so it cannot be created. Use put.`, {
-    details: { path },
-  })
+/** An empty bound is none, as for the bucket. */
+function rangeOf({ from, to, after, prefix }: ListOptions): IdRange {
+  return Object.fromEntries(Object.entries({ from, to, after, prefix }).filter(([, bound]) => bound))
 }
 
 function versionIn(stored: object | undefined): Version {

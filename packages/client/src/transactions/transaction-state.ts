@@ -1,24 +1,50 @@
 /** What a transaction has read, and what it is to write. */
-import type { CommitRequest, CommitWrite, IdRange, LeasedObject, ListRead, Path, Tag, Version } from '@freshet/protocol'
+import {
+  type CommitRequest,
+  type CommitWrite,
+  FreshetError,
+  type IdRange,
+  type LeasedObject,
+  type ListRead,
+  type Path,
+  type Place,
+  type Tag,
+  type Version,
+} from '@freshet/protocol'
+import { mergePatch, mergePatchOf } from '../buckets/merge-patch.js'
+import { attachFacts, factsOf, versionOf } from '../buckets/stored.js'
 
 interface Item {
   readonly bucket: Path
   readonly id: string
-  /** As read by itself; 0: it was not there. Undefined if it was only listed or written. */
+  /** Must still hold at the commit; 0: it was not there. Undefined if it was only listed or written. */
   version: Version | undefined
-  isListed: boolean
+  /** As it was read. */
+  readonly stored: object | undefined
   /** What the transaction sees: as read, or as it wrote it; undefined: not there. */
   value: object | undefined
   write: CommitWrite | undefined
 }
 
+/** An object that a transaction sees. */
+export interface Seen {
+  readonly id: string
+  readonly value: object
+}
+
+/** Of what a transaction wrote itself: it is not stored yet. */
+const OWN = { version: 0, served: { from: 'memory', ageS: undefined, at: undefined, version: undefined } } as const
+
 const DECIMALS_MAX = 9
 
 export class TransactionState {
   readonly #items = new Map<Path, Item>()
+  readonly #written = new Set<Item>()
   readonly #lists: ListRead[] = []
   readonly #additions = new Map<Path, number>()
   readonly #given: ReadonlyMap<Path, LeasedObject>
+  /** Where pages that were shown ended: the cursor to ask the server with, and the place behind which to go on. */
+  readonly cursors: Map<string, { readonly after: string | undefined; readonly place?: Place | undefined }> = new Map()
 
   /** `given`: what it need not read, since it was told. */
   constructor(given: readonly LeasedObject[] = []) {
@@ -38,28 +64,42 @@ export class TransactionState {
     return this.#items.get(path)?.value
   }
 
-  /** The objects of a bucket that are there, as the transaction sees it. */
-  *objectsOf(bucket: Path): Generator<{ readonly id: string; readonly value: object }> {
-    for (const item of this.#items.values()) {
-      if (item.bucket === bucket && item.value !== undefined) yield { id: item.id, value: item.value }
-    }
+  /** As a read returns it: the caller's own to change. What the transaction wrote has version 0. */
+  show(path: Path): object | undefined {
+    const item = this.#items.get(path)
+    if (item?.value === undefined) return undefined
+    const { version, served } = item.write === undefined ? factsOf(item.value) : OWN
+    return attachFacts(structuredClone(item.value), { id: item.id, version, served })
   }
 
   /** What it wrote to a bucket; undefined: it deleted it. */
   writesTo(bucket: Path): readonly { readonly id: string; readonly value: object | undefined }[] {
-    return [...this.#items.values()].filter(item => item.bucket === bucket && item.write !== undefined)
+    return [...this.#written].filter(item => item.bucket === bucket)
   }
 
   /** The first look counts: if a later one shows something else, one of them is outdated, and the commit will tell. */
-  read(bucket: Path, id: string, path: Path, version: Version, value: object | undefined): void {
-    if (!this.#items.has(path)) this.#add(path, { bucket, id, version, isListed: false, value })
+  read(bucket: Path, id: string, path: Path, version: Version, stored: object | undefined): void {
+    if (!this.#items.has(path)) this.#add(path, { bucket, id, version, stored })
   }
 
   /** What it held is covered by the list as a whole. */
-  listed(bucket: Path, id: string, path: Path, value: object): void {
-    const known = this.#items.get(path)
-    if (known) known.isListed = true
-    else this.#add(path, { bucket, id, version: undefined, isListed: true, value })
+  listed(bucket: Path, id: string, path: Path, stored: object): void {
+    if (!this.#items.has(path)) this.#add(path, { bucket, id, version: undefined, stored })
+  }
+
+  /**
+   * That it has this version must hold at the commit. Throws VERSION_CONFLICT if the transaction has seen another one. What it wrote itself
+   * has none yet.
+   */
+  require(bucket: Path, id: string, path: Path, wanted: Version): void {
+    const item = this.#items.get(path) ?? this.#add(path, { bucket, id, version: wanted, stored: undefined })
+    if (item.write !== undefined) {
+      if (wanted !== 0 || item.value !== undefined) throw otherVersion(path, wanted, undefined)
+      return
+    }
+    const version = versionRead(item)
+    if (version !== wanted) throw otherVersion(path, wanted, version)
+    item.version = version
   }
 
   list(read: ListRead): void {
@@ -67,9 +107,19 @@ export class TransactionState {
   }
 
   write(bucket: Path, id: string, write: CommitWrite, value: object | undefined): void {
-    const known = this.#items.get(write.path)
-    if (known) Object.assign(known, { write, value })
-    else this.#items.set(write.path, { bucket, id, version: undefined, isListed: false, value, write })
+    const item =
+      this.#items.get(write.path) ?? this.#add(write.path, { bucket, id, version: undefined, stored: undefined })
+    this.#written.add(Object.assign(item, { write, value }))
+  }
+
+  /** Of something that it sees. The server applies it to what is stored, which must be what was read. */
+  patch(path: Path, patch: Readonly<Record<string, unknown>>): void {
+    const item = this.#items.get(path)!
+    const value = mergePatch(item.value, patch)
+    const { write, stored } = item
+    if (write === undefined) item.version = versionRead(item)
+    const whole = write === undefined ? patch : 'patch' in write ? mergePatchOf({ ...stored }, value) : undefined
+    this.write(item.bucket, item.id, whole === undefined ? { path, value } : { path, patch: whole }, value)
   }
 
   /** Rounded to as many decimals as a counter may have: 0.1 + 0.2 is 0.3. */
@@ -88,9 +138,23 @@ export class TransactionState {
     }
   }
 
-  #add(path: Path, item: Omit<Item, 'write'>): void {
-    this.#items.set(path, { ...item, write: undefined })
+  #add(path: Path, read: Omit<Item, 'value' | 'write'>): Item {
+    const item = { ...read, value: read.stored, write: undefined }
+    this.#items.set(path, item)
+    return item
   }
+}
+
+/** Of what was read or listed. */
+function versionRead({ version, stored }: Item): Version {
+  return version ?? (stored === undefined ? 0 : versionOf(stored))
+}
+
+function otherVersion(path: Path, wanted: Version, version: Version | undefined): FreshetError {
+  const what = wanted === 0 ? 'exists already, so it cannot be created. Use put.' : `is not of version ${wanted} here.`
+  return new FreshetError('VERSION_CONFLICT', `${path} ${what}`, {
+    details: { path, ...(version === undefined ? {} : { version }) },
+  })
 }
 
 /** The part of a range that one page of it has shown. */

@@ -52,6 +52,9 @@ export interface TransactionParts extends BucketParts {
 
 const TIMEOUT_MS = 60_000
 
+/** What buckets of a transaction conclude from what was read. */
+const FROM_READS: ReadonlySet<string> = new Set(['OBJECT_NOT_FOUND', 'VERSION_CONFLICT'])
+
 /**
  * An optimistic transaction: it reads through whatever caches there are, keeps its writes to itself, and commits all of
  * them if everything it read still holds. Nothing is held on the server meanwhile.
@@ -81,7 +84,7 @@ export class Transaction {
       bucket: new ObjectBucket<T>(name, this.#parts),
       state: this.#state,
       told: toldVersionsOf(this.#parts.session),
-      options: () => this.#operationOptions(),
+      options: reading => this.#operationOptions(reading),
     })
   }
 
@@ -107,7 +110,7 @@ export class Transaction {
 
   /** Ends it without writing. Throws COMMIT_CONFLICT if the reads that led to this error do not hold. */
   async certify(error: unknown): Promise<void> {
-    if (this.#isEnded || error instanceof FreshetError) return
+    if (this.#isEnded || (error instanceof FreshetError && !FROM_READS.has(error.code))) return
     const { leaseId } = this.#lease
     await this.#end({ ...this.#state.request(), writes: [], ...(leaseId === undefined ? {} : { leaseId }) })
   }
@@ -143,12 +146,18 @@ export class Transaction {
     }
   }
 
-  #operationOptions(): ReadOptions & { readonly timeoutMs: number } {
+  /** Of the transaction, with what one read asks for itself. Throws if it has ended. */
+  #operationOptions(reading: ReadOptions = {}): ReadOptions & { readonly timeoutMs: number } {
     if (this.#isEnded) throw ended()
     const { read = 'session', signal } = this.#options
-    const timeoutMs = this.#endsAtMs - this.#parts.clock()
-    if (timeoutMs <= 0) throw expired()
-    return { read, timeoutMs, ...(signal ? { signal } : {}) }
+    const leftMs = this.#endsAtMs - this.#parts.clock()
+    if (leftMs <= 0) throw expired()
+    const signals = [signal, reading.signal].filter(each => each !== undefined)
+    return {
+      read: reading.read ?? read,
+      timeoutMs: Math.min(leftMs, reading.timeoutMs ?? leftMs),
+      ...(signals.length === 0 ? {} : { signal: AbortSignal.any(signals) }),
+    }
   }
 }
 

@@ -87,7 +87,8 @@ function pathOf({ bucket, id }: ObjectRef): Path {
   return pathOfKey(objectKey({ ...parseBucketName(bucket), id }))
 }
 
-function versionNumber(version: Version | 'absent'): Version {
+/** 0 for what is not there. Throws OPTIONS_INVALID. */
+export function versionNumber(version: Version | 'absent'): Version {
   if (version === 'absent') return 0
   if (Number.isSafeInteger(version) && version >= 0) return version
   throw new FreshetError(

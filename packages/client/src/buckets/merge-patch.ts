@@ -1,10 +1,20 @@
-/**
- * The JSON merge patch (RFC 7396) from one object to another: what is the same is not in it, and so not written. A number with more digits than
- * JavaScript holds stays as it is stored.
- */
+/** JSON merge patches (RFC 7396): applied to an object, and made from two. */
 type Json = Readonly<Record<string, unknown>>
 
-/** Undefined: no patch can say it, since null in a patch removes. */
+/** What a patch makes of something (section 2). */
+export function mergePatch(target: unknown, patch: Json): Json {
+  const result = new Map(Object.entries(isJson(target) ? target : {}))
+  for (const [name, value] of Object.entries(patch)) {
+    if (value === null) result.delete(name)
+    else result.set(name, isJson(value) ? mergePatch(result.get(name), value) : value)
+  }
+  return Object.fromEntries(result)
+}
+
+/**
+ * The patch from one object to another: what is the same is not in it, and so not written. A number with more digits than JavaScript holds
+ * stays as it is stored. Undefined: no patch can say it, since null in a patch removes.
+ */
 export function mergePatchOf(before: Json, after: Json): Json | undefined {
   const changes: [string, unknown][] = Object.keys(before)
     .filter(name => !Object.hasOwn(after, name))
