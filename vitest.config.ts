@@ -11,7 +11,7 @@ const ENGINES = {
   redis: ['packages/stores/src/redis*/**', '**/*redis.test.ts', '**/*redis-and-postgres.test.ts'],
   postgresql: ['packages/stores/src/postgres/**', '**/*postgres.test.ts'],
   mariadb: ['packages/stores/src/mariadb/**', '**/*mariadb.test.ts'],
-  cassandra: ['packages/stores/src/cassandra/**'],
+  cassandra: ['packages/stores/src/cassandra/**', '**/*cassandra.test.ts'],
 }
 const missing = (process.env.FRESHET_SKIP ?? '').split(',')
 const withoutEngine = Object.entries(ENGINES).flatMap(([engine, tests]) => (missing.includes(engine) ? tests : []))

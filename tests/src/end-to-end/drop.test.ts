@@ -1,10 +1,14 @@
 /** Buckets and namespaces are deleted by the client and by the command. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { connect, type Database } from '@freshet/client'
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
-import { endFreshetProcesses, runFreshet } from './freshet-process.js'
+import { endFreshetProcesses, runFreshet, startFreshet } from './freshet-process.js'
 import { type MemoryServer, startMemoryServer } from './memory-server.js'
 
 const COUNT = 250
+const MANY = 10_000
 
 let server: MemoryServer
 let db: Database
@@ -71,6 +75,34 @@ test('what a schema of another bucket refers to is not dropped', async () => {
     ...{ code: 'BUCKET_IN_USE', details: { referredBy: 'shop/orders' } },
   })
   expect(await idsOf('shop/products')).toHaveLength(COUNT)
+})
+
+test('a deletion in the middle of which the server is killed is finished by the next one', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'freshet-'))
+  const killed = await startFreshet(['serve', '--data', folder])
+  const bucket = '/db/shop/many'
+  const post = (url: string, writes: readonly object[]) =>
+    fetch(`${url}/commit`, {
+      ...{ method: 'POST', headers: { 'content-type': 'application/json' } },
+      body: JSON.stringify({ writes }),
+    })
+  for (let from = 0; from < MANY; from += 1000) {
+    const writes = Array.from({ length: 1000 }, (_, n) => ({ path: `${bucket}/${from + n}`, value: {} }))
+    expect((await post(killed.url, writes)).status).toBe(200)
+  }
+  const { task } = (await (await fetch(killed.url + bucket, { method: 'DELETE' })).json()) as { task: string }
+  const progress = async (url: string) =>
+    (await (await fetch(`${url}/tasks/${task}`)).json()) as { state: string; done: number }
+  await expect.poll(async () => (await progress(killed.url)).done, { interval: 1 }).toBeGreaterThan(0)
+  expect(await progress(killed.url)).toMatchObject({ state: 'running' })
+  await killed.kill()
+  const next = await startFreshet(['serve', '--data', folder])
+  await expect.poll(() => progress(next.url)).toMatchObject({ state: 'done', done: MANY })
+  expect((await fetch(next.url + bucket)).status).toBe(404)
+  expect((await post(next.url, [{ path: `${bucket}/1`, value: {} }])).status).toBe(200)
+  expect(await (await fetch(`${next.url}${bucket}?settings`)).json()).toEqual({ kind: 'object' })
+  await next.stop()
+  await rm(folder, { recursive: true })
 })
 
 test('the command drops when it is told --yes', async () => {

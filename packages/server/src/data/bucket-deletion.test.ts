@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { BucketAnswer, Task } from '@freshet/protocol'
 import { openEmbeddedStore } from '@freshet/stores/embedded'
 import { createMemoryStore } from '@freshet/stores/memory'
+import { openRingStore } from '@freshet/stores/replicated/log'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { findTask, taskWrite } from '../tasks/task-store.js'
 import { answeringLater, withMethods } from '../testing/odd-stores.js'
@@ -18,6 +19,10 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
 testBucketDeletion('memory', async () => createMemoryStore())
+testBucketDeletion('ring', () => {
+  const nodes = [1, 2, 3].map(n => ({ place: `memory ${n}`, open: async () => createMemoryStore() }))
+  return openRingStore({ nodes, onWarning: () => {} })
+})
 testBucketDeletion('memory, later', async () => answeringLater(createMemoryStore()))
 testBucketDeletion('embedded', async () =>
   openEmbeddedStore({ path: join(folder, `${folders++}`), durability: 'relaxed' }),

@@ -14,8 +14,11 @@ const BOOKS = `${BUCKET}?where=${encodeURIComponent('{"kind":"book"}')}`
 const SCHEMA = { required: ['n'], properties: { n: { type: 'integer' } } }
 
 const servers: RunningServer[] = []
+const stores = new Set<Store>()
 afterEach(async () => {
   for (const server of servers.splice(0)) await server.stop()
+  for (const store of stores) await store.close()
+  stores.clear()
 })
 
 type StartOptions = Omit<Parameters<typeof startServer>[0], 'store'>
@@ -23,6 +26,7 @@ type StartOptions = Omit<Parameters<typeof startServer>[0], 'store'>
 async function start(store: Store, options: StartOptions = {}): Promise<RunningServer> {
   const server = await startServer({ store, ...options })
   servers.push(server)
+  stores.add(store)
   return server
 }
 
@@ -75,18 +79,18 @@ export function testBucketDeletion(name: string, open: OpenStore): void {
 async function goesWhole(open: OpenStore): Promise<void> {
   const store = await open()
   const server = await start(store)
-  await server.put(BUCKET, { kind: 'object', schema: SCHEMA, indexes: [{ name: 'kind', fields: ['kind'] }] })
+  const { queries } = store.supports
+  const indexes = queries ? { indexes: [{ name: 'kind', fields: ['kind'] }] } : {}
+  await server.put(BUCKET, { kind: 'object', schema: SCHEMA, ...indexes })
   await fill(server, 250)
-  await until(async () => (await store.indexes('shop/products')).every(({ isReady }) => isReady))
-  const found = (await (await server.fetch(BOOKS)).json()) as { items: unknown[]; dependsOn: string[] }
-  expect(found.items.length).toBeGreaterThan(0)
+  const found = queries ? await findBooks(server, store) : undefined
   const before = await store.position()
   expect(await end(server, await drop(server))).toMatchObject({
     ...{ kind: 'deletion', bucket: 'shop/products', state: 'done', done: 250 },
   })
   expect((await store.scan('shop/products')).entries).toEqual([])
-  expect(await store.indexes('shop/products')).toEqual([])
-  for (const path of [BUCKET, BOOKS, `${BUCKET}?settings`, `${BUCKET}?schemas`]) {
+  if (queries) expect(await store.indexes('shop/products')).toEqual([])
+  for (const path of [BUCKET, ...(queries ? [BOOKS] : []), `${BUCKET}?settings`, `${BUCKET}?schemas`]) {
     expect(await codeOf(server.fetch(path))).toBe('BUCKET_NOT_FOUND')
   }
   expect((await server.fetch(`${BUCKET}/1`)).status).toBe(404)
@@ -95,7 +99,7 @@ async function goesWhole(open: OpenStore): Promise<void> {
   const changed = new Set(entries.flatMap(({ keys }) => keys))
   for (let n = 0; n < 250; n++) expect(changed).toContain(`shop/products/${n}`)
   expect(changed).toContain('shop/products')
-  expect(entries.flatMap(({ tags }) => tags)).toContain(found.dependsOn[0])
+  if (found !== undefined) expect(entries.flatMap(({ tags }) => tags)).toContain(found)
   // Under the same name there is another bucket then.
   await server.put(`${BUCKET}/a`, { n: 'no number' })
   expect(await (await server.fetch(`${BUCKET}?settings`)).json()).toEqual({ kind: 'object' })
@@ -105,6 +109,14 @@ async function goesWhole(open: OpenStore): Promise<void> {
   })
   await server.put(BUCKET, { kind: 'object', schema: {} })
   expect(await (await server.fetch(`${BUCKET}?schemas`)).json()).toMatchObject({ schemas: [{ version: 1 }] })
+}
+
+/** By the index. What the result depends on. */
+async function findBooks(server: RunningServer, store: Store): Promise<string> {
+  await until(async () => (await store.indexes('shop/products')).every(({ isReady }) => isReady))
+  const found = (await (await server.fetch(BOOKS)).json()) as { items: unknown[]; dependsOn: string[] }
+  expect(found.items.length).toBeGreaterThan(0)
+  return found.dependsOn[0]!
 }
 
 async function survivesRestart(open: OpenStore): Promise<void> {
