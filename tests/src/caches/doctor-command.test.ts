@@ -7,7 +7,7 @@ import { startVarnish } from '@freshet/lab/dist/caches/varnish.js'
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type MemoryServer, startMemoryServer } from '../end-to-end/memory-server.js'
 import { reasonToSkip } from '../runner/services.js'
-import { doctor, effects, endDoctors, examine, objectsLeft, startDoctor } from './doctor-process.js'
+import { bucketsOfDoctors, doctor, effects, endDoctors, examine, objectsLeft, startDoctor } from './doctor-process.js'
 import { startScriptedOrigin } from './scripted-origin.js'
 
 let server: MemoryServer
@@ -59,6 +59,19 @@ test.skipIf(reasonToSkip('varnish') !== undefined)(
   },
 )
 
+test('two at once have buckets of their own, so that neither deletes what the other uses', async () => {
+  const first = startDoctor('--through', server.url)
+  await vi.waitUntil(async () => (await objectsLeft(server)) > 3, { timeout: 30_000, interval: 20 })
+  first.process.kill('SIGSTOP')
+  const second = startDoctor('--through', server.url)
+  await vi.waitUntil(async () => (await bucketsOfDoctors(server)).length === 4, { timeout: 10_000, interval: 20 })
+  expect(await second.ended).toMatchObject({ exitCode: 0, errors: '' })
+  expect(await objectsLeft(server)).toBeGreaterThan(3)
+  first.process.kill('SIGCONT')
+  expect((await first.ended).errors).toBe('')
+  expect(await namespaces()).toEqual([])
+})
+
 async function namespaces(): Promise<readonly string[]> {
   return ((await (await fetch(`${server.url}/db`)).json()) as { namespaces: string[] }).namespaces
 }
@@ -72,6 +85,17 @@ describe('it removes what it wrote', () => {
     expect((await doctor('--through', server.url, '--bucket', 'own/probes')).exitCode).toBe(0)
     const { buckets } = (await (await fetch(`${server.url}/db/own`)).json()) as { buckets: { bucket: string }[] }
     expect(buckets.map(({ bucket }) => bucket)).toEqual(['probes'])
+  })
+
+  test('and what a doctor that was killed has left behind, once none of them can still be running', async () => {
+    const nameOf = (ageMs: number) => `${(Date.now() - ageMs).toString(36)}-0123456789ab`
+    const [old, recent] = [nameOf(3 * 3_600_000), nameOf(60_000)]
+    const headers = { 'Content-Type': 'application/json' }
+    for (const name of [old, `${old}-brief`, recent, 'no-doctors']) {
+      await fetch(`${server.url}/db/freshet-doctor/${name}/probe-1`, { method: 'PUT', headers, body: '{"number":1}' })
+    }
+    expect((await doctor('--through', server.url)).exitCode).toBe(0)
+    expect((await bucketsOfDoctors(server)).toSorted()).toEqual([recent, 'no-doctors'].toSorted())
   })
 
   test.each(['SIGINT', 'SIGTERM'] as const)('also when it is stopped by %s', async signal => {

@@ -68,10 +68,16 @@ export function effects({ findings }: Report, ...wanted: readonly string[]): Rec
 }
 
 /** How many probe objects are in the server. */
-export async function objectsLeft({ url }: MemoryServer): Promise<number> {
-  const lists = await Promise.all(['', '-brief'].map(suffix => fetch(`${url}/db/freshet/doctor${suffix}`)))
+export async function objectsLeft(server: MemoryServer): Promise<number> {
+  const buckets = await bucketsOfDoctors(server)
+  const lists = await Promise.all(buckets.map(bucket => fetch(`${server.url}/db/freshet-doctor/${bucket}`)))
   const pages = (await Promise.all(lists.map(list => list.json()))) as { items?: unknown[] }[]
   return pages.reduce((sum, { items = [] }) => sum + items.length, 0)
+}
+
+export async function bucketsOfDoctors({ url }: MemoryServer): Promise<readonly string[]> {
+  const found = (await (await fetch(`${url}/db/freshet-doctor`)).json()) as { buckets?: { bucket: string }[] }
+  return (found.buckets ?? []).map(({ bucket }) => bucket)
 }
 
 /** Ends whatever a test that failed has left behind. */

@@ -11,9 +11,7 @@ const SECRET = 'a secret of at least thirty-two bytes'
 const RULES = `admin if claim.role == "admin"
 bucket freshet/bench
   read, list
-bucket freshet/doctor
-  read, list
-bucket freshet/doctor-brief
+bucket freshet-doctor/*
   read, list
 `
 

@@ -172,9 +172,9 @@ Exit codes: 0 made, or believed; 1 not believed; 2 an option is wrong.
   freshet doctor --data .freshet                the same for an embedded store, and is it damaged?
 
   --through URL | --store URL | --data FOLDER (without them, FRESHET_STORE, or a file: FRESHET_STORE_FILE)
-  --server URL (past the caches), --purge-secret TEXT (FRESHET_PURGE_SECRET), --bucket NAME (freshet/doctor), --json
+  --server URL (past the caches), --purge-secret TEXT (FRESHET_PURGE_SECRET), --bucket NAME, --json
   --token TOKEN (FRESHET_TOKEN): for its writes, where the server has rules. Its reads are everybody's, so the rules must let
-  anyone read its two buckets: bucket freshet/doctor, bucket freshet/doctor-brief, each with the line: read, list
+  anyone read its buckets: bucket freshet-doctor/*, with the line: read, list
 Exit codes: 0 readers are safe, 1 something is fatal or unsafe, 2 it could not be examined, 130 stopped.
 `,
   migrate: `freshet migrate: takes every migration of a folder that a server has not had yet; docs/schemas.md

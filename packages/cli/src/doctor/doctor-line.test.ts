@@ -12,7 +12,7 @@ const URL_8080 = 'http://localhost:8080'
 
 describe('freshet doctor', () => {
   test('needs to know where readers ask, and takes the rest as it is', () => {
-    const line = { command: 'doctor', through: URL_8080, server: undefined, bucket: 'freshet/doctor', isJson: false }
+    const line = { command: 'doctor', through: URL_8080, server: undefined, bucket: undefined, isJson: false }
     expect(read('--through', `${URL_8080}/`)).toEqual({ ...line, purgeSecret: undefined })
     expect(
       read('--json', '--through', URL_8080, '--server', 'https://a.example', '--bucket', 'a/b', '--purge-secret', 's'),

@@ -10,8 +10,8 @@ export interface DoctorLine {
   readonly through: string
   /** Where the server answers itself; undefined if it cannot be reached past the caches. */
   readonly server: string | undefined
-  /** For the probe objects; there is a second one of the same name with `-brief` at its end. */
-  readonly bucket: string
+  /** For the probe objects; there is a second one of the same name with `-brief` at its end. Undefined: a new one for each run. */
+  readonly bucket: string | undefined
   readonly purgeSecret: string | undefined
   /** For what it writes. Its reads are everybody's: only these may be kept. */
   readonly token: string | undefined
@@ -35,7 +35,6 @@ const FLAGS = {
   json: { type: 'boolean' },
 } as const
 
-export const BUCKET = 'freshet/doctor'
 /** What a header can carry. */
 const SECRET = /^[\x21-\x7e]{1,4096}$/
 
@@ -52,7 +51,7 @@ export function readDoctorLine(argv: readonly string[], environment: Environment
     command: 'doctor',
     through: addressOf('--through', through),
     server: server === undefined ? undefined : addressOf('--server', server),
-    bucket: bucketOf(given.get('bucket') ?? BUCKET),
+    bucket: bucketOf(given.get('bucket')),
     purgeSecret: secretOf(
       'A purge secret',
       given.get('purge-secret') ?? (environment.FRESHET_PURGE_SECRET || undefined),
@@ -83,9 +82,9 @@ function addressOf(flag: string, text: string): string {
   throw invalid(`${flag} takes an address such as http://localhost:8080, without a path, not ${JSON.stringify(text)}.`)
 }
 
-function bucketOf(text: string): string {
+function bucketOf(text: string | undefined): string | undefined {
   try {
-    parseBucketName(text)
+    if (text !== undefined) parseBucketName(text)
     return text
   } catch (cause) {
     throw new FreshetError('CONFIG_INVALID', `--bucket: ${(cause as Error).message}`, { cause })

@@ -1,6 +1,5 @@
 /** The doctor as the server sends it to one of its caches. */
 import type { DoctorTask } from '@freshet/server'
-import { BUCKET } from './doctor-line.js'
 import { countOf, type Examination, PROBES } from './examine.js'
 import { examineThrough } from './examine-through.js'
 
@@ -22,7 +21,7 @@ export async function examineCache({
 }: DoctorTask): Promise<CacheReport> {
   const left: string[] = []
   const examination = await examineThrough({
-    line: { through, server, purgeSecret, token, bucket: BUCKET },
+    line: { through, server, purgeSecret, token, bucket: undefined },
     signal,
     onFound: finding => onFinding(finding, PROBES.length),
     onLeft: text => left.push(text),

@@ -17,7 +17,6 @@ import {
   type Position,
   parsePosition,
 } from '@freshet/protocol'
-import { BUCKET } from './doctor-line.js'
 import { type Endpoint, headerOf, type ProbeAnswer, type ProbeRequest } from './http-probe.js'
 
 export interface ProbeObject {
@@ -48,6 +47,12 @@ export const LIFETIME_S = 20
 /** Of the second bucket: to see what happens when it ends. */
 export const BRIEF_LIFETIME_S = 1
 
+/** Each run has buckets of its own here. The name says when it began: `lx3k9c2a-0f1e2d3c4b5a`, the milliseconds in base 36. */
+const NAMESPACE = 'freshet-doctor'
+const OWN_NAME = /^([0-9a-z]{8,9})-[0-9a-f]{12}(?:-brief)?$/
+/** A doctor that began longer ago has ended, or was killed. */
+const LEFT_AFTER_MS = 3_600_000
+
 const JSON_TYPE = { 'Content-Type': 'application/json' }
 const ID_PREFIX = 'probe-'
 const FILLS_MAX = 3
@@ -60,10 +65,11 @@ export class ProbeObjects {
   readonly #through: Endpoint
   readonly #writer: Endpoint
   readonly #bucket: string
+  readonly #hasOwnName: boolean
   readonly #own: Readonly<Record<string, string>>
   readonly #run = randomBytes(6).toString('hex')
   readonly #paths = new Set<string>()
-  /** Of buckets that were not there before, or are a doctor's by their name. */
+  /** Of buckets that were not there before. */
   readonly #made = new Set<string>()
 
   /** `writer` is the server itself, if it can be reached. A token goes with what is written, and not with what probes read. */
@@ -72,11 +78,12 @@ export class ProbeObjects {
     writer,
     bucket,
     token,
-  }: { through: Endpoint; writer: Endpoint; bucket: string; token?: string | undefined }) {
+  }: { through: Endpoint; writer: Endpoint; bucket: string | undefined; token?: string | undefined }) {
     this.#own = token === undefined ? {} : { Authorization: `Bearer ${token}` }
     this.#through = through
     this.#writer = writer
-    this.#bucket = bucket
+    this.#hasOwnName = bucket === undefined
+    this.#bucket = bucket ?? `${NAMESPACE}/${Date.now().toString(36)}-${this.#run}`
   }
 
   get bucketPath(): string {
@@ -85,6 +92,7 @@ export class ProbeObjects {
 
   /** Throws CONFIG_INVALID if a bucket is in use for something else, and what the server refuses. */
   async prepare(): Promise<void> {
+    if (this.#hasOwnName) await this.#removeLeft()
     await this.#prepare(this.bucketPath, LIFETIME_S)
     await this.#prepare(`${this.bucketPath}-brief`, BRIEF_LIFETIME_S)
     for (const suffix of ['', '-brief']) await this.#checkOpen(this.name('none', suffix))
@@ -93,14 +101,15 @@ export class ProbeObjects {
   /** What only some may read no cache keeps, so there would be nothing to examine. */
   async #checkOpen(path: string): Promise<void> {
     const { status } = await this.#writer.send({ target: path })
-    if (status === 401 || status === 403) throw closed(path)
+    if (status === 401 || status === 403)
+      throw closed(path, this.#hasOwnName ? [`${NAMESPACE}/*`] : [this.#bucket, `${this.#bucket}-brief`])
   }
 
   async #prepare(path: string, lifetimeS: number): Promise<void> {
     const settings: BucketSettings = { kind: 'object', lifetimeMs: lifetimeS * 1000 }
     const found = await this.#writer.send({ target: `${path}?settings`, headers: this.#own })
     if (found.status === 200) await this.#checkOwn(path)
-    if (found.status === 404 || this.#bucket === BUCKET) this.#made.add(path)
+    if (found.status === 404) this.#made.add(path)
     if (found.status === 200) {
       const known = jsonOf<BucketSettings>(found)
       if (known?.kind === settings.kind && known.lifetimeMs === settings.lifetimeMs && !known.requireMatch) return
@@ -108,6 +117,17 @@ export class ProbeObjects {
     const body = JSON.stringify(settings)
     const headers = { ...JSON_TYPE, ...this.#own }
     expectSuccess(await this.#writer.send({ method: 'PUT', target: path, headers, body }), `PUT ${path}`)
+  }
+
+  /** Of doctors that were killed. Whether it works does not matter to this one. */
+  async #removeLeft(): Promise<void> {
+    const found = await this.#writer.send({ target: `/db/${NAMESPACE}`, headers: this.#own })
+    const names = jsonOf<{ buckets?: readonly { bucket: string }[] }>(found)?.buckets?.map(({ bucket }) => bucket) ?? []
+    const left = names.filter(name => {
+      const beganMs = Number.parseInt(OWN_NAME.exec(name)?.[1] ?? '', 36)
+      return beganMs < Date.now() - LEFT_AFTER_MS
+    })
+    await this.#removeAll(left.map(name => `/db/${NAMESPACE}/${name}`))
   }
 
   async #itemsOf(path: string, how: HowAsked = {}): Promise<readonly { readonly id: string }[]> {
@@ -278,15 +298,11 @@ function toReading(answer: ProbeAnswer): Reading {
   return { ...answer, number, position: parsePosition(headerOf(answer, POSITION_HEADER) ?? '') }
 }
 
-function closed(path: string): FreshetError {
-  const bucket = path
-    .split('/')
-    .slice(2, 4)
-    .join('/')
-    .replace(/-brief$/, '')
+function closed(path: string, buckets: readonly string[]): FreshetError {
+  const lines = buckets.map(bucket => `bucket ${bucket}`).join(', ')
   return new FreshetError(
     'FORBIDDEN',
-    `The rules do not let everybody read ${path}. Add for the doctor: bucket ${bucket}, bucket ${bucket}-brief, each with the line: read, list`,
+    `The rules do not let everybody read ${path}. Add for the doctor: ${lines}, each with the line: read, list`,
   )
 }
 
