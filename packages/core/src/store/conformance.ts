@@ -14,6 +14,7 @@ import type { ConformanceOptions } from './conformance/kit.js'
 import { testLifecycle } from './conformance/lifecycle.js'
 import { testLists } from './conformance/lists.js'
 import { testLog } from './conformance/log.js'
+import { testMalformedCommits } from './conformance/malformed-commits.js'
 import { testCounters, testOperations } from './conformance/operations.js'
 import { testQueries } from './conformance/queries.js'
 import { testRandomWalk } from './conformance/random-walk.js'
@@ -25,6 +26,7 @@ export { createRandom, type Random } from './conformance/random.js'
 export function testStore(options: ConformanceOptions): void {
   const { describe } = options.kit
   describe('commits', () => testCommits(options))
+  describe('malformed commits', () => testMalformedCommits(options))
   describe('commits at the same time', () => testConcurrency(options))
   describe('commits that rely on lists', () => testLists(options))
   describe('counters', () => testCounters(options))

@@ -59,6 +59,18 @@ test('what is written but could not be flushed is never acknowledged, and never 
   expect(mark.position).toBe(0)
 })
 
+test("a mistake of one caller, found when its commit is decided, is that caller's alone", async () => {
+  const { engine, commit, group, failures } = setUp()
+  const mistake = group.submit(() => {
+    throw new TypeError('No such thing.')
+  })
+  const outcomes = await Promise.allSettled([commit('a'), mistake, commit('b')])
+  expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+  expect(outcomes[1]).toMatchObject({ reason: { message: 'No such thing.' } })
+  expect(await commit('c')).toEqual({ committed: true, position: 3 })
+  expect([engine.transactions, failures]).toEqual([2, []])
+})
+
 test('an error in the middle of writing is the end: some of it may have been committed', async () => {
   const { engine, commit } = setUp()
   engine.failures.push({ kind: 'throw-half-way' })

@@ -137,15 +137,15 @@ export class GroupCommit {
   }
 
   /**
-   * A task that meets a damaged record is refused, and the others are decided again without it. False: they are waiting for
-   * that, and there is nothing to write.
+   * A task that meets a damaged record, or a mistake of its caller, is refused, and the others are decided again without it. False: they
+   * are waiting for that, and there is nothing to write.
    */
   #plan(tasks: readonly Task[], batch: Batch): boolean {
     for (const task of tasks) {
       try {
         task.result = task.plan(batch, task.argument)
       } catch (error) {
-        if (!(error instanceof FreshetError) || error.code !== 'STORE_DAMAGED') throw error
+        if (!isOfTask(error)) throw error
         task.reject(error)
         this.#waiting.unshift(...tasks.filter(other => other !== task))
         return false
@@ -212,6 +212,11 @@ export class GroupCommit {
       this.#alone = tasks.length
     }
   }
+}
+
+/** Whether only the task that met it fails. */
+function isOfTask(error: unknown): boolean {
+  return error instanceof TypeError || (error instanceof FreshetError && error.code === 'STORE_DAMAGED')
 }
 
 interface Refusal {
