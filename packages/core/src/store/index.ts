@@ -1,6 +1,7 @@
 export { compareUtf8, isBeyond, isWithin } from '@freshet/protocol'
 export { type ChangedKeys, changedLists } from './changed-lists.js'
 export { CHANGES_LIMIT_DEFAULT, checkCommit, checkLimit, checkPosition, scanLimit } from './check-arguments.js'
+export { COPIED_MEMORY } from './copied-memory.js'
 export { declaredAt, indexesIn } from './declared-indexes.js'
 export { positionAtTime } from './first-position.js'
 export { Holders } from './holders.js'

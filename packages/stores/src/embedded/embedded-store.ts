@@ -16,6 +16,7 @@ import { type CompactOptions, RETENTION_MS_DEFAULT } from '@freshet/core/counter
 import { SCAN_MAX_DEFAULT } from '@freshet/core/queries'
 import {
   type BucketChange,
+  COPIED_MEMORY,
   type Commit,
   type CommitResult,
   checkCommit,
@@ -25,7 +26,6 @@ import {
   indexesIn,
   type Key,
   type LogEntry,
-  type LogPlace,
   type MaybePromise,
   type OperationCounts,
   type Position,
@@ -64,7 +64,7 @@ import {
 } from './records.js'
 import { monotonicMs, StoreClock } from './store-clock.js'
 import { checkFormat, flushFolder, openingFailed, prepareFolder } from './store-folder.js'
-import { readPlace, readReached, writeReached } from './store-place.js'
+import { type FoundPlace, isOtherFile, readPlace, writeLastReached, writeReached } from './store-place.js'
 import { takeWriterLock, type WriterLock } from './writer-lock.js'
 
 const POSITIONS_SKIPPED = 2 * TASKS_PER_BATCH_MAX
@@ -105,10 +105,11 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
   const lock = await takeWriterLock(path)
   let engine: Engine | undefined
   try {
+    const found = await readPlace(path)
+    await noteOpening(path, found)
     const damagedKeys = await checkDataFile(path)
     const mode = durability === 'disk' ? 'flushing' : 'relaxed'
     engine = await openEngine({ path, mode, inspect: meta => checkFormat(path, meta) })
-    const found = { place: await readPlace(path), reached: await readReached(path) }
     const opening = await beginEpoch(engine, durability, positionsAfter, found)
     await writeReached(path, { log: opening.log, position: opening.head.position })
     await flushFolder(path)
@@ -130,14 +131,16 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
   }
 }
 
+/** Before anything is written. If that is a copy it stays noted, so that it is found again if this process ends too early. */
+async function noteOpening(path: string, { reached, changedNs }: FoundPlace): Promise<void> {
+  if (reached?.changedNs !== changedNs) return
+  await writeReached(path, { log: reached.log, position: reached.position })
+  await flushFolder(path)
+}
+
 interface Opening {
   readonly head: Head
   readonly log: string
-}
-
-interface FoundPlace {
-  readonly place: string
-  readonly reached: LogPlace | undefined
 }
 
 /** Makes this process the writer, durably. */
@@ -145,8 +148,9 @@ async function beginEpoch(
   engine: Engine,
   durability: 'disk' | 'relaxed',
   positionsAfter: Position,
-  { place, reached }: FoundPlace,
+  found: FoundPlace,
 ): Promise<Opening> {
+  const { place, file, reached } = found
   const opening = await engine.transaction(() => {
     const record = engine.meta.get('head')
     const before = record && decodeHead(record)
@@ -162,7 +166,9 @@ async function beginEpoch(
     // A store of an older Freshet has noted no place.
     const isElsewhere = (engine.meta.get('place')?.toString() ?? place) !== place
     const isOlder = before && reached && (reached.log !== logBefore || reached.position > before.position)
-    const isSameLog = logBefore !== undefined && !isElsewhere && !isOlder
+    const isChanged = reached?.changedNs !== undefined && reached.changedNs !== found.changedNs
+    const isCopied = isOtherFile(engine.meta.get('file')?.toString() ?? file, file) || (isChanged && !isElsewhere)
+    const isSameLog = logBefore !== undefined && !isElsewhere && !isOlder && !isCopied
     const log = isSameLog ? logBefore : randomUUID()
     if (!before) engine.meta.put('format', encodeFormat(FORMAT_VERSION), head.epoch)
     if (!isSameLog) {
@@ -170,6 +176,8 @@ async function beginEpoch(
       engine.meta.put('trimmed', encodeNumber(head.position), head.epoch)
     }
     engine.meta.put('place', Buffer.from(place), head.epoch)
+    engine.meta.put('file', Buffer.from(file), head.epoch)
+    if (isCopied) engine.memory.put(COPIED_MEMORY, Buffer.from(`${head.position}`))
     if (durability === 'relaxed') engine.meta.put('relaxed', Buffer.from(bootId()), head.epoch)
     else engine.meta.remove('relaxed')
     engine.meta.put('head', encodeHead(head), head.epoch)
@@ -449,9 +457,9 @@ export class EmbeddedStore implements Store {
     this.#listeners.clear()
     for (const observer of this.#attached) observer.onFailed(storeClosed(this.path))
     this.#attached.clear()
-    this.#noteReached()
     await this.#noting
     await this.#engine.close()
+    await writeLastReached(this.path, { log: this.log, position: this.#mark.position }).catch(() => {})
     await this.#lock.release()
   }
 

@@ -1,7 +1,7 @@
 /** A folder, or its file, that was copied back while no server ran: the log is another one. */
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
-import type { Store } from '@freshet/core/store'
+import { COPIED_MEMORY, type Store } from '@freshet/core/store'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { put } from '../under-test/commits.js'
 import { expectAnotherLog, restoreUnnoticed } from '../under-test/test-restored.js'
@@ -42,14 +42,50 @@ test.each([
   await expectAnotherLog(store, lost)
 })
 
-test('a store that is opened again, also under another name, has the same log', async () => {
+const filled = async () => {
   const store = await open()
-  const { log } = store
   await put(store, 'a/b/1')
   await store.close()
+  return store.log
+}
+
+test.each([
+  ['the folder, renamed', 'mv "$2" "$1"'],
+  // As rsync does: it leaves alone what has the same size and time, such as .place.
+  ['all files by rsync', 'for f in data.mdb .reached; do cp -p "$2/$f" "$1/$f~"; mv "$1/$f~" "$1/$f"; done'],
+  ['all files by rsync, in place', 'for f in data.mdb .reached; do cp -p "$2/$f" "$1/$f"; done'],
+])('a copy of a closed store is noticed, and that is remembered: %s', async (_, restore) => {
+  const log = await filled()
+  sh('cp -a "$1" "$2"')
+  await filled()
+  sh(restore.startsWith('mv') ? `rm -r "$1"; ${restore}` : restore)
+  const store = await open()
+  expect(store.log).not.toBe(log)
+  expect(Buffer.from((await store.recall(COPIED_MEMORY))!).toString()).toBe(`${await store.position()}`)
+  const copiedTo = await store.position()
+  expect(await put(store, 'a/b/1')).toBeGreaterThan(copiedTo)
+  await store.close()
   const again = await open()
-  expect(again.log).toBe(log)
-  await again.close()
+  expect([again.log, (await again.recall(COPIED_MEMORY))?.toString()]).toEqual([store.log, `${copiedTo}`])
+})
+
+test('a store that is opened again, also under another name or after its process was killed, has the same log', async () => {
+  const log = await filled()
+  expect(await filled()).toBe(log)
   sh('mv "$1" "$2"; mv "$2" "$1"')
-  expect((await open()).log).toBe(log)
+  expect(await filled()).toBe(log)
+  // As after a kill: nothing was noted when it was closed.
+  const store = await open()
+  sh('cp "$1/.reached" "$2"')
+  await put(store, 'a/b/2')
+  await store.close()
+  sh('cp "$2" "$1/.reached"')
+  const again = await open()
+  expect([again.log, await again.recall(COPIED_MEMORY)]).toEqual([log, undefined])
+})
+
+test('a change of owner or mode is not taken for a copy', async () => {
+  await filled()
+  sh('chown -R "$(id -u)" "$1"; chmod -R go= "$1"')
+  expect(await (await open()).recall(COPIED_MEMORY)).toBeUndefined()
 })

@@ -4,10 +4,13 @@
  *     .place     is written once. The store notes its inode and when that last changed, and the inode of its own file. No copy has the same, not even
  *                one over the same file: the system sets the time of the change.
  *     .reached   the log and a position, written when the store is opened and closed, and every few seconds. It shows that `data.mdb` alone was copied
- *                back over itself.
+ *                back over itself. Once the store is closed, also when `data.mdb` last changed: so it shows that both were.
  *
- * A change of owner or mode looks like a copy. That costs sessions a fresh start, and nothing else.
+ * A change of owner or mode looks like a copy. That costs sessions a fresh start, and nothing else. What is certainly a copy is remembered
+ * (`COPIED_MEMORY`): a file of another inode and another time of birth; or one that changed while the store was closed, though `.place` did not.
+ * A snapshot of the whole volume that is rolled back leaves no trace here.
  */
+import type { BigIntStats } from 'node:fs'
 import { readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { LogPlace } from '@freshet/core/store'
@@ -17,8 +20,22 @@ const PLACE_FILE = '.place'
 const REACHED_FILE = '.reached'
 const OWNER_ONLY = { mode: 0o600 }
 
+export interface Reached extends LogPlace {
+  /** When the data file last changed, in nanoseconds. Undefined: the store was not closed. */
+  readonly changedNs?: string | undefined
+}
+
 /** To be compared with what the store has noted. */
-export async function readPlace(path: string): Promise<string> {
+export interface FoundPlace {
+  readonly place: string
+  /** Inode and time of birth of the data file. */
+  readonly file: string
+  /** When the data file last changed, in nanoseconds. */
+  readonly changedNs: string
+  readonly reached: Reached | undefined
+}
+
+export async function readPlace(path: string): Promise<FoundPlace> {
   const file = join(path, PLACE_FILE)
   await writeFile(file, 'Freshet knows by this file that its folder was not copied back from a backup.\n', {
     ...OWNER_ONLY,
@@ -26,22 +43,42 @@ export async function readPlace(path: string): Promise<string> {
   }).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') throw error
   })
-  const [place, data] = await Promise.all([file, join(path, DATA_FILE)].map(each => stat(each, { bigint: true })))
-  return `${place!.ino}/${place!.ctimeNs}/${data!.ino}`
+  const [place, data] = await Promise.all([stat(file, { bigint: true }), statData(path)])
+  return {
+    place: `${place.ino}/${place.ctimeNs}/${data.ino}`,
+    file: `${data.ino}/${data.birthtimeNs}`,
+    changedNs: `${data.ctimeNs}`,
+    reached: await readReached(path),
+  }
+}
+
+/** No part of it is the same. Where the file system does not know when a file was made, no file counts as another one. */
+export function isOtherFile(one: string, other: string): boolean {
+  const parts = other.split('/')
+  return one.split('/').every((part, i) => part !== parts[i])
+}
+
+function statData(path: string): Promise<BigIntStats> {
+  return stat(join(path, DATA_FILE), { bigint: true })
 }
 
 /** Undefined if there is none, or none that can be read. */
-export async function readReached(path: string): Promise<LogPlace | undefined> {
+async function readReached(path: string): Promise<Reached | undefined> {
   try {
-    const { log, position } = JSON.parse(await readFile(join(path, REACHED_FILE), 'utf8')) as LogPlace
-    return typeof log === 'string' && Number.isSafeInteger(position) ? { log, position } : undefined
+    const { log, position, changedNs } = JSON.parse(await readFile(join(path, REACHED_FILE), 'utf8')) as Reached
+    return typeof log === 'string' && Number.isSafeInteger(position) ? { log, position, changedNs } : undefined
   } catch {
     return undefined
   }
 }
 
-export async function writeReached(path: string, { log, position }: LogPlace): Promise<void> {
+export async function writeReached(path: string, { log, position, changedNs }: Reached): Promise<void> {
   const file = join(path, REACHED_FILE)
-  await writeFile(`${file}.new`, JSON.stringify({ log, position }), OWNER_ONLY)
+  await writeFile(`${file}.new`, JSON.stringify({ log, position, changedNs }), OWNER_ONLY)
   await rename(`${file}.new`, file)
+}
+
+/** The data file is closed, so that it changes no more. */
+export async function writeLastReached(path: string, reached: LogPlace): Promise<void> {
+  await writeReached(path, { ...reached, changedNs: `${(await statData(path)).ctimeNs}` })
 }
