@@ -1,4 +1,5 @@
 export type { AccessConfig } from './access/access.js'
+export { ACCESS_KEY, recallRules, restoredRules } from './access/access-record.js'
 export { applyRules, type RulesApplied, type RulesChange } from './access/apply-rules.js'
 export { type Audited, auditWrite } from './access/audit.js'
 export type { KnownRules, RulesMemory } from './access/known-rules.js'

@@ -17,8 +17,8 @@ export interface RulesLine {
   readonly isJson: boolean
 }
 
-const ACTIONS = ['apply', 'diff', 'show', 'history', 'rollback', 'remove'] as const
-const CHANGES: readonly string[] = ['apply', 'rollback', 'remove']
+const ACTIONS = ['apply', 'diff', 'show', 'history', 'rollback', 'confirm', 'remove'] as const
+const CHANGES: readonly string[] = ['apply', 'rollback', 'confirm', 'remove']
 
 /** Throws CONFIG_INVALID. */
 export function readRulesLine(argv: readonly string[], environment: Environment): RulesLine {

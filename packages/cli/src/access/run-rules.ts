@@ -17,6 +17,8 @@ type RulesText = string | null
 interface InForce {
   readonly rules: RulesText
   readonly version: Version
+  /** They came with a backup or a copy of the store. */
+  readonly isUnconfirmed?: true
 }
 
 interface Applied {
@@ -34,6 +36,9 @@ interface RulesEntry {
   readonly before: RulesText
   readonly after: RulesText
 }
+
+const UNCONFIRMED =
+  'These rules came with a backup or a copy of the store, and may be older than those that were last in force. To use them: freshet rules confirm.'
 
 export async function runRules(line: RulesLine): Promise<number> {
   try {
@@ -65,6 +70,8 @@ async function act(line: RulesLine, calls: ServerCalls, text: RulesText): Promis
       return tellHistory(line, await historyOf(calls))
     case 'diff':
       return diff(line, inForce, text)
+    case 'confirm':
+      return apply(line, calls, inForce, inForce.rules)
     case 'rollback':
       return apply(line, calls, inForce, await textBefore(line, calls, inForce))
     default:
@@ -72,8 +79,10 @@ async function act(line: RulesLine, calls: ServerCalls, text: RulesText): Promis
   }
 }
 
-function show({ isJson }: RulesLine, { rules, version }: InForce): number {
-  if (isJson) console.log(JSON.stringify({ rules, version }))
+function show({ isJson }: RulesLine, inForce: InForce): number {
+  const { rules, isUnconfirmed } = inForce
+  if (isUnconfirmed && !isJson) console.error(UNCONFIRMED)
+  if (isJson) console.log(JSON.stringify(inForce))
   else if (rules === null) console.error('There are no access rules: everybody may do everything.')
   else process.stdout.write(rules.endsWith('\n') ? rules : `${rules}\n`)
   return 0
@@ -97,6 +106,7 @@ async function apply(line: RulesLine, calls: ServerCalls, inForce: InForce, rule
   const { version, hasChanged, wider } = applied
   if (line.isJson) console.log(JSON.stringify(applied))
   else if (!hasChanged) console.log(`These rules are in force already, as version ${version}.`)
+  else if (rules === null && inForce.rules === null) console.log('Confirmed: there are no access rules.')
   else if (rules === null)
     console.log(
       `There are no access rules any more, from version ${version} on. Servers that were started with --rules allow nothing until you restart them without it.`,

@@ -142,6 +142,7 @@ Of a store: 0 no damage, 1 damage, or it could not be examined.
   freshet rules apply shop.access --url http://localhost:7700     with FRESHET_TOKEN, the token of an admin
   freshet rules apply shop.access --widen --url ...               also if they allow more than those before
   freshet rules show, history, rollback [VERSION], remove --url ...
+  freshet rules confirm --data .freshet                           the rules that came with a backup or a copied folder
   freshet rules apply shop.access --data .freshet                 without a token, while no server has the folder open
   freshet rules apply shop.access --store postgres://user@host/database
 

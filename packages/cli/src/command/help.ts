@@ -10,7 +10,7 @@ Usage:
   freshet config [dev|serve]   check the configuration; --dump prints it, and where each value came from
   freshet check FILES...       did every read keep its promise? FILES are recordings, - is standard input
   freshet check rules FILE     finds mistakes, tries the examples, prints the indexes that it needs; docs/access.md
-  freshet rules apply FILE     puts access rules into force, for all servers; rules diff, show, history, rollback
+  freshet rules apply FILE     puts access rules into force, for all servers; diff, show, history, rollback, confirm
   freshet check store          finds damage in a store; --salvage NEW copies what is whole
   freshet token --sub NAME     makes a token, signed with FRESHET_TOKEN_SECRET or --key FILE; --inspect TOKEN reads one
   freshet doctor --through URL what do the caches between here and a server do, and is it safe? docs/doctor.md

@@ -1,9 +1,11 @@
 /**
  * Puts a state of a backup into an empty store, and then reads it back. The store has a log of its own, and positions beyond those of the
- * backup: sessions notice that they are at another store, and start over.
+ * backup: sessions notice that they are at another store, and start over. The access rules are restored as unconfirmed: newer ones may have closed what
+ * they open.
  */
 import type { Key, Store, Write } from '@freshet/core/store'
 import { FreshetError } from '@freshet/protocol'
+import { ACCESS_KEY, restoredRules } from '@freshet/server'
 import { type BackupFolder, damageTold, dataLines, type Mark, type Segment } from '../backup/backup-folder.js'
 import { isSame } from '../copy/compare-stores.js'
 import type { Content, DataLine } from '../transfer/object-lines.js'
@@ -66,8 +68,14 @@ export async function restoreStore(options: RestoreOptions): Promise<number> {
 
 async function* chosenLines({ segments, mark }: Chosen): AsyncGenerator<DataLine> {
   for (const [i, segment] of segments.entries()) {
-    yield* dataLines(segment, i === segments.length - 1 ? mark : segment.marks.at(-1)!)
+    const lines = dataLines(segment, i === segments.length - 1 ? mark : segment.marks.at(-1)!)
+    for await (const line of lines)
+      yield isRules(line) ? { ...line, body: restoredRules(line.body, mark.position) } : line
   }
+}
+
+function isRules(line: DataLine): line is Extract<DataLine, { kind: 'object' }> {
+  return line.kind === 'object' && `${line.bucket}/${line.id}` === ACCESS_KEY
 }
 
 async function putAll({ chosen, to, signal, onProgress }: RestoreOptions): Promise<void> {

@@ -6,14 +6,15 @@
 import { mkdir, rename, rm, rmdir } from 'node:fs/promises'
 import { hostname, userInfo } from 'node:os'
 import { dirname, resolve } from 'node:path'
-import { positionAtTime, type Store } from '@freshet/core/store'
+import { positionAtTime, type Store, type Write } from '@freshet/core/store'
 import { FreshetError } from '@freshet/protocol'
-import { auditWrite } from '@freshet/server'
+import { ACCESS_KEY, auditWrite, recallRules, restoredRules } from '@freshet/server'
 import { openEmbeddedStore } from '@freshet/stores/embedded'
 import { readFolder } from '../backup/backup-folder.js'
 import { type LongRun, untilStopped } from '../command/until-stopped.js'
 import { isEngine, withoutPassword } from '../config/store-kind.js'
 import { openNamedStore } from '../serve/open-store.js'
+import { JSON_TYPE } from '../transfer/object-lines.js'
 import { notEmpty, refuseFilled } from './empty-folder.js'
 import { restoreKeys } from './restore-keys.js'
 import type { RestoreLine } from './restore-line.js'
@@ -68,21 +69,31 @@ async function restoreOnly({ to, only, isJson }: RestoreLine, chosen: Chosen): P
 
 interface Restored {
   readonly objects: number
+  readonly hasRules: boolean
   readonly log: string
 }
 
 async function restore(to: Store, chosen: Chosen, { signal, progress }: LongRun): Promise<Restored> {
   const onProgress = (what: string, done: number) => progress.show({ what, done })
   const objects = await restoreStore({ chosen, to, signal, onProgress })
-  await noteRestore(to, chosen, { objects })
-  return { objects, log: to.log }
+  const { version, text } = await recallRules(to)
+  // That there were no rules must be confirmed as well.
+  const body = restoredRules(undefined, chosen.mark.position)
+  await noteRestore(to, chosen, { objects }, version === 0 ? [{ key: ACCESS_KEY, contentType: JSON_TYPE, body }] : [])
+  return { objects, hasRules: text !== null, log: to.log }
 }
 
 /** In the audit of the store that was restored to. */
-async function noteRestore(store: Store, { mark: { time, position } }: Chosen, what: object): Promise<void> {
+async function noteRestore(
+  store: Store,
+  { mark: { time, position } }: Chosen,
+  what: object,
+  more: readonly Write[] = [],
+): Promise<void> {
   const who = `${userInfo().username} (with the store at hand)`
   const after = { backupTime: time, backupPosition: position, ...what }
-  await store.commit({ writes: [auditWrite({ who, from: hostname(), what: 'restore', before: null, after })] })
+  const audit = auditWrite({ who, from: hostname(), what: 'restore', before: null, after })
+  await store.commit({ writes: [...more, audit] })
 }
 
 async function intoFolder(path: string, chosen: Chosen, run: LongRun): Promise<Restored> {
@@ -124,11 +135,18 @@ async function intoEngine(url: string, chosen: Chosen, run: LongRun): Promise<Re
   }
 }
 
-function tell({ to, isJson }: RestoreLine, { mark, next }: Chosen, { objects, log }: Restored): void {
+function tell({ to, isJson }: RestoreLine, { mark, next }: Chosen, { objects, hasRules, log }: Restored): void {
   const { time, position } = mark
   if (isJson) {
     console.log(
-      JSON.stringify({ objects, time, position, log, ...(next === undefined ? {} : { nextTime: next.time }) }),
+      JSON.stringify({
+        objects,
+        hasRules,
+        time,
+        position,
+        log,
+        ...(next === undefined ? {} : { nextTime: next.time }),
+      }),
     )
     return
   }
@@ -137,4 +155,11 @@ function tell({ to, isJson }: RestoreLine, { mark, next }: Chosen, { objects, lo
   console.log(
     `${objects} objects restored to ${withoutPassword(to.store)} and compared, as they were at ${time} (position ${position}). ${later}`,
   )
+  if (hasRules) {
+    const place = `--${isEngine(to.store) ? 'store' : 'data'} ${withoutPassword(to.store)}`
+    console.log(
+      'The access rules are those of the backup, and may be older than those that were last in force. Unless a server knows newer ones, none starts ' +
+        `until you confirm them: freshet rules show ${place}, then freshet rules confirm ${place}.`,
+    )
+  }
 }

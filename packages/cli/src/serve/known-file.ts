@@ -4,10 +4,14 @@
  *
  * The file is written when the rules change and when the store is closed; over an engine, every few seconds as well. Several processes may share it: what
  * has the higher version or position stays. A server that cannot keep the file goes on without; then only the engine's identity tells.
+ *
+ *     known-0123456789abcdef-2775204879901.json     a hash of the store's name, and since which version these rules have been in force
+ *
+ * So a backup of the folder that is copied over it leaves newer rules alone.
  */
 import { createHash } from 'node:crypto'
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { LogPlace, Store } from '@freshet/core/store'
 import { describeError, type KnownRules, type Log, type RulesMemory } from '@freshet/server'
 import { withoutPassword } from '../config/store-kind.js'
@@ -18,8 +22,13 @@ interface Known extends LogPlace {
   readonly rules?: KnownRules | undefined
 }
 
+interface Found extends Known {
+  readonly file: string
+}
+
 export class KnownFile implements RulesMemory {
-  readonly #file: string
+  readonly #folder: string
+  readonly #name: string
   readonly #log: Log
   #known: Known | undefined
   #store: Store | undefined
@@ -27,8 +36,9 @@ export class KnownFile implements RulesMemory {
   #writing: Promise<void> = Promise.resolve()
   #isTold = false
 
-  private constructor(file: string, log: Log, known: Known | undefined) {
-    this.#file = file
+  private constructor(folder: string, name: string, log: Log, known: Known | undefined) {
+    this.#folder = folder
+    this.#name = name
     this.#log = log
     this.#known = known
     this.#rules = known?.rules
@@ -36,9 +46,8 @@ export class KnownFile implements RulesMemory {
 
   /** One for each store that is served from this folder. */
   static async open(folder: string, store: string, log: Log): Promise<KnownFile> {
-    const name = createHash('sha256').update(withoutPassword(store)).digest('hex').slice(0, 16)
-    const file = join(folder, `known-${name}.json`)
-    return new KnownFile(file, log, await recall(file))
+    const name = `known-${createHash('sha256').update(withoutPassword(store)).digest('hex').slice(0, 16)}`
+    return new KnownFile(folder, name, log, newestOf(await recallAll(folder, name)))
   }
 
   /** By an earlier process. */
@@ -77,7 +86,7 @@ export class KnownFile implements RulesMemory {
         if (!this.#isTold) {
           this.#log.write(
             'info',
-            `cannot write what this server knows of the store to ${this.#file}`,
+            `cannot write what this server knows of the store to ${this.#folder}`,
             describeError(error),
           )
         }
@@ -88,31 +97,48 @@ export class KnownFile implements RulesMemory {
   }
 
   async #writeNow(store: Store): Promise<void> {
-    const found = await recall(this.#file)
+    const all = await recallAll(this.#folder, this.#name)
+    const found = newestOf(all)
     const [log, reached] = [store.log, await store.position()]
     const position = found?.log === log ? Math.max(found.position, reached) : reached
-    const isFoundNewer = found?.rules !== undefined && found.rules.version > (this.#rules?.version ?? -1)
-    const known: Known = { log, position, rules: isFoundNewer ? found.rules : this.#rules }
-    await mkdir(dirname(this.#file), { recursive: true, mode: 0o700 })
-    const making = `${this.#file}.${process.pid}`
-    await writeFile(making, JSON.stringify(known), { mode: 0o600, flush: true })
-    await rename(making, this.#file)
+    const rules = sinceOf(found) > (this.#rules?.since ?? -1) ? found?.rules : this.#rules
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 })
+    const file = join(this.#folder, `${this.#name}-${rules?.since ?? 0}.json`)
+    const making = `${file}.${process.pid}`
+    await writeFile(making, JSON.stringify({ log, position, rules }), { mode: 0o600, flush: true })
+    await rename(making, file)
+    for (const older of all.filter(each => each.file !== file)) await rm(older.file, { force: true })
   }
 }
 
-/** Undefined if there is none, or none that can be read. */
-async function recall(file: string): Promise<Known | undefined> {
+/** Of all files that can be read. */
+async function recallAll(folder: string, name: string): Promise<readonly Found[]> {
+  const names = await readdir(folder).catch(() => [])
+  const files = names.filter(each => each.startsWith(`${name}-`) && each.endsWith('.json'))
+  return (await Promise.all(files.map(each => recall(join(folder, each))))).filter(found => found !== undefined)
+}
+
+async function recall(file: string): Promise<Found | undefined> {
   try {
     const { log, position, rules } = JSON.parse(await readFile(file, 'utf8')) as Known
     if (typeof log !== 'string' || !Number.isSafeInteger(position)) return undefined
-    return { log, position, rules: isRules(rules) ? rules : undefined }
+    return { file, log, position, rules: isRules(rules) ? rules : undefined }
   } catch {
     return undefined
   }
 }
 
+function newestOf(all: readonly Found[]): Found | undefined {
+  return all.toSorted((one, other) => sinceOf(other) - sinceOf(one))[0]
+}
+
+function sinceOf(known: Known | undefined): number {
+  return known?.rules?.since ?? -1
+}
+
 function isRules(rules: KnownRules | undefined): boolean {
   if (rules === undefined || rules === null) return false
-  const { text, version, log } = rules
-  return (text === null || typeof text === 'string') && Number.isSafeInteger(version) && typeof log === 'string'
+  const { text, version, since, log } = rules
+  const isText = text === null || typeof text === 'string'
+  return isText && [version, since].every(Number.isSafeInteger) && typeof log === 'string'
 }

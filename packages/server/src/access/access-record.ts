@@ -3,7 +3,7 @@
  * same data takes it at the same place of the log. Copies that were handed out before may be private now, so the sketch begins
  * again there (`coherence/log-follower.ts`): no session trusts a copy from before it.
  */
-import type { LogEntry, Store } from '@freshet/core/store'
+import { COPIED_MEMORY, type LogEntry, type Position, type Store } from '@freshet/core/store'
 import type { Key, Version } from '@freshet/protocol'
 import { JSON_TYPE } from '../http/answer.js'
 import { type Audited, auditWrite } from './audit.js'
@@ -17,26 +17,58 @@ export interface StoredRules {
   readonly text: RulesText
   /** 0 if there never were any. */
   readonly version: Version
+  /** The version that a person put into force. It is an older one where the same rules were written again: put back, or restored from a backup. */
+  readonly since: Version
+  /** They came with a backup or a copy, so newer ones may be lost. They allow nothing until an operator confirms them. */
+  readonly isUnconfirmed: boolean
+}
+
+/** What is stored. */
+interface RulesRecord {
+  readonly rules: RulesText
+  /** Absent: the version of the record. */
+  readonly since?: Version
+  readonly isUnconfirmed?: boolean
 }
 
 export async function recallRules(store: Store): Promise<StoredRules> {
-  const value = await store.get(ACCESS_KEY)
-  if (value === undefined) return { text: null, version: 0 }
-  const { rules } = JSON.parse(new TextDecoder().decode(value.body)) as { rules: RulesText }
-  return { text: rules, version: value.version }
+  const [value, copied] = await Promise.all([store.get(ACCESS_KEY), store.recall(COPIED_MEMORY)])
+  const copiedTo = copied === undefined ? -1 : Number(textIn(copied))
+  const { version, body } = value ?? { version: 0, body: encodeRecord({ rules: null }) }
+  const { rules, since = version, isUnconfirmed = false } = JSON.parse(textIn(body)) as RulesRecord
+  return { text: rules, version, since, isUnconfirmed: isUnconfirmed || version <= copiedTo }
 }
 
-/** Replaces the rules, if they are still those before. Returns the new version; undefined if they are not. */
+/** The body of the record as it is restored from a backup, which was of this position. Undefined: the backup has none. */
+export function restoredRules(body: Uint8Array | undefined, position: Position): Uint8Array {
+  const record = body === undefined ? { rules: null } : (JSON.parse(textIn(body)) as RulesRecord)
+  return encodeRecord({ since: position, ...record, isUnconfirmed: true })
+}
+
+function encodeRecord(record: RulesRecord): Uint8Array {
+  return Buffer.from(JSON.stringify(record))
+}
+
+function textIn(bytes: Uint8Array): string {
+  return new TextDecoder().decode(bytes)
+}
+
+/**
+ * Replaces the rules, if they are still those before. `since`: of rules that were in force before. Returns the new version; undefined if the rules are not
+ * those before.
+ */
 export async function commitRules(
   store: Store,
   before: StoredRules,
   rules: RulesText,
   by: Pick<Audited, 'who' | 'from'>,
+  since?: Version,
 ): Promise<Version | undefined> {
   const audit = auditWrite({ who: by.who, from: by.from, what: 'rules', before: before.text, after: rules })
+  const body = encodeRecord({ rules, ...(since === undefined ? {} : { since }) })
   const result = await store.commit({
     reads: [{ key: ACCESS_KEY, version: before.version }],
-    writes: [{ key: ACCESS_KEY, contentType: JSON_TYPE, body: Buffer.from(JSON.stringify({ rules })) }, audit],
+    writes: [{ key: ACCESS_KEY, contentType: JSON_TYPE, body }, audit],
   })
   return result.committed ? result.position : undefined
 }

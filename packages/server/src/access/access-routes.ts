@@ -66,8 +66,8 @@ export class AccessRoutes {
   }
 
   async #rules(): Promise<Answer> {
-    const { text, version } = await recallRules(this.#options.store)
-    return jsonAnswer(200, { rules: text, version })
+    const { text, version, isUnconfirmed } = await recallRules(this.#options.store)
+    return jsonAnswer(200, { rules: text, version, ...(isUnconfirmed ? { isUnconfirmed } : {}) })
   }
 
   async #apply({ exchange }: Call): Promise<Answer> {

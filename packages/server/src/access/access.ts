@@ -51,6 +51,9 @@ export type Admission = Pick<Operation, 'access' | 'rights'>
 const NO_RULES: ParsedRules = {
   ...{ admin: [], metrics: [], wall: undefined, quotas: new Map(), buckets: [], examples: [] },
 }
+const UNCONFIRMED =
+  'the access rules in the store are from a backup, and may be older than those that were last in force: nothing is allowed until they are confirmed, ' +
+  'by freshet rules confirm, or others applied, by freshet rules apply FILE, each with --store URL'
 const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]+)$/i
 
 export class Access {
@@ -220,17 +223,22 @@ export class Access {
 
   async #recall(): Promise<StoredRules> {
     const rules = await putBackRules(this.#store, this.#log, this.#known)
-    const isNew = this.#known?.version !== rules.version || this.#known.log !== rules.log
-    this.#known = rules
-    if (isNew && rules.version > 0) this.#noting = this.#memory?.note(rules)
+    if (rules.isUnconfirmed) return rules
+    const { text, version, since } = rules
+    const { log } = this.#store
+    const isNew = this.#known?.version !== version || this.#known.log !== log
+    this.#known = { text, version, since, log }
+    if (isNew && version > 0) this.#noting = this.#memory?.note(this.#known)
     return rules
   }
 
   async #reload(): Promise<void> {
-    const { text, version } = await this.#recall()
-    if (this.#own === undefined) this.#heedRules(text !== null)
+    const { text, version, isUnconfirmed } = await this.#recall()
+    const isDenied = isUnconfirmed && (text !== null || this.#tokens !== undefined)
+    if (isDenied) this.#log.write('error', UNCONFIRMED, { version })
+    if (this.#own === undefined) this.#heedRules(text !== null || isDenied)
     try {
-      this.#rules = new AccessRules(text === null ? NO_RULES : readRules(text), version)
+      this.#rules = new AccessRules(text === null || isDenied ? NO_RULES : readRules(text), version)
     } catch (error) {
       // Of a newer Freshet, perhaps. What cannot be read allows nothing.
       this.#rules = new AccessRules(NO_RULES, version)

@@ -26,7 +26,7 @@ export interface RulesChange {
 
 export interface RulesApplied {
   readonly version: Version
-  /** False: these were the rules already. */
+  /** False: these were the rules already, and confirmed. */
   readonly hasChanged: boolean
   readonly wider: readonly Widening[]
 }
@@ -39,7 +39,7 @@ export async function applyRules(store: Store, change: RulesChange): Promise<Rul
   // A server may not have heard yet that these claims are an admin's no more.
   if (claims !== undefined && inForce !== undefined && !new AccessRules(inForce).isAdmin(claims)) throw notAdmin()
   const parsed = rules === null ? undefined : readRules(rules)
-  if (before.text === rules) return { version: before.version, hasChanged: false, wider: [] }
+  if (before.text === rules && !before.isUnconfirmed) return { version: before.version, hasChanged: false, wider: [] }
   if (ifVersion !== undefined && before.version !== ifVersion) throw changedMeanwhile(before.version)
   const wider = wideningsOf(inForce, parsed)
   if (wider.length > 0 && !mayWiden) throw widens(wider)

@@ -3,8 +3,8 @@ import type { Store } from '@freshet/core/store'
 import { createMemoryStore } from '@freshet/stores/memory'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createJsonLog } from '../operations/log.js'
-import { type RunningServer, startServer } from '../testing/running-server.js'
-import { recallRules } from './access-record.js'
+import { type RunningServer, startServer, until } from '../testing/running-server.js'
+import { ACCESS_KEY, recallRules, restoredRules } from './access-record.js'
 import { applyRules } from './apply-rules.js'
 import type { KnownRules } from './known-rules.js'
 
@@ -36,22 +36,30 @@ async function start(known: KnownRules | undefined, rules?: string): Promise<Run
 }
 const apply = async (rules: string) => {
   const { version } = await applyRules(store, { rules, mayWiden: true, who: 'a test' })
-  return { text: rules, version, log: store.log }
+  return { text: rules, version, since: version, log: store.log }
+}
+/** Of another log. */
+const knownOf = (since: number, text = CLOSED): KnownRules => ({ text, version: since, since, log: 'the one before' })
+/** As `freshet restore` does, from a backup of this position. */
+const restore = async (rules: string, position: number) => {
+  const body = restoredRules(Buffer.from(JSON.stringify({ rules })), position)
+  await store.commit({ writes: [{ key: ACCESS_KEY, contentType: 'application/json', body }] })
 }
 const read = async (server: RunningServer) => (await server.fetch('/db/shop/products/tea')).status
 
 test('older rules than those known are replaced by those, which are noted under their new version', async () => {
   const { version } = await apply(OPEN)
-  const server = await start({ text: CLOSED, version: version + 1_000_000, log: 'the one before' }, OPEN)
+  const server = await start(knownOf(version + 1_000_000), OPEN)
   expect(await read(server)).toBe(401)
   const found = await recallRules(store)
   expect(found.text).toBe(CLOSED)
-  expect(noted).toEqual([{ ...found, log: store.log }])
+  const { text, version: again, since } = found
+  expect(noted).toEqual([{ text, version: again, since, log: store.log }])
   expect(logged).toContain('the newer rules are in force again')
 })
 
 test('a store of before there were any rules gets those known, not an old file', async () => {
-  const server = await start({ text: CLOSED, version: (await store.position()) + 1, log: 'the one before' }, OPEN)
+  const server = await start(knownOf((await store.position()) + 1), OPEN)
   expect(await read(server)).toBe(401)
   expect((await recallRules(store)).text).toBe(CLOSED)
 })
@@ -66,7 +74,7 @@ test('newer rules than those known stay', async () => {
 
 test('newer rules in another log stay, and the server says once that they may be those of a backup', async () => {
   const { version } = await apply(OPEN)
-  const server = await start({ text: CLOSED, version: version - 1, log: 'the one before' })
+  const server = await start(knownOf(version - 1))
   expect(await read(server)).toBe(404)
   expect(logged.split('may be older ones').length).toBe(2)
 })
@@ -77,4 +85,39 @@ test('every change of the rules is noted', async () => {
   expect(await read(server)).toBe(401)
   expect(noted.map(({ text }) => text)).toEqual([OPEN, CLOSED])
   expect(noted.at(-1)).toEqual(changed)
+})
+
+test('of two servers that know newer rules than a backup, the newest win, whichever server starts first', async () => {
+  const position = await store.position()
+  await restore('bucket shop/products\n  read, list, write\n', position)
+  expect(await read(await start(knownOf(position + 1, OPEN)))).toBe(404)
+  expect(await read(await start(knownOf(position + 2)))).toBe(401)
+  expect((await recallRules(store)).text).toBe(CLOSED)
+})
+
+test('rules of a backup that no server knows newer ones than are refused until they are confirmed', async () => {
+  const known = await apply(OPEN)
+  await restore(OPEN, await store.position())
+  await expect(start(known)).rejects.toMatchObject({ code: 'ACCESS_REQUIRED' })
+  await apply(OPEN)
+  expect(await read(await start(known))).toBe(404)
+  expect(await read(await start(knownOf(known.version + 1)))).toBe(404)
+})
+
+test('that a backup has no rules must be confirmed where there are keys of tokens', async () => {
+  const body = restoredRules(undefined, 1)
+  await store.commit({ writes: [{ key: ACCESS_KEY, contentType: 'application/json', body }] })
+  await expect(start(undefined, OPEN)).rejects.toMatchObject({ code: 'ACCESS_REQUIRED' })
+  const without = await startServer({ store })
+  servers.push(without)
+  expect(await read(without)).toBe(404)
+})
+
+test('a running server lets nobody do anything once its rules are those of a backup, until they are confirmed', async () => {
+  const server = await start(undefined, OPEN)
+  await restore(OPEN, await store.position())
+  await until(async () => (await read(server)) === 401)
+  expect(logged).toContain('nothing is allowed until they are confirmed')
+  await apply(OPEN)
+  await until(async () => (await read(server)) === 404)
 })

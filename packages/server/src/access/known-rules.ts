@@ -2,14 +2,15 @@
  * The rules that a server knew to be in force, kept outside of the store. A store that is put back from a backup has older rules, which may be wider. It
  * must not open what was closed since, so a server that knows newer rules puts them into force again.
  *
- * Versions only grow, and positions go on from the time of day when a store is put back. So rules of a lower version are older ones.
+ * Versions only grow, and positions go on from the time of day when a store is put back. So of two rules those are older that a person put into force
+ * at the lower version (`since`). Writing rules again does not make them newer.
  */
 import { hostname } from 'node:os'
 import type { Store } from '@freshet/core/store'
 import type { Log } from '../operations/log.js'
 import { commitRules, recallRules, type StoredRules } from './access-record.js'
 
-export interface KnownRules extends StoredRules {
+export interface KnownRules extends Omit<StoredRules, 'isUnconfirmed'> {
   /** The id of the log that they were read from. */
   readonly log: string
 }
@@ -22,25 +23,27 @@ export interface RulesMemory {
   note(rules: KnownRules): Promise<void>
 }
 
-/** Returns the rules in force. */
-export async function putBackRules(store: Store, log: Log, known: KnownRules | undefined): Promise<KnownRules> {
+/** Returns the rules that the store has now. */
+export async function putBackRules(store: Store, log: Log, known: KnownRules | undefined): Promise<StoredRules> {
   for (;;) {
-    const found = { ...(await recallRules(store)), log: store.log }
-    if (known === undefined || found.version >= known.version) {
-      if (known !== undefined && isDoubtful(found, known)) log.write('error', DOUBTFUL, { version: found.version })
+    const found = await recallRules(store)
+    if (known === undefined || found.since >= known.since) {
+      if (known !== undefined && isDoubtful(found, known, store.log)) {
+        log.write('error', DOUBTFUL, { version: found.version })
+      }
       return found
     }
     const by = { who: `${hostname()} (the store had lost them)`, from: hostname() }
-    const version = await commitRules(store, found, known.text, by)
+    const version = await commitRules(store, found, known.text, by, known.since)
     if (version === undefined) continue
     log.write('error', PUT_BACK, { version })
-    return { text: known.text, version, log: store.log }
+    return { text: known.text, version, since: known.since, isUnconfirmed: false }
   }
 }
 
-/** Either they were changed while this server was stopped, or the store was filled from a backup by commits of its own. */
-function isDoubtful(found: KnownRules, known: KnownRules): boolean {
-  return found.version > known.version && found.log !== known.log && found.text !== known.text
+/** Either they were changed while this server was stopped, or another store was copied into this one. */
+function isDoubtful(found: StoredRules, known: KnownRules, log: string): boolean {
+  return found.since > known.since && log !== known.log && found.text !== known.text && !found.isUnconfirmed
 }
 
 const PUT_BACK =
@@ -48,5 +51,5 @@ const PUT_BACK =
   'To use others: freshet rules apply FILE'
 
 const DOUBTFUL =
-  'the store has another log and other access rules than this server knew. The rules of the store are in force. If the store was restored ' +
-  'from a backup, they may be older ones: freshet rules diff FILE shows the difference, freshet rules apply FILE puts the file into force'
+  'the store has another log and other access rules than this server knew. The rules of the store are in force. If the store was copied ' +
+  'from an older one, they may be older ones: freshet rules diff FILE shows the difference, freshet rules apply FILE puts the file into force'

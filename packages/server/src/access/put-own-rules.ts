@@ -31,11 +31,14 @@ const ATTEMPTS_MAX = 20
 
 /** Throws ACCESS_REQUIRED. */
 export async function putOwnRules({ store, log, rules, storedRules = 'refuse', known }: OwnRules): Promise<void> {
-  if (rules !== undefined || storedRules !== 'ignore') await putBackRules(store, log, known)
+  if (rules === undefined && storedRules === 'ignore') return
+  const { text, isUnconfirmed } = await putBackRules(store, log, known)
+  if (rules === undefined && storedRules === 'refuse') {
+    if (text !== null) throw rulesWithheld()
+    return
+  }
+  if (isUnconfirmed) throw rulesUnconfirmed()
   if (rules === undefined) {
-    if (storedRules === 'ignore' || storedRules === 'use') return
-    const { text } = await recallRules(store)
-    if (storedRules === 'refuse' && text !== null) throw rulesWithheld()
     if (storedRules === 'require' && text === null) throw rulesMissing()
     return
   }
@@ -64,6 +67,15 @@ function rulesWithheld(): FreshetError {
     'The store has access rules, and this server was started without any and without keys of tokens. Give it the keys ' +
       '(FRESHET_TOKEN_SECRET, --token-public-key and the like), or --rules with them; in a program: access. If everybody may read and ' +
       'write everything, remove the rules for all servers over this store: freshet rules remove --widen. (ACCESS_REQUIRED)',
+  )
+}
+
+function rulesUnconfirmed(): FreshetError {
+  return new FreshetError(
+    'ACCESS_REQUIRED',
+    'The store was restored from a backup, or its folder was copied, so its access rules may be older than those that were last in force. ' +
+      'Look at them: freshet rules show. Then confirm them (freshet rules confirm) or apply others (freshet rules apply FILE); each with ' +
+      '--store URL or --data FOLDER. Until then no server starts over this store. (ACCESS_REQUIRED)',
   )
 }
 

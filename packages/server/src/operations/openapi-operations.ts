@@ -6,7 +6,10 @@ export const OPERATIONS_PATHS: Json = {
     get: operation({
       id: 'getRules',
       summary: 'The rules in force, for admins',
-      responses: answers('Their text, null where everybody may do everything, and their version.', ANY_JSON),
+      responses: answers(
+        'Their text, null where everybody may do everything, and their version; isUnconfirmed if they came with a backup or a copy of the store.',
+        ANY_JSON,
+      ),
     }),
     put: operation({
       id: 'applyRules',
