@@ -205,6 +205,38 @@ describe('the window', () => {
     await until(async () => (await headOf(restarted)).windowMs === 2110)
   })
 
+  test.each([
+    ['is lowered', (server: RunningServer) => server.put('/db/shop/products', { kind: 'object', lifetimeMs: 500 })],
+    ['ends with its bucket', (server: RunningServer) => server.fetch('/db/shop/products', { method: 'DELETE' })],
+  ])('covers a lifetime that %s from the commit on, however long that was under way', async (_, shorten) => {
+    const clock = handClock()
+    const memory = createMemoryStore({ ...clock, positionsAfter: 0 })
+    let stallMs = 0
+    const store = withMethods(memory, {
+      commit: commit => {
+        if (commit.writes.some(({ key }) => key === 'shop/products')) clock.passMs(stallMs)
+        return memory.commit(commit)
+      },
+    })
+    const servers = [await start(store, settings), await start(store, settings)]
+    await servers[0]!.put('/db/shop/products', { kind: 'object', lifetimeMs: 60_000 })
+    stallMs = 75_000
+    await shorten(servers[0]!)
+    for (const server of servers) {
+      await until(
+        async () => !(await server.fetch('/db/shop/products')).headers.get('cache-control')?.includes('max-age=60,'),
+      )
+    }
+    // What a server sent a moment before the commit has 60 s to live.
+    clock.passMs(50_000)
+    for (const server of [...servers, await start(store, settings)]) {
+      expect((await headOf(server)).windowMs).toBe(60_110)
+    }
+    clock.passMs(20_000)
+    const late = await start(store, { ...settings, slotMs: 5 })
+    await until(async () => (await headOf(late)).windowMs === 1110)
+  })
+
   test('remembers the default lifetime of an earlier run, since its copies may still be alive', async () => {
     const clock = handClock()
     const store = createMemoryStore({ ...clock, positionsAfter: 0 })

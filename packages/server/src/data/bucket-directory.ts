@@ -7,10 +7,17 @@ import { randomBytes } from 'node:crypto'
 import { LearntLifetimes } from '@freshet/core/coherence'
 import type { LogEntry, MaybePromise, Store, StoredValue } from '@freshet/core/store'
 import type { BucketSettings, Key, Version } from '@freshet/protocol'
-import { bucketOfKey, idOfKey } from '@freshet/protocol'
+import { bucketOfKey, FreshetError, idOfKey } from '@freshet/protocol'
 import { isPromise } from '../http/maybe-promise.js'
 import type { ServerSettings } from '../settings.js'
-import { type BucketRecord, decodeRecord, longestLifetimeMs, settingsOf } from './bucket-record.js'
+import {
+  type BucketRecord,
+  decodeRecord,
+  isUnstamped,
+  longestLifetimeMs,
+  settingsOf,
+  stampPast,
+} from './bucket-record.js'
 
 export interface Bucket {
   readonly key: Key
@@ -81,9 +88,10 @@ export class BucketDirectory {
     for (const key of [...listed, ...this.keys()]) {
       const value = await this.#store.get(key)
       if (value === undefined) gone.push(key)
-      else this.#take(key, value, true)
+      else this.#take(key, value, await this.#committedMs(value), true)
     }
-    this.#takeDeleted(await this.#store.get(DELETED_BUCKETS))
+    const deleted = await this.#store.get(DELETED_BUCKETS)
+    this.#takeDeleted(deleted, deleted && (await this.#committedMs(deleted)))
     for (const key of gone) this.#set(key, undefined)
     // What the log does not have any more is older than a window.
     const nowMs = this.#store.nowMs()
@@ -146,15 +154,30 @@ export class BucketDirectory {
     return isPromise(deleted) ? deleted.then(forget) : forget(deleted)
   }
 
-  #takeDeleted(value: StoredValue | undefined): void {
-    this.#deleted = value && { version: value.version, record: decodeRecord(value.body) }
+  /** Of a record, by the store's clock. Not asked of the log where nothing depends on it; where the log has lost it, it is now. */
+  async #committedMs({ version, body }: StoredValue): Promise<number> {
+    const nowMs = this.#store.nowMs()
+    if (!isUnstamped(decodeRecord(body))) return nowMs
+    try {
+      const [entry] = await this.#store.changes(version - 1, 1)
+      return entry?.position === version ? entry.timeMs : nowMs
+    } catch (error) {
+      if (error instanceof FreshetError && error.code === 'LOG_TRIMMED') return nowMs
+      throw error
+    }
   }
 
-  #take(key: Key, value: StoredValue, isAnew = false): void {
+  #takeDeleted(value: StoredValue | undefined, committedMs = this.#store.nowMs()): void {
+    if (value !== undefined && value.version === this.#deleted?.version) return
+    this.#deleted = value && { version: value.version, record: stampPast(decodeRecord(value.body), committedMs) }
+  }
+
+  /** `committedMs`: or later. */
+  #take(key: Key, value: StoredValue, committedMs = this.#store.nowMs(), isAnew = false): void {
     const known = this.#buckets.get(key)
     this.revision++
     if (known && known.version >= value.version && !isAnew) return
-    const record = decodeRecord(value.body)
+    const record = stampPast(decodeRecord(value.body), committedMs)
     const settings = settingsOf(record)
     const lifetimeMs = settings.learn?.maxMs ?? settings.lifetimeMs ?? this.#settings.lifetimeMs
     this.#set(key, { key, version: value.version, record, settings, cacheControl: cacheControl(lifetimeMs) })

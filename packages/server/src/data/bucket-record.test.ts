@@ -3,7 +3,7 @@ import type { BucketSettings } from '@freshet/protocol'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { completeSettings } from '../settings.js'
-import { type BucketRecord, changeRecord, longestLifetimeMs, readBucketSettings } from './bucket-record.js'
+import { type BucketRecord, changeRecord, longestLifetimeMs, readBucketSettings, stampPast } from './bucket-record.js'
 
 const server = completeSettings({ lifetimeMs: 200, lifetimeMsMax: 5000, responseMsMax: 30, slackMs: 10 })
 const read = (settings: unknown) => readBucketSettings(JSON.stringify(settings), server.lifetimeMsMax)
@@ -42,7 +42,7 @@ it('the window covers every copy alive, through fixed and learnt lifetimes, rais
   const fixed = fc.nat(3000).map(lifetimeMs => ({ kind: 'object', lifetimeMs }) as const)
   const settings: fc.Arbitrary<BucketSettings> = fc.oneof(learn, fixed, fc.constant({ kind: 'object' } as const))
   const step = fc.oneof(
-    fc.record({ kind: fc.constant('configure' as const), settings }),
+    fc.record({ kind: fc.constant('configure' as const), settings, stallMs: fc.nat(1500) }),
     fc.record({ kind: fc.constant('write' as const) }),
     fc.record({ kind: fc.constant('copy' as const), isAt: fc.boolean() }),
     fc.record({ kind: fc.constant('wait' as const), waitMs: fc.nat(1500) }),
@@ -55,7 +55,11 @@ it('the window covers every copy alive, through fixed and learnt lifetimes, rais
       const copies: { readMs: number; deadMs: number }[] = []
       for (const action of steps) {
         if (action.kind === 'wait') nowMs += action.waitMs
-        if (action.kind === 'configure') record = changeRecord(record, action.settings, nowMs, server)
+        if (action.kind === 'configure') {
+          const asked = changeRecord(record, action.settings, nowMs, server)
+          nowMs += action.stallMs
+          record = stampPast(asked, nowMs)
+        }
         if (action.kind === 'write')
           learnt.follow({ position: ++position, timeMs: nowMs, keys: ['a'], tags: [] }, () => true)
         if (action.kind === 'copy') {

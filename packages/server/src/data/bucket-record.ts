@@ -44,6 +44,8 @@ export interface PastLifetime {
   readonly lifetimeMs: number
   /** The store's clock when it was lowered. */
   readonly loweredMs: number
+  /** The clock was read before the commit, which may have taken long: `stampPast` knows better. */
+  readonly isAsked?: true
 }
 
 const FIELDS = [
@@ -201,9 +203,26 @@ export function changeRecord(
   server: ServerSettings,
 ): BucketRecord {
   const lifetimeMs = longestOf(settings, server)
-  const promised = before ? [...(before.past ?? []), { lifetimeMs: longestOf(before, server), loweredMs: nowMs }] : []
+  const lowered: PastLifetime[] = before
+    ? [{ lifetimeMs: longestOf(before, server), loweredMs: nowMs, isAsked: true }]
+    : []
+  const promised = [...(before?.past ?? []), ...lowered]
   const past = promised.filter(old => old.lifetimeMs > lifetimeMs && isAlive(old, nowMs, server))
   return past.length === 0 ? settings : { ...settings, past }
+}
+
+/** A record that was read from the store: what its commit lowered was lowered at `committedMs`, or before. */
+export function stampPast(record: BucketRecord, committedMs: number): BucketRecord {
+  if (!isUnstamped(record)) return record
+  const past = record.past!.map(({ isAsked, loweredMs, ...old }) => ({
+    ...old,
+    loweredMs: isAsked ? Math.max(loweredMs, committedMs) : loweredMs,
+  }))
+  return { ...record, past }
+}
+
+export function isUnstamped({ past = [] }: BucketRecord): boolean {
+  return past.some(({ isAsked }) => isAsked)
 }
 
 /**
@@ -241,10 +260,10 @@ function longestOf({ learn, lifetimeMs }: BucketSettings, server: ServerSettings
 }
 
 function isAlive(
-  { lifetimeMs, loweredMs }: PastLifetime,
+  { lifetimeMs, loweredMs, isAsked = false }: PastLifetime,
   nowMs: number,
   { responseMsMax, slackMs }: ServerSettings,
 ): boolean {
-  // Twice the longest response: one for the commit that lowered it, one for the last copy with it.
-  return nowMs <= loweredMs + lifetimeMs + 2 * responseMsMax + slackMs
+  // Twice the longest response: one for servers to hear of the commit that lowered it, one for the last copy with it.
+  return isAsked || nowMs <= loweredMs + lifetimeMs + 2 * responseMsMax + slackMs
 }
