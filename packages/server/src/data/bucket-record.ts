@@ -260,10 +260,10 @@ function longestOf({ learn, lifetimeMs }: BucketSettings, server: ServerSettings
 }
 
 function isAlive(
-  { lifetimeMs, loweredMs, isAsked = false }: PastLifetime,
+  { lifetimeMs, loweredMs, isAsked }: PastLifetime,
   nowMs: number,
   { responseMsMax, slackMs }: ServerSettings,
 ): boolean {
   // Twice the longest response: one for servers to hear of the commit that lowered it, one for the last copy with it.
-  return isAsked || nowMs <= loweredMs + lifetimeMs + 2 * responseMsMax + slackMs
+  return isAsked === true || nowMs <= loweredMs + lifetimeMs + 2 * responseMsMax + slackMs
 }

@@ -63,8 +63,9 @@ export class CommitRoute {
     const { caller } = exchange
     const body = await readBody(exchange, bytesMaxFor(caller, settings))
     const commit = readCommit(body, settings)
-    const claimant = caller && claimantOf(caller, commit)
-    if (claimant?.mightBeAllowed() === false) throw claimant.refusal()
+    const claimant = claimantOf(caller, commit)
+    const refusal = claimant.refusal()
+    if (refusal !== undefined) throw refusal
     if (caller)
       await this.#options.access.takeRequest(
         caller,
@@ -262,15 +263,19 @@ function bytesMaxFor(caller: Caller | undefined, { bodyBytesMax, commitBodyBytes
   return mayWrite ? commitBodyBytesMax : Math.min(bodyBytesMax, commitBodyBytesMax)
 }
 
-function claimantOf(caller: Caller, { reads, lists, writes }: ReadCommit): Claimant {
+function claimantOf(caller: Caller | undefined, commit: ReadCommit): Claimant {
   return {
-    namespaces: writes.map(({ key }) => namespaceOf(key)),
-    mightBeAllowed: () =>
-      lists.every(({ bucket }) => caller.might('list', bucket)) &&
-      reads.every(({ key }) => caller.might('read', key)) &&
-      writes.every(({ key, kind }) => RIGHTS_TO[kind].some(right => caller.might(right, key))),
-    refusal: () => caller.refusal(),
+    namespaces: commit.writes.map(({ key }) => namespaceOf(key)),
+    refusal: () => (caller === undefined || mightCommit(caller, commit) ? undefined : caller.refusal()),
   }
+}
+
+function mightCommit(caller: Caller, { reads, lists, writes }: ReadCommit): boolean {
+  return (
+    lists.every(({ bucket }) => caller.might('list', bucket)) &&
+    reads.every(({ key }) => caller.might('read', key)) &&
+    writes.every(({ key, kind }) => RIGHTS_TO[kind].some(right => caller.might(right, key)))
+  )
 }
 
 /** One of which each kind of write takes. */

@@ -122,7 +122,7 @@ export class ObjectWriter {
   }
 
   async write(intent: Intent): Promise<Outcome> {
-    const claimant = intent.caller && claimantOf(intent.caller, intent.key, intent.rights)
+    const claimant = claimantOf(intent.caller, intent.key, intent.rights)
     return this.#options.idempotency.once(
       { operation: intent.operation, claimant },
       () => this.#write(intent),
@@ -133,7 +133,7 @@ export class ObjectWriter {
   /** Adds to a counter. Its note, should it be given again, is how many decimals it has. */
   add(intent: AddIntent): Promise<Outcome> {
     const { operation, caller, key } = intent
-    const claimant = caller && claimantOf(caller, key, ADDING)
+    const claimant = claimantOf(caller, key, ADDING)
     return this.#options.idempotency.once({ operation, claimant }, () => this.#add(intent), replayedOutcome)
   }
 
@@ -155,7 +155,7 @@ export class ObjectWriter {
       const charge = await this.#charge({ writes: NONE, adds: [addition] }, known, caller)
       const reads = charge === undefined ? known : [...known, ...charge.reads]
       const writes = charge?.writes ?? NONE
-      const noted = caller && operation ? await this.#keyAdds([key], operation) : NONE
+      const noted = operation ? await this.#keyAdds([key], operation) : NONE
       const adds = [addition, ...(charge?.adds ?? NONE), ...noted]
       const result = await (recorder ?? store).commit(
         operation === undefined
@@ -262,13 +262,8 @@ export class ObjectWriter {
     const known = [...reads, ...referenced, ...bucketReads, ...rulesReadOf(caller)]
     const charge = await this.#charge({ writes, adds }, known, caller)
     if (charge !== undefined && charge.conflicts.length > 0) return { committed: false, conflicts: charge.conflicts }
-    const noted =
-      caller && operation
-        ? await this.#keyAdds(
-            [...writes, ...adds].map(({ key }) => key),
-            operation,
-          )
-        : NONE
+    const keys = [...writes, ...adds].map(({ key }) => key)
+    const noted = operation ? await this.#keyAdds(keys, operation) : NONE
     const allAdds = [...adds, ...(charge?.adds ?? NONE), ...noted]
     const result = await (recorder ?? store).commit({
       reads: charge === undefined ? known : [...known, ...charge.reads],
@@ -371,11 +366,10 @@ function checkKeyless(
 }
 
 /** `rights`: one of them is needed for what they ask for. */
-function claimantOf(caller: Caller, key: Key, rights: readonly Right[]): Claimant {
+function claimantOf(caller: Caller | undefined, key: Key, rights: readonly Right[]): Claimant {
   return {
     namespaces: [namespaceOf(key)],
-    mightBeAllowed: () => rights.some(right => caller.might(right, key)),
-    refusal: () => caller.refusal(),
+    refusal: () => (rights.some(right => caller?.might(right, key) ?? true) ? undefined : caller?.refusal()),
   }
 }
 

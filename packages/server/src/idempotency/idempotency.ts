@@ -33,13 +33,12 @@ export class UnallowedRefusal extends FreshetError {
   }
 }
 
-/** Who asks for an operation, where there are rules. */
+/** Who asks for an operation. */
 export interface Claimant {
   /** Of what they would write. */
   readonly namespaces: readonly string[]
-  /** Whether the rules could let them do it, whatever is there now: then they are told what came of it. */
-  mightBeAllowed(): boolean
-  refusal(): FreshetError
+  /** Undefined if the rules could let them do it, whatever is there now: then they are told what came of it. */
+  refusal(): FreshetError | undefined
 }
 
 /** What was done before. */
@@ -68,18 +67,14 @@ export class Idempotency {
    * there may be thousands of operations in one request.)
    */
   once<Outcome extends { readonly note?: string | undefined }>(
-    {
-      operation,
-      claimant,
-    }: { readonly operation: AskedOperation | undefined; readonly claimant: Claimant | undefined },
+    { operation, claimant }: { readonly operation: AskedOperation | undefined; readonly claimant: Claimant },
     act: () => Promise<Outcome>,
     replay: (done: Replayed) => Outcome,
   ): Promise<Outcome> {
     if (operation === undefined) return act()
     const { id } = operation
     const { retentionMs } = this.#store.supports
-    const refuse = (refusal: FreshetError) =>
-      Promise.reject(claimant?.mightBeAllowed() === false ? claimant.refusal() : refusal)
+    const refuse = (refusal: FreshetError) => Promise.reject(claimant.refusal() ?? refusal)
     if (id.kind === 'foreign' && Date.now() - timeIn(id.id) > retentionMs) {
       return refuse(operationRefused('expired', retentionMs))
     }
@@ -100,11 +95,11 @@ export class Idempotency {
   /** If it was done before ids were of one caller, it is done already. */
   #actUnlessFormer<Outcome>(
     { former }: AskedOperation,
-    claimant: Claimant | undefined,
+    claimant: Claimant,
     act: () => Promise<Outcome>,
     replay: (done: Replayed) => Outcome,
   ): Promise<Outcome> {
-    if (!this.former.mayBeKnown || former === undefined || !claimant?.mightBeAllowed()) return act()
+    if (!this.former.mayBeKnown || former === undefined || claimant.refusal() !== undefined) return act()
     return this.#find(former).then(done => (done === undefined ? act() : replay(done)))
   }
 
@@ -125,12 +120,12 @@ export class Idempotency {
   /** Answers what was answered before, if anything was. Else throws the refusal, and remembers it if it is one to remember. */
   async #refuse<Outcome>(
     operation: AskedOperation,
-    claimant: Claimant | undefined,
+    claimant: Claimant,
     error: unknown,
     replay: (done: Replayed) => Outcome,
   ): Promise<Outcome> {
     if (!(error instanceof FreshetError) || error instanceof LastingRefusal || statusOf(error.code) >= 500) throw error
-    if (claimant?.mightBeAllowed() === false) throw error
+    if (claimant.refusal() !== undefined) throw error
     const done = await (isRemembered(error) ? this.#remember(operation, claimant, error) : this.#find(operation))
     if (done === undefined) throw error
     return replay(done)
@@ -139,11 +134,11 @@ export class Idempotency {
   /** Unless there was an answer before: then this is it. */
   async #remember(
     { id, fingerprint }: AskedOperation,
-    claimant: Claimant | undefined,
+    { namespaces }: Claimant,
     error: FreshetError,
   ): Promise<Replayed | undefined> {
     const note = REFUSED + JSON.stringify(toProblem(error))
-    const adds = claimant ? await this.keys.additionsFor(id, claimant.namespaces) : []
+    const adds = await this.keys.additionsFor(id, namespaces)
     const result = await this.#store.commit({ writes: [], adds, operation: { id, fingerprint, note } })
     if (!result.committed && result.refusedOperation !== undefined) {
       throw operationRefused(result.refusedOperation, this.#store.supports.retentionMs)

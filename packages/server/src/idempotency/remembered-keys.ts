@@ -1,5 +1,5 @@
 /**
- * How many keys of other clients than ours are remembered of a namespace, where there are rules: at most `keysPerNamespaceMax`, so that
+ * How many keys of other clients than ours are remembered of a namespace: at most `keysPerNamespaceMax`, so that
  * a caller who may write a little cannot fill the disk with keys. A commit that remembers a key adds to a counter in the same step, which refuses
  * it beyond the bound: so it holds however many servers commit at once. There is a counter for each slot of time, under keys that no request
  * can name, and those of slots that the store has forgotten by now are deleted:
