@@ -11,12 +11,11 @@
  * - A clock that does not go back. Each batch stores it, and an idle store every ten seconds; opening goes on from there.
  *   After a crash it may so repeat up to ten seconds that are in no log entry.
  */
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { type CompactOptions, RETENTION_MS_DEFAULT } from '@freshet/core/counters'
 import { SCAN_MAX_DEFAULT } from '@freshet/core/queries'
 import {
   type BucketChange,
-  COPIED_MEMORY,
   type Commit,
   type CommitResult,
   checkCommit,
@@ -43,31 +42,22 @@ import {
 } from '@freshet/core/store'
 import { CommitGate } from '../leasing/commit-gate.js'
 import type { Batch } from './batch.js'
+import { beginEpoch, noteOpening, type Opening } from './begin-epoch.js'
 import { CommitListeners } from './commit-listeners.js'
 import { checkDataFile } from './data-file.js'
 import { DurableMark } from './durable-mark.js'
 import { type Engine, openEngine } from './engine.js'
 import { storeClosed, storeDamaged } from './engine-errors.js'
-import { GroupCommit, TASKS_PER_BATCH_MAX } from './group-commit.js'
+import { GroupCommit } from './group-commit.js'
 import { IndexBuilder } from './indexes/index-builder.js'
 import { DoneOperations } from './operations/done-operations.js'
-import { bootId } from './processes.js'
 import { Reads } from './reads.js'
-import {
-  checkStorable,
-  decodeHead,
-  encodeFormat,
-  encodeHead,
-  encodeNumber,
-  FORMAT_VERSION,
-  type Head,
-} from './records.js'
+import { checkStorable } from './records.js'
 import { monotonicMs, StoreClock } from './store-clock.js'
 import { checkFormat, flushFolder, openingFailed, prepareFolder } from './store-folder.js'
-import { type FoundPlace, isOtherFile, readPlace, writeLastReached, writeReached } from './store-place.js'
+import { readFound, readPlace, writeLastReached, writeReached } from './store-place.js'
 import { takeWriterLock, type WriterLock } from './writer-lock.js'
 
-const POSITIONS_SKIPPED = 2 * TASKS_PER_BATCH_MAX
 const CHECKPOINT_MS = 10_000
 const RELAXED_FLUSH_MS = 1000
 
@@ -105,12 +95,12 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
   const lock = await takeWriterLock(path)
   let engine: Engine | undefined
   try {
-    const found = await readPlace(path)
+    const found = await readFound(path)
     await noteOpening(path, found)
     const damagedKeys = await checkDataFile(path)
     const mode = durability === 'disk' ? 'flushing' : 'relaxed'
     engine = await openEngine({ path, mode, inspect: meta => checkFormat(path, meta) })
-    const opening = await beginEpoch(engine, durability, positionsAfter, found)
+    const opening = await beginEpoch(engine, durability, positionsAfter, { ...found, place: await readPlace(path) })
     await writeReached(path, { log: opening.log, position: opening.head.position })
     await flushFolder(path)
     return new EmbeddedStore({
@@ -129,62 +119,6 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
     await lock.release()
     throw openingFailed(path, error)
   }
-}
-
-/** Before anything is written. If that is a copy it stays noted, so that it is found again if this process ends too early. */
-async function noteOpening(path: string, { reached, changedNs }: FoundPlace): Promise<void> {
-  if (reached?.changedNs !== changedNs) return
-  await writeReached(path, { log: reached.log, position: reached.position })
-  await flushFolder(path)
-}
-
-interface Opening {
-  readonly head: Head
-  readonly log: string
-}
-
-/** Makes this process the writer, durably. */
-async function beginEpoch(
-  engine: Engine,
-  durability: 'disk' | 'relaxed',
-  positionsAfter: Position,
-  found: FoundPlace,
-): Promise<Opening> {
-  const { place, file, reached } = found
-  const opening = await engine.transaction(() => {
-    const record = engine.meta.get('head')
-    const before = record && decodeHead(record)
-    const reachedPosition = reached === undefined ? 0 : reached.position + 1
-    const head = before
-      ? {
-          ...before,
-          epoch: before.epoch + 1,
-          position: Math.max(before.position + POSITIONS_SKIPPED, positionsAfter, reachedPosition),
-        }
-      : { epoch: 1, position: positionsAfter, timeMs: 0 }
-    const logBefore = engine.meta.get('log')?.toString()
-    // A store of an older Freshet has noted no place.
-    const isElsewhere = (engine.meta.get('place')?.toString() ?? place) !== place
-    const isOlder = before && reached && (reached.log !== logBefore || reached.position > before.position)
-    const isChanged = reached?.changedNs !== undefined && reached.changedNs !== found.changedNs
-    const isCopied = isOtherFile(engine.meta.get('file')?.toString() ?? file, file) || (isChanged && !isElsewhere)
-    const isSameLog = logBefore !== undefined && !isElsewhere && !isOlder && !isCopied
-    const log = isSameLog ? logBefore : randomUUID()
-    if (!before) engine.meta.put('format', encodeFormat(FORMAT_VERSION), head.epoch)
-    if (!isSameLog) {
-      engine.meta.put('log', Buffer.from(log), head.epoch)
-      engine.meta.put('trimmed', encodeNumber(head.position), head.epoch)
-    }
-    engine.meta.put('place', Buffer.from(place), head.epoch)
-    engine.meta.put('file', Buffer.from(file), head.epoch)
-    if (isCopied) engine.memory.put(COPIED_MEMORY, Buffer.from(`${head.position}`))
-    if (durability === 'relaxed') engine.meta.put('relaxed', Buffer.from(bootId()), head.epoch)
-    else engine.meta.remove('relaxed')
-    engine.meta.put('head', encodeHead(head), head.epoch)
-    return { head, log }
-  })
-  await engine.flush()
-  return opening
 }
 
 interface EmbeddedStoreParts extends Opening {

@@ -26,8 +26,7 @@ export interface Reached extends LogPlace {
 }
 
 /** To be compared with what the store has noted. */
-export interface FoundPlace {
-  readonly place: string
+export interface FoundFile {
   /** Inode and time of birth of the data file. */
   readonly file: string
   /** When the data file last changed, in nanoseconds. */
@@ -35,7 +34,14 @@ export interface FoundPlace {
   readonly reached: Reached | undefined
 }
 
-export async function readPlace(path: string): Promise<FoundPlace> {
+/** Before the store is opened, which changes the file. */
+export async function readFound(path: string): Promise<FoundFile> {
+  const { ino, birthtimeNs, ctimeNs } = await statData(path)
+  return { file: `${ino}/${birthtimeNs}`, changedNs: `${ctimeNs}`, reached: await readReached(path) }
+}
+
+/** To be compared with what the store has noted. */
+export async function readPlace(path: string): Promise<string> {
   const file = join(path, PLACE_FILE)
   await writeFile(file, 'Freshet knows by this file that its folder was not copied back from a backup.\n', {
     ...OWNER_ONLY,
@@ -44,12 +50,7 @@ export async function readPlace(path: string): Promise<FoundPlace> {
     if (error.code !== 'EEXIST') throw error
   })
   const [place, data] = await Promise.all([stat(file, { bigint: true }), statData(path)])
-  return {
-    place: `${place.ino}/${place.ctimeNs}/${data.ino}`,
-    file: `${data.ino}/${data.birthtimeNs}`,
-    changedNs: `${data.ctimeNs}`,
-    reached: await readReached(path),
-  }
+  return `${place.ino}/${place.ctimeNs}/${data.ino}`
 }
 
 /** No part of it is the same. Where the file system does not know when a file was made, no file counts as another one. */
