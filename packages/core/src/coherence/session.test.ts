@@ -51,6 +51,16 @@ describe('which sketch a read needs', () => {
     expect(session.knownAsOfMs).toBe(9000)
   })
 
+  it('is one of an own request where nothing may be missed, however new an event is', () => {
+    const session = sessionAt(5)
+    expect(session.push(event(5, 5), 500)).toBe(true)
+    expect(session.needsRefresh({ withinMs: 1 }, 501)).toBe(false)
+    expect(session.needsRefresh('current', 500)).toBe(true)
+    expect(session.needsRefresh({ withinMs: 0 }, 500)).toBe(true)
+    session.installHead(head(5), undefined, [], 500)
+    expect(session.needsRefresh('current', 500)).toBe(false)
+  })
+
   it('is as new as an event that joins on, and not as one that does not', () => {
     const session = sessionAt(5)
     expect(session.push(event(6, 7), 500)).toBe(false)

@@ -9,6 +9,7 @@ import type { ChangesEvent } from '@freshet/protocol'
 import { createMemoryStore } from '@freshet/stores/memory'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type EventReader, readEvents } from '../testing/event-reader.js'
+import { withMethods } from '../testing/odd-stores.js'
 import { type RunningServer, startServer, until } from '../testing/running-server.js'
 
 let running: RunningServer
@@ -152,6 +153,35 @@ describe('event streams', () => {
     expect(event.askedMs).toBeLessThanOrEqual(performance.now())
     expect((await (await follow()).next('start')).event).not.toHaveProperty('clockMs')
     expect((await running.fetch('/coherence/events?nonce=%20')).status).toBe(400)
+  })
+
+  test('never claim to know of what was acknowledged later, however slow the store and whatever its clock', async () => {
+    const store = createMemoryStore({ positionsAfter: 0 })
+    const slow = withMethods(store, {
+      nowMs: () => performance.now() + 3_600_000,
+      position: async () => {
+        const position = await store.position()
+        await new Promise(resolve => setTimeout(resolve, 3))
+        return position
+      },
+    })
+    await running.stop()
+    running = await startServer({ store: slow, settings: { heartbeatMs: 10, eventIntervalMs: 5 } })
+    const reader = await follow()
+    const events: ChangesEvent[] = [(await reader.next('start')).event]
+    const acknowledged: { position: number; atMs: number }[] = []
+    const writing = (async () => {
+      while (events.length < 100) {
+        const { position } = await running.put('/db/shop/products/1', {})
+        acknowledged.push({ position, atMs: performance.now() })
+      }
+    })()
+    while (events.length < 100) events.push((await reader.next('message')).event)
+    await writing
+    for (const { to, askedMs } of events) {
+      const missed = acknowledged.find(({ position }) => position > to)
+      expect(askedMs).toBeLessThanOrEqual(missed?.atMs ?? Number.POSITIVE_INFINITY)
+    }
   })
 
   test('reach what was acknowledged before they were asked for, also if others were told of less', async () => {
