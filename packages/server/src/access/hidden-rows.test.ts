@@ -4,6 +4,7 @@ import { createMemoryStore } from '@freshet/stores/memory'
 import { SignJWT } from 'jose'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { UNINDEXED_ROWS_MAX } from '../data/visible-rows.js'
+import { DEFAULT_SETTINGS } from '../settings.js'
 import { jsonRequest, problemOf, type RunningServer, startServer } from '../testing/running-server.js'
 
 const SECRET = 'a secret of at least thirty-two bytes'
@@ -295,6 +296,16 @@ describe('a commit of a caller who sees only some rows', () => {
       expect((await problemOf(refused)).conflicts).toEqual([{ path: `/db/shop/secrets/${id}`, version: 0 }])
     }
     expect((await relying('2', 0)).status).toBe(409)
+  })
+
+  test('cannot find out the version of a hidden object by a patch that makes it too large', async () => {
+    const path = '/db/shop/secrets/1'
+    const { version } = await running.put(path, { secret: true, text: 'x'.repeat(1000) }, admin)
+    const patch = { more: 'x'.repeat(DEFAULT_SETTINGS.bodyBytesMax - 500) }
+    const answers = await Promise.all(
+      [version, version - 1].map(each => commit({ reads: [{ path, version: each }], writes: [{ path, patch }] }, ann)),
+    )
+    expect(answers.map(({ status }) => status)).toEqual([409, 409])
   })
 
   test('cannot tell a hidden object from an absent one by changing or deleting it', async () => {

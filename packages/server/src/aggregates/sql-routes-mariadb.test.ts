@@ -3,9 +3,13 @@ import { createMemoryStore } from '@freshet/stores/memory'
 import { openGlobalLog, openShard } from '@freshet/stores/shards'
 import { endMariadb, startMariadb } from '@freshet/stores/under-test/start-mariadb'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { jsonRequest, problemOf, type RunningServer, startServer } from '../testing/running-server.js'
+import { signToken } from '../access/sign-token.js'
+import type { FreshetServerOptions } from '../freshet-server.js'
+import { jsonRequest, problemOf, type RunningServer, startServer, until } from '../testing/running-server.js'
 import { mariadbDatabases } from './under-test/engine-databases.js'
 import { fillShards, type ShardedEngine } from './under-test/sharded-engine.js'
+
+type AccessOptions = NonNullable<FreshetServerOptions['access']>
 
 let started: ShardedEngine
 const servers: RunningServer[] = []
@@ -26,12 +30,15 @@ afterAll(async () => {
 })
 
 async function start(
-  more: { readonly hasLocalWrites?: boolean; readonly settings?: object } = {},
+  more: { readonly hasLocalWrites?: boolean; readonly settings?: object; readonly access?: AccessOptions } = {},
 ): Promise<RunningServer> {
-  const { hasLocalWrites = false, settings = {} } = more
+  const { hasLocalWrites = false, settings = {}, ...access } = more
   const database = { map: started.map, ...started.openAgain(), hasLocalWrites }
   const store = createMemoryStore({ positionsAfter: 0 })
-  const server = await startServer({ store, shards: database, settings: { globalIntervalMs: 20, ...settings } })
+  const server = await startServer({
+    ...{ store, shards: database, settings: { globalIntervalMs: 20, ...settings } },
+    ...access,
+  })
   servers.push(server)
   return server
 }
@@ -55,6 +62,38 @@ async function metric(server: RunningServer, name: string): Promise<number> {
   const text = await (await server.fetch('/metrics')).text()
   return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1])
 }
+
+test('statements are in the audit with their caller and without their values; what is refused is not', async () => {
+  const secret = 'a secret of at least thirty-two bytes'
+  const rules = 'admin if claim.role == "admin"'
+  const server = await start({ access: { rules, tokens: { secret, audience: 'freshet', leewayMs: 0 } } })
+  const bearer = async (claims: Record<string, unknown>) => {
+    const signed = { claims, audience: 'freshet', issuer: undefined, expiresMs: 300_000, secret }
+    return { authorization: `Bearer ${await signToken(signed)}` }
+  }
+  const admin = await bearer({ sub: 'root', role: 'admin' })
+  const [q, changes] = ['select count(*) as n from people where id > $1', 'delete from teams where budget = $1']
+  for (const headers of [{}, await bearer({ sub: 'ann' })]) {
+    expect((await server.fetch(targetOf('select 1 from teams'), { headers })).ok).toBe(false)
+    expect((await write(server, 'delete from teams', [], headers)).ok).toBe(false)
+  }
+  expect((await server.fetch(targetOf(q, [5]), { headers: admin })).status).toBe(200)
+  expect((await server.fetch('/sql', jsonRequest('POST', { q: `${q} and id < $2`, p: [5, 9] }, admin))).status).toBe(
+    200,
+  )
+  expect((await write(server, changes, [77], admin)).status).toBe(200)
+  const audited = async () =>
+    ((await (await server.fetch('/audit', { headers: admin })).json()) as { entries: { what: string }[] }).entries
+      .filter(({ what }) => what === 'sql' || what === 'global')
+      .sort((a, b) => a.what.localeCompare(b.what))
+  await until(async () => (await audited()).length === 3)
+  const by = { who: ' root', from: '127.0.0.1', before: null }
+  expect(await audited()).toMatchObject([
+    { what: 'global', ...by, after: changes },
+    { what: 'sql', ...by, after: q },
+    { what: 'sql', ...by, after: `${q} and id < $2` },
+  ])
+})
 
 describe('a query', () => {
   test('is answered from all shards, with the versions that it holds for', async () => {

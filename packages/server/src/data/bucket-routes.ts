@@ -35,7 +35,7 @@ import type { BucketDeletion } from './bucket-deletion.js'
 import type { Bucket, BucketDirectory } from './bucket-directory.js'
 import { type BucketRecord, changeRecord, mergeSettings, readBucketSettings, recordWrite } from './bucket-record.js'
 import { isJson } from './content-types.js'
-import { readJsonObject } from './json-text.js'
+import { checkExact, readJsonObject } from './json-text.js'
 import { LIST_PARAMETERS, type ListReader } from './list-reader.js'
 import type { ObjectRoutes } from './object-routes.js'
 import { ATTEMPTS_MAX, SETTINGS_BY_DEFAULT, tooManyBuckets } from './object-writer.js'
@@ -180,6 +180,7 @@ export class BucketRoutes {
     if (contentType !== undefined && !isJson(contentType)) throw settingsAreJson()
     const { bodyBytesMax, jsonDepthMax, jsonMembersMax, lifetimeMsMax } = this.#options.settings
     const text = readJsonObject(await readBody(exchange, bodyBytesMax), jsonDepthMax, jsonMembersMax)
+    checkExact(text)
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
       await this.#options.follower.catchUp()
       const before = this.#options.buckets.get(key)

@@ -125,6 +125,20 @@ describe('settings', () => {
   })
 })
 
+test.each([
+  ['a schema', '{"kind":"object","schema":{"properties":{"n":{"const":9007199254740993}}}}'],
+  [
+    'a migration',
+    '{"kind":"object","schema":{},"migration":{"steps":[{"default":"/n","value":12345678901234567890}]}}',
+  ],
+  ['a bound of counters', '{"kind":"counter","max":9007199254740991.4}'],
+])('a number that would be rounded in %s is refused', async (_, body) => {
+  for (const method of ['PUT', 'PATCH']) {
+    const answer = await running.fetch('/db/shop/exact', { ...jsonRequest(method, null), body })
+    expect(await problemOf(answer)).toMatchObject({ code: 'BODY_INVALID', detail: expect.stringContaining('rounded') })
+  }
+})
+
 describe('settings that change at the wrong moment', () => {
   const encode = (value: unknown) => ({
     contentType: 'application/json',

@@ -23,10 +23,12 @@ import type { Call, Route } from '../http/call.js'
 import { readBody, tooLarge } from '../http/request-body.js'
 import { type Claimant, type Idempotency, LastingRefusal, REPLAYED } from '../idempotency/idempotency.js'
 import { type AskedOperation, readOperation } from '../idempotency/read-operation.js'
+import { migrated } from '../schemas/migrated.js'
 import type { ServerSettings } from '../settings.js'
 import type { Bucket, BucketDirectory } from './bucket-directory.js'
 import { type ReadCommit, type RequestedWrite, readCommit } from './commit-request.js'
 import { isJson, notJson, readContentType } from './content-types.js'
+import { readJsonObject } from './json-text.js'
 import { leaseOf } from './lease-answer.js'
 import { mergePatch } from './merge-patch.js'
 import { ATTEMPTS_MAX, type ObjectWriter, rightTo, SETTINGS_BY_DEFAULT, withNote } from './object-writer.js'
@@ -110,6 +112,7 @@ export class CommitRoute {
     if (commit.outdated.some(key => known.has(key))) {
       throw await this.#conflict({ ...commit, reads }, {}, await this.#changedOf(reads), caller)
     }
+    if (commit.refusal !== undefined) throw commit.refusal.error
     const additions = writes.filter(write => write.kind === 'add')
     const adds = additions.map(write => toAddition(write, touched))
     const changes = {
@@ -133,24 +136,38 @@ export class CommitRoute {
 
   /** Patches as the objects that they make. Where an object is not the one that was read, the commit will not be done. */
   async #patched(commit: ReadCommit): Promise<PatchedCommit> {
-    const { store, settings } = this.#options
+    const { store } = this.#options
     const keys = commit.writes.filter(({ kind }) => kind === 'patch').map(({ key }) => key)
     const { value } = keys.length === 0 ? { value: [] } : await store.getMany(keys)
     const found = new Map(keys.map((key, i) => [key, value[i]]))
     const versions = new Map(commit.reads.map(({ key, version }) => [key, version]))
     const outdated: Key[] = []
+    let refusal: PatchedCommit['refusal']
     const writes = commit.writes.map((write): PlainWrite => {
       if (write.kind !== 'patch') return write
       const { key, patch } = write
       const current = found.get(key)
       const isRead = current !== undefined && current.version === versions.get(key)
       if (!isRead) outdated.push(key)
-      const isObject = isRead && current.contentType === JSON_TYPE
-      const body = Buffer.from(isObject ? mergePatch(new TextDecoder().decode(current.body), patch) : patch)
-      if (body.length > settings.bodyBytesMax) throw tooLarge(settings.bodyBytesMax)
-      return { key, kind: 'json', body }
+      if (!isRead || current.contentType !== JSON_TYPE) return { key, kind: 'json', body: Buffer.from(patch) }
+      try {
+        return { key, kind: 'json', body: this.#patchedBody(key, current, patch) }
+      } catch (error) {
+        refusal ??= { error }
+        return { key, kind: 'json', body: Buffer.from(patch) }
+      }
     })
-    return { ...commit, writes, outdated }
+    return { ...commit, writes, outdated, refusal }
+  }
+
+  /** Throws MIGRATION_UNFINISHED, BODY_TOO_LARGE, BODY_INVALID. */
+  #patchedBody(key: Key, current: StoredValue, patch: string): Buffer {
+    const { buckets, settings } = this.#options
+    const before = migrated(key, buckets.get(bucketOfKey(key)), current)
+    const body = Buffer.from(mergePatch(new TextDecoder().decode(before.body), patch))
+    if (body.length > settings.bodyBytesMax) throw tooLarge(settings.bodyBytesMax)
+    readJsonObject(body, settings.jsonDepthMax, settings.jsonMembersMax)
+    return body
   }
 
   /** All of these that have another version now, with it. */
@@ -246,6 +263,8 @@ interface PatchedCommit extends ReadCommit {
   readonly writes: readonly PlainWrite[]
   /** What patches are of, where it is not what was read. */
   readonly outdated: readonly Key[]
+  /** Why a patch cannot be done. For callers who may know of the object: it is thrown after they were judged. */
+  readonly refusal: { readonly error: unknown } | undefined
 }
 
 interface Committed {

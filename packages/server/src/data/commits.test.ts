@@ -215,3 +215,15 @@ test('a list in a version that the log has never reached is refused, also withou
   }
   expect((await commit({ lists: lists(position), writes: [] })).status).toBe(200)
 })
+
+test('a patch cannot make an object that has too many members to be put', async () => {
+  const server = await startServer({ store: createMemoryStore(), settings: { jsonMembersMax: 20 } })
+  const path = '/db/shop/products/grown'
+  const { version } = await server.put(path, { many: Array(15).fill(0) })
+  const commit = { reads: [{ path, version }], writes: [{ path, patch: { more: Array(5).fill(0) } }] }
+  expect(await problemOf(await server.fetch('/commit', jsonRequest('POST', commit)))).toMatchObject({
+    code: 'BODY_INVALID',
+    detail: expect.stringContaining('more than 20 members'),
+  })
+  await server.stop()
+})

@@ -19,10 +19,8 @@ import type { Exchange } from '../http/exchange.js'
 import { readBody, tooLarge } from '../http/request-body.js'
 import { REPLAYED } from '../idempotency/idempotency.js'
 import { readOperation } from '../idempotency/read-operation.js'
-import { takeSteps } from '../schemas/migration-steps.js'
-import { migratesFrom } from '../schemas/schema-changes.js'
+import { migrated } from '../schemas/migrated.js'
 import type { ServerSettings } from '../settings.js'
-import type { Bucket } from './bucket-directory.js'
 import { essenceOf, isJson, MERGE_PATCH_TYPE, notJson, readContentType } from './content-types.js'
 import { readJsonObject } from './json-text.js'
 import { mergePatch } from './merge-patch.js'
@@ -132,25 +130,9 @@ export class ObjectRoutes {
     const body = await readBody(exchange, this.#options.settings.bodyBytesMax)
     const patch = this.#readObject(body)
     const decide: Intent['decide'] = (settings, current, bucket) =>
-      this.#decidePatch(name.key, settings, this.#migrated(name.key, bucket, current), patch)
+      this.#decidePatch(name.key, settings, current && migrated(name.key, bucket, current), patch)
     const intent = { ...name, rights: ['update'] as const, conditions, dependsOnCurrent: true, isTelling: true, decide }
     return this.#write(exchange, body, intent, () => 200)
-  }
-
-  /**
-   * What a patch changes, where the schema has changed and the object has not yet: the object as it will be. Patched as it
-   * is, it would count as written under the new schema, and never be migrated.
-   */
-  #migrated(key: Key, bucket: Bucket | undefined, current: StoredValue | undefined): StoredValue | undefined {
-    if (bucket?.record.migration === undefined || current === undefined) return current
-    if (current.version >= migratesFrom(bucket)) return current
-    const { steps, task } = bucket.record.migration
-    if (steps === undefined) throw notMigrated(key, task, 'its migration is not there yet')
-    try {
-      return { ...current, body: Buffer.from(takeSteps(new TextDecoder().decode(current.body), steps)) }
-    } catch (cause) {
-      throw notMigrated(key, task, (cause as Error).message)
-    }
   }
 
   #decidePatch(key: Key, settings: BucketSettings, current: StoredValue | undefined, patch: string): Write {
@@ -208,15 +190,6 @@ function checkPatchType(contentType: string | undefined): void {
     'CONTENT_TYPE_UNSUPPORTED',
     `A PATCH is a JSON merge patch (RFC 7396). Send it with the header "Content-Type: ${MERGE_PATCH_TYPE}".`,
     { details: { accept: [MERGE_PATCH_TYPE] } },
-  )
-}
-
-function notMigrated(key: Key, task: string, reason: string): FreshetError {
-  const path = pathOfKey(key)
-  return new FreshetError(
-    'MIGRATION_UNFINISHED',
-    `${path} cannot be patched: ${reason}. Replace it with PUT, or wait for the task ${task}.`,
-    { details: { path, task } },
   )
 }
 

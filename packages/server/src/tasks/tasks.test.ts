@@ -74,6 +74,12 @@ async function objects(server: RunningServer): Promise<Map<string, Record<string
   return found
 }
 
+/** A patch of one object, in a commit on the version that it has. */
+async function patchByCommit(server: RunningServer, path: string, patch: object): Promise<Response> {
+  const version = Number((await server.fetch(path)).headers.get('etag')!.slice(1, -1))
+  return server.fetch('/commit', jsonRequest('POST', { reads: [{ path, version }], writes: [{ path, patch }] }))
+}
+
 async function schemaVersion(server: RunningServer): Promise<number | undefined> {
   const settings = await (await server.fetch(`${BUCKET}?settings`)).json()
   return (settings as { schemaVersion?: number }).schemaVersion
@@ -149,6 +155,17 @@ describe('a migration by steps', () => {
     expect(found.get('500')).toEqual({ name: 't500', stock: 0, n: 500 })
     const list = (await (await keeper.fetch('/tasks')).json()) as { tasks: Task[] }
     expect(list.tasks.map(task => task.id)).toEqual([id])
+  })
+
+  test('changes also what a commit patches before its turn', async () => {
+    const store = createMemoryStore()
+    const idle = await start(store, false)
+    await fill(idle, 1000, n => ({ title: `t${n}` }))
+    const id = await configure(idle, { schema: { required: ['stock'] }, migration: { steps: STEPS } })
+    expect((await patchByCommit(idle, `${BUCKET}/1`, { stock: 5 })).status).toBe(200)
+    const keeper = await start(store)
+    expect(await end(keeper, id)).toMatchObject({ state: 'done' })
+    expect((await objects(keeper)).get('1')).toEqual({ name: 't1', stock: 5 })
   })
 
   test('loses no write of those who write at the same time, and changes none twice', async () => {
@@ -266,6 +283,8 @@ describe('a migration by a client', () => {
     const id = await configure(server, { schema: NEW, migration: { by: 'client', name: '0001-names' } })
     const patch = jsonRequest('PATCH', { stock: 5 }, { 'content-type': 'application/merge-patch+json' })
     expect(await problemOf(await server.fetch(`${BUCKET}/0`, patch))).toMatchObject({ code: 'MIGRATION_UNFINISHED' })
+    const inCommit = await patchByCommit(server, `${BUCKET}/0`, { stock: 5 })
+    expect(await problemOf(inCommit)).toMatchObject({ code: 'MIGRATION_UNFINISHED' })
     for (const n of [0, 1]) await server.put(`${BUCKET}/${n}`, { name: `t${n}`, stock: 0 })
     expect((await tell(server, id, { do: 'progress', after: '1', done: 2, changed: 2 })).status).toBe(200)
     await tell(server, id, { do: 'finish' })

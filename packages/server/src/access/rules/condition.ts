@@ -12,6 +12,7 @@ import {
   demandsOfComparison,
   demandsOfNull,
   EVERY_ROW,
+  isCertain,
   NO_ROW,
   unlessDemanded,
 } from './demands.js'
@@ -210,14 +211,14 @@ export function memberOf(value: unknown, path: readonly string[]): unknown {
 }
 
 const COMPARE: Readonly<Record<Comparison, (a: unknown, b: unknown) => boolean>> = {
-  '==': (a, b) => a === b,
+  '==': (a, b) => a === b && isCertain(a),
   '!=': (a, b) => a !== b,
   '<': (a, b) => order(a, b) < 0,
   '<=': (a, b) => order(a, b) <= 0,
   '>': (a, b) => order(a, b) > 0,
   '>=': (a, b) => order(a, b) >= 0,
-  in: (a, b) => Array.isArray(b) && b.includes(a),
-  contains: (a, b) => Array.isArray(a) && a.includes(b),
+  in: (a, b) => Array.isArray(b) && b.includes(a) && isCertain(a),
+  contains: (a, b) => Array.isArray(a) && a.includes(b) && isCertain(b),
   startsWith: (a, b) => typeof a === 'string' && typeof b === 'string' && a.startsWith(b),
 }
 

@@ -158,11 +158,16 @@ function demandsOf(field: string, comparison: Comparison, value: unknown): Deman
 /** Arrays and objects are equal to nothing. */
 function ofValues(field: string, values: readonly unknown[]): Demands | undefined {
   const scalars = [...new Set(values)].filter(
-    value => value !== null && value !== undefined && typeof value !== 'object',
+    value => value !== null && value !== undefined && typeof value !== 'object' && isCertain(value),
   )
   const possible = field === ID_FIELD ? scalars.filter(value => typeof value === 'string') : scalars
   if (!possible.every(isIndexable)) return undefined
   return bounded(possible.map(value => [{ field, wanted: { $eq: value } }]))
+}
+
+/** A whole number beyond 2^53 stands for several, so it is equal to nothing. */
+export function isCertain(value: unknown): boolean {
+  return !Number.isInteger(value) || Number.isSafeInteger(value)
 }
 
 /** What it would be for some caller. */

@@ -1,4 +1,5 @@
 /** A line of a rules file as words: names, texts, numbers and signs, each with its column. A `#` begins a comment. */
+import { isExactNumber } from '@freshet/protocol'
 import { RulesError } from './rules-mistake.js'
 
 export interface Word {
@@ -23,7 +24,7 @@ export function readWords(line: string): readonly Word[] {
     const { name, text, number, sign } = groups
     if (name !== undefined) words.push({ kind: 'name', text: name, column })
     if (text !== undefined) words.push({ kind: 'text', text, value: readText(text, column), column })
-    if (number !== undefined) words.push({ kind: 'number', text: number, value: Number(number), column })
+    if (number !== undefined) words.push({ kind: 'number', text: number, value: readNumber(number, column), column })
     if (sign !== undefined) words.push({ kind: 'sign', text: sign, column })
   }
   return words
@@ -35,6 +36,11 @@ function readText(text: string, column: number): string {
   } catch {
     throw new RulesError(column, `${text} is no text. A text is written as in JSON.`)
   }
+}
+
+function readNumber(text: string, column: number): number {
+  if (isExactNumber(text)) return Number(text)
+  throw new RulesError(column, `${text} would be rounded. Write it as a text, or with fewer digits.`)
 }
 
 function strange(character: string): string {

@@ -55,6 +55,18 @@ describe('rules', () => {
     expect(may('read', 'shop/orders/1', undefined, {})).toBe(false)
   })
 
+  test('take no two numbers for equal that may have been rounded', () => {
+    const tenants = rulesOf(
+      'bucket a/b\n read if object.tenant == claim.tenant or claim.tenants contains object.tenant',
+    )
+    const read = (tenant: number, claims: object) =>
+      tenants.allows('read', { ...claims }, 'a/b/1', { object: { tenant } })
+    expect(read(2 ** 53 - 1, { tenant: 2 ** 53 - 1 })).toBe(true)
+    expect(read(0.1, { tenants: [0.1] })).toBe(true)
+    // Of 9007199254740992 and 9007199254740993 both.
+    expect(read(2 ** 53, { tenant: 2 ** 53, tenants: [2 ** 53] })).toBe(false)
+  })
+
   test('do not take what an object inherits for a field of it', () => {
     const inherited = rulesOf('bucket a/b\n read if object.constructor != null')
     expect(inherited.allows('read', undefined, 'a/b/1', { object: {} })).toBe(false)
@@ -146,6 +158,7 @@ describe('mistakes', () => {
     ['allow fly shop/x/1 as anyone', 1, 7, 'no right'],
     ['allow read shop/x/1 as {"a"', 1, 24, 'JSON object'],
     ['bucket shop/x\n  read if claim.a < null', 2, 19, 'null goes'],
+    ['bucket shop/x\n  read if claim.a == 9007199254740993', 2, 22, 'would be rounded'],
   ])('%j is told at %i:%i', (text, line, column, message) => {
     const { mistakes } = parseRules(text, guess)
     expect(mistakes).toEqual([{ line, column, message: expect.stringContaining(message) }])
