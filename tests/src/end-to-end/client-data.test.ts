@@ -1,5 +1,5 @@
 /** All that the client does to data, against a real server. */
-import { connect, type Database, FreshetError, versionOf } from '@freshet/client'
+import { connect, type Database, FreshetError, idOf, versionOf } from '@freshet/client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type MemoryServer, startMemoryServer } from './memory-server.js'
 
@@ -33,6 +33,38 @@ test('an object is created, read, patched, deleted, and each step is seen by the
   expect(await products.get(id)).toBeUndefined()
   expect(await products.delete(id)).toBeUndefined()
   await expect(products.put(id, { price: 1 }, { ifVersion: 'absent' })).resolves.toMatchObject({ id })
+})
+
+test('a patch in a transaction leaves what it does not name as it is stored, to the last digit', async () => {
+  const path = '/db/shop/precise/1'
+  const put = (body: string) =>
+    fetch(server.url + path, { method: 'PUT', headers: { 'content-type': 'application/json' }, body })
+  const stored = async () => (await fetch(`${server.url}${path}?at=${db.session.position}`)).text()
+  const precise = db.bucket<{ n: number; deep: Record<string, number> | null }>('shop/precise')
+  await put('{"price":0.12345678901234567890,"id":12345678901234567890,"n":1,"deep":{"a":1.00000000000000000001}}')
+  await db.transaction(async tx => {
+    const products = tx.bucket<{ n: number; deep: Record<string, number> }>('shop/precise')
+    await products.patch('1', { n: 2, deep: { b: 1 } })
+    await products.patch('1', { deep: { b: 2 } })
+    expect(await products.get('1')).toMatchObject({ n: 2, deep: { b: 2 } })
+  })
+  expect(await stored()).toBe(
+    '{"price":0.12345678901234567890,"id":12345678901234567890,"n":2,"deep":{"a":1.00000000000000000001,"b":2}}',
+  )
+  // Found by a list alone.
+  await db.transaction(async tx => {
+    const products = tx.bucket<{ n: number }>('shop/precise')
+    for await (const found of products.list()) await products.patch(idOf(found), { n: 3 })
+  })
+  expect(await stored()).toContain('"price":0.12345678901234567890,"id":12345678901234567890,"n":3')
+  // Two patches that are not one: an object in the place of what the first removed.
+  await put('{"n":1,"deep":{"a":1,"b":2}}')
+  await db.transaction(async tx => {
+    const products = tx.bucket<{ deep: Record<string, number> | null }>('shop/precise')
+    await products.patch('1', { deep: null })
+    await products.patch('1', { deep: { c: 3 } })
+  })
+  expect(await precise.get('1')).toEqual({ n: 1, deep: { c: 3 } })
 })
 
 test('ids of every kind go there and back', async () => {

@@ -21,6 +21,7 @@ import { listRequest, objectRequest, type ReadRequest, spellValue } from '../rea
 import type { Reader, ReadResult } from '../reading/reader.js'
 import type { Served } from '../reading/served.js'
 import type { WriteOptions, Writer } from '../writing/writer.js'
+import { checkStorable } from './storable.js'
 import type { Facts } from './stored.js'
 
 /** Ids bound the list: `from` and `prefix` include, `to` and `after` exclude. */
@@ -190,6 +191,7 @@ export abstract class Bucket<Value, Input> {
    * SCHEMA_INVALID, SCHEMA_MISFIT. If the answer has a `task`, the rest happens in the background.
    */
   async configure(settings: SettingsChange, options: Omit<WriteOptions, 'ifVersion'> = {}): Promise<BucketAnswer> {
+    for (const [name, value] of Object.entries(settings)) if (value !== undefined) checkStorable(value, name)
     const body = JSON.stringify({ kind: this.kind, ...settings })
     const request = { method: 'PATCH', target: this.path, headers: JSON_HEADERS, body } as const
     // Setting the same twice is setting it once; but migrating twice is not.

@@ -31,6 +31,37 @@ test.each(CHANGED_BY_JSON)('%s is refused wherever it stands, before anything is
   expect(origin.sent.slice(sent).filter(({ method }) => method !== 'GET')).toEqual([])
 })
 
+test.each(CHANGED_BY_JSON)('%s is not asked for: a query would find other objects', async (_, value) => {
+  const { origin, db } = await createScene()
+  const products = db.bucket('shop/products')
+  const sent = origin.sent.length
+  for (const where of [{ value }, { value: { $in: [1, value] } }, { $or: [{ value }] }, value] as Record<
+    string,
+    never
+  >[]) {
+    if (where === undefined) continue
+    await expect(products.query({ where })).rejects.toThrow(TypeError)
+    await expect(db.transaction(tx => tx.bucket('shop/products').query({ where }))).rejects.toThrow(TypeError)
+  }
+  expect(origin.sent.slice(sent)).toEqual([])
+})
+
+test.each(CHANGED_BY_JSON)('%s is not set: null would remove a setting', async (_, value) => {
+  const { origin, db } = await createScene()
+  const products = db.bucket('shop/products')
+  const sent = origin.sent.length
+  await expect(products.configure({ schema: { const: value } })).rejects.toThrow(TypeError)
+  if (value !== undefined) await expect(products.configure({ lifetimeMs: value as number })).rejects.toThrow(TypeError)
+  expect(origin.sent.slice(sent)).toEqual([])
+})
+
+test('a part of a commit that says delete: false deletes nothing', async () => {
+  const { origin, db } = await createScene()
+  const part = { bucket: 'shop/products', id: '1', delete: false as true }
+  await expect((async () => db.commit([part]))()).rejects.toThrow(TypeError)
+  expect(origin.objects.has('/db/shop/products/1')).toBe(true)
+})
+
 test('the error names the place', async () => {
   const { db } = await createScene()
   const put = db.bucket('shop/products').put('1', { prices: [{ at: new Date(0) }] })

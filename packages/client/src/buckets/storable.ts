@@ -8,7 +8,8 @@ export function checkStorable(value: unknown, place: string): void {
   if (value === null || typeof value === 'string' || typeof value === 'boolean' || isStorable(value)) return
   if (Array.isArray(value)) for (let i = 0; i < value.length; i++) checkStorable(value[i], `${place}[${i}]`)
   else if (isPlain(value)) for (const [name, each] of Object.entries(value)) checkStorable(each, `${place}.${name}`)
-  else throw new TypeError(`${place} holds ${nameOf(value)}, which JSON cannot hold. Store text, or leave it out.`)
+  else
+    throw new TypeError(`${place} holds ${nameOf(value)}, which JSON cannot hold. Write it as text, or leave it out.`)
 }
 
 /** Whether it is a number that JSON and JavaScript hold exactly. */

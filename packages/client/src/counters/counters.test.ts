@@ -116,6 +116,13 @@ describe('several additions at once', () => {
   })
 })
 
+test('a transaction refuses to add what counters have no decimals for, instead of rounding it', async () => {
+  const { origin, db } = await createScene()
+  const sent = origin.sent.length
+  await expect(db.transaction(async tx => tx.counter('shop/views').add('1', 1e-10))).rejects.toThrow(TypeError)
+  expect(origin.sent.length).toBe(sent)
+})
+
 test('a transaction adds to counters with the rest of it, each in one sum', async () => {
   const { origin, db } = await createScene()
   await db.transaction(async tx => {

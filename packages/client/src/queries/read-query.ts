@@ -13,6 +13,7 @@ import {
   type QueryExplanation,
   type Sort,
 } from '@freshet/protocol'
+import { checkStorable } from '../buckets/storable.js'
 import type { Body } from '../reading/read-answer.js'
 import type { ReadOptions } from '../reading/read-options.js'
 import type { ReadRequest } from '../reading/read-request.js'
@@ -52,8 +53,9 @@ export async function explainQuery<T>(bucket: QueriedBucket, options: QueryOptio
   throw new FreshetError('BUCKET_NOT_FOUND', `There is no bucket at ${bucket.path} to query.`)
 }
 
-/** As the protocol has it. */
+/** As the protocol has it. Throws TypeError for a filter that would be sent as another one: without `where`, a query finds everything. */
 export function toQuery<T>({ where, sort = [], limit, after, fields }: QueryOptions<T>): Query {
+  if (where !== undefined) checkStorable(where, 'where')
   const sorts = typeof sort === 'string' ? [sort] : sort
   return {
     ...(where === undefined ? {} : { where: where as NonNullable<Query['where']> }),

@@ -1,6 +1,6 @@
 /** Counters as a transaction adds to them: with the rest of it or not at all, and without having read them. */
 import { type Path, parseBucketName, pathInBucket, pathOfKey } from '@freshet/protocol'
-import type { TransactionState } from './transaction-state.js'
+import { DECIMALS_MAX, type TransactionState } from './transaction-state.js'
 
 /** Counters as a transaction adds to them: with the rest of it or not at all, and without having read them. */
 export class TransactionCounters {
@@ -19,6 +19,8 @@ export class TransactionCounters {
   add(id: string, by = 1): void {
     this.#checkOpen()
     if (!Number.isFinite(by)) throw new TypeError(`A counter counts in numbers, not in ${String(by)}.`)
+    if (Number(by.toFixed(DECIMALS_MAX)) !== by)
+      throw new TypeError(`A counter has ${DECIMALS_MAX} decimals at most, so ${by} cannot be added.`)
     this.#state.add(pathInBucket(this.#path, id), by)
   }
 }

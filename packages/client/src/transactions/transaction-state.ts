@@ -35,7 +35,8 @@ export interface Seen {
 /** Of what a transaction wrote itself: it is not stored yet. */
 const OWN = { version: 0, served: { from: 'memory', ageS: undefined, at: undefined, version: undefined } } as const
 
-const DECIMALS_MAX = 9
+/** As many as a counter may have. */
+export const DECIMALS_MAX = 9
 
 export class TransactionState {
   readonly #items = new Map<Path, Item>()

@@ -69,7 +69,10 @@ export const WRITES_NOTHING: Pick<Write, 'operations' | 'isIdempotent'> = { oper
 
 function toWrite(part: CommitPart): CommitWrite {
   const path = pathOf(part)
-  if ('delete' in part) return { path, delete: true }
+  if ('delete' in part) {
+    if (!part.delete) throw new TypeError(`${path}: delete is true, or left out.`)
+    return { path, delete: true }
+  }
   if ('add' in part) return { path, add: part.add }
   if ('patch' in part) {
     checkStorable(part.patch, path)
