@@ -108,5 +108,6 @@ export {
   type Sort,
 } from './queries/query.js'
 export { partsOfTag, type Tag, type TagValue, tagOf } from './queries/tag.js'
+export { repeatedMember } from './repeated-member.js'
 export { versionsTag } from './sql-versions.js'
 export { compareUtf8 } from './utf8-order.js'

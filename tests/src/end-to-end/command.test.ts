@@ -42,6 +42,7 @@ describe('a wrong command line or configuration', () => {
     ['{ "prot": 1 }', 'freshet.json has the key "prot", which is no option. Did you mean "port"?\n'],
     ['[]', 'The config file freshet.json must hold one object, such as { "port": 7700 }.\n'],
     ['{', 'The config file freshet.json is not JSON: '],
+    ['{"port":1,"port":2}', 'The config file freshet.json has "port" twice in one object.'],
   ])('the file %s is refused', async (content, line) => {
     writeFileSync(join(folder, 'freshet.json'), content)
     const { exitCode, errors } = await runFreshet(['serve'], { cwd: folder })

@@ -1,6 +1,6 @@
 /** Finds and reads `freshet.json`. */
 import { readFileSync } from 'node:fs'
-import { FreshetError } from '@freshet/protocol'
+import { FreshetError, repeatedMember } from '@freshet/protocol'
 import type { ConfigFile } from './read-config.js'
 
 export const CONFIG_FILE_DEFAULT = 'freshet.json'
@@ -33,6 +33,13 @@ function parseObject(path: string, text: string): Readonly<Record<string, unknow
     // The parser quotes what it stumbled over, which may be a secret.
     const [reason] = (cause as Error).message.split(/, (?:\.\.\.)?"/)
     throw new FreshetError('CONFIG_INVALID', `The config file ${path} is not JSON: ${reason}.`, { cause })
+  }
+  const twice = repeatedMember(text)
+  if (twice !== undefined) {
+    throw new FreshetError(
+      'CONFIG_INVALID',
+      `The config file ${path} has ${JSON.stringify(twice)} twice in one object.`,
+    )
   }
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
   throw new FreshetError('CONFIG_INVALID', `The config file ${path} must hold one object, such as { "port": 7700 }.`)

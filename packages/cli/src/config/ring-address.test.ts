@@ -27,6 +27,7 @@ test('or in a file', () => {
       '[]',
       '{ "nodes": [1, 2, 3] }',
       '{ "nodes": ["redis://a", "redis://b", "redis://c"], "node": [] }',
+      '{ "nodes": ["redis://a", "redis://b", "redis://c"], "nodes": ["redis://d", "redis://e", "redis://f"] }',
       '{ "nodes": ["redis://a", "redis://b", { "url": "redis://c", "adress": "redis://d" }] }',
     ]) {
       writeFileSync(path, text)

@@ -8,7 +8,7 @@
  *     { "nodes": ["redis://10.0.0.1", "redis://10.0.0.2", { "url": "postgres://freshet:secret@10.0.0.3/freshet" }] }
  */
 import { readFileSync } from 'node:fs'
-import { FreshetError } from '@freshet/protocol'
+import { FreshetError, repeatedMember } from '@freshet/protocol'
 import { guessAddress, isUnknownAddress } from './engine-address.js'
 
 const SCHEME = 'ring:'
@@ -33,12 +33,15 @@ export function nodesOfRing(address: string): readonly string[] {
 }
 
 function nodesInFile(path: string): readonly string[] {
-  let file: unknown
+  let [file, text]: [unknown, string] = [undefined, '']
   try {
-    file = JSON.parse(readFileSync(path, 'utf8'))
+    text = readFileSync(path, 'utf8')
+    file = JSON.parse(text)
   } catch (cause) {
     throw invalid(`${path} cannot be read as JSON`, cause)
   }
+  const twice = repeatedMember(text)
+  if (twice !== undefined) throw invalid(`${path} has ${JSON.stringify(twice)} twice in one object`)
   const nodes = (file as { readonly nodes?: unknown } | null)?.nodes
   if (!Array.isArray(nodes)) throw invalid(`${path} has no "nodes", a list of addresses`)
   refuseOthers(path, file, 'nodes')

@@ -38,7 +38,10 @@ async function namesIn(folder: string): Promise<readonly string[]> {
 
 async function readOne(folder: string, file: string): Promise<MigrationFile> {
   const path = resolve(folder, file)
-  const { bucket, schema, change = (object: unknown) => object } = await load(path)
+  const { bucket, schema, change = (object: unknown) => object, ...others } = await load(path)
+  const [unknown] = Object.keys(others)
+  if (unknown !== undefined)
+    throw invalid(`${path} exports ${unknown}, which means nothing; it may export bucket, schema and change.`)
   if (typeof bucket !== 'string') throw invalid(`${path} must export bucket, such as 'shop/products'.`)
   try {
     parseBucketName(bucket)

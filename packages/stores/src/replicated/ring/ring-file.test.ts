@@ -32,6 +32,7 @@ describe('a ring file', () => {
 
   test.each([
     ['{', 'is no JSON'],
+    ['{"nodes":[{"name":"a","address":"redis://a","address":"redis://b"}]}', 'it has "address" twice in one object'],
     [{ nodes: 3 }, 'a list of "nodes"'],
     [{ nodes: NODES, factors: 3 }, 'the file has no member "factors"'],
     [{ nodes: NODES, here: { dataCenter: '1' } }, '"here" has no member "dataCenter"'],

@@ -7,7 +7,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { FreshetError } from '@freshet/protocol'
+import { FreshetError, repeatedMember } from '@freshet/protocol'
 import type { CellsOptions, NodeSource } from '../cells/open-cells.js'
 import { type NodeAccess, openNodeAt } from './open-node.js'
 import { PARTITIONERS, type PartitionerName } from './partitioner.js'
@@ -49,7 +49,8 @@ export function readRingFile(path: string): RingFile {
   } catch (cause) {
     throw new FreshetError('CONFIG_INVALID', `${path} is no JSON: ${(cause as Error).message}`, { cause })
   }
-  const objection = objectionTo(read)
+  const twice = repeatedMember(text)
+  const objection = twice === undefined ? objectionTo(read) : `it has ${JSON.stringify(twice)} twice in one object`
   if (objection !== undefined) throw new FreshetError('CONFIG_INVALID', `${path}: ${objection}.`)
   const { nodes, factor, partitioner, snitch, here = {} } = read as RingFileText
   const where = snitchOf(snitch, path)
