@@ -9,6 +9,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -191,6 +192,8 @@ test('a backup is taken while others write, goes on with what changed, and any m
   reader.close()
   const head = (await (await fetch(`${second.url}/coherence`)).json()) as { log: string }
   expect(head.log).toBe(log)
+  const { entries } = (await (await fetch(`${second.url}/audit`)).json()) as { entries: object[] }
+  expect(entries.at(-1)).toMatchObject({ what: 'restore', who: expect.stringContaining('store'), after: { objects } })
   expect(readFileSync(at('a.ndjson'), 'utf8')).not.toContain(log)
 })
 
@@ -292,4 +295,23 @@ test('an export of a bucket that is not there fails, and leaves no file', async 
     })
     expect(existsSync(at('none.ndjson'))).toBe(false)
   }
+})
+
+test('no other account may read exports, backups, recordings and copies, whatever the umask', async () => {
+  const umask = process.umask(0)
+  try {
+    await fill()
+    await run('export', '--data', at('data'), '--out', at('all.ndjson'))
+    await run('export', '--data', at('data'), '--format', 'csv', '--buckets', 'shop/products', '--out', at('some.csv'))
+    await run('backup', at('backups'), '--data', at('data'))
+    await run('restore', at('backups'), '--data', at('restored'))
+    await run('copy', '--from', at('data'), '--to', at('copied'))
+    await (await startFreshet(['serve', '--data', at('other'), '--workers', '1', '--record', at('recording')])).stop()
+  } finally {
+    process.umask(umask)
+  }
+  const names = readdirSync(folder, { recursive: true }) as string[]
+  expect(names).toEqual(expect.arrayContaining(['all.ndjson', 'some.csv.sha256', 'backups', 'recording', 'copied']))
+  const open = names.filter(name => (statSync(at(name)).mode & 0o077) !== 0)
+  expect(open).toEqual([])
 })

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { judgeMatrix, SCHEMA_ASPECT, type ShardVersions } from './version-matrix.js'
+import { shardKeyOf } from './shard-map.js'
+import { judgeMatrix, SCHEMA_ASPECT, type ShardVersions, versionIn } from './version-matrix.js'
 
 const TABLES = ['a', 'b']
 
@@ -49,3 +50,11 @@ test('where none is ahead in everything, as after a shard was put back, all are 
   ].map(versions => ({ versions, applied: 2, isChanging: false }))
   expect(judgeMatrix(matrix, { tables: TABLES, floor: 0 })).toEqual({ kind: 'behind', shards: [0, 1], position: 2 })
 })
+
+test.each(['constructor', '__proto__', 'toString'])(
+  'a table that is called %s has no key or version by inheritance',
+  name => {
+    expect(shardKeyOf({ sharded: {} }, name)).toBeUndefined()
+    expect(versionIn({}, name)).toBe(0)
+  },
+)

@@ -56,3 +56,19 @@ test('who is refused is logged, with the address, and without what the request c
   expect(lines.join('')).not.toContain('forged')
   await server.stop()
 })
+
+test('who cancels the change of a schema is in the audit, in the commit that does it', async () => {
+  const server = await startServer({ store: createMemoryStore(), access: { rules: RULES, tokens: TOKENS } })
+  await server.put('/db/shop/orders/1', {}, admin)
+  const change = { kind: 'object', schema: { required: ['a'] }, migration: { by: 'client', name: 'first' } }
+  const { task } = (await server.put('/db/shop/orders', change, admin)) as { task?: string }
+  const told = await server.fetch(`/tasks/${task}`, jsonRequest('POST', { do: 'cancel' }, admin))
+  expect(told.status).toBe(200)
+  const { entries } = (await (await server.fetch('/audit', { headers: admin })).json()) as { entries: unknown[] }
+  expect(entries.at(-1)).toMatchObject({
+    ...{ what: 'bucket', bucket: 'shop/orders', who: ' root', from: '127.0.0.1' },
+    ...{ before: { task, state: 'running' }, after: { task, state: 'cancelled' } },
+    version: Number(told.headers.get('freshet-position')),
+  })
+  await server.stop()
+})

@@ -1,6 +1,8 @@
 /** `/tasks`: what goes on in the background, and what may be told to it. */
 import type { ReadVersion, Store, Write } from '@freshet/core/store'
 import { FreshetError, type Position, type Task, type TaskAction, type TaskList } from '@freshet/protocol'
+import { auditWrite } from '../access/audit.js'
+import type { Caller } from '../access/caller.js'
 import type { LogFollower } from '../coherence/log-follower.js'
 import type { Bucket, BucketDirectory } from '../data/bucket-directory.js'
 import { readJsonObject } from '../data/json-text.js'
@@ -62,7 +64,7 @@ export class TaskRoutes {
     const { jsonDepthMax } = this.#options.settings
     const action = readAction(readJsonObject(await readBody(exchange, BODY_BYTES_MAX), jsonDepthMax))
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-      const position = await this.#act(id, action)
+      const position = await this.#act(id, action, exchange.caller)
       if (position !== undefined) {
         const { task } = await findTask(this.#options.store, id)
         return jsonAnswer(200, this.#told(task), ['Freshet-Position', `${position}`])
@@ -71,7 +73,7 @@ export class TaskRoutes {
     throw tooMuchContention()
   }
 
-  async #act(id: string, action: TaskAction): Promise<Position | undefined> {
+  async #act(id: string, action: TaskAction, caller: Caller | undefined): Promise<Position | undefined> {
     const { store, follower, buckets, recorder } = this.#options
     const { task, version } = await findTask(store, id)
     await follower.catchUp()
@@ -80,7 +82,7 @@ export class TaskRoutes {
     const { reads, writes } = next.state === 'cancelled' ? released(next, bucket) : { reads: [], writes: [] }
     const result = await (recorder ?? store).commit({
       reads: [{ key: taskKey(id), version }, ...reads],
-      writes: [...writes, taskWrite(next)],
+      writes: [...writes, taskWrite(next), ...cancellationAudit(caller, task, next)],
     })
     return result.committed ? result.position : undefined
   }
@@ -89,6 +91,17 @@ export class TaskRoutes {
     const bucket = this.#options.buckets.get(task.bucket)
     return bucket?.record.migration?.task === task.id ? { ...task, from: migratesFrom(bucket) } : task
   }
+}
+
+/** A schema that was to come does not come. */
+function cancellationAudit(
+  caller: Caller | undefined,
+  { id: task, bucket, state }: StoredTask,
+  next: StoredTask,
+): Write[] {
+  if (caller === undefined || next.state !== 'cancelled') return []
+  const by = { who: caller.subject, from: caller.from, what: 'bucket', bucket } as const
+  return [auditWrite({ ...by, before: { task, state }, after: { task, state: next.state } })]
 }
 
 function released(task: StoredTask, bucket: Bucket | undefined): { reads: ReadVersion[]; writes: readonly Write[] } {
