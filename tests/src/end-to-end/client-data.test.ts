@@ -35,6 +35,17 @@ test('an object is created, read, patched, deleted, and each step is seen by the
   await expect(products.put(id, { price: 1 }, { ifVersion: 'absent' })).resolves.toMatchObject({ id })
 })
 
+test('ifVersion 0 is that nothing is there, for put, commit and create', async () => {
+  const fresh = db.bucket('shop/fresh')
+  const conflict = { code: 'VERSION_CONFLICT' }
+  await fresh.put('a', {}, { ifVersion: 0 })
+  await expect(fresh.put('a', {}, { ifVersion: 0 })).rejects.toMatchObject(conflict)
+  await expect(fresh.create({}, { id: 'a', ifVersion: 0 })).rejects.toMatchObject(conflict)
+  const write = { bucket: 'shop/fresh', id: 'b', value: {}, ifVersion: 0 }
+  await db.commit([write])
+  await expect(db.commit([write])).rejects.toMatchObject({ code: 'COMMIT_CONFLICT' })
+})
+
 test('a patch in a transaction leaves what it does not name as it is stored, to the last digit', async () => {
   const path = '/db/shop/precise/1'
   const put = (body: string) =>

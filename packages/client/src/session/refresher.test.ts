@@ -1,3 +1,4 @@
+import { parseOperationId } from '@freshet/protocol'
 import { expect, test } from 'vitest'
 import { connect } from '../connect.js'
 import { FakeOrigin } from '../testing/fake-origin.js'
@@ -132,4 +133,16 @@ test('a session goes on where its token was taken, on another connection', async
   const two = await connect(url, { fetch, clock, token: one.session.token })
   expect(two.session.position).toBeGreaterThanOrEqual(1)
   expect(await two.bucket('shop/products').get('1')).toEqual({ price: 5 })
+})
+
+test("ids of operations go by the server's clock again after it has stood still and caught up", async () => {
+  const origin = new FakeOrigin()
+  origin.storeBehindMs = 30_000
+  const { url, fetch, clock } = origin
+  const db = await connect(url, { fetch, clock })
+  origin.storeBehindMs = 0
+  await db.session.refresh()
+  await db.bucket('shop/products').put('1', {})
+  const key = origin.sent.at(-1)!.headers.get('idempotency-key')!
+  expect(parseOperationId(key)).toMatchObject({ madeMs: Math.floor(origin.nowMs) })
 })

@@ -115,12 +115,16 @@ describe('rows that come line by line', () => {
     await expect(readAll(sessionOver(failing))).rejects.toMatchObject({
       code: 'REQUEST_FAILED',
       message: expect.stringContaining('terminated'),
+      details: { outcome: 'not-done' },
     })
   })
 
   test('that stay away are waited for so long, and given up when the connection is closed', async () => {
     const silent: Fetch = async () => new Response(new ReadableStream({ start: c => c.enqueue(linesOf(HEAD)) }))
-    await expect(readAll(sessionOver(silent, 50))).rejects.toMatchObject({ code: 'REQUEST_TIMEOUT' })
+    await expect(readAll(sessionOver(silent, 50))).rejects.toMatchObject({
+      code: 'REQUEST_TIMEOUT',
+      details: { outcome: 'not-done' },
+    })
     const closing = new AbortController()
     const reading = readAll(sessionOver(silent, 60_000, closing.signal))
     closing.abort(new FreshetError('REQUEST_FAILED', 'It was closed.', { details: { closed: true } }))
