@@ -315,3 +315,17 @@ test('no other account may read exports, backups, recordings and copies, whateve
   const open = names.filter(name => (statSync(at(name)).mode & 0o077) !== 0)
   expect(open).toEqual([])
 })
+
+test('a folder that cannot be made is refused at once, by every command', async () => {
+  await fill()
+  await run('backup', at('backups'), '--data', at('data'))
+  for (const args of [
+    ['backup', '/proc/freshet', '--data', at('data')],
+    ['restore', at('backups'), '--data', '/proc/freshet/data'],
+    ['serve', '--data', '/proc/freshet', '--port', '0'],
+  ]) {
+    const { exitCode, errors } = await runFreshet(args)
+    expect([args, exitCode, errors]).toEqual([args, 1, expect.stringContaining('/proc/freshet')])
+    expect(errors).not.toContain('unforeseen')
+  }
+})

@@ -12,7 +12,7 @@
  * `sha256` is of all lines before the mark, `lines` how many of them are data, E the last commit that is in it. What follows the last
  * mark of a file was being written when it ended, and is not used; a file without a mark is none.
  */
-import { mkdir, readdir } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { FreshetError, type Position } from '@freshet/protocol'
 import { LineReader } from '../transfer/line-reader.js'
@@ -74,10 +74,6 @@ export async function segmentNumbers(folder: string): Promise<readonly number[]>
     throw new FreshetError('FILE_INVALID', `${folder} holds ${foreign}, so it is no folder of backups. Choose another.`)
   }
   return names.map(name => Number(NAME.exec(name)![1])).sort((a, b) => a - b)
-}
-
-export async function makeFolder(folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 })
 }
 
 interface SegmentRead {

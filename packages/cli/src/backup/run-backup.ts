@@ -6,18 +6,11 @@ import { rm } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { FreshetError } from '@freshet/protocol'
 import type { EmbeddedSnapshot, StoreState } from '@freshet/stores/embedded'
+import { makeFolder } from '@freshet/stores/embedded'
 import { type LongRun, untilStopped } from '../command/until-stopped.js'
 import { LineWriter } from '../transfer/line-writer.js'
 import { openState, type StorePlace } from '../transfer/place.js'
-import {
-  damageTold,
-  type Mark,
-  makeFolder,
-  readFolder,
-  readSegment,
-  segmentNumbers,
-  segmentPath,
-} from './backup-folder.js'
+import { damageTold, type Mark, readFolder, readSegment, segmentNumbers, segmentPath } from './backup-folder.js'
 import type { BackupLine } from './backup-line.js'
 import { BackupRun } from './backup-run.js'
 import { lockFolder } from './folder-lock.js'

@@ -3,13 +3,13 @@
  * renamed when all is done: so it is there as a whole, or not at all. An engine remembers what is being restored into it, so
  * that the same command can be run again.
  */
-import { mkdir, rename, rm, rmdir } from 'node:fs/promises'
+import { rename, rm, rmdir } from 'node:fs/promises'
 import { hostname, userInfo } from 'node:os'
 import { dirname, resolve } from 'node:path'
 import { positionAtTime, type Store, type Write } from '@freshet/core/store'
 import { FreshetError } from '@freshet/protocol'
 import { ACCESS_KEY, auditWrite, recallRules, restoredRules } from '@freshet/server'
-import { openEmbeddedStore } from '@freshet/stores/embedded'
+import { makeFolder, openEmbeddedStore } from '@freshet/stores/embedded'
 import { readFolder } from '../backup/backup-folder.js'
 import { type LongRun, untilStopped } from '../command/until-stopped.js'
 import { isEngine, withoutPassword } from '../config/store-kind.js'
@@ -100,7 +100,7 @@ async function intoFolder(path: string, chosen: Chosen, run: LongRun): Promise<R
   await refuseFilled(path)
   const making = `${resolve(path)}.restoring`
   await rm(making, { recursive: true, force: true })
-  await mkdir(dirname(making), { recursive: true })
+  await makeFolder(dirname(making))
   const positionsAfter = Math.max(positionAtTime(Date.now()), chosen.mark.position)
   let store: Store | undefined
   try {

@@ -10,10 +10,11 @@
  * So a backup of the folder that is copied over it leaves newer rules alone.
  */
 import { createHash } from 'node:crypto'
-import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { LogPlace, Store } from '@freshet/core/store'
 import { describeError, type KnownRules, type Log, type RulesMemory } from '@freshet/server'
+import { makeFolder } from '@freshet/stores/embedded'
 import { withoutPassword } from '../config/store-kind.js'
 
 const WRITE_EVERY_MS = 5_000
@@ -102,7 +103,7 @@ export class KnownFile implements RulesMemory {
     const [log, reached] = [store.log, await store.position()]
     const position = found?.log === log ? Math.max(found.position, reached) : reached
     const rules = sinceOf(found) > (this.#rules?.since ?? -1) ? found?.rules : this.#rules
-    await mkdir(this.#folder, { recursive: true, mode: 0o700 })
+    await makeFolder(this.#folder)
     const file = join(this.#folder, `${this.#name}-${rules?.since ?? 0}.json`)
     const making = `${file}.${process.pid}`
     await writeFile(making, JSON.stringify({ log, position, rules }), { mode: 0o600, flush: true })

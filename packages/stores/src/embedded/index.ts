@@ -14,3 +14,4 @@ export { type ExamineStoreOptions, examineEmbeddedStore } from './examine-embedd
 export type { Damage, Examination } from './integrity/examine-file.js'
 export { bootId, isRunning, startOf } from './processes.js'
 export { type ReadersService, serveReaders } from './serve-readers.js'
+export { makeFolder } from './store-folder.js'

@@ -39,6 +39,10 @@ test('a folder that this user may not write to is refused; one that he may write
   await folder.remove()
 })
 
+test('a folder that cannot be made is refused, also below one that takes no others', () => {
+  for (const path of ['/proc/freshet', '/proc/freshet/store']) expect(openAsNobody(path)).toBe('STORE_UNUSABLE')
+})
+
 /** Root may write everywhere: so he becomes nobody first, in a process of its own, once it has loaded its modules. */
 function openAsNobody(path: string): string {
   const module = new URL('../../dist/embedded/index.js', import.meta.url).href
@@ -52,7 +56,10 @@ function openAsNobody(path: string): string {
     const opened = await openEmbeddedStore({ path: ${JSON.stringify(path)} }).catch(error => error.code)
     process.stdout.write(typeof opened === 'string' ? opened : 'opened')
     if (typeof opened !== 'string') await opened.close()`
-  return execFileSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' })
+  return execFileSync(process.execPath, ['--input-type=module', '-e', program], {
+    encoding: 'utf8',
+    timeout: 60_000,
+  })
 }
 
 test('no other account may read the folder and its files, whatever the umask and whatever they were before', async () => {

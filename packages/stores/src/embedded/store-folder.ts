@@ -16,7 +16,7 @@ export const FILE_MODE = 0o600
 /** Creates the folder if need be. No other account may look into it, whatever the umask. Throws STORE_UNUSABLE. */
 export async function prepareFolder(path: string): Promise<void> {
   await usable(path, async () => {
-    await makeFolder(resolve(path))
+    await makeFolder(path)
     await access(path, constants.R_OK | constants.W_OK | constants.X_OK)
   })
   await refuseOtherFiles(path)
@@ -56,8 +56,9 @@ async function refuseOtherFiles(path: string): Promise<void> {
   throw storeUnusable(path, `it is a folder that holds other files (${foreign[0]}) and no store; choose an empty one`)
 }
 
-/** As `mkdir` with `recursive`, which tries without end where a folder is there that takes no others, such as /proc. */
-async function makeFolder(path: string): Promise<void> {
+/** Closed to other accounts. As `mkdir` with `recursive`, which tries without end where a folder is there that takes no others, such as /proc. */
+export async function makeFolder(folder: string): Promise<void> {
+  const path = resolve(folder)
   try {
     await mkdir(path, FOLDER_MODE)
   } catch (error) {
