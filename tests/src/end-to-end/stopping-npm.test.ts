@@ -1,9 +1,10 @@
-/** A server that npm started ends with that npm. */
+/** A server that npm started ends with that npm; so does all that `npm run dev` of a starter app runs. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { freePort } from '@freshet/stores/under-test/free-port'
 import { afterAll, expect, test } from 'vitest'
 
 const FRESHET = fileURLToPath(import.meta.resolve('@freshet/cli/dist/freshet.js'))
@@ -44,4 +45,27 @@ test('SIGTERM to npm stops the server, and the folder is free again', async () =
     npm.kill('SIGTERM')
     await expect.poll(() => isUp(url), { timeout: 20_000 }).toBe(false)
   }
+})
+
+test('SIGTERM to npm run dev of a starter app stops its server and its pages', async () => {
+  const app = join(folder, 'app')
+  const bin = join(app, 'node_modules', '.bin')
+  mkdirSync(bin, { recursive: true })
+  copyFileSync(join(dirname(FRESHET), '..', 'template', 'dev.mjs'), join(app, 'dev.mjs'))
+  writeFileSync(join(app, 'index.html'), '<title>app</title>')
+  writeFileSync(join(app, 'package.json'), JSON.stringify({ private: true, scripts: { dev: 'true && node dev.mjs' } }))
+  writeFileSync(join(bin, 'freshet'), `#!/bin/sh\nexec node ${JSON.stringify(FRESHET)} "$@"\n`, { mode: 0o755 })
+  symlinkSync(
+    join(dirname(fileURLToPath(import.meta.resolve('vite/package.json'))), 'bin', 'vite.js'),
+    join(bin, 'vite'),
+  )
+  const [server, pages] = [await freePort(), await freePort()]
+  const urls = [`http://localhost:${server}`, `http://localhost:${pages}`]
+  const npm = spawn('npm', ['run', 'dev', '--', '--port', `${pages}`], {
+    ...{ cwd: app, env: { ...process.env, FRESHET_PORT: `${server}` }, stdio: 'ignore' },
+  })
+  const areUp = () => Promise.all(urls.map(isUp))
+  await expect.poll(areUp, { timeout: 60_000 }).toEqual([true, true])
+  npm.kill('SIGTERM')
+  await expect.poll(areUp, { timeout: 20_000 }).toEqual([false, false])
 })
