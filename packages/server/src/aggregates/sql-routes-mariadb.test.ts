@@ -1,3 +1,4 @@
+import type { ShardMap } from '@freshet/core/aggregates'
 import type { GlobalAnswer, SqlAnswer, SqlHead } from '@freshet/protocol'
 import { createMemoryStore } from '@freshet/stores/memory'
 import { openGlobalLog, openShard } from '@freshet/stores/shards'
@@ -30,10 +31,15 @@ afterAll(async () => {
 })
 
 async function start(
-  more: { readonly hasLocalWrites?: boolean; readonly settings?: object; readonly access?: AccessOptions } = {},
+  more: {
+    readonly hasLocalWrites?: boolean
+    readonly settings?: object
+    readonly access?: AccessOptions
+    readonly map?: ShardMap
+  } = {},
 ): Promise<RunningServer> {
-  const { hasLocalWrites = false, settings = {}, ...access } = more
-  const database = { map: started.map, ...started.openAgain(), hasLocalWrites }
+  const { hasLocalWrites = false, settings = {}, map = started.map, ...access } = more
+  const database = { map, ...started.openAgain(), hasLocalWrites }
   const store = createMemoryStore({ positionsAfter: 0 })
   const server = await startServer({
     ...{ store, shards: database, settings: { globalIntervalMs: 20, ...settings } },
@@ -93,6 +99,14 @@ test('statements are in the audit with their caller and without their values; wh
     { what: 'sql', ...by, after: q },
     { what: 'sql', ...by, after: `${q} and id < $2` },
   ])
+})
+
+test('a query of a shard that has rows of another one is refused, not answered without them', async () => {
+  const server = await start({ map: { ...started.map, placement: { kind: 'ranges', from: [0, 25, 40] } } })
+  expect(await problemOf(await server.fetch(targetOf('select count(*) as n from people')))).toMatchObject({
+    code: 'SHARD_UNUSABLE',
+    detail: expect.stringContaining('belong to other shards'),
+  })
 })
 
 describe('a query', () => {
