@@ -143,8 +143,7 @@ async function ask(store: EmbeddedStore): Promise<readonly Answer[]> {
       answers.push({ what, text: undefined })
     }
   }
-  const { entries } = await store.scan(BUCKET, { limit: 1 }).catch(() => ({ entries: [] }))
-  await note('the first of the list', () => entries.length)
+  await note('the first of the list', async () => (await store.scan(BUCKET, { limit: 1 })).entries.length)
   for (let i = 0; i < 400; i++) await note(`object ${i}`, () => told(store.get(keyOf(i))))
   await note('a list', async () => (await store.scan(BUCKET, { limit: 1000 })).entries.map(toldEntry))
   for (let kind = 0; kind < KINDS; kind++) {
