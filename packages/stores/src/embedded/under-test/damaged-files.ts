@@ -85,9 +85,7 @@ export class DamagedFiles {
     const store = await openEmbeddedStore({ path: this.#path })
     try {
       const found = await ask(store)
-      const wrong = found.find(
-        ({ what, text }, i) => text !== undefined && text !== this.#truth[i]!.text && what !== '',
-      )
+      const wrong = found.find(({ text }, i) => text !== undefined && text !== this.#truth[i]!.text)
       if (wrong !== undefined) return { outcome: 'wrong', what: wrong.what }
       for (let i = 0; i < 20; i++) await store.commit({ writes: [{ key: `other/bucket/${i}`, ...textOf(`${i}`) }] })
       return { outcome: found.some(({ text }) => text === undefined) ? 'reported' : 'harmless' }
