@@ -1,16 +1,14 @@
 /** Access control over HTTP: every route, what each kind of caller gets, and what caches are told. */
 import type { CoherenceHead } from '@freshet/protocol'
 import { createMemoryStore } from '@freshet/stores/memory'
-import { SignJWT } from 'jose'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createJsonLog, SILENT_LOG } from '../operations/log.js'
 import { createParts } from '../server-parts.js'
 import { completeSettings } from '../settings.js'
 import { jsonRequest, problemOf, type RunningServer, sendRaw, startServer } from '../testing/running-server.js'
 import { applyRules } from './apply-rules.js'
+import { bearer, TOKENS } from './under-test/bearer.js'
 
-const SECRET = 'a secret of at least thirty-two bytes'
-const TOKENS = { secret: SECRET, audience: 'freshet', leewayMs: 0 }
 const RULES = `
 admin if claim.role == "admin"
 bucket shop/products
@@ -39,14 +37,6 @@ let ann: Record<string, string>
 let bob: Record<string, string>
 let admin: Record<string, string>
 let editor: Record<string, string>
-
-async function bearer(claims: Record<string, unknown>): Promise<Record<string, string>> {
-  const token = await new SignJWT({ aud: 'freshet', ...claims })
-    .setProtectedHeader({ alg: 'HS256' })
-    .setExpirationTime('5m')
-    .sign(new TextEncoder().encode(SECRET))
-  return { authorization: `Bearer ${token}` }
-}
 
 beforeEach(async () => {
   running = await startServer({

@@ -2,10 +2,8 @@ import { createMemoryStore } from '@freshet/stores/memory'
 import { beforeAll, expect, test } from 'vitest'
 import { createJsonLog } from '../operations/log.js'
 import { jsonRequest, startServer } from '../testing/running-server.js'
-import { signToken } from './sign-token.js'
+import { bearer, TOKENS } from './under-test/bearer.js'
 
-const SECRET = 'a secret of at least thirty-two bytes'
-const TOKENS = { secret: SECRET, audience: 'freshet', leewayMs: 0 }
 const RULES = `
 admin if claim.role == "admin"
 bucket shop/orders
@@ -14,11 +12,6 @@ bucket shop/orders
 
 let ann: Record<string, string>
 let admin: Record<string, string>
-
-async function bearer(claims: Record<string, unknown>): Promise<Record<string, string>> {
-  const token = await signToken({ claims, audience: 'freshet', issuer: undefined, expiresMs: 300_000, secret: SECRET })
-  return { authorization: `Bearer ${token}` }
-}
 
 beforeAll(async () => {
   ann = await bearer({ sub: 'ann' })

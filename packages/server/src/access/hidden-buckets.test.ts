@@ -1,6 +1,5 @@
 /** What callers learn of what they may not see: they get one answer, whatever is there and whatever they send. */
 import { createMemoryStore } from '@freshet/stores/memory'
-import { SignJWT } from 'jose'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import {
   jsonRequest,
@@ -10,8 +9,8 @@ import {
   startServer,
   until,
 } from '../testing/running-server.js'
+import { bearer, TOKENS } from './under-test/bearer.js'
 
-const SECRET = 'a secret of at least thirty-two bytes'
 const RULES = `
 admin if claim.role == "admin"
 quota shut requests 100 per day
@@ -41,18 +40,10 @@ let admin: Headers
 let member: Headers
 let eve: Headers
 
-async function bearer(claims: Record<string, unknown>): Promise<Headers> {
-  const token = await new SignJWT({ aud: 'freshet', ...claims })
-    .setProtectedHeader({ alg: 'HS256' })
-    .setExpirationTime('5m')
-    .sign(new TextEncoder().encode(SECRET))
-  return { authorization: `Bearer ${token}` }
-}
-
 beforeEach(async () => {
   running = await startServer({
     store: createMemoryStore({ positionsAfter: 0 }),
-    access: { rules: RULES, tokens: { secret: SECRET, audience: 'freshet', leewayMs: 0 } },
+    access: { rules: RULES, tokens: TOKENS },
   })
   admin = await bearer({ sub: 'root', role: 'admin' })
   member = await bearer({ sub: 'ann', role: 'member' })
@@ -179,7 +170,7 @@ describe('a caller who may nothing', () => {
       settings: { bodyBytesMax: 1000, commitBodyBytesMax: 5000 },
       access: {
         rules: 'bucket a/b\n  read if authenticated',
-        tokens: { secret: SECRET, audience: 'freshet', leewayMs: 0 },
+        tokens: TOKENS,
       },
     })
     const commit = (length: number, headers: Headers) =>

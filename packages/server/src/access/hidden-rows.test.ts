@@ -1,14 +1,12 @@
 /** Callers who see only some rows of a bucket: what they get, what it costs, and what it does not tell of the other rows. */
 import type { Store } from '@freshet/core/store'
 import { createMemoryStore } from '@freshet/stores/memory'
-import { SignJWT } from 'jose'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { UNINDEXED_ROWS_MAX } from '../data/visible-rows.js'
 import { DEFAULT_SETTINGS } from '../settings.js'
 import { jsonRequest, problemOf, type RunningServer, startServer } from '../testing/running-server.js'
+import { bearer, TOKENS } from './under-test/bearer.js'
 
-const SECRET = 'a secret of at least thirty-two bytes'
-const TOKENS = { secret: SECRET, audience: 'freshet', leewayMs: 0 }
 const RULES = `
 admin if claim.role == "admin"
 bucket shop/orders
@@ -44,14 +42,6 @@ interface Page {
 let running: RunningServer
 let touched: { rows: number }
 let [ann, bob, admin]: [Headers, Headers, Headers] = [{}, {}, {}]
-
-async function bearer(claims: Record<string, unknown>): Promise<Headers> {
-  const token = await new SignJWT({ aud: 'freshet', ...claims })
-    .setProtectedHeader({ alg: 'HS256' })
-    .setExpirationTime('5m')
-    .sign(new TextEncoder().encode(SECRET))
-  return { authorization: `Bearer ${token}` }
-}
 
 /** A store that counts the rows that it looks at. */
 function counting(store: Store, count: { rows: number }): Store {

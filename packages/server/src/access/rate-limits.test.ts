@@ -1,11 +1,9 @@
 /** How often one may ask, and what those who ask are told of it. */
 import { createMemoryStore } from '@freshet/stores/memory'
-import { SignJWT } from 'jose'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type RunningServer, startServer } from '../testing/running-server.js'
+import { bearer, TOKENS } from './under-test/bearer.js'
 
-const SECRET = 'a secret of at least thirty-two bytes'
-const TOKENS = { secret: SECRET, audience: 'freshet', leewayMs: 0 }
 const RULES = `
 bucket shop/products
   read, list
@@ -19,14 +17,6 @@ bucket shop/orders
 let ann: Record<string, string>
 let bob: Record<string, string>
 let editor: Record<string, string>
-
-async function bearer(claims: Record<string, unknown>): Promise<Record<string, string>> {
-  const token = await new SignJWT({ aud: 'freshet', ...claims })
-    .setProtectedHeader({ alg: 'HS256' })
-    .setExpirationTime('5m')
-    .sign(new TextEncoder().encode(SECRET))
-  return { authorization: `Bearer ${token}` }
-}
 
 beforeAll(async () => {
   ann = await bearer({ sub: 'ann' })

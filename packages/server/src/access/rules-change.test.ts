@@ -2,15 +2,13 @@
 
 import type { Store } from '@freshet/core/store'
 import { createMemoryStore } from '@freshet/stores/memory'
-import { SignJWT } from 'jose'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createJsonLog } from '../operations/log.js'
 import { tellingNothing, withMethods } from '../testing/odd-stores.js'
 import { jsonRequest, type RunningServer, startServer } from '../testing/running-server.js'
 import { applyRules } from './apply-rules.js'
+import { bearer, TOKENS } from './under-test/bearer.js'
 
-const SECRET = 'a secret of at least thirty-two bytes'
-const TOKENS = { secret: SECRET, audience: 'freshet', leewayMs: 0 }
 const ADMIN = 'admin if claim.role == "admin"\n'
 const OPEN = `${ADMIN}bucket shop/*\n  read, list`
 const CLOSED = `${ADMIN}bucket shop/*\n  read, list if claim.role == "staff"`
@@ -30,14 +28,6 @@ let store: Store
 let servers: RunningServer[]
 let admin: Record<string, string>
 let staff: Record<string, string>
-
-async function bearer(claims: Record<string, unknown>): Promise<Record<string, string>> {
-  const token = await new SignJWT({ aud: 'freshet', ...claims })
-    .setProtectedHeader({ alg: 'HS256' })
-    .setExpirationTime('5m')
-    .sign(new TextEncoder().encode(SECRET))
-  return { authorization: `Bearer ${token}` }
-}
 
 /** Puts the rules into force, and starts a server. */
 async function start(over: Store, rules: string): Promise<RunningServer> {

@@ -1,10 +1,9 @@
 /** What somebody may do, without doing it. */
 import { createMemoryStore } from '@freshet/stores/memory'
-import { SignJWT } from 'jose'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { jsonRequest, problemOf, type RunningServer, startServer } from '../testing/running-server.js'
+import { bearer, TOKENS } from './under-test/bearer.js'
 
-const SECRET = 'a secret of at least thirty-two bytes'
 const RULES = `
 admin if claim.role == "admin"
 bucket shop/orders
@@ -17,17 +16,11 @@ let running: RunningServer
 let admin: Record<string, string>
 let ann: Record<string, string>
 
-async function bearer(claims: Record<string, unknown>): Promise<Record<string, string>> {
-  const token = await new SignJWT({ aud: 'freshet', ...claims })
-    .setProtectedHeader({ alg: 'HS256' })
-    .setExpirationTime('5m')
-    .sign(new TextEncoder().encode(SECRET))
-  return { authorization: `Bearer ${token}` }
-}
-
 beforeEach(async () => {
-  const tokens = { secret: SECRET, audience: 'freshet', leewayMs: 0 }
-  running = await startServer({ store: createMemoryStore({ positionsAfter: 0 }), access: { rules: RULES, tokens } })
+  running = await startServer({
+    store: createMemoryStore({ positionsAfter: 0 }),
+    access: { rules: RULES, tokens: TOKENS },
+  })
   admin = await bearer({ sub: 'root', role: 'admin' })
   ann = await bearer({ sub: 'ann' })
   await running.put('/db/shop/orders/7', { owner: 'ann' }, admin)

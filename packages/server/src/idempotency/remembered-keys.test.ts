@@ -1,10 +1,8 @@
 import { createMemoryStore } from '@freshet/stores/memory'
-import { SignJWT } from 'jose'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { bearer, TOKENS } from '../access/under-test/bearer.js'
 import { jsonRequest, problemOf, type RunningServer, startServer } from '../testing/running-server.js'
 
-const SECRET = 'a secret of at least thirty-two bytes'
-const TOKENS = { secret: SECRET, audience: 'freshet', leewayMs: 0 }
 const RULES = 'admin if claim.role == "admin"\nbucket */*\n  read, list, write\n'
 const RETENTION_MS = 24_000
 const KEYS_MAX = 5
@@ -28,14 +26,7 @@ describe.each([
     for (const server of servers) await server.stop()
   })
 
-  async function admin(): Promise<Record<string, string>> {
-    const token = await new SignJWT({ aud: 'freshet', sub: 'root', role: 'admin' })
-      .setProtectedHeader({ alg: 'HS256' })
-      .setExpirationTime('5m')
-      .sign(new TextEncoder().encode(SECRET))
-    return { authorization: `Bearer ${token}` }
-  }
-
+  const admin = () => bearer({ sub: 'root', role: 'admin' })
   const newKey = () => ({ 'idempotency-key': `key-${++made}` })
 
   function put(namespace = 'acme', headers: Record<string, string> = newKey(), server = 0): Promise<Response> {

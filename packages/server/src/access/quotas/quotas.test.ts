@@ -1,16 +1,14 @@
 /** Quotas of namespaces: exact while several servers write at once, counted while clients write, and told. */
 import type { Store } from '@freshet/core/store'
 import { createMemoryStore } from '@freshet/stores/memory'
-import { SignJWT } from 'jose'
 import { afterEach, describe, expect, test } from 'vitest'
 import { answeringLater } from '../../testing/odd-stores.js'
 import { jsonRequest, problemOf, type RunningServer, startServer, until } from '../../testing/running-server.js'
 import { applyRules } from '../apply-rules.js'
+import { bearer, TOKENS } from '../under-test/bearer.js'
 import { RequestAllowance } from './request-allowance.js'
 import { requestsKey } from './usage-record.js'
 
-const SECRET = 'a secret of at least thirty-two bytes'
-const TOKENS = { secret: SECRET, audience: 'freshet', leewayMs: 0 }
 const OPEN = 'admin if claim.role == "admin"\nbucket */*\n  read, list, write\n'
 
 const started: RunningServer[] = []
@@ -26,13 +24,7 @@ async function start(store: Store, quota: string): Promise<RunningServer> {
   return running
 }
 
-async function admin(): Promise<Record<string, string>> {
-  const token = await new SignJWT({ aud: 'freshet', role: 'admin' })
-    .setProtectedHeader({ alg: 'HS256' })
-    .setExpirationTime('5m')
-    .sign(new TextEncoder().encode(SECRET))
-  return { authorization: `Bearer ${token}` }
-}
+const admin = () => bearer({ role: 'admin' })
 
 interface Used {
   readonly namespace: string

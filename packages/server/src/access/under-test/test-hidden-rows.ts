@@ -5,12 +5,12 @@
  */
 import type { Store, Write } from '@freshet/core/store'
 import { createRandom, type Random } from '@freshet/core/store/conformance'
-import { SignJWT } from 'jose'
 import { expect } from 'vitest'
 import { type RunningServer, startServer, until } from '../../testing/running-server.js'
 import { CURSOR_KEY } from '../cursor-seals.js'
 import { AccessRules, type Claims } from '../rules/access-rules.js'
 import { parseRules } from '../rules/parse-rules.js'
+import { bearer, TOKENS } from './bearer.js'
 import { type AskedRequest, createRequest, FIELDS, VALUES } from './random-requests.js'
 
 export interface HiddenRowsOptions {
@@ -26,7 +26,6 @@ interface Scene {
   readonly base: number
 }
 
-const SECRET = 'a secret of at least thirty-two bytes'
 const BUCKET = 'shop/rows'
 const ROWS = 40
 const WRITES = 90
@@ -54,7 +53,7 @@ export async function testHiddenRows({ openStores, seed, requests }: HiddenRowsO
   for (const store of stores) scenes.push(await startScene(store, text, indexes))
   try {
     const ids = await fill(random, rules, stores)
-    const tokens = await Promise.all(CALLERS.map(bearer))
+    const tokens = await Promise.all(CALLERS.map(claims => (claims === undefined ? {} : bearer(claims))))
     for (let i = 0; i < requests; i++) {
       const last = (await stores[0].position()) - scenes[0]!.base
       const asked = createRequest({ random, bucket: BUCKET, ids, positions: { first: 1, last } })
@@ -87,8 +86,7 @@ function randomIndexes(random: Random): readonly (readonly string[])[] {
 }
 
 async function startScene(store: Store, rules: string, indexes: readonly (readonly string[])[]): Promise<Scene> {
-  const tokens = { secret: SECRET, audience: 'freshet', leewayMs: 0 }
-  const server = await startServer({ store, access: { rules, tokens } })
+  const server = await startServer({ store, access: { rules, tokens: TOKENS } })
   const declared = indexes.map(fields => ({ name: fields.join('-'), fields }))
   const body = Buffer.from(JSON.stringify({ kind: 'object', ...(declared.length > 0 ? { indexes: declared } : {}) }))
   const settings = { key: BUCKET, contentType: 'application/json', body }
@@ -200,13 +198,4 @@ function moveUp(text: string, base: number): string {
     const number = Number(digits)
     return number > base - 10 && number < base + 10_000 ? `p${number - base}` : digits
   })
-}
-
-async function bearer(claims: Claims | undefined): Promise<Record<string, string>> {
-  if (claims === undefined) return {}
-  const token = await new SignJWT({ aud: 'freshet', ...claims })
-    .setProtectedHeader({ alg: 'HS256' })
-    .setExpirationTime('10m')
-    .sign(new TextEncoder().encode(SECRET))
-  return { authorization: `Bearer ${token}` }
 }
