@@ -7,7 +7,8 @@ import type { ContenderWorker } from '../../harness/contender-worker.js'
 import { createRandom, type Random } from '../../harness/random.js'
 
 export const OURS = 'freshet'
-/** In a process whose checksums are all 0 (`../without-checksums.ts`). */
+/** Two to be compared: in the process of the second, checksums are all 0 (`../checksum-hooks.ts`). */
+export const SUMMED = 'freshet, checksums'
 export const SUMLESS = 'freshet, no checksums'
 export const BARE_ENGINE = 'lmdb'
 export const LEVEL = 'classic-level'
@@ -28,6 +29,7 @@ type Put = (key: string, value: Buffer) => Promise<unknown>
 
 const openers: Readonly<Record<string, (path: string) => Promise<Put>>> = {
   [OURS]: openOurs,
+  [SUMMED]: openOurs,
   [SUMLESS]: openOurs,
   async [BARE_ENGINE](path) {
     const database = open<Buffer, string>({ path: join(path, 'data.mdb'), encoding: 'binary', mapSize: 2 ** 36 })

@@ -10,8 +10,8 @@ import type { Bench, BenchContext, BenchResult } from '../../harness/bench.js'
 import { type PreparedContender, startChild } from '../../harness/child-contender.js'
 import type { Progress } from '../../harness/experiment.js'
 import { measureSideBySide, type Standing, speedRatio } from '../../harness/side-by-side.js'
-import { argumentsWithoutChecksums } from '../without-checksums.js'
-import { BARE_ENGINE, type CommitSettings, LEVEL, OURS, SUMLESS } from './commit-worker.js'
+import { hookedArguments } from '../checksum-hooks.js'
+import { BARE_ENGINE, type CommitSettings, LEVEL, OURS, SUMLESS, SUMMED } from './commit-worker.js'
 
 const IN_FLIGHT = 64
 /** Many short rounds: the noise of a shared disk lasts seconds, and is divided out between neighbours. */
@@ -34,10 +34,11 @@ export const commit: Bench = {
 }
 
 async function measure(context: BenchContext, folder: string): Promise<Standing<'commit'>[]> {
-  const others = await measureTogether([OURS, SUMLESS, BARE_ENGINE], context, folder, part(context.progress, 0, 0.8))
-  // Alone, and last: LevelDB goes on sorting in the background, in the time of whoever comes after it.
+  const both = await measureTogether([OURS, BARE_ENGINE], context, folder, part(context.progress, 0, 0.4))
+  const sums = await measureTogether([SUMMED, SUMLESS], context, folder, part(context.progress, 0.4, 0.8))
+  // Alone, and last: LevelDB goes on sorting in the background, and slows down the next contender.
   const level = await measureTogether([LEVEL], context, folder, part(context.progress, 0.8, 1))
-  return [...others, ...level]
+  return [...both, ...sums, ...level]
 }
 
 async function measureTogether(
@@ -59,7 +60,8 @@ async function measureTogether(
         seed,
         ...sizes,
       }
-      const nodeArguments = name === SUMLESS ? argumentsWithoutChecksums() : []
+      const isHooked = name === SUMMED || name === SUMLESS
+      const nodeArguments = isHooked ? hookedArguments({ hasChecksums: name === SUMMED }) : []
       contenders.push(await startChild<null, 'commit'>({ name, module, settings, nodeArguments }))
     }
     return await measureSideBySide({
@@ -79,9 +81,9 @@ function part(progress: Progress, from: number, to: number): Progress {
 }
 
 function report(standings: readonly Standing<'commit'>[]): BenchResult {
-  const ratioTo = (name: string) => Number(speedRatio(standings, OURS, name, 'commit').toPrecision(4))
-  const ratio = ratioTo(BARE_ENGINE)
-  const withChecksums = ratioTo(SUMLESS)
+  const ratioOf = (name: string, other: string) => Number(speedRatio(standings, name, other, 'commit').toPrecision(4))
+  const ratio = ratioOf(OURS, BARE_ENGINE)
+  const withChecksums = ratioOf(SUMMED, SUMLESS)
   const perSecond = ({ medians }: Standing<'commit'>) => Math.round(1e9 / medians.commit)
   return {
     summary: {
