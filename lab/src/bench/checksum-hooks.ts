@@ -1,21 +1,35 @@
 /**
- * What the checksums of the embedded store cost: a program beside the same program in which every checksum is 0. That one
- * is made by a loader hook of Node, which replaces the module that sums; so the product has no switch for it. Hooks
- * have a cost of their own, so both programs have them.
+ * What the checksums of the embedded store cost: a program whose checksums are computed twice, now and then, beside itself.
+ * Two processes of one program differ by more than the checksums cost; one process does not.
+ *
+ * A loader hook of Node replaces the module that sums, so the product has no switch for it. Each SIGUSR2 switches between
+ * once and twice; within the process, so does `setTwice`.
  */
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import type { InitializeHook, LoadHook } from 'node:module'
 import { fileURLToPath } from 'node:url'
 
-const SUMLESS = 'export const addToSum = () => 0'
+const FLAG = 'freshetSumsTwice'
+const SUMS = /export function addToSum\(([^)]*)\)/
 
 /** For Node's command line. Throws if there is nothing to replace: both would be the same program. */
-export function hookedArguments({ hasChecksums }: { readonly hasChecksums: boolean }): readonly string[] {
+export function hookedArguments(): readonly string[] {
   const sums = new URL('./integrity/checksum.js', import.meta.resolve('@freshet/stores/embedded')).href
-  if (!existsSync(fileURLToPath(sums))) throw new Error(`There is no ${sums}: what are the checksums of the store now?`)
-  const [hooks, options] = [import.meta.url, { data: hasChecksums ? '' : sums }].map(each => JSON.stringify(each))
-  const register = `import { register } from 'node:module'; register(${hooks}, ${options})`
-  return ['--import', `data:text/javascript,${encodeURIComponent(register)}`]
+  const path = fileURLToPath(sums)
+  if (!existsSync(path) || !SUMS.test(readFileSync(path, 'utf8'))) {
+    throw new Error(`There is no addToSum in ${path}: what are the checksums of the store now?`)
+  }
+  const [hooks, options] = [import.meta.url, { data: sums }].map(each => JSON.stringify(each))
+  const lines = [
+    `import { register } from 'node:module'`,
+    `register(${hooks}, ${options})`,
+    `process.on('SIGUSR2', () => { globalThis.${FLAG} = !globalThis.${FLAG} })`,
+  ]
+  return ['--import', `data:text/javascript,${encodeURIComponent(lines.join('\n'))}`]
+}
+
+export function setTwice(isTwice: boolean): void {
+  Object.assign(globalThis, { [FLAG]: isTwice })
 }
 
 let replaced: string | undefined
@@ -25,5 +39,10 @@ export const initialize: InitializeHook<string> = module => {
   replaced = module
 }
 
-export const load: LoadHook = (url, context, nextLoad) =>
-  url === replaced ? { format: 'module', shortCircuit: true, source: SUMLESS } : nextLoad(url, context)
+export const load: LoadHook = (url, context, nextLoad) => {
+  if (url !== replaced) return nextLoad(url, context)
+  const source = readFileSync(fileURLToPath(url), 'utf8').replace(SUMS, 'function once($1)')
+  const twice = `export function addToSum($1) { if (globalThis.${FLAG}) once($1); return once($1) }`
+  const [, parameters] = SUMS.exec(readFileSync(fileURLToPath(url), 'utf8'))!
+  return { format: 'module', shortCircuit: true, source: `${source}\n${twice.replaceAll('$1', parameters!)}` }
+}

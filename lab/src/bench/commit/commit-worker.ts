@@ -5,11 +5,12 @@ import { ClassicLevel } from 'classic-level'
 import { open } from 'lmdb'
 import type { ContenderWorker } from '../../harness/contender-worker.js'
 import { createRandom, type Random } from '../../harness/random.js'
+import type { Readings } from '../../harness/side-by-side.js'
+import { setTwice } from '../checksum-hooks.js'
 
 export const OURS = 'freshet'
-/** Two to be compared: in the process of the second, checksums are all 0 (`../checksum-hooks.ts`). */
-export const SUMMED = 'freshet, checksums'
-export const SUMLESS = 'freshet, no checksums'
+/** In a process that can compute its checksums twice (`../checksum-hooks.ts`). */
+export const HOOKED = 'freshet, hooked'
 export const BARE_ENGINE = 'lmdb'
 export const LEVEL = 'classic-level'
 
@@ -29,8 +30,7 @@ type Put = (key: string, value: Buffer) => Promise<unknown>
 
 const openers: Readonly<Record<string, (path: string) => Promise<Put>>> = {
   [OURS]: openOurs,
-  [SUMMED]: openOurs,
-  [SUMLESS]: openOurs,
+  [HOOKED]: openOurs,
   async [BARE_ENGINE](path) {
     const database = open<Buffer, string>({ path: join(path, 'data.mdb'), encoding: 'binary', mapSize: 2 ** 36 })
     return (key, value) => database.put(key, value)
@@ -71,8 +71,12 @@ function groupsOf(write: (operations: Operation[]) => Promise<void>): Put {
   }
 }
 
-export function createCommitWorker(): ContenderWorker<CommitSettings, null, 'commit'> {
-  let runRound: (() => Promise<number>) | undefined
+/** By the clock; and by the processor time of all threads, since commits wait for the disk most of the time. */
+export const MEASURES = ['commit', 'cpu', 'cpuTwice'] as const
+export type Measure = (typeof MEASURES)[number]
+
+export function createCommitWorker(): ContenderWorker<CommitSettings, null, Measure> {
+  let runRound: (() => Promise<Readings<Measure>>) | undefined
   return {
     async prepare(settings) {
       const put = await openers[settings.contender]!(settings.path)
@@ -84,7 +88,7 @@ export function createCommitWorker(): ContenderWorker<CommitSettings, null, 'com
     },
     async round() {
       if (!runRound) throw new TypeError('The worker was not prepared.')
-      return { commit: await runRound() }
+      return runRound()
     },
   }
 }
@@ -94,11 +98,24 @@ async function measureRound(
   keys: readonly string[],
   settings: CommitSettings,
   random: Random,
-): Promise<number> {
-  const chosen = Array.from({ length: settings.commitsPerRound }, () => random.pick(keys))
-  const startMs = performance.now()
-  await putAll(put, chosen, settings.inFlight, random)
-  return ((performance.now() - startMs) * 1e6) / chosen.length
+): Promise<Readings<Measure>> {
+  const measure = async () => {
+    const chosen = Array.from({ length: settings.commitsPerRound }, () => random.pick(keys))
+    const startMs = performance.now()
+    const before = process.cpuUsage()
+    await putAll(put, chosen, settings.inFlight, random)
+    const { user, system } = process.cpuUsage(before)
+    return {
+      clock: ((performance.now() - startMs) * 1e6) / chosen.length,
+      cpu: ((user + system) * 1e3) / chosen.length,
+    }
+  }
+  const once = await measure()
+  if (settings.contender !== HOOKED) return { commit: once.clock, cpu: once.cpu, cpuTwice: once.cpu }
+  setTwice(true)
+  const twice = await measure()
+  setTwice(false)
+  return { commit: once.clock, cpu: once.cpu, cpuTwice: twice.cpu }
 }
 
 /** Keeps so many in flight until all are done. */

@@ -1,7 +1,7 @@
 /**
  * Reads over HTTP: GET of 500-byte objects from Freshet on its embedded store, beside a bare node:http server that
- * answers a constant with the same headers; the same with If-None-Match, answered 304; the same server without checksums;
- * and two workers beside one.
+ * answers a constant with the same headers; the same with If-None-Match, answered 304; what checksums cost; and two
+ * workers beside one.
  *
  * With one worker, server and load have a processor each. With two workers and only two processors, the load competes
  * with the workers, so that the plain ratio says more about `wrk` than about them; there the ratio that counts is taken
@@ -29,8 +29,6 @@ import { type Load, requestsPerSecond, requireWrk, scriptFor } from './wrk.js'
 const MEASURES = ['get', 'notModified', 'getCpu', 'notModifiedCpu'] as const
 type Measure = (typeof MEASURES)[number]
 
-const SUMMED = 'freshet, checksums'
-const SUMLESS = 'freshet, no checksums'
 const OBJECTS = 1000
 const BODY_BYTES = 500
 /** Many short rounds rather than few long ones: the noise of a shared machine lasts seconds, and cancels out between neighbours. */
@@ -67,19 +65,16 @@ async function measure(context: BenchContext, folder: string): Promise<BenchResu
       args: [bareModule(), JSON.stringify(await sameAs(one.url))],
       core: 0,
     })
-    const summed = await start(hooked(freshet(folder, 'summed', 1, 0), true))
-    const sumless = await start(hooked(freshet(folder, 'sumless', 1, 0), false))
+    const hooked = await start(hookedFreshet(folder))
     const free = await start(freshet(folder, 'free', 1))
     const two = await start(freshet(folder, 'two', 2))
     await fill(free.url, folder, 'free')
     await fill(two.url, folder, 'two')
-    const against = await sideBySide(context, bare, [
-      { name: 'freshet', server: one, scripts },
-      { name: SUMMED, server: summed, scripts: await fill(summed.url, folder, 'summed') },
-      { name: SUMLESS, server: sumless, scripts: await fill(sumless.url, folder, 'sumless') },
-    ])
+    const hookedScripts = await fill(hooked.url, folder, 'hooked')
+    const against = await sideBySide(context, { bare, one }, scripts)
+    const costOfChecksums = await measureChecksums(context, hooked, hookedScripts.get)
     const workers = await compareWorkers(context, { one: free, two }, scripts.get)
-    return report(against, workers)
+    return report(against, workers, costOfChecksums)
   } finally {
     await Promise.all(servers.map(server => server.stop()))
   }
@@ -101,12 +96,9 @@ function freshet(folder: string, name: string, workers: number, core?: number) {
 }
 
 /** Without objects at hand: each read is the store's, and checks a record. */
-function hooked<Command extends { readonly args: readonly string[] }>(
-  command: Command,
-  hasChecksums: boolean,
-): Command {
-  const args = [...hookedArguments({ hasChecksums }), ...command.args, '--hot-cache-bytes-max', '0']
-  return { ...command, args }
+function hookedFreshet(folder: string) {
+  const { args, ...command } = freshet(folder, 'hooked', 1, 0)
+  return { ...command, args: [...hookedArguments(), ...args, '--hot-cache-bytes-max', '0'] }
 }
 
 function bareModule(): string {
@@ -145,8 +137,8 @@ async function sameAs(url: string): Promise<BareSettings> {
 
 async function sideBySide(
   { quick, progress }: BenchContext,
-  bare: ServerProcess,
-  ours: readonly { readonly name: string; readonly server: ServerProcess; readonly scripts: Scripts }[],
+  { bare, one }: { bare: ServerProcess; one: ServerProcess },
+  scripts: Scripts,
 ): Promise<Standing<Measure>[]> {
   const { rounds, seconds } = quick ? QUICK : FULL
   const load = (server: ServerProcess, script: string) => rates(server, { script, seconds, core: 1 })
@@ -155,17 +147,37 @@ async function sideBySide(
       name: 'node:http',
       // It knows no 304: both measures of ours are held against its plain answer.
       round: async () => {
-        const get = await load(bare, ours[0]!.scripts.get)
+        const get = await load(bare, scripts.get)
         return readings(get, get)
       },
     },
-    ...ours.map(({ name, server, scripts }) => ({
-      name,
-      round: async () => readings(await load(server, scripts.get), await load(server, scripts.notModified)),
-    })),
+    {
+      name: 'freshet',
+      round: async () => readings(await load(one, scripts.get), await load(one, scripts.notModified)),
+    },
   ]
   const onTurn = (done: number, total: number, name: string) => progress(done, total * 2, name)
   return measureSideBySide({ contenders, measures: MEASURES, rounds, onTurn })
+}
+
+/** How much more processor time a request takes when its checksums are computed twice, as a share. */
+async function measureChecksums(
+  { quick, progress }: BenchContext,
+  hooked: ServerProcess,
+  script: string,
+): Promise<number> {
+  const { rounds, seconds } = quick ? QUICK : FULL
+  const costs: number[] = []
+  for (let round = 0; round <= rounds; round++) {
+    progress(rounds + round / 2, rounds * 2 + 1, 'checksums')
+    const once = await rates(hooked, { script, seconds, core: 1 })
+    hooked.signal('SIGUSR2')
+    const twice = await rates(hooked, { script, seconds, core: 1 })
+    hooked.signal('SIGUSR2')
+    // The first round warms up.
+    if (round > 0) costs.push(once.perCpuSecond / twice.perCpuSecond - 1)
+  }
+  return median(costs)
 }
 
 interface Workers {
@@ -183,7 +195,7 @@ async function compareWorkers(
   const plain: number[] = []
   const byCpu: number[] = []
   for (let round = 0; round <= rounds; round++) {
-    progress(rounds + round, rounds * 2 + 1, 'workers')
+    progress(rounds * 1.5 + round / 2, rounds * 2 + 1, 'workers')
     const single = await rates(one, { script, seconds })
     const double = await rates(two, { script, seconds })
     // The first round warms up.
@@ -215,14 +227,12 @@ function readings(get: Rates, notModified: Rates): Readings<Measure> {
   }
 }
 
-function report(standings: readonly Standing<Measure>[], workers: Workers): BenchResult {
+function report(standings: readonly Standing<Measure>[], workers: Workers, costOfChecksums: number): BenchResult {
   const hasCoreForLoad = availableParallelism() > 2
   const ratioToBareNode = speedRatio(standings, 'freshet', 'node:http', 'get')
   const ratioNotModified = speedRatio(standings, 'freshet', 'node:http', 'notModified')
   const ratioByCpu = speedRatio(standings, 'freshet', 'node:http', 'getCpu')
   const ratioNotModifiedByCpu = speedRatio(standings, 'freshet', 'node:http', 'notModifiedCpu')
-  const ratioWithChecksums = speedRatio(standings, SUMMED, SUMLESS, 'get')
-  const ratioWithChecksumsByCpu = speedRatio(standings, SUMMED, SUMLESS, 'getCpu')
   const ratioTwoWorkers = hasCoreForLoad ? workers.plain : workers.byCpu
   const rounded = (ratio: number) => Math.round(ratio * 1000) / 1000
   return {
@@ -231,8 +241,7 @@ function report(standings: readonly Standing<Measure>[], workers: Workers): Benc
       ratioNotModified: rounded(ratioNotModified),
       ratioToBareNodeByCpu: rounded(ratioByCpu),
       ratioNotModifiedByCpu: rounded(ratioNotModifiedByCpu),
-      ratioWithChecksums: rounded(ratioWithChecksums),
-      ratioWithChecksumsByCpu: rounded(ratioWithChecksumsByCpu),
+      costOfChecksums: rounded(costOfChecksums),
       ratioTwoWorkers: rounded(ratioTwoWorkers),
       ratioTwoWorkersPlain: rounded(workers.plain),
       ratioTwoWorkersByCpu: rounded(workers.byCpu),
@@ -256,14 +265,6 @@ function report(standings: readonly Standing<Measure>[], workers: Workers): Benc
         ],
       },
       {
-        title: "With checksums, against the same server without them; each read is the store's",
-        columns: ['measured as', 'ratio'],
-        rows: [
-          ['requests per second', rounded(ratioWithChecksums)],
-          ['requests per second of processor time', rounded(ratioWithChecksumsByCpu)],
-        ],
-      },
-      {
         title: 'Two workers against one',
         columns: ['measured as', 'ratio'],
         rows: [
@@ -272,9 +273,14 @@ function report(standings: readonly Standing<Measure>[], workers: Workers): Benc
         ],
       },
     ],
-    notes: hasCoreForLoad
-      ? []
-      : ['There are two processors: with two workers none is left for the load. The ratio by processor time counts.'],
+    notes: [
+      `Checksums take ${(100 * costOfChecksums).toFixed(1)}% of the processor time of a GET from the store: so much more if they are computed twice.`,
+      ...(hasCoreForLoad
+        ? []
+        : [
+            'There are two processors: with two workers none is left for the load. The ratio by processor time counts.',
+          ]),
+    ],
   }
 }
 

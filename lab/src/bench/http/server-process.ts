@@ -8,6 +8,8 @@ export interface ServerProcess {
   readonly url: string
   /** Seconds of processor time that it and its worker processes have used. */
   cpuSeconds(): number
+  /** Only sends it. */
+  signal(name: NodeJS.Signals): void
   stop(): Promise<void>
   /** `kill -9` */
   kill(): Promise<void>
@@ -37,6 +39,7 @@ export async function startServer({ name, args, core }: ServerCommand): Promise<
     return {
       url,
       cpuSeconds: () => cpuSecondsOf(child.pid!),
+      signal: name => void child.kill(name),
       stop: () => stop(child),
       kill: () => stop(child, 'SIGKILL'),
     }
