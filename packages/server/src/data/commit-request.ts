@@ -67,7 +67,7 @@ function readLease(root: JsonNode, reads: readonly ReadVersion[], settings: Serv
   const id = memberOf(root, 'leaseId')
   const isTime = Number.isSafeInteger(asked) && (asked as number) > 0
   if (asked !== undefined && asked !== true && !isTime) throw invalid('lease must be true, or a number of milliseconds')
-  if (id !== undefined && (typeof id !== 'string' || id.length > LEASE_ID_LENGTH_MAX)) {
+  if (id !== undefined && (typeof id !== 'string' || id === '' || id.length > LEASE_ID_LENGTH_MAX)) {
     throw invalid('leaseId must be the id of a lease, as a refused commit has it')
   }
   const ms = asked === undefined ? 0 : Math.min(isTime ? (asked as number) : Infinity, settings.leaseMsMax)

@@ -277,7 +277,11 @@ export const SCHEMAS: Json = {
         oneOf: [{ const: true }, { type: 'integer', minimum: 1 }],
         description: 'If refused, to be the next who may write these objects: for so many milliseconds.',
       },
-      leaseId: { type: 'string', description: 'The lease under which it is made: `lease.id` of a refusal.' },
+      leaseId: {
+        type: 'string',
+        minLength: 1,
+        description: 'The lease under which it is made: `lease.id` of a refusal.',
+      },
     },
     ['writes'],
   ),
