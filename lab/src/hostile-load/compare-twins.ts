@@ -28,7 +28,6 @@ const EXAMPLES_MAX = 5
 /** Strangers change nothing, so the order of what they send does not matter. */
 const AT_ONCE = 8
 const SHARES = { strangers: 0.5, tenant: 0.3, insiders: 0.2 }
-/** The right answer to `?at=` a position that the log has not reached; every other 5xx is a failure. */
 const NOT_REACHED = '"code":"POSITION_NOT_REACHED"'
 
 export async function compareTwins({ requests, random, onProgress }: TwinLoad): Promise<TwinOutcome> {
@@ -152,9 +151,14 @@ class TwinRun {
     const { status } = answer
     const kind = status === 0 ? 'closed' : `${Math.floor(status / 100)}xx`
     this.#byRole[role] = { ...this.#byRole[role], [kind]: (this.#byRole[role]?.[kind] ?? 0) + 1 }
-    if (status >= 500 && !answer.text.includes(NOT_REACHED)) this.#serverErrors.push(describe(role, request, answer))
+    if (status >= 500 && !isNotReached(request, answer)) this.#serverErrors.push(describe(role, request, answer))
     this.#onProgress(++this.#done)
   }
+}
+
+/** The right answer to `?at=` a position that the log has not reached; every other 5xx is a failure. To HEAD, it has no body. */
+function isNotReached({ method, path }: DoorRequest, { status, text }: DoorAnswer): boolean {
+  return method === 'HEAD' ? status === 503 && /[?&]at=\d/.test(path) : text.includes(NOT_REACHED)
 }
 
 function mayDeleteBuckets({ method, path }: DoorRequest): boolean {
