@@ -1,6 +1,7 @@
 /**
- * The server does what its `/openapi.json` says, whoever asks and whatever is sent: requests made from the document itself, valid and not, are
- * answered without a 5xx and as it says. Three times: where there are no rules, as a caller with a token who may nothing, and as an admin.
+ * The server does what its `/openapi.json` says: Schemathesis makes requests from the document, valid and invalid, and
+ * the server answers each as documented and without a 5xx. Three times: without rules, as a caller whose token allows
+ * nothing, and as an admin.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
