@@ -41,8 +41,9 @@ export const initialize: InitializeHook<string> = module => {
 
 export const load: LoadHook = (url, context, nextLoad) => {
   if (url !== replaced) return nextLoad(url, context)
-  const source = readFileSync(fileURLToPath(url), 'utf8').replace(SUMS, 'function once($1)')
-  const twice = `export function addToSum($1) { if (globalThis.${FLAG}) once($1); return once($1) }`
-  const [, parameters] = SUMS.exec(readFileSync(fileURLToPath(url), 'utf8'))!
-  return { format: 'module', shortCircuit: true, source: `${source}\n${twice.replaceAll('$1', parameters!)}` }
+  const source = readFileSync(fileURLToPath(url), 'utf8')
+  const [, parameters] = SUMS.exec(source)!
+  const once = source.replace(SUMS, `function once(${parameters})`)
+  const twice = `export function addToSum(${parameters}) { if (globalThis.${FLAG}) once(${parameters}); return once(${parameters}) }`
+  return { format: 'module', shortCircuit: true, source: `${once}\n${twice}` }
 }

@@ -16,7 +16,7 @@ import { type StalledEngine, type StallFleet, type StallKind, startStallFleet } 
 export interface StallsOptions {
   readonly engine: StalledEngine
   readonly random: Random
-  /** It goes on until so many reads were checked, and so many stalls are over, or for so long. */
+  /** The run ends after this many checked reads and this many stalls, or after `msMax`. */
   readonly reads: number
   readonly stalls: number
   readonly msMax: number
