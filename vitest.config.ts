@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { SlowestFirst } from './tests/src/runner/slowest-first.js'
 
 // One runner, one project per room, so that a single room can be run alone: `npx vitest run --project bloom`.
 function room(name: string, include: string[], exclude: string[] = []) {
@@ -6,29 +7,41 @@ function room(name: string, include: string[], exclude: string[] = []) {
   return { test: { name, include, exclude, ...times } }
 }
 
+// Files that leave nothing behind share a worker, and what it has loaded. Loading takes longer than most of
+// their tests.
+function sharedRoom(name: string, include: string[], exclude: string[] = []) {
+  const { test } = room(name, include, exclude)
+  return { test: { ...test, isolate: false } }
+}
+
 // The tests of a store whose engine is not installed, as tests/src/runner has found out and said.
 const ENGINES = {
-  redis: ['packages/stores/src/redis*/**', '**/*redis.test.ts', '**/*redis-and-postgres.test.ts'],
-  postgresql: ['packages/stores/src/postgres/**', '**/*postgres.test.ts'],
-  mariadb: ['packages/stores/src/mariadb/**', '**/*mariadb.test.ts'],
-  cassandra: ['packages/stores/src/cassandra/**', '**/*cassandra.test.ts'],
+  redis: ['packages/engines/src/redis*/**', '**/*redis.test.ts', '**/*redis-and-postgres.test.ts'],
+  postgresql: ['packages/engines/src/postgres/**', '**/*postgres.test.ts'],
+  mariadb: ['packages/engines/src/mariadb/**', '**/*mariadb.test.ts'],
+  cassandra: ['packages/engines/src/cassandra/**', '**/*cassandra.test.ts'],
 }
 const missing = (process.env.FRESHET_SKIP ?? '').split(',')
 const withoutEngine = Object.entries(ENGINES).flatMap(([engine, tests]) => (missing.includes(engine) ? tests : []))
 
 export default defineConfig({
   test: {
-    // Most tests wait for servers, caches and clocks most of the time: three share two processors well.
-    maxWorkers: 3,
+    // Most tests wait for servers, caches and clocks some of the time: four keep two processors busy.
+    maxWorkers: 4,
+    sequence: { sequencer: SlowestFirst },
     projects: [
-      room('bloom', ['packages/bloom/src/**/*.test.ts']),
-      room('protocol', ['packages/protocol/src/**/*.test.ts']),
-      room('core', ['packages/core/src/**/*.test.ts']),
-      room('stores', ['packages/stores/src/**/*.test.ts'], withoutEngine),
-      room('server', ['packages/server/src/**/*.test.ts'], withoutEngine),
-      room('client', ['packages/client/src/**/*.test.ts']),
-      room('console', ['packages/console/src/**/*.test.ts']),
-      room('cli', ['packages/cli/src/**/*.test.ts']),
+      sharedRoom('bloom', ['packages/bloom/src/**/*.test.ts']),
+      sharedRoom('protocol', ['packages/protocol/src/**/*.test.ts']),
+      sharedRoom('core', ['packages/core/src/**/*.test.ts']),
+      sharedRoom('store', ['packages/store/src/**/*.test.ts']),
+      room('engines', ['packages/engines/src/**/*.test.ts'], withoutEngine),
+      sharedRoom('dht', ['packages/dht/src/**/*.test.ts']),
+      room('cells', ['packages/cells/src/**/*.test.ts'], withoutEngine),
+      sharedRoom('shards', ['packages/shards/src/**/*.test.ts'], withoutEngine),
+      sharedRoom('server', ['packages/server/src/**/*.test.ts'], withoutEngine),
+      sharedRoom('client', ['packages/client/src/**/*.test.ts']),
+      sharedRoom('console', ['packages/console/src/**/*.test.ts']),
+      sharedRoom('cli', ['packages/cli/src/**/*.test.ts']),
       room('lab', ['lab/src/**/*.test.ts']),
       room('tidy', ['tests/src/tidy/**/*.test.ts']),
       room('caches', ['tests/src/caches/**/*.test.ts']),

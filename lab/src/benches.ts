@@ -1,5 +1,5 @@
 /** All benches. Each is loaded only when it is run. */
-import type { EngineName } from './bench/engines/engine-target.js'
+import type { EngineName } from './engines/engine-name.js'
 import type { BenchEntry } from './harness/bench.js'
 
 export const benches: readonly BenchEntry[] = [
@@ -30,13 +30,15 @@ export const benches: readonly BenchEntry[] = [
   },
   {
     name: 'engines',
-    title: 'Commits and reads in PostgreSQL, MariaDB, Redis and Cassandra: the stores against the drivers alone',
+    title:
+      'Commits and reads in PostgreSQL, MariaDB, Redis, Cassandra and SQLite: the stores against the drivers alone',
     load: async () => (await import('./bench/engines/engines.js')).engines,
   },
   oneEngine('engines-postgresql', 'PostgreSQL'),
   oneEngine('engines-mariadb', 'MariaDB'),
   oneEngine('engines-redis', 'Redis'),
   oneEngine('engines-cassandra', 'Cassandra'),
+  oneEngine('engines-sqlite', 'SQLite'),
   {
     name: 'currency',
     title:
@@ -62,6 +64,12 @@ export const benches: readonly BenchEntry[] = [
     name: 'coherence',
     title: 'Reads through a shared cache, never stale, against reads from a server 165 ms away',
     load: async () => (await import('./bench/coherence/coherence.js')).coherence,
+  },
+  {
+    name: 'structure',
+    title:
+      'How much code a request runs through, import cycles between folders, and lines of the store and its engines',
+    load: async () => (await import('./bench/structure/structure.js')).structure,
   },
 ]
 

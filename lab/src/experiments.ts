@@ -50,7 +50,7 @@ export const experiments: readonly ExperimentEntry[] = [
   {
     name: 'fbf-14-engines',
     title:
-      'Counters in PostgreSQL, MariaDB and Redis, servers and a replica killed: with ids exact, without them wrong',
+      'Counters in PostgreSQL, MariaDB, Redis and SQLite, servers and a replica killed: with ids exact, without them wrong',
     load: async () => (await import('./experiments/fbf/fbf-14-engines.js')).fbf14Engines,
   },
   {
@@ -112,7 +112,7 @@ export const experiments: readonly ExperimentEntry[] = [
   {
     name: 'coherence-engines',
     title:
-      'Reads through real caches before two servers over PostgreSQL, MariaDB, Redis and Cassandra, one of them killed at random',
+      'Reads through real caches before two servers over PostgreSQL, MariaDB, Redis, Cassandra and SQLite, one of them killed at random',
     load: async () => (await import('./experiments/coherence-engines/coherence-engines.js')).coherenceEngines,
   },
   {

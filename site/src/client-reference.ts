@@ -16,7 +16,7 @@ const TOPICS: readonly (readonly [title: string, files: RegExp])[] = [
 ]
 
 const DOORS: Readonly<Record<string, string>> = {
-  '@freshet/client/sql': 'SQL over shards: @freshet/client/sql',
+  '@freshet/shards/client': 'SQL over shards: @freshet/shards/client',
   '@freshet/client/entities': 'Entities: @freshet/client/entities',
 }
 

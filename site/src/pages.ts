@@ -57,12 +57,14 @@ export const GROUPS: readonly PageGroup[] = [
     title: 'Engines',
     pages: [
       written('guides/embedded', 'Embedded'),
+      written('guides/sqlite', 'SQLite'),
       written('guides/postgres', 'PostgreSQL'),
       written('guides/mariadb', 'MariaDB'),
       written('guides/redis', 'Redis'),
       written('guides/cassandra', 'Cassandra'),
       written('ring-store', 'Several as one'),
       written('ring', 'Replicated cells'),
+      written('guides/add-an-engine', 'Add an engine'),
     ],
   },
   {
@@ -87,7 +89,7 @@ export const GROUPS: readonly PageGroup[] = [
       written('packages/client', 'Client', 'packages/client/README.md'),
       written('packages/server', 'Server', 'packages/server/README.md'),
       written('packages/cli', 'Command', 'packages/cli/README.md'),
-      written('packages/stores', 'Stores', 'packages/stores/README.md'),
+      written('packages/engines', 'Stores', 'packages/engines/README.md'),
       written('packages/core', 'Core', 'packages/core/README.md'),
       written('packages/protocol', 'Protocol', 'packages/protocol/README.md'),
       written('packages/bloom', 'Filters', 'packages/bloom/README.md'),

@@ -22,7 +22,7 @@ import { API, type Checker, type Project, type Symbol as TsSymbol } from 'typesc
 
 /** One of the paths that a package can be imported by. */
 export interface Door {
-  /** `@freshet/client/sql` */
+  /** `@freshet/client/entities` */
   readonly name: string
   readonly exports: readonly Exported[]
 }
@@ -47,8 +47,8 @@ export interface Member {
   readonly signatures: readonly string[]
 }
 
-/** By the `exports` of its package.json. `packages` is the folder that it lies in. */
-export function readExports(packages: string, name: string): readonly Door[] {
+/** By the `exports` of its package.json. `packages` is the folder that it lies in; `doors`, which of the exports, or all of them. */
+export function readExports(packages: string, name: string, doors?: readonly string[]): readonly Door[] {
   const folder = join(packages, name)
   const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Manifest
   const api = new API({ cwd: folder })
@@ -56,7 +56,8 @@ export function readExports(packages: string, name: string): readonly Door[] {
     const config = join(folder, 'tsconfig.json')
     const project = api.updateSnapshot({ openProjects: [config] }).getProject(config)
     if (project === undefined) throw new Error(`${config} is no project that the compiler can open.`)
-    return Object.entries(manifest.exports).map(([door, { types }]) => {
+    const wanted = Object.entries(manifest.exports).filter(([door]) => doors?.includes(door) ?? true)
+    return wanted.map(([door, { types }]) => {
       const source = join(folder, types.replace('dist/', 'src/').replace('.d.ts', '.ts'))
       return { name: manifest.name + door.slice(1), exports: exportsOf(project, source, packages) }
     })

@@ -1,12 +1,13 @@
 /** The pages that are made from the code, as Markdown: so they cannot say anything else than it does. */
 import { fileURLToPath } from 'node:url'
-import { HELP_TOPICS } from '@freshet/cli/dist/command/help-topics.js'
-import { flagOf, listOptions, type Option, variableOf } from '@freshet/cli/dist/config/options.js'
+import { HELP_TOPICS } from '@freshet/cli/dist/command/help.js'
+import type { Option } from '@freshet/cli/dist/config/option.js'
+import { flagOf, listOptions, variableOf } from '@freshet/cli/dist/config/options.js'
+import { createMemoryStore } from '@freshet/engines/memory'
 import { createFreshetServer, type MetricFamily } from '@freshet/server'
-import { createMemoryStore } from '@freshet/stores/memory'
+import { clientDoors } from './client-doors.js'
 import { clientReference } from './client-reference.js'
 import { type ApiDocument, httpReference } from './http-reference.js'
-import { readExports } from './read-exports.js'
 
 const PACKAGES = fileURLToPath(new URL('../../packages', import.meta.url))
 
@@ -20,7 +21,7 @@ export async function makeReference({ readme, errors }: WrittenPages): Promise<R
   const { api, families } = await askServer()
   return new Map([
     ['figures', figuresOf(readme)],
-    ['reference/client', clientReference(readExports(PACKAGES, 'client'), codesIn(errors))],
+    ['reference/client', clientReference(clientDoors(PACKAGES), codesIn(errors))],
     ['reference/commands', commands()],
     ['reference/options', optionsPage()],
     ['reference/routes', httpReference(api)],

@@ -5,76 +5,37 @@
  * somebody sleeps who does not know it yet. Checked are:
  *
  * - a slot is never said to hold two things, by whomever;
- * - whoever looks sees everything that anybody knew to be decided when he began to look.
+ * - a read sees everything that any node knew to be decided when the read began.
  */
 import {
   type AppendOutcome,
   type Ask,
   type Entry,
-  Look,
   majorityOf,
   Proposer,
   type Reply,
+  SlotReader,
   type Step,
   type Voters,
 } from '@freshet/core/agreement'
-import { createRandom, type Random } from '../harness/random.js'
-import { EventQueue } from '../ring-simulator/event-queue.js'
+import { Schedule, type ScheduleResult, type ScheduleSettings } from '../simulator/schedule.js'
+import type { PlantedBug } from './planted-bugs.js'
 import { SimulatedNode } from './simulated-node.js'
 
-/**
- * 'forgotten promise': a node that crashes has lost its last promise. 'not taken over': what was accepted in lower ballots is not recalled.
- * 'a minority': one node less than a majority is enough. 'emptied voter': a node without memory votes as if it were new. 'dropped and forgotten':
- * a node does not know that it has dropped slots.
- */
-export const PLANTED_BUGS = [
-  'forgotten promise',
-  'not taken over',
-  'a minority',
-  'emptied voter',
-  'dropped and forgotten',
-] as const
-export type PlantedBug = (typeof PLANTED_BUGS)[number]
+const COUNTED = {
+  counts: ['decided', 'appended', 'looks', 'lateAppends', 'lateAppended'],
+  faults: ['node crash', 'server crash', 'emptied', 'rebuilt', 'dropped', 'overslept'],
+} as const
 
-export interface AgreementSettings {
-  readonly seed: number
-  readonly bug?: PlantedBug | undefined
-}
-
-export const FAULTS = [
-  'lost',
-  'doubled',
-  'late',
-  'partition',
-  'node crash',
-  'server crash',
-  'emptied',
-  'rebuilt',
-  'dropped',
-  'overslept',
-] as const
-export type Fault = (typeof FAULTS)[number]
-
-export interface AgreementResult {
-  readonly violations: readonly string[]
-  readonly decided: number
-  readonly appended: number
-  readonly looks: number
-  /** Appends after everything was well again, and those of them that came to be known. */
-  readonly lateAppends: number
-  readonly lateAppended: number
-  readonly events: number
-  readonly faults: Readonly<Record<Fault, number>>
-}
-
-const TROUBLE_MS = 2000
-const CALM_MS = 1500
 const SERVERS = 3
 const APPEND_MS_MAX = 300
 const ASK_MS_MAX = 120
 
-export function runAgreement(settings: AgreementSettings): AgreementResult {
-  return new Schedule(settings).run()
+/**
+ * `lateAppends` are those after everything was well again, `lateAppended` those of them that came to be known.
+ */
+export function runSchedule(settings: ScheduleSettings<PlantedBug>): ScheduleResult<typeof COUNTED> {
+  return new AgreementSchedule(settings).run()
 }
 
 interface Server {
@@ -90,52 +51,42 @@ interface Server {
   isDown: boolean
 }
 
-class Schedule {
+/** Nodes by their number, servers by their name. */
+class AgreementSchedule extends Schedule<string | number, typeof COUNTED> {
   readonly #bug: PlantedBug | undefined
-  readonly #random: Random
-  readonly #queue = new EventQueue()
   readonly #voters: Voters
   readonly #nodes: SimulatedNode[]
   readonly #servers: Server[] = []
   readonly #decided: string[] = []
-  readonly #violations: string[] = []
-  readonly #faults = Object.fromEntries(FAULTS.map(fault => [fault, 0])) as Record<Fault, number>
-  readonly #counts = { appended: 0, looks: 0, lateAppends: 0, lateAppended: 0 }
-  #rates: Readonly<Record<'loss' | 'double' | 'late', number>>
-  /** Links that are cut, as `server node`. */
-  #cut: ReadonlySet<string> = new Set()
   #names = 0
   /** Of these somebody wanted all dropped. */
   #droppedTo = -1
 
-  constructor({ seed, bug }: AgreementSettings) {
+  constructor({ seed, bug }: ScheduleSettings<PlantedBug>) {
+    super({
+      ...{ seed, counted: COUNTED, troubleMs: 2000, calmMs: 1500 },
+      ...{ delayMsMax: 15, lateMsMax: 800, doubledMsMax: 600 },
+      ratesMax: { lost: 0.15, late: 0.1, doubled: 0.1 },
+    })
     this.#bug = bug
-    this.#random = createRandom(seed)
-    const nodes = this.#random.float() < 0.7 ? 3 : 5
+    const nodes = this.random.float() < 0.7 ? 3 : 5
     this.#voters = { nodes, majority: majorityOf(nodes) - (bug === 'a minority' ? 1 : 0) }
     this.#nodes = Array.from({ length: nodes }, () => new SimulatedNode())
-    const isRough = this.#random.float() < 0.7
-    const rate = (most: number) => (isRough ? most * this.#random.float() : 0)
-    this.#rates = { loss: rate(0.15), double: rate(0.1), late: rate(0.1) }
     for (let i = 0; i < SERVERS; i++) this.#servers.push(this.#start())
   }
 
-  run(): AgreementResult {
-    for (let i = 0; i < 24; i++) this.#queue.after(this.#random.below(TROUBLE_MS), () => this.#operate())
-    const harms = this.#random.below(6)
-    for (let i = 0; i < harms; i++) this.#queue.after(this.#random.below(TROUBLE_MS), () => this.#harm())
+  run(): ScheduleResult<typeof COUNTED> {
+    this.plan(24, () => this.#operate())
+    this.plan(this.random.below(6), () => this.#harm())
     // It takes a crash at the right moment.
-    const crashes = this.#bug === 'forgotten promise' ? 15 : 0
-    for (let i = 0; i < crashes; i++) this.#queue.after(this.#random.below(TROUBLE_MS), () => this.#crashNode())
-    this.#queue.runUntil(TROUBLE_MS)
-    this.#rates = { loss: 0, double: 0, late: 0 }
-    this.#cut = new Set()
+    if (this.#bug === 'forgotten promise') this.plan(15, () => this.#crashNode())
+    this.queue.runUntil(this.troubleMs)
+    this.network.heal()
     for (const node of this.#nodes) node.isUp = true
-    this.#queue.after(CALM_MS / 2, () => this.#appendLate())
-    this.#queue.runUntil(TROUBLE_MS + CALM_MS)
-    const { events } = { events: this.#queue.done }
-    const decided = this.#decided.length
-    return { violations: this.#violations, decided, ...this.#counts, events, faults: this.#faults }
+    this.queue.after(this.calmMs / 2, () => this.#appendLate())
+    this.queue.runUntil(this.troubleMs + this.calmMs)
+    this.counts.decided = this.#decided.length
+    return this.result
   }
 
   #start(): Server {
@@ -147,8 +98,8 @@ class Schedule {
   // What servers do.
 
   #operate(): void {
-    const server = this.#random.pick(this.#servers)
-    const what = this.#random.float()
+    const server = this.random.pick(this.#servers)
+    const what = this.random.float()
     if (what < 0.1) this.#drop(server)
     else if (what < 0.6) this.#append(server)
     else if (what < 0.7 && this.#nodes.some(node => node.isEmptied)) this.#rebuild(server)
@@ -157,11 +108,11 @@ class Schedule {
 
   #appendLate(): void {
     const server = this.#servers[0]!
-    this.#counts.lateAppends++
+    this.counts.lateAppends++
     let tries = 0
     const again = () => {
       if (tries++ < 12)
-        this.#append(server, hasDone => (hasDone ? this.#counts.lateAppended++ : this.#queue.after(20, again)))
+        this.#append(server, hasDone => (hasDone ? this.counts.lateAppended++ : this.queue.after(20, again)))
     }
     // What an earlier one left under way is over by then.
     again()
@@ -174,12 +125,12 @@ class Schedule {
     }
     server.isBusy = true
     // Whoever believes that nobody else appends does not look before.
-    const begin = (work: () => void) => (this.#random.float() < 0.3 ? work() : this.#look(server, work))
+    const begin = (work: () => void) => (this.random.float() < 0.3 ? work() : this.#look(server, work))
     begin(() => {
       const slot = server.known.length
       const previous = server.known.at(-1) ?? ''
       const kept = server.unsettled
-      const isKept = kept !== undefined && kept.previous === previous && this.#random.float() < 0.7
+      const isKept = kept !== undefined && kept.previous === previous && this.random.float() < 0.7
       const id = `${server.name}-${this.#names++}`
       const entry = isKept ? kept : { id, previous, value: id }
       server.unsettled = entry
@@ -187,12 +138,12 @@ class Schedule {
         server.isBusy = false
         if (outcome.kind === 'appended') {
           this.#claim(server, slot, entry.id)
-          this.#counts.appended++
+          this.counts.appended++
         }
         then(outcome.kind === 'appended')
-        if (outcome.kind !== 'appended' || this.#random.float() < 0.3) this.#look(server)
+        if (outcome.kind !== 'appended' || this.random.float() < 0.3) this.#look(server)
         // Whoever keeps winning goes on.
-        else if (this.#random.float() < 0.6) this.#append(server)
+        else if (this.random.float() < 0.6) this.#append(server)
       })
     })
   }
@@ -213,10 +164,10 @@ class Schedule {
     const take = ({ asks, outcome }: Step<string, AppendOutcome>) => {
       for (const ask of asks) this.#send(server, ask, reply => isOver || take(proposer.answer(ask, this.#heard(reply))))
       if (outcome !== undefined) end(outcome)
-      else if (proposer.canProceed) this.#queue.after(this.#random.below(20), () => isOver || take(proposer.proceed()))
+      else if (proposer.canProceed) this.queue.after(this.random.below(20), () => isOver || take(proposer.proceed()))
     }
     take(proposer.begin(slot, entry))
-    this.#queue.after(APPEND_MS_MAX, () => {
+    this.queue.after(APPEND_MS_MAX, () => {
       if (isOver || server.isDown) return
       proposer.giveUp()
       end({ kind: 'lost' })
@@ -233,17 +184,17 @@ class Schedule {
     const first = server.known.length
     // Everybody's knowledge by now must be seen.
     const floor = this.#decided.length
-    const look = new Look<string>(first, this.#voters)
+    const look = new SlotReader<string>(first, this.#voters)
     let isOver = false
     const take = ({ asks, outcome }: ReturnType<typeof look.answer>) => {
       for (const ask of asks) this.#send(server, ask, reply => isOver || take(look.answer(ask, reply)))
       if (outcome === undefined) {
-        if (look.canProceed) this.#queue.after(this.#random.below(20), () => isOver || take(look.proceed()))
+        if (look.canProceed) this.queue.after(this.random.below(20), () => isOver || take(look.proceed()))
         return
       }
       isOver = true
       if (server.isDown) return
-      this.#counts.looks++
+      this.counts.looks++
       if (outcome.kind === 'gone') {
         this.#oversleep(server, first, then)
         return
@@ -251,7 +202,7 @@ class Schedule {
       if (outcome.kind !== 'lost')
         for (const [i, { id }] of outcome.entries.entries()) this.#claim(server, first + i, id)
       if (outcome.kind === 'seen' && outcome.isEnd && first + outcome.entries.length < floor) {
-        this.#violate(`${server.name} saw ${first + outcome.entries.length} slots, and ${floor} were decided`)
+        this.violate(`${server.name} saw ${first + outcome.entries.length} slots, and ${floor} were decided`)
       }
       if (outcome.kind === 'seen' && !outcome.isEnd) this.#look(server, then)
       else then()
@@ -262,26 +213,24 @@ class Schedule {
   /** What a server knows to be decided is dropped, from the nodes that hear of it. */
   #drop(server: Server): void {
     if (server.isDown || server.known.length < 2) return
-    const upTo = this.#random.below(server.known.length - 1)
-    this.#faults.dropped++
+    const upTo = this.random.below(server.known.length - 1)
+    this.faults.dropped++
     server.droppedTo = Math.max(server.droppedTo, upTo)
     this.#droppedTo = Math.max(this.#droppedTo, upTo)
     for (const [i, node] of this.#nodes.entries()) {
-      for (const delayMs of this.#cut.has(`${server.name} ${i}`) ? [] : this.#delaysMs()) {
-        this.#queue.after(delayMs, () => {
-          if (node.isUp) node.drop(upTo)
-          if (this.#bug === 'dropped and forgotten') node.forgetDropped()
-        })
-      }
+      this.network.send(server.name, i, () => {
+        if (node.isUp) node.drop(upTo)
+        if (this.#bug === 'dropped and forgotten') node.forgetDropped()
+      })
     }
   }
 
   /** What follows is gone: it goes on from where the log begins now, by what rows there are of what was before. */
   #oversleep(server: Server, first: number, then: () => void): void {
-    this.#faults.overslept++
+    this.faults.overslept++
     const droppedTo = this.#droppedTo
     if (first > droppedTo) {
-      this.#violate(`${server.name} takes for dropped what is not`)
+      this.violate(`${server.name} takes for dropped what is not`)
       return
     }
     server.known.push(...this.#decided.slice(server.known.length, droppedTo + 1))
@@ -302,7 +251,7 @@ class Schedule {
           for (const node of this.#nodes) {
             if (!node.isEmptied || !node.isUp) continue
             node.adopt(tenure.ballot, server.known.slice(0, tenure.next), Math.min(server.droppedTo, tenure.next - 1))
-            this.#faults.rebuilt++
+            this.faults.rebuilt++
           }
         })
       }),
@@ -312,67 +261,41 @@ class Schedule {
   #claim(server: Server, slot: number, id: string): void {
     const decided = this.#decided[slot]
     if (decided === undefined && slot > this.#decided.length)
-      this.#violate(`${server.name} left a gap before slot ${slot}`)
+      this.violate(`${server.name} left a gap before slot ${slot}`)
     if (decided !== undefined && decided !== id)
-      this.#violate(`slot ${slot} holds ${decided}, and ${id} for ${server.name}`)
+      this.violate(`slot ${slot} holds ${decided}, and ${id} for ${server.name}`)
     this.#decided[slot] ??= id
     if (server.known.length === slot) server.known.push(id)
     if (server.unsettled?.id === id) server.unsettled = undefined
   }
 
-  #violate(what: string): void {
-    this.#violations.push(`at ${Math.round(this.#queue.nowMs)} ms: ${what}`)
-  }
-
   // What goes wrong.
 
   #send(server: Server, ask: Ask<string>, then: (reply: Reply<string>) => void): void {
-    const isCut = () => this.#cut.has(`${server.name} ${ask.node}`)
-    const hear = (reply: Reply<string>) => {
-      for (const delayMs of isCut() ? [] : this.#delaysMs()) {
-        this.#queue.after(delayMs, () => {
-          if (!server.isDown) then(reply)
-        })
-      }
-    }
     const node = this.#nodes[ask.node]!
-    for (const delayMs of isCut() ? [] : this.#delaysMs()) {
-      this.#queue.after(delayMs, () => {
-        if (node.isUp) hear(node.do(ask))
-      })
+    const hear = (reply: Reply<string>) => {
+      if (!server.isDown) then(reply)
     }
-    this.#queue.after(ASK_MS_MAX, () => {
-      if (!server.isDown) then({ kind: 'lost' })
+    this.network.send(server.name, ask.node, () => {
+      if (!node.isUp) return
+      const reply = node.do(ask)
+      this.network.send(ask.node, server.name, () => hear(reply))
     })
-  }
-
-  #delaysMs(): readonly number[] {
-    const random = this.#random
-    const delayMs = () => 1 + random.below(15)
-    const { loss, double, late } = this.#rates
-    if (random.float() < loss) return this.#note('lost', [])
-    if (random.float() < late) return this.#note('late', [delayMs() + random.below(800)])
-    if (random.float() < double) return this.#note('doubled', [delayMs(), delayMs() + random.below(600)])
-    return [delayMs()]
-  }
-
-  #note<Result>(fault: Fault, result: Result): Result {
-    this.#faults[fault]++
-    return result
+    this.queue.after(ASK_MS_MAX, () => hear({ kind: 'lost' }))
   }
 
   #harm(): void {
-    const what = this.#random.float()
+    const what = this.random.float()
     if (what < 0.35) this.#crashNode()
     else if (what < 0.6) this.#crashServer()
     else if (what < 0.85) this.#split()
     else this.#emptyNode()
   }
 
-  #crashNode(node: SimulatedNode = this.#random.pick(this.#nodes)): void {
-    this.#faults['node crash']++
+  #crashNode(node: SimulatedNode = this.random.pick(this.#nodes)): void {
+    this.faults['node crash']++
     node.isUp = false
-    this.#queue.after(10 + this.#random.below(500), () => {
+    this.queue.after(10 + this.random.below(500), () => {
       node.isUp = true
       if (this.#bug === 'forgotten promise') node.forgetPromise()
     })
@@ -380,32 +303,30 @@ class Schedule {
 
   /** Its disk is gone. Not of so many at a time that no majority remembers. */
   #emptyNode(): void {
-    const node = this.#random.pick(this.#nodes)
+    const node = this.random.pick(this.#nodes)
     const left = this.#nodes.filter(each => each !== node && !each.isEmptied).length
     if (left < majorityOf(this.#nodes.length)) return
-    this.#faults.emptied++
+    this.faults.emptied++
     this.#crashNode(node)
     node.empty()
     if (this.#bug === 'emptied voter') node.vote()
-    for (const server of this.#servers) this.#queue.after(this.#random.below(600), () => this.#rebuild(server))
+    for (const server of this.#servers) this.queue.after(this.random.below(600), () => this.#rebuild(server))
   }
 
   #crashServer(): void {
-    this.#faults['server crash']++
-    const at = this.#random.below(this.#servers.length)
+    this.faults['server crash']++
+    const at = this.random.below(this.#servers.length)
     this.#servers[at]!.isDown = true
     this.#servers[at] = this.#start()
   }
 
+  /** Each server loses some nodes. */
   #split(): void {
-    this.#faults.partition++
     const cut = new Set<string>()
     for (const { name } of this.#servers) {
-      for (const node of this.#nodes.keys()) if (this.#random.float() < 0.4) cut.add(`${name} ${node}`)
+      for (const node of this.#nodes.keys()) if (this.random.float() < 0.4) cut.add(`${name} ${node}`)
     }
-    this.#cut = cut
-    this.#queue.after(50 + this.#random.below(600), () => {
-      if (this.#cut === cut) this.#cut = new Set()
-    })
+    const isCut = (from: string | number, to: string | number) => cut.has(`${from} ${to}`) || cut.has(`${to} ${from}`)
+    this.network.partition(isCut, 50 + this.random.below(600))
   }
 }

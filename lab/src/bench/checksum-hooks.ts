@@ -14,7 +14,7 @@ const SUMS = /export function addToSum\(([^)]*)\)/
 
 /** For Node's command line. Throws if there is nothing to replace: both would be the same program. */
 export function hookedArguments(): readonly string[] {
-  const sums = new URL('./integrity/checksum.js', import.meta.resolve('@freshet/stores/embedded')).href
+  const sums = new URL('./integrity/checksum.js', import.meta.resolve('@freshet/engines/lmdb')).href
   const path = fileURLToPath(sums)
   if (!existsSync(path) || !SUMS.test(readFileSync(path, 'utf8'))) {
     throw new Error(`There is no addToSum in ${path}: what are the checksums of the store now?`)
@@ -34,11 +34,16 @@ export function setTwice(isTwice: boolean): void {
 
 let replaced: string | undefined
 
-/** `module`: what is replaced, as Node names it. */
+/**
+ * `module`: what is replaced, as Node names it.
+ *
+ * @public Node calls it.
+ */
 export const initialize: InitializeHook<string> = module => {
   replaced = module
 }
 
+/** @public Node calls it. */
 export const load: LoadHook = (url, context, nextLoad) => {
   if (url !== replaced) return nextLoad(url, context)
   const source = readFileSync(fileURLToPath(url), 'utf8')

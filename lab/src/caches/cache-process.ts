@@ -8,7 +8,7 @@ import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { freePort } from '@freshet/stores/under-test/free-port'
+import { freePort } from '@freshet/engines/under-test/free-port'
 
 export type CacheKind = 'varnish' | 'squid' | 'nginx'
 /** HAProxy keeps nothing: it is before several servers. */

@@ -1,17 +1,18 @@
 /**
- * Two real servers over one engine, PostgreSQL and Redis with a replica that they read from, MariaDB and Cassandra without, behind HAProxy as
- * shipped; answers come late now and then, and servers and the replica can be killed.
+ * Two real servers over one engine, PostgreSQL and Redis with a replica that they read from, MariaDB, Cassandra and SQLite without, behind
+ * HAProxy as shipped; answers come late now and then, and servers and the replica can be killed.
  */
 
-import { DURABLE, startRedis } from '@freshet/stores/under-test/redis'
-import { startCassandra } from '@freshet/stores/under-test/start-cassandra'
-import { startMariadb } from '@freshet/stores/under-test/start-mariadb'
-import { startPostgres } from '@freshet/stores/under-test/start-postgres'
+import { DURABLE, startRedis } from '@freshet/engines/under-test/redis'
+import { startCassandra } from '@freshet/engines/under-test/start-cassandra'
+import { startMariadb } from '@freshet/engines/under-test/start-mariadb'
+import { startPostgres } from '@freshet/engines/under-test/start-postgres'
+import type { EngineName } from '../engines/engine-name.js'
+import { createSqliteFile } from '../engines/sqlite.js'
 import type { Random } from '../harness/random.js'
+import { startInOrder } from '../harness/start-in-order.js'
 import { startHaproxy } from './haproxy.js'
 import { type SlowOrigin, type SlowOriginOptions, startSlowOrigin } from './slow-origin.js'
-
-export type EngineName = 'PostgreSQL' | 'MariaDB' | 'Redis' | 'Cassandra'
 
 export interface FleetOrigin extends SlowOrigin {
   /** How often the replica was killed; undefined if there is none. */
@@ -33,32 +34,33 @@ const ENGINES: Readonly<Record<EngineName, () => Promise<Engine>>> = {
   MariaDB: () => startMariadb(),
   Redis: startRedisPair,
   Cassandra: () => startCassandra(),
+  SQLite: createSqliteFile,
 }
 
 async function startPostgresPair(): Promise<Engine> {
   const primary = await startPostgres()
   const standby = await startPostgres({ standbyOf: primary })
-  return {
-    url: `${primary.url}?replicas=127.0.0.1:${standby.port}`,
-    restartReplica: async () => {
-      await standby.kill()
-      await standby.startAgain()
-    },
-    stop: async () => {
-      await standby.stop()
-      await primary.stop()
-    },
-  }
+  return pairOf(primary, standby, () => standby.startAgain())
 }
 
 async function startRedisPair(): Promise<Engine> {
   const primary = await startRedis({ settings: DURABLE })
   const replica = await startRedis({ settings: { ...DURABLE, replicaof: `127.0.0.1 ${primary.port}` } })
+  return pairOf(primary, replica, () => replica.restart())
+}
+
+interface Replica {
+  readonly port: number
+  kill(): Promise<unknown>
+  stop(): Promise<void>
+}
+
+function pairOf(primary: Engine, replica: Replica, startReplica: () => Promise<unknown>): Engine {
   return {
     url: `${primary.url}?replicas=127.0.0.1:${replica.port}`,
     restartReplica: async () => {
       await replica.kill()
-      await replica.restart()
+      await startReplica()
     },
     stop: async () => {
       await replica.stop()
@@ -73,21 +75,14 @@ export async function startFleetOrigin(
   options: SlowOriginOptions,
   random: Random,
 ): Promise<FleetOrigin> {
-  const started: { stop(): Promise<void> }[] = []
-  const stop = async () => {
-    for (const each of started.reverse()) await each.stop()
-  }
-  try {
-    const engine = await ENGINES[name]()
-    started.push(engine)
+  return startInOrder(async stops => {
+    const engine = stops.add(await ENGINES[name]())
     const servers: SlowOrigin[] = []
     for (let i = 0; i < 2; i++) {
-      servers.push(await startSlowOrigin({ ...options, store: engine.url }))
-      started.push(servers[i]!)
+      servers.push(stops.add(await startSlowOrigin({ ...options, store: engine.url })))
     }
     const [a, b] = servers.map(({ url }) => Number(new URL(url).port)) as [number, number]
-    const proxy = await startHaproxy([a, b])
-    started.push(proxy)
+    const proxy = stops.add(await startHaproxy([a, b]))
     let replicaKills = 0
     const restartReplica = async () => {
       replicaKills++
@@ -117,12 +112,9 @@ export async function startFleetOrigin(
         if (next.length === 0) next.push(...random.shuffle(all))
         return next.pop()!()
       },
-      stop,
+      stop: stops.stopAll,
     }
-  } catch (error) {
-    await stop()
-    throw error
-  }
+  })
 }
 
 /** As the server counts them, by who has answered. */

@@ -14,9 +14,11 @@ import {
   type RecyclableBloomOptions,
   type WindowedFilter,
 } from '@freshet/bloom'
+import { openNamedStore } from '@freshet/cli/dist/places/open-store.js'
 import type { Store } from '@freshet/core/store'
-import { createFreshetServer, type PageFile, type ServerSettings } from '@freshet/server'
-import { type EmbeddedStoreOptions, openEmbeddedStore } from '@freshet/stores/embedded'
+import { type EmbeddedStoreOptions, openEmbeddedStore } from '@freshet/engines/lmdb'
+import { createFreshetServer, type PageFile } from '@freshet/server'
+import type { ServerSettings } from '@freshet/server/configuration'
 
 export interface SlowOriginSettings {
   readonly path: string
@@ -81,12 +83,7 @@ setInterval(() => {
 process.once('disconnect', () => process.exit())
 
 async function openStore({ path, store, durability = 'relaxed', filter }: SlowOriginSettings): Promise<Store> {
-  if (store?.startsWith('mariadb:')) return (await import('@freshet/stores/mariadb')).openMariadbStore({ url: store })
-  if (store?.startsWith('postgres:'))
-    return (await import('@freshet/stores/postgres')).openPostgresStore({ url: store })
-  if (store?.startsWith('cassandra:'))
-    return (await import('@freshet/stores/cassandra')).openCassandraStore({ url: store })
-  if (store !== undefined) return (await import('@freshet/stores/redis')).openRedisStore({ url: store })
+  if (store !== undefined) return openNamedStore(store, () => {})
   return openEmbeddedStore({ path, durability, ...(filter && compactBy(filter)) })
 }
 

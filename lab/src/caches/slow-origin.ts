@@ -1,12 +1,13 @@
 /** A real server in a process of its own, that answers late now and then, and can be killed. */
-import { type ChildProcess, fork } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { freePort } from '@freshet/stores/under-test/free-port'
+import { freePort } from '@freshet/engines/under-test/free-port'
+import { endChild, forkQuietly } from '../harness/child-messages.js'
 import type { SlowOriginMessage, SlowOriginSettings } from './slow-origin-process.js'
 
 const PROCESS = fileURLToPath(new URL('../../dist/caches/slow-origin-process.js', import.meta.url))
@@ -23,6 +24,11 @@ export interface SlowOrigin {
 }
 
 export type SlowOriginOptions = Omit<SlowOriginSettings, 'path' | 'port'>
+
+/** With these the window is little longer than the lifetime of copies, so that changes leave it during a run. */
+export const SHORT_WINDOW = { responseMsMax: 2000, slackMs: 1500, slotMs: 200, heartbeatMs: 100 }
+/** Often enough that late answers meet changes. */
+export const OFTEN_LATE = { lateShare: 0.1, lateMs: 300 }
 
 const running = new Set<ChildProcess>()
 
@@ -42,13 +48,13 @@ export async function startSlowOrigin(options: SlowOriginOptions): Promise<SlowO
       return pastReads + reads
     },
     restart: async () => {
-      await kill(child)
+      await endChild(child)
       pastReads += reads
       reads = 0
       child = await start()
     },
     stop: async () => {
-      await kill(child)
+      await endChild(child)
       rmSync(path, { recursive: true, force: true, maxRetries: 5 })
     },
   }
@@ -56,15 +62,12 @@ export async function startSlowOrigin(options: SlowOriginOptions): Promise<SlowO
 
 /** For `afterAll`: ends whatever a test that failed has left behind. */
 export async function endSlowOrigins(): Promise<void> {
-  await Promise.all([...running].map(kill))
+  await Promise.all([...running].map(child => endChild(child)))
 }
 
 /** It ends by itself when this process does. */
 async function startProcess(settings: SlowOriginSettings, onReads: (dataReads: number) => void): Promise<ChildProcess> {
-  const child = fork(PROCESS, [JSON.stringify(settings)], {
-    execArgv: [],
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-  })
+  const child = forkQuietly(PROCESS, JSON.stringify(settings))
   running.add(child)
   child.once('exit', () => running.delete(child))
   const listening = new Promise<string>(resolve => {
@@ -77,13 +80,6 @@ async function startProcess(settings: SlowOriginSettings, onReads: (dataReads: n
   const late = delay(START_MS_MAX, `did not listen within ${START_MS_MAX} ms`, { ref: false })
   const outcome = await Promise.race([listening, ended, late])
   if (outcome === 'listening') return child
-  await kill(child)
+  await endChild(child)
   throw new Error(`The server over ${settings.path} ${outcome}.`)
-}
-
-async function kill(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return
-  const ended = once(child, 'exit')
-  child.kill('SIGKILL')
-  await ended
 }

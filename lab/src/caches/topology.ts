@@ -3,6 +3,7 @@ import type { Fetch } from '@freshet/client'
 import type { CacheKind, RunningCache } from './cache-process.js'
 import { startNginx } from './nginx.js'
 import { createProxyFetch } from './proxy-fetch.js'
+import type { SlowOrigin } from './slow-origin.js'
 import { startSquid } from './squid.js'
 import { startVarnish } from './varnish.js'
 
@@ -66,6 +67,25 @@ export const TOPOLOGIES: readonly Topology[] = [
     start: async origin => sideBySide([await startVarnish({ origin }), await startNginx({ origin })]),
   },
 ]
+
+/** Works behind these caches, before a server that is being started; then stops both. */
+export async function runThrough<Origin extends SlowOrigin, Result>(
+  topology: Topology,
+  starting: Promise<Origin>,
+  work: (origin: Origin, running: RunningTopology) => Promise<Result>,
+): Promise<Result> {
+  const origin = await starting
+  try {
+    const running = await topology.start(origin.url)
+    try {
+      return await work(origin, running)
+    } finally {
+      await running.stop()
+    }
+  } finally {
+    await origin.stop()
+  }
+}
 
 /** Readers ask the first. */
 function inARow(caches: readonly RunningCache[]): RunningTopology {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { CellsResult } from './cells-result.js'
-import { runCellsSchedule } from './cells-schedule.js'
+import { tallySchedules } from '../simulator/tally.js'
+import { runSchedule } from './cells-schedule.js'
 import { PLANTED_BUGS, type PlantedBug } from './planted-bugs.js'
 
 const SCHEDULES = 250
@@ -9,46 +9,38 @@ const SCHEDULES_TO_CATCH_MAX = 4000
 /** On a machine that is busy with much else. */
 const CATCH_MS_MAX = 600_000
 
-async function firstBroken(bug: PlantedBug | undefined, schedules: number): Promise<string | undefined> {
-  for (let seed = 1; seed <= schedules; seed++) {
-    const { violations } = await runCellsSchedule({ seed, bug })
-    if (violations.length > 0) return `seed ${seed}: ${violations.join('; ')}`
-  }
-  return undefined
+function tally(bug: PlantedBug | undefined, count: number) {
+  return tallySchedules(seed => runSchedule({ seed, bug }), { first: 1, count, stopsWhenBroken: true })
 }
 
 describe('while everything goes wrong', () => {
   it(
     'nothing acknowledged is lost, nothing is falsely current, and replicas are alike in the end',
     async () => {
-      expect(await firstBroken(undefined, SCHEDULES)).toBeUndefined()
+      expect(await tally(undefined, SCHEDULES)).toMatchObject({ schedules: SCHEDULES, broken: 0 })
     },
     CATCH_MS_MAX,
   )
 
   it('something happens in a schedule, and afterwards reads are current again', async () => {
-    const results: CellsResult[] = []
-    for (let seed = 1; seed <= 150; seed++) results.push(await runCellsSchedule({ seed }))
-    const sum = (of: (result: CellsResult) => number) => results.reduce((total, each) => total + of(each), 0)
-    expect(sum(({ acknowledged }) => acknowledged)).toBeGreaterThan(500)
-    expect(sum(({ currentReads }) => currentReads)).toBeGreaterThan(300)
-    expect(sum(({ collected }) => collected)).toBeGreaterThan(5)
-    expect(sum(each => each.lateCurrentReads) / sum(each => each.lateReads)).toBeGreaterThan(0.9)
-    for (const fault of Object.keys(results[0]!.faults) as (keyof CellsResult['faults'])[]) {
-      expect([fault, sum(({ faults }) => faults[fault])]).not.toEqual([fault, 0])
-    }
+    const { counts, faults } = await tally(undefined, 150)
+    expect(counts.acknowledged).toBeGreaterThan(500)
+    expect(counts.currentReads).toBeGreaterThan(300)
+    expect(counts.collected).toBeGreaterThan(5)
+    expect(counts.lateCurrentReads / counts.lateReads).toBeGreaterThan(0.9)
+    expect(Object.entries(faults).filter(([, times]) => times === 0)).toEqual([])
   })
 
-  it.each(PLANTED_BUGS)(
+  it.each(Object.keys(PLANTED_BUGS) as PlantedBug[])(
     'a planted bug is caught: %s',
     async bug => {
-      expect(await firstBroken(bug, SCHEDULES_TO_CATCH_MAX)).toBeDefined()
+      expect((await tally(bug, SCHEDULES_TO_CATCH_MAX)).broken).toBe(1)
     },
     CATCH_MS_MAX,
   )
 
   it('a schedule is a function of its seed', async () => {
-    expect(await runCellsSchedule({ seed: 7 })).toEqual(await runCellsSchedule({ seed: 7 }))
-    expect(await runCellsSchedule({ seed: 8 })).not.toEqual(await runCellsSchedule({ seed: 7 }))
+    expect(await runSchedule({ seed: 7 })).toEqual(await runSchedule({ seed: 7 }))
+    expect(await runSchedule({ seed: 8 })).not.toEqual(await runSchedule({ seed: 7 }))
   })
 })

@@ -4,6 +4,18 @@
  * coordinators crash, sleep and come back, nodes join and leave, hints are delivered, replicas repaired and tombstones collected. What
  * must hold is in `cells-truth.ts`.
  */
+
+import {
+  type Cells,
+  type CellsLayout,
+  type CellsOptions,
+  collectTombstones,
+  joinCells,
+  leaveCells,
+  type Node,
+  openCells,
+  repair,
+} from '@freshet/cells'
 import {
   type CellValue,
   READ_LEVELS,
@@ -11,40 +23,26 @@ import {
   type Stamp,
   WRITE_LEVELS,
   type WriteLevel,
-} from '@freshet/core/cells'
+} from '@freshet/cells/records'
 import { bucketOfKey, idOfKey } from '@freshet/protocol'
-import {
-  type Cells,
-  type CellsOptions,
-  collectTombstones,
-  joinRing,
-  leaveRing,
-  type Node,
-  openCells,
-  type RingState,
-  repair,
-} from '@freshet/stores/cells'
-import { createRandom, type Random } from '../harness/random.js'
-import type { CellsResult, Fault } from './cells-result.js'
+import { drawClockRate } from '../simulator/clock-error.js'
+import { NO_RATES } from '../simulator/network.js'
+import { Schedule, type ScheduleResult, type ScheduleSettings } from '../simulator/schedule.js'
 import { CellsTruth } from './cells-truth.js'
 import { collectEarly, type PlantedBug, plant } from './planted-bugs.js'
 import { notAnswered, SimulatedNetwork } from './simulated-network.js'
 import { SimulatedEngine, textOf } from './simulated-node.js'
 
-export interface CellsSchedule {
-  readonly seed: number
-  readonly bug?: PlantedBug | undefined
-}
+const COUNTED = {
+  counts: ['acknowledged', 'unknown', 'refused', 'reads', 'currentReads', 'collected', 'lateReads', 'lateCurrentReads'],
+  faults: ['join', 'leave', 'node crash', 'coordinator crash', 'power cut', 'sleep'],
+} as const
 
 const DRIFT_MAX = 0.02
-const TROUBLE_MS = 6000
-const CALM_MS = 20_000
 const PROMISE_MS = 400
 const KEYS = ['t/b/a', 't/b/b']
 const OPERATIONS = 50
 const ASK_MS_MAX = 600
-
-type Rates = Record<'lost' | 'late' | 'doubled', number>
 
 interface Coordinator {
   readonly name: string
@@ -52,48 +50,40 @@ interface Coordinator {
   life: number
 }
 
-export async function runCellsSchedule(settings: CellsSchedule): Promise<CellsResult> {
-  return new Schedule(settings).run()
+/** `lateReads` are those at CURRENT after everything was well again, `lateCurrentReads` those of them that were current. */
+export function runSchedule(settings: ScheduleSettings<PlantedBug>): Promise<ScheduleResult<typeof COUNTED>> {
+  return new CellsSchedule(settings).run()
 }
 
-class Schedule {
+class CellsSchedule extends Schedule<string, typeof COUNTED> {
   readonly #bug: PlantedBug | undefined
-  readonly #random: Random
-  readonly #network: SimulatedNetwork
+  readonly #calls: SimulatedNetwork
   readonly #engines = new Map<string, SimulatedEngine>()
   readonly #down = new Set<string>()
   readonly #lost = new Set<string>()
   readonly #coordinators: Coordinator[]
-  readonly #truth = new CellsTruth()
-  readonly #faults: Record<Fault, number> = {
-    ...{ lost: 0, late: 0, doubled: 0, partition: 0, 'node crash': 0, 'coordinator crash': 0, join: 0, leave: 0 },
-    ...{ 'power cut': 0, sleep: 0 },
-  }
-  readonly #counts = {
-    ...{ acknowledged: 0, unknown: 0, refused: 0, reads: 0, currentReads: 0, collected: 0 },
-    ...{ lateReads: 0, lateCurrentReads: 0 },
-  }
+  readonly #truth = new CellsTruth(what => this.violate(what))
   readonly #asksOthers: boolean
-  #rates: Rates
-  #side: ReadonlySet<string> | undefined
   #written = 0
-  /** The last ring that was not about to change, and how many there were of other nodes. */
+  /** The last layout that was not about to change, and how many there were of other nodes. */
   #epoch = 0
   #names: string | undefined
   #changes = 0
   #nextNode: number
 
-  constructor({ seed, bug }: CellsSchedule) {
+  constructor({ seed, bug }: ScheduleSettings<PlantedBug>) {
+    super({
+      ...{ seed, counted: COUNTED, troubleMs: 6000, calmMs: 20_000 },
+      ...{ delayMsMax: 15, lateMsMax: 3000, doubledMsMax: 2000 },
+      ratesMax: { lost: 0.08, late: 0.06, doubled: 0.05 },
+    })
     this.#bug = bug
-    this.#random = createRandom(seed)
-    const rate = this.#random.float() < 0.3 ? () => 0 : () => this.#random.float()
-    this.#rates = { lost: 0.08 * rate(), late: 0.06 * rate(), doubled: 0.05 * rate() }
-    this.#network = new SimulatedNetwork((from, to) => this.#delaysMs(from, to))
-    const nodes = 3 + this.#random.below(2)
+    this.#calls = new SimulatedNetwork(this.queue, this.network)
+    const nodes = 3 + this.random.below(2)
     for (let i = 1; i <= nodes; i++) this.#addNode(`n${i}`)
     this.#nextNode = nodes + 1
-    this.#asksOthers = this.#random.float() < 0.7
-    const coordinators = 2 + this.#random.below(2)
+    this.#asksOthers = this.random.float() < 0.7
+    const coordinators = 2 + this.random.below(2)
     this.#coordinators = Array.from({ length: coordinators }, (_, i) => ({
       ...{ name: `c${i + 1}`, cells: undefined, life: 0 },
     }))
@@ -109,31 +99,35 @@ class Schedule {
     this.#engines.set(name, engine)
   }
 
-  async run(): Promise<CellsResult> {
-    const rates = this.#rates
-    this.#rates = { lost: 0, late: 0, doubled: 0 }
+  async run(): Promise<ScheduleResult<typeof COUNTED>> {
+    const { rates } = this.network
+    this.network.rates = NO_RATES
     for (const coordinator of this.#coordinators) await this.#settle(this.#open(coordinator))
-    this.#rates = rates
-    this.#plan(OPERATIONS, TROUBLE_MS, () => this.#operate())
-    this.#plan(1 + this.#random.below(7), TROUBLE_MS, () => this.#harm())
-    this.#plan(this.#random.below(8), TROUBLE_MS, () => this.#tend())
-    await this.#network.runUntil(this.#network.nowMs + TROUBLE_MS)
-    await this.#calm()
-    return { violations: this.#truth.violations, ...this.#counts, events: this.#network.events, faults: this.#faults }
-  }
-
-  #plan(times: number, withinMs: number, action: () => Promise<void>): void {
-    for (let i = 0; i < times; i++) {
-      this.#network.after(this.#random.below(withinMs), () => {
-        action().catch(error => this.#failed(error))
-      })
+    this.network.rates = rates
+    const begin = (action: () => Promise<void>) => () => {
+      action().catch(error => this.#failed(error))
     }
+    this.plan(
+      OPERATIONS,
+      begin(() => this.#operate()),
+    )
+    this.plan(
+      1 + this.random.below(7),
+      begin(() => this.#harm()),
+    )
+    this.plan(
+      this.random.below(8),
+      begin(() => this.#tend()),
+    )
+    await this.#calls.runFor(this.troubleMs)
+    await this.#calm()
+    return this.result
   }
 
   /** A refusal is an answer; anything else is a mistake of ours. */
   #failed(error: unknown): void {
     const code = (error as { code?: string }).code
-    if (code !== 'RING_UNAVAILABLE' && code !== 'RING_UNUSABLE') this.#truth.violations.push(`failed: ${error}`)
+    if (code !== 'RING_UNAVAILABLE' && code !== 'RING_UNUSABLE') this.violate(`failed: ${error}`)
   }
 
   /** Lets time pass until it is done. */
@@ -147,45 +141,44 @@ class Schedule {
       .finally(() => {
         isOver = true
       })
-    await this.#network.runUntil(this.#network.nowMs + CALM_MS, () => isOver)
-    if (!isOver) this.#truth.violations.push('something did not end')
+    await this.#calls.runFor(this.calmMs, () => isOver)
+    if (!isOver) this.violate('something did not end')
     return result
   }
 
   /** Everything is well again: what is left to be told is told, and what is then there is checked. */
   async #calm(): Promise<void> {
-    this.#side = undefined
-    this.#rates = { lost: 0, late: 0, doubled: 0 }
+    this.network.heal()
     this.#down.clear()
-    await this.#network.runUntil(this.#network.nowMs + 3000)
+    await this.#calls.runFor(3000)
     for (const coordinator of this.#coordinators) if (!coordinator.cells) await this.#settle(this.#open(coordinator))
     const { cells } = this.#coordinators[0]!
     if (cells === undefined) return
     for (const key of KEYS) {
-      this.#counts.lateReads++
+      this.counts.lateReads++
       const read = await this.#settle(this.#read(this.#coordinators[0]!, key, 'CURRENT'))
-      if (read === true) this.#counts.lateCurrentReads++
+      if (read === true) this.counts.lateCurrentReads++
     }
-    for (const name of this.#lostIn(cells)) await this.#settle(leaveRing(cells, name, { isLost: true }))
+    for (const name of this.#lostIn(cells)) await this.#settle(leaveCells(cells, name, { isLost: true }))
     await this.#settle(cells.deliverHints())
     await this.#settle(repair(cells))
-    // Without all of its nodes a ring cannot be repaired.
+    // Without all of its nodes a layout cannot be repaired.
     if (this.#lostIn(cells).length === 0) {
       for (const key of KEYS) this.#truth.ended(key, await this.#stampsOf(cells, key))
     }
-    if (this.#random.float() < 0.6) await this.#clear(cells)
-    if (this.#random.float() < 0.5) await this.#settle(this.#random.float() < 0.2 ? this.#join() : this.#leave())
-    for (const key of KEYS) await this.#settle(this.#read(this.#random.pick(this.#coordinators), key, 'QUORUM'))
-    await this.#settle(this.#scan(this.#random.pick(this.#coordinators)))
+    if (this.random.float() < 0.6) await this.#clear(cells)
+    if (this.random.float() < 0.5) await this.#settle(this.random.float() < 0.2 ? this.#join() : this.#leave())
+    for (const key of KEYS) await this.#settle(this.#read(this.random.pick(this.#coordinators), key, 'QUORUM'))
+    await this.#settle(this.#scan(this.random.pick(this.#coordinators)))
   }
 
-  #lostIn({ ring: { nodes, before = [] } }: Cells): readonly string[] {
+  #lostIn({ layout: { nodes, before = [] } }: Cells): readonly string[] {
     return [...this.#lost].filter(name => [...nodes, ...before].some(node => node.name === name))
   }
 
-  /** Often all is deleted before tombstones are collected: then nothing of it may come back, whatever becomes of the ring. */
+  /** Often all is deleted before tombstones are collected: then nothing of it may come back, whatever becomes of the layout. */
   async #clear(cells: Cells): Promise<void> {
-    if (this.#random.float() < 0.7) {
+    if (this.random.float() < 0.7) {
       for (const key of KEYS)
         await this.#settle(this.#counted(cells.write(key, undefined, 'ALL'), key, undefined, 'ALL'))
     }
@@ -204,32 +197,32 @@ class Schedule {
     const life = ++coordinator.life
     const self = `${coordinator.name} ${life}`
     const isOver = () => coordinator.life !== life
-    const random = this.#random.fork(self)
-    const rate = 1 + DRIFT_MAX * Math.min(1, Math.max(-1, 4 * random.float() - 2))
+    const random = this.random.fork(self)
+    const rate = drawClockRate(random, DRIFT_MAX)
     const openNode = ({ name }: { readonly name: string }) => this.#nodeFor(coordinator.name, name)
     const options: CellsOptions = {
       nodes: [...this.#engines.keys()].map(name => ({ name, node: openNode({ name }) })),
       ...{ openNode, self, random: () => random.float(), repairShare: 0.3, hintsEveryMs: 1500, hintsMax: 50 },
-      timing: this.#network.clock({ name: coordinator.name, offsetMs: random.below(1e9), rate, isOver }),
+      timing: this.#calls.clock({ name: coordinator.name, offsetMs: random.below(1e9), rate, isOver }),
       tenures: { promiseMs: PROMISE_MS, driftMax: DRIFT_MAX, claimMsMax: 1500 },
       health: { timeoutMsMin: 40, timeoutMsMax: 150, failuresMax: 3, probeMs: 100, probeMsMax: 400 },
-      ...(this.#asksOthers ? { elsewhere: this.#elsewhere(coordinator.name) } : {}),
+      ...(this.#asksOthers ? { others: this.#others(coordinator.name) } : {}),
     }
     const cells = await openCells(options)
     if (isOver()) return
     this.#watch(cells)
     if (this.#bug !== undefined) plant(this.#bug, cells)
     coordinator.cells = cells
-    if (this.#names === undefined) this.#noteSettled(cells.ring)
+    if (this.#names === undefined) this.#noteSettled(cells.layout)
   }
 
   #watch(cells: Cells): void {
     const { tenures } = cells
     const adopt = cells.adopt.bind(cells)
-    cells.adopt = ring => {
+    cells.adopt = layout => {
       // Who decides on it adopts it first, before any node has it.
-      if (ring.before === undefined && ring.epoch > this.#epoch) this.#noteSettled(ring)
-      adopt(ring)
+      if (layout.before === undefined && layout.epoch > this.#epoch) this.#noteSettled(layout)
+      adopt(layout)
     }
     const give = tenures.give.bind(tenures)
     tenures.give = held => {
@@ -239,7 +232,7 @@ class Schedule {
     }
   }
 
-  #noteSettled({ epoch, nodes }: RingState): void {
+  #noteSettled({ epoch, nodes }: CellsLayout): void {
     const names = nodes.map(({ name }) => name).join()
     if (this.#names !== undefined && names !== this.#names) this.#changes++
     this.#names = names
@@ -248,7 +241,7 @@ class Schedule {
 
   #nodeFor(from: string, name: string): Node {
     const ask = <Answer>(answer: (engine: SimulatedEngine) => Answer): Promise<Answer> =>
-      this.#network.call(from, name, () => {
+      this.#calls.call(from, name, () => {
         // It is not there: nobody answers.
         if (this.#down.has(name) || this.#lost.has(name)) return new Promise<Answer>(() => {})
         return answer(this.#engines.get(name)!)
@@ -262,12 +255,12 @@ class Schedule {
     }
   }
 
-  #elsewhere(from: string): NonNullable<CellsOptions['elsewhere']> {
+  #others(from: string): NonNullable<CellsOptions['others']> {
     const silentUntilMs = new Map<string, number>()
     const ask = async <Answer>(holder: string, answer: (cells: Cells) => Promise<Answer>): Promise<Answer> => {
       const name = holder.split(' ')[0]!
       let hasArrived = false
-      const asked = this.#network.call(from, name, () => {
+      const asked = this.#calls.call(from, name, () => {
         const cells = this.#coordinators.find(each => each.name === name)?.cells
         // Coordinators ask each other over connections, which carry nothing twice: a write is not made again.
         const isHeard = cells?.tenures.self === holder && !hasArrived
@@ -275,17 +268,17 @@ class Schedule {
         return isHeard ? answer(cells) : new Promise<Answer>(() => {})
       })
       const late = new Promise<never>((_, reject) => {
-        this.#network.after(ASK_MS_MAX, () => this.#network.whenAwake(from, () => reject(notAnswered(holder))))
+        this.queue.after(ASK_MS_MAX, () => this.#calls.sleepOf(from).whenOver(() => reject(notAnswered(holder))))
       })
       try {
         return await Promise.race([asked, late])
       } catch (error) {
-        silentUntilMs.set(holder, this.#network.nowMs + 1000)
+        silentUntilMs.set(holder, this.queue.nowMs + 1000)
         throw error
       }
     }
     return {
-      canAsk: holder => (silentUntilMs.get(holder) ?? 0) <= this.#network.nowMs,
+      canAsk: holder => (silentUntilMs.get(holder) ?? 0) <= this.queue.nowMs,
       coordinators: () => [],
       last: (holder, key, epoch) => ask(holder, cells => cells.lastHere(key, epoch)),
       read: (holder, key) => ask(holder, cells => cells.readHere(key)),
@@ -295,31 +288,30 @@ class Schedule {
 
   async #operate(): Promise<void> {
     const coordinator = await this.#someAwake()
-    const key = this.#random.float() < 0.8 ? KEYS[0]! : KEYS[1]!
-    const what = this.#random.float()
+    const key = this.random.float() < 0.8 ? KEYS[0]! : KEYS[1]!
+    const what = this.random.float()
     if (what < 0.4) await this.#write(coordinator, key)
     else if (what < 0.48) await this.#update(coordinator, key)
     else if (what < 0.54) await this.#scan(coordinator)
-    else await this.#read(coordinator, key, this.#random.float() < 0.5 ? 'CURRENT' : this.#random.pick(READ_LEVELS))
+    else await this.#read(coordinator, key, this.random.float() < 0.5 ? 'CURRENT' : this.random.pick(READ_LEVELS))
   }
 
   /** One that sleeps does it when it wakes. */
   async #someAwake(): Promise<Coordinator> {
-    const coordinator = this.#random.pick(this.#coordinators)
-    if (this.#network.isAsleep(coordinator.name)) {
-      await new Promise<void>(resolve => this.#network.whenAwake(coordinator.name, resolve))
-    }
+    const coordinator = this.random.pick(this.#coordinators)
+    const sleep = this.#calls.sleepOf(coordinator.name)
+    if (sleep.isNow) await new Promise<void>(resolve => sleep.whenOver(resolve))
     return coordinator
   }
 
   async #write({ cells }: Coordinator, key: string): Promise<void> {
     if (cells === undefined) return
-    const level: WriteLevel = this.#random.float() < 0.5 ? 'QUORUM' : this.#random.pick(WRITE_LEVELS)
-    const text = this.#random.float() < 0.3 ? undefined : `${++this.#written}`
+    const level: WriteLevel = this.random.float() < 0.5 ? 'QUORUM' : this.random.pick(WRITE_LEVELS)
+    const text = this.random.float() < 0.3 ? undefined : `${++this.#written}`
     const value = text === undefined ? undefined : { contentType: 'text/plain', body: Buffer.from(text) }
     const changes = this.#changes
     const { stamp } = await this.#counted(cells.write(key, value, level), key, text, level)
-    const { epoch } = cells.ring
+    const { epoch } = cells.layout
     if (level === 'ALL' && changes === this.#changes)
       this.#truth.writtenEverywhere(key, { stamp, change: changes, epoch })
   }
@@ -346,14 +338,14 @@ class Schedule {
     const lost = this.#lost.size
     try {
       const result = await write
-      this.#counts.acknowledged++
+      this.counts.acknowledged++
       const isStrong = level === 'QUORUM' || level === 'ALL'
       this.#truth.written(key, result.stamp, text, { isStrong, mayBeLost: !isStrong && lost !== this.#lost.size })
       ended(false)
       return result
     } catch (error) {
       const isUnknown = (error as { details?: { outcome?: string } }).details?.outcome === 'unknown'
-      this.#counts[isUnknown ? 'unknown' : 'refused']++
+      this.counts[isUnknown ? 'unknown' : 'refused']++
       ended(isUnknown)
       throw error
     }
@@ -361,10 +353,10 @@ class Schedule {
 
   async #scan({ cells }: Coordinator): Promise<void> {
     if (cells === undefined) return
-    const level = this.#random.pick(['QUORUM', 'ALL'] as const)
+    const level = this.random.pick(['QUORUM', 'ALL'] as const)
     const checks = new Map(KEYS.map(key => [key, this.#truth.scanning(key)]))
     const { entries } = await cells.scan(bucketOfKey(KEYS[0]!), {}, level)
-    this.#counts.reads++
+    this.counts.reads++
     for (const [key, check] of checks) {
       const found = entries.find(({ id }) => id === idOfKey(key))
       check(found && { stamp: found.stamp, value: textOf(found)! })
@@ -375,10 +367,10 @@ class Schedule {
   async #read({ cells }: Coordinator, key: string, level: ReadLevel): Promise<boolean> {
     if (cells === undefined) return false
     const check = this.#truth.reading(key, level)
-    const checkOne = level === 'ONE' ? this.#truth.readingOne(key, cells.ring.epoch) : undefined
+    const checkOne = level === 'ONE' ? this.#truth.readingOne(key, cells.layout.epoch) : undefined
     const { stamp, value, isCurrent } = await cells.read(key, level)
-    this.#counts.reads++
-    if (isCurrent) this.#counts.currentReads++
+    this.counts.reads++
+    if (isCurrent) this.counts.currentReads++
     check(stamp, textOf(value), isCurrent)
     checkOne?.(stamp, this.#changes)
     return isCurrent
@@ -387,7 +379,7 @@ class Schedule {
   async #tend(): Promise<void> {
     const { cells } = await this.#someAwake()
     if (cells === undefined) return
-    const what = this.#random.float()
+    const what = this.random.float()
     if (what < 0.3) await repair(cells)
     else if (what < 0.8) await this.#collect(cells)
     else await cells.deliverHints()
@@ -396,11 +388,11 @@ class Schedule {
   async #collect(cells: Cells): Promise<void> {
     if (this.#bug === 'early collection') return collectEarly(cells, KEYS)
     const { collected } = await collectTombstones(cells)
-    this.#counts.collected += collected
+    this.counts.collected += collected
   }
 
   async #harm(): Promise<void> {
-    const what = this.#random.float()
+    const what = this.random.float()
     // The holder must have slept, of all coordinators, and most nodes have crashed, for that to be seen.
     if (this.#bug === 'sleeping clock' && what > 0.4) this.#sleep()
     else if (what < (this.#bug === 'forgetful node' ? 0.6 : 0.08)) this.#cutPower()
@@ -413,87 +405,71 @@ class Schedule {
   }
 
   #split(): void {
-    this.#faults.partition++
     const nodes = [...this.#engines.keys()]
     const names = this.#coordinators.map(({ name }) => name)
     // Often one coordinator alone with one node: it goes on, and does not know what it misses.
-    const isAlone = this.#random.float() < 0.6
-    const some = [...nodes, ...names].filter(() => this.#random.float() < 0.5)
-    const side = new Set(isAlone ? [this.#random.pick(nodes), this.#random.pick(names)] : some)
-    this.#side = side
-    this.#network.after(300 + this.#random.below(3000), () => {
-      if (this.#side === side) this.#side = undefined
-    })
+    const isAlone = this.random.float() < 0.6
+    const some = [...nodes, ...names].filter(() => this.random.float() < 0.5)
+    const side = new Set(isAlone ? [this.random.pick(nodes), this.random.pick(names)] : some)
+    this.network.partition((from, to) => side.has(from) !== side.has(to), 300 + this.random.below(3000))
   }
 
   /** Most nodes at once. */
   #cutPower(): void {
-    this.#faults['power cut']++
-    for (const name of this.#engines.keys()) if (this.#random.float() < 0.8) this.#stopNode(name)
+    this.faults['power cut']++
+    for (const name of this.#engines.keys()) if (this.random.float() < 0.8) this.#stopNode(name)
   }
 
   #crashNode(): void {
-    this.#faults['node crash']++
-    this.#stopNode(this.#random.pick([...this.#engines.keys()]))
+    this.faults['node crash']++
+    this.#stopNode(this.random.pick([...this.#engines.keys()]))
   }
 
   #stopNode(name: string): void {
     this.#down.add(name)
     if (this.#bug === 'forgetful node') this.#engines.get(name)!.forgetVotes()
-    this.#network.after(100 + this.#random.below(3000), () => this.#down.delete(name))
+    this.queue.after(100 + this.random.below(3000), () => this.#down.delete(name))
   }
 
   #crashCoordinator(): void {
-    this.#faults['coordinator crash']++
-    const coordinator = this.#random.pick(this.#coordinators)
+    this.faults['coordinator crash']++
+    const coordinator = this.random.pick(this.#coordinators)
     coordinator.life++
     coordinator.cells = undefined
-    const reopen = () => this.#open(coordinator).catch(() => this.#network.after(300, reopen))
-    this.#network.after(50 + this.#random.below(1500), reopen)
+    const reopen = () => this.#open(coordinator).catch(() => this.queue.after(300, reopen))
+    this.queue.after(50 + this.random.below(1500), reopen)
   }
 
   /** Its machine is suspended: it stops in the middle of what it does, and so does its clock. */
   #sleep(): void {
-    this.#faults.sleep++
+    this.faults.sleep++
     // What is written meanwhile does not reach all replicas, then.
-    if (this.#random.float() < 0.5) this.#crashNode()
-    this.#network.sleep(this.#random.pick(this.#coordinators).name, 300 + this.#random.below(2000))
+    if (this.random.float() < 0.5) this.#crashNode()
+    const sleep = this.#calls.sleepOf(this.random.pick(this.#coordinators).name)
+    const ms = 300 + this.random.below(2000)
+    if (!sleep.isNow) sleep.begin(ms)
   }
 
   async #join(): Promise<void> {
     const { cells } = await this.#someAwake()
     if (cells === undefined || this.#engines.size >= 6) return
-    this.#faults.join++
+    this.faults.join++
     // Who is away keeps what is not its own any more.
-    if (this.#random.float() < 0.4) this.#crashNode()
+    if (this.random.float() < 0.4) this.#crashNode()
     const name = `n${this.#nextNode++}`
     this.#addNode(name)
-    await joinRing(cells, { name, address: '', rack: 'rack', dataCentre: 'here' })
+    await joinCells(cells, { name, address: '', rack: 'rack', dataCentre: 'here' })
   }
 
   async #leave(): Promise<void> {
     const { cells } = await this.#someAwake()
-    if (cells === undefined || cells.ring.nodes.length <= 3) return
-    this.#faults.leave++
-    const { name } = this.#random.pick(cells.ring.nodes)
+    if (cells === undefined || cells.layout.nodes.length <= 3) return
+    this.faults.leave++
+    const { name } = this.random.pick(cells.layout.nodes)
     // Then it does not come back, and what it alone has is not asked for.
-    const isLost = this.#down.has(name) && this.#random.float() < 0.5
+    const isLost = this.#down.has(name) && this.random.float() < 0.5
     if (isLost) this.#lost.add(name)
     if (isLost) this.#truth.lose()
-    await leaveRing(cells, name, { isLost })
-  }
-
-  #delaysMs(from: string, to: string): readonly number[] {
-    if (this.#side !== undefined && this.#side.has(from) !== this.#side.has(to)) return []
-    const random = this.#random
-    const happens = (fault: keyof Rates) => {
-      const does = random.float() < this.#rates[fault]
-      if (does) this.#faults[fault]++
-      return does
-    }
-    const delayMs = () => 1 + random.below(15)
-    if (happens('lost')) return []
-    if (happens('late')) return [delayMs() + random.below(3000)]
-    return happens('doubled') ? [delayMs(), delayMs() + random.below(2000)] : [delayMs()]
+    await leaveCells(cells, name, { isLost })
   }
 }

@@ -4,15 +4,15 @@
  * - a read that is said to be current is not older than those either, nor than any such read that ended before it began;
  * - an update is given nothing older than such a read would find; a scan finds nothing older than a read at QUORUM does, and leaves
  *   out only what may have been deleted;
- * - a read at ONE finds what was written at ALL before it began, unless the ring has become another since: a new replica may lack it,
- *   and who has not heard of the new ring may ask a node that has not either;
+ * - a read at ONE finds what was written at ALL before it began, unless the layout has become another since: a new replica may lack it,
+ *   and a coordinator that has not heard of the new layout may ask a node that has not either;
  * - a stamp has one value, and is given once;
  * - in the end, when everything is well and repaired, all replicas have the same, and it is not older than anything that was ever
  *   acknowledged, at whichever level; but for what was at less than QUORUM when a node was said to be lost.
  */
-import { compareStamps, laterStamp, NO_STAMP, type ReadLevel, type Stamp, showStamp } from '@freshet/core/cells'
+import { compareStamps, laterStamp, NO_STAMP, type ReadLevel, type Stamp, showStamp } from '@freshet/cells/records'
 
-/** After how many changes of the ring it was written, and under which ring. */
+/** After how many changes of the layout it was written, and under which layout. */
 interface Everywhere {
   readonly stamp: Stamp
   readonly change: number
@@ -39,8 +39,12 @@ interface KeyTruth {
 }
 
 export class CellsTruth {
-  readonly violations: string[] = []
+  readonly #violate: (what: string) => void
   readonly #keys = new Map<string, KeyTruth>()
+
+  constructor(violate: (what: string) => void) {
+    this.#violate = violate
+  }
 
   of(key: string): KeyTruth {
     const truth = this.#keys.get(key) ?? {
@@ -55,7 +59,7 @@ export class CellsTruth {
   given(key: string, stamp: Stamp): void {
     const { given } = this.of(key)
     const shown = showStamp(stamp)
-    if (given.has(shown)) this.violations.push(`${shown} of ${key} was given twice`)
+    if (given.has(shown)) this.#violate(`${shown} of ${key} was given twice`)
     given.add(shown)
   }
 
@@ -98,7 +102,7 @@ export class CellsTruth {
       if (level === 'ONE' || (level === 'CURRENT' && !isCurrent)) return
       const floor = isCurrent ? told : strong
       if (this.#isOlder(key, stamp, floor)) {
-        this.violations.push(`${showStamp(stamp)} of ${key} was read at ${level}, ${showStamp(floor)} was before`)
+        this.#violate(`${showStamp(stamp)} of ${key} was read at ${level}, ${showStamp(floor)} was before`)
       }
       const truth = this.of(key)
       if (isCurrent) truth.told = laterStamp(truth.told, stamp)
@@ -112,15 +116,13 @@ export class CellsTruth {
     truth.everywhere = written
   }
 
-  /** By who knows the ring of that epoch. */
+  /** By who knows the layout of that epoch. */
   readingOne(key: string, epoch: number): (stamp: Stamp, change: number) => void {
     const { everywhere } = this.of(key)
     return (stamp, change) => {
       if (everywhere === undefined || everywhere.change !== change || epoch < everywhere.epoch) return
       if (!this.#isOlder(key, stamp, everywhere.stamp)) return
-      this.violations.push(
-        `${showStamp(stamp)} of ${key} was read at ONE, ${showStamp(everywhere.stamp)} was everywhere`,
-      )
+      this.#violate(`${showStamp(stamp)} of ${key} was read at ONE, ${showStamp(everywhere.stamp)} was everywhere`)
     }
   }
 
@@ -129,7 +131,7 @@ export class CellsTruth {
     return value => {
       const stamp = value === undefined ? undefined : this.of(key).stamps.get(value)
       if (stamp === undefined || compareStamps(stamp, told) >= 0) return
-      this.violations.push(`${showStamp(stamp)} of ${key} was updated, ${showStamp(told)} was before`)
+      this.#violate(`${showStamp(stamp)} of ${key} was updated, ${showStamp(told)} was before`)
     }
   }
 
@@ -141,7 +143,7 @@ export class CellsTruth {
       const { values, deleted, deletesUnsure } = this.of(key)
       const isDeleted = deletesUnsure > 0 || compareStamps(deleted, strong) > 0
       if (isDeleted || values.get(showStamp(strong)) === undefined) return
-      this.violations.push(`${key} was not found by a scan, ${showStamp(strong)} was before`)
+      this.#violate(`${key} was not found by a scan, ${showStamp(strong)} was before`)
     }
   }
 
@@ -149,10 +151,10 @@ export class CellsTruth {
   ended(key: string, stamps: readonly Stamp[]): void {
     const { acknowledged } = this.of(key)
     const distinct = [...new Set(stamps.map(showStamp))]
-    if (distinct.length > 1) this.violations.push(`${key} is ${distinct.join(' and ')} in the end`)
+    if (distinct.length > 1) this.#violate(`${key} is ${distinct.join(' and ')} in the end`)
     for (const stamp of stamps.slice(0, 1)) {
       if (this.#isOlder(key, stamp, acknowledged)) {
-        this.violations.push(`${key} is ${showStamp(stamp)} in the end, ${showStamp(acknowledged)} was acknowledged`)
+        this.#violate(`${key} is ${showStamp(stamp)} in the end, ${showStamp(acknowledged)} was acknowledged`)
       }
     }
   }
@@ -173,7 +175,7 @@ export class CellsTruth {
     const { values } = this.of(key)
     const shown = showStamp(stamp)
     if (compareStamps(stamp, NO_STAMP) === 0) return
-    if (values.has(shown) && values.get(shown) !== value) this.violations.push(`${shown} of ${key} has two values`)
+    if (values.has(shown) && values.get(shown) !== value) this.#violate(`${shown} of ${key} has two values`)
     values.set(shown, value)
     if (value !== undefined) this.of(key).stamps.set(value, stamp)
   }

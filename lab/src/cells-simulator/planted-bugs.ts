@@ -1,23 +1,16 @@
-/** Rules that are broken on purpose, one at a time, to see that they are missed. */
-import type { Cells } from '@freshet/stores/cells'
+/** Rules that are broken on purpose, one at a time, to see that the checks notice it. */
+import type { Cells } from '@freshet/cells'
 
-/**
- * 'dropped hint': hints are said to be kept, and are not. 'kept counter': a coordinator answers by heart after its time. 'early
- * collection': a tombstone is dropped although a replica does not have it. 'no wait': a claimant does not wait for the last
- * holder. 'forgetful node': a node that crashes has lost its votes. 'sleeping clock': what a coordinator knows by heart does not
- * age while its machine sleeps.
- */
-export const PLANTED_BUGS = [
-  'dropped hint',
-  'kept counter',
-  'early collection',
-  'no wait',
-  'forgetful node',
-  'sleeping clock',
-] as const
-export type PlantedBug = (typeof PLANTED_BUGS)[number]
+export const PLANTED_BUGS = {
+  'dropped hint': 'hints are said to be kept, and are not',
+  'kept counter': 'a coordinator answers from memory after its time',
+  'early collection': 'a tombstone is dropped although a replica does not have it',
+  'no wait': 'a claimant does not wait for the last holder',
+  'forgetful node': 'a node that crashes has lost its votes',
+  'sleeping clock': 'what a coordinator remembers does not age while its machine sleeps',
+} as const
+export type PlantedBug = keyof typeof PLANTED_BUGS
 
-/** Breaks one rule, to see that it is missed. */
 export function plant(bug: PlantedBug, cells: Cells): void {
   const { tenures, hints } = cells
   if (bug === 'dropped hint') hints.keep = async () => true

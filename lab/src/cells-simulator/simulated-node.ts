@@ -1,8 +1,9 @@
-/** A node of a simulated ring: an engine that keeps records and replaces them if they are as they were. What it has survives. */
-import type { CellValue } from '@freshet/core/cells'
+/** A simulated node of cells: an engine that keeps records and replaces them if they are as they were. What it has survives. */
+
+import type { NodePage, NodeRange, NodeValue, NodeWrite } from '@freshet/cells'
+import type { CellValue } from '@freshet/cells/records'
 import { isWithin } from '@freshet/core/store'
 import { bucketOfKey, compareUtf8, idOfKey, type Key } from '@freshet/protocol'
-import type { NodePage, NodeRange, NodeValue, NodeWrite } from '@freshet/stores/cells'
 
 export class SimulatedEngine {
   readonly #values = new Map<Key, NodeValue>()

@@ -32,7 +32,7 @@ export class CarelessPurger {
 }
 
 /** nginx cannot purge: there the copy is fetched anew. False if the cache is down. */
-export async function purge(cache: RunningCache, url: string): Promise<boolean> {
+async function purge(cache: RunningCache, url: string): Promise<boolean> {
   const method = cache.kind === 'nginx' ? 'GET' : 'PURGE'
   const headers = { 'Freshet-Purge-Secret': cache.secret }
   try {

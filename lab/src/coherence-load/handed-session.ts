@@ -1,5 +1,7 @@
 /** A session that is handed on from one connection to the next while requests are under way, as a person moves from tab to tab. */
 import { type ConnectOptions, connect, type Database, FreshetError } from '@freshet/client'
+import { sumOf } from '../harness/sum-of.js'
+import { connectMeanwhile } from './connect-meanwhile.js'
 
 /** A connection, and what was seen and written through it and those before it. */
 export interface Incarnation<Record> {
@@ -10,10 +12,17 @@ export interface Incarnation<Record> {
 export interface HandedSessionOptions<Record> {
   readonly url: string
   readonly connection: ConnectOptions
-  /** What is known of the session so far, as it is now; of a new one, nothing. */
+  /** What is known of the session so far; `before` is undefined for a new one. */
   readonly recordAfter: (before: Record | undefined) => Record
-  /** Errors that no server that is down explains. */
+  /** Codes of errors that a server that is down does not explain. */
   readonly unexpected: ReadonlySet<string>
+}
+
+export interface SessionFigures {
+  /** Requests that got no answer, as while a server is down. */
+  readonly failed: number
+  /** How often a session was handed on. */
+  readonly handedOn: number
 }
 
 interface Used<Record> extends Incarnation<Record> {
@@ -23,9 +32,9 @@ interface Used<Record> extends Incarnation<Record> {
 
 /** Long, so that only what hangs fails, and not what has to wait for a busy processor. */
 const READ_MS_MAX = 60_000
+const LANES = 3
 
-export class HandedSession<Record> {
-  /** What got no answer, as while a server is down. */
+export abstract class HandedSession<Record> implements SessionFigures {
   failed = 0
   handedOn = 0
   readonly #options: HandedSessionOptions<Record>
@@ -35,14 +44,23 @@ export class HandedSession<Record> {
     this.#options = options
   }
 
-  async begin(): Promise<void> {
-    this.#now = await this.#incarnate()
+  /** Several lanes at once, from the first connection to the end of the last. */
+  async run(isOver: () => boolean): Promise<void> {
+    const { url, recordAfter } = this.#options
+    const db = await connectMeanwhile(url, this.#connectOptions, isOver)
+    if (db === undefined) return
+    this.#now = { db, record: recordAfter(undefined), underWay: 0, isOver: false }
+    await Promise.all(Array.from({ length: LANES }, () => this.lane(isOver)))
+    this.#now.db.close()
   }
+
+  /** One request after the other, until it is over. */
+  protected abstract lane(isOver: () => boolean): Promise<void>
 
   async handOn(): Promise<void> {
     const before = this.#now!
     try {
-      this.#now = await this.#incarnate(before)
+      this.#now = await this.#succeed(before)
       this.handedOn++
     } catch (error) {
       this.#expect(error)
@@ -65,22 +83,25 @@ export class HandedSession<Record> {
     }
   }
 
-  close(): void {
-    this.#now?.db.close()
+  async #succeed(before: Incarnation<Record>): Promise<Used<Record>> {
+    const { url, recordAfter } = this.#options
+    // Both at once: the new connection does not know what the old one reads after this.
+    const { token } = before.db.session
+    const record = recordAfter(before.record)
+    const db = await connect(url, { ...this.#connectOptions, token })
+    return { db, record, underWay: 0, isOver: false }
   }
 
-  async #incarnate(before?: Incarnation<Record>): Promise<Used<Record>> {
-    const { url, connection, recordAfter } = this.#options
-    // Both at once: what is read under the old name after this is not known to the new one.
-    const token = before?.db.session.token
-    const record = recordAfter(before?.record)
-    const options = { timeoutMs: READ_MS_MAX, retriesMax: 12, ...connection }
-    const db = await connect(url, { ...options, ...(token === undefined ? {} : { token }) })
-    return { db, record, underWay: 0, isOver: false }
+  get #connectOptions(): ConnectOptions {
+    return { timeoutMs: READ_MS_MAX, retriesMax: 12, ...this.#options.connection }
   }
 
   #expect(error: unknown): void {
     if (!(error instanceof FreshetError) || this.#options.unexpected.has(error.code)) throw error
     this.failed++
   }
+}
+
+export function figuresOf(sessions: readonly SessionFigures[]): SessionFigures {
+  return { failed: sumOf(sessions, ({ failed }) => failed), handedOn: sumOf(sessions, ({ handedOn }) => handedOn) }
 }

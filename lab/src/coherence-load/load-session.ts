@@ -2,22 +2,16 @@
  * One reader with several requests under way at once: it reads objects and lists in every mode, writes now and then
  * through the cache, and hands its session on to a new connection. Every read is checked.
  */
-import { type ReadMode, type Stored, versionOf, within } from '@freshet/client'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Stored, versionOf } from '@freshet/client'
 import type { Random } from '../harness/random.js'
 import { HandedSession, type Incarnation } from './handed-session.js'
 import { type Found, type OpenRead, type ReadChecker, SessionRecord } from './read-checker.js'
+import { readModes, STALENESS_MS } from './read-modes.js'
 import type { RecordedHistory } from './recorded-history.js'
 import { BUCKET, GROUPS, type Item, itemOf, OBJECT_IDS } from './stored-items.js'
 
-export const STALENESS_MS = 300
-const WITHIN_MS = 100
-const LANES = 3
-
-const MODES: readonly { readonly mode: ReadMode; readonly ageMs: number }[] = [
-  ...Array.from({ length: 6 }, () => ({ mode: 'session', ageMs: STALENESS_MS }) as const),
-  { mode: within(WITHIN_MS), ageMs: WITHIN_MS },
-  { mode: 'current', ageMs: 0 },
-]
+const MODES = readModes(6)
 
 export interface LoadSessionOptions {
   readonly url: string
@@ -26,22 +20,22 @@ export interface LoadSessionOptions {
   readonly history: Pick<RecordedHistory, 'acknowledgePut'>
   readonly checker: Pick<ReadChecker, 'begin' | 'end' | 'reads'>
   readonly random: Random
+  /** How long each of its lanes waits between two requests, on average; default 0. */
+  readonly pauseMs?: number
   /** Called with the URLs, without the host, that were asked for. */
   readonly onUrl: (url: string) => void
 }
 
 type Now = Incarnation<SessionRecord>
 
-export class LoadSession {
+export class LoadSession extends HandedSession<SessionRecord> {
   /** Requests for objects and lists. */
   requests = 0
   readonly #options: LoadSessionOptions
-  readonly #session: HandedSession<SessionRecord>
 
   constructor(options: LoadSessionOptions) {
-    this.#options = options
     const { url, fetch, refresh, onUrl } = options
-    this.#session = new HandedSession({
+    super({
       url,
       connection: {
         ...{ fetch, refresh, staleness: STALENESS_MS },
@@ -52,33 +46,19 @@ export class LoadSession {
       recordAfter: before => new SessionRecord(before),
       unexpected: new Set(['CACHE_UNTRUSTWORTHY']),
     })
+    this.#options = options
   }
 
-  /** Reads and writes that got no answer, as while a server is down. */
-  get failed(): number {
-    return this.#session.failed
-  }
-
-  get handedOn(): number {
-    return this.#session.handedOn
-  }
-
-  async run(isOver: () => boolean): Promise<void> {
-    await this.#session.begin()
-    await Promise.all(Array.from({ length: LANES }, () => this.#lane(isOver)))
-    this.#session.close()
-  }
-
-  async #lane(isOver: () => boolean): Promise<void> {
-    const { random } = this.#options
-    const session = this.#session
+  protected override async lane(isOver: () => boolean): Promise<void> {
+    const { random, pauseMs = 0 } = this.#options
     while (!isOver()) {
       const chance = random.float()
-      if (chance < 0.002) await session.handOn()
-      else if (chance < 0.012) await session.attempt(now => this.#write(now))
-      else if (chance < 0.022) await session.attempt(now => this.#list(now))
-      else if (chance < 0.062) await session.attempt(now => this.#getGroup(now))
-      else await session.attempt(now => this.#get(now))
+      if (chance < 0.002) await this.handOn()
+      else if (chance < 0.012) await this.attempt(now => this.#write(now))
+      else if (chance < 0.022) await this.attempt(now => this.#list(now))
+      else if (chance < 0.062) await this.attempt(now => this.#getGroup(now))
+      else await this.attempt(now => this.#get(now))
+      if (pauseMs > 0) await delay(random.float() * 2 * pauseMs)
     }
   }
 

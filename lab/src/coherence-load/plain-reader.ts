@@ -1,4 +1,5 @@
 /** Reads as the web does: whatever the nearest cache has. Held to the same staleness, to see what the caches do alone. */
+import { setTimeout as delay } from 'node:timers/promises'
 import { parseEtag } from '@freshet/protocol'
 import type { Random } from '../harness/random.js'
 import { type Found, type ReadChecker, SessionRecord } from './read-checker.js'
@@ -12,6 +13,9 @@ export interface PlainReaderOptions {
   readonly random: Random
 }
 
+/** It reads until copies have become stale, which takes as long however often it reads. */
+const PAUSE_MS = 5
+
 export async function readPlainly(options: PlainReaderOptions, isOver: () => boolean): Promise<void> {
   const { url, fetch, stalenessMs, checker, random } = options
   const record = new SessionRecord()
@@ -20,6 +24,7 @@ export async function readPlainly(options: PlainReaderOptions, isOver: () => boo
     const read = checker.begin(id, record, 'a plain read', stalenessMs, performance.now())
     const answer = await ask(fetch, `${url}/db/${BUCKET}/${id}`)
     if (answer !== undefined) checker.end(read, answer.found, undefined, performance.now())
+    await delay(PAUSE_MS)
   }
 }
 

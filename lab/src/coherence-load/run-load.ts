@@ -3,16 +3,22 @@
  * purged at random; with faults, caches and the server are killed and started again meanwhile. Every read is checked.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import { type EngineName, startFleetOrigin } from '../caches/fleet-origin.js'
-import { type SlowOrigin, startSlowOrigin } from '../caches/slow-origin.js'
-import type { RunningTopology, Topology } from '../caches/topology.js'
+import { startFleetOrigin } from '../caches/fleet-origin.js'
+import { OFTEN_LATE, SHORT_WINDOW, type SlowOrigin, startSlowOrigin } from '../caches/slow-origin.js'
+import { type RunningTopology, runThrough, type Topology } from '../caches/topology.js'
+import type { EngineName } from '../engines/engine-name.js'
 import type { Random } from '../harness/random.js'
+import { sumOf } from '../harness/sum-of.js'
 import { CarelessPurger } from './careless-purger.js'
-import { fill, writeDirectly } from './direct-writer.js'
-import { LoadSession, STALENESS_MS } from './load-session.js'
+import { DirectWriters } from './direct-writers.js'
+import { figuresOf, type SessionFigures } from './handed-session.js'
+import { LoadSession } from './load-session.js'
 import { readPlainly } from './plain-reader.js'
 import { type Promised, ReadChecker } from './read-checker.js'
+import { STALENESS_MS } from './read-modes.js'
 import { RecordedHistory } from './recorded-history.js'
+import { READ_MS_MAX, runTogether } from './run-together.js'
+import type { CheckedReads } from './stale-reads.js'
 
 export interface LoadOptions {
   readonly topology: Topology
@@ -28,58 +34,30 @@ export interface LoadOptions {
   readonly onProgress?: (reads: number) => void
 }
 
-export interface LoadResult {
-  readonly topology: string
-  readonly lifetimeMs: number
-  readonly checkedReads: number
-  readonly violations: number
+export interface LoadResult extends CheckedReads, SessionFigures {
   readonly violationsBy: Readonly<Partial<Record<Promised, number>>>
-  /** The first, for whoever has to find out. */
-  readonly traces: readonly string[]
-  readonly naiveReads: number
-  readonly naiveViolations: number
   /** Of the requests for objects and lists, how many the server did not get to see. */
   readonly hitShare: number
   readonly writes: number
   readonly purges: number
-  readonly handedOn: number
   readonly cacheRestarts: number
   readonly serverRestarts: number
-  /** Reads and writes that got no answer. */
-  readonly failed: number
   readonly seconds: number
 }
 
 const READERS = 16
-const DIRECT_WRITERS = 2
-const WRITE_PAUSE_MS = 40
+const WRITERS = { count: 2, pauseMs: 40 }
 const PURGE_PAUSE_MS = 10
 /** It takes a while until something is stale. */
 const PLAIN_MS_MIN = 1500
-const LATE = { lateShare: 0.1, lateMs: 300 }
-/** Short, so that the window is little longer than the lifetime: changes do leave it during a run. */
-const SETTINGS = { responseMsMax: 2000, slackMs: 1500, slotMs: 200, heartbeatMs: 100 }
-/** A run that takes longer than this has got stuck. */
-const READ_MS_MAX = 50
 const REFRESHES = ['on-demand', 'poll', 'push'] as const
 
-export async function runLoad(options: LoadOptions): Promise<LoadResult> {
+export function runLoad(options: LoadOptions): Promise<LoadResult> {
   const { engine, random, lifetimeMs } = options
-  const settings = { settings: { ...SETTINGS, lifetimeMs }, ...LATE }
-  const origin =
-    engine === undefined
-      ? await startSlowOrigin(settings)
-      : await startFleetOrigin(engine, settings, random.fork('servers'))
-  try {
-    const running = await options.topology.start(origin.url)
-    try {
-      return await new Load(options, origin, running).run()
-    } finally {
-      await running.stop()
-    }
-  } finally {
-    await origin.stop()
-  }
+  const settings = { settings: { ...SHORT_WINDOW, lifetimeMs }, ...OFTEN_LATE }
+  const starting: Promise<SlowOrigin> =
+    engine === undefined ? startSlowOrigin(settings) : startFleetOrigin(engine, settings, random.fork('servers'))
+  return runThrough(options.topology, starting, (origin, running) => new Load(options, origin, running).run())
 }
 
 class Load {
@@ -87,7 +65,8 @@ class Load {
   readonly #origin: SlowOrigin
   readonly #running: RunningTopology
   readonly #history = new RecordedHistory()
-  readonly #checker: ReadChecker
+  readonly #checker = new ReadChecker(this.#history)
+  readonly #writers: DirectWriters
   readonly #purger: CarelessPurger
   readonly #sessions: readonly LoadSession[]
   #cacheRestarts = 0
@@ -97,14 +76,15 @@ class Load {
     this.#options = options
     this.#origin = origin
     this.#running = running
-    this.#checker = new ReadChecker(this.#history)
-    this.#purger = new CarelessPurger(running.caches, options.random.fork('purges'))
+    const { random } = options
+    this.#writers = new DirectWriters({ urls: [origin.url], history: this.#history, random, ...WRITERS })
+    this.#purger = new CarelessPurger(running.caches, random.fork('purges'))
     this.#sessions = Array.from({ length: READERS }, (_, i) => this.#createSession(i))
   }
 
   async run(): Promise<LoadResult> {
     const beganMs = performance.now()
-    await fill(this.#writer('fill'))
+    await this.#writers.fill()
     const readsBefore = this.#origin.dataReads
     await this.#runSessions()
     const originReads = this.#origin.dataReads - readsBefore
@@ -115,27 +95,16 @@ class Load {
 
   async #runSessions(): Promise<void> {
     const { reads, faults, onProgress } = this.#options
-    const deadlineMs = performance.now() + reads * READ_MS_MAX
-    let hasFailed = false
-    const isOver = () => {
+    const isDone = () => {
       onProgress?.(this.#checker.reads)
-      return hasFailed || this.#checker.reads >= reads || performance.now() > deadlineMs
+      return this.#checker.reads >= reads
     }
-    const parts = [
+    await runTogether({ isDone, msMax: reads * READ_MS_MAX }, isOver => [
       ...this.#sessions.map(session => session.run(isOver)),
-      ...this.#writers(isOver),
+      ...this.#writers.run(isOver),
       this.#purger.run(PURGE_PAUSE_MS, isOver),
       ...(faults === undefined ? [] : [this.#causeFaults(faults, isOver)]),
-    ]
-    // Whoever fails first ends the others.
-    await Promise.all(
-      parts.map(part =>
-        part.catch(error => {
-          hasFailed = true
-          throw error
-        }),
-      ),
-    )
+    ])
   }
 
   /** The same writers, and the same caches as they are now. */
@@ -150,18 +119,9 @@ class Load {
       ...Array.from({ length: READERS }, (_, i) =>
         readPlainly({ ...reader, random: random.fork(`plain ${i}`) }, isOver),
       ),
-      ...this.#writers(isOver),
+      ...this.#writers.run(isOver),
     ])
     return { naiveReads: checker.reads, naiveViolations: checker.violationCount }
-  }
-
-  #writers(isOver: () => boolean): Promise<void>[] {
-    return Array.from({ length: DIRECT_WRITERS }, (_, i) => writeDirectly(this.#writer(`writer ${i}`), isOver))
-  }
-
-  #writer(name: string) {
-    const { random } = this.#options
-    return { url: this.#origin.url, history: this.#history, random: random.fork(name), pauseMs: WRITE_PAUSE_MS }
   }
 
   #createSession(i: number): LoadSession {
@@ -200,7 +160,6 @@ class Load {
 
   #figures(originReads: number) {
     const { topology, lifetimeMs } = this.#options
-    const sum = (of: (session: LoadSession) => number) => this.#sessions.reduce((total, each) => total + of(each), 0)
     return {
       topology: topology.name,
       lifetimeMs,
@@ -208,13 +167,12 @@ class Load {
       violations: this.#checker.violationCount,
       violationsBy: Object.fromEntries(this.#checker.violations) as LoadResult['violationsBy'],
       traces: this.#checker.traces,
-      hitShare: 1 - originReads / sum(session => session.requests),
+      hitShare: 1 - originReads / sumOf(this.#sessions, ({ requests }) => requests),
       writes: this.#history.writes,
       purges: this.#purger.purges,
-      handedOn: sum(session => session.handedOn),
+      ...figuresOf(this.#sessions),
       cacheRestarts: this.#cacheRestarts,
       serverRestarts: this.#serverRestarts,
-      failed: sum(session => session.failed),
     }
   }
 }

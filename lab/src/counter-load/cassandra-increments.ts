@@ -1,5 +1,5 @@
 /** Cassandra's own counter, incremented through its driver, as the documentation shows. */
-import { createSteadyClient } from '@freshet/stores/under-test/start-cassandra'
+import { createSteadyClient } from '@freshet/engines/under-test/start-cassandra'
 import cassandra from 'cassandra-driver'
 import type { FarCassandra } from '../engines/cassandra.js'
 import type { Incrementer } from './increments.js'

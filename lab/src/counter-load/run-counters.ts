@@ -8,8 +8,10 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Random } from '../harness/random.js'
+import { type CounterResult, CounterTally } from './counter-tally.js'
 import { BUCKET, CountingClient, type CountingRequest, DECIMALS, type IdKind, NAMESPACE } from './counting-client.js'
-import { type FateCounts, type Reply, UnreliableNetwork } from './unreliable-network.js'
+import type { TextReply } from './request-text.js'
+import { UnreliableNetwork } from './unreliable-network.js'
 
 export interface CounterLoad {
   readonly url: string
@@ -26,91 +28,15 @@ export interface CounterLoad {
   readonly onProgress: (operations: number) => void
 }
 
-export interface CounterResult extends FateCounts {
-  readonly operations: number
-  readonly requests: number
-  /** How many of these were sent again. */
-  readonly retries: number
-  /** Answers that were those of an earlier time, as the server said. */
-  readonly replays: number
-  readonly kills: number
-  /** All that was added, without regard to the sign. */
-  readonly unitsAdded: number
-  readonly unitsTooMuch: number
-  readonly unitsTooLittle: number
-  /** Operations whose answer was another one's. */
-  readonly sharedAnswers: number
-  /** Counters that were read meanwhile. */
-  readonly reads: number
-  /** Without something that was acknowledged before, or with more than was sent. */
-  readonly wrongReads: number
-  /** How far the counters are off, as a share of all that was added. */
-  readonly error: number
-}
-
-/** So many operations a client has under way. */
+/** How many operations a client has under way. */
 const LANES = 3
 const PAUSE_MS = 10
 const START_MS_MAX = 60_000
 
-/** Of one counter, by sign: what was sent for the first time, and what of that was acknowledged. */
-class Sums {
-  readonly begun = { plus: 0, minus: 0 }
-  readonly acknowledged = { plus: 0, minus: 0 }
-
-  get expected(): number {
-    return this.acknowledged.plus + this.acknowledged.minus
-  }
-}
-
-class Tally {
-  readonly counters: readonly Sums[]
-  readonly versions = new Set<number>()
-  begun = 0
-  requests = 0
-  retries = 0
-  replays = 0
-  unitsAdded = 0
-  sharedAnswers = 0
-  operations = 0
-  reads = 0
-  wrongReads = 0
-
-  constructor(counters: number) {
-    this.counters = Array.from({ length: counters }, () => new Sums())
-  }
-
-  begin({ steps, operations }: CountingRequest): void {
-    this.begun += operations
-    for (const { counter, units } of steps) this.counters[counter]!.begun[units > 0 ? 'plus' : 'minus'] += units
-  }
-
-  acknowledge({ steps, operations }: CountingRequest, versions: readonly number[]): void {
-    this.operations += operations
-    for (const { counter, units } of steps) {
-      this.counters[counter]!.acknowledged[units > 0 ? 'plus' : 'minus'] += units
-      this.unitsAdded += Math.abs(units)
-    }
-    for (const version of versions) {
-      if (this.versions.has(version)) this.sharedAnswers++
-      this.versions.add(version)
-    }
-  }
-
-  /** Of what was under way any part may be in the answer. */
-  async read(counter: number, read: () => Promise<number>): Promise<void> {
-    const { begun, acknowledged, expected } = this.counters[counter]!
-    const { plus, minus } = acknowledged
-    const found = await read()
-    this.reads++
-    if (found < expected + (begun.minus - minus) || found > expected + (begun.plus - plus)) this.wrongReads++
-  }
-}
-
 export async function runCounters(load: CounterLoad): Promise<CounterResult> {
   const { url, random, clients, hasIds, faultShare, counters } = load
   const network = new UnreliableNetwork(url, random.fork('network'), { faultShare, sockets: clients * LANES })
-  const tally = new Tally(counters)
+  const tally = new CounterTally(counters)
   const clock = new ServerClock(url)
   const reading = new AbortController()
   try {
@@ -130,7 +56,7 @@ export async function runCounters(load: CounterLoad): Promise<CounterResult> {
     reading.abort()
     await read
     await network.quiet()
-    return toResult(tally, network.counts, load.kills.count, await readAll(url, counters))
+    return tally.result(network.counts, load.kills.count, await readAll(url, counters))
   } finally {
     reading.abort()
     network.close()
@@ -140,7 +66,7 @@ export async function runCounters(load: CounterLoad): Promise<CounterResult> {
 async function work(
   client: CountingClient,
   network: UnreliableNetwork,
-  tally: Tally,
+  tally: CounterTally,
   { operations, onProgress }: CounterLoad,
 ): Promise<void> {
   const lane = async () => {
@@ -156,7 +82,11 @@ async function work(
   await Promise.all(Array.from({ length: LANES }, lane))
 }
 
-async function untilAnswered(asked: CountingRequest, network: UnreliableNetwork, tally: Tally): Promise<number[]> {
+async function untilAnswered(
+  asked: CountingRequest,
+  network: UnreliableNetwork,
+  tally: CounterTally,
+): Promise<number[]> {
   for (let attempt = 0; ; attempt++) {
     tally.requests++
     if (attempt > 0) tally.retries++
@@ -177,7 +107,7 @@ interface Answer {
 }
 
 /** Undefined if it is to be sent again. */
-function versionsIn({ status, body }: Reply, asked: CountingRequest): number[] | undefined {
+function versionsIn({ status, body }: TextReply, asked: CountingRequest): number[] | undefined {
   if (status >= 500) return undefined
   const answer = JSON.parse(body) as Answer
   if (answer.code === 'OPERATION_IN_PROGRESS') return undefined
@@ -190,7 +120,11 @@ function versionsIn({ status, body }: Reply, asked: CountingRequest): number[] |
 }
 
 /** When so many operations have been answered: however fast they are, it happens in the middle of them. */
-async function kill({ kills, operations, random }: CounterLoad, clock: ServerClock, tally: Tally): Promise<void> {
+async function kill(
+  { kills, operations, random }: CounterLoad,
+  clock: ServerClock,
+  tally: CounterTally,
+): Promise<void> {
   const moments = random.fork('kills')
   const after = Array.from({ length: kills.count }, () => operations * (0.1 + 0.8 * moments.float()))
   for (const answered of after.sort((a, b) => a - b)) {
@@ -234,7 +168,11 @@ async function readAll(url: string, counters: number): Promise<number[]> {
   return units
 }
 
-async function readMeanwhile({ url, random, counters }: CounterLoad, tally: Tally, signal: AbortSignal): Promise<void> {
+async function readMeanwhile(
+  { url, random, counters }: CounterLoad,
+  tally: CounterTally,
+  signal: AbortSignal,
+): Promise<void> {
   const drawn = random.fork('reads')
   while (!signal.aborted) {
     const counter = drawn.below(counters)
@@ -258,17 +196,5 @@ async function getPatiently(url: string): Promise<string> {
       if (performance.now() > deadlineMs) throw error
     }
     await delay(PAUSE_MS)
-  }
-}
-
-function toResult(tally: Tally, fates: FateCounts, kills: number, found: readonly number[]): CounterResult {
-  const { operations, requests, retries, replays, unitsAdded, sharedAnswers, reads, wrongReads } = tally
-  const excess = found.map((units, counter) => units - tally.counters[counter]!.expected)
-  const unitsTooMuch = excess.reduce((sum, units) => sum + Math.max(0, units), 0)
-  const unitsTooLittle = excess.reduce((sum, units) => sum + Math.max(0, -units), 0)
-  return {
-    ...{ operations, requests, retries, replays, ...fates, kills },
-    ...{ unitsAdded, unitsTooMuch, unitsTooLittle, sharedAnswers, reads, wrongReads },
-    error: (unitsTooMuch + unitsTooLittle) / unitsAdded,
   }
 }

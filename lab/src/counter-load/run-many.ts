@@ -4,9 +4,10 @@
  * operation is follows from its number, so that no memory is needed but for those that may be retried; and the store forgets
  * what is older than its retention as it goes on.
  */
-import type { Commit, CommitResult, Key } from '@freshet/core/store'
-import { type EmbeddedStore, openEmbeddedStore } from '@freshet/stores/embedded'
+import type { CommitResult } from '@freshet/core/store'
+import { type EmbeddedStore, openEmbeddedStore } from '@freshet/engines/lmdb'
 import type { Random } from '../harness/random.js'
+import { COUNTERS, commitOf, counterOf, keyOf, RECENT, type Recent, unitsOf } from './numbered-operations.js'
 
 export interface ManyLoad {
   /** A folder of its own. */
@@ -34,27 +35,14 @@ export interface ManyResult {
   readonly rssBytesMax: number
 }
 
-const COUNTERS = 1000
-const CLIENTS = 1000
-/** Those that may still be retried: the last so many. */
-const RECENT = 20_000
 const CHUNK = 2000
-/** For each client; a few more than can be retried. */
-const UNSETTLED = Math.ceil(RECENT / 2 / CLIENTS) + 3
-const RETENTION_MS = 60_000
-const FORGET_EVERY = 500_000
-const STORE_OPENINGS = 5
-
-interface Recent {
-  readonly positions: Float64Array
-  readonly madeMs: Float64Array
-}
+const STORE = { retentionMs: 60_000, forgetEvery: 500_000, openings: 5 }
 
 export async function runMany(load: ManyLoad): Promise<ManyResult> {
   const { path, operations, onProgress } = load
   const recent: Recent = { positions: new Float64Array(RECENT), madeMs: new Float64Array(RECENT) }
-  const open = () => openEmbeddedStore({ path, durability: 'relaxed', retentionMs: RETENTION_MS })
-  const reopenEvery = Math.ceil(operations / STORE_OPENINGS)
+  const open = () => openEmbeddedStore({ path, durability: 'relaxed', retentionMs: STORE.retentionMs })
+  const reopenEvery = Math.ceil(operations / STORE.openings)
   const startedMs = performance.now()
   const sums = { retries: 0, wrongAnswers: 0, reopened: 0, rssBytesMax: 0 }
   let store = await open()
@@ -65,7 +53,7 @@ export async function runMany(load: ManyLoad): Promise<ManyResult> {
       sums.wrongAnswers += wrongAnswers
       onProgress(first)
       const after = first + CHUNK
-      if (hasPassed(FORGET_EVERY, first, after)) await forget(store)
+      if (hasPassed(STORE.forgetEvery, first, after)) await forget(store)
       if (!hasPassed(reopenEvery, first, after) || after >= operations) continue
       sums.rssBytesMax = Math.max(sums.rssBytesMax, process.memoryUsage.rss())
       await store.close()
@@ -135,39 +123,4 @@ async function check(store: EmbeddedStore, operations: number) {
   const found = value.map(stored => (stored ? Number(Buffer.from(stored.body).toString()) : 0))
   const unitsWrong = found.reduce((sum, units, i) => sum + Math.abs(units - expected[i]!), 0)
   return { unitsAdded, unitsWrong, error: unitsWrong / unitsAdded }
-}
-
-function commitOf(number: number, { madeMs }: Recent): Commit {
-  const key = keyOf(counterOf(number))
-  const id = idOf(number, Math.floor(madeMs[number % RECENT]!))
-  const operation = { id, fingerprint: `add ${unitsOf(number)} to ${key}` }
-  return { writes: [], adds: [{ key, by: unitsOf(number), decimals: 0 }], operation }
-}
-
-function idOf(number: number, madeMs: number) {
-  if (number % 2 === 0) return { kind: 'foreign', id: `${mix(number).toString(36)}-${number}` } as const
-  const turn = (number - 1) / 2
-  const sequence = Math.floor(turn / CLIENTS) + 1
-  const client = `client-of-the-lab-${turn % CLIENTS}`
-  return { kind: 'own', client, sequence, settledTo: Math.max(0, sequence - UNSETTLED), madeMs } as const
-}
-
-function keyOf(counter: number): Key {
-  return `lab/counters/${counter}`
-}
-
-function counterOf(number: number): number {
-  return mix(number) % COUNTERS
-}
-
-function unitsOf(number: number): number {
-  return 1 + (mix(number + 1) % 9)
-}
-
-/** Murmur's finaliser: neighbours have nothing in common. */
-function mix(number: number): number {
-  let hash = number | 0
-  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
-  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
-  return (hash ^ (hash >>> 16)) >>> 0
 }

@@ -1,22 +1,17 @@
 /**
  * A network between clients and a server that does to requests what real ones do. Of some the request is lost, of some the
  * reply; some arrive twice; some arrive when their client has long sent them again, so that the second overtakes the first.
- * Whoever sent it learns of none of this: it has an answer, or it has none.
+ * The sender learns of none of this: it gets an answer, or none.
  */
-import { Agent, request } from 'node:http'
+import { Agent } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Random } from '../harness/random.js'
+import { requestText, type TextReply } from './request-text.js'
 
 export interface Sent {
   readonly path: string
   readonly body: string
   readonly key?: string | undefined
-}
-
-export interface Reply {
-  readonly status: number
-  readonly body: string
-  readonly isReplayed: boolean
 }
 
 const FATES = ['lostRequests', 'lostReplies', 'doubled', 'late'] as const
@@ -43,7 +38,7 @@ export class UnreliableNetwork {
   }
 
   /** Undefined: no answer came. */
-  async send(sent: Sent): Promise<Reply | undefined> {
+  async send(sent: Sent): Promise<TextReply | undefined> {
     const fate = this.#random.float() < this.#faultShare ? this.#random.pick(FATES) : undefined
     if (fate !== undefined) this.counts[fate]++
     switch (fate) {
@@ -80,32 +75,10 @@ export class UnreliableNetwork {
     straggler.finally(() => this.#stragglers.delete(straggler))
   }
 
-  #deliver({ path, body, key }: Sent): Promise<Reply | undefined> {
-    const headers = {
-      'Content-Type': 'application/json',
-      'Content-Length': Buffer.byteLength(body),
-      ...(key === undefined ? {} : { 'Idempotency-Key': key }),
-    }
-    return new Promise(resolve => {
-      // The server may be killed at any time: that is no answer either.
-      const none = () => resolve(undefined)
-      const options = { method: 'POST', headers, agent: this.#agent, timeout: ANSWER_MS_MAX }
-      const outgoing = request(this.#url + path, options, incoming => {
-        let text = ''
-        incoming.setEncoding('utf8').on('data', part => {
-          text += part
-        })
-        incoming.once('error', none)
-        incoming.once('end', () => {
-          const isReplayed = incoming.headers['idempotency-replayed'] === 'true'
-          if (incoming.complete) resolve({ status: incoming.statusCode!, body: text, isReplayed })
-          else none()
-        })
-        incoming.once('close', none)
-      })
-      outgoing.once('error', none)
-      outgoing.once('timeout', () => outgoing.destroy())
-      outgoing.end(body)
-    })
+  /** The server may be killed at any time: then there is no answer either. */
+  #deliver({ path, body, key }: Sent): Promise<TextReply | undefined> {
+    const headers = key === undefined ? {} : { 'Idempotency-Key': key }
+    const options = { method: 'POST', headers, agent: this.#agent, timeout: ANSWER_MS_MAX }
+    return requestText(this.#url + path, options, body).catch(() => undefined)
   }
 }

@@ -1,33 +1,31 @@
 /** A Cassandra of three nodes, with three copies of everything, behind lines whose conditions can be changed. */
-import { type RunningCassandra, startCassandra } from '@freshet/stores/under-test/start-cassandra'
+import { startCassandra } from '@freshet/engines/under-test/start-cassandra'
 import type { Random } from '../harness/random.js'
+import { startInOrder } from '../harness/start-in-order.js'
 import { CONDITIONS_IDEAL, type Conditions } from '../network/conditions.js'
 import { type Link, startLink } from '../network/link.js'
 
 const NODES = 3
 
 export interface FarCassandra {
-  /** Of the nodes, by their lines. */
+  /** The nodes' addresses, through their lines. */
   readonly hosts: readonly string[]
   readonly port: number
-  /** What is not said is as on an ideal line. */
+  /** What is left out is as on an ideal line. */
   change(conditions: Partial<Conditions>): void
   stop(): Promise<void>
 }
 
 export async function startFarCassandra(random: Random): Promise<FarCassandra> {
-  const cassandra: RunningCassandra = await startCassandra({ nodes: NODES, isBehindLines: true })
-  const links: Link[] = []
-  const stop = async () => {
-    for (const link of links) await link.stop()
-    await cassandra.stop()
-  }
-  try {
+  return startInOrder(async stops => {
+    const cassandra = stops.add(await startCassandra({ nodes: NODES, isBehindLines: true }))
     const { port } = cassandra
+    const links: Link[] = []
     for (const host of cassandra.hosts) {
       const target = `http://${host}:${port}`
-      // Where the nodes tell their clients to come to.
-      links.push(await startLink({ target, host: host.replace('127.0.0.', '127.0.1.'), port, seed: random.uint32() }))
+      // The address that the nodes give to their clients.
+      const options = { target, host: host.replace('127.0.0.', '127.0.1.'), port, seed: random.uint32() }
+      links.push(stops.add(await startLink(options)))
     }
     return {
       hosts: links.map(({ url }) => new URL(url).hostname),
@@ -35,10 +33,7 @@ export async function startFarCassandra(random: Random): Promise<FarCassandra> {
       change: conditions => {
         for (const link of links) link.change({ ...CONDITIONS_IDEAL, ...conditions })
       },
-      stop,
+      stop: stops.stopAll,
     }
-  } catch (error) {
-    await stop()
-    throw error
-  }
+  })
 }

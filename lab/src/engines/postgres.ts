@@ -1,5 +1,5 @@
-/** For experiments on PostgreSQL, which is started by `@freshet/stores/under-test/start-postgres`. */
-import { isPostgresInstalled } from '@freshet/stores/under-test/start-postgres'
+/** For experiments on PostgreSQL, which is started by `@freshet/engines/under-test/start-postgres`. */
+import { isPostgresInstalled } from '@freshet/engines/under-test/start-postgres'
 import { UsageError } from '../harness/usage-error.js'
 
 export function requirePostgres(): void {

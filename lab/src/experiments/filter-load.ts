@@ -30,8 +30,6 @@ interface Point {
 }
 
 export const filterLoad: Experiment = {
-  name: 'filter-load',
-  title: 'The false-positive rate when more or fewer keys arrive than were planned for',
   source: 'Gessert and Bücklers 2012, figure 48',
   run: async context => toResult(measureAll(context)),
 }

@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { Operation } from '@freshet/core/store'
-import { openEmbeddedStore } from '@freshet/stores/embedded'
+import { openEmbeddedStore } from '@freshet/engines/lmdb'
 import { isRedisInstalled, RedisConnection, startRedis } from '../engines/redis.js'
 import type { BarsChart } from '../harness/chart.js'
 import type { Experiment, ExperimentContext, ExperimentResult } from '../harness/experiment.js'
@@ -35,8 +35,6 @@ interface Memory {
 }
 
 export const operationsMemory: Experiment = {
-  name: 'operations-memory',
-  title: 'What it takes to remember an operation: our ids, foreign ones, a Map, Redis',
   source: 'Subramanyam, Gupta, Leslie, Wang 2015, section 1: keeping every id is unaffordable',
   async run(context) {
     const { operations, clients } = context.quick ? QUICK : FULL

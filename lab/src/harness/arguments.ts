@@ -1,4 +1,4 @@
-/** Reads `NAME [--quick] [--json] [--seed N]` and, for experiments, `[--figures]`. */
+/** Reads `NAME [--quick] [--json] [--seed N]`, for experiments `[--figures]` and for benches `[--against REV]`. */
 import { parseArgs } from 'node:util'
 import { UsageError } from './usage-error.js'
 
@@ -8,6 +8,8 @@ export interface Arguments {
   readonly json: boolean
   readonly figures: boolean
   readonly seed: number
+  /** A revision of this repository. */
+  readonly against?: string | undefined
 }
 
 export const SEED_DEFAULT = 20121101
@@ -16,6 +18,7 @@ const OPTIONS = {
   quick: { type: 'boolean', default: false },
   json: { type: 'boolean', default: false },
   figures: { type: 'boolean', default: false },
+  against: { type: 'string' },
   seed: { type: 'string', default: String(SEED_DEFAULT) },
 } as const
 
@@ -26,6 +29,9 @@ export function readArguments(argv: readonly string[], usage: string): Arguments
   if (name === undefined) throw new UsageError(usage)
   if (surplus !== undefined) throw new UsageError(`One name at a time: "${surplus}" is too many.\n${usage}`)
   if (values.figures && !usage.includes('--figures')) throw new UsageError(`There are no figures here.\n${usage}`)
+  if (values.against !== undefined && !usage.includes('--against')) {
+    throw new UsageError(`Only benches compare revisions.\n${usage}`)
+  }
   return { ...values, name, seed: readSeed(values.seed) }
 }
 

@@ -3,8 +3,6 @@ import type { Bench } from './bench.js'
 import { runBench } from './bench-command.js'
 
 const sprint: Bench = {
-  name: 'sprint',
-  title: 'Who is faster',
   run: async ({ quick, seed }) => ({
     summary: { ratio: 2, quickly: quick, seed },
     tables: [{ title: 'Times', columns: ['who', 'ratio'], rows: [['hare', '2.00×']] }],
@@ -15,7 +13,7 @@ const sprint: Bench = {
 async function run(...argv: string[]) {
   const written = { stdout: '', stderr: '' }
   const exitCode = await runBench(argv, {
-    benches: [{ name: sprint.name, title: sprint.title, load: async () => sprint }],
+    benches: [{ name: 'sprint', title: 'Who is faster', load: async () => sprint }],
     stdout: { write: text => (written.stdout += text) },
     stderr: { write: text => (written.stderr += text) },
     nowMs: () => 0,
@@ -44,6 +42,12 @@ describe('the bench command', () => {
     const { exitCode, stderr } = await run('sprnt')
     expect(exitCode).toBe(2)
     expect(stderr).toContain('Did you mean sprint? See them all: npm run bench -- list')
+  })
+
+  it('says which benches compare revisions', async () => {
+    const { exitCode, stderr } = await run('sprint', '--against', 'HEAD')
+    expect(exitCode).toBe(2)
+    expect(stderr).toContain('sprint does not compare revisions; commit, http and engines do.')
   })
 
   it('has no figures to copy', async () => {

@@ -4,16 +4,20 @@
  * The exit code is 0, or 2 if the command line was wrong: how fast a machine is on a given day is no failure.
  */
 import { readArguments } from './arguments.js'
-import type { BenchEntry, BenchResult } from './bench.js'
+import type { Bench, BenchContext, BenchEntry, BenchResult } from './bench.js'
+import { checkOut, PRESENT_ROOT } from './checkout.js'
 import { type CommandOutput, createReporter, type Reporter } from './command-output.js'
+import { reportTrees } from './compare-trees.js'
+import { findEntry, listEntries } from './entry.js'
 import { createProgressBar } from './progress.js'
 import { formatTable } from './table.js'
-import { findEntry, UsageError } from './usage-error.js'
+import { UsageError } from './usage-error.js'
 
-export const BENCH_USAGE = `Usage: npm run bench -- NAME|list [options]
+const BENCH_USAGE = `Usage: npm run bench -- NAME|list [options]
   --quick   fewer keys and rounds
   --json    the result as one JSON object on the last line of stdout
-  --seed N  other keys`
+  --seed N  other keys
+  --against REV  this code beside that of another revision, in the same rounds: commit, http, engines`
 
 export interface BenchSurroundings extends CommandOutput {
   readonly benches: readonly BenchEntry[]
@@ -23,14 +27,20 @@ export interface BenchSurroundings extends CommandOutput {
 export async function runBench(argv: readonly string[], surroundings: BenchSurroundings): Promise<number> {
   const { benches, nowMs } = surroundings
   try {
-    const { name, quick, seed, json } = readArguments(argv, BENCH_USAGE)
+    const { name, quick, seed, json, against } = readArguments(argv, BENCH_USAGE)
     const reporter = createReporter(surroundings, json)
-    if (name === 'list') return listBenches(benches, reporter)
-    const bench = await findEntry(benches, name, { kind: 'bench', list: 'npm run bench -- list' }).load()
-    reporter.say(`${bench.title}\n`)
+    if (name === 'list') {
+      listEntries('benches', benches, reporter)
+      return 0
+    }
+    const entry = findEntry(benches, name, { kind: 'bench', list: 'npm run bench -- list' })
+    const bench = await entry.load()
+    reporter.say(`${entry.title}\n`)
     const bar = createProgressBar(name, reporter.stream, nowMs)
     const startedAtMs = nowMs()
-    const result = await bench.run({ quick, seed, progress: bar.update }).finally(bar.end)
+    const context = { quick, seed, progress: bar.update }
+    const measured = against === undefined ? bench.run(context) : runAgainst({ name, ...bench }, context, against)
+    const result = await measured.finally(bar.end)
     report(result, reporter)
     reporter.say(`\n${name} took ${((nowMs() - startedAtMs) / 1000).toFixed(0)} s${quick ? ', quick' : ''}.`)
     reporter.answer({ bench: name, quick, ...result.summary })
@@ -42,14 +52,26 @@ export async function runBench(argv: readonly string[], surroundings: BenchSurro
   }
 }
 
+async function runAgainst(
+  bench: Bench & { readonly name: string },
+  context: BenchContext,
+  revision: string,
+): Promise<BenchResult> {
+  if (!bench.compare) throw new UsageError(`${bench.name} does not compare revisions; commit, http and engines do.`)
+  context.progress(0, 1, `installing ${revision}`)
+  const other = await checkOut(revision)
+  try {
+    const trees = [
+      { name: 'now', root: PRESENT_ROOT },
+      { name: 'before', root: other.root },
+    ] as const
+    return reportTrees(revision, other.commit, await bench.compare(context, trees))
+  } finally {
+    await other.remove()
+  }
+}
+
 function report({ tables, notes }: BenchResult, reporter: Reporter): void {
   for (const table of tables) reporter.say(`${formatTable(table)}\n`)
   for (const note of notes) reporter.say(note)
-}
-
-function listBenches(benches: readonly BenchEntry[], reporter: Reporter): number {
-  const width = Math.max(...benches.map(entry => entry.name.length))
-  for (const { name, title } of benches) reporter.say(`${name.padEnd(width)}  ${title}`)
-  reporter.answer({ benches: benches.map(({ name, title }) => ({ name, title })) })
-  return 0
 }

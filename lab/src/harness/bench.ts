@@ -1,4 +1,6 @@
 /** What a bench is: our code and its peers, measured side by side. Durations depend on the machine; ratios much less. */
+import type { Tree, TreeRow } from './compare-trees.js'
+import type { Entry } from './entry.js'
 import type { Progress, Table } from './experiment.js'
 
 export interface BenchContext {
@@ -17,15 +19,9 @@ export interface BenchResult {
 }
 
 export interface Bench {
-  /** kebab-case, as typed after `npm run bench --`. */
-  readonly name: string
-  readonly title: string
   run(context: BenchContext): Promise<BenchResult>
+  /** Measures the code of two trees, this one and another revision, in the same rounds. */
+  compare?(context: BenchContext, trees: readonly Tree[]): Promise<readonly TreeRow[]>
 }
 
-/** A line of the list: enough to show it without loading the bench and the peers it measures. */
-export interface BenchEntry {
-  readonly name: string
-  readonly title: string
-  load(): Promise<Bench>
-}
+export type BenchEntry = Entry<Bench>

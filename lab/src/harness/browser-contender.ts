@@ -7,9 +7,10 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
-import { type Browser, chromium } from 'playwright-core'
+import type { Browser } from 'playwright-core'
 import { build, type Rolldown } from 'vite'
 import type { PreparedContender } from './child-contender.js'
+import { startChromium } from './chromium.js'
 import { type ContenderWorker, PAGE_WORKER } from './contender-worker.js'
 
 export interface BrowserContenders {
@@ -17,23 +18,12 @@ export interface BrowserContenders {
   stop(): Promise<void>
 }
 
-const CHROMIUM_PATH = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium'
-const CHROMIUM_FLAGS = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-background-networking',
-  '--no-first-run',
-  '--disable-component-update',
-  '--disable-sync',
-  '--js-flags=--expose-gc',
-]
-
 /** `module` calls `hostInPage`; it is bundled with all it imports. */
 export async function startBrowser(module: URL): Promise<BrowserContenders> {
   const files = await bundle(module)
   const server = await serve(files)
   const { port } = server.address() as AddressInfo
-  const browser = await chromium.launch({ executablePath: CHROMIUM_PATH, args: CHROMIUM_FLAGS, handleSIGINT: false })
+  const browser = await startChromium({ args: ['--js-flags=--expose-gc'], handleSIGINT: false })
   return {
     start: (name, settings) => startPage(browser, port, name, settings),
     async stop() {

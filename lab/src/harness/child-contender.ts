@@ -1,7 +1,7 @@
 /** A contender in a long-lived child process: its own heap, its own compiler, its own collector. */
 import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { endChild } from './child-messages.js'
 import type { FromWorker, ToWorker } from './contender-worker.js'
 import type { Contender, Readings } from './side-by-side.js'
 
@@ -34,10 +34,10 @@ export async function startChild<Details, Measure extends string>(
       name,
       details,
       round: async () => (await ask(child, name, { kind: 'round' })) as Readings<Measure>,
-      stop: () => stop(child),
+      stop: () => endChild(child, 'SIGTERM'),
     }
   } catch (error) {
-    await stop(child)
+    await endChild(child, 'SIGTERM')
     throw error
   }
 }
@@ -58,11 +58,4 @@ function ask(child: ChildProcess, name: string, question: ToWorker): Promise<unk
     child.once('exit', onExit)
     child.send(question)
   })
-}
-
-async function stop(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return
-  const ended = once(child, 'exit')
-  child.kill()
-  await ended
 }

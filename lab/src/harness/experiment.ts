@@ -5,6 +5,7 @@
  * prints nothing; the command prints tables and verdicts, draws the plots and writes the JSON.
  */
 import type { Chart } from './chart.js'
+import type { Entry } from './entry.js'
 import type { Random } from './random.js'
 
 /** Called as often as you like; it is drawn a few times per second. */
@@ -51,17 +52,9 @@ export interface ExperimentResult {
 }
 
 export interface Experiment {
-  /** kebab-case, as typed after `npm run lab --`. */
-  readonly name: string
-  readonly title: string
   /** The paper and figure, for example "Gessert and Bücklers 2012, figure 48". */
   readonly source: string
   run(context: ExperimentContext): Promise<ExperimentResult>
 }
 
-/** A line of the list: enough to show it without loading the experiment and the libraries it needs. */
-export interface ExperimentEntry {
-  readonly name: string
-  readonly title: string
-  load(): Promise<Experiment>
-}
+export type ExperimentEntry = Entry<Experiment>

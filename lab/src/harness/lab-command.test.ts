@@ -12,8 +12,6 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }))
 
 const dice: Experiment = {
-  name: 'dice',
-  title: 'A die is fair',
   source: 'nobody 1900, figure 1',
   async run({ random, quick, progress }) {
     const throws = Array.from({ length: quick ? 10 : 100 }, () => random.below(6) + 1)
@@ -41,7 +39,6 @@ const dice: Experiment = {
 
 const broken: Experiment = {
   ...dice,
-  name: 'broken-theory',
   run: async () => ({
     summary: {},
     tables: [],
@@ -50,14 +47,15 @@ const broken: Experiment = {
   }),
 }
 
-function entryOf(experiment: Experiment): ExperimentEntry {
-  return { name: experiment.name, title: experiment.title, load: async () => experiment }
-}
+const EXPERIMENTS: readonly ExperimentEntry[] = [
+  { name: 'dice', title: 'A die is fair', load: async () => dice },
+  { name: 'broken-theory', title: 'The moon is cheese', load: async () => broken },
+]
 
 async function run(...argv: string[]) {
   const written = { stdout: '', stderr: '' }
   const exitCode = await runLab(argv, {
-    experiments: [entryOf(dice), entryOf(broken)],
+    experiments: EXPERIMENTS,
     stdout: { write: text => (written.stdout += text) },
     stderr: { write: text => (written.stderr += text) },
     resultsFolder: join(folder, 'results'),

@@ -8,13 +8,14 @@ import { copyFile, mkdir, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { type Arguments, readArguments } from './arguments.js'
 import { type CommandOutput, createReporter, type Reporter } from './command-output.js'
+import { findEntry, listEntries } from './entry.js'
 import type { Experiment, ExperimentEntry, ExperimentResult, Plot } from './experiment.js'
 import { createProgressBar } from './progress.js'
 import { createRandom } from './random.js'
 import { formatTable } from './table.js'
-import { findEntry, UsageError } from './usage-error.js'
+import { UsageError } from './usage-error.js'
 
-export const LAB_USAGE = `Usage: npm run lab -- NAME|list|all [options]
+const LAB_USAGE = `Usage: npm run lab -- NAME|list|all [options]
   --quick     fewer repetitions, the same claims
   --json      the result as one JSON object on the last line of stdout
   --figures   copy the plots to docs/figures as well
@@ -31,7 +32,10 @@ export async function runLab(argv: readonly string[], surroundings: LabSurroundi
   try {
     const args = readArguments(argv, LAB_USAGE)
     const reporter = createReporter(surroundings, args.json)
-    if (args.name === 'list') return listExperiments(surroundings.experiments, reporter)
+    if (args.name === 'list') {
+      listEntries('experiments', surroundings.experiments, reporter)
+      return 0
+    }
     if (args.name === 'all') return await runAll(args, surroundings, reporter)
     const command = { kind: 'experiment', list: 'npm run lab -- list' }
     const result = await runOne(findEntry(surroundings.experiments, args.name, command), args, surroundings, reporter)
@@ -42,13 +46,6 @@ export async function runLab(argv: readonly string[], surroundings: LabSurroundi
     surroundings.stderr.write(`${error.message}\n`)
     return 2
   }
-}
-
-function listExperiments(experiments: readonly ExperimentEntry[], reporter: Reporter): number {
-  const width = Math.max(...experiments.map(entry => entry.name.length))
-  for (const { name, title } of experiments) reporter.say(`${name.padEnd(width)}  ${title}`)
-  reporter.answer({ experiments: experiments.map(({ name, title }) => ({ name, title })) })
-  return 0
 }
 
 async function runAll(args: Arguments, surroundings: LabSurroundings, reporter: Reporter): Promise<number> {
@@ -71,24 +68,25 @@ async function runOne(
   reporter: Reporter,
 ): Promise<Answer> {
   const experiment = await entry.load()
-  reporter.say(`${experiment.title} (${experiment.source})\n`)
+  reporter.say(`${entry.title} (${experiment.source})\n`)
   const startedAtMs = surroundings.nowMs()
-  const result = await runWithProgress(experiment, args, surroundings, reporter)
+  const result = await runWithProgress(entry.name, experiment, args, surroundings, reporter)
   for (const table of result.tables) reporter.say(`${formatTable(table)}\n`)
-  for (const path of await writePlots(experiment, result.plots, args, surroundings)) reporter.say(`plot ${path}`)
+  for (const path of await writePlots(entry.name, result.plots, args, surroundings)) reporter.say(`plot ${path}`)
   for (const { holds, claim, detail } of result.verdicts) reporter.say(`${holds ? '✓' : '✗'} ${claim}: ${detail}`)
   const seconds = ((surroundings.nowMs() - startedAtMs) / 1000).toFixed(1)
-  reporter.say(`${experiment.name} took ${seconds} s with seed ${args.seed}${args.quick ? ', quick' : ''}.\n`)
-  return toAnswer(experiment, args, result)
+  reporter.say(`${entry.name} took ${seconds} s with seed ${args.seed}${args.quick ? ', quick' : ''}.\n`)
+  return toAnswer(entry.name, args, result)
 }
 
 async function runWithProgress(
+  name: string,
   experiment: Experiment,
   { quick, seed }: Arguments,
   surroundings: LabSurroundings,
   reporter: Reporter,
 ): Promise<ExperimentResult> {
-  const bar = createProgressBar(experiment.name, reporter.stream, surroundings.nowMs)
+  const bar = createProgressBar(name, reporter.stream, surroundings.nowMs)
   try {
     return await experiment.run({ quick, seed, random: createRandom(seed), progress: bar.update })
   } finally {
@@ -96,14 +94,14 @@ async function runWithProgress(
   }
 }
 
-function toAnswer(experiment: Experiment, { quick, seed }: Arguments, result: ExperimentResult): Answer {
+function toAnswer(experiment: string, { quick, seed }: Arguments, result: ExperimentResult): Answer {
   const { summary, verdicts, points } = result
   const holds = verdicts.every(verdict => verdict.holds)
-  return { experiment: experiment.name, seed, quick, ...summary, verdicts, ...(points && { points }), holds }
+  return { experiment, seed, quick, ...summary, verdicts, ...(points && { points }), holds }
 }
 
 async function writePlots(
-  experiment: Experiment,
+  name: string,
   plots: readonly Plot[],
   args: Arguments,
   { resultsFolder, figuresFolder }: LabSurroundings,
@@ -111,7 +109,7 @@ async function writePlots(
   if (plots.length === 0) return []
   // Loaded here because the charting library takes longer to load than many an experiment to run.
   const { renderSvg } = await import('./plot.js')
-  const folder = join(resultsFolder, experiment.name)
+  const folder = join(resultsFolder, name)
   await mkdir(folder, { recursive: true })
   const paths: string[] = []
   for (const plot of plots) {
@@ -120,7 +118,7 @@ async function writePlots(
     paths.push(relative(process.cwd(), path))
     if (!args.figures) continue
     await mkdir(figuresFolder, { recursive: true })
-    await copyFile(path, join(figuresFolder, `${experiment.name}-${plot.name}.svg`))
+    await copyFile(path, join(figuresFolder, `${name}-${plot.name}.svg`))
   }
   return paths
 }

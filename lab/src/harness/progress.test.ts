@@ -5,23 +5,20 @@ function watch(isTTY: boolean) {
   const written: string[] = []
   let timeMs = 0
   const bar = createProgressBar('job', { isTTY, write: text => written.push(text) }, () => timeMs)
-  const at = (ms: number, done: number) => {
-    timeMs = ms
-    bar.update(done, 10, 'step')
+  /** How much is done, by the time in milliseconds. */
+  const run = (doneByMs: Readonly<Record<number, number>>) => {
+    for (const [ms, done] of Object.entries(doneByMs)) {
+      timeMs = Number(ms)
+      bar.update(done, 10, 'step')
+    }
+    bar.end()
   }
-  return { written, at, end: bar.end }
+  return { written, run }
 }
 
 it('draws a bar over itself on a terminal, a few times per second', () => {
-  const { written, at, end } = watch(true)
-  for (const [ms, done] of [
-    [10, 1],
-    [150, 5],
-    [160, 6],
-    [300, 10],
-  ] as const)
-    at(ms, done)
-  end()
+  const { written, run } = watch(true)
+  run({ 10: 1, 150: 5, 160: 6, 300: 10 })
   expect(written).toEqual([
     `\r\x1b[2Kjob ${'█'.repeat(15)}${'░'.repeat(15)} 50% step`,
     `\r\x1b[2Kjob ${'█'.repeat(30)}100% step`,
@@ -30,14 +27,7 @@ it('draws a bar over itself on a terminal, a few times per second', () => {
 })
 
 it('prints a plain line every few seconds elsewhere', () => {
-  const { written, at, end } = watch(false)
-  for (const [ms, done] of [
-    [1000, 1],
-    [5000, 5],
-    [6000, 6],
-    [10_000, 10],
-  ] as const)
-    at(ms, done)
-  end()
+  const { written, run } = watch(false)
+  run({ 1000: 1, 5000: 5, 6000: 6, 10000: 10 })
   expect(written).toEqual(['job 50% step\n', 'job100% step\n'])
 })

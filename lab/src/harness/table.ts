@@ -12,7 +12,7 @@ export function formatTable(table: Table): string {
 }
 
 /** Four significant digits are what the experiments can vouch for; whole numbers are shown in full. */
-export function formatCell(cell: Cell): string {
+function formatCell(cell: Cell): string {
   if (cell === undefined) return '·'
   if (typeof cell === 'boolean') return cell ? 'yes' : 'no'
   return typeof cell === 'number' ? formatNumber(cell) : cell

@@ -9,7 +9,7 @@ export interface DoorRequest {
   readonly body: string
 }
 
-export const METHODS = ['GET', 'HEAD', 'PUT', 'POST', 'PATCH', 'DELETE', 'OPTIONS', 'PURGE'] as const
+const METHODS = ['GET', 'HEAD', 'PUT', 'POST', 'PATCH', 'DELETE', 'OPTIONS', 'PURGE'] as const
 
 const NAMESPACES = ['acme', 'acme', 'acme', 'globex', 'absent', '_freshet', 'ACME']
 const BUCKETS = [

@@ -1,6 +1,7 @@
 /** A server in a process of its own, so that what it takes of memory can be told. Prints its port, and ends when its input does. */
+
+import { createMemoryStore } from '@freshet/engines/memory'
 import { createFreshetServer } from '@freshet/server'
-import { createMemoryStore } from '@freshet/stores/memory'
 import { SECRET, TWIN_RULES } from './twin-servers.js'
 
 const server = createFreshetServer({

@@ -1,7 +1,7 @@
 /** A server with two tenants, each with things of its own that say whose they are, and the tokens of all kinds of people. */
 import { createHmac } from 'node:crypto'
+import { createMemoryStore } from '@freshet/engines/memory'
 import { createFreshetServer, signToken } from '@freshet/server'
-import { createMemoryStore } from '@freshet/stores/memory'
 
 export const TENANTS = ['acme', 'globex'] as const
 export type Tenant = (typeof TENANTS)[number]
@@ -10,7 +10,7 @@ const SECRET = 'the secret of this run, long enough'
 const HOUR_MS = 3_600_000
 const NOTES = 5
 
-export const TENANT_RULES = `
+const TENANT_RULES = `
 admin if claim.role == "admin"
 wall claim.tenants
 

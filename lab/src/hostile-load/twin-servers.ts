@@ -3,8 +3,8 @@
  * same number of commits, so positions are equal. Those callers must get the same bytes from both.
  */
 import type { Store } from '@freshet/core/store'
+import { createMemoryStore } from '@freshet/engines/memory'
 import { createFreshetServer, signToken } from '@freshet/server'
-import { createMemoryStore } from '@freshet/stores/memory'
 
 export const SECRET = 'the secret of this run, long enough'
 const HOUR_MS = 3_600_000

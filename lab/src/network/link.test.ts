@@ -64,6 +64,14 @@ async function pingMs(socket: Socket): Promise<number> {
   return performance.now() - beganMs
 }
 
+/** After a first one, which is slower. */
+async function pingTimes(socket: Socket, count: number): Promise<number[]> {
+  await pingMs(socket)
+  const times: number[] = []
+  for (let i = 0; i < count; i++) times.push(await pingMs(socket))
+  return times
+}
+
 /** Resolves with true if the condition comes to hold, which is looked at again and again for as long as the test may take. */
 async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise(resolve => setTimeout(resolve, 5))
@@ -89,10 +97,7 @@ describe('a link', () => {
     const near = await connectTo((await scene({ delayMs: 10 })).link)
     const far = await connectTo((await scene({ delayMs: 60 })).link)
     const medianOf = async (socket: Socket) => {
-      await pingMs(socket)
-      const times: number[] = []
-      for (let i = 0; i < 9; i++) times.push(await pingMs(socket))
-      return times.sort((one, other) => one - other)[4]!
+      return (await pingTimes(socket, 9)).sort((one, other) => one - other)[4]!
     }
     expect((await medianOf(far)) / (await medianOf(near))).toBeGreaterThan(1.5)
   })
@@ -100,9 +105,7 @@ describe('a link', () => {
   it('adds jitter, another one each time, and keeps the order within a connection', async () => {
     const { link } = await scene({ delayMs: 5, jitterMs: 40 })
     const socket = await connectTo(link)
-    await pingMs(socket)
-    const times: number[] = []
-    for (let i = 0; i < 10; i++) times.push(await pingMs(socket))
+    const times = await pingTimes(socket, 10)
     expect(Math.min(...times)).toBeGreaterThanOrEqual(10)
     expect(Math.max(...times) - Math.min(...times)).toBeGreaterThan(5)
     const sent = Array.from({ length: 300 }, (_, i) => `${i};`)
@@ -145,10 +148,7 @@ describe('a link', () => {
 
   it('makes a lost packet late by a round trip', async () => {
     const { link } = await scene({ delayMs: 20, lossRate: 0.3 })
-    const socket = await connectTo(link)
-    await pingMs(socket)
-    const times: number[] = []
-    for (let i = 0; i < 20; i++) times.push(await pingMs(socket))
+    const times = await pingTimes(await connectTo(link), 20)
     const late = times.filter(time => time >= 80)
     expect(late.length).toBeGreaterThan(2)
     expect(late.length).toBeLessThan(20)

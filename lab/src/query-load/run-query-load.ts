@@ -5,15 +5,19 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { connect, type Database, type Fetch, FreshetError } from '@freshet/client'
+import { figuresOf, type SessionFigures } from '../coherence-load/handed-session.js'
+import { STALENESS_MS } from '../coherence-load/read-modes.js'
+import { READ_MS_MAX, runTogether } from '../coherence-load/run-together.js'
 import type { Random } from '../harness/random.js'
+import { sumOf } from '../harness/sum-of.js'
 import { ASKED_QUERIES, BUCKET, INDEXES, MARKERS, PRODUCT_IDS } from './asked-queries.js'
 import { queryPlainly } from './plain-queries.js'
 import { ProductWriter } from './product-writer.js'
-import { QuerySession, STALENESS_MS } from './query-session.js'
+import { QuerySession } from './query-session.js'
 import { ResultChecker } from './result-checker.js'
 
 export interface QueryLoad {
-  /** As readers connect, through the caches; and the server itself. */
+  /** `url`: as readers connect, through the caches; `originUrl`: the server itself. */
   readonly url: string
   readonly fetch: Fetch
   readonly originUrl: string
@@ -28,39 +32,30 @@ export interface QueryLoad {
   readonly onProgress?: (reads: number) => void
 }
 
-export interface QueryLoadResult {
+export interface QueryLoadResult extends SessionFigures {
   readonly reads: number
   readonly stale: number
-  /** The first of them, for whoever has to find out. */
+  /** The first of them, with what was read when. */
   readonly traces: readonly string[]
   readonly naiveReads: number
   readonly naiveStale: number
   readonly fromMemory: number
   readonly writes: number
   readonly declarations: number
-  readonly handedOn: number
   readonly restarts: number
-  /** Reads that got no answer. */
-  readonly failed: number
   readonly seconds: number
 }
 
-const WRITERS = 2
-/** Whoever writes waits until so many results were read since the write before: the same load on a slow machine. */
-const READS_PER_WRITE = 200
-const WRITE_PAUSE_MS = 10
-const PLAIN_READERS = 2
-const PLAIN_PAUSE_MS = 15
-/** So often an index is dropped or declared: what all results hang on may be another thing from then on. */
-const READS_PER_DECLARATION = 3000
-const DECLARE_PAUSE_MS = 50
+/** A writer waits until so many results were read since the write before: the same load on a slow machine. */
+const WRITERS = { count: 2, readsPerWrite: 200, pauseMs: 10 }
+const PLAIN_READERS = { count: 2, pauseMs: 15 }
+/** How often an index is dropped or declared: from then on all results may depend on something else. */
+const DECLARATIONS = { readsBetween: 3000, pauseMs: 50 }
 const CONNECT = { retriesMax: 12, timeoutMs: 60_000 }
 const MEMORY_BYTES = 16 * 1024 * 1024
-/** A run that takes longer for each read than this has got stuck. */
-const READ_MS_MAX = 50
 const REFRESHES = ['on-demand', 'poll', 'on-demand', 'poll', 'push', 'poll'] as const
-/** Before that many were read, nobody waits: the bucket was filled without any. */
-const BEGUN_READS = (PRODUCT_IDS.length + 1) * READS_PER_WRITE
+/** Writers do not wait before so many were read: the bucket was filled without any reads. */
+const BEGUN_READS = (PRODUCT_IDS.length + 1) * WRITERS.readsPerWrite
 
 export async function runQueryLoad(load: QueryLoad): Promise<QueryLoadResult> {
   const direct = await connect(load.originUrl, { ...CONNECT, memoryBytesMax: 0 })
@@ -93,19 +88,17 @@ class Load {
     await this.#runAll()
     this.#checker.judge()
     this.#plain.judge()
-    const sum = (of: (session: QuerySession) => number) => this.#sessions.reduce((total, each) => total + of(each), 0)
     return {
       reads: this.#checker.reads,
       stale: this.#checker.stale,
       traces: this.#checker.traces,
       naiveReads: this.#plain.reads,
       naiveStale: this.#plain.stale,
-      fromMemory: sum(session => session.fromMemory),
+      fromMemory: sumOf(this.#sessions, ({ fromMemory }) => fromMemory),
       writes: this.#checker.writes.count,
       declarations: this.#declarations,
-      handedOn: sum(session => session.handedOn),
+      ...figuresOf(this.#sessions),
       restarts: this.#restarts,
-      failed: sum(session => session.failed),
       seconds: (performance.now() - beganMs) / 1000,
     }
   }
@@ -119,30 +112,17 @@ class Load {
 
   async #runAll(): Promise<void> {
     const { reads, staleMax = Number.POSITIVE_INFINITY, faults, onProgress } = this.#load
-    const deadlineMs = performance.now() + reads * READ_MS_MAX
-    let hasFailed = false
-    const isOver = () => {
+    const isDone = () => {
       onProgress?.(this.#checker.reads)
-      const isEnough = this.#checker.reads >= reads || this.#checker.stale >= staleMax
-      return hasFailed || isEnough || performance.now() > deadlineMs
+      return this.#checker.reads >= reads || this.#checker.stale >= staleMax
     }
-    const parts = [
+    await runTogether({ isDone, msMax: reads * READ_MS_MAX }, isOver => [
       ...this.#sessions.map(session => session.run(isOver)),
-      ...Array.from({ length: WRITERS }, (_, i) => this.#write(`writer-${i}`, isOver)),
-      ...Array.from({ length: PLAIN_READERS }, (_, i) => queryPlainly(this.#plainReader(i), isOver)),
+      ...Array.from({ length: WRITERS.count }, (_, i) => this.#write(`writer-${i}`, isOver)),
+      ...Array.from({ length: PLAIN_READERS.count }, (_, i) => queryPlainly(this.#plainReader(i), isOver)),
       this.#declare(isOver),
       ...(faults === undefined ? [] : [this.#causeFaults(faults, isOver)]),
-    ]
-    // Whoever fails first ends the others.
-    const ended = await Promise.allSettled(
-      parts.map(part =>
-        part.catch(error => {
-          hasFailed = true
-          throw error
-        }),
-      ),
-    )
-    for (const each of ended) if (each.status === 'rejected') throw each.reason
+    ])
   }
 
   #createSession(i: number): QuerySession {
@@ -163,7 +143,7 @@ class Load {
 
   #plainReader(i: number) {
     const { url, fetch, random } = this.#load
-    const options = { url, fetch, stalenessMs: STALENESS_MS, pauseMs: PLAIN_PAUSE_MS, checker: this.#plain }
+    const options = { url, fetch, stalenessMs: STALENESS_MS, pauseMs: PLAIN_READERS.pauseMs, checker: this.#plain }
     return { ...options, random: random.fork(`plain ${i}`) }
   }
 
@@ -171,17 +151,17 @@ class Load {
     const writer = this.#writer(name)
     const random = this.#load.random.fork(`${name} pauses`)
     while (!isOver()) {
-      if (this.#checker.reads >= this.#checker.writes.count * READS_PER_WRITE - BEGUN_READS)
+      if (this.#checker.reads >= this.#checker.writes.count * WRITERS.readsPerWrite - BEGUN_READS)
         await writer.write(this.#direct)
-      await delay(random.float() * 2 * WRITE_PAUSE_MS)
+      await delay(random.float() * 2 * WRITERS.pauseMs)
     }
   }
 
-  /** An index is dropped and declared again: what results hang on changes with it. */
+  /** An index is dropped and declared again: what results depend on changes with it. */
   async #declare(isOver: () => boolean): Promise<void> {
     while (!isOver()) {
-      await delay(DECLARE_PAUSE_MS)
-      if (this.#checker.reads < (this.#declarations + 1) * READS_PER_DECLARATION) continue
+      await delay(DECLARATIONS.pauseMs)
+      if (this.#checker.reads < (this.#declarations + 1) * DECLARATIONS.readsBetween) continue
       try {
         await this.#direct.bucket(BUCKET).configure({ indexes: INDEXES.slice(0, 1 + (this.#declarations % 2)) })
         this.#declarations++

@@ -2,13 +2,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import {
-  type InsertOutcome,
-  type Peer,
-  positionOfPeer,
-  type RetrieveOutcome,
-  type Roster,
-} from '@freshet/core/currency'
+import { type InsertOutcome, type Peer, positionOfPeer, type RetrieveOutcome, type Roster } from '@freshet/dht'
 import type { RingCommands, RingReply, SentOptions } from './ring-process.js'
 
 const PROCESS = fileURLToPath(new URL('../../dist/ring-processes/ring-process.js', import.meta.url))

@@ -1,6 +1,6 @@
 /** Some peers in a process of their own. Commands come over IPC, each is answered under its number. */
-import type { ChordTables, InsertOutcome, Peer, RetrieveOutcome, RingPeerOptions, Roster } from '@freshet/core/currency'
-import { TcpRingPeer } from './tcp-ring-peer.js'
+import type { ChordTables, InsertOutcome, Peer, RetrieveOutcome, RingPeerOptions, Roster } from '@freshet/dht'
+import { TcpRingPeer } from '@freshet/dht/tcp'
 
 /** Options that can be sent: which counters are handed over is all of them. */
 export type SentOptions = Omit<RingPeerOptions, 'handsOver'>

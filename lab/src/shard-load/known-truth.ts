@@ -19,7 +19,7 @@ export interface TruthRow {
 }
 
 /** Undefined: its rows are of several states. */
-export function observe({ accountsMin, accountsMax, ratesMin, ratesMax, isWhole }: TruthRow): Observed | undefined {
+function observe({ accountsMin, accountsMax, ratesMin, ratesMax, isWhole }: TruthRow): Observed | undefined {
   if (!isWhole || accountsMin !== accountsMax || ratesMin !== ratesMax) return undefined
   return {
     ...(accountsMin === undefined ? {} : { accounts: accountsMin }),

@@ -4,8 +4,8 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { connect, type Database } from '@freshet/client'
-import { createSql } from '@freshet/client/sql'
-import { openGlobalLog } from '@freshet/stores/shards'
+import { createSql } from '@freshet/shards/client'
+import { openGlobalLog } from '@freshet/shards/engines'
 import { type Connection, createConnection } from 'mariadb'
 import type { Random } from '../harness/random.js'
 import { SessionHistory, type TruthRow } from './known-truth.js'

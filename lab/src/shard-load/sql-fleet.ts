@@ -6,12 +6,13 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { ShardsConfig } from '@freshet/server'
-import { openGlobalLog, openShard } from '@freshet/stores/shards'
-import { freePort } from '@freshet/stores/under-test/free-port'
-import { type RunningMariadb, startMariadb } from '@freshet/stores/under-test/start-mariadb'
+import { freePort } from '@freshet/engines/under-test/free-port'
+import { type RunningMariadb, startMariadb } from '@freshet/engines/under-test/start-mariadb'
+import type { ShardsConfig } from '@freshet/shards/configuration'
+import { openGlobalLog, openShard } from '@freshet/shards/engines'
 import { type Connection, createConnection } from 'mariadb'
 import { type ServerCommand, type ServerProcess, startServer } from '../bench/http/server-process.js'
+import { startInOrder } from '../harness/start-in-order.js'
 
 export interface SqlFleetOptions {
   readonly shards: number
@@ -56,34 +57,24 @@ const SMALL = {
 }
 
 export async function startSqlFleet(options: SqlFleetOptions): Promise<SqlFleet> {
-  const folder = mkdtempSync(join(tmpdir(), 'freshet-sql-'))
-  const stops: (() => Promise<unknown>)[] = [async () => rmSync(folder, { recursive: true, force: true })]
-  const stop = async () => {
-    for (const each of stops.reverse()) await each()
-  }
-  try {
+  return startInOrder(async stops => {
+    const folder = mkdtempSync(join(tmpdir(), 'freshet-sql-'))
+    stops.add({ stop: async () => rmSync(folder, { recursive: true, force: true }) })
     const engines: RunningMariadb[] = []
     const total = options.shards + 1 + options.servers.length
     for (let i = 0; i <= options.shards; i++) {
-      const engine = await startMariadb({ settings: { ...SMALL, ...options.settings } })
-      engines.push(engine)
-      stops.push(() => engine.stop())
+      engines.push(stops.add(await startMariadb({ settings: { ...SMALL, ...options.settings } })))
       options.onStarted?.(engines.length, total)
     }
     const config = configOf(options, engines)
     await prepare(options, config, engines)
     const servers: FleetServer[] = []
     for (const [i, own] of options.servers.entries()) {
-      const server = await startFleetServer({ ...config, ...own }, folder, i)
-      servers.push(server)
-      stops.push(server.stop)
+      servers.push(stops.add(await startFleetServer({ ...config, ...own }, folder, i)))
       options.onStarted?.(engines.length + i + 1, total)
     }
-    return { engines: engines.slice(0, -1), arbitrator: engines.at(-1)!, config, servers, stop }
-  } catch (error) {
-    await stop()
-    throw error
-  }
+    return { engines: engines.slice(0, -1), arbitrator: engines.at(-1)!, config, servers, stop: stops.stopAll }
+  })
 }
 
 function configOf(

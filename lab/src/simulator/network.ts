@@ -1,51 +1,86 @@
 /**
- * A way between two machines: takes time, sometimes long, and loses replies. Who waits for a lost one gives up after the
- * longest time an answer may take. Replies overtake one another.
+ * What a simulated network does to messages: they take time, and are lost, late or doubled at given rates; while it is
+ * partitioned, some links carry nothing.
  */
-import type { Path } from '@freshet/protocol'
 import type { Random } from '../harness/random.js'
-import type { Agenda } from './agenda.js'
-import type { Done, Request, Upstream } from './wire.js'
+import type { EventQueue } from './event-queue.js'
+
+/** How often each happens to a message, from 0 to 1. */
+export type Rates = Readonly<Record<'lost' | 'late' | 'doubled', number>>
+export const NETWORK_FAULTS = ['lost', 'late', 'doubled', 'partition'] as const
+export type NetworkFault = (typeof NETWORK_FAULTS)[number]
 
 export interface NetworkOptions {
-  readonly agenda: Agenda
+  readonly queue: EventQueue
   readonly random: Random
-  readonly responseMsMax: number
-  readonly lossRate: number
-  readonly slowRate: number
+  readonly rates: Rates
+  /** How long a message takes. */
+  readonly delayMs: () => number
+  /** How long one takes that is late. */
+  readonly lateMs: () => number
+  /** How long the second copy of a doubled one takes; default as the first. */
+  readonly doubledMs?: () => number
+  readonly onFault?: (fault: NetworkFault) => void
 }
 
-export class Network {
+export const NO_RATES: Rates = { lost: 0, late: 0, doubled: 0 }
+const CALM_SHARE = 0.3
+
+/** Up to so much each, in the order of its fields; in some runs nothing. */
+export function drawRates(random: Random, most: Rates): Rates {
+  if (random.float() < CALM_SHARE) return NO_RATES
+  return Object.fromEntries(Object.entries(most).map(([fault, rate]) => [fault, rate * random.float()])) as Rates
+}
+
+export class Network<Node> {
+  rates: Rates
   readonly #options: NetworkOptions
+  #isCut: ((from: Node, to: Node) => boolean) | undefined
 
   constructor(options: NetworkOptions) {
     this.#options = options
+    this.rates = options.rates
   }
 
-  /** The time that a message takes, at most `responseMsMax`. */
-  delayMs(): number {
-    const { random, slowRate, responseMsMax } = this.#options
-    return random.float() < slowRate ? random.float() * (responseMsMax - 10) : 1 + 9 * random.float()
+  /** For so long, unless another partition replaces this one. */
+  partition(isCut: (from: Node, to: Node) => boolean, forMs: number): void {
+    this.#options.onFault?.('partition')
+    this.#isCut = isCut
+    this.#options.queue.after(forMs, () => {
+      if (this.#isCut === isCut) this.#isCut = undefined
+    })
+  }
+
+  /** From now on every message arrives once and in time. */
+  heal(): void {
+    this.rates = NO_RATES
+    this.#isCut = undefined
+  }
+
+  send(from: Node, to: Node, arrive: () => void): void {
+    for (const delayMs of this.delaysMs(from, to)) this.#options.queue.after(delayMs, arrive)
+  }
+
+  /** After how long each copy of a message arrives; none if it is lost. */
+  delaysMs(from: Node, to: Node): readonly number[] {
+    if (this.#isCut?.(from, to) || this.isLost()) return []
+    const { delayMs, lateMs, doubledMs = delayMs } = this.#options
+    if (this.#happens('late')) return [lateMs()]
+    return this.#happens('doubled') ? [delayMs(), doubledMs()] : [delayMs()]
   }
 
   isLost(): boolean {
-    return this.#options.random.float() < this.#options.lossRate
+    return this.#happens('lost')
   }
 
-  to(far: Upstream): Upstream {
-    return {
-      fetch: (request, done) => this.#carry(far, request, done),
-      passWrite: (path: Path) => far.passWrite(path),
-    }
+  /** Of a message that is neither lost nor doubled. */
+  delayMs(): number {
+    return this.#happens('late') ? this.#options.lateMs() : this.#options.delayMs()
   }
 
-  #carry(far: Upstream, request: Request, done: Done): void {
-    const { agenda, responseMsMax } = this.#options
-    agenda.after(this.delayMs(), () => {
-      far.fetch(request, reply => {
-        if (this.isLost()) agenda.after(responseMsMax, () => done(undefined))
-        else agenda.after(this.delayMs(), () => done(reply))
-      })
-    })
+  #happens(fault: keyof Rates): boolean {
+    const happens = this.#options.random.float() < this.rates[fault]
+    if (happens) this.#options.onFault?.(fault)
+    return happens
   }
 }

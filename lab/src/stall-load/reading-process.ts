@@ -1,5 +1,5 @@
 /**
- * Readers in a process of their own, so that they can stand still as well: sessions as in `coherence`, all with the same way of
+ * Readers in a process of their own, so that they can stand still as well: sessions as in `coherence`, some for each way of
  * refreshing. What they read and write is sent to the parent process, which judges it. Options come as JSON in the only argument.
  *
  * Times go by the machine's monotonic clock, which is the same for all processes.
@@ -7,11 +7,15 @@
 import { LoadSession } from '../coherence-load/load-session.js'
 import type { Found, OpenRead, Promised, SessionRecord } from '../coherence-load/read-checker.js'
 import { createRandom } from '../harness/random.js'
+import { sumOf } from '../harness/sum-of.js'
 
 export interface ReadingOptions {
   readonly url: string
-  readonly refresh: 'on-demand' | 'poll' | 'push'
+  readonly refreshes: readonly ('on-demand' | 'poll' | 'push')[]
+  /** For each way of refreshing. */
   readonly sessions: number
+  /** Between two requests of a lane, on average. */
+  readonly pauseMs: number
   readonly seed: number
 }
 
@@ -77,20 +81,22 @@ function send(message: ReadingMessage): void {
   process.send!(message)
 }
 
-async function run({ url, refresh, sessions, seed }: ReadingOptions): Promise<void> {
+async function run({ url, refreshes, sessions, pauseMs, seed }: ReadingOptions): Promise<void> {
   const told = new ToldReads()
   const random = createRandom(seed)
   let isOver = false
   process.once('message', () => {
     isOver = true
   })
-  const all = Array.from({ length: sessions }, (_, i) => {
-    const shared = { url, refresh, fetch, history: told, checker: told, onUrl: () => {} }
-    return new LoadSession({ ...shared, random: random.fork(`session ${i}`) })
-  })
+  const shared = { url, pauseMs, fetch, history: told, checker: told, onUrl: () => {} }
+  const all = refreshes.flatMap(refresh =>
+    Array.from({ length: sessions }, (_, i) => {
+      return new LoadSession({ ...shared, refresh, random: random.fork(`${refresh} ${i}`) })
+    }),
+  )
   await Promise.all(all.map(session => session.run(() => isOver)))
   told.tell()
-  send({ kind: 'end', failed: all.reduce((sum, session) => sum + session.failed, 0) })
+  send({ kind: 'end', failed: sumOf(all, ({ failed }) => failed) })
   process.disconnect()
 }
 

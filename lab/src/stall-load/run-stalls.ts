@@ -6,7 +6,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { fill, writeDirectly } from '../coherence-load/direct-writer.js'
+import { DirectWriters } from '../coherence-load/direct-writers.js'
 import { ReadChecker, SessionRecord } from '../coherence-load/read-checker.js'
 import { RecordedHistory } from '../coherence-load/recorded-history.js'
 import type { Random } from '../harness/random.js'
@@ -21,6 +21,8 @@ export interface StallsOptions {
   readonly stalls: number
   readonly msMax: number
   readonly stallMsMax: number
+  /** How long readers wait between two requests, on average. */
+  readonly readPauseMs: number
   readonly onProgress?: (reads: number) => void
 }
 
@@ -39,10 +41,13 @@ export interface StallsResult {
 }
 
 const PROCESS = fileURLToPath(new URL('../../dist/stall-load/reading-process.js', import.meta.url))
-const REFRESHES = ['on-demand', 'poll', 'push', 'push'] as const
+/** Of each process of readers. */
+const REFRESHES = [
+  ['on-demand', 'push'],
+  ['poll', 'push'],
+] as const
 const SESSIONS = 3
-const WRITERS = 3
-const WRITE_PAUSE_MS = 30
+const WRITERS = { count: 3, pauseMs: 30 }
 const KINDS: readonly StallKind[] = ['server', 'backend', 'connection', 'client']
 const STALL_MS_MIN = 100
 /** So many things stand still at once, at most. */
@@ -84,18 +89,13 @@ class Stalls {
       return this.#hasEnded || isDone || performance.now() - beganMs > msMax
     }
     const { originUrls } = this.#fleet
-    const writer = (name: string, i = 0) => ({
-      url: originUrls[i % originUrls.length]!,
-      history: this.#history,
-      random: random.fork(name),
-      pauseMs: WRITE_PAUSE_MS,
-    })
-    await fill(writer('fill'))
-    const children = REFRESHES.map((refresh, i) => this.#startReading(refresh, i, random.fork(`readers ${i}`)))
+    const writers = new DirectWriters({ urls: originUrls, history: this.#history, random, ...WRITERS })
+    await writers.fill()
+    const children = REFRESHES.map((refreshes, i) => this.#startReading(refreshes, i, random.fork(`readers ${i}`)))
     try {
       await Promise.all([
         ...Array.from({ length: STALLERS }, (_, i) => this.#stallOn(random.fork(`stalls ${i}`), isOver)),
-        ...Array.from({ length: WRITERS }, (_, i) => writeDirectly(writer(`writer ${i}`, i), isOver)),
+        ...writers.run(isOver),
       ])
       await Promise.all(children.map(({ child, ended }) => this.#end(child, ended)))
     } finally {
@@ -116,9 +116,12 @@ class Stalls {
     return Object.values(this.#stallsBy).reduce((sum, count) => sum + count, 0)
   }
 
-  #startReading(refresh: ReadingOptions['refresh'], i: number, random: Random) {
+  #startReading(refreshes: ReadingOptions['refreshes'], i: number, random: Random) {
     const { urls } = this.#fleet
-    const given: ReadingOptions = { url: urls[i % urls.length]!, refresh, sessions: SESSIONS, seed: random.uint32() }
+    const given: ReadingOptions = {
+      ...{ url: urls[i % urls.length]!, refreshes, sessions: SESSIONS },
+      ...{ pauseMs: this.#options.readPauseMs, seed: random.uint32() },
+    }
     const child = fork(PROCESS, [JSON.stringify(given)], {
       execArgv: [],
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
@@ -126,7 +129,7 @@ class Stalls {
     child.on('message', (message: ReadingMessage) => this.#take(child, message))
     const ended = once(child, 'exit').then(([code]) => {
       this.#hasEnded = true
-      if (code !== 0) throw new Error(`Readers with ${refresh} have ended with exit code ${code}.`)
+      if (code !== 0) throw new Error(`Readers with ${refreshes.join(', ')} have ended with exit code ${code}.`)
     })
     // Whoever ends them looks.
     ended.catch(() => {})

@@ -2,8 +2,8 @@
  * Real servers over one engine, behind Varnish as shipped, all of which can stand still: the servers, the processes of the engine, and
  * the connections between them. Readers keep to one server, so that they do not learn from the other what theirs has missed.
  *
- *     readers -- Varnish -- server --+-- line -- engine            lines: not to Cassandra, whose driver finds its own way
- *     readers -- Varnish -- server --+
+ *     readers -- Varnish -- server --+-- line -- engine            lines: not to Cassandra, whose driver finds its own way,
+ *     readers -- Varnish -- server --+                             nor to SQLite, which is a file
  *
  *     readers -- Varnish -- a primary and two workers over one folder           embedded
  */
@@ -11,25 +11,28 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { DURABLE, startRedis } from '@freshet/stores/under-test/redis'
-import { startCassandra } from '@freshet/stores/under-test/start-cassandra'
-import { startMariadb } from '@freshet/stores/under-test/start-mariadb'
-import { startPostgres } from '@freshet/stores/under-test/start-postgres'
+import { DURABLE, startRedis } from '@freshet/engines/under-test/redis'
+import { startCassandra } from '@freshet/engines/under-test/start-cassandra'
+import { startMariadb } from '@freshet/engines/under-test/start-mariadb'
+import { startPostgres } from '@freshet/engines/under-test/start-postgres'
 import { startServer } from '../bench/http/server-process.js'
 import { startVarnish } from '../caches/varnish.js'
+import type { EngineName } from '../engines/engine-name.js'
+import { createSqliteFile } from '../engines/sqlite.js'
 import type { Random } from '../harness/random.js'
+import { startInOrder } from '../harness/start-in-order.js'
 import { descendants, stallProcess } from './processes.js'
 import { openStallingLine, type StallingLine } from './stalling-line.js'
 
-export type StalledEngine = 'embedded' | 'PostgreSQL' | 'MariaDB' | 'Redis' | 'ring' | 'Cassandra'
+export type StalledEngine = 'embedded' | 'ring' | EngineName
 export type StallKind = 'server' | 'backend' | 'connection' | 'client'
 
 export interface StallFleet {
   /** Through Varnish, one before each server. */
   readonly urls: readonly string[]
-  /** Past it. */
+  /** The servers themselves. */
   readonly originUrls: readonly string[]
-  /** Stops something of this kind at random, and returns what lets it go on; undefined if there is nothing of the kind. */
+  /** Stops something of this kind at random, and returns a function that lets it go on; undefined if there is nothing of the kind. */
   stall(kind: StallKind, random: Random): (() => void) | undefined
   stop(): Promise<void>
 }
@@ -41,27 +44,22 @@ interface Engine {
 }
 
 const COMMAND = fileURLToPath(import.meta.resolve('@freshet/cli/dist/freshet.js'))
-/** Of the engines' processes, those that answer servers; by what their commands hold. */
+/** The engines' processes that answer servers, by their commands. */
 const BACKEND = /^postgres: .*127\.0\.0\.1\(|mariadbd|redis-server|CassandraDaemon/
 const SERVER = /cli\/dist\//
 const CLIENT = /reading-process\.js/
-/** Copies live shorter than a run takes: changes do leave the window. */
+/** Copies expire during a run, so that changes leave the window. */
 const SETTINGS = ['--lifetime-ms', '5s', '--heartbeat-ms', '200ms', '--slot-ms', '500ms']
 
 export async function startStallFleet(name: StalledEngine): Promise<StallFleet> {
-  const stops: (() => Promise<unknown>)[] = []
-  const stop = async () => {
-    for (const each of stops.splice(0).reverse()) await each()
-  }
-  try {
+  return startInOrder(async stops => {
     const folder = mkdtempSync(join(tmpdir(), 'freshet-stalls-'))
-    stops.push(async () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
-    const engine = await startEngine(name)
-    stops.push(engine.stop)
+    stops.add({ stop: async () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }) })
+    const engine = stops.add(await startEngine(name))
     const serve = async (i: number, ...args: readonly string[]) => {
       const data = ['--data', join(folder, `data-${i}`), '--port', '0']
       const server = await startServer({ name: `server ${i}`, args: [COMMAND, 'serve', ...data, ...SETTINGS, ...args] })
-      stops.push(() => server.kill())
+      stops.add({ stop: () => server.kill() })
       return server.url
     }
     const store = ['--store', engine.url, '--workers', '1']
@@ -69,15 +67,10 @@ export async function startStallFleet(name: StalledEngine): Promise<StallFleet> 
       name === 'embedded' ? [await serve(0, '--workers', '2')] : [await serve(1, ...store), await serve(2, ...store)]
     const urls: string[] = []
     for (const origin of originUrls) {
-      const varnish = await startVarnish({ origin, threads: 100 })
-      stops.push(() => varnish.stop())
-      urls.push(varnish.url)
+      urls.push(stops.add(await startVarnish({ origin, threads: 100 })).url)
     }
-    return { urls, originUrls, stall: (kind, random) => stall(kind, random, engine), stop }
-  } catch (error) {
-    await stop()
-    throw error
-  }
+    return { urls, originUrls, stall: (kind, random) => stall(kind, random, engine), stop: stops.stopAll }
+  })
 }
 
 function stall(kind: StallKind, random: Random, { lines }: Engine): (() => void) | undefined {
@@ -94,13 +87,18 @@ function stall(kind: StallKind, random: Random, { lines }: Engine): (() => void)
 
 function startEngine(name: StalledEngine): Promise<Engine> {
   if (name === 'embedded') return Promise.resolve({ url: '', lines: [], stop: async () => {} })
-  if (name === 'Cassandra')
-    return startCassandra().then(engine => ({ url: engine.url, lines: [], stop: () => engine.stop() }))
+  if (name === 'Cassandra') return withoutLines(startCassandra())
+  if (name === 'SQLite') return withoutLines(createSqliteFile())
   if (name === 'PostgreSQL') return throughLines([startPostgres], ([url]) => url!)
   if (name === 'MariaDB') return throughLines([startMariadb], ([url]) => url!)
   const redis = () => startRedis({ settings: DURABLE })
   if (name === 'Redis') return throughLines([redis], ([url]) => url!)
   return throughLines([redis, redis, redis], urls => `ring:${urls.join(',')}`)
+}
+
+async function withoutLines(starting: Promise<Pick<Engine, 'url' | 'stop'>>): Promise<Engine> {
+  const engine = await starting
+  return { url: engine.url, lines: [], stop: () => engine.stop() }
 }
 
 async function throughLines(

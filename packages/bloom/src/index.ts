@@ -7,9 +7,9 @@ export {
 export { FilterError, type FilterErrorCode } from './filter-error.js'
 export { hashUnder, type KeyHash } from './hashing/hash-under.js'
 export type { Key } from './hashing/key-hash.js'
-export { keyIndexes } from './hashing/key-indexes.js'
 export type { Seed } from './hashing/seed.js'
 export { Bloom, type BloomOptions, type BloomView, createBloom } from './plain/bloom.js'
+export { keyIndexes } from './plain/key-indexes.js'
 export { expectedRate, type FilterSize, sizeFor } from './plain/sizing.js'
 export {
   AgePartitionedBloom,
@@ -33,5 +33,5 @@ export {
   decodeCountingBloom,
   encodeCountingBloom,
 } from './wire/counting-bloom-wire.js'
-export type { DecodeOptions } from './wire/filter-parts.js'
+export type { DecodeOptions } from './wire/encoded-filter.js'
 export type { FilterJson } from './wire/json.js'

@@ -5,10 +5,10 @@ import type { Clock } from './clock/pessimistic-clock.js'
 import { createPessimisticClock } from './clock/pessimistic-clock.js'
 import type { Authorization } from './http/authorization.js'
 import type { Fetch } from './http/transport.js'
-import type { OutboxStorage } from './operations/outbox.js'
 import { checkMode } from './reading/read-options.js'
 import type { ReadEvent } from './reading/served.js'
 import type { RecordOption } from './recording/record-options.js'
+import type { OutboxStorage } from './writing/outbox.js'
 
 /** What can be said to `connect`. All of it may be left out. */
 export interface ConnectOptions {

@@ -1,20 +1,20 @@
 /** Puts the parts together and fetches the first head. */
 
 import { ServerClock } from '@freshet/core/clock'
+import { Session } from '@freshet/core/coherence'
 import { FreshetError } from '@freshet/protocol'
 import { baseOf, type ConnectOptions, completeOptions, HAS_BROWSER_CACHE, type Settings } from './connect-options.js'
 import { type BucketTypes, Database } from './database.js'
 import type { AuthorizedFetch } from './http/authorization.js'
 import { Transport } from './http/transport.js'
 import { OperationIds } from './operations/operation-ids.js'
-import type { Outbox } from './operations/outbox.js'
 import { MemoryCache } from './reading/memory-cache.js'
 import { Reader } from './reading/reader.js'
 import type { SessionRecorder, SessionRecorderOptions } from './recording/session-recorder.js'
 import type { BackgroundOptions } from './session/background-refresh.js'
-import { DatabaseSession } from './session/database-session.js'
+import { createDatabaseSession } from './session/database-session.js'
 import { Refresher } from './session/refresher.js'
-import { TrackedSession } from './session/tracked-session.js'
+import type { Outbox } from './writing/outbox.js'
 import { Writer } from './writing/writer.js'
 
 /**
@@ -26,7 +26,7 @@ export async function connect<Buckets extends BucketTypes<Buckets> = Record<neve
   options: ConnectOptions = {},
 ): Promise<Database<Buckets>> {
   const settings = completeOptions(options)
-  const { clock, timeoutMs, read, retriesMax, random, memoryBytesMax } = settings
+  const { clock, timeoutMs, read, retriesMax, random, memoryBytesMax, staleness, token } = settings
   const controller = new AbortController()
   const closed = controller.signal
   const base = baseOf(url)
@@ -35,12 +35,13 @@ export async function connect<Buckets extends BucketTypes<Buckets> = Record<neve
   const memory = memoryBytesMax > 0 ? new MemoryCache(memoryBytesMax) : undefined
   const serverClock = new ServerClock()
   const policy = { retriesMax, random }
-  const session = createSession(settings, () => {
-    memory?.clear()
-    serverClock.forget()
-  })
+  const session = new Session({ stalenessMs: staleness, ...(token === undefined ? {} : { token }) })
   const shared = { session, transport, clock, serverClock, policy, timeoutMs, closed }
-  const refresher = new Refresher({ ...shared, onOpenBuckets: open => authorized?.learn(open) })
+  const refresher = new Refresher({
+    ...shared,
+    onAnotherLog: () => memory?.clear(),
+    onOpenBuckets: open => authorized?.learn(open),
+  })
   const recorder = await createRecorder(settings, { session, transport, closed })
   const outbox = await openOutbox(settings, transport.base, closed)
   const ids = new OperationIds(clock, serverClock)
@@ -58,13 +59,9 @@ export async function connect<Buckets extends BucketTypes<Buckets> = Record<neve
   await refresher.refresh(closed)
   await recorder?.start()
   if (settings.refresh !== 'on-demand') await refreshAhead(settings.refresh, { ...shared, refresher, reader })
-  const databaseSession = new DatabaseSession({ tracked: session, refresher, read, recorder, timeoutMs, closed })
-  return new Database({ ...shared, reader, writer, outbox }, databaseSession, () => controller.abort(closedByCaller()))
-}
-
-function createSession({ staleness, token }: Settings, onAnotherLog: () => void): TrackedSession {
-  const options = { stalenessMs: staleness, ...(token === undefined ? {} : { token }) }
-  return new TrackedSession(options, onAnotherLog)
+  const parts = { ...shared, reader, writer, outbox }
+  const shown = createDatabaseSession({ ...shared, refresher, read, recorder })
+  return new Database(parts, shown, () => controller.abort(closedByCaller()))
 }
 
 /** Loaded only when asked for. */
@@ -85,7 +82,7 @@ async function refreshAhead(
 
 /** Loaded only when asked for. */
 async function openOutbox({ outbox }: Settings, base: string, closed: AbortSignal): Promise<Outbox | undefined> {
-  return outbox && new (await import('./operations/outbox.js')).Outbox(outbox, base, closed)
+  return outbox && new (await import('./writing/outbox.js')).Outbox(outbox, base, closed)
 }
 
 /** Loaded only when asked for: most programs never record, and should not carry what it takes. */

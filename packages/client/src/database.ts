@@ -6,11 +6,11 @@ import { ObjectBucket } from './buckets/object-bucket.js'
 import { Counters } from './counters/counters.js'
 import type { RetryPolicy } from './http/back-off.js'
 import type { Transport } from './http/transport.js'
-import type { Flushed, Outbox } from './operations/outbox.js'
 import type { DatabaseSession } from './session/database-session.js'
 import type { Transaction, TransactionOptions, TransactionParts } from './transactions/transaction.js'
 import type { CommitPart, CommitRead } from './writing/commit.js'
-import type { WriteOptions } from './writing/writer.js'
+import type { Flushed, Outbox } from './writing/outbox.js'
+import type { WriteOptions } from './writing/write.js'
 
 /** What `db.commit` relies on, beyond what its parts say: it is done only if all of `reads` still holds. */
 export interface CommitOptions extends Omit<WriteOptions, 'ifVersion'> {
@@ -41,7 +41,6 @@ export interface DatabaseParts extends TransactionParts {
   readonly timeoutMs: number
   readonly policy: RetryPolicy
   readonly outbox: Outbox | undefined
-  readonly closed: AbortSignal
 }
 
 const CONFLICT_RETRIES_MAX = 20

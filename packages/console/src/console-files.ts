@@ -1,13 +1,9 @@
 /**
- * The files of the console, as `bundle/bundle.ts` has made them, by their path below /console. None if they were not made: then a server has
- * no console. A file is read when it is asked for first.
+ * The files of the console, as `bundle/bundle.ts` has made them, by their path below /console. Empty if they were not made: then a server
+ * has no console.
  */
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
-
-export interface ConsoleFile {
-  readonly contentType: string
-  readonly body: Uint8Array
-}
+import { existsSync, readdirSync } from 'node:fs'
+import { type LazyFile, lazyFile } from './lazy-file.js'
 
 const FOLDER = new URL('./files/', import.meta.url)
 
@@ -17,7 +13,7 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
   js: 'text/javascript; charset=utf-8',
 }
 
-export function listConsoleFiles(): Readonly<Record<string, ConsoleFile>> {
+export function listConsoleFiles(): Readonly<Record<string, LazyFile>> {
   if (!existsSync(FOLDER)) return {}
   const names = readdirSync(FOLDER, { recursive: true, encoding: 'utf8' }).map(name => name.replaceAll('\\', '/'))
   return Object.fromEntries(
@@ -26,15 +22,4 @@ export function listConsoleFiles(): Readonly<Record<string, ConsoleFile>> {
       return contentType === undefined ? [] : [[name, lazyFile(new URL(name, FOLDER), contentType)]]
     }),
   )
-}
-
-function lazyFile(file: URL, contentType: string): ConsoleFile {
-  let body: Uint8Array | undefined
-  return {
-    contentType,
-    get body() {
-      body ??= readFileSync(file)
-      return body
-    },
-  }
 }

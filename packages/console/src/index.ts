@@ -1,1 +1,2 @@
-export { type ConsoleFile, listConsoleFiles } from './console-files.js'
+export { listConsoleFiles } from './console-files.js'
+export { type LazyFile, lazyFile } from './lazy-file.js'

@@ -28,6 +28,7 @@ export type {
   NamespaceAnswer,
   NamespaceList,
   OpenBuckets,
+  OperationCounts,
   PackedChanges,
   QueryAnswer,
   QueryExplanation,
@@ -55,7 +56,6 @@ export {
   bucketOfKey,
   checkId,
   checkName,
-  ID_BYTES_MAX,
   idOfKey,
   isName,
   type Key,
@@ -92,7 +92,6 @@ export { formatCursor, type Place, parseCursor, type SortValue } from './queries
 export { isWellFormed, objectionToField } from './queries/field-path.js'
 export {
   INDEX_FIELDS_MAX,
-  INDEXES_MAX,
   type IndexDeclaration,
   objectionToIndexes,
 } from './queries/index-declaration.js'
@@ -102,7 +101,6 @@ export {
   type Filter,
   ID_FIELD,
   QUERY_LIMIT_DEFAULT,
-  QUERY_LIMIT_MAX,
   type Query,
   type Scalar,
   type Sort,

@@ -278,11 +278,11 @@ export interface QueryExplanation {
 export interface QueryPlan {
   /** The index that is read; none: the bucket is, by id. */
   readonly index?: string
-  /** Its first fields, of which the filter demands equality. */
+  /** The index's first fields, which the filter compares for equality. */
   readonly equal: readonly string[]
   /** The field after those, of which a range is read. */
   readonly range?: string
-  /** It is read in the order asked for, and no further than the page; else all that is found is sorted. */
+  /** It is read in the order asked for, and no further than the page; otherwise everything found is sorted. */
   readonly isSorted: boolean
   /** The same for people. */
   readonly text: string
@@ -360,21 +360,26 @@ export interface WriteAnswer {
   readonly position: Position
 }
 
-/** `GET /idempotency` */
-export interface IdempotencyAnswer {
-  /** For so long after it was begun an operation may be sent again. */
-  readonly retentionMs: number
-  /** Clients of ours that operations are remembered of, each in a window of its own. */
+/** What a store remembers of operations. */
+export interface OperationCounts {
+  /** Our clients: the store remembers one window of operations for each. */
   readonly clients: number
-  /** Operations under ids that others have made, one by one. */
+  /** Operations under ids that other programs have made, which are remembered one by one. */
   readonly foreign: number
+  /** How much of that is in memory, and on disk. */
   readonly memoryBytes: number
   readonly diskBytes: number
-  /** compact: of operations under ids that others have made only hashes are remembered, in a filter. */
+  /** compact: of foreign ids only hashes are remembered, in a filter. */
   readonly mode: 'exact' | 'compact'
-  /** How often a new id of others is looked up on disk for nothing; in compact mode, how often it is taken for an old one. */
+  /** How often a new foreign id is looked up on disk in vain; in compact mode, how often it is mistaken for a known one. */
   readonly falsePositiveRate: number
-  /** So many operations were sent again, and answered as the first time, by this process. */
+}
+
+/** `GET /idempotency` */
+export interface IdempotencyAnswer extends OperationCounts {
+  /** For so long after it was begun an operation may be sent again. */
+  readonly retentionMs: number
+  /** How many operations were sent again to this process, and answered as the first time. */
   readonly replays: number
 }
 

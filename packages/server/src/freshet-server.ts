@@ -6,25 +6,27 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Key, Store, StoredValue } from '@freshet/core/store'
 import type { AccessConfig } from './access/access.js'
+import type { Caller } from './access/caller.js'
 import type { RulesMemory } from './access/known-rules.js'
 import type { StoredRulesChoice } from './access/put-own-rules.js'
 import type { RateLimitConfig } from './access/rate-limits.js'
-import type { ShardedDatabase } from './aggregates/sharded-database.js'
-import type { Doctor } from './console/doctor.js'
-import type { AllRecent, RecentItem, RecentKind } from './console/recent.js'
+import type { PageFiles } from './api/console/demo-page.js'
+import type { Doctor } from './api/console/doctor.js'
+import type { AllMetrics } from './api/status/status-routes.js'
+import { assembleServer, type ServerAssembly } from './assemble-server.js'
 import { answerBroken, refuseTunnel } from './http/broken-requests.js'
 import { Exchange } from './http/exchange.js'
 import { isPromise } from './http/maybe-promise.js'
 import { leaveBodyAlone, type PlainRead, recognisePlainRead } from './http/plain-read.js'
 import { keepTicksQuick } from './http/quick-ticks.js'
 import { type CacheConfig, readCaches } from './invalidation/cache-config.js'
-import type { PageFiles } from './operations/demo-page.js'
-import { describeError, type Log, SILENT_LOG } from './operations/log.js'
-import type { MetricFamily } from './operations/metrics.js'
-import type { AllMetrics } from './operations/operations-routes.js'
+import { describeError, type Log, SILENT_LOG } from './monitoring/log.js'
+import type { MetricFamily } from './monitoring/metrics.js'
+import type { AllRecent, RecentItem, RecentKind } from './monitoring/recent.js'
 import type { ServerRecordOptions } from './recording/server-recorder.js'
-import { createParts, type ServerParts } from './server-parts.js'
-import { completeSettings, type ServerSettings } from './settings.js'
+import type { RoutedCall } from './routing/call.js'
+import type { JoinCapability } from './routing/capability.js'
+import { completeSettings, type ServerSettings } from './settings/server-settings.js'
 
 export interface FreshetServerOptions {
   readonly store: Store
@@ -57,8 +59,8 @@ export interface FreshetServerOptions {
   readonly limits?: RateLimitConfig
   /** Addresses and networks (10.0.0.0/8) whose X-Forwarded-For is believed. */
   readonly trustedProxies?: readonly string[]
-  /** For `/sql` and `/global`; it stays open when the server is closed. */
-  readonly shards?: ShardedDatabase
+  /** What adds routes to the server, such as `joinShards` of @freshet/shards. */
+  readonly capabilities?: readonly JoinCapability[]
   /** What `/metrics` answers where several processes serve the same data, given what this one has counted; see `addUpMetrics`. */
   readonly allMetrics?: AllMetrics
   /** What `/logs` and `/conflicts` answer where several processes serve the same data, given what this one remembers. */
@@ -123,7 +125,7 @@ export function createFreshetServer({
   limits,
   trustedProxies,
   onRequest,
-  shards,
+  capabilities = [],
 }: FreshetServerOptions): FreshetServer {
   const { mistakes } = readCaches(caches)
   if (mistakes.length > 0) throw new TypeError(`The caches cannot be these. ${mistakes.join(' ')}`)
@@ -145,22 +147,22 @@ export function createFreshetServer({
     rulesMemory,
     limits,
     trustedProxies,
-    shards,
+    capabilities,
   }
-  return new HttpServer(createParts(parts), onRequest)
+  return new HttpServer(assembleServer(parts), onRequest)
 }
 
 const GRACE_MS = 10_000
 const IDLE_CHECK_MS = 50
 
 class HttpServer implements FreshetServer {
-  readonly #parts: ServerParts
+  readonly #parts: ServerAssembly
   readonly #server: Server
   #started: Promise<void> | undefined
   #isReady = false
   #closing: Promise<void> | undefined
 
-  constructor(parts: ServerParts, onRequest: FreshetServerOptions['onRequest']) {
+  constructor(parts: ServerAssembly, onRequest: FreshetServerOptions['onRequest']) {
     this.#parts = parts
     const { urlBytesMax, headerBytesMax, requestMsMax, keepAliveMs } = parts.settings
     const handle = onRequest
@@ -204,14 +206,35 @@ class HttpServer implements FreshetServer {
   handle(request: IncomingMessage, response: ServerResponse): void {
     const startedMs = performance.now()
     const plain = this.#isReady ? recognisePlainRead(request) : undefined
-    if (plain === undefined || (this.#isGuarded && !this.#isOpenRead(plain))) {
+    const reader = plain && this.#admitAtOnce(plain, request.url!)
+    if (plain === undefined || reader === undefined) {
       this.#route(new Exchange(request, response, startedMs, this.#parts.intake))
     } else {
       leaveBodyAlone(request)
       const { key, at, ifNoneMatch } = plain
-      const { rules } = this.#parts.access
-      this.#parts.reader.read({ request, response, startedMs, key, at, ifMatch: undefined, ifNoneMatch, rules })
+      this.#parts.reader.read({
+        request,
+        response,
+        startedMs,
+        key,
+        at,
+        ifMatch: undefined,
+        ifNoneMatch,
+        caller: reader === 'anyone' ? undefined : reader,
+        rules: this.#parts.access.rules,
+        limitsLeft: undefined,
+        isPrivate: false,
+      })
     }
+  }
+
+  /** Who reads, if nobody has to be waited for to know it; undefined: the router sees to it, and to all refusals. */
+  #admitAtOnce(plain: PlainRead, url: string): Caller | 'anyone' | undefined {
+    if (!this.#isGuarded || this.#isOpenRead(plain)) return 'anyone'
+    const { access, door, router } = this.#parts
+    return door === undefined && router.takes(url, plain.host)
+      ? access.admitAtOnce(plain.key, plain.authorization)
+      : undefined
   }
 
   /** Rules may come at any time: whoever has the same store may give it some. */
@@ -268,15 +291,12 @@ class HttpServer implements FreshetServer {
       replies.send(exchange, routed.answer)
       return
     }
-    const { operation, call } = routed
-    if (this.#isGuarded) {
-      const key = exchange.route.startsWith('/db/{') ? call.names.join('/') : undefined
-      exchange.caller = await access.admit(exchange, operation, key)
-    }
-    const answer = operation.handle(call)
+    const { routeMethod, call } = routed
+    const caller = this.#isGuarded ? await access.admit(exchange, routeMethod, keyOf(call)) : undefined
+    const answer = routeMethod.handle({ ...call, caller })
     const settled = isPromise(answer) ? await answer : answer
     if (settled === undefined) return
-    if (exchange.caller?.wasAsked === false) throw new Error(`${exchange.route} was answered without asking who may.`)
+    if (caller?.wasAsked === false) throw new Error(`${exchange.route} was answered without asking who may.`)
     replies.send(exchange, settled)
   }
 
@@ -302,4 +322,9 @@ class HttpServer implements FreshetServer {
     }
     log.write('info', 'stopped', { pid: process.pid })
   }
+}
+
+/** What the path of a call names, if it is data. */
+function keyOf({ exchange, names }: RoutedCall): Key | undefined {
+  return exchange.route.startsWith('/db/{') ? names.join('/') : undefined
 }

@@ -11,9 +11,9 @@ import { endSlowOrigins } from '@freshet/lab/dist/caches/slow-origin.js'
 import { BROWSER_TOPOLOGIES } from '@freshet/lab/dist/experiments/coherence-in-browser/browser-topologies.js'
 import { runBrowserLoad } from '@freshet/lab/dist/experiments/coherence-in-browser/run-browser-load.js'
 import { createRandom } from '@freshet/lab/dist/harness/random.js'
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { describeInChromium, startChromium } from '../end-to-end/chromium.js'
+import type { Page } from 'playwright-core'
+import { afterAll, expect, test } from 'vitest'
+import { describeInChromium, useChromium } from '../end-to-end/chromium.js'
 import { reasonToSkip } from '../runner/services.js'
 
 const READS = 2000
@@ -27,14 +27,9 @@ const PICTURED = 'Squid before Varnish'
 const seed = Math.floor(Math.random() * 2 ** 32)
 
 describeInChromium('pages in Chromium', () => {
-  let browser: Browser
-
-  beforeAll(async () => {
-    browser = await startChromium()
-  })
+  const chromium = useChromium()
 
   afterAll(async () => {
-    await browser?.close()
     await endCaches()
     await endSlowOrigins()
   })
@@ -46,7 +41,7 @@ describeInChromium('pages in Chromium', () => {
       async () => {
         const random = createRandom(seed).fork(topology.name)
         const onEnd = (page: Page) => takePicture(topology.name, page)
-        const load = { browser, topology, random, reads: READS, lifetimeMs: LIFETIME_MS, onEnd }
+        const load = { browser: chromium.browser, topology, random, reads: READS, lifetimeMs: LIFETIME_MS, onEnd }
         const result = await runBrowserLoad(load)
         expect(result.traces).toEqual([])
         expect(result).toMatchObject({ violations: 0, failures: [] })

@@ -2,6 +2,9 @@
  * `freshet doctor` before real caches: with the configurations that are shipped nothing is fatal; and of what is
  * configured badly on purpose, each is found.
  */
+import { once } from 'node:events'
+import { createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { endCaches, type RunningCache } from '@freshet/lab/dist/caches/cache-process.js'
 import { startNginx } from '@freshet/lab/dist/caches/nginx.js'
 import { startSquid } from '@freshet/lab/dist/caches/squid.js'
@@ -109,47 +112,48 @@ describe('with the shipped configuration', () => {
   )
 })
 
+const varnish = (rules: string) => (origin: string) => startVarnish({ origin, rules })
+const squid = (rules: string) => (origin: string) => startSquid({ origin, rules })
+const nginx = (rules: string) => (origin: string) => startNginx({ origin, rules })
+
 /** Those that take long first: a copy must be served far past its lifetime for all to see. */
 const ILL: readonly Ill[] = [
   {
     name: 'Varnish with a grace of an hour, open to purges by anybody',
     kind: 'varnish',
-    start: (origin: string) =>
-      startVarnish({
-        origin,
-        rules:
-          'sub vcl_recv { if (req.method == "PURGE") { return (purge); } }\n' +
-          'sub vcl_backend_response { set beresp.grace = 1h; }',
-      }),
+    start: varnish(
+      'sub vcl_recv { if (req.method == "PURGE") { return (purge); } }\n' +
+        'sub vcl_backend_response { set beresp.grace = 1h; }',
+    ),
     found: { expiry: 'slower', 'purge-closed': 'unsafe' },
     line: 'set beresp.grace = 0s;',
   },
   {
+    name: 'Varnish that anybody can empty with one request',
+    kind: 'varnish',
+    start: varnish(
+      'import std;\nsub vcl_recv { if (req.method == "PURGE") { std.ban("obj.status != 0"); return (synth(200, "Emptied")); } }',
+    ),
+    found: { 'purge-closed': 'unsafe' },
+    saw: /^PURGE without a secret was answered with 200, and the copy was gone/,
+  },
+  {
     name: 'Varnish with a grace of an hour that also loses positions',
     kind: 'varnish',
-    start: (origin: string) =>
-      startVarnish({
-        origin,
-        rules: 'sub vcl_backend_response { set beresp.grace = 1h; unset beresp.http.Freshet-Position; }',
-      }),
+    start: varnish('sub vcl_backend_response { set beresp.grace = 1h; unset beresp.http.Freshet-Position; }'),
     found: { expiry: 'fatal', position: 'fatal' },
     line: 'set beresp.grace = 0s;',
   },
   {
     name: 'nginx that keeps errors, and all else, for a minute',
     kind: 'nginx',
-    start: (origin: string) =>
-      startNginx({
-        origin,
-        rules: 'proxy_cache_key $request_uri; proxy_ignore_headers Cache-Control; proxy_cache_valid any 1m;',
-      }),
+    start: nginx('proxy_cache_key $request_uri; proxy_ignore_headers Cache-Control; proxy_cache_valid any 1m;'),
     found: { errors: 'fatal', 'no-store': 'harmless', expiry: 'slower' },
   },
   {
     name: 'Varnish that leaves queries out of its key',
     kind: 'varnish',
-    start: (origin: string) =>
-      startVarnish({ origin, rules: 'sub vcl_hash { hash_data(regsub(req.url, "\\?.*$", "")); return (lookup); }' }),
+    start: varnish('sub vcl_hash { hash_data(regsub(req.url, "\\?.*$", "")); return (lookup); }'),
     found: { queries: 'fatal', client: 'fatal' },
     saw: /^\?at=\d+ was answered with a copy read at position \d+/,
     line: 'hash_data(req.url);',
@@ -157,12 +161,9 @@ const ILL: readonly Ill[] = [
   {
     name: 'Varnish that drops queries on the way',
     kind: 'varnish',
-    start: (origin: string) =>
-      startVarnish({
-        origin,
-        rules:
-          'sub vcl_backend_fetch { if (bereq.url ~ "^/db/") { set bereq.url = regsub(bereq.url, "\\?.*$", ""); } }',
-      }),
+    start: varnish(
+      'sub vcl_backend_fetch { if (bereq.url ~ "^/db/") { set bereq.url = regsub(bereq.url, "\\?.*$", ""); } }',
+    ),
     found: { queries: 'fatal' },
     saw: /did not reach the server/,
     line: 'hash_data(req.url);',
@@ -170,7 +171,7 @@ const ILL: readonly Ill[] = [
   {
     name: 'nginx that leaves queries out of its key',
     kind: 'nginx',
-    start: (origin: string) => startNginx({ origin, rules: 'proxy_cache_key $uri;' }),
+    start: nginx('proxy_cache_key $uri;'),
     found: { queries: 'fatal', client: 'fatal' },
     saw: /^\?at=\d+ was answered with a copy read at position \d+/,
     line: 'proxy_cache_key $request_uri;',
@@ -178,42 +179,76 @@ const ILL: readonly Ill[] = [
   {
     name: 'nginx as distributed, which gives to all what one was given, and does not tell ages',
     kind: 'nginx',
-    start: (origin: string) => startNginx({ origin, rules: '' }),
+    start: nginx(''),
     found: { authorization: 'unsafe', age: 'slower', 'purge-closed': 'harmless' },
     line: 'proxy_no_cache $http_authorization $upstream_http_age;',
   },
   {
     name: 'nginx that holds events back in a buffer, and mixes up compressed forms',
     kind: 'nginx',
-    start: (origin: string) => startNginx({ origin, rules: 'proxy_ignore_headers X-Accel-Buffering Vary;' }),
+    start: nginx('proxy_ignore_headers X-Accel-Buffering Vary;'),
     found: { events: 'slower', vary: 'fatal' },
     line: 'proxy_buffering off;',
   },
   {
     name: 'Varnish that loses what writes and answers say',
     kind: 'varnish',
-    start: (origin: string) =>
-      startVarnish({
-        origin,
-        rules:
-          'sub vcl_recv { unset req.http.If-None-Match; }\n' +
-          'sub vcl_deliver { unset resp.http.ETag; unset resp.http.Age; set resp.http.Cache-Control = "max-age=600"; }',
-      }),
+    start: varnish(
+      'sub vcl_recv { unset req.http.If-None-Match; }\n' +
+        'sub vcl_deliver { unset resp.http.ETag; unset resp.http.Age; set resp.http.Cache-Control = "max-age=600"; }',
+    ),
     found: { etag: 'fatal', lifetime: 'slower', conditions: 'fatal' },
   },
   {
     name: 'Squid that keeps what it must not, and as long as it likes',
     kind: 'squid',
-    start: (origin: string) =>
-      startSquid({
-        origin,
-        rules:
-          'refresh_pattern . 60 100% 60 override-expire override-lastmod ignore-reload ignore-no-store ignore-must-revalidate',
-      }),
+    start: squid(
+      'refresh_pattern . 60 100% 60 override-expire override-lastmod ignore-reload ignore-no-store ignore-must-revalidate',
+    ),
     found: { revalidation: 'harmless', 'no-store': 'harmless' },
     line: 'refresh_pattern . 0 0% 0',
   },
 ].filter(isInstalled)
+
+/** Passes requests on to a cache. At a stranger's first try for each kind of request, all copies of probes are purged just before, as a server might. */
+async function startPurgingFront({ url, secret }: RunningCache): Promise<{ readonly url: string; close(): void }> {
+  const seen = new Set<string>()
+  const front = createServer(async (incoming, response) => {
+    const { url: target = '', method, headers } = incoming
+    if (method === 'GET' && target.includes('/probe-')) seen.add(target)
+    const isStranger = method === 'PURGE' || method === 'BAN' || 'freshet-purge-secret' in headers
+    const purged = isStranger && target.endsWith('-1') ? [...seen] : []
+    for (const path of purged)
+      await fetch(`${url}${path}`, { method: 'PURGE', headers: { 'Freshet-Purge-Secret': secret } })
+    incoming.pipe(
+      request(`${url}${target}`, { method, headers }, answer => {
+        response.writeHead(answer.statusCode!, answer.headers)
+        answer.pipe(response)
+      }),
+    )
+  })
+  front.listen(0, '127.0.0.1')
+  await once(front, 'listening')
+  const close = () => {
+    front.close()
+    front.closeAllConnections()
+  }
+  return { url: `http://127.0.0.1:${(front.address() as AddressInfo).port}`, close }
+}
+
+test
+  .skipIf(reasonToSkip('varnish') !== undefined)
+  .concurrent('a cache is not called open because the server purges copies while strangers try to', () =>
+    withCache(
+      origin => startVarnish({ origin }),
+      async (cache, server) => {
+        const front = await startPurgingFront(cache)
+        const report = await examine(front, '--server', server.url)
+        front.close()
+        expect(effects(report, 'purge-closed', 'fatal', 'unsafe')).toEqual({ 'purge-closed': 'good' })
+      },
+    ),
+  )
 
 describe('what is configured badly is found:', () => {
   test.concurrent.each(ILL.map(each => [each.name, each] as const))('%s', (_, { start, found, saw, line }) =>

@@ -1,10 +1,10 @@
 /** Results of queries through a real Varnish in the shipped configuration: who gets which copy, and which copies are shared. */
 import { connect, type Database, type ReadEvent } from '@freshet/client'
+import { createMemoryStore } from '@freshet/engines/memory'
 import { endCaches, type RunningCache } from '@freshet/lab/dist/caches/cache-process.js'
 import { startVarnish } from '@freshet/lab/dist/caches/varnish.js'
 import { formatQuery, type QueryAnswer } from '@freshet/protocol'
 import { createFreshetServer, type FreshetServer } from '@freshet/server'
-import { createMemoryStore } from '@freshet/stores/memory'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { reasonToSkip } from '../runner/services.js'
 
@@ -63,11 +63,11 @@ describe.skipIf(reasonToSkip('varnish') !== undefined)('through Varnish', () => 
     return items.map(({ id }) => id)
   }
 
-  test('one run of a query serves all readers, until something that it hangs on changes', async () => {
+  test('one run of a query serves all readers, until something that it depends on changes', async () => {
     const [first, second] = [await reader(), await reader()]
     expect(await find(first, BOOKS)).toEqual(['b1', 'b2', 'b3'])
     expect(await find(first, TEA)).toEqual(['t1'])
-    // What it hangs on is known now, and so is the one URL that all ask for from now on.
+    // What it depends on is known now, and so is the one URL that all ask for from now on.
     expect(await find(first, BOOKS)).toEqual(['b1', 'b2', 'b3'])
     const before = await run()
     for (const db of [first, second, await reader()]) expect(await find(db, BOOKS)).toEqual(['b1', 'b2', 'b3'])

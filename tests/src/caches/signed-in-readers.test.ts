@@ -2,12 +2,12 @@
 import { createServer, type Server, request as send } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { connect, type Database, type ReadEvent } from '@freshet/client'
+import { createMemoryStore } from '@freshet/engines/memory'
 import { endCaches } from '@freshet/lab/dist/caches/cache-process.js'
 import { startNginx } from '@freshet/lab/dist/caches/nginx.js'
 import { startSquid } from '@freshet/lab/dist/caches/squid.js'
 import { startVarnish } from '@freshet/lab/dist/caches/varnish.js'
 import { applyRules, createFreshetServer, type FreshetServer, signToken } from '@freshet/server'
-import { createMemoryStore } from '@freshet/stores/memory'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { reasonToSkip } from '../runner/services.js'
 

@@ -1,12 +1,14 @@
 /** Results over shards through a real Varnish in the shipped configuration: from caches mostly, and never old. */
 import { connect, type Database } from '@freshet/client'
-import { createSql, type SqlSession } from '@freshet/client/sql'
+import { createMemoryStore } from '@freshet/engines/memory'
+import { endMariadb, startMariadb } from '@freshet/engines/under-test/start-mariadb'
 import { endCaches, type RunningCache } from '@freshet/lab/dist/caches/cache-process.js'
 import { startVarnish } from '@freshet/lab/dist/caches/varnish.js'
-import { createFreshetServer, type FreshetServer, readShards } from '@freshet/server'
-import { createMemoryStore } from '@freshet/stores/memory'
-import { openGlobalLog, openShard } from '@freshet/stores/shards'
-import { endMariadb, startMariadb } from '@freshet/stores/under-test/start-mariadb'
+import { createFreshetServer, type FreshetServer } from '@freshet/server'
+import { joinShards } from '@freshet/shards'
+import { createSql, type SqlSession } from '@freshet/shards/client'
+import { readShards } from '@freshet/shards/configuration'
+import { openGlobalLog, openShard } from '@freshet/shards/engines'
 import { type Connection, createConnection } from 'mariadb'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { reasonToSkip } from '../runner/services.js'
@@ -44,7 +46,10 @@ describe.skipIf(reasonToSkip('varnish') !== undefined)('through Varnish', () => 
     const opened = { shards: shards.map(openShard), log: openGlobalLog({ url: engine.url }) }
     for (const each of [...opened.shards, opened.log]) await each.init()
     close = () => Promise.all([...opened.shards, opened.log].map(each => each.close()))
-    server = createFreshetServer({ store, shards: { map: map!, ...opened, hasLocalWrites: false } })
+    server = createFreshetServer({
+      store,
+      capabilities: [joinShards({ map: map!, ...opened, hasLocalWrites: false })],
+    })
     const { url } = await server.listen({ port: 0 })
     cache = await startVarnish({ origin: url })
   })

@@ -1,11 +1,11 @@
 /** What `npm run lab -- transactions` measures, in small: that everybody does the same work, and loses nothing of it. */
 import { existsSync } from 'node:fs'
 import { createConnection } from 'node:net'
+import { endPostgres, startPostgres } from '@freshet/engines/under-test/start-postgres'
 import { endCaches } from '@freshet/lab/dist/caches/cache-process.js'
 import { endSlowOrigins } from '@freshet/lab/dist/caches/slow-origin.js'
 import { measureAll } from '@freshet/lab/dist/experiments/transactions/transactions.js'
 import { createRandom } from '@freshet/lab/dist/harness/random.js'
-import { endPostgres, startPostgres } from '@freshet/stores/under-test/start-postgres'
 import { afterAll, expect, test } from 'vitest'
 import { reasonToSkip } from '../runner/services.js'
 

@@ -23,7 +23,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }))
 afterAll(endFreshetProcesses)
 
 /** So few objects that each is asked for more than once, on any machine. */
-const BRIEF = ['--objects', '1', '--clients', '2', '--duration', '2s']
+const BRIEF = ['--objects', '1', '--clients', '2', '--duration', '500ms']
 
 test('it measures reads, conditional reads, reads through a cache and writes, and leaves nothing behind', async () => {
   const server = await startFreshet(['dev', '--no-samples', '--data', join(folder, 'data')])

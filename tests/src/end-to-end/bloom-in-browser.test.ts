@@ -1,10 +1,10 @@
 /** Node and a browser must agree on every bit: what one has put into a filter the other finds there. */
 import { gzipSync } from 'node:zlib'
 import { createBloom, decodeBloom, encodeBloom, type Key, keyIndexes } from '@freshet/bloom'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { build } from 'vite'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { describeInChromium, startChromium } from './chromium.js'
+import { describeInChromium, useChromium } from './chromium.js'
 import { type ServedPage, servePage } from './served-page.js'
 
 /**
@@ -91,13 +91,12 @@ declare global {
 
 describeInChromium('the library in Chromium', () => {
   let served: ServedPage
-  let browser: Browser
+  const chromium = useChromium()
   let page: Page
 
   beforeAll(async () => {
     served = await servePage()
-    browser = await startChromium()
-    page = await browser.newPage()
+    page = await chromium.browser.newPage()
     await page.goto(served.url)
     await page.addScriptTag({
       type: 'module',
@@ -109,7 +108,6 @@ describeInChromium('the library in Chromium', () => {
   })
 
   afterAll(async () => {
-    await browser?.close()
     await served?.stop()
   })
 

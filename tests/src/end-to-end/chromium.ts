@@ -1,20 +1,34 @@
-/** A real Chromium for tests: headless, with a new empty profile, and told to keep to itself. */
-import { type Browser, chromium } from 'playwright-core'
-import { describe } from 'vitest'
+/** Tests in a real Chromium. */
+import { startChromium } from '@freshet/lab/dist/harness/chromium.js'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect } from 'vitest'
 import { reasonToSkip } from '../runner/services.js'
 
-const FLAGS = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-]
+export { startChromium }
 
-/** Whoever starts it closes it; its profile goes with it. */
-export function startChromium(): Promise<Browser> {
-  return chromium.launch({ executablePath: '/usr/bin/chromium', args: FLAGS })
+/** A browser for all tests of a `describe`: it is there from the first test on. */
+export function useChromium(): { readonly browser: Browser } {
+  const used = {} as { browser: Browser }
+  beforeAll(async () => {
+    used.browser = await startChromium()
+  })
+  afterAll(() => used.browser?.close())
+  return used
+}
+
+/** Every such control has a name for screen readers, and the page fits a phone. */
+export async function expectUsable(page: Page, controls: string): Promise<void> {
+  await page.setViewportSize({ width: 360, height: 740 })
+  const nameless = await page.evaluate(
+    selector =>
+      [...document.querySelectorAll(selector)]
+        .filter(control => !control.ariaLabel && !(control as HTMLInputElement).labels?.length)
+        .filter(control => !control.textContent?.trim())
+        .map(control => control.outerHTML),
+    controls,
+  )
+  expect(nameless).toEqual([])
+  await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth)).toBe(360)
 }
 
 /** A `describe` whose tests need Chromium: where that is left out they are skipped, and the reason is printed. */

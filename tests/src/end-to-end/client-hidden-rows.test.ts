@@ -1,7 +1,7 @@
 /** The client of a caller who may see only some rows: lists, queries and transactions against a real server. */
 import { connect, type Database } from '@freshet/client'
+import { createMemoryStore } from '@freshet/engines/memory'
 import { createFreshetServer, signToken } from '@freshet/server'
-import { createMemoryStore } from '@freshet/stores/memory'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
 interface Order {

@@ -1,15 +1,9 @@
-/**
- * The client's writes take effect once: over a network that loses answers and repeats requests, and with a server that is
- * killed again and again while they are under way.
- */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { connect, type Fetch } from '@freshet/client'
 import type { IdempotencyAnswer } from '@freshet/protocol'
-import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { endFreshetProcesses, type FreshetProcess, startFreshet } from './freshet-process.js'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type FreshetProcess, serveFolder } from './freshet-process.js'
 import { type MemoryServer, startMemoryServer } from './memory-server.js'
+import { useFolder } from './test-folder.js'
 
 /** Of every ten writes, three get no answer though they were done, one is delivered twice, and one is lost on its way. */
 function createLossyFetch(): Fetch {
@@ -131,21 +125,11 @@ describe('over a network that loses and repeats', () => {
 })
 
 describe('with a server that is killed', () => {
-  let folder: string
+  const folder = useFolder('operations', 'test')
   let server: FreshetProcess
   beforeEach(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'freshet-operations-'))
-    server = await serve()
+    server = await serveFolder(folder())
   })
-  afterAll(async () => {
-    await endFreshetProcesses()
-    rmSync(folder, { recursive: true, force: true })
-  })
-
-  function serve(port?: number): Promise<FreshetProcess> {
-    const listen = port === undefined ? [] : ['--port', `${port}`]
-    return startFreshet(['serve', '--workers', '2', '--data', join(folder, 'data'), ...listen], { cwd: folder })
-  }
 
   test('counts exactly what was added, and no conditional write is refused because of itself', async () => {
     const db = await connect(server.url, { timeoutMs: 60_000, retriesMax: 100 })
@@ -171,7 +155,7 @@ describe('with a server that is killed', () => {
       const seen = added
       await expect.poll(() => added).toBeGreaterThan(seen + 200)
       await server.kill()
-      server = await serve(server.port)
+      server = await serveFolder(folder(), server.port)
     }
     isOver = true
     await Promise.all([...adders, ...chains])

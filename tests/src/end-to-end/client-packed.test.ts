@@ -126,7 +126,7 @@ describe('the packed client', () => {
     expect(packed.files).toContain('dist/index.d.ts')
     expect(packed.files).toContain('dist/entities/index.js')
     expect(packed.files).toContain('dist/entities/index.d.ts')
-    expect(packed.files.filter(file => /test|\.map$|tsbuildinfo|src/.test(file))).toEqual([])
+    expect(packed.files.filter(file => /\btest|\.map$|tsbuildinfo|src/.test(file))).toEqual([])
   })
 
   test('works in a plain Node script, which ends by itself', async () => {

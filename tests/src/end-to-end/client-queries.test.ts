@@ -1,4 +1,4 @@
-/** Queries of the client against a real server: what they find, what they hang on, and in transactions. */
+/** Queries of the client against a real server: what they find, what they depend on, and in transactions. */
 import { connect, type Database, type ReadEvent, versionOf } from '@freshet/client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type MemoryServer, startMemoryServer } from './memory-server.js'
@@ -57,7 +57,7 @@ test('a query finds, sorts, pages, projects and explains', async () => {
   expect((await db.bucket('shop/none').query({})).items).toEqual([])
 })
 
-test('a result stays in memory until something that it hangs on is written', async () => {
+test('a result stays in memory until something that it depends on is written', async () => {
   const books = db.bucket<Book>('shop/memory')
   await books.configure({ indexes: INDEXES })
   const query = { where: { category: 'art' } }
@@ -94,7 +94,7 @@ test('own writes are in the very next result, and a write of others in a current
   other.close()
 })
 
-test('a result that hangs on an index that is dropped is not believed any longer than that', async () => {
+test('a result that depends on an index that is dropped is not believed any longer than that', async () => {
   const books = db.bucket<Book>('shop/dropped')
   await books.configure({ indexes: INDEXES })
   await books.put('1', book('art', 1))

@@ -44,6 +44,9 @@ describeInChromium('the console without a mouse', () => {
     await page.keyboard.press('g')
     await page.keyboard.press('q')
     await sees(page, 'What a filter finds')
+    await expect.poll(() => page.evaluate(() => document.activeElement?.id)).toBe('main')
+    // Its controls come with its data.
+    await page.locator('main :is(a[href], button:enabled, input:enabled, select:enabled):visible').first().waitFor()
     await page.keyboard.press('Tab')
     expect(await page.evaluate(() => document.activeElement?.closest('main') !== null)).toBe(true)
   })

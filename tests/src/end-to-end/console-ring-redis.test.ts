@@ -1,10 +1,10 @@
 /** The console's pages of nodes: a ring of three of Redis, of which nodes are killed and emptied; a Redis with a replica. */
 import { cpSync } from 'node:fs'
-import { openRedisStore } from '@freshet/stores/redis'
-import { DURABLE, type RunningRedis, startRedis } from '@freshet/stores/under-test/redis'
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { describeInChromium, startChromium } from './chromium.js'
+import { openRedisStore } from '@freshet/engines/redis'
+import { DURABLE, type RunningRedis, startRedis } from '@freshet/engines/under-test/redis'
+import type { Page } from 'playwright-core'
+import { afterEach, expect, test } from 'vitest'
+import { describeInChromium, useChromium } from './chromium.js'
 import {
   type ConsoleServer,
   expectWellMade,
@@ -19,20 +19,12 @@ import { endFreshetProcesses } from './freshet-process.js'
 describeInChromium('the console of a server over several of Redis', () => {
   const engines: RunningRedis[] = []
   let server: ConsoleServer
-  let browser: Browser
-
-  beforeAll(async () => {
-    browser = await startChromium()
-  })
+  const chromium = useChromium()
 
   afterEach(async () => {
     await server?.stop()
     await endFreshetProcesses()
     for (const engine of engines.splice(0)) await engine.stop()
-  })
-
-  afterAll(async () => {
-    await browser?.close()
   })
 
   async function start(settings: Readonly<Record<string, string>> = DURABLE): Promise<RunningRedis> {
@@ -50,7 +42,7 @@ describeInChromium('the console of a server over several of Redis', () => {
     const [first, second, third] = nodes as [RunningRedis, RunningRedis, RunningRedis]
     server = await startConsoleServer({ flags: ['--store', `ring:${nodes.map(({ url }) => url).join(',')}`] })
     await server.put('/db/shop/products/tea', { price: 1 })
-    const { open, close, complaints } = await watch(browser, server.url)
+    const { open, close, complaints } = await watch(chromium.browser, server.url)
     const page = await open('#/ring')
     await sees(page, '3 of 3 nodes vote, 2 are needed: it may lose 1.')
     for (const node of nodes) await eventually(page, node).toMatch(/well.*up to date.*on disk/)
@@ -92,7 +84,7 @@ describeInChromium('the console of a server over several of Redis', () => {
     const store = `${primary.url}?replicas=127.0.0.1:${replica.port}`
     server = await startConsoleServer({ flags: ['--store', store] })
     await server.put('/db/shop/products/tea', { price: 1 })
-    const { open, close, complaints } = await watch(browser, server.url)
+    const { open, close, complaints } = await watch(chromium.browser, server.url)
     const page = await open('#/replicas')
     const row = page.locator('main li', { hasText: `${replica.port}` })
     await expect.poll(() => row.textContent(), { timeout: SEEN_MS_MAX }).toContain('is read from')

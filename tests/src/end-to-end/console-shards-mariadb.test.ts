@@ -1,45 +1,35 @@
 /** The console's page of shards, over two of them in a real MariaDB. */
-import { endMariadb, startMariadb } from '@freshet/stores/under-test/start-mariadb'
+import { endMariadb, startMariadb } from '@freshet/engines/under-test/start-mariadb'
 import { createConnection } from 'mariadb'
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { describeInChromium, startChromium } from './chromium.js'
-import { type ConsoleServer, expectWellMade, SEEN_MS_MAX, sees, startConsoleServer, watch } from './console-scene.js'
-import { endFreshetProcesses, runFreshet } from './freshet-process.js'
+import { afterAll, expect, test } from 'vitest'
+import { describeInChromium } from './chromium.js'
+import { expectWellMade, SEEN_MS_MAX, sees, watch } from './console-scene.js'
+import { runFreshet } from './freshet-process.js'
+import { createShards } from './sharded-mariadb.js'
+import { serveConsole } from './use-console.js'
 
 describeInChromium('the console of a server with shards', () => {
-  let server: ConsoleServer
-  let browser: Browser
-
-  beforeAll(async () => {
+  const served = serveConsole(async () => {
     const { port, url } = await startMariadb()
     const connection = await createConnection({ host: '127.0.0.1', port, user: 'root' })
-    const shards = ['one', 'two'].map((name, i) => ({ name, url: url.replace(/freshet$/, name), from: i * 10 }))
-    for (const [i, { name }] of shards.entries()) {
-      await connection.query(`CREATE DATABASE ${name}`)
-      await connection.query(`CREATE TABLE ${name}.people (id INT PRIMARY KEY, age INT NOT NULL)`)
-      await connection.query(`INSERT INTO ${name}.people VALUES (${i * 10 + 1}, 20), (${i * 10 + 2}, 30)`)
-    }
+    const tables = (place: number) => [
+      'CREATE TABLE people (id INT PRIMARY KEY, age INT NOT NULL)',
+      `INSERT INTO people VALUES (${place * 10 + 1}, 20), (${place * 10 + 2}, 30)`,
+    ]
+    const shards = await createShards(connection, url, { from: { one: 0, two: 10 }, tables })
     await connection.end()
-    const config = { shards: { shards, sharded: { people: 'id' }, global: [], localWrites: false } }
-    server = await startConsoleServer({
-      config,
+    return {
+      config: { shards: { shards, sharded: { people: 'id' }, global: [], localWrites: false } },
       prepare: async file => {
         expect(await runFreshet(['shards', 'init', '--config', file])).toMatchObject({ exitCode: 0 })
       },
-    })
-    browser = await startChromium()
+    }
   })
 
-  afterAll(async () => {
-    await browser?.close()
-    await server?.stop()
-    await endFreshetProcesses()
-    await endMariadb()
-  })
+  afterAll(endMariadb)
 
   test('says how far each is, asks all of them, is accessible and fits a phone', async () => {
-    const { open, complaints, close } = await watch(browser, server.url)
+    const { open, complaints, close } = await watch(served.browser, served.server.url)
     const page = await open('#/shards')
     await expect.poll(() => page.locator('h1').textContent(), { timeout: SEEN_MS_MAX }).toBe('Shards')
     await expect.poll(() => page.getByText('up to date').count(), { timeout: SEEN_MS_MAX }).toBe(2)

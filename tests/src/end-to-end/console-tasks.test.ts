@@ -1,37 +1,25 @@
 /** The console's page of tasks: a migration that gets stuck is cancelled there, or resumed when what was wrong is put right. */
 import type { Task } from '@freshet/client'
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { describeInChromium, startChromium } from './chromium.js'
-import { type ConsoleServer, expectWellMade, SEEN_MS_MAX, startConsoleServer, watch } from './console-scene.js'
-import { endFreshetProcesses } from './freshet-process.js'
+import type { Page } from 'playwright-core'
+import { beforeEach, expect, test } from 'vitest'
+import { describeInChromium } from './chromium.js'
+import { expectWellMade, SEEN_MS_MAX, watch } from './console-scene.js'
+import { serveConsole } from './use-console.js'
 
 describeInChromium('a migration that got stuck', () => {
   const schema = { type: 'object', required: ['name'], properties: { name: { type: 'string' } } }
-  let server: ConsoleServer
-  let browser: Browser
+  const served = serveConsole()
   let page: Page
 
-  beforeAll(async () => {
-    server = await startConsoleServer()
-    browser = await startChromium()
-  })
-
-  afterAll(async () => {
-    await browser?.close()
-    await server?.stop()
-    await endFreshetProcesses()
-  })
-
   beforeEach(async () => {
-    page = await (await watch(browser, server.url)).open('#/tasks')
+    page = await (await watch(served.browser, served.server.url)).open('#/tasks')
   })
 
   /** It renames a field, and cannot make one object fit. */
   async function getStuck(bucket: string): Promise<void> {
-    for (let i = 0; i < 9; i++) await server.put(`/db/shop/${bucket}/${i}`, { title: i === 5 ? 7 : `t${i}` })
+    for (let i = 0; i < 9; i++) await served.server.put(`/db/shop/${bucket}/${i}`, { title: i === 5 ? 7 : `t${i}` })
     const migration = { name: `names-of-${bucket}`, steps: [{ rename: '/title', to: '/name' }] }
-    expect((await server.put(`/db/shop/${bucket}`, { kind: 'object', schema, migration })).ok).toBe(true)
+    expect((await served.server.put(`/db/shop/${bucket}`, { kind: 'object', schema, migration })).ok).toBe(true)
     await expect.poll(() => rowOf(bucket).textContent(), { timeout: SEEN_MS_MAX }).toContain('failed')
   }
 
@@ -44,11 +32,11 @@ describeInChromium('a migration that got stuck', () => {
   }
 
   const stateOf = async (bucket: string) => {
-    const { tasks } = (await (await fetch(`${server.url}/tasks`)).json()) as { tasks: Task[] }
+    const { tasks } = (await (await fetch(`${served.server.url}/tasks`)).json()) as { tasks: Task[] }
     return tasks.find(({ name }) => name === `names-of-${bucket}`)?.state
   }
 
-  const settingsOf = async (bucket: string) => (await fetch(`${server.url}/db/shop/${bucket}?settings`)).json()
+  const settingsOf = async (bucket: string) => (await fetch(`${served.server.url}/db/shop/${bucket}?settings`)).json()
 
   test('is resumed when the object that did not fit is put right', async () => {
     await getStuck('books')
@@ -57,7 +45,7 @@ describeInChromium('a migration that got stuck', () => {
     await resume('books')
     // Once more: until then the page may show that it has failed before.
     await expect.poll(() => stateOf('books')).toBe('failed')
-    await server.put('/db/shop/books/5', { name: 'seven' })
+    await served.server.put('/db/shop/books/5', { name: 'seven' })
     await resume('books')
     await expect.poll(() => rowOf('books').textContent(), { timeout: SEEN_MS_MAX }).toMatch(/done.*8 changed/)
     expect(await rowOf('books').getByRole('button').count()).toBe(0)
@@ -66,10 +54,10 @@ describeInChromium('a migration that got stuck', () => {
 
   test('is cancelled, and the bucket is free for another', async () => {
     await getStuck('films')
-    expect((await server.put('/db/shop/films', { kind: 'object' })).status).toBe(409)
+    expect((await served.server.put('/db/shop/films', { kind: 'object' })).status).toBe(409)
     await rowOf('films').getByRole('button', { name: 'Cancel' }).click()
     await expect.poll(() => rowOf('films').textContent(), { timeout: SEEN_MS_MAX }).toContain('cancelled')
     expect(await rowOf('films').getByRole('button').count()).toBe(0)
-    expect((await server.put('/db/shop/films', { kind: 'object' })).ok).toBe(true)
+    expect((await served.server.put('/db/shop/films', { kind: 'object' })).ok).toBe(true)
   })
 })

@@ -1,10 +1,9 @@
 /** The console while its token expires. */
 import { signToken } from '@freshet/server'
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { describeInChromium, startChromium } from './chromium.js'
-import { type ConsoleServer, SEEN_MS_MAX, sees, startConsoleServer, watch } from './console-scene.js'
-import { endFreshetProcesses } from './freshet-process.js'
+import { expect, test } from 'vitest'
+import { describeInChromium } from './chromium.js'
+import { SEEN_MS_MAX, sees, watch } from './console-scene.js'
+import { serveConsole } from './use-console.js'
 
 /** More than a browser keeps connections to one host. */
 const REFUSALS = 8
@@ -15,22 +14,10 @@ describeInChromium('the console of somebody whose token expires', () => {
   const secret = 'a secret of at least thirty-two bytes'
   const tokenFor = (expiresMs: number) =>
     signToken({ secret, claims: { sub: 'root', role: 'admin' }, audience: 'freshet', expiresMs })
-  let server: ConsoleServer
-  let browser: Browser
-
-  beforeAll(async () => {
-    server = await startConsoleServer({ rules: 'admin if claim.role == "admin"\n', secret })
-    browser = await startChromium()
-  })
-
-  afterAll(async () => {
-    await browser?.close()
-    await server?.stop()
-    await endFreshetProcesses()
-  })
+  const served = serveConsole({ rules: 'admin if claim.role == "admin"\n', secret })
 
   test('holds no connection for it, and goes on with the next token', async () => {
-    const { context } = await watch(browser, server.url)
+    const { context } = await watch(served.browser, served.server.url)
     const page = await context.newPage()
     const open = new Set<unknown>()
     let refusals = 0
@@ -45,7 +32,7 @@ describeInChromium('the console of somebody whose token expires', () => {
       await dialog.getByLabel('Token').fill(token)
       await dialog.getByRole('button', { name: 'Use it' }).click()
     }
-    await page.goto(`${server.url}/console`)
+    await page.goto(`${served.server.url}/console`)
     await dialog.waitFor()
     // Only now, since it is not long until it expires.
     await use(await tokenFor(EXPIRES_MS))

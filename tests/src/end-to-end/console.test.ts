@@ -2,11 +2,10 @@
 import { gzipSync } from 'node:zlib'
 import { listConsoleFiles } from '@freshet/console'
 import { signToken } from '@freshet/server'
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { describeInChromium, startChromium } from './chromium.js'
+import type { Page } from 'playwright-core'
+import { afterEach, expect, test } from 'vitest'
+import { describeInChromium } from './chromium.js'
 import {
-  type ConsoleServer,
   HOSTILE,
   HOSTILE_ID,
   photograph,
@@ -17,8 +16,7 @@ import {
   violationsOf,
   watch,
 } from './console-scene.js'
-import { endFreshetProcesses } from './freshet-process.js'
-import { useConsole } from './use-console.js'
+import { serveConsole, useConsole } from './use-console.js'
 
 const FIRST_VIEW_BYTES_MAX = 150_000
 const ALL_BYTES_MAX = 200_000
@@ -338,26 +336,15 @@ bucket shop/orders
 `
   const tokenOf = (claims: Record<string, unknown>) =>
     signToken({ secret, claims, audience: 'freshet', expiresMs: 600_000 })
-  let server: ConsoleServer
-  let browser: Browser
-
-  beforeAll(async () => {
-    server = await startConsoleServer({ rules, secret })
+  const served = serveConsole({ rules, secret }, async server => {
     const authorization = `Bearer ${await tokenOf({ sub: 'root', role: 'admin' })}`
     await server.put('/db/shop/orders/7', { owner: 'ann' }, { authorization })
-    browser = await startChromium()
-  })
-
-  afterAll(async () => {
-    await browser?.close()
-    await server?.stop()
-    await endFreshetProcesses()
   })
 
   test('asks for a token, shows nothing before, believes no other, and forgets it with the tab', async () => {
-    const { context } = await watch(browser, server.url)
+    const { context } = await watch(served.browser, served.server.url)
     const page = await context.newPage()
-    await page.goto(`${server.url}/console#/data/shop/orders`)
+    await page.goto(`${served.server.url}/console#/data/shop/orders`)
     const dialog = page.getByRole('dialog')
     await expect.poll(() => dialog.textContent(), { timeout: SEEN_MS_MAX }).toContain('for administrators')
     expect(await page.locator('main').textContent()).toBe('')
@@ -386,7 +373,7 @@ bucket shop/orders
       await page.waitForResponse(answer => answer.url().endsWith('/metrics') && answer.status() === 401)
     expect(await dialog.count()).toBe(0)
     const other = await context.newPage()
-    await other.goto(`${server.url}/console`)
+    await other.goto(`${served.server.url}/console`)
     await expect
       .poll(() => other.getByRole('dialog').textContent(), { timeout: SEEN_MS_MAX })
       .toContain('administrators')
@@ -394,13 +381,13 @@ bucket shop/orders
   })
 
   test('tells what somebody may do, by the rules in effect and by others', async () => {
-    const { context } = await watch(browser, server.url)
+    const { context } = await watch(served.browser, served.server.url)
     await context.addInitScript(
       token => sessionStorage.setItem('freshet-console-token', token),
       await tokenOf({ sub: 'root', role: 'admin' }),
     )
     const page = await context.newPage()
-    await page.goto(`${server.url}/console#/access`)
+    await page.goto(`${served.server.url}/console#/access`)
     await sees(page, 'object.owner == claim.sub')
     const rightOf = (right: string) => page.locator('.rights li', { hasText: right }).textContent()
     await page.getByLabel('Object or bucket').fill('shop/orders/7')

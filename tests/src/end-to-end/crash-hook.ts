@@ -46,8 +46,8 @@ async function classBeside<Name extends string>(
   return (module as Record<Name, { readonly prototype: object }>)[name]
 }
 
-const { prototype: batch } = await classBeside('@freshet/stores/embedded', 'batch.js', 'Batch')
-const { prototype: mark } = await classBeside('@freshet/stores/embedded', 'durable-mark.js', 'DurableMark')
+const { prototype: batch } = await classBeside('@freshet/engines/lmdb', 'batch.js', 'Batch')
+const { prototype: mark } = await classBeside('@freshet/engines/lmdb', 'durable-mark.js', 'DurableMark')
 const { prototype: replies } = await classBeside('@freshet/server', 'http/replies.js', 'Replies')
 surround(batch, 'apply', 'planned', () => {
   crashAt('handed over')

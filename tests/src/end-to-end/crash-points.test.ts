@@ -1,63 +1,65 @@
 /**
  * The real server, killed at every point on the way of a request: between receiving it, committing, and answering; for one
- * addition, for many, and for a commit that relies on what was read. Whoever sends it again under the same id finds it done
- * once, and is told the same each time.
+ * addition, for many, and for a commit that relies on what was read. A client that sends it again under the same id finds it done
+ * once, and gets the same answer each time.
  */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { CRASH_POINTS } from './crash-points.js'
-import { endFreshetProcesses, startFreshet } from './freshet-process.js'
+import { expect, test } from 'vitest'
+import { CRASH_POINTS, type CrashPoint } from './crash-points.js'
+import { type FreshetProcess, startFreshet } from './freshet-process.js'
+import { useFolder } from './test-folder.js'
 
 /** As it was built: Node cannot load it as it is written. */
 const HOOK = new URL('./crash-hook.js', import.meta.url).href.replace('/src/', '/dist/')
 const BEFORE = 7
 
-interface Kind {
+interface Case {
   readonly name: string
-  request(version: number, key: string): { readonly path: string; readonly body: unknown; readonly hasKey: boolean }
+  readonly idKind: 'own' | 'foreign'
+  /** Of the counter `id`, which is 5 more afterwards; `version` is that of the order `id`. */
+  request(id: string, version: number, key: string): Request
 }
 
-const KINDS: readonly Kind[] = [
-  { name: 'one addition', request: () => ({ path: '/db/shop/counts/a', body: { add: 5 }, hasKey: true }) },
-  {
-    name: 'many additions',
-    request: (_, key) => ({
+interface Request {
+  readonly path: string
+  readonly body: unknown
+  readonly hasKey: boolean
+}
+
+const REQUESTS: readonly (readonly [name: string, request: Case['request']])[] = [
+  ['one addition', id => ({ path: `/db/shop/counts/${id}`, body: { add: 5 }, hasKey: true })],
+  [
+    'many additions',
+    (id, _, key) => ({
       path: '/db/shop/counts',
-      body: { additions: [2, 3].map((add, i) => ({ id: 'a', add, key: keyOf(key, i) })) },
+      body: { additions: [2, 3].map((add, i) => ({ id, add, key: keyOf(key, i) })) },
       hasKey: false,
     }),
-  },
-  {
-    name: 'a transaction',
-    request: version => ({
+  ],
+  [
+    'a transaction',
+    (id, version) => ({
       path: '/commit',
       body: {
-        reads: [{ path: '/db/shop/orders/1', version }],
+        reads: [{ path: `/db/shop/orders/${id}`, version }],
         writes: [
-          { path: '/db/shop/orders/1', value: { state: 'paid' } },
-          { path: '/db/shop/counts/a', add: 5 },
+          { path: `/db/shop/orders/${id}`, value: { state: 'paid' } },
+          { path: `/db/shop/counts/${id}`, add: 5 },
         ],
       },
       hasKey: true,
     }),
-  },
+  ],
 ]
+const CASES: readonly Case[] = REQUESTS.flatMap(([name, request]) =>
+  (['own', 'foreign'] as const).map(idKind => ({ name: `${name}, id ${idKind}`, idKind, request })),
+)
 
-let folder: string
+const folder = useFolder('crash', 'test')
 
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'freshet-crash-'))
-})
-afterEach(async () => {
-  await endFreshetProcesses()
-  rmSync(folder, { recursive: true, force: true })
-})
-afterAll(endFreshetProcesses)
-
-function start(environment: Readonly<Record<string, string>> = {}) {
-  return startFreshet(['serve', '--data', join(folder, 'data'), '--workers', '1'], { environment })
+function start(point: CrashPoint): Promise<FreshetProcess> {
+  const environment = { NODE_OPTIONS: `--import ${HOOK}`, FRESHET_CRASH_AT: point }
+  return startFreshet(['serve', '--data', join(folder(), 'data'), '--workers', '1'], { environment })
 }
 
 /** Of many: each has its own. */
@@ -77,33 +79,37 @@ interface Answered {
   readonly results?: readonly object[]
 }
 
-describe.each(KINDS)('$name', ({ request }) => {
-  describe.each(['own', 'foreign'])('under an id, %s', idKind => {
-    test.each(CRASH_POINTS)('is done once, wherever the server is killed: %s', async point => {
-      const first = await start({ NODE_OPTIONS: `--import ${HOOK}`, FRESHET_CRASH_AT: point })
-      await send(first.url, 'PUT', '/db/shop/counts', { kind: 'counter' })
-      await send(first.url, 'PUT', '/db/shop/counts/a', BEFORE)
-      const { version } = (await send(first.url, 'PUT', '/db/shop/orders/1', { state: 'open' })).body
-      const { timeMs } = (await (await fetch(`${first.url}/time`)).json()) as Answered
-      const key = idKind === 'own' ? `f1.client-of-crash-test.1.0.${Math.floor(timeMs)}` : 'order-1'
-      const { path, body, hasKey } = request(version, key)
+/** The server that is started after one case answers for it, and is killed by the next: a start takes longer than all the rest. */
+test.each(CRASH_POINTS)(
+  'additions and transactions, under ids of both kinds, are done once, wherever the server is killed: %s',
+  async point => {
+    let server = await start(point)
+    await send(server.url, 'PUT', '/db/shop/counts', { kind: 'counter' })
+    for (const [i, { name, idKind, request }] of CASES.entries()) {
+      const id = `${i}`
+      await send(server.url, 'PUT', `/db/shop/counts/${id}`, BEFORE)
+      const { version } = (await send(server.url, 'PUT', `/db/shop/orders/${id}`, { state: 'open' })).body
+      const { timeMs } = (await (await fetch(`${server.url}/time`)).json()) as Answered
+      const key = idKind === 'own' ? `f1.client-of-crash-test-${i}.1.0.${Math.floor(timeMs)}` : `order-${i}`
+      const { path, body, hasKey } = request(id, version, key)
       const headers: Record<string, string> = hasKey ? { 'idempotency-key': key } : {}
-      const sent = await send(first.url, 'POST', path, body, { ...headers, 'x-request-id': 'crash' }).catch(
+      const sent = await send(server.url, 'POST', path, body, { ...headers, 'x-request-id': 'crash' }).catch(
         () => 'lost',
       )
-      if (point !== 'answered' && point !== 'writing') expect(sent).toBe('lost')
-      expect((await first.ended).exitCode).toBe(null)
+      if (point !== 'answered' && point !== 'writing') expect(sent, name).toBe('lost')
+      expect((await server.ended).exitCode, name).toBe(null)
 
-      const second = await start()
-      const again = await send(second.url, 'POST', path, body, headers)
-      expect(again.status).toBe(200)
-      expect(withoutReplayed(await send(second.url, 'POST', path, body, headers))).toEqual(withoutReplayed(again))
-      if (sent !== 'lost') expect(withoutReplayed(again)).toEqual(sent)
-      expect(await (await fetch(`${second.url}/db/shop/counts/a`)).json()).toBe(BEFORE + 5)
-      await second.stop()
-    })
-  })
-})
+      server = await start(point)
+      const again = await send(server.url, 'POST', path, body, headers)
+      expect(again.status, name).toBe(200)
+      const onceMore = await send(server.url, 'POST', path, body, headers)
+      expect(withoutReplayed(onceMore), name).toEqual(withoutReplayed(again))
+      if (sent !== 'lost') expect(withoutReplayed(again), name).toEqual(sent)
+      expect(await (await fetch(`${server.url}/db/shop/counts/${id}`)).json(), name).toBe(BEFORE + 5)
+    }
+    await server.stop()
+  },
+)
 
 /** In the results of many each says so for itself. */
 function withoutReplayed({ status, body }: Awaited<ReturnType<typeof send>>) {

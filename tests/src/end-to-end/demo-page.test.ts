@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { describeInChromium, startChromium } from './chromium.js'
+import { describeInChromium, expectUsable, startChromium } from './chromium.js'
 import { endFreshetProcesses, type FreshetProcess, startFreshet } from './freshet-process.js'
 import { keepCopies } from './kept-samples.js'
 
@@ -154,15 +154,7 @@ describeInChromium('the demo page', () => {
 
   test('every control has a name, and the page fits a phone', async () => {
     const page = await open()
-    await page.setViewportSize({ width: 360, height: 740 })
-    const nameless = await page.evaluate(() =>
-      [...document.querySelectorAll('input, button, a, output, [role=img]')]
-        .filter(control => !control.ariaLabel && !(control as HTMLInputElement).labels?.length)
-        .filter(control => !control.textContent?.trim())
-        .map(control => control.outerHTML),
-    )
-    expect(nameless).toEqual([])
-    await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth)).toBe(360)
+    await expectUsable(page, 'input, button, a, output, [role=img]')
   })
 
   test('what it links to is there', async () => {

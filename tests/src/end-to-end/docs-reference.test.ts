@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as client from '@freshet/client'
 import * as entities from '@freshet/client/entities'
-import * as sql from '@freshet/client/sql'
+import * as sql from '@freshet/shards/client'
 import { buildSite } from '@freshet/site/dist/build-site.js'
+import { clientDoors } from '@freshet/site/dist/client-doors.js'
 import { clientReference, undocumented } from '@freshet/site/dist/client-reference.js'
 import { type Door, readExports } from '@freshet/site/dist/read-exports.js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -18,7 +19,7 @@ let doors: readonly Door[]
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'freshet-reference-'))
   site = join(folder, 'site')
-  doors = readExports(join(repository, 'packages'), 'client')
+  doors = clientDoors(join(repository, 'packages'))
   await buildSite(repository, site)
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -34,8 +35,9 @@ describe('the page of the client', () => {
     const index = readFileSync(join(repository, 'packages/client/src/index.ts'), 'utf8')
     const written = [...index.replaceAll(/\bfrom '.*'|\b(export|type)\b/g, '').matchAll(/\w+/g)].map(([name]) => name)
     expect([...namesOf('@freshet/client')].sort()).toEqual(written.sort())
-    for (const [door, exported] of Object.entries({ '': client, '/entities': entities, '/sql': sql })) {
-      expect(namesOf(`@freshet/client${door}`)).toEqual(expect.arrayContaining(Object.keys(exported)))
+    const exports = { client, 'client/entities': entities, 'shards/client': sql }
+    for (const [door, exported] of Object.entries(exports)) {
+      expect(namesOf(`@freshet/${door}`)).toEqual(expect.arrayContaining(Object.keys(exported)))
     }
     const page = read('reference/client.html')
     for (const { exports } of doors)

@@ -4,11 +4,11 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { extname, join } from 'node:path'
-import { readCaches } from '@freshet/server'
+import { readCaches } from '@freshet/server/configuration'
 import { buildSite } from '@freshet/site/dist/build-site.js'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { describeInChromium, startChromium } from './chromium.js'
+import { describeInChromium, useChromium } from './chromium.js'
 import { violationsOf } from './console-scene.js'
 import { repository } from './doc-blocks.js'
 
@@ -55,7 +55,7 @@ test('is not built with a link that leads nowhere, nor without a page of docs/',
   for (const name of ['docs', 'deploy', 'README.md', 'ARCHITECTURE.md', 'CHANGELOG.md', 'LICENSE']) {
     cpSync(join(repository, name), join(copy, name), { recursive: true, force: true })
   }
-  for (const name of ['bloom', 'cli', 'client', 'core', 'protocol', 'server', 'stores']) {
+  for (const name of ['bloom', 'cli', 'client', 'core', 'protocol', 'server', 'engines']) {
     cpSync(join(repository, 'packages', name, 'README.md'), join(copy, 'packages', name, 'README.md'))
   }
   const page = join(copy, 'docs/queries.md')
@@ -71,12 +71,11 @@ test('is not built with a link that leads nowhere, nor without a page of docs/',
 })
 
 describeInChromium('the site', () => {
-  let browser: Browser
+  const chromium = useChromium()
   let server: Server
   let url: string
 
   beforeAll(async () => {
-    browser = await startChromium()
     const types: Record<string, string> = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' }
     server = createServer((request, response) => {
       try {
@@ -91,12 +90,11 @@ describeInChromium('the site', () => {
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   })
   afterAll(async () => {
-    await browser?.close()
     server?.close()
   })
 
   async function open(path: string, width: number): Promise<Page> {
-    const page = await browser.newPage({ viewport: { width, height: 800 } })
+    const page = await chromium.browser.newPage({ viewport: { width, height: 800 } })
     page.on('pageerror', error => expect.unreachable(error.message))
     await page.goto(url + path)
     return page

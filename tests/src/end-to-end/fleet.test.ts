@@ -1,14 +1,15 @@
 /**
- * Two servers over one engine, behind HAProxy as shipped: any request to any of them, while they are told to stop and started
- * again, one after the other, and one is killed. Clients notice nothing of it.
+ * Two servers over one engine, behind HAProxy as shipped: any request may go to any of them, while they are stopped and started
+ * again, one after the other, and one is killed. Clients notice nothing.
  */
+import { setTimeout as delay } from 'node:timers/promises'
 import { connect, type Database } from '@freshet/client'
+import { freePort } from '@freshet/engines/under-test/free-port'
+import { DURABLE, startRedis } from '@freshet/engines/under-test/redis'
+import { startCassandra } from '@freshet/engines/under-test/start-cassandra'
+import { startMariadb } from '@freshet/engines/under-test/start-mariadb'
+import { startPostgres } from '@freshet/engines/under-test/start-postgres'
 import { startHaproxy } from '@freshet/lab/dist/caches/haproxy.js'
-import { freePort } from '@freshet/stores/under-test/free-port'
-import { DURABLE, startRedis } from '@freshet/stores/under-test/redis'
-import { startCassandra } from '@freshet/stores/under-test/start-cassandra'
-import { startMariadb } from '@freshet/stores/under-test/start-mariadb'
-import { startPostgres } from '@freshet/stores/under-test/start-postgres'
 import { afterEach, describe, expect, test } from 'vitest'
 import { reasonToSkip } from '../runner/services.js'
 import { endFreshetProcesses, type FreshetProcess, startFreshet } from './freshet-process.js'
@@ -27,7 +28,9 @@ const ENGINES: readonly (readonly [name: string, service: string, start: () => P
 ]
 const WRITERS = 4
 const READERS = 3
-/** HAProxy asks every second, and believes it the second time. */
+/** Draining takes seconds: without a pause, the load would keep every processor busy for nothing. */
+const PAUSE_MS = 30
+/** HAProxy checks every second, and believes the second answer. */
 const DRAIN = ['--drain-ms', '3s', '--stop-ms-max', '5s']
 
 const toStop: { stop(): Promise<unknown> }[] = []
@@ -78,7 +81,7 @@ for (const [name, service, startEngine] of ENGINES) {
   })
 }
 
-/** Sessions that add to one counter, and others that read it: it never goes back, and what was acknowledged is in it. */
+/** Sessions that add to one counter, and others that read it: it never goes back, and contains every acknowledged addition. */
 async function startLoad(url: string) {
   const options = { timeoutMs: 30_000, retriesMax: 20 }
   const sessions: Database[] = []
@@ -97,6 +100,7 @@ async function startLoad(url: string) {
       state.added++
       const { value } = await counter.add('a')
       state.acknowledged = Math.max(state.acknowledged, value)
+      await delay(PAUSE_MS)
     }
   }
   const read = async () => {
@@ -107,6 +111,7 @@ async function startLoad(url: string) {
       last = await counter.get('a')
       state.reads++
       if (last < least) state.backwards++
+      await delay(PAUSE_MS)
     }
   }
   const noted = (work: () => Promise<void>) => work().catch(error => void errors.push(error))
@@ -115,13 +120,13 @@ async function startLoad(url: string) {
     ...Array.from({ length: READERS }, () => noted(read)),
   ]
   return {
-    /** Until so many more were added. */
+    /** Waits for this many more additions. */
     async goOn(additions: number): Promise<void> {
       const target = state.acknowledged + additions
       const deadlineMs = performance.now() + 60_000
       while (state.acknowledged < target && errors.length === 0) {
         if (performance.now() > deadlineMs) throw new Error(`Nothing goes on: ${JSON.stringify(state)}`)
-        await new Promise(resolve => setTimeout(resolve, 20))
+        await delay(20)
       }
     },
     async end() {

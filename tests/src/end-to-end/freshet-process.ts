@@ -2,14 +2,14 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
 const FRESHET = fileURLToPath(import.meta.resolve('@freshet/cli/dist/freshet.js'))
-/** For a busy machine. */
-const START_MS_MAX = 60_000
-const STOP_MS_MAX = 60_000
+/** How long a process may take to start, or to end: for a busy machine. */
+const PATIENCE_MS = 60_000
 
 export interface FreshetProcess {
   readonly pid: number
@@ -69,7 +69,7 @@ export async function startFreshet(args: readonly string[], options: FreshetOpti
       if (port) resolve(Number(port[1] ?? port[2]))
     })
   })
-  const port = await Promise.race([listening, ended, delay(START_MS_MAX, undefined, { ref: false })])
+  const port = await Promise.race([listening, ended, delay(PATIENCE_MS, undefined, { ref: false })])
   if (typeof port !== 'number') {
     child.kill('SIGKILL')
     throw new Error(`freshet ${args.join(' ')} did not listen: ${JSON.stringify(port)} ${output} ${await errors}`)
@@ -84,26 +84,38 @@ export async function startFreshet(args: readonly string[], options: FreshetOpti
     signal: signal => void child.kill(signal),
     ended,
     kill: () => killAll(child, ended),
-    stop: () => stop(child, ended),
+    stop: async () => (await interrupt(child, ended)).exitCode,
   }
+}
+
+/** Starts a server with two workers over the data of this folder; on this port, or on one that is free. */
+export function serveFolder(folder: string, port = 0): Promise<FreshetProcess> {
+  const args = ['serve', '--workers', '2', '--data', join(folder, 'data'), '--port', `${port}`]
+  return startFreshet(args, { cwd: folder })
 }
 
 /** How far a command is, which it tells if it takes long: on a machine that is busy. */
 export const PROGRESS: RegExp = /^(?:\[[#-]+\] +\d+% )?[^\n:]+: \d+(?: of \d+)?, \d+ s(?:, at .*)?\n/gm
 
-/** Runs a command that is expected to end by itself. `errors` is without lines that tell how far it is. */
+/** Runs a command until it ends; throws if it does not end. `errors` is without lines of progress. */
 export async function runFreshet(
   args: readonly string[],
   options: FreshetOptions = {},
 ): Promise<{ readonly exitCode: number | null; readonly output: string; readonly errors: string }> {
   const child = spawnFreshet(args, options)
-  const deadline = setTimeout(() => child.kill('SIGKILL'), options.killAfterMs ?? START_MS_MAX)
+  const { killAfterMs } = options
+  let isStuck = false
+  const deadline = setTimeout(() => {
+    isStuck = killAfterMs === undefined
+    child.kill('SIGKILL')
+  }, killAfterMs ?? PATIENCE_MS)
   const [output, errors, [exitCode]] = await Promise.all([
     text(child.stdout!),
     text(child.stderr!),
     once(child, 'exit') as Promise<[number | null]>,
   ])
   clearTimeout(deadline)
+  if (isStuck) throw new Error(`freshet ${args.join(' ')} did not end. It printed: ${output} ${errors}`)
   return { exitCode, output, errors: errors.replaceAll(PROGRESS, '') }
 }
 
@@ -122,12 +134,15 @@ async function killAll(child: ChildProcess, ended: Promise<unknown>): Promise<vo
   }
 }
 
-async function stop(child: ChildProcess, ended: FreshetProcess['ended']): Promise<number | null> {
-  const deadline = setTimeout(() => child.kill('SIGKILL'), STOP_MS_MAX)
+/** Ends a process as Ctrl-C does, and kills it if it does not end. Resolves with what `ended` does. */
+export async function interrupt<Ending>(child: ChildProcess, ended: Promise<Ending>): Promise<Ending> {
+  const deadline = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MS)
   child.kill('SIGINT')
-  const { exitCode } = await ended
-  clearTimeout(deadline)
-  return exitCode
+  try {
+    return await ended
+  } finally {
+    clearTimeout(deadline)
+  }
 }
 
 const GONE_MS_MAX = 30_000

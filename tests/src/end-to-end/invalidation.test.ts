@@ -2,12 +2,14 @@
  * Readers that know nothing of sketches, behind real caches in the shipped configurations: once told of a change, the
  * cache serves it, although its copy would have lived for an hour.
  */
+
+import { createMemoryStore } from '@freshet/engines/memory'
 import { endCaches, type RunningCache } from '@freshet/lab/dist/caches/cache-process.js'
 import { startNginx } from '@freshet/lab/dist/caches/nginx.js'
 import { startSquid } from '@freshet/lab/dist/caches/squid.js'
 import { startVarnish } from '@freshet/lab/dist/caches/varnish.js'
-import { type CacheConfig, createFreshetServer, type ServerSettings } from '@freshet/server'
-import { createMemoryStore } from '@freshet/stores/memory'
+import { createFreshetServer } from '@freshet/server'
+import type { CacheConfig, ServerSettings } from '@freshet/server/configuration'
 import { afterEach, describe, expect, test } from 'vitest'
 import { reasonToSkip } from '../runner/services.js'
 import { type HoldingProxy, startHoldingProxy } from './holding-proxy.js'

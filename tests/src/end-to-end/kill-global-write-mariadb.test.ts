@@ -1,49 +1,21 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { GlobalAnswer, GlobalStatus } from '@freshet/protocol'
-import { endMariadb, type RunningMariadb, startMariadb } from '@freshet/stores/under-test/start-mariadb'
-import { type Connection, createConnection } from 'mariadb'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { endFreshetProcesses, type FreshetProcess, runFreshet, startFreshet } from './freshet-process.js'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { type FreshetProcess, runFreshet } from './freshet-process.js'
+import { useShardedMariadb } from './sharded-mariadb.js'
 
 const SHARDS = ['one', 'two']
-let engine: RunningMariadb
-let folder: string
-let config: string
-let connection: Connection
+const used = useShardedMariadb({
+  from: { one: 0, two: 10 },
+  tables: () => [
+    'CREATE TABLE people (id INT PRIMARY KEY)',
+    'CREATE TABLE teams (team INT PRIMARY KEY, n INT NOT NULL)',
+    'INSERT INTO teams VALUES (1, 0)',
+  ],
+})
 
 beforeAll(async () => {
-  engine = await startMariadb()
-  folder = mkdtempSync(join(tmpdir(), 'freshet-kill-global-'))
-  config = join(folder, 'freshet.json')
-  connection = await connectTo()
-  const shards = SHARDS.map((name, i) => ({ name, url: engine.url.replace(/freshet$/, name), from: i * 10 }))
-  for (const name of SHARDS) {
-    await connection.query(`CREATE DATABASE ${name}`)
-    await connection.query(`CREATE TABLE ${name}.people (id INT PRIMARY KEY)`)
-    await connection.query(`CREATE TABLE ${name}.teams (team INT PRIMARY KEY, n INT NOT NULL)`)
-    await connection.query(`INSERT INTO ${name}.teams VALUES (1, 0)`)
-  }
-  const sharded = { people: 'id' }
-  writeFileSync(config, JSON.stringify({ shards: { shards, sharded, global: ['teams'], localWrites: false } }))
-  expect(await runFreshet(['shards', 'init', '--config', config])).toMatchObject({ exitCode: 0 })
+  expect(await runFreshet(['shards', 'init', '--config', used.config])).toMatchObject({ exitCode: 0 })
 })
-
-afterAll(async () => {
-  await connection?.end()
-  await endFreshetProcesses()
-  await endMariadb()
-  if (folder) rmSync(folder, { recursive: true, force: true })
-})
-
-function connectTo(): Promise<Connection> {
-  return createConnection({ host: '127.0.0.1', port: engine.port, user: 'root' })
-}
-
-function start(): Promise<FreshetProcess> {
-  return startFreshet(['serve', '--workers', '1', '--config', config, '--data', join(folder, 'data')])
-}
 
 function write({ url }: FreshetProcess, q: string, key: string): Promise<Response> {
   const headers = { 'content-type': 'application/json', 'idempotency-key': key }
@@ -57,7 +29,7 @@ async function status({ url }: FreshetProcess): Promise<GlobalStatus> {
 /** How many wait for a row that is locked here. */
 async function waiting(table: string): Promise<number> {
   const text = `SELECT COUNT(*) AS n FROM information_schema.processlist WHERE info LIKE 'SELECT % FROM ${table} % FOR UPDATE'`
-  return Number((await connection.query(text))[0].n)
+  return Number((await used.connection.query(text))[0].n)
 }
 
 /** Where a server is held up, by locks, until it is killed; and whether the write is in the log by then. */
@@ -79,16 +51,18 @@ const WRITES: readonly (readonly [string, { q: (turn: number) => string; counted
 describe.each(WRITES)('%s', (what, { q, counted }) => {
   /** How often it was done on each. */
   const times = () =>
-    Promise.all(SHARDS.map(async name => Number((await connection.query(counted.replace('SHARD', name)))[0].times)))
+    Promise.all(
+      SHARDS.map(async name => Number((await used.connection.query(counted.replace('SHARD', name)))[0].times)),
+    )
 
   test.each(POINTS)(
     'whose server is killed when it was %s is there once on every shard, or nowhere',
     async (point, at) => {
       const turn = POINTS.findIndex(([name]) => name === point)
       const key = `${what}-${point}`.replaceAll(' ', '-')
-      const server = await start()
+      const server = await used.serve()
       const [before, { position }] = [await times(), await status(server)]
-      const locking = await connectTo()
+      const locking = await used.connect()
       await locking.query('START TRANSACTION')
       for (const table of at.locks) await locking.query(`SELECT * FROM ${table} FOR UPDATE`)
       const sent = write(server, q(turn), key).catch(() => undefined)
@@ -100,7 +74,7 @@ describe.each(WRITES)('%s', (what, { q, counted }) => {
       await sent
       await locking.end()
 
-      const next = await start()
+      const next = await used.serve()
       const head = position + (at.isAppended ? 1 : 0)
       const reached = async () => (await status(next)).shards.map(shard => shard.applied)
       await expect.poll(reached).toEqual([head, head])

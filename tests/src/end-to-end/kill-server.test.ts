@@ -1,36 +1,18 @@
-/**
- * `kill -9` of the real server, over and over, in the middle of writes. After each: nothing acknowledged is lost, nothing
- * is there in part, no position is given twice, and the sketch names every change.
- *
- * FRESHET_KILLS raises the number of rounds.
- */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { endFreshetProcesses, type FreshetProcess, isRunning, startFreshet } from './freshet-process.js'
+import { describe, expect, test, vi } from 'vitest'
+import { type FreshetProcess, isRunning, startFreshet } from './freshet-process.js'
 import { RecordedWrites } from './recorded-writes.js'
+import { useFolder } from './test-folder.js'
 
-const KILLS = Number(process.env.FRESHET_KILLS ?? 100)
+const KILLS = Number(process.env.FRESHET_KILLS ?? 30)
 const WRITERS = 6
 /** The sketch remembers changes for longer than a test takes, so every one of them must be in it. */
 const LIFETIME = '30m'
 
-let folder: string
-
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'freshet-kill-'))
-})
-
-afterEach(async () => {
-  await endFreshetProcesses()
-  rmSync(folder, { recursive: true, force: true })
-})
-
-afterAll(endFreshetProcesses)
+const folder = useFolder('kill', 'test')
 
 function start(...more: string[]): Promise<FreshetProcess> {
-  return startFreshet(['serve', '--data', join(folder, 'data'), '--lifetime-ms', LIFETIME, ...more])
+  return startFreshet(['serve', '--data', join(folder(), 'data'), '--lifetime-ms', LIFETIME, ...more])
 }
 
 /** Lets the writers write for a while, does something terrible, and waits until they have noticed. */
@@ -73,7 +55,7 @@ test(`${KILLS} times killed while writing, one process keeps every promise`, asy
 }, 600_000)
 
 describe('with two workers', () => {
-  const ROUNDS = Math.ceil(KILLS / 10)
+  const ROUNDS = Math.ceil(KILLS / 5)
 
   test('a killed primary takes its workers along, and nothing acknowledged', async () => {
     const writes = new RecordedWrites({ writers: WRITERS, random: Math.random })

@@ -1,6 +1,8 @@
 /** A real server over the store in memory, in this process, on a port of its own. */
-import { createFreshetServer, type ServerSettings } from '@freshet/server'
-import { createMemoryStore } from '@freshet/stores/memory'
+
+import { createMemoryStore } from '@freshet/engines/memory'
+import { createFreshetServer } from '@freshet/server'
+import type { ServerSettings } from '@freshet/server/configuration'
 
 export interface MemoryServer {
   readonly url: string

@@ -4,13 +4,13 @@
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { connect, type Task } from '@freshet/client'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { endFreshetProcesses, type FreshetProcess, runFreshet, startFreshet } from './freshet-process.js'
+import { beforeAll, expect, test } from 'vitest'
+import { type FreshetProcess, runFreshet, serveFolder, startFreshet } from './freshet-process.js'
+import { useFolder } from './test-folder.js'
 
 const FRESHET = fileURLToPath(import.meta.resolve('@freshet/cli/dist/freshet.js'))
 const COUNT = 3000
@@ -27,30 +27,20 @@ export const change = async counter => {
 }
 `
 
-let folder: string
+const folder = useFolder('migrate')
 let server: FreshetProcess
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'freshet-migrate-'))
-  mkdirSync(join(folder, 'migrations'))
-  server = await serve()
+  mkdirSync(join(folder(), 'migrations'))
+  server = await serveFolder(folder())
 })
-afterAll(async () => {
-  await endFreshetProcesses()
-  rmSync(folder, { recursive: true, force: true })
-})
-
-function serve(port?: number): Promise<FreshetProcess> {
-  const listen = port === undefined ? [] : ['--port', `${port}`]
-  return startFreshet(['serve', '--workers', '2', '--data', join(folder, 'data'), ...listen], { cwd: folder })
-}
 
 function write(name: string, text: string): void {
-  writeFileSync(join(folder, 'migrations', name), text)
+  writeFileSync(join(folder(), 'migrations', name), text)
 }
 
 function migrate(): ReturnType<typeof runFreshet> {
-  return runFreshet(['migrate', '--url', server.url], { cwd: folder })
+  return runFreshet(['migrate', '--url', server.url], { cwd: folder() })
 }
 
 async function lastTask(): Promise<Task | undefined> {
@@ -70,7 +60,7 @@ async function untilDone(isDone: (task: Task | undefined) => boolean): Promise<v
 async function migrateUntil(done: number): Promise<void> {
   const env = { ...process.env, OBJECTS_MAX: `${done + 50}` }
   const args = [FRESHET, 'migrate', '--url', server.url]
-  const child = spawn(process.execPath, args, { cwd: folder, stdio: 'ignore', env })
+  const child = spawn(process.execPath, args, { cwd: folder(), stdio: 'ignore', env })
   const ended = once(child, 'exit')
   await untilDone(task => task?.name === '0002-count' && task.done >= done)
   child.kill('SIGKILL')
@@ -95,7 +85,7 @@ test('killed in the middle, with its server, and run again beside writers: each 
   write('0002-count.mjs', SECOND)
   await migrateUntil(300)
   await server.kill()
-  server = await serve(server.port)
+  server = await serveFolder(folder(), server.port)
   await migrateUntil(900)
 
   const written = new Map<string, number>()
@@ -158,7 +148,7 @@ test('steps that the server takes go on after it was killed, and are taken once 
   expect(response.status).toBe(202)
   await untilDone(task => task?.bucket === 'shop/steps' && task.done > 0)
   await server.kill()
-  server = await serve(server.port)
+  server = await serveFolder(folder(), server.port)
   const { done } = (await lastTask())!
   expect(done).toBeGreaterThan(0)
   await untilDone(task => task?.state === 'done')
@@ -171,15 +161,15 @@ test('steps that the server takes go on after it was killed, and are taken once 
 
 test('where there are rules, all of it is done with the token', async () => {
   const environment = { FRESHET_TOKEN_SECRET: 'a secret of at least thirty-two bytes' }
-  const rules = join(folder, 'shop.access')
+  const rules = join(folder(), 'shop.access')
   writeFileSync(rules, 'admin if claim.role == "admin"\n')
-  const args = ['serve', '--workers', '1', '--data', join(folder, 'closed'), '--rules', rules]
+  const args = ['serve', '--workers', '1', '--data', join(folder(), 'closed'), '--rules', rules]
   const closed = await startFreshet(args, { environment })
   const token = (await runFreshet(['token', '--claims', '{"role":"admin"}'], { environment })).output.trim()
   const db = await connect(closed.url, { authorization: token })
   const counters = db.bucket<{ n: number }>('shop/counters')
   for (const id of ['a', 'b']) await counters.put(id, { n: 0 })
-  const migrations = join(folder, 'of-closed')
+  const migrations = join(folder(), 'of-closed')
   mkdirSync(migrations)
   writeFileSync(join(migrations, '0001-count.mjs'), SECOND)
   const run = (more: Record<string, string>) =>

@@ -1,6 +1,6 @@
 /** A server over two PostgreSQL, of which the standby takes over without the last commits: what was lost is nobody's any more. */
 import { connect, type Database } from '@freshet/client'
-import { endPostgres, type RunningPostgres, startPostgres } from '@freshet/stores/under-test/start-postgres'
+import { endPostgres, type RunningPostgres, startPostgres } from '@freshet/engines/under-test/start-postgres'
 import pg from 'pg'
 import { afterAll, afterEach, expect, test } from 'vitest'
 import { reasonToSkip } from '../runner/services.js'

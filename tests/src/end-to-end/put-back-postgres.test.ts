@@ -1,25 +1,19 @@
 /** Rows that were put back while no server ran: a server remembers how far the log was, and begins another. */
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type RunningPostgres, startPostgres } from '@freshet/stores/under-test/start-postgres'
+import { type RunningPostgres, startPostgres } from '@freshet/engines/under-test/start-postgres'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { endFreshetProcesses, startFreshet } from './freshet-process.js'
+import { startFreshet } from './freshet-process.js'
+import { useFolder } from './test-folder.js'
 
 const TABLES = ['head', 'objects', 'buckets', 'log', 'skipped']
 
-let folder: string
 let postgres: RunningPostgres
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'freshet-put-back-'))
   postgres = await startPostgres()
 })
-afterAll(async () => {
-  await endFreshetProcesses()
-  await postgres?.stop()
-  rmSync(folder, { recursive: true, force: true })
-})
+afterAll(() => postgres?.stop())
+const folder = useFolder('put-back')
 
 const sql = (text: string) =>
   execFileSync('psql', [
@@ -27,7 +21,7 @@ const sql = (text: string) =>
     ...['-q', '-v', 'ON_ERROR_STOP=1', '-c', text],
   ])
 const start = (data: string) =>
-  startFreshet(['serve', '--store', postgres.url, '--workers', '1', '--data', join(folder, data)])
+  startFreshet(['serve', '--store', postgres.url, '--workers', '1', '--data', join(folder(), data)])
 const logOf = async (url: string) => ((await (await fetch(`${url}/coherence`)).json()) as { log: string }).log
 
 test('a server that has the same folder again notices; a restart without a restore changes nothing', async () => {
@@ -40,7 +34,7 @@ test('a server that has the same folder again notices; a restart without a resto
       body: JSON.stringify({ price }),
     })
   await put(1)
-  for (const table of TABLES) sql(`\\copy freshet.${table} TO '${join(folder, table)}'`)
+  for (const table of TABLES) sql(`\\copy freshet.${table} TO '${join(folder(), table)}'`)
   for (const price of [2, 3, 4, 5]) expect((await put(price)).ok).toBe(true)
   await first.stop()
   const second = await start('data')
@@ -48,7 +42,7 @@ test('a server that has the same folder again notices; a restart without a resto
   await second.stop()
   for (const table of TABLES) {
     sql(`DELETE FROM freshet.${table}`)
-    sql(`\\copy freshet.${table} FROM '${join(folder, table)}'`)
+    sql(`\\copy freshet.${table} FROM '${join(folder(), table)}'`)
   }
   const third = await start('data')
   expect(await logOf(third.url)).not.toBe(log)

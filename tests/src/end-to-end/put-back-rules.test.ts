@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type RunningPostgres, startPostgres } from '@freshet/stores/under-test/start-postgres'
+import { type RunningPostgres, startPostgres } from '@freshet/engines/under-test/start-postgres'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { endFreshetProcesses, runFreshet, startFreshet } from './freshet-process.js'
 

@@ -4,10 +4,10 @@
  */
 import { addTags } from '@freshet/core/queries'
 import type { Commit, LogEntry, Position, Store, Tag } from '@freshet/core/store'
+import { createMemoryStore } from '@freshet/engines/memory'
 import { createRandom } from '@freshet/lab/dist/harness/random.js'
 import { type QueryLoadResult, runQueryLoad } from '@freshet/lab/dist/query-load/run-query-load.js'
 import { createFreshetServer } from '@freshet/server'
-import { createMemoryStore } from '@freshet/stores/memory'
 import { expect, test } from 'vitest'
 
 const seed = Math.floor(Math.random() * 2 ** 32)

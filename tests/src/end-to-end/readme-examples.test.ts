@@ -22,7 +22,7 @@ describe.each([
   'packages/core/README.md',
   'packages/client/README.md',
   'packages/cli/README.md',
-  'packages/stores/README.md',
+  'packages/engines/README.md',
   'packages/server/README.md',
   ...listDocs().filter(
     page => !RUN_ELSEWHERE.includes(page) && blocksOf(page).some(({ language }) => language === 'js'),

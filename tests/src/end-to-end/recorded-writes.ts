@@ -200,7 +200,7 @@ export class RecordedWrites {
         : await this.#bytes('GET', `${url}/coherence/segments/${formatSegmentRefs(missing)}`)
     session.installHead(head, undefined, decodeSegmentBundle(bundle, missing.length, parseSeed(head.seed)!), 0)
     for (const [path, version] of this.changes) {
-      const at = session.at(path, 'session')
+      const at = session.at({ paths: [path] }, 'session')
       if (at === undefined || at < version) {
         throw new Error(`${path} changed at ${version}, but the sketch says ${at} (head ${JSON.stringify(head)}).`)
       }

@@ -1,9 +1,9 @@
 /** Two servers over one Redis, and clients of each. */
 import { connect, type Database, type ObjectBucket } from '@freshet/client'
 import type { Store } from '@freshet/core/store'
+import { openRedisStore } from '@freshet/engines/redis'
+import { DURABLE, type RunningRedis, startRedis } from '@freshet/engines/under-test/redis'
 import { createFreshetServer } from '@freshet/server'
-import { openRedisStore } from '@freshet/stores/redis'
-import { DURABLE, type RunningRedis, startRedis } from '@freshet/stores/under-test/redis'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { reasonToSkip } from '../runner/services.js'
 

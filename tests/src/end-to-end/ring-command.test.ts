@@ -3,11 +3,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { HEALTH_DEFAULTS, type HealthOptions } from '@freshet/core/membership'
-import { type Cells, cellsOptionsOf, openCells, type RingStatus, readRingFile } from '@freshet/stores/cells'
-import { freePort } from '@freshet/stores/under-test/free-port'
-import { DURABLE, type RunningRedis, startRedis } from '@freshet/stores/under-test/redis'
-import { type RunningPostgres, startPostgres } from '@freshet/stores/under-test/start-postgres'
+import { type Cells, type CellsStatus, cellsOptionsOf, openCells, readCellsFile } from '@freshet/cells'
+import { HEALTH_DEFAULTS, type HealthOptions } from '@freshet/cells/health'
+import { freePort } from '@freshet/engines/under-test/free-port'
+import { DURABLE, type RunningRedis, startRedis } from '@freshet/engines/under-test/redis'
+import { type RunningPostgres, startPostgres } from '@freshet/engines/under-test/start-postgres'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { reasonToSkip } from '../runner/services.js'
 import { endFreshetProcesses, type FreshetProcess, runFreshet, startFreshet } from './freshet-process.js'
@@ -62,7 +62,7 @@ async function threeNodes(): Promise<{ port: number; server: FreshetProcess; red
 
 async function coordinator(): Promise<Cells> {
   const cells = await openCells({
-    ...cellsOptionsOf(readRingFile(ringFile)),
+    ...cellsOptionsOf(readCellsFile(ringFile)),
     ...{ listen: {}, hintsEveryMs: 200, tenures: { promiseMs: 500 }, health: PATIENT },
   })
   toStop.push({ stop: () => cells.close() })
@@ -139,7 +139,7 @@ describe.skipIf(isLeftOut)('a ring of a Freshet server, Redis and PostgreSQL', (
       await writer.more(20)
       const down = await ring('status')
       expect(down.exitCode).toBe(1)
-      expect((down.report as RingStatus).nodes.map(({ state }) => state)).toEqual(['down', 'up', 'up'])
+      expect((down.report as CellsStatus).nodes.map(({ state }) => state)).toEqual(['down', 'up', 'up'])
       await serve('first', port)
 
       const fourth = await freePort()
@@ -161,7 +161,7 @@ describe.skipIf(isLeftOut)('a ring of a Freshet server, Redis and PostgreSQL', (
       // The coordinator may have left a hint meanwhile, and delivers it soon.
       const lags = async () => {
         const { exitCode, report } = await ring('status', '--lag')
-        const { nodes, isChanging } = report as RingStatus
+        const { nodes, isChanging } = report as CellsStatus
         return { exitCode, isChanging, nodes: nodes.map(({ name, behind, hints }) => [name, behind, hints]) }
       }
       await expect.poll(lags, { timeout: WAIT_MS_MAX }).toEqual({

@@ -3,8 +3,8 @@
  * shown one of them, however it learns of changes, whatever it asked for, and whichever server it asks.
  */
 import { connect, type Database } from '@freshet/client'
+import { createMemoryStore } from '@freshet/engines/memory'
 import { applyRules, createFreshetServer, type FreshetServer } from '@freshet/server'
-import { createMemoryStore } from '@freshet/stores/memory'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { type MisbehavingCache, startMisbehavingCache } from './misbehaving-cache.js'
 

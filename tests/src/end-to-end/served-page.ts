@@ -4,10 +4,9 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
+import { interrupt } from './freshet-process.js'
 
 const SERVE = fileURLToPath(import.meta.resolve('@freshet/lab/dist/page/serve.js'))
-/** A server that has not ended by then is killed. */
-const STOP_MS_MAX = 30_000
 const REFUSAL_MS_MAX = 60_000
 
 export interface ServedPage {
@@ -26,7 +25,7 @@ export async function servePage(): Promise<ServedPage> {
   const line = await Promise.race([firstLine(child), ended])
   const port = /http:\/\/localhost:(\d+) \(Ctrl-C stops it\)$/.exec(String(line))?.[1]
   if (!port) throw new Error(`The page was not served (${line}): ${await text(child.stderr!)}`)
-  return { port: Number(port), url: `http://localhost:${port}`, stop: () => stop(child, ended) }
+  return { port: Number(port), url: `http://localhost:${port}`, stop: () => interrupt(child, ended) }
 }
 
 /** Runs it where it is expected to refuse. */
@@ -45,14 +44,6 @@ function spawnServe(args: readonly string[], environment: Environment = {}, time
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout,
   })
-}
-
-async function stop(child: ChildProcess, ended: Promise<number | null>): Promise<number | null> {
-  const deadline = setTimeout(() => child.kill('SIGKILL'), STOP_MS_MAX)
-  child.kill('SIGINT')
-  const exitCode = await ended
-  clearTimeout(deadline)
-  return exitCode
 }
 
 async function firstLine(child: ChildProcess): Promise<string> {

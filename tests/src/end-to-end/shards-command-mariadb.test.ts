@@ -1,63 +1,39 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { connect } from '@freshet/client'
-import { createSql } from '@freshet/client/sql'
-import { endMariadb, type RunningMariadb, startMariadb } from '@freshet/stores/under-test/start-mariadb'
-import { createConnection } from 'mariadb'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { endFreshetProcesses, runFreshet, startFreshet } from './freshet-process.js'
+import { createSql } from '@freshet/shards/client'
+import { expect, test } from 'vitest'
+import { runFreshet } from './freshet-process.js'
+import { useShardedMariadb } from './sharded-mariadb.js'
 
-let engine: RunningMariadb
-let folder: string
-let config: string
-
-beforeAll(async () => {
-  engine = await startMariadb()
-  folder = mkdtempSync(join(tmpdir(), 'freshet-shards-'))
-  config = join(folder, 'freshet.json')
-  const connection = await createConnection({ host: '127.0.0.1', port: engine.port, user: 'root' })
-  const shards = ['one', 'two'].map((name, i) => ({ name, url: engine.url.replace(/freshet$/, name), from: i * 10 }))
-  for (const [i, { name }] of shards.entries()) {
-    await connection.query(`CREATE DATABASE ${name}`)
-    await connection.query(`CREATE TABLE ${name}.people (id INT PRIMARY KEY, age INT NOT NULL)`)
-    await connection.query(`CREATE TABLE ${name}.teams (team INT PRIMARY KEY)`)
-    await connection.query(`INSERT INTO ${name}.people VALUES (${i * 10 + 1}, 20), (${i * 10 + 2}, 30)`)
-  }
-  await connection.end()
-  writeFileSync(
-    config,
-    JSON.stringify({ shards: { shards, sharded: { people: 'id' }, global: ['teams'], localWrites: false } }),
-  )
-})
-
-afterAll(async () => {
-  if (folder) rmSync(folder, { recursive: true, force: true })
-  await endFreshetProcesses()
-  await endMariadb()
+const used = useShardedMariadb({
+  from: { one: 0, two: 10 },
+  tables: place => [
+    'CREATE TABLE people (id INT PRIMARY KEY, age INT NOT NULL)',
+    'CREATE TABLE teams (team INT PRIMARY KEY)',
+    `INSERT INTO people VALUES (${place * 10 + 1}, 20), (${place * 10 + 2}, 30)`,
+  ],
 })
 
 test('tables of an engine without transactions are named, and not prepared for', async () => {
-  const connection = await createConnection({ host: '127.0.0.1', port: engine.port, user: 'root' })
+  const { connection } = used
   await connection.query('ALTER TABLE two.teams ENGINE=MyISAM')
-  expect(await runFreshet(['shards', 'init', '--config', config])).toMatchObject({
+  expect(await runFreshet(['shards', 'init', '--config', used.config])).toMatchObject({
     exitCode: 1,
     errors: expect.stringMatching(/Nothing was prepared. two: teams is of the engine MyISAM/),
   })
   expect(await connection.query("SHOW TABLES FROM one LIKE 'freshet%'")).toEqual([])
   await connection.query('ALTER TABLE two.teams ENGINE=InnoDB')
-  await connection.end()
 })
 
 test('shards are prepared, checked, asked and written to, and a server that is killed loses nothing', async () => {
-  expect(await runFreshet(['shards', 'check', '--config', config])).toMatchObject({
+  expect(await runFreshet(['shards', 'check', '--config', used.config])).toMatchObject({
     exitCode: 1,
     errors: expect.stringContaining('freshet shards init'),
   })
-  expect(await runFreshet(['shards', 'init', '--config', config])).toMatchObject({ exitCode: 0 })
-  expect(await runFreshet(['shards', 'check', '--config', config])).toMatchObject({ exitCode: 0 })
-  const start = () => startFreshet(['serve', '--workers', '1', '--config', config, '--data', join(folder, 'data')])
-  const first = await start()
+  expect(await runFreshet(['shards', 'init', '--config', used.config])).toMatchObject({ exitCode: 0 })
+  expect(await runFreshet(['shards', 'check', '--config', used.config])).toMatchObject({ exitCode: 0 })
+  const first = await used.serve()
   const db = await connect(first.url)
   const session = createSql(db)
   const { sql, stream, global, explain } = session
@@ -90,7 +66,7 @@ test('shards are prepared, checked, asked and written to, and a server that is k
   const { token } = session
   db.close()
   await first.kill()
-  const second = await start()
+  const second = await used.serve()
   const again = await connect(second.url)
   const continued = createSql(again, { token })
   expect(await continued.sql`select sum(age) as years from people`).toMatchObject({
@@ -102,8 +78,8 @@ test('shards are prepared, checked, asked and written to, and a server that is k
 })
 
 test('a misspelt member of a shard is refused by every command that reads it', async () => {
-  const misspelt = join(folder, 'misspelt.json')
-  const { shards } = JSON.parse(readFileSync(config, 'utf8'))
+  const misspelt = join(used.folder, 'misspelt.json')
+  const { shards } = JSON.parse(readFileSync(used.config, 'utf8'))
   const [one, { from, ...two }] = shards.shards
   writeFileSync(misspelt, JSON.stringify({ shards: { ...shards, shards: [one, { ...two, form: from }] } }))
   for (const command of [['config'], ['shards', 'check'], ['shards', 'init'], ['serve']]) {
@@ -115,8 +91,8 @@ test('a misspelt member of a shard is refused by every command that reads it', a
 })
 
 test('a shard that has rows but no place is refused by init, check and serve', async () => {
-  const incomplete = join(folder, 'incomplete.json')
-  const { shards } = JSON.parse(readFileSync(config, 'utf8'))
+  const incomplete = join(used.folder, 'incomplete.json')
+  const { shards } = JSON.parse(readFileSync(used.config, 'utf8'))
   const [one, { from, ...two }] = shards.shards
   writeFileSync(incomplete, JSON.stringify({ shards: { ...shards, shards: [one, two] } }))
   for (const command of [
@@ -124,7 +100,7 @@ test('a shard that has rows but no place is refused by init, check and serve', a
     ['shards', 'init'],
     ['serve', '--port', '0'],
   ]) {
-    expect(await runFreshet([...command, '--config', incomplete], { cwd: folder })).toMatchObject({
+    expect(await runFreshet([...command, '--config', incomplete], { cwd: used.folder })).toMatchObject({
       exitCode: 1,
       errors: expect.stringMatching(/two.* has rows of people, but no place/),
     })
@@ -132,8 +108,8 @@ test('a shard that has rows but no place is refused by init, check and serve', a
 })
 
 test('a server does not start over rows that belong to other shards', async () => {
-  const swapped = join(folder, 'swapped.json')
-  const { shards } = JSON.parse(readFileSync(config, 'utf8'))
+  const swapped = join(used.folder, 'swapped.json')
+  const { shards } = JSON.parse(readFileSync(used.config, 'utf8'))
   const [one, two] = shards.shards
   for (const entries of [
     [
@@ -147,7 +123,7 @@ test('a server does not start over rows that belong to other shards', async () =
     ],
   ]) {
     writeFileSync(swapped, JSON.stringify({ shards: { ...shards, shards: entries, arbitrator: one.url } }))
-    expect(await runFreshet(['serve', '--port', '0', '--config', swapped], { cwd: folder })).toMatchObject({
+    expect(await runFreshet(['serve', '--port', '0', '--config', swapped], { cwd: used.folder })).toMatchObject({
       exitCode: 1,
       errors: expect.stringMatching(/has rows of people that belong to other shards by their id/),
     })
@@ -155,13 +131,13 @@ test('a server does not start over rows that belong to other shards', async () =
 })
 
 test('what is not as the config says is told', async () => {
-  const connection = await createConnection({ host: '127.0.0.1', port: engine.port, user: 'root' })
+  const { connection } = used
   await connection.query('INSERT INTO one.people VALUES (15, 1)')
-  expect((await runFreshet(['shards', 'check', '--config', config])).errors).toContain(
+  expect((await runFreshet(['shards', 'check', '--config', used.config])).errors).toContain(
     'one: 1 rows of people belong to other shards',
   )
   await connection.query('DELETE FROM one.people WHERE id = 15')
   await connection.query('ALTER TABLE two.people ADD COLUMN more INT')
-  expect((await runFreshet(['shards', 'check', '--config', config])).errors).toContain('two: people has')
+  expect((await runFreshet(['shards', 'check', '--config', used.config])).errors).toContain('two: people has')
   await connection.end()
 })

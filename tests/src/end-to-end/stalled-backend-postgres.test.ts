@@ -4,9 +4,9 @@
  * after it goes on.
  */
 import { connect, type Database } from '@freshet/client'
+import { openPostgresStore } from '@freshet/engines/postgres'
+import { type RunningPostgres, startPostgres } from '@freshet/engines/under-test/start-postgres'
 import { createFreshetServer } from '@freshet/server'
-import { openPostgresStore } from '@freshet/stores/postgres'
-import { type RunningPostgres, startPostgres } from '@freshet/stores/under-test/start-postgres'
 import pg from 'pg'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 

@@ -4,7 +4,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { freePort } from '@freshet/stores/under-test/free-port'
+import { freePort } from '@freshet/engines/under-test/free-port'
 import { afterAll, expect, test } from 'vitest'
 
 const FRESHET = fileURLToPath(import.meta.resolve('@freshet/cli/dist/freshet.js'))

@@ -1,5 +1,5 @@
 /** The runner behind `npm test`, as built: real runs over small folders of tests. */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { provideServices, reasonToSkip, type Service } from '../runner/services.js'
+import { SLOWEST, slowestFirst } from '../runner/slowest-first.js'
 import { isRunning } from './freshet-process.js'
 
 const runner = fileURLToPath(new URL('../../dist/run.js', import.meta.url))
@@ -41,33 +42,35 @@ async function run(files: Readonly<Record<string, string>>): Promise<{ exitCode:
 }
 
 describe('the last line of a run', () => {
-  test('counts cases, not files, and a run without failures succeeds', async () => {
-    const files = { 'a.test.js': "test('a', () => {}); test('b', () => {})", 'b.test.js': "test('c', () => {})" }
-    expect(await run(files)).toEqual({ exitCode: 0, lastLine: '3 passed, 0 failed' })
-  })
-
-  test('names skipped cases only where there are some, and a failed case fails the run', async () => {
-    const files = { 'a.test.js': "test('a', () => {}); test('b', () => expect(1).toBe(2)); test.skip('c', () => {})" }
-    expect(await run(files)).toEqual({ exitCode: 1, lastLine: '1 passed, 1 failed, 1 skipped' })
-  })
-
-  test('counts a file that cannot be loaded as a failure', async () => {
-    const files = { 'a.test.js': "test('a', () => {})", 'b.test.js': "import './absent.js'" }
-    expect(await run(files)).toEqual({ exitCode: 1, lastLine: '1 passed, 1 failed' })
-  })
-
-  test('counts a hook that throws as a failure, and the cases it kept from running as skipped', async () => {
-    const files = { 'a.test.js': "describe('a', () => { beforeAll(() => { throw 1 }); test('b', () => {}) })" }
-    expect(await run(files)).toEqual({ exitCode: 1, lastLine: '0 passed, 1 failed, 1 skipped' })
-  })
-
-  test('counts an error that belongs to no case as a failure', async () => {
-    const files = { 'a.test.js': "test('a', () => { Promise.reject(new Error('nobody waits for this')) })" }
-    expect(await run(files)).toEqual({ exitCode: 1, lastLine: '1 passed, 1 failed' })
-  })
-
-  test('is there when nothing ran, and that is no success', async () => {
-    expect(await run({})).toEqual({ exitCode: 1, lastLine: '0 passed, 0 failed' })
+  test.each([
+    [
+      'counts cases, not files, and a run without failures succeeds',
+      { 'a.test.js': "test('a', () => {}); test('b', () => {})", 'b.test.js': "test('c', () => {})" },
+      { exitCode: 0, lastLine: '3 passed, 0 failed' },
+    ],
+    [
+      'names skipped cases only where there are some, and a failed case fails the run',
+      { 'a.test.js': "test('a', () => {}); test('b', () => expect(1).toBe(2)); test.skip('c', () => {})" },
+      { exitCode: 1, lastLine: '1 passed, 1 failed, 1 skipped' },
+    ],
+    [
+      'counts a file that cannot be loaded as a failure',
+      { 'a.test.js': "test('a', () => {})", 'b.test.js': "import './absent.js'" },
+      { exitCode: 1, lastLine: '1 passed, 1 failed' },
+    ],
+    [
+      'counts a hook that throws as a failure, and the cases it kept from running as skipped',
+      { 'a.test.js': "describe('a', () => { beforeAll(() => { throw 1 }); test('b', () => {}) })" },
+      { exitCode: 1, lastLine: '0 passed, 1 failed, 1 skipped' },
+    ],
+    [
+      'counts an error that belongs to no case as a failure',
+      { 'a.test.js': "test('a', () => { Promise.reject(new Error('nobody waits for this')) })" },
+      { exitCode: 1, lastLine: '1 passed, 1 failed' },
+    ],
+    ['is there when nothing ran, and that is no success', {}, { exitCode: 1, lastLine: '0 passed, 0 failed' }],
+  ])('%s', async (_, files, outcome) => {
+    expect(await run(files)).toEqual(outcome)
   })
 })
 
@@ -101,7 +104,7 @@ describe('a missing service', () => {
       name: 'redis',
       probe: () => isPresent,
       debianPackages: ['redis-server'],
-      suites: ['stores'],
+      suites: ['engines'],
     }
     const machine = {
       isCi: options.isCi ?? false,
@@ -117,17 +120,40 @@ describe('a missing service', () => {
 
   test('is installed where we may', async () => {
     const { provide, installed } = scene({ canInstall: true, installWorks: true })
-    expect(await provide(['bloom', 'stores'])).toEqual({ leftOut: [], failed: [] })
+    expect(await provide(['bloom', 'engines'])).toEqual({ leftOut: [], failed: [] })
     expect(installed).toEqual(['redis-server'])
+  })
+
+  test('is installed together with others that are missing, and alone if that failed', async () => {
+    const isThere = new Set<string>()
+    const runs: (readonly string[])[] = []
+    const install = async (packages: readonly string[]) => {
+      runs.push(packages)
+      if (!packages.includes('squid')) for (const each of packages) isThere.add(each)
+    }
+    const service = (name: string): Service => {
+      return { name, probe: () => isThere.has(name), debianPackages: [name], suites: ['caches'] }
+    }
+    const machine = { isCi: false, canInstall: true, install, say: () => {} }
+    expect(await provideServices(['nginx', 'curl'].map(service), ['caches'], machine)).toEqual({
+      leftOut: [],
+      failed: [],
+    })
+    expect(runs.splice(0)).toEqual([['nginx', 'curl']])
+    expect(await provideServices(['varnish', 'squid', 'haproxy'].map(service), ['caches'], machine)).toEqual({
+      leftOut: ['squid'],
+      failed: [],
+    })
+    expect(runs).toEqual([['varnish', 'squid', 'haproxy'], ['varnish'], ['squid'], ['haproxy']])
   })
 
   test.each([{ canInstall: false }, { canInstall: true, installWorks: false }])(
     'that cannot be had leaves its tests out, and one sentence says which and how to get them: %o',
     async options => {
       const { provide, said } = scene(options)
-      expect(await provide(['stores'])).toEqual({ leftOut: ['redis'], failed: [] })
+      expect(await provide(['engines'])).toEqual({ leftOut: ['redis'], failed: [] })
       expect(said.at(-1)).toBe(
-        'Left out: the tests of stores that need redis, which is not installed; ' +
+        'Left out: the tests of engines that need redis, which is not installed; ' +
           'to run them, install it (Debian: sudo apt-get install redis-server) and start again.',
       )
     },
@@ -135,7 +161,7 @@ describe('a missing service', () => {
 
   test('is a failure in CI, and leaves nothing out', async () => {
     const { provide, said } = scene({ isCi: true })
-    expect(await provide(['stores'])).toEqual({ leftOut: [], failed: ['redis'] })
+    expect(await provide(['engines'])).toEqual({ leftOut: [], failed: ['redis'] })
     expect(said.at(-1)).toContain('sudo apt-get install redis-server')
   })
 
@@ -149,5 +175,21 @@ describe('a missing service', () => {
     expect(reasonToSkip('chromium', { FRESHET_SKIP: 'redis,chromium' })).toContain('chromium is not installed')
     expect(reasonToSkip('chromium', { FRESHET_SKIP: 'redis' })).toBeUndefined()
     expect(reasonToSkip('chromium', {})).toBeUndefined()
+  })
+})
+
+describe('the order of the files', () => {
+  test('has the slowest first, and then project by project', () => {
+    const file = (project: string, moduleId: string) => ({ project: { name: project }, moduleId })
+    const [slowest, second] = SLOWEST.map(name => file('x', `/repository/${name}.test.ts`))
+    const [one, two, three] = [file('a', '/1.test.ts'), file('b', '/0.test.ts'), file('b', '/2.test.ts')]
+    expect(slowestFirst([three, second!, one, slowest!, two])).toEqual([slowest, second, one, two, three])
+  })
+
+  test('names no file that is not there', () => {
+    const repository = fileURLToPath(new URL('../../..', import.meta.url))
+    const files = execFileSync('git', ['ls-files', '*.test.ts'], { cwd: repository, encoding: 'utf8' }).split('\n')
+    const matches = (name: string) => files.filter(path => path.endsWith(`/${name}.test.ts`)).length
+    expect(SLOWEST.filter(name => matches(name) !== 1)).toEqual([])
   })
 })

@@ -4,10 +4,10 @@
  */
 import { connect } from '@freshet/client'
 import type { Commit, Store } from '@freshet/core/store'
+import { createMemoryStore } from '@freshet/engines/memory'
 import { createRandom } from '@freshet/lab/dist/harness/random.js'
 import { runTransactions } from '@freshet/lab/dist/transaction-load/run-transactions.js'
 import { createFreshetServer } from '@freshet/server'
-import { createMemoryStore } from '@freshet/stores/memory'
 import { expect, test } from 'vitest'
 
 const seed = Math.floor(Math.random() * 2 ** 32)
@@ -65,7 +65,9 @@ test('a store that validates only what is written is found out', async () => {
 
 test('a store that does not validate lists is found out: a table is booked twice', async () => {
   expect(await bookTables(commit => commit)).toBe(0)
-  expect(await bookTables(({ lists: _, ...commit }) => commit)).toBeGreaterThan(0)
+  // One that found its table booked has nothing but its list.
+  const withoutLists = ({ lists: _, ...commit }: Commit) => commit
+  expect(await bookTables(commit => (commit.writes.length === 0 ? commit : withoutLists(commit)))).toBeGreaterThan(0)
 })
 
 test('transactions over queries are serialisable, too', async () => {

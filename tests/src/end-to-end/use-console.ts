@@ -1,4 +1,4 @@
-/** For tests of the console: one server and one browser for all of them, and for each test somebody who watches. Nothing may go wrong in the page. */
+/** For tests of the console: one server and one browser for all of them. */
 import type { Browser } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest'
 import { startChromium } from './chromium.js'
@@ -12,30 +12,43 @@ import {
 } from './console-scene.js'
 import { endFreshetProcesses } from './freshet-process.js'
 
-export interface UsedConsole {
+export interface ServedConsole {
   server: ConsoleServer
   browser: Browser
+}
+
+export interface UsedConsole extends ServedConsole {
   watched: Watched
 }
 
-/** Its members are there from the first test on. `isFilled`: with something of everything. */
+/** A server and a browser for all tests of a `describe`: they are there from the first test on. `prepare` comes before the first test. */
+export function serveConsole(
+  options: ConsoleServerOptions | (() => Promise<ConsoleServerOptions>) = {},
+  prepare: (server: ConsoleServer) => Promise<unknown> = async () => undefined,
+): ServedConsole {
+  const served = {} as ServedConsole
+
+  beforeAll(async () => {
+    served.server = await startConsoleServer(typeof options === 'function' ? await options() : options)
+    await prepare(served.server)
+    served.browser = await startChromium()
+  })
+
+  afterAll(async () => {
+    await served.browser?.close()
+    await served.server?.stop()
+    await endFreshetProcesses()
+  })
+
+  return served
+}
+
+/** The same, watched by each test: nothing may go wrong in the page. `isFilled`: with something of everything. */
 export function useConsole({
   isFilled,
   ...options
 }: ConsoleServerOptions & { readonly isFilled: boolean }): UsedConsole {
-  const used = {} as UsedConsole
-
-  beforeAll(async () => {
-    used.server = await startConsoleServer(options)
-    if (isFilled) await fill(used.server)
-    used.browser = await startChromium()
-  })
-
-  afterAll(async () => {
-    await used.browser?.close()
-    await used.server?.stop()
-    await endFreshetProcesses()
-  })
+  const used = serveConsole(options, async server => isFilled && fill(server)) as UsedConsole
 
   beforeEach(async () => {
     used.watched = await watch(used.browser, used.server.url)

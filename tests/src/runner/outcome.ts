@@ -1,5 +1,5 @@
 /** What came of a test run, counted in test cases, and the one line that says so. */
-import type { TestRunResult } from 'vitest/node'
+import type { TestModule, TestRunResult } from 'vitest/node'
 
 export interface Outcome {
   readonly passed: number
@@ -25,6 +25,15 @@ export function countOutcome({ testModules, unhandledErrors }: TestRunResult): O
 
 export function lastLine({ passed, failed, skipped }: Outcome): string {
   return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`
+}
+
+/** A line for each of the files that took longest, which is what a run of many waits for. */
+export function slowestFiles(modules: readonly TestModule[], count: number): readonly string[] {
+  return modules
+    .map(module => ({ name: module.relativeModuleId, seconds: module.diagnostic().duration / 1000 }))
+    .sort((a, b) => b.seconds - a.seconds)
+    .slice(0, count)
+    .map(({ name, seconds }) => `${seconds.toFixed(1).padStart(7)} s  ${name}`)
 }
 
 /** A run in which nothing ran proves nothing. */

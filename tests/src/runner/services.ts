@@ -4,10 +4,10 @@
  * failure.
  */
 import { accessSync, constants } from 'node:fs'
+import { isCassandraInstalled } from '@freshet/engines/under-test/start-cassandra'
+import { isMariadbInstalled } from '@freshet/engines/under-test/start-mariadb'
+import { isPostgresInstalled } from '@freshet/engines/under-test/start-postgres'
 import { isRedisInstalled } from '@freshet/lab/dist/engines/redis.js'
-import { isCassandraInstalled } from '@freshet/stores/under-test/start-cassandra'
-import { isMariadbInstalled } from '@freshet/stores/under-test/start-mariadb'
-import { isPostgresInstalled } from '@freshet/stores/under-test/start-postgres'
 
 export interface Service {
   readonly name: string
@@ -47,26 +47,26 @@ export const services: readonly Service[] = [
     name: 'postgresql',
     probe: isPostgresInstalled,
     debianPackages: ['postgresql'],
-    suites: ['stores', 'caches', 'end-to-end'],
+    suites: ['engines', 'shards', 'server', 'caches', 'end-to-end'],
   },
   {
     name: 'mariadb',
     probe: isMariadbInstalled,
     debianPackages: ['mariadb-server'],
-    suites: ['stores', 'caches', 'end-to-end'],
+    suites: ['engines', 'shards', 'server', 'caches', 'end-to-end'],
   },
   {
     // Cassandra itself is fetched by Maven, once.
     name: 'cassandra',
     probe: isCassandraInstalled,
     debianPackages: ['openjdk-17-jre-headless', 'maven'],
-    suites: ['stores', 'caches', 'end-to-end'],
+    suites: ['engines', 'caches', 'end-to-end'],
   },
   {
     name: 'redis',
     probe: isRedisInstalled,
     debianPackages: ['redis-server'],
-    suites: ['lab', 'stores', 'caches', 'end-to-end'],
+    suites: ['lab', 'engines', 'cells', 'server', 'caches', 'end-to-end'],
   },
   {
     name: 'haproxy',
@@ -108,11 +108,16 @@ export async function provideServices(
 ): Promise<Missing> {
   const leftOut: string[] = []
   const failed: string[] = []
-  for (const service of needed) {
-    const affected = service.suites.filter(suite => suites.includes(suite))
-    if (affected.length === 0 || (await isProvided(service, machine))) continue
+  const wanted = needed.filter(service => service.suites.some(suite => suites.includes(suite)))
+  const missing = wanted.filter(service => !service.probe())
+  // Together first: apt-get spends much of its time on starting. If one package cannot be had, apt-get installs none of them, so
+  // each is tried alone afterwards.
+  if (machine.canInstall && missing.length > 1) await install(missing, machine)
+  for (const service of wanted) {
+    if (await isProvided(service, machine)) continue
     const list = machine.isCi ? failed : leftOut
     list.push(service.name)
+    const affected = service.suites.filter(suite => suites.includes(suite))
     machine.say(machine.isCi ? failureOf(service) : apologyFor(service, affected))
   }
   return { leftOut, failed }
@@ -121,9 +126,14 @@ export async function provideServices(
 async function isProvided(service: Service, machine: Machine): Promise<boolean> {
   if (service.probe()) return true
   if (!machine.canInstall) return false
-  machine.say(`${service.name} is missing; installing ${service.debianPackages.join(', ')}.`)
-  await machine.install(service.debianPackages)
+  await install([service], machine)
   return service.probe()
+}
+
+async function install(missing: readonly Service[], machine: Machine): Promise<void> {
+  const packages = missing.flatMap(({ debianPackages }) => debianPackages)
+  machine.say(`Missing: ${missing.map(({ name }) => name).join(', ')}. Installing ${packages.join(', ')}.`)
+  await machine.install(packages)
 }
 
 function apologyFor(service: Service, suites: readonly string[]): string {

@@ -3,11 +3,12 @@
  * `N passed, N failed`. Started by `run.ts` with the arguments for vitest.
  */
 import { fileURLToPath } from 'node:url'
-import { createVitest, parseCLI, TestsNotFoundError, type Vitest } from 'vitest/node'
+import { createVitest, parseCLI, type TestModule, TestsNotFoundError, type Vitest } from 'vitest/node'
 import { canInstall, installPackages } from './debian.js'
-import { countOutcome, isSuccess, lastLine, type Outcome } from './outcome.js'
+import { countOutcome, isSuccess, lastLine, type Outcome, slowestFiles } from './outcome.js'
 import { type Missing, provideServices, SKIP_VARIABLE, services } from './services.js'
 
+const SLOWEST_TOLD = 10
 const NOTHING: Outcome = { passed: 0, failed: 0, skipped: 0 }
 const repository = fileURLToPath(new URL('../../../', import.meta.url))
 
@@ -46,11 +47,17 @@ async function provide(suites: readonly string[]): Promise<Missing> {
 
 async function runVitest(vitest: Vitest, filter: string[]): Promise<Outcome> {
   try {
-    const counted = countOutcome(await vitest.start(filter))
+    const result = await vitest.start(filter)
+    if (result.testModules.length > SLOWEST_TOLD) tellSlowest(result.testModules)
+    const counted = countOutcome(result)
     // Vitest also fails a run for what is no test, such as a global teardown, and says so only in the exit code.
     return process.exitCode && counted.failed === 0 ? { ...counted, failed: 1 } : counted
   } catch (error) {
     if (error instanceof TestsNotFoundError) return NOTHING
     throw error
   }
+}
+
+function tellSlowest(modules: readonly TestModule[]): void {
+  console.log(['The slowest files:', ...slowestFiles(modules, SLOWEST_TOLD)].join('\n'))
 }

@@ -1,6 +1,7 @@
 /** Shows each tidy rule trees with one thing wrong, and one with nothing wrong: a rule must be able to fail. */
+
+import type { SourceFile } from '@freshet/lab/dist/source-tree/source-file.js'
 import { expect, test } from 'vitest'
-import type { SourceFile } from './rule.js'
 import { rules } from './rules.js'
 
 type Tree = Readonly<Record<string, string>>
@@ -31,8 +32,8 @@ const samples: Readonly<Record<string, Samples>> = {
       'packages/core/src/counters/a.ts': "import type { Store } from '../store/store.js'",
       'packages/core/src/index.ts': "export { a } from './counters/a.js'",
       'packages/cli/src/a.ts': "import { createServer } from '@freshet/server'",
-      'packages/stores/src/a.ts': "import { open } from 'lmdb'",
-      'packages/server/src/a.test.ts': "import { createMemoryStore } from '@freshet/stores/memory'",
+      'packages/engines/src/a.ts': "import { open } from 'lmdb'",
+      'packages/server/src/a.test.ts': "import { createMemoryStore } from '@freshet/engines/memory'",
       'lab/src/a.ts': "import { createBloom } from '@freshet/bloom'\nimport { readFileSync } from 'node:fs'",
       'vitest.config.ts': "import { defineConfig } from 'vitest/config'",
     },
@@ -51,7 +52,7 @@ const samples: Readonly<Record<string, Samples>> = {
       },
       {
         what: 'a room that imports what only its tests may',
-        tree: { 'packages/server/src/a.ts': "import { createMemoryStore } from '@freshet/stores/memory'" },
+        tree: { 'packages/server/src/a.ts': "import { createMemoryStore } from '@freshet/engines/memory'" },
         at: 'packages/server/src/a.ts:1',
         fix: 'Take the value as an argument',
       },
@@ -86,16 +87,60 @@ const samples: Readonly<Record<string, Samples>> = {
         fix: 'Take what you need as an argument',
       },
       {
+        what: 'a pure folder that imports another folder of its package',
+        tree: { 'packages/shards/src/plan/a.ts': "import { x } from '../engines/x.js'" },
+        at: 'packages/shards/src/plan/a.ts:1',
+        fix: 'Take the value as an argument',
+      },
+      {
+        what: 'a pure folder that imports a package from npm',
+        tree: { 'packages/shards/src/plan/a.ts': "import pg from 'pg'" },
+        at: 'packages/shards/src/plan/a.ts:1',
+        fix: 'Take what you need as an argument',
+      },
+      {
         what: 'a capability of core that imports another',
         tree: { 'packages/core/src/counters/a.ts': "import { x } from '../coherence/x.js'" },
         at: 'packages/core/src/counters/a.ts:1',
-        fix: 'declare the arrow in CORE_SHARED',
+        fix: 'declare the arrow in CORE_ARROWS',
       },
       {
         what: 'a room nobody has drawn on the map',
         tree: { 'packages/attic/src/a.ts': "import { x } from './x.js'" },
         at: 'packages/attic/src/a.ts:1',
         fix: 'Say what it may import in ARROWS',
+      },
+    ],
+  },
+  'the folders of a package import each other one way only': {
+    clean: {
+      'packages/bloom/src/wire/x.ts': "import '../plain/x.js'",
+      'packages/attic/src/a/x.ts': "import '../b/x.js'",
+      'packages/attic/src/b/x.ts': "import './below/x.js'",
+      'packages/attic/src/b/below/x.ts': "import '../x.js'",
+    },
+    planted: [
+      {
+        what: 'a folder that imports one of a layer above it',
+        tree: { 'packages/bloom/src/hashing/x.ts': "import '../plain/x.js'" },
+        at: 'packages/bloom/src/hashing',
+        fix: 'Take the value as an argument',
+      },
+      {
+        what: 'a folder that no layer has',
+        tree: { 'packages/bloom/src/attic/x.ts': "import '../plain/x.js'" },
+        at: 'packages/bloom/src/attic',
+        fix: 'Place it in LAYERS',
+      },
+      {
+        what: 'a circle of three folders',
+        tree: {
+          'packages/attic/src/a/x.ts': "import '../b/x.js'",
+          'packages/attic/src/b/x.ts': "import type { X } from '../c/x.js'",
+          'packages/attic/src/c/x.ts': "export { x } from '../a/x.js'",
+        },
+        at: 'packages/attic/src/a',
+        fix: 'Move what both sides need into a folder below them',
       },
     ],
   },
@@ -142,7 +187,7 @@ const samples: Readonly<Record<string, Samples>> = {
     clean: {
       'packages/core/package.json':
         '{ "dependencies": { "@freshet/bloom": "0.1.0" }, "devDependencies": { "x": "1" } }',
-      'packages/stores/package.json': '{ "dependencies": { "lmdb": "3" } }',
+      'packages/engines/package.json': '{ "dependencies": { "lmdb": "3" } }',
     },
     planted: ['dependencies', 'peerDependencies', 'optionalDependencies'].map(field => ({
       what: `a package in ${field}`,
@@ -256,21 +301,22 @@ const samples: Readonly<Record<string, Samples>> = {
     ],
   },
   'every name says something': {
-    clean: { 'packages/core/src/common-prefix.ts': '', 'docs/utility.md': '' },
+    clean: {
+      'packages/core/src/common-prefix.ts': '',
+      'packages/core/src/command-line.ts': '',
+      'docs/utility.md': '',
+    },
     planted: [
-      'utils.ts',
-      'helpers/a.ts',
-      'common/a.ts',
-      'misc.ts',
-      'test-helpers.ts',
-      'utils.test.ts',
-      'String-Util.ts',
-    ].map(name => ({
-      what: name,
-      tree: { [`packages/core/src/${name}`]: '' },
-      at: `packages/core/src/${name}`,
-      fix: 'Name it by what it does',
-    })),
+      ...[
+        ...['utils.ts', 'helpers/a.ts', 'common/a.ts', 'misc.ts', 'test-helpers.ts', 'utils.test.ts', 'String-Util.ts'],
+        ...['parts/a.ts', 'server-parts.ts', 'line.ts', 'look.ts', 'elsewhere.ts', 'meetings.test.ts', 'child.ts'],
+      ].map(name => ({
+        what: name,
+        tree: { [`packages/core/src/${name}`]: '' },
+        at: `packages/core/src/${name}`,
+        fix: 'Name it by what it does',
+      })),
+    ],
   },
   'no file is too long': {
     clean: { 'lab/src/a.ts': 'a\n'.repeat(500), 'package-lock.json': '\n'.repeat(900) },

@@ -10,10 +10,20 @@ export function roomOf(path: string): Room | undefined {
   return match ? { name: (match[1] ?? match[2])!, root: match[0] } : undefined
 }
 
-export function isCode(path: string): boolean {
-  return /\.[cm]?[jt]sx?$/.test(path)
+export const PURE_ROOMS: readonly string[] = ['bloom', 'protocol', 'core']
+/** Folders that are as pure as those rooms, and import no other folder of their package. */
+const PURE_FOLDERS = [
+  'packages/shards/src/plan',
+  'packages/cells/src/records',
+  'packages/cells/src/health',
+  'packages/dht/src/peer',
+]
+
+/** Whether the file decides and leaves acting to others: no clock, no randomness, nothing from npm or Node. */
+export function isPure(path: string): boolean {
+  return PURE_ROOMS.includes(roomOf(path)?.name ?? '') || pureFolderOf(path) !== undefined
 }
 
-export function isTest(path: string): boolean {
-  return /\.test\.[cm]?[jt]sx?$/.test(path)
+export function pureFolderOf(path: string): string | undefined {
+  return PURE_FOLDERS.find(folder => path.startsWith(`${folder}/`))
 }

@@ -2,11 +2,7 @@
  * What a tidy rule is: a pure function from the files of the tree to what is wrong with them, so that every rule can be
  * shown a planted violation. A message says what is wrong and names the fix.
  */
-export interface SourceFile {
-  /** From the root of the repository, with forward slashes. */
-  readonly path: string
-  readonly text: string
-}
+import { lineAt, type SourceFile } from '@freshet/lab/dist/source-tree/source-file.js'
 
 export interface Finding {
   readonly path: string
@@ -18,13 +14,6 @@ export interface Rule {
   /** What holds when the rule finds nothing; the title of its test. */
   readonly claim: string
   readonly check: (files: readonly SourceFile[]) => Finding[]
-}
-
-/** The line, from 1, that `offset` lies on. */
-export function lineAt(text: string, offset: number): number {
-  let line = 1
-  for (let at = text.indexOf('\n'); at !== -1 && at < offset; at = text.indexOf('\n', at + 1)) line++
-  return line
 }
 
 /** Every place where `pattern`, which must be global, matches; as findings in `file`. */

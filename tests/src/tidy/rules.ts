@@ -3,6 +3,7 @@ import type { Rule } from './rule.js'
 import { builtImports } from './rules/built-imports.js'
 import { deadFiles } from './rules/dead-files.js'
 import { errorCodes } from './rules/error-codes.js'
+import { folderArrows } from './rules/folder-arrows.js'
 import { importArrows } from './rules/import-arrows.js'
 import { leftovers } from './rules/leftovers.js'
 import { names } from './rules/names.js'
@@ -15,6 +16,7 @@ import { starExports } from './rules/star-exports.js'
 
 export const rules: readonly Rule[] = [
   { claim: 'imports follow the arrows between rooms', check: importArrows },
+  { claim: 'the folders of a package import each other one way only', check: folderArrows },
   { claim: 'imports of built files have a source', check: builtImports },
   { claim: 'the pure rooms have no clock, no randomness and no Node', check: purity },
   { claim: 'the pure rooms have no run-time dependency', check: runtimeDependencies },

@@ -1,7 +1,7 @@
 /** What the linter cannot see, over the whole tree. `planted-violations.test.ts` shows that each rule can fail. */
 import { fileURLToPath } from 'node:url'
+import { readTree } from '@freshet/lab/dist/source-tree/read-tree.js'
 import { expect, test } from 'vitest'
-import { readTree } from './read-tree.js'
 import { formatFinding } from './rule.js'
 import { rules } from './rules.js'
 

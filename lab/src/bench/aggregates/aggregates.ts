@@ -3,7 +3,7 @@
  * compares no versions, and against one server that has everything.
  */
 import { connect } from '@freshet/client'
-import { createSql, type SqlSession } from '@freshet/client/sql'
+import { createSql, type SqlSession } from '@freshet/shards/client'
 import { createPool, type Pool } from 'mariadb'
 import type { Bench, BenchContext, BenchResult } from '../../harness/bench.js'
 import type { Table } from '../../harness/experiment.js'
@@ -23,8 +23,6 @@ type Setup = typeof FULL
 type Standings = readonly Standing<'request'>[]
 
 export const aggregates: Bench = {
-  name: 'aggregates',
-  title: 'Averages over shards: kept and found anew, against a naive fan-out and one server',
   async run({ quick, progress }: BenchContext): Promise<BenchResult> {
     const setup = quick ? QUICK : FULL
     const measured: { shards: number; standings: Standings }[] = []

@@ -27,8 +27,6 @@ const IN_BROWSER = [OURS, 'bloomfilter', '@mcrowe/minibloom', '@intrnl/bloom-fil
 type FilterInProcess = PreparedContender<FilterDetails, Measure>
 
 export const bloom: Bench = {
-  name: 'bloom',
-  title: 'Bloom filters: ours against those on npm, in Node and in Chromium',
   async run(context) {
     const { entries } = context.quick ? QUICK : FULL
     const node = await measureInNode(context)
@@ -39,7 +37,7 @@ export const bloom: Bench = {
 }
 
 async function measureInNode(context: BenchContext): Promise<Outcome> {
-  const module = new URL('./child.js', import.meta.url)
+  const module = new URL('./contender-process.js', import.meta.url)
   const names = [...Object.keys(portableContenders), ...Object.keys(nodeContenders)]
   const start = (name: string, settings: FilterSettings) =>
     startChild<FilterDetails, Measure>({ name, module, settings })

@@ -35,8 +35,6 @@ const QUICK = { sizes: [300], spreads: ['zipf'], clients: 20, visits: 6, directV
 const MEMORY_BYTES = 16 * 1024 * 1024
 
 export const coherence: Bench = {
-  name: 'coherence',
-  title: 'Reads through a shared cache, never stale, against reads from a server 165 ms away',
   async run(context) {
     requireCaches(['varnish'])
     const plan = context.quick ? QUICK : FULL

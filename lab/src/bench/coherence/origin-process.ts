@@ -7,8 +7,8 @@
  * what is older than its window. Nothing has been handed out by then that a trimmed change could have made outdated.
  */
 import { createServer } from 'node:http'
+import { openEmbeddedStore } from '@freshet/engines/lmdb'
 import { createFreshetServer } from '@freshet/server'
-import { openEmbeddedStore } from '@freshet/stores/embedded'
 import { BUCKET, idOf, socialObject } from './social-network.js'
 
 export interface OriginSettings {

@@ -1,5 +1,5 @@
+import { createMemoryStore } from '@freshet/engines/memory'
 import { createFreshetServer, type FreshetServer } from '@freshet/server'
-import { createMemoryStore } from '@freshet/stores/memory'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createRandom } from '../../harness/random.js'
 import { type Link, startLink } from '../../network/link.js'

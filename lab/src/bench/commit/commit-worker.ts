@@ -1,6 +1,6 @@
 /** What happens in each contender's process: a store filled with entries, and for each round the time of its commits. */
 import { join } from 'node:path'
-import { openEmbeddedStore } from '@freshet/stores/embedded'
+import { openEmbeddedStore } from '@freshet/engines/lmdb'
 import { ClassicLevel } from 'classic-level'
 import { open } from 'lmdb'
 import type { ContenderWorker } from '../../harness/contender-worker.js'
@@ -16,13 +16,17 @@ export const LEVEL = 'classic-level'
 
 const VALUE_BYTES = 500
 
-export interface CommitSettings {
-  readonly contender: string
+/** How many objects there are before, and what is committed to them in each round. */
+export interface CommitLoad {
   readonly path: string
   readonly entries: number
   readonly commitsPerRound: number
   readonly inFlight: number
   readonly seed: number
+}
+
+export interface CommitSettings extends CommitLoad {
+  readonly contender: string
 }
 
 /** Resolves when the value is on disk. */

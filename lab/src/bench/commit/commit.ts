@@ -3,13 +3,14 @@
  * with the same durability: what versions, validation, the log and the clock cost on top; and what checksums cost it. LevelDB
  * is there for comparison.
  */
-import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Bench, BenchContext, BenchResult } from '../../harness/bench.js'
 import { type PreparedContender, startChild } from '../../harness/child-contender.js'
+import { contenderProcess, measureTrees, type Tree, type TreeRow } from '../../harness/compare-trees.js'
 import type { Progress } from '../../harness/experiment.js'
 import { measureSideBySide, median, type Standing, speedRatio } from '../../harness/side-by-side.js'
+import { inTemporaryFolder } from '../../harness/temporary-folder.js'
 import { hookedArguments } from '../checksum-hooks.js'
 import { BARE_ENGINE, type CommitSettings, HOOKED, LEVEL, MEASURES, type Measure, OURS } from './commit-worker.js'
 
@@ -18,19 +19,39 @@ const IN_FLIGHT = 64
 const FULL = { entries: 200_000, commitsPerRound: 12_000, rounds: 41 }
 const QUICK = { entries: 100_000, commitsPerRound: 12_000, rounds: 15 }
 
+const FULL_COMPARED = { entries: 100_000, commitsPerRound: 12_000, rounds: 15, sittings: 4 }
+const QUICK_COMPARED = { entries: 50_000, commitsPerRound: 12_000, rounds: 7, sittings: 2 }
+
 type CommitContender = PreparedContender<null, Measure>
 
 export const commit: Bench = {
-  name: 'commit',
-  title: 'Durable commits: the embedded store against its engine, bare',
-  async run(context) {
-    const folder = await mkdtemp(join(tmpdir(), 'freshet-bench-commit-'))
-    try {
-      return report(await measure(context, folder))
-    } finally {
-      await rm(folder, { recursive: true, force: true })
-    }
-  },
+  run: context => inTemporaryFolder('bench-commit', async folder => report(await measure(context, folder))),
+  compare: (context, trees) => inTemporaryFolder('bench-commit', folder => compare(context, trees, folder)),
+}
+
+async function compare(
+  { quick, seed, progress }: BenchContext,
+  trees: readonly Tree[],
+  folder: string,
+): Promise<TreeRow[]> {
+  const { rounds, sittings, ...sizes } = quick ? QUICK_COMPARED : FULL_COMPARED
+  const ratios = await measureTrees<Measure>({
+    trees,
+    measures: MEASURES,
+    rounds,
+    sittings,
+    onTurn: progress,
+    start: (tree, sitting) => {
+      const path = join(folder, `${tree.name}-${sitting}`)
+      const settings: CommitSettings = { contender: OURS, path, inFlight: IN_FLIGHT, seed, ...sizes }
+      return startChild<null, Measure>({ name: tree.name, module: contenderProcess(tree, 'commit'), settings })
+    },
+  })
+  // The disk is waited for most of the time, and shared: the clock is for information.
+  return [
+    { name: 'commits by processor time', decides: true, ratios: ratios.cpu },
+    { name: 'commits by the clock', decides: false, ratios: ratios.commit },
+  ]
 }
 
 async function measure(context: BenchContext, folder: string): Promise<Standing<Measure>[]> {
@@ -48,7 +69,7 @@ async function measureTogether(
   progress: Progress,
 ): Promise<Standing<Measure>[]> {
   const { rounds, ...sizes } = quick ? QUICK : FULL
-  const module = new URL('./child.js', import.meta.url)
+  const module = new URL('./contender-process.js', import.meta.url)
   const contenders: CommitContender[] = []
   try {
     for (const name of names) {

@@ -1,6 +1,6 @@
 /** What happens in each contender's process: a store with counters, and for each round the time of additions to them. */
 import type { Commit, Operation } from '@freshet/core/store'
-import { type EmbeddedStore, openEmbeddedStore } from '@freshet/stores/embedded'
+import { type EmbeddedStore, openEmbeddedStore } from '@freshet/engines/lmdb'
 import type { ContenderWorker } from '../../harness/contender-worker.js'
 import { createRandom, type Random } from '../../harness/random.js'
 

@@ -2,13 +2,13 @@
  * Additions to counters that count once: in the store, against the same commits without ids; on one counter that everybody
  * adds to, against one commit and one flush for each; and over the network, against Redis with a script for the same.
  */
-import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isRedisInstalled } from '../../engines/redis.js'
 import type { Bench, BenchContext, BenchResult } from '../../harness/bench.js'
 import { type PreparedContender, startChild } from '../../harness/child-contender.js'
 import { measureSideBySide, median, type Standing, speedRatio } from '../../harness/side-by-side.js'
+import { inTemporaryFolder } from '../../harness/temporary-folder.js'
 import { type CountersSettings, FOREIGN_IDS, type Measure, NO_IDS, OWN_IDS } from './counters-worker.js'
 import { FRESHET, type NetworkContender, REDIS, startFreshetContender, startRedisContender } from './over-network.js'
 
@@ -20,22 +20,15 @@ const FULL = { rounds: 31, additions: 10_000, alone: 100, network: { rounds: 11,
 const QUICK = { rounds: 5, additions: 4000, alone: 30, network: { rounds: 3, additions: 4000 } }
 
 export const counters: Bench = {
-  name: 'counters',
-  title: 'Additions to counters that count once: against those without ids, one by one, and Redis',
   async run(context) {
-    const folder = await mkdtemp(join(tmpdir(), 'freshet-bench-counters-'))
-    try {
-      const inStore = await measureStore(context, folder)
-      return report(inStore, await measureNetwork(context))
-    } finally {
-      await rm(folder, { recursive: true, force: true })
-    }
+    const inStore = await inTemporaryFolder('bench-counters', folder => measureStore(context, folder))
+    return report(inStore, await measureNetwork(context))
   },
 }
 
 async function measureStore({ quick, seed, progress }: BenchContext, folder: string): Promise<Standing<Measure>[]> {
   const { rounds, additions, alone } = quick ? QUICK : FULL
-  const module = new URL('./child.js', import.meta.url)
+  const module = new URL('./contender-process.js', import.meta.url)
   const contenders: PreparedContender<null, Measure>[] = []
   try {
     for (const [i, ids] of [NO_IDS, OWN_IDS, FOREIGN_IDS].entries()) {

@@ -2,9 +2,8 @@
  * One counter and many clients, each on a connection of its own, who wait for each answer: ours over HTTP, with ids, on disk
  * before it is acknowledged; and Redis with a script that adds if the id is new, and appendfsync always.
  */
-import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
 import { startSlowOrigin } from '../../caches/slow-origin.js'
+import { type FoundReply, openSocket, PipelinedConnection } from '../../engines/pipelined-connection.js'
 import { RedisConnection, startRedis } from '../../engines/redis.js'
 import type { Contender } from '../../harness/side-by-side.js'
 
@@ -85,49 +84,25 @@ function rounds(adds: readonly Add[], additions: number): () => Promise<{ add: n
   }
 }
 
-/** One request at a time, with as little as possible to do for it: it is the server that is measured. */
-class HttpConnection {
-  readonly #socket: Socket
-  #text = ''
-  #waiting: { resolve(): void; reject(error: Error): void } | undefined
-
+class HttpConnection extends PipelinedConnection<undefined> {
   static async open(port: number): Promise<HttpConnection> {
-    const socket = connect({ port, host: '127.0.0.1', noDelay: true })
-    await once(socket, 'connect')
-    return new HttpConnection(socket)
+    return new HttpConnection(await openSocket(port))
   }
 
-  private constructor(socket: Socket) {
-    this.#socket = socket
-    socket.setEncoding('latin1').on('data', (text: string) => this.#read(text))
-    socket.on('error', error => this.#waiting?.reject(error))
-    socket.on('close', () => this.#waiting?.reject(new Error('The server has closed the connection.')))
+  async post(path: string, key: string, body: string): Promise<void> {
+    await this.request(
+      `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nIdempotency-Key: ${key}\r\n` +
+        `Content-Length: ${body.length}\r\n\r\n${body}`,
+    )
   }
 
-  post(path: string, key: string, body: string): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#waiting = { resolve, reject }
-      this.#socket.write(
-        `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nIdempotency-Key: ${key}\r\n` +
-          `Content-Length: ${body.length}\r\n\r\n${body}`,
-      )
-    })
-  }
-
-  close(): void {
-    this.#waiting = undefined
-    this.#socket.destroy()
-  }
-
-  #read(text: string): void {
-    this.#text += text
-    const headEnd = this.#text.indexOf('\r\n\r\n')
-    if (headEnd < 0) return
-    const length = /content-length: *(\d+)/i.exec(this.#text)?.[1]
-    if (this.#text.length < headEnd + 4 + Number(length)) return
-    const answer = this.#text
-    this.#text = ''
-    if (answer.startsWith('HTTP/1.1 200 ') && length !== undefined) this.#waiting?.resolve()
-    else this.#waiting?.reject(new Error(`Nothing was added: ${answer}`))
+  protected override replyIn(text: string): FoundReply<undefined> | undefined {
+    const headEnd = text.indexOf('\r\n\r\n')
+    if (headEnd < 0) return undefined
+    const bodyLength = /content-length: *(\d+)/i.exec(text)?.[1]
+    const length = headEnd + 4 + Number(bodyLength ?? 0)
+    if (text.length < length) return undefined
+    const isDone = text.startsWith('HTTP/1.1 200 ') && bodyLength !== undefined
+    return { reply: isDone ? undefined : new Error(`Nothing was added: ${text}`), length }
   }
 }

@@ -2,9 +2,10 @@
  * Cells over three independent Redis servers, each of which has every object: read at CURRENT, by the timestamp that its holder gave last, and at
  * QUORUM. Before each round some objects are written again while one of the three, each time another, does not take the write.
  */
+
+import { type Cells, createStoreNode, type Node, openCells } from '@freshet/cells'
+import { openRedisStore } from '@freshet/engines/redis'
 import { FreshetError } from '@freshet/protocol'
-import { type Cells, createStoreNode, type Node, openCells } from '@freshet/stores/cells'
-import { openRedisStore } from '@freshet/stores/redis'
 import { createRandom } from '../../harness/random.js'
 import { type CurrencySettings, type CurrencyTarget, keyOf } from './currency-target.js'
 

@@ -1,6 +1,6 @@
 /** What happens in each reader's process: reads one after the other, of objects drawn evenly, and who was asked for them. */
-import { openPostgresStore } from '@freshet/stores/postgres'
-import { openRedisStore } from '@freshet/stores/redis'
+import { openPostgresStore } from '@freshet/engines/postgres'
+import { openRedisStore } from '@freshet/engines/redis'
 import type { ContenderWorker } from '../../harness/contender-worker.js'
 import { createRandom, type Random } from '../../harness/random.js'
 import { openCellsTarget } from './cells-target.js'

@@ -37,9 +37,6 @@ interface Measured {
 }
 
 export const currency: Bench = {
-  name: 'currency',
-  title:
-    'Current reads from three nodes of PostgreSQL and Redis: nodes asked and time, against QUORUM and the primary alone',
   async run(context) {
     requirePostgres()
     const measured: Measured[] = []
@@ -70,7 +67,7 @@ async function measure(
       for (const kind of kindsOf(engine)) {
         const nodes = fleet[place]
         const settings: CurrencySettings = { engine, kind, nodes, truth: fleet.near[0]!, reads: reads[place], seed }
-        const module = new URL('./child.js', import.meta.url)
+        const module = new URL('./contender-process.js', import.meta.url)
         contenders.push(await startChild<null, CurrencyMeasure>({ name: nameOf(kind, place), module, settings }))
       }
     }

@@ -3,10 +3,10 @@
  * hold is current while somebody writes. And the same primary, far away.
  */
 import type { Store } from '@freshet/core/store'
-import { openPostgresStore } from '@freshet/stores/postgres'
-import { openRedisStore } from '@freshet/stores/redis'
-import { DURABLE, startRedis } from '@freshet/stores/under-test/redis'
-import { startPostgres } from '@freshet/stores/under-test/start-postgres'
+import { openPostgresStore } from '@freshet/engines/postgres'
+import { openRedisStore } from '@freshet/engines/redis'
+import { DURABLE, startRedis } from '@freshet/engines/under-test/redis'
+import { startPostgres } from '@freshet/engines/under-test/start-postgres'
 import { createRandom } from '../../harness/random.js'
 import { type Link, startLink } from '../../network/link.js'
 import { BEHIND_SHARE } from './cells-target.js'

@@ -1,6 +1,6 @@
 /**
  * Reads with Freshet's caches, in the server over the store and in its client, `cached`:
- * as current as reads without a cache, since the store is asked before how far it is. `client`: of whatever was written a second ago.
+ * as current as reads without a cache, since the server first asks the store for its position. `client`: at most a second old.
  */
 import { connect } from '@freshet/client'
 import type { Store } from '@freshet/core/store'
@@ -26,7 +26,7 @@ export async function openCachedTarget(
   return {
     get: kind === 'client' ? await readsOfClient(url) : key => server.get(key),
     batch: 1,
-    // One that is refused is not made: the next is.
+    // A change that is refused is left out; the next one follows soon.
     change: key => put(key).catch(onRefused),
   }
 }

@@ -1,7 +1,6 @@
-/** What is measured in an engine: commits and reads, by the store or by the driver. */
+/** What the bench measures in an engine: commits and reads, by the store or by the driver. */
 import type { Store } from '@freshet/core/store'
-
-export type EngineName = 'PostgreSQL' | 'MariaDB' | 'Redis' | 'Cassandra'
+import type { EngineName } from '../../engines/engine-name.js'
 
 /**
  * `bare`: a value by itself, with no log, nor anything else that goes with it. `cached`: reads in a server over the store, which keeps what
@@ -13,7 +12,7 @@ export interface EnginesSettings {
   readonly engine: EngineName
   readonly kind: EngineKind
   readonly url: string
-  /** The store of this contender's servers, and of nobody else: who follows a log has work with each commit of it. */
+  /** The name of the store that this contender's servers share, and no other contender: following a log costs work for each commit. */
   readonly store: string
   /** Which of the servers it is. */
   readonly server: number
@@ -25,9 +24,9 @@ export interface EnginesSettings {
 export interface Target {
   commit?(keys: readonly string[]): Promise<unknown>
   get?(key: string): Promise<unknown>
-  /** What is done to a key beside the reads, where that is not `commit`. */
+  /** Changes a key beside the reads, where that is not `commit`. */
   change?(key: string): Promise<unknown>
-  /** So many keys go into one call of `commit`. */
+  /** How many keys go into one call of `commit`. */
   readonly batch: number
 }
 

@@ -1,12 +1,15 @@
 /** What happens in each server's process. */
+import type { EngineName } from '../../engines/engine-name.js'
 import type { ContenderWorker } from '../../harness/contender-worker.js'
+import { timeLanes } from '../../harness/time-lanes.js'
 import { openCachedTarget } from './cached-targets.js'
 import { openCassandraTarget } from './cassandra-targets.js'
-import { type EngineName, type EnginesSettings, storeTarget, type Target } from './engine-target.js'
+import { type EnginesSettings, storeTarget, type Target } from './engine-target.js'
 import { openMariadbTarget } from './mariadb-targets.js'
 import { openOwnStore } from './own-store.js'
 import { openPostgresTarget } from './postgres-targets.js'
 import { openRedisTarget } from './redis-targets.js'
+import { openSqliteTarget } from './sqlite-targets.js'
 
 export type EnginesMeasure = 'commit' | 'get'
 
@@ -19,6 +22,7 @@ const OPEN: Readonly<Record<EngineName, (settings: EnginesSettings) => Promise<T
   MariaDB: openMariadbTarget,
   Redis: openRedisTarget,
   Cassandra: openCassandraTarget,
+  SQLite: openSqliteTarget,
 }
 
 export function createEnginesWorker(): ContenderWorker<EnginesSettings, undefined, EnginesMeasure> {
@@ -40,10 +44,10 @@ export function createEnginesWorker(): ContenderWorker<EnginesSettings, undefine
       const { batch, get, commit } = target
       const lanes = Math.ceil(inFlight / batch)
       const batchAt = (i: number) => Array.from({ length: batch }, (_, k) => keyOf(i * batch + k))
-      const nsPerBatch = commit ? await time(commits / batch, lanes, i => commit(batchAt(i))) : 0
+      const nsPerBatch = commit ? await timeLanes(commits / batch, lanes, i => commit(batchAt(i))) : 0
       if (!get) return { commit: nsPerBatch / batch, get: 0 }
       const stop = changeSome(target, keyOf)
-      const nsPerRead = await time(gets, inFlight, i => get(keyOf(i)))
+      const nsPerRead = await timeLanes(gets, inFlight, i => get(keyOf(i)))
       stop()
       return { commit: nsPerBatch / batch, get: nsPerRead }
     },
@@ -66,15 +70,4 @@ async function openTarget(settings: EnginesSettings, keys: readonly string[]): P
   if (kind === 'freshet') return storeTarget(await openStore())
   if (kind === 'cached' || kind === 'client') return openCachedTarget(settings, openStore, keys)
   return OPEN[engine](settings)
-}
-
-/** Nanoseconds for each, with so many at a time, by the clock on the wall: it is the engine that is waited for. */
-async function time(count: number, lanes: number, work: (i: number) => Promise<unknown>): Promise<number> {
-  let next = 0
-  const lane = async () => {
-    while (next < count) await work(next++)
-  }
-  const startMs = performance.now()
-  await Promise.all(Array.from({ length: lanes }, lane))
-  return ((performance.now() - startMs) * 1e6) / count
 }

@@ -2,16 +2,22 @@
  * Stores in engines against their drivers alone, durable, 500 bytes, 64 in flight in all, with one server and with two. In PostgreSQL
  * also what it costs that positions come in the order of commits.
  */
-import { DURABLE, startRedis } from '@freshet/stores/under-test/redis'
-import { startCassandra } from '@freshet/stores/under-test/start-cassandra'
-import { startMariadb } from '@freshet/stores/under-test/start-mariadb'
-import { startPostgres } from '@freshet/stores/under-test/start-postgres'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { DURABLE, startRedis } from '@freshet/engines/under-test/redis'
+import { startCassandra } from '@freshet/engines/under-test/start-cassandra'
+import { startMariadb } from '@freshet/engines/under-test/start-mariadb'
+import { startPostgres } from '@freshet/engines/under-test/start-postgres'
+import type { EngineName } from '../../engines/engine-name.js'
 import { requirePostgres } from '../../engines/postgres.js'
+import { createSqliteFile } from '../../engines/sqlite.js'
 import type { Bench, BenchContext, BenchResult } from '../../harness/bench.js'
-import { type PreparedContender, startChild } from '../../harness/child-contender.js'
+import type { PreparedContender } from '../../harness/child-contender.js'
+import { contenderProcess, measureTrees, type Tree, type TreeRow } from '../../harness/compare-trees.js'
+import { nameFleet, startContenderFleet } from '../../harness/contender-fleet.js'
 import { measureSideBySide, type Standing, speedRatio } from '../../harness/side-by-side.js'
 import { prepareCassandra } from './cassandra-targets.js'
-import type { EngineKind, EngineName, EnginesSettings } from './engine-target.js'
+import type { EngineKind, EnginesSettings } from './engine-target.js'
 import type { EnginesMeasure } from './engines-worker.js'
 import { prepareMariadb } from './mariadb-targets.js'
 import { preparePostgres } from './postgres-targets.js'
@@ -22,6 +28,7 @@ const KINDS: Readonly<Record<EngineName, readonly EngineKind[]>> = {
   MariaDB: ['freshet', 'driver', 'cached', 'client'],
   Redis: ['freshet', 'driver', 'cached', 'client', 'bare'],
   Cassandra: ['freshet', 'driver', 'cached', 'client'],
+  SQLite: ['freshet', 'driver', 'cached', 'client'],
 }
 const START: Readonly<Record<EngineName, () => Promise<{ readonly url: string; stop(): Promise<void> }>>> = {
   async PostgreSQL() {
@@ -40,12 +47,18 @@ const START: Readonly<Record<EngineName, () => Promise<{ readonly url: string; s
     await prepareCassandra(node.url)
     return node
   },
+  SQLite: createSqliteFile,
 }
 const PATIENT = { write_request_timeout: '20s', cas_contention_timeout: '20s', read_request_timeout: '20s' }
 const SERVERS = [1, 2]
 const FULL = { commits: 6400, gets: 20_000, rounds: 7 }
 const QUICK = { commits: 3200, gets: 10_000, rounds: 3 }
-/** Cached ones are so many more: it is not the first read that is of interest. */
+/** Processes differ for as long as they live: many sittings say more than many rounds. */
+const FULL_COMPARED = { commits: 6400, gets: 20_000, rounds: 3, sittings: 9 }
+const QUICK_COMPARED = { commits: 3200, gets: 10_000, rounds: 5, sittings: 1 }
+/** Our own code, of all kinds. */
+const COMPARED: readonly EngineKind[] = ['freshet', 'cached', 'client']
+/** So many times as many cached reads: the first read of each object matters little. */
 const CACHED_TIMES = 10
 const READS_MIN = 0.6
 const CACHED_MIN = 2
@@ -60,17 +73,15 @@ interface Measured {
 }
 
 export const engines: Bench = {
-  name: 'engines',
-  title: 'Commits and reads in PostgreSQL, MariaDB, Redis and Cassandra: the stores against the drivers alone',
   run: context => run(context, Object.keys(KINDS) as EngineName[]),
+  compare: (context, trees) => compare(context, trees, Object.keys(KINDS) as EngineName[]),
 }
 
 /** One engine by itself. */
 export function engineBench(engine: EngineName): Bench {
   return {
-    name: `engines-${engine.toLowerCase()}`,
-    title: `Commits and reads in ${engine}: the store against the driver alone`,
     run: context => run(context, [engine]),
+    compare: (context, trees) => compare(context, trees, [engine]),
   }
 }
 
@@ -88,6 +99,41 @@ async function run(context: BenchContext, names: readonly EngineName[]): Promise
     }
   }
   return report(measured)
+}
+
+/** All by the clock, since the work waits for the engine. Each tree has its own store in the same engine. */
+async function compare(
+  { quick, progress }: BenchContext,
+  trees: readonly Tree[],
+  names: readonly EngineName[],
+): Promise<TreeRow[]> {
+  const { rounds, sittings, commits, gets } = quick ? QUICK_COMPARED : FULL_COMPARED
+  const rows: TreeRow[] = []
+  for (const engine of names.filter(engine => trees.every(tree => isMeasuredBy(tree, engine)))) {
+    const server = await START[engine]()
+    try {
+      for (const kind of COMPARED) {
+        const ratios = await measureTrees<EnginesMeasure>({
+          trees,
+          measures: ['commit', 'get'],
+          rounds,
+          sittings,
+          onTurn: (done, total, name) => progress(done, total, `${engine}, ${kind}, ${name}`),
+          start: (tree, sitting) => startFleet({ engine, kind, url: server.url, commits, gets }, 1, { tree, sitting }),
+        })
+        rows.push({ name: `${engine}, ${kind}: reads`, decides: true, ratios: ratios.get })
+        if (kind === 'freshet') rows.push({ name: `${engine}: commits`, decides: true, ratios: ratios.commit })
+      }
+    } finally {
+      await server.stop()
+    }
+  }
+  return rows
+}
+
+/** SQLite was added last: an older revision cannot measure it. */
+function isMeasuredBy({ root }: Tree, engine: EngineName): boolean {
+  return engine !== 'SQLite' || existsSync(join(root, 'lab/dist/bench/engines/sqlite-targets.js'))
 }
 
 async function measure(
@@ -112,31 +158,21 @@ async function measure(
   }
 }
 
-/** Several processes that work at the same time, as one contender. */
-async function startFleet(given: FleetSettings, servers: number): Promise<EngineContender> {
-  const name = nameOf(given.kind, servers)
-  const module = new URL('./child.js', import.meta.url)
+function startFleet(
+  given: FleetSettings,
+  servers: number,
+  of?: { readonly tree: Tree; readonly sitting: number },
+): Promise<EngineContender> {
+  const store = [given.kind, servers, ...(of ? [of.tree.name, of.sitting] : [])].join('_')
   const gets = given.gets * (given.kind === 'cached' || given.kind === 'client' ? CACHED_TIMES : 1)
   const share = { inFlight: IN_FLIGHT / servers, commits: given.commits / servers, gets: gets / servers }
-  const children = await Promise.all(
-    Array.from({ length: servers }, (_, server) => {
-      const settings: EnginesSettings = { ...given, ...share, store: `${given.kind}_${servers}`, server }
-      return startChild<undefined, EnginesMeasure>({ name: `${name}, ${server}`, module, settings })
-    }),
-  )
-  return {
-    name,
-    details: undefined,
-    async round() {
-      const readings = await Promise.all(children.map(child => child.round()))
-      // Until the last is done; each has done a share.
-      const slowest = (measure: EnginesMeasure) => Math.max(...readings.map(each => each[measure])) / servers
-      return { commit: slowest('commit'), get: slowest('get') }
-    },
-    stop: async () => {
-      await Promise.all(children.map(child => child.stop()))
-    },
-  }
+  return startContenderFleet<EnginesMeasure>({
+    name: nameFleet(given.kind, servers),
+    module: of ? contenderProcess(of.tree, 'engines') : new URL('./contender-process.js', import.meta.url),
+    servers,
+    settingsOf: (server): EnginesSettings => ({ ...given, ...share, store, server }),
+    shared: ['commit', 'get'],
+  })
 }
 
 function report(measured: readonly Measured[]): BenchResult {
@@ -162,7 +198,8 @@ function report(measured: readonly Measured[]): BenchResult {
         )
       }),
       'driver: a connection for each upsert in flight, and reads pipelined on one (MariaDB: four); in Redis the same writes in a MULTI;',
-      'in Cassandra, one node that flushes each write, both pipelined on one, and no lightweight transactions.',
+      'in Cassandra, one node that flushes each write, both pipelined on one, and no lightweight transactions;',
+      'in SQLite both synchronous, on one.',
       'Of the 5,000 objects that are read, 50 a second are changed. cached: reads in a server, which keeps them; as current as without. client: the same in its client, of all that was written a second ago.',
       'ordered and unordered: batches as the store makes them, with positions from a locked row, or from a sequence. bare: SET.',
     ],
@@ -173,7 +210,7 @@ function summaryOf({ engine, standings }: Measured) {
   const perServers = (of: EngineKind, to: EngineKind, measure: EnginesMeasure) =>
     Object.fromEntries(
       SERVERS.map(servers => {
-        const ratio = speedRatio(standings, nameOf(of, servers), nameOf(to, servers), measure)
+        const ratio = speedRatio(standings, nameFleet(of, servers), nameFleet(to, servers), measure)
         return [servers, Number(ratio.toPrecision(3))]
       }),
     )
@@ -185,8 +222,4 @@ function summaryOf({ engine, standings }: Measured) {
     ...(engine === 'PostgreSQL' ? { orderedToUnordered: perServers('ordered', 'unordered', 'commit') } : {}),
     ...(engine === 'Redis' ? { commitsToSet: perServers('freshet', 'bare', 'commit') } : {}),
   }
-}
-
-function nameOf(kind: EngineKind, servers: number): string {
-  return `${kind}, ${servers} ${servers === 1 ? 'server' : 'servers'}`
 }

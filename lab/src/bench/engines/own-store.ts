@@ -1,16 +1,18 @@
-/** A store of a name of its own in an engine, where there may be several. */
+/** Opens one of several stores in an engine, by its name. */
 import type { Store } from '@freshet/core/store'
-import { openCassandraStore } from '@freshet/stores/cassandra'
-import { openMariadbStore } from '@freshet/stores/mariadb'
-import { openPostgresStore } from '@freshet/stores/postgres'
-import { openRedisStore } from '@freshet/stores/redis'
-import type { EngineName } from './engine-target.js'
+import { openCassandraStore } from '@freshet/engines/cassandra'
+import { openMariadbStore } from '@freshet/engines/mariadb'
+import { openPostgresStore } from '@freshet/engines/postgres'
+import { openRedisStore } from '@freshet/engines/redis'
+import { openSqliteStore } from '@freshet/engines/sqlite'
+import type { EngineName } from '../../engines/engine-name.js'
+import { sqlitePathBeside } from '../../engines/sqlite.js'
 
 const OPEN: Readonly<Record<EngineName, (url: string, name: string) => Promise<Store>>> = {
   PostgreSQL: (url, name) => openPostgresStore({ url, schema: name }),
   MariaDB: (url, name) => openMariadbStore({ url, prefix: `${name}_` }),
   Redis: (url, name) => openRedisStore({ url, name }),
-  // Its servers share the processors with it: that it is slow is measured, and no error.
+  // Its servers share the processors with it: slowness is measured, and is not an error.
   Cassandra: (url, name) =>
     openCassandraStore({
       url: `${url}/freshet?name=${name}`,
@@ -18,6 +20,7 @@ const OPEN: Readonly<Record<EngineName, (url: string, name: string) => Promise<S
       waitMsMax: 60_000,
       onWarning: () => {},
     }),
+  SQLite: (url, name) => openSqliteStore({ path: sqlitePathBeside(url, name) }),
 }
 
 export function openOwnStore(engine: EngineName, url: string, name: string): Promise<Store> {

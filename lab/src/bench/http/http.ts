@@ -1,17 +1,18 @@
 /**
  * Reads over HTTP: GET of 500-byte objects from Freshet on its embedded store, beside a bare node:http server that
- * answers a constant with the same headers; the same with If-None-Match, answered 304; what checksums cost; and two
- * workers beside one.
+ * answers a constant with the same headers; the same with If-None-Match, answered 304; reads with a token, and by a rule that
+ * looks at the row, beside anonymous ones; what checksums cost; and two workers beside one.
  *
  * With one worker, server and load have a processor each. With two workers and only two processors, the load competes
  * with the workers, so that the plain ratio says more about `wrk` than about them; there the ratio that counts is taken
  * from the processor time the workers used: what two would do with a processor each. Both are reported.
  */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { availableParallelism, tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Bench, BenchContext, BenchResult } from '../../harness/bench.js'
+import { measureTrees, type Tree, type TreeRow } from '../../harness/compare-trees.js'
 import {
   type Contender,
   measureSideBySide,
@@ -20,8 +21,10 @@ import {
   type Standing,
   speedRatio,
 } from '../../harness/side-by-side.js'
+import { inTemporaryFolder } from '../../harness/temporary-folder.js'
 import { hookedArguments } from '../checksum-hooks.js'
 import type { BareSettings } from './bare-server.js'
+import { fillGuarded, guardedArguments, READERS, type Reader } from './guarded-reads.js'
 import { type ServerProcess, startServer } from './server-process.js'
 import { type Load, requestsPerSecond, requireWrk, scriptFor } from './wrk.js'
 
@@ -29,25 +32,46 @@ import { type Load, requestsPerSecond, requireWrk, scriptFor } from './wrk.js'
 const MEASURES = ['get', 'notModified', 'getCpu', 'notModifiedCpu'] as const
 type Measure = (typeof MEASURES)[number]
 
+const READER_MEASURES = ['get', 'getCpu'] as const
+type ReaderMeasure = (typeof READER_MEASURES)[number]
+
 const OBJECTS = 1000
 const BODY_BYTES = 500
 /** Many short rounds rather than few long ones: the noise of a shared machine lasts seconds, and cancels out between neighbours. */
 const FULL = { rounds: 21, seconds: 1 }
 const QUICK = { rounds: 3, seconds: 1 }
+const FULL_COMPARED = { rounds: 11, seconds: 1, sittings: 4 }
+const QUICK_COMPARED = { rounds: 4, seconds: 1, sittings: 2 }
 const COMMAND = fileURLToPath(import.meta.resolve('@freshet/cli/dist/freshet.js'))
 
 export const http: Bench = {
-  name: 'http',
-  title: 'Reads over HTTP: Freshet on its embedded store against a bare node:http server',
   async run(context) {
     requireWrk()
-    const folder = await mkdtemp(join(tmpdir(), 'freshet-bench-http-'))
-    try {
-      return await measure(context, folder)
-    } finally {
-      await rm(folder, { recursive: true, force: true })
-    }
+    return inTemporaryFolder('bench-http', folder => measure(context, folder))
   },
+  async compare(context, trees) {
+    requireWrk()
+    return inTemporaryFolder('bench-http', folder => compare(context, trees, folder))
+  },
+}
+
+async function compare({ quick, progress }: BenchContext, trees: readonly Tree[], folder: string): Promise<TreeRow[]> {
+  const { rounds, sittings, seconds } = quick ? QUICK_COMPARED : FULL_COMPARED
+  const start = async (tree: Tree, sitting: number) => {
+    const name = `${tree.name}-${sitting}`
+    const server = await startServer(freshet(folder, name, 1, 0, join(tree.root, 'packages/cli/dist/freshet.js')))
+    const scripts = await fill(server.url, folder, name)
+    const load = (script: string) => rates(server, { script, seconds, core: 1 })
+    const round = async () => readings(await load(scripts.get), await load(scripts.notModified))
+    return { name, round, stop: () => server.stop() }
+  }
+  const ratios = await measureTrees<Measure>({ trees, measures: MEASURES, rounds, sittings, onTurn: progress, start })
+  return [
+    { name: 'GET by processor time', decides: true, ratios: ratios.getCpu },
+    { name: '304 by processor time', decides: true, ratios: ratios.notModifiedCpu },
+    { name: 'GET by the clock', decides: false, ratios: ratios.get },
+    { name: '304 by the clock', decides: false, ratios: ratios.notModified },
+  ]
 }
 
 async function measure(context: BenchContext, folder: string): Promise<BenchResult> {
@@ -66,21 +90,24 @@ async function measure(context: BenchContext, folder: string): Promise<BenchResu
       core: 0,
     })
     const hooked = await start(hookedFreshet(folder))
+    const guarded = await start(await guardedFreshet(folder))
+    const guardedScripts = await fillGuarded(guarded.url, folder, { objects: OBJECTS, bodyBytes: BODY_BYTES })
     const free = await start(freshet(folder, 'free', 1))
     const two = await start(freshet(folder, 'two', 2))
     await fill(free.url, folder, 'free')
     await fill(two.url, folder, 'two')
     const hookedScripts = await fill(hooked.url, folder, 'hooked')
     const against = await sideBySide(context, { bare, one }, scripts)
+    const byReader = await compareReaders(context, guarded, guardedScripts)
     const costOfChecksums = await measureChecksums(context, hooked, hookedScripts.get)
     const workers = await compareWorkers(context, { one: free, two }, scripts.get)
-    return report(against, workers, costOfChecksums)
+    return report(against, byReader, workers, costOfChecksums)
   } finally {
     await Promise.all(servers.map(server => server.stop()))
   }
 }
 
-function freshet(folder: string, name: string, workers: number, core?: number) {
+function freshet(folder: string, name: string, workers: number, core?: number, command = COMMAND) {
   const args = [
     'serve',
     '--data',
@@ -92,13 +119,18 @@ function freshet(folder: string, name: string, workers: number, core?: number) {
     '--log-level',
     'info',
   ]
-  return { name: `freshet (${name})`, args: [COMMAND, ...args], core }
+  return { name: `freshet (${name})`, args: [command, ...args], core }
 }
 
 /** Without objects at hand: each read is the store's, and checks a record. */
 function hookedFreshet(folder: string) {
   const { args, ...command } = freshet(folder, 'hooked', 1, 0)
   return { ...command, args: [...hookedArguments(), ...args, '--hot-cache-bytes-max', '0'] }
+}
+
+async function guardedFreshet(folder: string) {
+  const { args, ...command } = freshet(folder, 'guarded', 1, 0)
+  return { ...command, args: [...args, ...(await guardedArguments(folder))] }
 }
 
 function bareModule(): string {
@@ -123,7 +155,10 @@ async function fill(url: string, folder: string, name: string): Promise<Scripts>
   const { position } = (await response.json()) as { position: number }
   const scripts = { get: join(folder, `${name}-get.lua`), notModified: join(folder, `${name}-not-modified.lua`) }
   await writeFile(scripts.get, scriptFor(paths))
-  await writeFile(scripts.notModified, scriptFor(paths, { 'If-None-Match': `"${position}"` }))
+  await writeFile(
+    scripts.notModified,
+    scriptFor(paths, () => ({ 'If-None-Match': `"${position}"` })),
+  )
   return scripts
 }
 
@@ -156,8 +191,26 @@ async function sideBySide(
       round: async () => readings(await load(one, scripts.get), await load(one, scripts.notModified)),
     },
   ]
-  const onTurn = (done: number, total: number, name: string) => progress(done, total * 2, name)
+  const onTurn = (done: number, total: number, name: string) => progress(done, total * 4, name)
   return measureSideBySide({ contenders, measures: MEASURES, rounds, onTurn })
+}
+
+/** Anonymous reads, reads with a token and reads by a row rule, of one server. */
+async function compareReaders(
+  { quick, progress }: BenchContext,
+  guarded: ServerProcess,
+  scripts: Readonly<Record<Reader, string>>,
+): Promise<Standing<ReaderMeasure>[]> {
+  const { rounds, seconds } = quick ? QUICK : FULL
+  const contenders = READERS.map(name => ({
+    name,
+    round: async () => {
+      const { perSecond, perCpuSecond } = await rates(guarded, { script: scripts[name], seconds, core: 1 })
+      return { get: 1e9 / perSecond, getCpu: 1e9 / perCpuSecond }
+    },
+  }))
+  const onTurn = (done: number, total: number, name: string) => progress(total + done, total * 4, name)
+  return measureSideBySide({ contenders, measures: READER_MEASURES, rounds, onTurn })
 }
 
 /** How much more processor time a request takes when its checksums are computed twice, as a share. */
@@ -169,7 +222,7 @@ async function measureChecksums(
   const { rounds, seconds } = quick ? QUICK : FULL
   const costs: number[] = []
   for (let round = 0; round <= rounds; round++) {
-    progress(rounds + round / 2, rounds * 2 + 1, 'checksums')
+    progress(rounds * 2 + round, rounds * 4 + 1, 'checksums')
     const once = await rates(hooked, { script, seconds, core: 1 })
     hooked.signal('SIGUSR2')
     const twice = await rates(hooked, { script, seconds, core: 1 })
@@ -195,7 +248,7 @@ async function compareWorkers(
   const plain: number[] = []
   const byCpu: number[] = []
   for (let round = 0; round <= rounds; round++) {
-    progress(rounds * 1.5 + round / 2, rounds * 2 + 1, 'workers')
+    progress(rounds * 3 + round, rounds * 4 + 1, 'workers')
     const single = await rates(one, { script, seconds })
     const double = await rates(two, { script, seconds })
     // The first round warms up.
@@ -227,20 +280,30 @@ function readings(get: Rates, notModified: Rates): Readings<Measure> {
   }
 }
 
-function report(standings: readonly Standing<Measure>[], workers: Workers, costOfChecksums: number): BenchResult {
+function report(
+  standings: readonly Standing<Measure>[],
+  byReader: readonly Standing<ReaderMeasure>[],
+  workers: Workers,
+  costOfChecksums: number,
+): BenchResult {
   const hasCoreForLoad = availableParallelism() > 2
   const ratioToBareNode = speedRatio(standings, 'freshet', 'node:http', 'get')
   const ratioNotModified = speedRatio(standings, 'freshet', 'node:http', 'notModified')
   const ratioByCpu = speedRatio(standings, 'freshet', 'node:http', 'getCpu')
   const ratioNotModifiedByCpu = speedRatio(standings, 'freshet', 'node:http', 'notModifiedCpu')
   const ratioTwoWorkers = hasCoreForLoad ? workers.plain : workers.byCpu
-  const rounded = (ratio: number) => Math.round(ratio * 1000) / 1000
+  const ofAnonymous = (name: Reader, measure: ReaderMeasure) =>
+    rounded(speedRatio(byReader, name, 'anonymous', measure))
   return {
     summary: {
       ratioToBareNode: rounded(ratioToBareNode),
       ratioNotModified: rounded(ratioNotModified),
       ratioToBareNodeByCpu: rounded(ratioByCpu),
       ratioNotModifiedByCpu: rounded(ratioNotModifiedByCpu),
+      ratioWithToken: ofAnonymous('with a token', 'get'),
+      ratioRowRule: ofAnonymous('by a row rule', 'get'),
+      ratioWithTokenByCpu: ofAnonymous('with a token', 'getCpu'),
+      ratioRowRuleByCpu: ofAnonymous('by a row rule', 'getCpu'),
       costOfChecksums: rounded(costOfChecksums),
       ratioTwoWorkers: rounded(ratioTwoWorkers),
       ratioTwoWorkersPlain: rounded(workers.plain),
@@ -265,6 +328,16 @@ function report(standings: readonly Standing<Measure>[], workers: Workers, costO
         ],
       },
       {
+        title: 'The same from a server with access rules, by who asks',
+        columns: ['reads', 'requests/s', 'of anonymous', 'by processor time'],
+        rows: READERS.map(name => [
+          name,
+          perSecond(byReader, name, 'get'),
+          ofAnonymous(name, 'get'),
+          ofAnonymous(name, 'getCpu'),
+        ]),
+      },
+      {
         title: 'Two workers against one',
         columns: ['measured as', 'ratio'],
         rows: [
@@ -284,6 +357,10 @@ function report(standings: readonly Standing<Measure>[], workers: Workers, costO
   }
 }
 
-function perSecond(standings: readonly Standing<Measure>[], name: string, measure: Measure): number {
+function perSecond<Name extends string>(standings: readonly Standing<Name>[], name: string, measure: Name): number {
   return Math.round(1e9 / standings.find(standing => standing.name === name)!.medians[measure])
+}
+
+function rounded(ratio: number): number {
+  return Math.round(ratio * 1000) / 1000
 }

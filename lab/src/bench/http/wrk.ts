@@ -34,15 +34,17 @@ export async function requestsPerSecond({ url, script, seconds, core }: Load): P
 }
 
 /** Asks for the paths in turn. The requests are made once, so that the script costs next to nothing. */
-export function scriptFor(paths: readonly string[], headers: Readonly<Record<string, string>> = {}): string {
-  const table = Object.entries(headers).map(([name, value]) => `[${lua(name)}] = ${lua(value)}`)
+export function scriptFor(
+  paths: readonly string[],
+  headersOf: (index: number) => Readonly<Record<string, string>> = () => ({}),
+): string {
+  const requests = paths.map((path, i) => `{ ${lua(path)}, { ${fields(headersOf(i))} } }`)
   return [
     'local requests = {}',
     'local next = 0',
     'function init()',
-    `  local headers = { ${table.join(', ')} }`,
-    `  for _, path in ipairs({ ${paths.map(lua).join(', ')} }) do`,
-    '    requests[#requests + 1] = wrk.format("GET", path, headers)',
+    `  for _, each in ipairs({ ${requests.join(', ')} }) do`,
+    '    requests[#requests + 1] = wrk.format("GET", each[1], each[2])',
     '  end',
     'end',
     'function request()',
@@ -50,6 +52,12 @@ export function scriptFor(paths: readonly string[], headers: Readonly<Record<str
     '  return requests[next]',
     'end',
   ].join('\n')
+}
+
+function fields(headers: Readonly<Record<string, string>>): string {
+  return Object.entries(headers)
+    .map(([name, value]) => `[${lua(name)}] = ${lua(value)}`)
+    .join(', ')
 }
 
 function lua(text: string): string {

@@ -1,8 +1,9 @@
 /** What happens in each contender's process: a bucket of products with so many indexes, and the time of its commits. */
 import type { LogEntry } from '@freshet/core/store'
-import { type EmbeddedStore, openEmbeddedStore } from '@freshet/stores/embedded'
+import { type EmbeddedStore, openEmbeddedStore } from '@freshet/engines/lmdb'
 import type { ContenderWorker } from '../../harness/contender-worker.js'
 import { createRandom, type Random } from '../../harness/random.js'
+import type { CommitLoad } from '../commit/commit-worker.js'
 
 const BUCKET = 'shop/products'
 /** The first, or all three. */
@@ -14,13 +15,8 @@ const INDEXES = [
 const VALUE_BYTES = 500
 const LOG_ENTRIES = 1000
 
-export interface IndexesSettings {
+export interface IndexesSettings extends CommitLoad {
   readonly indexes: number
-  readonly path: string
-  readonly entries: number
-  readonly commitsPerRound: number
-  readonly inFlight: number
-  readonly seed: number
 }
 
 export interface IndexesFacts {

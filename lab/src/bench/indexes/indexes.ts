@@ -1,10 +1,10 @@
 /** What indexes cost those who write: durable commits of 500 bytes to products that are there already, 64 in flight. */
-import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Bench, BenchContext, BenchResult } from '../../harness/bench.js'
 import { type PreparedContender, startChild } from '../../harness/child-contender.js'
 import { measureSideBySide, type Standing, speedRatio } from '../../harness/side-by-side.js'
+import { inTemporaryFolder } from '../../harness/temporary-folder.js'
 import type { IndexesFacts, IndexesSettings } from './indexes-worker.js'
 
 const IN_FLIGHT = 64
@@ -20,21 +20,12 @@ const QUICK = { entries: 20_000, commitsPerRound: 10_000, rounds: 5 }
 type IndexesContender = PreparedContender<IndexesFacts, 'commit'>
 
 export const indexes: Bench = {
-  name: 'indexes',
-  title: 'Durable commits to a bucket with indexes, against one without',
-  async run(context) {
-    const folder = await mkdtemp(join(tmpdir(), 'freshet-bench-indexes-'))
-    try {
-      return await measure(context, folder)
-    } finally {
-      await rm(folder, { recursive: true, force: true })
-    }
-  },
+  run: context => inTemporaryFolder('bench-indexes', folder => measure(context, folder)),
 }
 
 async function measure({ quick, seed, progress }: BenchContext, folder: string): Promise<BenchResult> {
   const { rounds, ...sizes } = quick ? QUICK : FULL
-  const module = new URL('./child.js', import.meta.url)
+  const module = new URL('./contender-process.js', import.meta.url)
   const contenders: IndexesContender[] = []
   try {
     for (const [name, count] of CONTENDERS) {

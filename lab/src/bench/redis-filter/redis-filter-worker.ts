@@ -1,7 +1,7 @@
 /** Looks for random keys that were never added, and adds them: the benchmark of the thesis (3.7.1.4), in each way there is. */
 import { randomUUID } from 'node:crypto'
 import { createBloom, keyIndexes } from '@freshet/bloom'
-import { openRedisFilter, openWindowedRedisFilter } from '@freshet/stores/redis-filter'
+import { openRedisFilter, openWindowedRedisFilter } from '@freshet/engines/redis-filter'
 import { createClient } from '@redis/client'
 import type { ContenderWorker } from '../../harness/contender-worker.js'
 

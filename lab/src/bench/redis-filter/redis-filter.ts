@@ -2,7 +2,7 @@
  * A Bloom filter in Redis, as in the thesis (3.7.1.4): random keys, 100,000 bits, 10 hashes; each is looked for, in vain
  * but for false positives, and added. Against the same with a round trip for each bit: the thesis has 6,454 operations a second against 789.
  */
-import { startRedis } from '@freshet/stores/under-test/redis'
+import { startRedis } from '@freshet/engines/under-test/redis'
 import type { Bench, BenchContext, BenchResult } from '../../harness/bench.js'
 import { type PreparedContender, startChild } from '../../harness/child-contender.js'
 import { measureSideBySide, type Standing, speedRatio } from '../../harness/side-by-side.js'
@@ -33,8 +33,6 @@ const SHOWN: readonly Shown[] = [
 const ROUNDS = { full: 15, quick: 5 }
 
 export const redisFilter: Bench = {
-  name: 'redis-filter',
-  title: 'A Bloom filter in Redis: ours against a round trip for each bit',
   async run(context) {
     const redis = await startRedis()
     try {
@@ -46,7 +44,7 @@ export const redisFilter: Bench = {
 }
 
 async function measure({ quick, progress }: BenchContext, url: string): Promise<readonly Standing<'key'>[]> {
-  const module = new URL('./child.js', import.meta.url)
+  const module = new URL('./contender-process.js', import.meta.url)
   const contenders: PreparedContender<null, 'key'>[] = []
   try {
     for (const shown of SHOWN) {

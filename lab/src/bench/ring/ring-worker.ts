@@ -1,8 +1,9 @@
 /** What happens in each server's process: commits and reads in the store of one Redis, or of a ring of three. */
 import type { Store } from '@freshet/core/store'
-import { openRedisStore } from '@freshet/stores/redis'
-import { openRingStore } from '@freshet/stores/replicated/log'
+import { openQuorumStore } from '@freshet/engines/quorum'
+import { openRedisStore } from '@freshet/engines/redis'
 import type { ContenderWorker } from '../../harness/contender-worker.js'
+import { timeLanes } from '../../harness/time-lanes.js'
 
 export interface RingSettings {
   readonly kind: 'one' | 'ring'
@@ -36,9 +37,9 @@ export function createRingWorker(): ContenderWorker<RingSettings, undefined, Rin
       const put = (i: number) =>
         store.commit({ writes: [{ key: keyOf(i), contentType: 'application/json', body: BODY }] })
       return {
-        commit: await time(commits, inFlight, put),
-        get: await time(gets, inFlight, async i => store.get(keyOf(i))),
-        alone: await time(alone, 1, put),
+        commit: await timeLanes(commits, inFlight, put),
+        get: await timeLanes(gets, inFlight, async i => store.get(keyOf(i))),
+        alone: await timeLanes(alone, 1, put),
       }
     },
   }
@@ -47,16 +48,5 @@ export function createRingWorker(): ContenderWorker<RingSettings, undefined, Rin
 function open({ kind, urls }: RingSettings): Promise<Store> {
   if (kind === 'one') return openRedisStore({ url: urls[0]!, name: 'one' })
   const nodes = urls.map(url => ({ place: url, open: () => openRedisStore({ url, name: 'ring' }) }))
-  return openRingStore({ nodes })
-}
-
-/** Nanoseconds for each, with so many at a time, by the clock on the wall: it is the engines that are waited for. */
-async function time(count: number, lanes: number, work: (i: number) => Promise<unknown>): Promise<number> {
-  let next = 0
-  const lane = async () => {
-    while (next < count) await work(next++)
-  }
-  const startMs = performance.now()
-  await Promise.all(Array.from({ length: lanes }, lane))
-  return ((performance.now() - startMs) * 1e6) / count
+  return openQuorumStore({ nodes })
 }

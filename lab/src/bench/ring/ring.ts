@@ -1,7 +1,8 @@
 /** A ring of three of Redis against the store in one of them, durable, 500 bytes, 64 in flight in all, with one server and with two. */
-import { DURABLE, startRedis } from '@freshet/stores/under-test/redis'
+import { DURABLE, startRedis } from '@freshet/engines/under-test/redis'
 import type { Bench, BenchContext, BenchResult } from '../../harness/bench.js'
-import { type PreparedContender, startChild } from '../../harness/child-contender.js'
+import type { PreparedContender } from '../../harness/child-contender.js'
+import { nameFleet, startContenderFleet } from '../../harness/contender-fleet.js'
 import { measureSideBySide, type Standing, speedRatio } from '../../harness/side-by-side.js'
 import type { RingMeasure, RingSettings } from './ring-worker.js'
 
@@ -15,8 +16,6 @@ const MEASURES = ['commit', 'get', 'alone'] as const
 type RingContender = PreparedContender<undefined, RingMeasure>
 
 export const ring: Bench = {
-  name: 'ring',
-  title: 'Commits and reads in a ring of three of Redis, against one Redis',
   async run(context) {
     const nodes = await Promise.all([1, 2, 3].map(() => startRedis({ settings: DURABLE })))
     try {
@@ -48,37 +47,22 @@ async function measure(
   }
 }
 
-/** Several processes that work at the same time, as one contender. */
-async function startFleet(given: Omit<RingSettings, 'server' | 'inFlight'>, servers: number): Promise<RingContender> {
-  const name = nameOf(given.kind, servers)
-  const module = new URL('./child.js', import.meta.url)
+function startFleet(given: Omit<RingSettings, 'server' | 'inFlight'>, servers: number): Promise<RingContender> {
   const share = { inFlight: IN_FLIGHT / servers, commits: given.commits / servers, gets: given.gets / servers }
-  const children = await Promise.all(
-    Array.from({ length: servers }, (_, server) => {
-      const settings: RingSettings = { ...given, ...share, server }
-      return startChild<undefined, RingMeasure>({ name: `${name}, ${server}`, module, settings })
-    }),
-  )
-  return {
-    name,
-    details: undefined,
-    async round() {
-      const readings = await Promise.all(children.map(child => child.round()))
-      const slowest = (of: RingMeasure) => Math.max(...readings.map(each => each[of]))
-      // Until the last is done; each has done a share.
-      return { commit: slowest('commit') / servers, get: slowest('get') / servers, alone: slowest('alone') }
-    },
-    stop: async () => {
-      await Promise.all(children.map(child => child.stop()))
-    },
-  }
+  return startContenderFleet<RingMeasure>({
+    name: nameFleet(given.kind, servers),
+    module: new URL('./contender-process.js', import.meta.url),
+    servers,
+    settingsOf: (server): RingSettings => ({ ...given, ...share, server }),
+    shared: ['commit', 'get'],
+  })
 }
 
 function report(standings: readonly Standing<RingMeasure>[]): BenchResult {
   const ratios = (of: RingMeasure) =>
     Object.fromEntries(
       SERVERS.map(servers => {
-        const ratio = speedRatio(standings, nameOf('ring', servers), nameOf('one', servers), of)
+        const ratio = speedRatio(standings, nameFleet('ring', servers), nameFleet('one', servers), of)
         return [servers, Number(ratio.toPrecision(3))]
       }),
     )
@@ -96,8 +80,4 @@ function report(standings: readonly Standing<RingMeasure>[]): BenchResult {
     ],
     notes: ['one: the store in the first Redis. ring: the store in all three. All of it on this machine.'],
   }
-}
-
-function nameOf(kind: RingSettings['kind'], servers: number): string {
-  return `${kind}, ${servers} ${servers === 1 ? 'server' : 'servers'}`
 }

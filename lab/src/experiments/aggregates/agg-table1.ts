@@ -4,7 +4,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { connect } from '@freshet/client'
-import { createSql, type SqlSession } from '@freshet/client/sql'
+import { createSql, type SqlSession } from '@freshet/shards/client'
 import type { Experiment, ExperimentContext, ExperimentResult } from '../../harness/experiment.js'
 import type { Random } from '../../harness/random.js'
 import { EMPLOYEES, fillEmployees, GLOBAL, SHARDED } from '../../shard-load/employees.js'
@@ -34,8 +34,6 @@ interface Measured {
 }
 
 export const aggTable1: Experiment = {
-  name: 'agg-table1',
-  title: 'A table scan over 1 to 9 shards, while all of them are written to',
   source: 'Venkateswaran et al. 2018, table 1 and figures 5 to 7',
   run: async context => toResult(await measureAll(context)),
 }

@@ -6,8 +6,6 @@ const RESULTS = { full: 100_000, quick: 3000 }
 const FAULT_MS = { full: 5000, quick: 3000 }
 
 export const aggTruth: Experiment = {
-  name: 'agg-truth',
-  title: 'Results over shards while all of them are written to, killed and held up: of one state, and never backwards',
   source: 'Venkateswaran et al. 2018, section 3; the paper has no such experiment',
   run: async context => toResult(await measure(context)),
 }

@@ -63,8 +63,6 @@ interface Estimate {
 }
 
 export const clocks: Experiment = {
-  name: 'clocks',
-  title: 'Clocks: what logical clocks say about order, and how far off estimates of another clock are',
   source: 'lecture notes on time and ordering; Lamport 1978, Cristian 1989, Mills 1991, Kulkarni and others 2014',
   run: async context => toResult(order(context), estimates(context)),
 }

@@ -2,33 +2,30 @@
  * What readers see through real caches when the data is in an engine that two servers share, any of which answers, and one of
  * which is killed again and again: sessions are held to what they promise, as in `coherence`, and plain reads to the same.
  */
-import type { EngineName } from '../../caches/fleet-origin.js'
-import { requireCaches } from '../../caches/require-caches.js'
+import { withCaches } from '../../caches/require-caches.js'
 import { TOPOLOGIES } from '../../caches/topology.js'
 import { type LoadResult, runLoad } from '../../coherence-load/run-load.js'
-import type { BarsChart } from '../../harness/chart.js'
+import { noneIsStale, staleReadsChart } from '../../coherence-load/stale-reads.js'
+import type { EngineName } from '../../engines/engine-name.js'
 import type { Experiment, ExperimentContext, ExperimentResult } from '../../harness/experiment.js'
+import { sumOf } from '../../harness/sum-of.js'
 import { formatPercent } from '../../harness/table.js'
 
-const ENGINES: readonly EngineName[] = ['PostgreSQL', 'MariaDB', 'Redis', 'Cassandra']
+const ENGINES: readonly EngineName[] = ['PostgreSQL', 'MariaDB', 'Redis', 'Cassandra', 'SQLite']
 const FULL = { topologies: ['Varnish', 'Squid before Varnish', 'Varnish beside nginx'], lifetimesMs: [20_000, 1000] }
 const QUICK = { topologies: ['Varnish'], lifetimesMs: [1000] }
 const READS = { full: 20_000, quick: 3000 }
 const FAULTS = { full: { intervalMs: 4000, countMax: 1000 }, quick: { intervalMs: 500, countMax: 6 } }
+
+const CHART_TITLE = 'Stale reads: two servers over one engine, one of them killed again and again'
 
 interface EngineResult extends LoadResult {
   readonly engine: EngineName
 }
 
 export const coherenceEngines: Experiment = {
-  name: 'coherence-engines',
-  title:
-    'Reads through real caches before two servers over PostgreSQL, MariaDB, Redis and Cassandra, one of them killed at random',
   source: 'Gessert and Bücklers 2012, section 3.8, with the data in an engine that servers share',
-  run: async context => {
-    requireCaches(['varnish', 'squid', 'nginx'])
-    return toResult(await measureAll(context))
-  },
+  run: withCaches(['varnish', 'squid', 'nginx'], async context => toResult(await measureAll(context))),
 }
 
 async function measureAll({ quick, random, progress }: ExperimentContext): Promise<EngineResult[]> {
@@ -54,10 +51,9 @@ async function measureAll({ quick, random, progress }: ExperimentContext): Promi
 }
 
 function toResult(results: readonly EngineResult[]): ExperimentResult {
-  const sum = (of: (result: EngineResult) => number) => results.reduce((total, result) => total + of(result), 0)
+  const sum = (of: (result: EngineResult) => number) => sumOf(results, of)
   const violations = sum(result => result.violations)
   const checkedReads = sum(result => result.checkedReads)
-  const traces = results.flatMap(result => result.traces)
   return {
     summary: { checkedReads, violations, naiveViolations: sum(result => result.naiveViolations) },
     points: results,
@@ -84,13 +80,17 @@ function toResult(results: readonly EngineResult[]): ExperimentResult {
         ]),
       },
     ],
-    plots: [{ name: 'stale-reads', chart: toChart(results) }],
-    verdicts: [
+    plots: [
       {
-        claim: 'no read of a session is older than promised, whichever server answered, and whichever was killed',
-        holds: violations === 0,
-        detail: [`${violations} of ${checkedReads} reads`, ...traces].join('\n'),
+        name: 'stale-reads',
+        chart: staleReadsChart(CHART_TITLE, results, ({ engine, topology }) => `${engine}: ${topology}`),
       },
+    ],
+    verdicts: [
+      noneIsStale(
+        'no read of a session is older than promised, whichever server answered, and whichever was killed',
+        results,
+      ),
       {
         claim: 'servers were killed meanwhile, and caches answered',
         holds: results.every(result => result.serverRestarts > 0 && result.hitShare > 0),
@@ -103,29 +103,4 @@ function toResult(results: readonly EngineResult[]): ExperimentResult {
       },
     ],
   }
-}
-
-/** Both lifetimes together. */
-function toChart(results: readonly EngineResult[]): BarsChart {
-  const names = [...new Set(results.map(nameOf))]
-  const mean = (share: (result: EngineResult) => number) =>
-    names.map(name => {
-      const own = results.filter(result => nameOf(result) === name)
-      return own.reduce((sum, result) => sum + share(result), 0) / own.length
-    })
-  return {
-    kind: 'bars',
-    title: 'Stale reads: two servers over one engine, one of them killed again and again',
-    subtitle: 'a read is stale if it misses what was acknowledged longer ago than its mode allows, or goes back',
-    y: { name: 'share of the reads', percent: true, min: 0 },
-    categories: names,
-    series: [
-      { name: 'plain reads', values: mean(({ naiveViolations, naiveReads }) => naiveViolations / naiveReads) },
-      { name: 'sessions', values: mean(({ violations, checkedReads }) => violations / checkedReads) },
-    ],
-  }
-}
-
-function nameOf({ engine, topology }: EngineResult): string {
-  return `${engine}: ${topology}`
 }

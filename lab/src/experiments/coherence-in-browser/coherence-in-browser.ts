@@ -6,23 +6,17 @@
  * Processes and time are real: the seed repeats what is asked for and written, but not how the races end.
  */
 import { existsSync } from 'node:fs'
-import { type Browser, chromium } from 'playwright-core'
+import type { Browser } from 'playwright-core'
+import { CHECKED_COLUMNS, checkedCells, noneIsStale, plainReadsAreStale } from '../../coherence-load/stale-reads.js'
+import { CHROMIUM_PATH, startChromium } from '../../harness/chromium.js'
 import type { Experiment, ExperimentContext, ExperimentResult, Verdict } from '../../harness/experiment.js'
+import { sumOf } from '../../harness/sum-of.js'
 import { formatPercent } from '../../harness/table.js'
 import { UsageError } from '../../harness/usage-error.js'
 import { BROWSER_TOPOLOGIES } from './browser-topologies.js'
 import type { SourceCounts } from './page-protocol.js'
 import { type BrowserLoadResult, runBrowserLoad } from './run-browser-load.js'
 
-const CHROMIUM_PATH = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium'
-const FLAGS = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-]
 const PROGRAMS = { chromium: CHROMIUM_PATH, varnish: '/usr/sbin/varnishd', squid: '/usr/sbin/squid' }
 /** One longer than a run, so that nothing is fetched anew by itself; and one so short that copies die all the time. */
 const LIFETIMES_MS = [60_000, 2_000]
@@ -32,12 +26,10 @@ const READS_QUICK = 6_000
 const DEVIATION_MAX = 0.05
 
 export const coherenceInBrowser: Experiment = {
-  name: 'coherence-in-browser',
-  title: 'Reads of pages in Chromium, through its cache, Squid and Varnish: what sessions see, and what fetch sees',
   source: 'Gessert and Bücklers 2012, section 3.8, in a real browser',
   run: async context => {
     requirePrograms()
-    const browser = await chromium.launch({ executablePath: CHROMIUM_PATH, args: FLAGS, handleSIGINT: false })
+    const browser = await startChromium({ handleSIGINT: false })
     try {
       return toResult(await measureAll(context, browser))
     } finally {
@@ -76,17 +68,11 @@ async function measureAll(
 
 function toResult(results: readonly BrowserLoadResult[]): ExperimentResult {
   const columns = [
-    ...['through', 'lifetime / s', 'checked reads', 'violations', 'plain reads', 'stale', 'share'],
+    ...CHECKED_COLUMNS,
     ...['browser cache', 'Squid or Varnish', 'server', 'writes', 'purges', 'no answer', 's'],
   ]
   const rows = results.map(result => [
-    result.topology,
-    result.lifetimeMs / 1000,
-    result.checkedReads,
-    result.violations,
-    result.naiveReads,
-    result.naiveViolations,
-    formatPercent(result.naiveViolations / result.naiveReads),
+    ...checkedCells(result),
     ...sharesOf(result.servedFrom),
     result.writes,
     result.purges,
@@ -118,25 +104,14 @@ function sharesOf({ browser, shared, server }: SourceCounts): string[] {
 }
 
 function verdictsOf(results: readonly BrowserLoadResult[]): Verdict[] {
-  const violations = sumOf(results, result => result.violations)
-  const reads = sumOf(results, result => result.checkedReads)
   const failures = results.flatMap(result => result.failures)
-  const plain = results.map(({ naiveViolations, naiveReads }) => naiveViolations / naiveReads)
   // Copies that die are revalidated: Squid then says that it had them, and the server was asked all the same.
   const lasting = results.filter(({ lifetimeMs }) => lifetimeMs === Math.max(...LIFETIMES_MS))
   const server = sumOf(lasting, ({ serverRequests }) => serverRequests)
   const counted = sumOf(lasting, ({ serverRequestsCounted }) => serverRequestsCounted)
   return [
-    {
-      claim: 'no read of a session in a browser is older than promised',
-      holds: violations === 0,
-      detail: [`${violations} of ${reads} reads`, ...results.flatMap(({ traces }) => traces)].join('\n'),
-    },
-    {
-      claim: 'plain fetch in the same pages reads stale data',
-      holds: plain.every(share => share > 0),
-      detail: `${formatPercent(Math.min(...plain))} to ${formatPercent(Math.max(...plain))} of its reads`,
-    },
+    noneIsStale('no read of a session in a browser is older than promised', results),
+    plainReadsAreStale('plain fetch in the same pages reads stale data', results, 'its reads'),
     {
       claim: 'every cache there is answers reads of sessions',
       holds: results.every(({ servedFrom, hasSharedCaches }) => {
@@ -155,8 +130,4 @@ function verdictsOf(results: readonly BrowserLoadResult[]): Verdict[] {
       detail: [`${failures.length} were not`, ...failures.slice(0, 3)].join('\n'),
     },
   ]
-}
-
-function sumOf(results: readonly BrowserLoadResult[], figure: (result: BrowserLoadResult) => number): number {
-  return results.reduce((sum, result) => sum + figure(result), 0)
 }

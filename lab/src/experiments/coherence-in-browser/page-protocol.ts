@@ -82,7 +82,3 @@ export interface LoadPage {
 
 /** The page's property of this name is a LoadPage. */
 export const LOAD_PAGE = 'freshetLoadPage'
-
-export const READER_KINDS: readonly ReaderKind[] = ['plain', 'session']
-/** Where plain reads and sessions are held to the same. */
-export const STALENESS_MS = 300

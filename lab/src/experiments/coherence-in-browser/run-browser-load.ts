@@ -4,11 +4,13 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Browser, BrowserContext, JSHandle, Page } from 'playwright-core'
-import { type SlowOrigin, startSlowOrigin } from '../../caches/slow-origin.js'
+import { OFTEN_LATE, SHORT_WINDOW, type SlowOrigin, startSlowOrigin } from '../../caches/slow-origin.js'
 import { CarelessPurger } from '../../coherence-load/careless-purger.js'
-import { fill, writeDirectly } from '../../coherence-load/direct-writer.js'
+import { DirectWriters } from '../../coherence-load/direct-writers.js'
 import { RecordedHistory } from '../../coherence-load/recorded-history.js'
+import type { CheckedReads } from '../../coherence-load/stale-reads.js'
 import type { Random } from '../../harness/random.js'
+import { sumOf } from '../../harness/sum-of.js'
 import type { BrowserTopology, RunningWay } from './browser-topologies.js'
 import { bundlePage } from './bundle-page.js'
 import { compareClocks } from './page-clock.js'
@@ -28,16 +30,8 @@ export interface BrowserLoadOptions {
   readonly onEnd?: (page: Page) => Promise<void>
 }
 
-export interface BrowserLoadResult {
-  readonly topology: string
+export interface BrowserLoadResult extends CheckedReads {
   readonly hasSharedCaches: boolean
-  readonly lifetimeMs: number
-  readonly checkedReads: number
-  readonly violations: number
-  /** The first, for whoever has to find out. */
-  readonly traces: readonly string[]
-  readonly naiveReads: number
-  readonly naiveViolations: number
   /** The reads of sessions. */
   readonly servedFrom: SourceCounts
   readonly naiveServedFrom: SourceCounts
@@ -63,21 +57,17 @@ const BROWSERS: readonly (readonly PageSettings['refreshes'][])[] = [
   [['push', 'on-demand']],
 ]
 const VIEWPORT = { width: 960, height: 570 }
-const WRITERS = 2
-const WRITE_PAUSE_MS = 60
+const WRITERS = { count: 2, pauseMs: 60 }
 const PURGE_PAUSE_MS = 20
 const ROUND_MS = 100
 /** A run that takes longer than this for a read has got stuck. */
 const READ_MS_MAX = 120
-const LATE = { lateShare: 0.1, lateMs: 300 }
-/** Short, so that the window is little longer than the lifetime. */
-const SETTINGS = { responseMsMax: 2000, slackMs: 1500, slotMs: 200, heartbeatMs: 100 }
 
 export async function runBrowserLoad(options: BrowserLoadOptions): Promise<BrowserLoadResult> {
   const { topology, lifetimeMs, browser } = options
   const bundled = await bundlePage()
-  const settings = { ...SETTINGS, lifetimeMs }
-  const origin = await startSlowOrigin({ settings, ...LATE, pageFolder: bundled.folder })
+  const settings = { ...SHORT_WINDOW, lifetimeMs }
+  const origin = await startSlowOrigin({ settings, ...OFTEN_LATE, pageFolder: bundled.folder })
   let way: RunningWay | undefined
   try {
     way = await topology.start(origin.url)
@@ -95,6 +85,7 @@ class BrowserLoad {
   readonly #origin: SlowOrigin
   readonly #way: RunningWay
   readonly #history = new RecordedHistory()
+  readonly #writers: DirectWriters
   readonly #purger: CarelessPurger
   #isOver = false
 
@@ -102,17 +93,19 @@ class BrowserLoad {
     this.#options = options
     this.#origin = origin
     this.#way = way
-    this.#purger = new CarelessPurger(way.caches, options.random.fork('purges'))
+    const { random } = options
+    this.#writers = new DirectWriters({ urls: [origin.url], history: this.#history, random, ...WRITERS })
+    this.#purger = new CarelessPurger(way.caches, random.fork('purges'))
   }
 
   async run(): Promise<BrowserLoadResult> {
     const beganMs = performance.now()
-    await fill(this.#writer('fill'))
+    await this.#writers.fill()
     const readsBefore = this.#origin.dataReads
     const tabs = await this.#openAll()
     const isOver = () => this.#isOver
     const others = Promise.all([
-      ...Array.from({ length: WRITERS }, (_, i) => writeDirectly(this.#writer(`writer ${i}`), isOver)),
+      ...this.#writers.run(isOver),
       ...(this.#way.caches.length === 0 ? [] : [this.#purger.run(PURGE_PAUSE_MS, isOver)]),
     ])
     try {
@@ -168,7 +161,7 @@ class BrowserLoad {
   async #follow(tabs: readonly Tab[]): Promise<void> {
     const { reads, onProgress } = this.#options
     const deadlineMs = performance.now() + reads * READ_MS_MAX
-    const checked = () => total(tabs, ({ judge }) => judge.checkers.session.reads)
+    const checked = () => sumOf(tabs, ({ judge }) => judge.checkers.session.reads)
     while (checked() < reads && performance.now() < deadlineMs) {
       await this.#judge(tabs)
       onProgress?.(checked())
@@ -189,11 +182,6 @@ class BrowserLoad {
     )
   }
 
-  #writer(name: string) {
-    const { random } = this.#options
-    return { url: this.#origin.url, history: this.#history, random: random.fork(name), pauseMs: WRITE_PAUSE_MS }
-  }
-
   #result(
     tabs: readonly Tab[],
     counts: readonly PageCounts[],
@@ -206,14 +194,14 @@ class BrowserLoad {
       topology: this.#options.topology.name,
       hasSharedCaches: this.#way.caches.length > 0,
       lifetimeMs: this.#options.lifetimeMs,
-      checkedReads: total(sessions, ({ reads }) => reads),
-      violations: total(sessions, ({ violationCount }) => violationCount),
+      checkedReads: sumOf(sessions, ({ reads }) => reads),
+      violations: sumOf(sessions, ({ violationCount }) => violationCount),
       traces: sessions.flatMap(({ traces }) => traces),
-      naiveReads: total(plain, ({ reads }) => reads),
-      naiveViolations: total(plain, ({ violationCount }) => violationCount),
-      servedFrom: sumOf(counts.map(({ reads }) => reads.session)),
-      naiveServedFrom: sumOf(counts.map(({ reads }) => reads.plain)),
-      serverRequests: sumOf(counts.map(({ requests }) => requests)).server,
+      naiveReads: sumOf(plain, ({ reads }) => reads),
+      naiveViolations: sumOf(plain, ({ violationCount }) => violationCount),
+      servedFrom: sumOfSources(counts.map(({ reads }) => reads.session)),
+      naiveServedFrom: sumOfSources(counts.map(({ reads }) => reads.plain)),
+      serverRequests: sumOfSources(counts.map(({ requests }) => requests)).server,
       serverRequestsCounted,
       writes: this.#history.writes,
       purges: this.#purger.purges,
@@ -223,14 +211,10 @@ class BrowserLoad {
   }
 }
 
-function sumOf(all: readonly SourceCounts[]): SourceCounts {
+function sumOfSources(all: readonly SourceCounts[]): SourceCounts {
   return {
-    browser: total(all, ({ browser }) => browser),
-    shared: total(all, ({ shared }) => shared),
-    server: total(all, ({ server }) => server),
+    browser: sumOf(all, ({ browser }) => browser),
+    shared: sumOf(all, ({ shared }) => shared),
+    server: sumOf(all, ({ server }) => server),
   }
-}
-
-function total<Each>(all: readonly Each[], figure: (each: Each) => number): number {
-  return all.reduce((sum, each) => sum + figure(each), 0)
 }

@@ -10,10 +10,11 @@
  * Then freshet alone, behind caches that have two or three faults each, drawn at random: they leave out queries, remove
  * positions, keep heads, hide ages, override lifetimes. There a read is right, or fails with CACHE_UNTRUSTWORTHY.
  */
+
+import { type CacheBehaviour, drawFaults, MIXES, type Mix, type Strategy } from '../../coherence-simulator/mix.js'
+import { type SimulationResult, simulate } from '../../coherence-simulator/simulate.js'
 import type { Experiment, ExperimentContext, ExperimentResult, Verdict } from '../../harness/experiment.js'
 import { formatPercent } from '../../harness/table.js'
-import { type CacheBehaviour, drawFaults, MIXES, type Mix, type Strategy } from '../../simulator/mix.js'
-import { type SimulationResult, simulate } from '../../simulator/simulate.js'
 
 const STRATEGIES: readonly Strategy[] = ['plain', 'revalidate', 'freshet']
 const KINDS = ['ignoring revalidations', 'honouring them'] as const
@@ -43,8 +44,6 @@ const FAULTY_READS_MIN = 1_000_000
 const FAULTY_MS = 200_000
 
 export const coherenceSimulated: Experiment = {
-  name: 'coherence-simulated',
-  title: 'Reads through caches that misbehave: plain, with revalidation, and under URLs no stale copy can have',
   source: 'Gessert and Bücklers 2012, section 3.8, and the measured behaviour of Varnish, nginx and Squid',
   run: async context => toResult(measureAll(context), measureFaulty(context)),
 }

@@ -8,10 +8,19 @@
  *
  * Processes and time are real: the seed repeats what is asked for, written and killed, but not how the races end.
  */
-import { requireCaches } from '../../caches/require-caches.js'
+import { withCaches } from '../../caches/require-caches.js'
 import { TOPOLOGIES } from '../../caches/topology.js'
 import { type LoadResult, runLoad } from '../../coherence-load/run-load.js'
+import {
+  CHECKED_COLUMNS,
+  checkedCells,
+  noneIsStale,
+  plainReadsAreStale,
+  rangeOf,
+  staleReadsChart,
+} from '../../coherence-load/stale-reads.js'
 import type { Experiment, ExperimentContext, ExperimentResult, Verdict } from '../../harness/experiment.js'
+import { sumOf } from '../../harness/sum-of.js'
 import { formatPercent } from '../../harness/table.js'
 
 const LIFETIMES_MS = [20_000, 1_000]
@@ -25,13 +34,10 @@ const FULL = {
 const QUICK = { readsInAll: 10_000, plainReads: 500, faults: { intervalMs: 300, countMax: 1 }, hitShareMin: 0.1 }
 
 export const coherence: Experiment = {
-  name: 'coherence',
-  title: 'Reads through real caches while everything goes wrong: what sessions see, and what plain reads see',
   source: 'Gessert and Bücklers 2012, section 3.8, through Varnish, Squid and nginx themselves',
-  run: async context => {
-    requireCaches(['varnish', 'squid', 'nginx'])
-    return toResult(await measureAll(context), context.quick ? QUICK : FULL)
-  },
+  run: withCaches(['varnish', 'squid', 'nginx'], async context =>
+    toResult(await measureAll(context), context.quick ? QUICK : FULL),
+  ),
 }
 
 async function measureAll({ quick, random, progress }: ExperimentContext): Promise<LoadResult[]> {
@@ -53,17 +59,10 @@ async function measureAll({ quick, random, progress }: ExperimentContext): Promi
 
 function toResult(results: readonly LoadResult[], { hitShareMin }: { readonly hitShareMin: number }): ExperimentResult {
   const columns = [
-    ...['through', 'lifetime / s', 'checked reads', 'violations', 'plain reads', 'stale', 'share', 'from caches'],
-    ...['writes', 'purges', 'caches killed', 'server killed', 'no answer', 's'],
+    ...[...CHECKED_COLUMNS, 'from caches', 'writes', 'purges', 'caches killed', 'server killed', 'no answer', 's'],
   ]
   const rows = results.map(result => [
-    result.topology,
-    result.lifetimeMs / 1000,
-    result.checkedReads,
-    result.violations,
-    result.naiveReads,
-    result.naiveViolations,
-    formatPercent(result.naiveViolations / result.naiveReads),
+    ...checkedCells(result),
     formatPercent(result.hitShare),
     result.writes,
     result.purges,
@@ -81,7 +80,12 @@ function toResult(results: readonly LoadResult[], { hitShareMin }: { readonly hi
     },
     points: results,
     tables: [{ title: 'Reads through real caches', columns, rows }],
-    plots: [{ name: 'stale-reads', chart: staleChart(results) }],
+    plots: [
+      {
+        name: 'stale-reads',
+        chart: staleReadsChart('Stale reads through real caches', results, ({ topology }) => topology),
+      },
+    ],
     verdicts: verdictsOf(results, hitShareMin),
   }
 }
@@ -102,48 +106,17 @@ function byTopology(results: readonly LoadResult[]): Record<string, unknown> {
   )
 }
 
-function staleChart(results: readonly LoadResult[]): ExperimentResult['plots'][number]['chart'] {
-  const shares = (share: (result: LoadResult) => number) =>
-    TOPOLOGIES.map(({ name }) => {
-      const own = results.filter(({ topology }) => topology === name)
-      return sumOf(own, share) / own.length
-    })
-  return {
-    kind: 'bars',
-    title: 'Stale reads through real caches',
-    subtitle: 'a read is stale if it misses what was acknowledged longer ago than its mode allows, or goes back',
-    y: { name: 'share of the reads', percent: true, min: 0 },
-    categories: TOPOLOGIES.map(({ name }) => name),
-    series: [
-      { name: 'plain reads', values: shares(({ naiveViolations, naiveReads }) => naiveViolations / naiveReads) },
-      { name: 'sessions', values: shares(({ violations, checkedReads }) => violations / checkedReads) },
-    ],
-  }
-}
-
 function verdictsOf(results: readonly LoadResult[], hitShareMin: number): Verdict[] {
-  const violations = sumOf(results, result => result.violations)
   const failed = sumOf(results, result => result.failed)
   const reads = sumOf(results, result => result.checkedReads)
-  const plain = results.map(({ naiveViolations, naiveReads }) => naiveViolations / naiveReads)
   const hits = results.map(({ hitShare }) => hitShare)
-  const range = (shares: readonly number[]) =>
-    `${formatPercent(Math.min(...shares))} to ${formatPercent(Math.max(...shares))}`
   return [
-    {
-      claim: 'no read of a session is older than promised, whatever stands between',
-      holds: violations === 0,
-      detail: [`${violations} of ${reads} reads`, ...results.flatMap(({ traces }) => traces)].join('\n'),
-    },
-    {
-      claim: 'through every one of these caches plain reads are stale',
-      holds: plain.every(share => share > 0),
-      detail: `${range(plain)} of them`,
-    },
+    noneIsStale('no read of a session is older than promised, whatever stands between', results),
+    plainReadsAreStale('through every one of these caches plain reads are stale', results, 'them'),
     {
       claim: 'caches answer a good part of the reads',
       holds: hits.every(share => share > hitShareMin),
-      detail: `${range(hits)} of the requests`,
+      detail: `${rangeOf(hits)} of the requests`,
     },
     {
       claim: 'hardly a read goes unanswered, though servers and caches are killed',
@@ -151,8 +124,4 @@ function verdictsOf(results: readonly LoadResult[], hitShareMin: number): Verdic
       detail: `${failed} of ${reads}`,
     },
   ]
-}
-
-function sumOf(results: readonly LoadResult[], figure: (result: LoadResult) => number): number {
-  return results.reduce((sum, result) => sum + figure(result), 0)
 }

@@ -4,10 +4,8 @@
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { Experiment, ExperimentContext } from '../../harness/experiment.js'
+import { inTemporaryFolder } from '../../harness/temporary-folder.js'
 
 const FULL = { files: 50, flips: 200 }
 const QUICK = { files: 3, flips: 40 }
@@ -24,8 +22,6 @@ interface Judged {
 }
 
 export const damage: Experiment = {
-  name: 'damage',
-  title: 'Flipped bytes in the file of the embedded store: harmless, or detected, never served',
   source: 'our own: what a disk that flips bits must not do to readers',
   async run(context) {
     const { files, flips } = context.quick ? QUICK : FULL
@@ -70,19 +66,16 @@ export const damage: Experiment = {
 }
 
 /** Goes on after the flip at which a process ended. */
-async function judgeFile({ seed }: ExperimentContext, file: number, flips: number): Promise<readonly Judged[]> {
-  const path = await mkdtemp(join(tmpdir(), 'freshet-damage-'))
-  const judged: Judged[] = []
-  try {
+function judgeFile({ seed }: ExperimentContext, file: number, flips: number): Promise<readonly Judged[]> {
+  return inTemporaryFolder('damage', async path => {
+    const judged: Judged[] = []
     while (judged.length < flips + 1) {
       const before = judged.length
       await runProcess([path, `${seed * 1000 + file}`, `${flips}`, `${before}`], each => judged.push(each))
       if (judged.length < flips + 1) judged.push({ i: judged.length, outcome: 'crashed' })
     }
     return judged
-  } finally {
-    await rm(path, { recursive: true, force: true })
-  }
+  })
 }
 
 async function runProcess(args: readonly string[], onJudged: (judged: Judged) => void): Promise<void> {

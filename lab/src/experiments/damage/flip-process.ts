@@ -1,5 +1,5 @@
 /** Judges the flips of one data file, in a process of its own: whatever LMDB does with a damaged page ends this one alone. */
-import { DamagedFiles, type Flip } from '@freshet/stores/under-test/damaged-files'
+import { DamagedFiles, type Flip } from '@freshet/engines/under-test/damaged-files'
 import { createRandom } from '../../harness/random.js'
 
 const [path = '', seed = '', flips = '', from = ''] = process.argv.slice(2)

@@ -1,8 +1,8 @@
 /** Figures 9 and 10 ask one question, along two axes: does the estimate of section IV match the measured rate? */
 import type { Line } from '../../harness/chart.js'
-import type { ExperimentResult, Table, Verdict } from '../../harness/experiment.js'
+import type { Experiment, ExperimentContext, ExperimentResult, Table, Verdict } from '../../harness/experiment.js'
 import { formatPercent } from '../../harness/table.js'
-import type { BasicRate } from './basic-filter.js'
+import { type BasicRate, type BasicSettings, measureBasicFilter } from './basic-filter.js'
 import { type Agreement, agrees, isDrawn } from './measured-rate.js'
 
 /** The paper only says that the analysis matches reasonably. */
@@ -15,7 +15,32 @@ export interface EstimateAxis {
   readonly subtitle: string
 }
 
-export function compareEstimates(points: readonly BasicRate[], axis: EstimateAxis): ExperimentResult {
+export interface EstimateFigure extends EstimateAxis {
+  readonly number: number
+  readonly values: readonly number[]
+  readonly unit: string
+  readonly settingsAt: (value: number) => Pick<BasicSettings, 'size' | 'elements'>
+  /** How many filters each point is measured with. */
+  readonly filters: { readonly quick: number; readonly full: number }
+}
+
+export function createEstimateFigure(figure: EstimateFigure): Experiment {
+  return {
+    source: `Subramanyam, Gupta, Leslie, Wang 2015, figure ${figure.number}`,
+    run: async context => compareEstimates(measure(figure, context), figure),
+  }
+}
+
+function measure(figure: EstimateFigure, { quick, random, progress }: ExperimentContext): BasicRate[] {
+  const { values, unit, settingsAt } = figure
+  const filters = quick ? figure.filters.quick : figure.filters.full
+  return values.map((value, i) => {
+    progress(i, values.length, `${value} ${unit}`)
+    return measureBasicFilter({ ...settingsAt(value), check: 'optimised', filters }, random)
+  })
+}
+
+function compareEstimates(points: readonly BasicRate[], axis: EstimateAxis): ExperimentResult {
   const agreements = points.map(point => agrees(point.calculated, point.measured, DEVIATION_MAX))
   const resolved = agreements.filter(agreement => agreement.resolved)
   return {

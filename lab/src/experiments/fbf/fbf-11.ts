@@ -7,9 +7,8 @@
  */
 import type { Line } from '../../harness/chart.js'
 import type { Experiment, ExperimentContext, ExperimentResult, Table, Verdict } from '../../harness/experiment.js'
-import { formatPercent } from '../../harness/table.js'
-import { exponentialLoad, type LoadedRate, measureLoaded, steadyLoad } from './growing-load.js'
-import { agrees, isDrawn } from './measured-rate.js'
+import { exponentialLoad, type LoadedRate, measureCells, measureLoaded, steadyLoad } from './growing-load.js'
+import { estimateHolds, measuredMarks } from './load-estimates.js'
 
 const SIZE = { bits: 25_000, hashes: 5 }
 const REFRESHES_MS = [5000, 3000, 2000, 1000]
@@ -26,21 +25,18 @@ interface Point extends LoadedRate {
 }
 
 export const fbf11: Experiment = {
-  name: 'fbf-11',
-  title: 'Forgetful filter: the false-positive rate falls with the refresh period',
   source: 'Subramanyam, Gupta, Leslie, Wang 2015, figure 11',
   run: async context => toResult(measureAll(context), steadyFactor(context)),
 }
 
-function measureAll({ quick, random, progress }: ExperimentContext): Point[] {
+function measureAll(context: ExperimentContext): Point[] {
   const cells = REFRESHES_MS.flatMap(refreshMs => RATES_PER_SECOND.map(ratePerSecond => ({ refreshMs, ratePerSecond })))
-  return cells.map((cell, i) => {
-    progress(i, cells.length, `t = ${cell.refreshMs / 1000} s at ${cell.ratePerSecond} op/s`)
-    const filter = { ...SIZE, pastFilters: 1, refreshMs: cell.refreshMs }
-    const probing = { filters: quick ? 2 : 10, probesPerFilter: quick ? 100_000 : 500_000 }
-    const settings = { filter, load: LOAD, untilMs: LOAD.reachesMs(cell.ratePerSecond), ...probing }
-    return { ...cell, ...measureLoaded(settings, random) }
-  })
+  const probing = { filters: context.quick ? 2 : 10, probesPerFilter: context.quick ? 100_000 : 500_000 }
+  return measureCells(cells, context, ({ refreshMs, ratePerSecond }) => ({
+    label: `t = ${refreshMs / 1000} s at ${ratePerSecond} op/s`,
+    filter: { ...SIZE, pastFilters: 1, refreshMs },
+    ...{ load: LOAD, untilMs: LOAD.reachesMs(ratePerSecond), ...probing },
+  }))
 }
 
 /** What the factor would be had the load always been 100 op/s. */
@@ -114,16 +110,6 @@ function estimatedLine(points: readonly Point[], refreshMs: number): Line {
   }
 }
 
-function measuredMarks(points: readonly Point[]): Line {
-  const drawn = points.filter(point => isDrawn(point.measured))
-  return {
-    name: 'measured',
-    style: 'marks',
-    colour: 7,
-    points: drawn.map(({ ratePerSecond, measured }) => [ratePerSecond, measured.rate]),
-  }
-}
-
 function sameOrder(points: readonly Point[]): Verdict {
   const ordered = RATES_PER_SECOND.every(rate => {
     const rates = REFRESHES_MS.map(refreshMs => estimatedAt(points, refreshMs, rate))
@@ -141,18 +127,5 @@ function sameFactor(factor: number, steady: number): Verdict {
     claim: 'at 100 op/s t = 5 s has about 1000 times the rate of t = 1 s',
     holds: factor > PAPER_FACTOR / 3.2 && factor < PAPER_FACTOR * 3.2,
     detail: `${factor.toFixed(0)} times, paper about ${PAPER_FACTOR}; ${steady.toFixed(0)} had the load been steady`,
-  }
-}
-
-function estimateHolds(points: readonly Point[]): Verdict {
-  const agreements = points.map(point => agrees(point.estimated, point.measured, 0.2))
-  const deviations = agreements.filter(({ resolved }) => resolved).map(({ deviation }) => Math.abs(deviation))
-  return {
-    claim: 'the estimates are what is measured, where there is enough to measure',
-    holds: agreements.every(agreement => agreement.holds),
-    detail:
-      deviations.length > 0
-        ? `at most ${formatPercent(Math.max(...deviations))} away at ${deviations.length} points`
-        : 'within chance at all points',
   }
 }

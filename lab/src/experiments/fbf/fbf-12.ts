@@ -12,8 +12,8 @@
 import type { Line } from '../../harness/chart.js'
 import type { Experiment, ExperimentContext, ExperimentResult, Table, Verdict } from '../../harness/experiment.js'
 import { formatPercent } from '../../harness/table.js'
-import { type LoadedRate, linearLoad, measureLoaded, steadyLoad } from './growing-load.js'
-import { agrees, isDrawn } from './measured-rate.js'
+import { type LoadedRate, linearLoad, measureCells, measureLoaded, steadyLoad } from './growing-load.js'
+import { estimateHolds, measuredMarks } from './load-estimates.js'
 
 const SIZE = { bits: 6250, hashes: 5 }
 const REFRESH_MS = 5000
@@ -38,21 +38,18 @@ interface SteadyPoint {
 }
 
 export const fbf12: Experiment = {
-  name: 'fbf-12',
-  title: 'Forgetful filter: the false-positive rate falls with the number of filters while the load grows',
   source: 'Subramanyam, Gupta, Leslie, Wang 2015, figure 12',
   run: async context => toResult(measureAll(context), measureSteady(context)),
 }
 
-function measureAll({ quick, random, progress }: ExperimentContext): Point[] {
+function measureAll(context: ExperimentContext): Point[] {
   const cells = FILTERS.flatMap(filters => RATES_PER_SECOND.map(ratePerSecond => ({ filters, ratePerSecond })))
-  return cells.map((cell, i) => {
-    progress(i, cells.length, `${cell.filters} filters at ${cell.ratePerSecond} op/s`)
-    const filter = { ...SIZE, pastFilters: cell.filters - 2, refreshMs: REFRESH_MS }
-    const probing = { filters: quick ? 3 : 20, probesPerFilter: quick ? 20_000 : 200_000 }
-    const settings = { filter, load: LOAD, untilMs: LOAD.reachesMs(cell.ratePerSecond), ...probing }
-    return { ...cell, ...measureLoaded(settings, random) }
-  })
+  const probing = { filters: context.quick ? 3 : 20, probesPerFilter: context.quick ? 20_000 : 200_000 }
+  return measureCells(cells, context, ({ filters, ratePerSecond }) => ({
+    label: `${filters} filters at ${ratePerSecond} op/s`,
+    filter: { ...SIZE, pastFilters: filters - 2, refreshMs: REFRESH_MS },
+    ...{ load: LOAD, untilMs: LOAD.reachesMs(ratePerSecond), ...probing },
+  }))
 }
 
 function measureSteady({ random }: ExperimentContext): SteadyPoint[] {
@@ -138,16 +135,6 @@ function estimatedLine(points: readonly Point[], filters: number): Line {
   }
 }
 
-function measuredMarks(points: readonly Point[]): Line {
-  const drawn = points.filter(point => isDrawn(point.measured))
-  return {
-    name: 'measured',
-    style: 'marks',
-    colour: 7,
-    points: drawn.map(({ ratePerSecond, measured }) => [ratePerSecond, measured.rate]),
-  }
-}
-
 /** 12 and 24 filters do the same here, up to chance, since both reach back to the first elements. */
 function sameOrder(points: readonly Point[]): Verdict {
   const rates = FILTERS.map(filters => pointAt(points, filters).estimated)
@@ -165,16 +152,6 @@ function sameFactor(points: readonly Point[]): Verdict {
     claim: 'at 100 op/s 3 filters have several times the rate of 24',
     holds: estimated > PAPER_FACTOR / 2 && estimated < PAPER_FACTOR * 2,
     detail: `${estimated.toFixed(1)} times, measured ${measured.toFixed(1)}, paper ${PAPER_FACTOR}`,
-  }
-}
-
-function estimateHolds(points: readonly Point[]): Verdict {
-  const agreements = points.map(point => agrees(point.estimated, point.measured, 0.2))
-  const deviations = agreements.filter(({ resolved }) => resolved).map(({ deviation }) => Math.abs(deviation))
-  return {
-    claim: 'the estimates are what is measured, where there is enough to measure',
-    holds: agreements.every(agreement => agreement.holds),
-    detail: `at most ${formatPercent(Math.max(0, ...deviations))} away at ${deviations.length} of ${points.length} points`,
   }
 }
 

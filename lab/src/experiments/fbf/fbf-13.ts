@@ -61,8 +61,6 @@ interface LiteralRuns {
 }
 
 export const fbf13: Experiment = {
-  name: 'fbf-13',
-  title: 'Forgetful filter: adaptation keeps the false-positive rate below its target',
   source: 'Subramanyam, Gupta, Leslie, Wang 2015, figure 13',
   async run({ quick, random, progress }: ExperimentContext) {
     const probes = quick ? 2000 : 40_000
@@ -198,18 +196,20 @@ function denialsTable(run: AdaptiveRun, { adaptive, printedCheck, correctedCheck
 }
 
 function rateChart(samples: readonly Sample[]): LinesChart {
-  return {
-    kind: 'lines',
+  return chartBesideTarget({
     title: 'False-positive rate under a varying load',
     subtitle: 'adaptive forgetful filter, m = 6250, k = 5, from 3 filters and t = 11 s',
     x: { name: 'seconds', min: 0 },
-    y: { name: 'false-positive rate', percent: true, min: 0, max: 1.2 * TARGET_RATE },
     series: [
       { name: 'estimated', style: 'solid', points: samples.map(sample => [sample.second, sample.estimated]) },
       { name: 'measured', style: 'solid', points: samples.map(sample => [sample.second, sample.measured]) },
     ],
-    references: [{ name: 'target', at: TARGET_RATE }],
-  }
+  })
+}
+
+function chartBesideTarget(chart: Pick<LinesChart, 'title' | 'subtitle' | 'x' | 'series'>): LinesChart {
+  const y = { name: 'false-positive rate', percent: true, min: 0, max: 1.2 * TARGET_RATE }
+  return { kind: 'lines', ...chart, y, references: [{ name: 'target', at: TARGET_RATE }] }
 }
 
 function filtersChart(samples: readonly Sample[]): LinesChart {
@@ -298,15 +298,12 @@ function servedTable({ speed, counted, rates }: ServedRun): Table {
 }
 
 function servedChart({ rates }: ServedRun): LinesChart {
-  return {
-    kind: 'lines',
+  return chartBesideTarget({
     title: 'False-positive rate that a real server tells of, under the same load',
     subtitle: 'GET /idempotency, compact memory with the same filter',
     x: { name: 'seconds of the load', min: 0 },
-    y: { name: 'false-positive rate', percent: true, min: 0, max: 1.2 * TARGET_RATE },
     series: [{ name: 'told', style: 'solid', points: rates.map(({ second, rate }) => [second, rate]) }],
-    references: [{ name: 'target', at: TARGET_RATE }],
-  }
+  })
 }
 
 function servedStaysBelow({ rates }: ServedRun): Verdict {

@@ -1,14 +1,16 @@
 /**
- * As `fbf-14`, with the data in an engine: two servers over PostgreSQL and Redis, each with a replica, and MariaDB, behind HAProxy; servers and
- * replicas are killed at random moments. With ids every operation counts once, without them some count twice.
+ * As `fbf-14`, with the data in an engine: two servers over PostgreSQL and Redis, each with a replica, over MariaDB and over SQLite, behind HAProxy;
+ * servers and replicas are killed at random moments. With ids every operation counts once, without them some count twice.
  */
-import { type EngineName, startFleetOrigin } from '../../caches/fleet-origin.js'
-import { type CounterResult, runCounters } from '../../counter-load/run-counters.js'
+import { startFleetOrigin } from '../../caches/fleet-origin.js'
+import type { CounterResult } from '../../counter-load/counter-tally.js'
+import { runCounters } from '../../counter-load/run-counters.js'
+import type { EngineName } from '../../engines/engine-name.js'
 import type { BarsChart } from '../../harness/chart.js'
 import type { Experiment, ExperimentContext, ExperimentResult } from '../../harness/experiment.js'
 import { formatPercent } from '../../harness/table.js'
 
-const ENGINES: readonly EngineName[] = ['PostgreSQL', 'MariaDB', 'Redis']
+const ENGINES: readonly EngineName[] = ['PostgreSQL', 'MariaDB', 'Redis', 'SQLite']
 const FULL = { operations: 20_000, kills: 15 }
 const QUICK = { operations: 1500, kills: 3 }
 const LOAD = { clients: 16, counters: 50, faultShare: 0.1 }
@@ -22,8 +24,6 @@ interface Run extends CounterResult {
 }
 
 export const fbf14Engines: Experiment = {
-  name: 'fbf-14-engines',
-  title: 'Counters in PostgreSQL, MariaDB and Redis, servers and a replica killed: with ids exact, without them wrong',
   source: 'Subramanyam, Gupta, Leslie, Wang 2015, figure 14',
   async run(context) {
     return toResult(await measureAll(context))

@@ -10,15 +10,15 @@
  * The second part is about number: ten million operations, a tenth of them sent twice, straight to the store, since over
  * HTTP they would take hours.
  */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { startSlowOrigin } from '../../caches/slow-origin.js'
-import { type CounterResult, runCounters } from '../../counter-load/run-counters.js'
+import type { CounterResult } from '../../counter-load/counter-tally.js'
+import { runCounters } from '../../counter-load/run-counters.js'
 import { type ManyResult, runMany } from '../../counter-load/run-many.js'
 import type { LinesChart } from '../../harness/chart.js'
 import type { Experiment, ExperimentContext, ExperimentResult, Table, Verdict } from '../../harness/experiment.js'
+import { sumOf } from '../../harness/sum-of.js'
 import { formatPercent } from '../../harness/table.js'
+import { inTemporaryFolder } from '../../harness/temporary-folder.js'
 
 const FULL = { operations: 30_000, kills: 20, faultShares: [0.02, 0.05, 0.1, 0.2], many: 10_000_000 }
 const QUICK = { operations: 3000, kills: 3, faultShares: [0.1], many: 40_000 }
@@ -35,8 +35,6 @@ interface Run extends CounterResult {
 }
 
 export const fbf14: Experiment = {
-  name: 'fbf-14',
-  title: 'Counters through an unreliable network, the server killed: with ids exact, without them wrong',
   source: 'Subramanyam, Gupta, Leslie, Wang 2015, figure 14',
   async run(context) {
     const runs = await measureAll(context)
@@ -68,13 +66,10 @@ async function measureAll({ quick, random, progress }: ExperimentContext): Promi
 
 async function measureMany({ quick, random, progress }: ExperimentContext): Promise<ManyResult> {
   const { many: operations } = quick ? QUICK : FULL
-  const path = await mkdtemp(join(tmpdir(), 'freshet-fbf-14-'))
   const onProgress = (done: number) => progress(operations + done, 2 * operations, 'straight to the store')
-  try {
-    return await runMany({ path, random: random.fork('many'), operations, retryShare: RETRY_SHARE, onProgress })
-  } finally {
-    await rm(path, { recursive: true, force: true })
-  }
+  return inTemporaryFolder('fbf-14', path =>
+    runMany({ path, random: random.fork('many'), operations, retryShare: RETRY_SHARE, onProgress }),
+  )
 }
 
 function toResult(runs: readonly Run[], many: ManyResult): ExperimentResult {
@@ -184,8 +179,4 @@ function manyExact({ operations, retries, unitsWrong, wrongAnswers }: ManyResult
     holds: unitsWrong === 0 && wrongAnswers === 0,
     detail: `${unitsWrong} off after ${operations} operations and ${retries} retries, ${wrongAnswers} wrong answers`,
   }
-}
-
-function sumOf(runs: readonly Run[], figure: (run: Run) => number): number {
-  return runs.reduce((sum, run) => sum + figure(run), 0)
 }

@@ -27,8 +27,6 @@ type Ids = (typeof IDS)[number]
 type Times = Record<Ids, number[]>
 
 export const fbf15: Experiment = {
-  name: 'fbf-15',
-  title: 'Batches of 50 additions, each with an id and none: how much slower exactly once is',
   source: 'Subramanyam, Gupta, Leslie, Wang 2015, figure 15',
   async run(context) {
     const origin = await startSlowOrigin({ settings: {}, lateShare: 0, lateMs: 0, durability: 'disk' })

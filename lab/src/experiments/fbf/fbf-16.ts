@@ -48,8 +48,6 @@ interface Point {
 }
 
 export const fbf16: Experiment = {
-  name: 'fbf-16',
-  title: 'Counters with retries: a forgetful filter against a recyclable one of the same size',
   source: 'Subramanyam, Gupta, Leslie, Wang 2015, figure 16',
   run: async context => toResult(measureAll(context), await measureServed(context)),
 }

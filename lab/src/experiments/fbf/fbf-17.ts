@@ -15,6 +15,7 @@ import { type FarCassandra, startFarCassandra } from '../../engines/cassandra.js
 import type { BarsChart } from '../../harness/chart.js'
 import type { Experiment, ExperimentContext, ExperimentResult } from '../../harness/experiment.js'
 import type { Random } from '../../harness/random.js'
+import { StopList } from '../../harness/start-in-order.js'
 import { formatPercent } from '../../harness/table.js'
 import { CONDITIONS_IDEAL, type Conditions } from '../../network/conditions.js'
 import { type Link, startLink } from '../../network/link.js'
@@ -51,8 +52,6 @@ interface Run extends Increments {
 }
 
 export const fbf17: Experiment = {
-  name: 'fbf-17',
-  title: "Counters in real Cassandra over a bad line: its own are wrong, Freshet's over it are exact",
   source: 'Subramanyam, Gupta, Leslie, Wang 2015, figure 17',
   async run(context) {
     return toResult(await measureAll(context))
@@ -110,15 +109,13 @@ async function measureServed(
   { kind, name, operations, clients, random, onProgress }: Part,
 ): Promise<Run> {
   const store = `cassandra://${far.hosts.join(',')}:${far.port}/lab?replication=${far.hosts.length}`
-  const started: { stop(): Promise<void> }[] = []
+  const stops = new StopList()
   try {
     const servers: SlowOrigin[] = []
     const links: Link[] = []
     for (let i = 0; i < SERVERS; i++) {
-      servers.push(await startSlowOrigin({ settings: {}, lateShare: 0, lateMs: 0, store }))
-      started.push(servers[i]!)
-      links.push(await startLink({ target: servers[i]!.url, seed: random.uint32() }))
-      started.push(links[i]!)
+      servers.push(stops.add(await startSlowOrigin({ settings: {}, lateShare: 0, lateMs: 0, store })))
+      links.push(stops.add(await startLink({ target: servers[i]!.url, seed: random.uint32() })))
     }
     await createServedCounter(servers[0]!.url)
     const urls = links.map(({ url }) => url)
@@ -131,7 +128,7 @@ async function measureServed(
     const increments = await runIncrements({ ...load, connect, ...bad })
     return toRun(kind, increments, await readServed(servers[1]!.url, name))
   } finally {
-    for (const each of started.reverse()) await each.stop()
+    await stops.stopAll()
   }
 }
 

@@ -11,8 +11,6 @@ const PAPER_ELEMENTS = 300
 const PAPER_REDUCTION = 0.9
 
 export const fbf8: Experiment = {
-  name: 'fbf-8',
-  title: 'Forgetful filter: the optimised membership check against the simple one',
   source: 'Subramanyam, Gupta, Leslie, Wang 2015, figure 8',
   run: async context => toResult(measureAll(context), measureShared(context)),
 }

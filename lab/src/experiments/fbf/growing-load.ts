@@ -6,6 +6,7 @@
  * filter's clock so that a refresh is due at the very moment of interest.
  */
 import { createForgetfulBloom, type ForgetfulBloom, type ForgetfulBloomOptions } from '@freshet/bloom'
+import type { ExperimentContext } from '../../harness/experiment.js'
 import type { Random } from '../../harness/random.js'
 import { type MeasuredRate, toMeasuredRate } from './measured-rate.js'
 import { ABSENT, INSERTED, numberedKey } from './numbered-key.js'
@@ -71,6 +72,19 @@ export function measureLoaded(settings: LoadedSettings, random: Random): LoadedR
     positives.push(count)
   }
   return { estimated, measured: toMeasuredRate(positives, probesPerFilter, estimated) }
+}
+
+/** One point for each cell: the cell itself, and the rate with its settings. */
+export function measureCells<Cell extends object>(
+  cells: readonly Cell[],
+  { random, progress }: ExperimentContext,
+  settingsOf: (cell: Cell) => LoadedSettings & { readonly label: string },
+): (Cell & LoadedRate)[] {
+  return cells.map((cell, i) => {
+    const { label, ...settings } = settingsOf(cell)
+    progress(i, cells.length, label)
+    return { ...cell, ...measureLoaded(settings, random) }
+  })
 }
 
 function runUntil({ filter: options, load, untilMs }: LoadedSettings, seed: bigint): ForgetfulBloom {

@@ -37,8 +37,6 @@ const FIGURE_76: UniformityTest = { kind: 'random strings', bits: 100 }
 const FIGURE_78: UniformityTest = { kind: 'increasing ids', bits: 10_000 }
 
 export const hashQuality: Experiment = {
-  name: 'hash-quality',
-  title: 'How uniform hash functions are, and what it means for the false-positive rate',
   source: 'Gessert and Bücklers 2012, table 9 and figures 72 to 79',
   async run(context) {
     const findings = await gather(context)

@@ -18,13 +18,9 @@ import { exhaustMemory, type MemoryOutcome } from '../../hostile-load/exhaust-me
 import { type HostileOutcome, runHostileLoad } from '../../hostile-load/run-hostile-load.js'
 import { startTenantsServer } from '../../hostile-load/tenants-server.js'
 
-/** Half of them are malformed: more than a hundred thousand. */
-const FULL = 210_000
-const QUICK = 5000
-const DOORS_FULL = 60_000
-const DOORS_QUICK = 4000
-const PIECES_FULL = 2_000_000
-const PIECES_QUICK = 200_000
+/** Half of the requests are malformed: more than a hundred thousand. `doors`: at every door; `pieces`: to use up memory. */
+const FULL = { requests: 210_000, doors: 60_000, pieces: 2_000_000 }
+const QUICK = { requests: 5000, doors: 4000, pieces: 200_000 }
 /** Twice what bodies may hold together (`receivedBytesMax`): a buffer that is outgrown is freed a little later. */
 const MEMORY_GROWTH_MIB_MAX = 256
 
@@ -47,18 +43,16 @@ interface Row extends HostileOutcome {
 }
 
 export const hostileRequests: Experiment = {
-  name: 'hostile-requests',
-  title: 'Hostile requests at every door and through every cache: nothing leaks, fails, is kept or uses up memory',
   source: 'ours',
   async run(context) {
     requireCaches(['varnish', 'squid', 'nginx'])
     const rows: Row[] = []
     for (const way of WAYS) rows.push(await oneWay(way, context, rows.length))
     const { quick, random, progress } = context
-    const requests = quick ? DOORS_QUICK : DOORS_FULL
+    const requests = (quick ? QUICK : FULL).doors
     const onProgress = (done: number) => progress(done, requests, 'every door')
     const doors = await compareTwins({ requests, random: random.fork('doors'), onProgress })
-    return toResult(rows, doors, await exhaustMemory(quick ? PIECES_QUICK : PIECES_FULL))
+    return toResult(rows, doors, await exhaustMemory((quick ? QUICK : FULL).pieces))
   },
 }
 
@@ -67,7 +61,7 @@ async function oneWay(
   { quick, random, progress }: ExperimentContext,
   done: number,
 ): Promise<Row> {
-  const requests = Math.ceil((quick ? QUICK : FULL) / WAYS.length)
+  const requests = Math.ceil((quick ? QUICK : FULL).requests / WAYS.length)
   const server = await startTenantsServer()
   try {
     const { url } = await way.start(server.url)

@@ -23,8 +23,6 @@ export const KINDS: readonly CacheKind[] = ['varnish', 'squid', 'nginx']
 type Results = Readonly<Record<CacheKind, Outcomes>>
 
 export const httpCacheTests: Experiment = {
-  name: 'http-cache-tests',
-  title: 'What caches do with our configurations: the public suite of tests for HTTP caches',
   source: 'http-cache-tests 0.4.5, cache-tests.fyi',
   run: async context => {
     requireCaches(KINDS)

@@ -2,7 +2,7 @@
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { freePort } from '@freshet/stores/under-test/free-port'
+import { freePort } from '@freshet/engines/under-test/free-port'
 import suites, { type SuiteTest } from 'http-cache-tests/tests/index.mjs'
 import type { RunningCache } from '../../caches/cache-process.js'
 

@@ -5,8 +5,7 @@ import { type Curves, createKtsFigure, ITEMS_FOR_RARE_EVENTS } from './kts-figur
 const HIGH = 80
 
 export const kts11: Experiment = createKtsFigure({
-  ...{ number: 11, metric: 'responseMs' },
-  title: 'Current reads from replicas: response time by the failure rate',
+  ...{ number: 11, metric: 'responseMs', by: 'the failure rate' },
   axis: { name: 'failures, % of departures', quick: [5, 50, 100], full: [5, 20, 40, 60, 80, 100] },
   settingsAt: percent => ({ failureRate: percent / 100, items: ITEMS_FOR_RARE_EVENTS }),
   verdicts: curves => [isSlower(curves), meets(curves)],

@@ -6,8 +6,7 @@ import type { Experiment, Verdict } from '../../harness/experiment.js'
 import { type Curves, createKtsFigure, ITEMS_FOR_RARE_EVENTS } from './kts-figure.js'
 
 export const kts12: Experiment = createKtsFigure({
-  ...{ number: 12, metric: 'responseMs' },
-  title: 'Current reads from replicas: response time by the frequency of updates',
+  ...{ number: 12, metric: 'responseMs', by: 'the frequency of updates' },
   axis: { name: 'updates per hour', quick: [0.25, 1, 4], full: [0.25, 0.5, 1, 2, 4] },
   settingsAt: updatesPerHour => ({ updatesPerHour, handsCopiesOnLeave: false, items: ITEMS_FOR_RARE_EVENTS }),
   verdicts: curves => [isFasterWithUpdates(curves)],

@@ -6,7 +6,7 @@
  * UMS-Indirect reads after the counter was lost, as with a responsible that failed: it is initialised from the replicas first.
  * Its DHT does not tell of lost keys. UMS-Direct votes, so that it is safe; the paper's does not.
  */
-import { compareTimestamps, NO_TIMESTAMP, type Peer, type Timestamp } from '@freshet/core/currency'
+import { compareTimestamps, NO_TIMESTAMP, type Peer, type Timestamp } from '@freshet/dht'
 import type { Experiment, ExperimentContext, ExperimentResult, Verdict } from '../../harness/experiment.js'
 import type { Random } from '../../harness/random.js'
 import { ProcessEnded, RingFleet } from '../../ring-processes/ring-fleet.js'
@@ -46,8 +46,6 @@ interface Trial {
 }
 
 export const kts6: Experiment = {
-  name: 'kts-6',
-  title: 'Current reads from replicas: real peers over TCP, by their number, and while they leave, crash and join',
   source: 'Akbarinia, Pacitti, Valduriez 2007, figure 6',
   run: async context => {
     const processes = context.quick ? [1, 2, 4] : [1, 2, 4, 8]

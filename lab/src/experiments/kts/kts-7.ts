@@ -1,11 +1,5 @@
 /** Response time by the number of peers. */
 import type { Experiment } from '../../harness/experiment.js'
-import { createKtsFigure, growsLogarithmically, isFaster } from './kts-figure.js'
+import { BY_PEERS, createKtsFigure } from './kts-figure.js'
 
-export const kts7: Experiment = createKtsFigure({
-  ...{ number: 7, metric: 'responseMs' },
-  title: 'Current reads from replicas: response time by the number of peers',
-  axis: { name: 'peers', quick: [250, 500, 1000, 2000], full: [2000, 4000, 6000, 8000, 10_000] },
-  settingsAt: peers => ({ peers }),
-  verdicts: curves => [isFaster(curves), growsLogarithmically(curves)],
-})
+export const kts7: Experiment = createKtsFigure({ number: 7, metric: 'responseMs', ...BY_PEERS })

@@ -2,8 +2,9 @@
  * Not in the paper: what asking at once makes of it. BRK may ask for all replicas at the same time, UMS for the last timestamp and
  * a first replica. BRK is then as fast as its slowest replica, for as many messages as ever.
  */
+
+import { PAPER, runChurn } from '../../dht-simulator/churn-run.js'
 import type { Experiment, ExperimentContext, ExperimentResult, Verdict } from '../../harness/experiment.js'
-import { PAPER, runChurn } from '../../ring-simulator/churn-run.js'
 import { type FigurePoint, ITEMS_FOR_RARE_EVENTS, pointOf, settingsOf } from './kts-figure.js'
 
 interface Row {
@@ -12,8 +13,6 @@ interface Row {
 }
 
 export const ktsAtOnce: Experiment = {
-  name: 'kts-at-once',
-  title: 'Current reads from replicas: one question after the other, and several at once',
   source: 'beyond Akbarinia, Pacitti, Valduriez 2007, figures 7 and 8',
   run: async context => toResult(measure(context)),
 }

@@ -7,14 +7,9 @@
  * replicas to one that joins keeps them, and has them still when that one is gone: so a little more is current than in theory,
  * where nobody comes back to a replica.
  */
+
+import { type Algorithm, type ChurnSettings, PAPER, type QueryResult, runChurn } from '../../dht-simulator/churn-run.js'
 import type { Experiment, ExperimentContext, ExperimentResult, Table, Verdict } from '../../harness/experiment.js'
-import {
-  type Algorithm,
-  type ChurnSettings,
-  PAPER,
-  type QueryResult,
-  runChurn,
-} from '../../ring-simulator/churn-run.js'
 
 const REPLICAS = 10
 const FUNCTIONS = { quick: [1, 3], full: [1, 2, 3, 5] }
@@ -49,8 +44,6 @@ interface SuccessPoint {
 }
 
 export const ktsExpected: Experiment = {
-  name: 'kts-expected',
-  title: 'Current reads from replicas: replicas fetched, replicas current and counters found, against theory',
   source: 'Akbarinia, Pacitti, Valduriez 2007, sections 3.3 and 4.2.2, appendix A',
   run: async context => {
     const fetched = measure(context, REPLICAS, 'direct', 0)

@@ -2,8 +2,7 @@
  * What figures 7 to 12 have in common: UMS-Direct, UMS-Indirect and BRK over one ring, one parameter varied, everything else as
  * in table 1. The text of the paper has no figures to compare with, only the shapes of its curves: those are the verdicts.
  */
-import type { Line } from '../../harness/chart.js'
-import type { Experiment, ExperimentContext, ExperimentResult, Table, Verdict } from '../../harness/experiment.js'
+
 import {
   ALGORITHMS,
   type Algorithm,
@@ -11,7 +10,9 @@ import {
   PAPER,
   type QueryResult,
   runChurn,
-} from '../../ring-simulator/churn-run.js'
+} from '../../dht-simulator/churn-run.js'
+import type { Line } from '../../harness/chart.js'
+import type { Experiment, ExperimentContext, ExperimentResult, Table, Verdict } from '../../harness/experiment.js'
 
 export type Metric = 'responseMs' | 'messages'
 
@@ -31,14 +32,16 @@ export interface FigurePoint {
 
 export interface KtsFigure {
   readonly number: number
-  readonly title: string
   readonly metric: Metric
+  /** What the metric is drawn by. */
+  readonly by: string
   readonly axis: { readonly name: string; readonly quick: readonly number[]; readonly full: readonly number[] }
   readonly settingsAt: (x: number) => Partial<ChurnSettings>
   readonly verdicts: (curves: Curves, metric: Metric) => readonly Verdict[]
 }
 
 const NAMES: Readonly<Record<Algorithm, string>> = { direct: 'UMS-Direct', indirect: 'UMS-Indirect', brk: 'BRK' }
+const METRICS: Readonly<Record<Metric, string>> = { responseMs: 'response time', messages: 'messages' }
 const UNITS: Readonly<Record<Metric, string>> = { responseMs: 'response time, s', messages: 'messages' }
 
 /** Few queries meet a counter that is not there, and those take long: of 150 it would depend too much on how many. */
@@ -46,8 +49,6 @@ export const ITEMS_FOR_RARE_EVENTS = 600
 
 export function createKtsFigure(figure: KtsFigure): Experiment {
   return {
-    name: `kts-${figure.number}`,
-    title: figure.title,
     source: `Akbarinia, Pacitti, Valduriez 2007, figure ${figure.number}`,
     run: async context => toResult(figure, measure(figure, context)),
   }
@@ -142,7 +143,7 @@ function toResult(figure: KtsFigure, points: readonly FigurePoint[]): Experiment
         name: metric === 'responseMs' ? 'response-time' : 'messages',
         chart: {
           kind: 'lines',
-          title: figure.title,
+          title: `Current reads from replicas: ${METRICS[metric]} by ${figure.by}`,
           x: { name: axis.name, min: 0 },
           y: { name: UNITS[metric], min: 0 },
           series: ALGORITHMS.map(line),
@@ -181,7 +182,23 @@ function neverFalse(points: readonly FigurePoint[]): Verdict {
   }
 }
 
-export function isFaster(curves: Curves): Verdict {
+/** Figures 7 and 8. */
+export const BY_PEERS: Omit<KtsFigure, 'number' | 'metric'> = {
+  by: 'the number of peers',
+  axis: { name: 'peers', quick: [250, 500, 1000, 2000], full: [2000, 4000, 6000, 8000, 10_000] },
+  settingsAt: peers => ({ peers }),
+  verdicts: curves => [isFaster(curves), growsLogarithmically(curves)],
+}
+
+/** Figures 9 and 10. */
+export const BY_REPLICAS: Omit<KtsFigure, 'number' | 'metric'> = {
+  by: 'the number of replicas',
+  axis: { name: 'replicas', quick: [10, 20, 40], full: [10, 20, 30, 40] },
+  settingsAt: replicas => ({ replicas }),
+  verdicts: curves => [isFaster(curves), isFlatForDirect(curves)],
+}
+
+function isFaster(curves: Curves): Verdict {
   const ordered = curves.xs.every(
     x => curves.at('direct', x) <= curves.at('indirect', x) * 1.05 && curves.at('indirect', x) < curves.at('brk', x),
   )
@@ -192,7 +209,7 @@ export function isFaster(curves: Curves): Verdict {
   }
 }
 
-export function range(values: readonly number[]): string {
+function range(values: readonly number[]): string {
   const [least, most] = [Math.min(...values), Math.max(...values)].map(value => value.toFixed(1))
   return least === most ? `${least}` : `${least} to ${most}`
 }
@@ -201,7 +218,7 @@ export function range(values: readonly number[]): string {
  * BRK reads all replicas, each by a lookup. UMS does lookups as well; but of those who leave, one a second however many peers there are, fewer
  * are the ones it depends on: so with more peers it has less to make up for, and may even get cheaper.
  */
-export function growsLogarithmically(curves: Curves): Verdict {
+function growsLogarithmically(curves: Curves): Verdict {
   const [first, last] = [curves.xs[0]!, curves.xs.at(-1)!]
   const logarithms = Math.log(last) / Math.log(first)
   const growths = ALGORITHMS.map(algorithm => curves.growth(algorithm))
@@ -213,7 +230,7 @@ export function growsLogarithmically(curves: Curves): Verdict {
   }
 }
 
-export function isFlatForDirect(curves: Curves): Verdict {
+function isFlatForDirect(curves: Curves): Verdict {
   const [direct, brk] = [curves.growth('direct'), curves.growth('brk')]
   const replicas = curves.xs.at(-1)! / curves.xs[0]!
   return {

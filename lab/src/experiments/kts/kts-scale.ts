@@ -1,6 +1,7 @@
 /** A hundred thousand peers in one process: how long it takes, and how much memory. Ten times the paper's, for which theirs ended. */
+
+import { type ChurnResult, PAPER, runChurn } from '../../dht-simulator/churn-run.js'
 import type { Experiment, ExperimentContext, ExperimentResult } from '../../harness/experiment.js'
-import { type ChurnResult, PAPER, runChurn } from '../../ring-simulator/churn-run.js'
 import { pointOf } from './kts-figure.js'
 
 const PEERS = { quick: 10_000, full: 100_000 }
@@ -8,8 +9,6 @@ const MINUTES_MAX = 10
 const GIGABYTES_MAX = 8
 
 export const ktsScale: Experiment = {
-  name: 'kts-scale',
-  title: 'Current reads from replicas: 100 000 peers in one process',
   source: 'beyond Akbarinia, Pacitti, Valduriez 2007, figures 7 and 8',
   run: async context => measure(context),
 }

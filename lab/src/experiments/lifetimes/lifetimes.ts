@@ -9,7 +9,7 @@
  * out, so it is that of a fixed lifetime as long as the upper bound. How few keys it would have to hold, were each kept for
  * as long as its own copies live, is in the table ("at risk").
  */
-import type { Chart, Line } from '../../harness/chart.js'
+import type { Line, LinesChart } from '../../harness/chart.js'
 import type { Experiment, ExperimentContext, ExperimentResult, Table, Verdict } from '../../harness/experiment.js'
 import { formatPercent } from '../../harness/table.js'
 import { type Policy, type PolicyOutcome, runPolicy } from './run-policy.js'
@@ -33,8 +33,6 @@ interface Point {
 }
 
 export const lifetimes: Experiment = {
-  name: 'lifetimes',
-  title: 'Lifetimes learnt per key against the best fixed one: hits, requests in vain, outdated copies, the sketch',
   source: 'Gessert and Bücklers 2012, future work; Quaestor (VLDB 2017) for the idea',
   run: async context => toResult(measureAll(context)),
 }
@@ -85,11 +83,9 @@ function toResult(points: readonly Point[]): ExperimentResult {
     summary: { hits: learnt.hits, inVain: learnt.inVain, stale: learnt.stale, sessionHits: learnt.sessionHits },
     points: points.map(({ policy, outcome }) => ({ ...policy, ...outcome })),
     tables: [tableOf(points)],
-    plots: [
-      { name: 'hits-by-requests-in-vain', chart: hitsChart(points) },
-      { name: 'stale-by-hits', chart: staleChart(points) },
-      { name: 'hits-by-sketch', chart: sketchChart(points) },
-    ],
+    plots: CHARTS.map(({ file, place, ...chart }) => {
+      return { name: file, chart: { kind: 'lines', ...chart, series: curves(points, place) } }
+    }),
     verdicts: verdictsOf(points, learnt),
   }
 }
@@ -114,38 +110,36 @@ function curves(points: readonly Point[], place: (point: Point) => readonly [num
   }))
 }
 
-function hitsChart(points: readonly Point[]): Chart {
-  return {
-    kind: 'lines',
+const HITS_AXIS = { name: 'share of reads that are current hits', percent: true, min: 0, max: 1 }
+const CHARTS: readonly (Omit<LinesChart, 'kind' | 'series'> & {
+  readonly file: string
+  readonly place: (point: Point) => readonly [number, number]
+})[] = [
+  {
+    file: 'hits-by-requests-in-vain',
     title: 'Current answers from the cache, by requests in vain',
     subtitle: 'up and to the left is better',
     x: { name: 'share of reads that reach the server for what the cache has already', scale: 'log', percent: true },
-    y: { name: 'share of reads that are current hits', percent: true, min: 0, max: 1 },
-    series: curves(points, ({ inVain, hits }) => [inVain, hits]),
-  }
-}
-
-function staleChart(points: readonly Point[]): Chart {
-  return {
-    kind: 'lines',
+    y: HITS_AXIS,
+    place: ({ inVain, hits }) => [inVain, hits],
+  },
+  {
+    file: 'stale-by-hits',
     title: 'Outdated answers to readers without a sketch, by hits',
     subtitle: 'down and to the right is better',
-    x: { name: 'share of reads that are current hits', percent: true, min: 0, max: 1 },
+    x: HITS_AXIS,
     y: { name: 'share of plain reads that are outdated', percent: true, min: 0 },
-    series: curves(points, ({ hits, stale }) => [hits, stale]),
-  }
-}
-
-function sketchChart(points: readonly Point[]): Chart {
-  return {
-    kind: 'lines',
+    place: ({ hits, stale }) => [hits, stale],
+  },
+  {
+    file: 'hits-by-sketch',
     title: 'Current answers from the cache, by the size of the sketch',
     subtitle: 'learnt lifetimes have the sketch of their upper bound',
     x: { name: 'bytes of filters that a new session fetches', scale: 'log' },
-    y: { name: 'share of reads that are current hits', percent: true, min: 0, max: 1 },
-    series: curves(points, ({ outcome, hits }) => [outcome.sketchBytes, hits]),
-  }
-}
+    y: HITS_AXIS,
+    place: ({ outcome, hits }) => [outcome.sketchBytes, hits],
+  },
+]
 
 function verdictsOf(points: readonly Point[], learnt: Point): Verdict[] {
   const fixed = points.filter(({ policy }) => policy.kind === 'fixed')

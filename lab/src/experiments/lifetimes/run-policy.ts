@@ -140,10 +140,13 @@ class PolicyRun {
   #readInSession({ key, timeMs }: LoadEvent, number: number): void {
     const session = this.#sessionAt(number, timeMs)
     const path = this.#workload.paths[key]!
-    const at = session.at(path, 'session')
+    const read = { paths: [path] }
+    const at = session.at(read, 'session')
     const cached = this.#copyOf(key, at ?? 0, timeMs)
     const copy = cached ?? this.#fetch(key, at ?? 0, timeMs)
-    if (!session.accepts(path, at, copy)) throw new Error(`The session refuses what the cache has for ${path}.`)
+    if (!session.accepts(read, at, 'session', copy))
+      throw new Error(`The session refuses what the cache has for ${path}.`)
+    session.saw(path, copy.version)
     const changedAt = this.#versions[key]!
     if (copy.version < changedAt && changedAt <= session.position) this.#count(timeMs, 'staleForSessions')
     if (cached) this.#count(timeMs, 'hits')

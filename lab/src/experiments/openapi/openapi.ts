@@ -6,8 +6,8 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createMemoryStore } from '@freshet/engines/memory'
 import { createFreshetServer, signToken } from '@freshet/server'
-import { createMemoryStore } from '@freshet/stores/memory'
 import type { Experiment, ExperimentContext } from '../../harness/experiment.js'
 import { installSchemathesis, type Ran, runSchemathesis } from './schemathesis.js'
 
@@ -21,9 +21,6 @@ const ROLES = ['without rules', 'stranger', 'admin'] as const
 type Role = (typeof ROLES)[number]
 
 export const openapi: Experiment = {
-  name: 'openapi',
-  title:
-    'Requests made from /openapi.json, without rules, as a stranger and as an admin: no 5xx, and answers as it says',
   source: 'our own: what tools that read the document may rely on',
   async run(context) {
     await installSchemathesis()

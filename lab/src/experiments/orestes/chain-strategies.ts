@@ -9,9 +9,10 @@
  *   client's own memory, so that it can look twenty times as often and still ask less.
  */
 import { type ConnectOptions, connect, type Database, type Fetch, type ReadMode } from '@freshet/client'
-import { createFreshetServer, type ServerSettings } from '@freshet/server'
-import { createMemoryStore } from '@freshet/stores/memory'
-import { freePort } from '@freshet/stores/under-test/free-port'
+import { createMemoryStore } from '@freshet/engines/memory'
+import { freePort } from '@freshet/engines/under-test/free-port'
+import { createFreshetServer } from '@freshet/server'
+import type { ServerSettings } from '@freshet/server/configuration'
 import type { RunningCache } from '../../caches/cache-process.js'
 import { startVarnish } from '../../caches/varnish.js'
 

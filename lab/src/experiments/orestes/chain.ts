@@ -15,16 +15,20 @@ import { BUCKET, type ChainClient, type Strategy, startChainSite, type Wall } fr
 import { sumOf } from './figures.js'
 
 export const CLIENTS = 25
-const POST_INTERVAL_S = 60
-const LOOK_OFFSET_S = 2.5
-const LIFETIME_S = 120
-/** By then all have looked, and the cache has a copy of every wall. */
-const FIRST_POST_S = 10
-/** If a post has not reached the end by then, it is not going to. */
-const PATIENCE_S = 300
-/** The server's own 20 ms, and beats often enough for who may be a second behind. */
-const EVENT_INTERVAL_S = 0.02
-const HEARTBEAT_S = 0.25
+/** In the thesis's seconds. */
+const TIMES_S = {
+  postInterval: 60,
+  lookOffset: 2.5,
+  lifetime: 120,
+  /** By then all have looked, and the cache has a copy of every wall. */
+  firstPost: 10,
+  /** A post that has not reached the end by then is lost. */
+  patience: 300,
+  /** The server's own 20 ms. */
+  eventInterval: 0.02,
+  /** Often enough for a client that may be a second behind. */
+  heartbeat: 0.25,
+}
 
 export interface ChainOptions {
   readonly strategy: Strategy
@@ -53,9 +57,9 @@ export async function runChain(options: ChainOptions): Promise<ChainResult> {
   const { strategy, speed } = options
   const scaled = (seconds: number) => Math.max(1, Math.round((seconds * 1000) / speed))
   const site = await startChainSite(strategy, {
-    lifetimeMs: scaled(LIFETIME_S),
-    heartbeatMs: scaled(HEARTBEAT_S),
-    eventIntervalMs: scaled(EVENT_INTERVAL_S),
+    lifetimeMs: scaled(TIMES_S.lifetime),
+    heartbeatMs: scaled(TIMES_S.heartbeat),
+    eventIntervalMs: scaled(TIMES_S.eventInterval),
   })
   try {
     return await new Chain(options, site.url, scaled(strategy.stalenessS)).run()
@@ -109,7 +113,7 @@ class Chain {
   async #post(client: ChainClient): Promise<void> {
     const posts: number[] = []
     for (let post = 0; post < this.#options.posts; post++) {
-      await this.#until(FIRST_POST_S + post * POST_INTERVAL_S)
+      await this.#until(TIMES_S.firstPost + post * TIMES_S.postInterval)
       posts.push(post)
       await this.#publish(await client.db.begin(), 0, posts)
     }
@@ -117,7 +121,7 @@ class Chain {
 
   async #watch(client: ChainClient, i: number): Promise<void> {
     let known: readonly number[] = []
-    const firstS = (i * LOOK_OFFSET_S) % this.#options.strategy.pollIntervalS
+    const firstS = (i * TIMES_S.lookOffset) % this.#options.strategy.pollIntervalS
     for (let lookS = firstS; !this.#isOver(); lookS = this.#nextLookS(lookS)) {
       await this.#until(lookS)
       known = await this.#transact(client, i, known)
@@ -193,7 +197,7 @@ class Chain {
 
   #isOver(): boolean {
     const { posts } = this.#options
-    return this.#published.at(-1)!.size === posts || this.#nowS() > posts * POST_INTERVAL_S + PATIENCE_S
+    return this.#published.at(-1)!.size === posts || this.#nowS() > posts * TIMES_S.postInterval + TIMES_S.patience
   }
 
   async #until(timeS: number): Promise<void> {

@@ -12,6 +12,7 @@ import { startSquid } from '../../caches/squid.js'
 import { startVarnish } from '../../caches/varnish.js'
 import { RecordedHistory } from '../../coherence-load/recorded-history.js'
 import type { Random } from '../../harness/random.js'
+import { startInOrder } from '../../harness/start-in-order.js'
 import { startRemoteLink } from '../../network/remote-link.js'
 import { profileIds, profileOf } from './social-network.js'
 
@@ -37,30 +38,18 @@ const FILL_AGED_MS = 6000
 const PARTS_MAX = 500
 
 export async function startFarSite(objects: number, random: Random): Promise<FarSite> {
-  const stops: (() => Promise<void>)[] = []
-  const stop = async () => {
-    for (const each of stops.splice(0).reverse()) await each()
-  }
-  try {
-    const origin = await startSlowOrigin({ settings: FILL, lateShare: 0, lateMs: 0 })
-    stops.push(() => origin.stop())
-    const varnish = await startVarnish({ origin: origin.url, threads: 300 })
-    stops.push(() => varnish.stop())
+  return startInOrder(async stops => {
+    const origin = stops.add(await startSlowOrigin({ settings: FILL, lateShare: 0, lateMs: 0 }))
+    const varnish = stops.add(await startVarnish({ origin: origin.url, threads: 300 }))
     const line = { delayMs: ROUND_TRIP_MS / 2 }
-    const toCache = await startRemoteLink({ target: varnish.url, ...line })
-    stops.push(() => toCache.stop())
-    const toServer = await startRemoteLink({ target: origin.url, ...line })
-    stops.push(() => toServer.stop())
-    const squid = await startSquid({ origin: toCache.url })
-    stops.push(() => squid.stop())
+    const toCache = stops.add(await startRemoteLink({ target: varnish.url, ...line }))
+    const toServer = stops.add(await startRemoteLink({ target: origin.url, ...line }))
+    const squid = stops.add(await startSquid({ origin: toCache.url }))
     const ids = profileIds(objects)
     const history = new RecordedHistory()
     await fill(origin.url, ids, history, random)
-    return { ids, history, origin, nearUrl: squid.url, farUrl: toServer.url, stop }
-  } catch (error) {
-    await stop()
-    throw error
-  }
+    return { ids, history, origin, nearUrl: squid.url, farUrl: toServer.url, stop: stops.stopAll }
+  })
 }
 
 /** The objects are old when the experiment begins: nobody's sketch knows of their creation. */

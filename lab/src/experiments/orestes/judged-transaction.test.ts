@@ -1,6 +1,6 @@
 import { connect, type Database, type Fetch, type ReadMode } from '@freshet/client'
+import { createMemoryStore } from '@freshet/engines/memory'
 import { createFreshetServer, type FreshetServer } from '@freshet/server'
-import { createMemoryStore } from '@freshet/stores/memory'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { RecordedHistory } from '../../coherence-load/recorded-history.js'
 import { beginJudged, type JudgedTransaction } from './judged-transaction.js'

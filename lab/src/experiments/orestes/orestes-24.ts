@@ -16,7 +16,7 @@
  * caches, to show everything acknowledged more than a second before they began; the direct ones, everything.
  */
 import { readAll } from '../../caches/read-all.js'
-import { requireCaches } from '../../caches/require-caches.js'
+import { withCaches } from '../../caches/require-caches.js'
 import { ReadChecker } from '../../coherence-load/read-checker.js'
 import type { Chart } from '../../harness/chart.js'
 import type { Experiment, ExperimentContext, ExperimentResult, Verdict } from '../../harness/experiment.js'
@@ -52,13 +52,8 @@ interface RunResult {
 }
 
 export const orestes24: Experiment = {
-  name: 'orestes-24',
-  title: 'Fifty clients far from the server: how much faster they are through caches, with every read checked',
   source: 'Gessert and Bücklers 2012, figures 24 and 25',
-  run: async context => {
-    requireCaches(['squid', 'varnish'])
-    return toResult(await measureAll(context), context.quick)
-  },
+  run: withCaches(['squid', 'varnish'], async context => toResult(await measureAll(context), context.quick)),
 }
 
 async function measureAll(context: ExperimentContext): Promise<RunResult[]> {

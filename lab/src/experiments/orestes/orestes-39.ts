@@ -11,7 +11,7 @@
  */
 import { connect, type Database, type ReadMode } from '@freshet/client'
 import type { RunningCache } from '../../caches/cache-process.js'
-import { requireCaches } from '../../caches/require-caches.js'
+import { withCaches } from '../../caches/require-caches.js'
 import { type SlowOrigin, startSlowOrigin } from '../../caches/slow-origin.js'
 import { startSquid } from '../../caches/squid.js'
 import { startVarnish } from '../../caches/varnish.js'
@@ -60,13 +60,8 @@ interface Game {
 }
 
 export const orestes39: Experiment = {
-  name: 'orestes-39',
-  title: 'Transactions that read through a cache: how many abort without the filter, and with it',
   source: 'Gessert and Bücklers 2012, section 3.9',
-  run: async context => {
-    requireCaches(['varnish', 'squid'])
-    return toResult(await measureAll(context))
-  },
+  run: withCaches(['varnish', 'squid'], async context => toResult(await measureAll(context))),
 }
 
 async function measureAll(context: ExperimentContext): Promise<PartResult[]> {

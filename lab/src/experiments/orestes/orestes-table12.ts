@@ -6,7 +6,7 @@
  * smart client's hops took twice as long since its database locked what it validated; Freshet does not lock, so here that
  * client is only wrong, and not slow.
  */
-import { requireCaches } from '../../caches/require-caches.js'
+import { withCaches } from '../../caches/require-caches.js'
 import type { Experiment, ExperimentContext, ExperimentResult, Verdict } from '../../harness/experiment.js'
 import { type ChainResult, CLIENTS, runChain } from './chain.js'
 import { STRATEGIES } from './chain-strategies.js'
@@ -17,14 +17,11 @@ const QUICK = { posts: 2, speed: 10 }
 const HOP_S_EXPECTED = 2.5
 
 export const orestesTable12: Experiment = {
-  name: 'orestes-table12',
-  title: 'Posts that travel along a chain of clients: how fast, and how many transactions are rolled back',
   source: 'Gessert and Bücklers 2012, table 12 and figure 100',
-  run: async context => {
-    requireCaches(['varnish'])
+  run: withCaches(['varnish'], async context => {
     const measured = context.quick ? QUICK : FULL
     return toResult(await measureAll(context, measured), measured.speed, context.quick)
-  },
+  }),
 }
 
 async function measureAll({ progress }: ExperimentContext, { posts, speed }: typeof FULL): Promise<ChainResult[]> {

@@ -5,9 +5,9 @@
  *
  * Processes and time are real: the seed repeats what is asked for, written and killed, but not how the races end.
  */
-import { requireCaches } from '../../caches/require-caches.js'
-import { startSlowOrigin } from '../../caches/slow-origin.js'
-import { TOPOLOGIES, type Topology } from '../../caches/topology.js'
+import { withCaches } from '../../caches/require-caches.js'
+import { SHORT_WINDOW, startSlowOrigin } from '../../caches/slow-origin.js'
+import { runThrough, TOPOLOGIES, type Topology } from '../../caches/topology.js'
 import type { Experiment, ExperimentContext, ExperimentResult } from '../../harness/experiment.js'
 import type { Random } from '../../harness/random.js'
 import { formatPercent } from '../../harness/table.js'
@@ -19,7 +19,7 @@ const QUICK = { reads: 30_000, readsBetweenFaults: 1_500, topologies: ['Varnish'
 const LIFETIME_MS_SHORT = 1_000
 const LIFETIMES_MS = [20_000, LIFETIME_MS_SHORT]
 /** Nothing is compressed: the processor has enough to do. */
-const SETTINGS = { responseMsMax: 2000, slackMs: 1500, slotMs: 200, heartbeatMs: 100, compressBytesMin: 1_000_000 }
+const SETTINGS = { ...SHORT_WINDOW, compressBytesMin: 1_000_000 }
 const LATE = { lateShare: 0.05, lateMs: 200 }
 const SESSIONS = 12
 
@@ -31,13 +31,8 @@ interface Run extends QueryLoadResult {
 }
 
 export const queryCoherence: Experiment = {
-  name: 'query-coherence',
-  title: 'Queries through real caches while everything goes wrong: what sessions see, and what plain reads see',
   source: 'Gessert and Bücklers 2012 leave query results uncached; the promise is that of section 3.8',
-  run: async context => {
-    requireCaches(['varnish', 'squid', 'nginx'])
-    return toResult(await measureAll(context))
-  },
+  run: withCaches(['varnish', 'squid', 'nginx'], async context => toResult(await measureAll(context))),
 }
 
 async function measureAll({ quick, random, progress }: ExperimentContext): Promise<Run[]> {
@@ -55,7 +50,7 @@ async function measureAll({ quick, random, progress }: ExperimentContext): Promi
     runs.push({
       topology: topology.name,
       lifetimeMs,
-      ...(await runThrough(topology, lifetimeMs, readsBetweenFaults, load)),
+      ...(await runBehind(topology, lifetimeMs, readsBetweenFaults, load)),
     })
   }
   return runs
@@ -66,27 +61,20 @@ function weightOf(lifetimeMs: number): number {
   return lifetimeMs > LIFETIME_MS_SHORT ? 6 : 1
 }
 
-async function runThrough(
+function runBehind(
   topology: Topology,
   lifetimeMs: number,
   readsBetween: number,
   load: { readonly random: Random; readonly reads: number; readonly onProgress: (done: number) => void },
 ): Promise<QueryLoadResult & { readonly hitRatio: number }> {
-  const origin = await startSlowOrigin({ settings: { ...SETTINGS, lifetimeMs }, ...LATE })
-  try {
-    const { url, fetch, caches, stop } = await topology.start(origin.url)
+  const starting = startSlowOrigin({ settings: { ...SETTINGS, lifetimeMs }, ...LATE })
+  return runThrough(topology, starting, async (origin, { url, fetch, caches }) => {
     const random = load.random.fork('killed')
     const restart = () => (random.below(2) === 0 ? origin.restart() : random.pick(caches).restart())
     const faults = { readsBetween, restart }
-    try {
-      const result = await runQueryLoad({ ...load, url, fetch, originUrl: origin.url, sessions: SESSIONS, faults })
-      return { ...result, hitRatio: 1 - origin.dataReads / (result.reads + result.naiveReads) }
-    } finally {
-      await stop()
-    }
-  } finally {
-    await origin.stop()
-  }
+    const result = await runQueryLoad({ ...load, url, fetch, originUrl: origin.url, sessions: SESSIONS, faults })
+    return { ...result, hitRatio: 1 - origin.dataReads / (result.reads + result.naiveReads) }
+  })
 }
 
 function toResult(runs: readonly Run[]): ExperimentResult {

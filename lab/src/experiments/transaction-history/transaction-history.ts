@@ -4,10 +4,11 @@
  * classic one reads come as they come, and more commits are refused; leased, those who are refused take turns. No anomaly is
  * let through in any of them.
  */
-import { requireCaches } from '../../caches/require-caches.js'
-import { startSlowOrigin } from '../../caches/slow-origin.js'
-import { TOPOLOGIES, type Topology } from '../../caches/topology.js'
+import { withCaches } from '../../caches/require-caches.js'
+import { SHORT_WINDOW, startSlowOrigin } from '../../caches/slow-origin.js'
+import { runThrough, TOPOLOGIES, type Topology } from '../../caches/topology.js'
 import type { Experiment, ExperimentContext, ExperimentResult } from '../../harness/experiment.js'
+import { sumOf } from '../../harness/sum-of.js'
 import { formatPercent } from '../../harness/table.js'
 import { runTransactions, type TransactionResult } from '../../transaction-load/run-transactions.js'
 
@@ -26,7 +27,7 @@ const MODES = [
   { name: 'leased', read: 'session', lease: true },
 ] as const
 const CLIENTS = 16
-const SETTINGS = { lifetimeMs: 20_000, responseMsMax: 2_000, slackMs: 1_500, slotMs: 200, heartbeatMs: 100 }
+const SETTINGS = { ...SHORT_WINDOW, lifetimeMs: 20_000 }
 
 interface Run extends TransactionResult {
   readonly topology: string
@@ -35,13 +36,8 @@ interface Run extends TransactionResult {
 }
 
 export const transactionHistory: Experiment = {
-  name: 'transaction-history',
-  title: 'Transactions over cached reads while the server is killed: are they serialisable, and how many are refused',
   source: 'Gessert and Bücklers 2012, section 3.1.4; the check is that of Elle (Kingsbury and Alvaro 2020)',
-  run: async context => {
-    requireCaches(['varnish', 'squid', 'nginx'])
-    return toResult(await measureAll(context))
-  },
+  run: withCaches(['varnish', 'squid', 'nginx'], async context => toResult(await measureAll(context))),
 }
 
 async function measureAll({ quick, random, progress }: ExperimentContext): Promise<Run[]> {
@@ -57,30 +53,23 @@ async function measureAll({ quick, random, progress }: ExperimentContext): Promi
         const onProgress = (done: number) => progress(before + Math.min(done, commits), commitsInAll, label)
         const shape = { clients: CLIENTS, commits, lists, queryShare, read, lease }
         const load = { random: random.fork(label), ...shape, onProgress }
-        runs.push({ topology: topology.name, contention, mode, ...(await runThrough(topology, load, faultMs)) })
+        runs.push({ topology: topology.name, contention, mode, ...(await runBehind(topology, load, faultMs)) })
       }
     }
   }
   return runs
 }
 
-async function runThrough(
+function runBehind(
   topology: Topology,
   load: Omit<Parameters<typeof runTransactions>[0], 'url' | 'fetch' | 'faults'>,
   faultMs: number,
 ): Promise<TransactionResult> {
-  const origin = await startSlowOrigin({ settings: SETTINGS, lateShare: 0.02, lateMs: 200 })
-  try {
-    const { url, fetch, stop } = await topology.start(origin.url)
-    try {
-      const faults = { intervalMs: faultMs, restart: () => origin.restart() }
-      return await runTransactions({ ...load, url, fetch, faults })
-    } finally {
-      await stop()
-    }
-  } finally {
-    await origin.stop()
-  }
+  const starting = startSlowOrigin({ settings: SETTINGS, lateShare: 0.02, lateMs: 200 })
+  return runThrough(topology, starting, (origin, { url, fetch }) => {
+    const faults = { intervalMs: faultMs, restart: () => origin.restart() }
+    return runTransactions({ ...load, url, fetch, faults })
+  })
 }
 
 function toResult(runs: readonly Run[]): ExperimentResult {
@@ -154,8 +143,4 @@ function placeOf({ topology, contention }: Run): string {
 
 function of(runs: readonly Run[], mode: string): readonly Run[] {
   return runs.filter(run => run.mode === mode)
-}
-
-function sumOf(runs: readonly Run[], figure: (run: Run) => number): number {
-  return runs.reduce((sum, run) => sum + figure(run), 0)
 }

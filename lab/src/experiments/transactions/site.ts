@@ -6,9 +6,10 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { connect } from '@freshet/client'
-import { type RunningPostgres, startPostgres } from '@freshet/stores/under-test/start-postgres'
+import { type RunningPostgres, startPostgres } from '@freshet/engines/under-test/start-postgres'
 import { startSlowOrigin } from '../../caches/slow-origin.js'
 import { startVarnish } from '../../caches/varnish.js'
+import { startInOrder } from '../../harness/start-in-order.js'
 import { startRemoteLink } from '../../network/remote-link.js'
 import { idsOf } from './contended-work.js'
 import { POSTGRES_SETTINGS } from './postgres-contender.js'
@@ -38,30 +39,23 @@ const READS_AT_ONCE = 250
 const OUTDATED_EVERY = 10
 
 export async function startSite(fillings: readonly Filling[]): Promise<Site> {
-  const stops: (() => Promise<void>)[] = []
-  const stop = async () => {
-    for (const each of stops.splice(0).reverse()) await each()
-  }
-  try {
-    const origin = await startSlowOrigin({ settings: FILL, lateShare: 0, lateMs: 0 })
-    stops.push(() => origin.stop())
+  return startInOrder(async stops => {
+    const origin = stops.add(await startSlowOrigin({ settings: FILL, lateShare: 0, lateMs: 0 }))
     const line = { delayMs: ROUND_TRIP_MS / 2 }
-    const toServer = await startRemoteLink({ target: origin.url, ...line })
-    stops.push(() => toServer.stop())
-    const varnish = await startVarnish({ origin: toServer.url, threads: 100 })
-    stops.push(() => varnish.stop())
-    const postgres = await startPostgres({ settings: POSTGRES_SETTINGS })
-    stops.push(() => postgres.stop())
-    const toPostgres = await startRemoteLink({ target: `http://127.0.0.1:${postgres.port}`, ...line })
-    stops.push(() => toPostgres.stop())
+    const toServer = stops.add(await startRemoteLink({ target: origin.url, ...line }))
+    const varnish = stops.add(await startVarnish({ origin: toServer.url, threads: 100 }))
+    const postgres = stops.add(await startPostgres({ settings: POSTGRES_SETTINGS }))
+    const toPostgres = stops.add(await startRemoteLink({ target: `http://127.0.0.1:${postgres.port}`, ...line }))
     await fill(origin.url, fillings)
     await warm(varnish.url, fillings)
     await outdate(origin.url, fillings)
-    return { nearUrl: varnish.url, postgres, farPostgresPort: Number(new URL(toPostgres.url).port), stop }
-  } catch (error) {
-    await stop()
-    throw error
-  }
+    return {
+      nearUrl: varnish.url,
+      postgres,
+      farPostgresPort: Number(new URL(toPostgres.url).port),
+      stop: stops.stopAll,
+    }
+  })
 }
 
 /** The objects are old when the experiment begins: nobody's sketch knows of their creation. */

@@ -31,8 +31,6 @@ const MODES: readonly Mode[] = [
 const SPEEDUP_MIN = 5
 
 export const transactions: Experiment = {
-  name: 'transactions',
-  title: 'Transactions far from their server: refused and done by contention, with leases, and against PostgreSQL',
   source: 'Gessert and Bücklers 2012, sections 3.1.4 and 3.9; leases are its future work',
   run: async context => {
     requireCaches(['varnish'])

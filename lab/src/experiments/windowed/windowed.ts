@@ -33,8 +33,6 @@ const QUICK = {
 }
 
 export const windowed: Experiment = {
-  name: 'windowed',
-  title: 'Windowed filters: bits for each remembered key at equal error, speed, and behaviour at overload',
   source: 'Subramanyam et al. 2015; Shtul, Baquero, Almeida 2020; Fan et al. 2014',
   async run(context) {
     const sizes = measureSizes(context)

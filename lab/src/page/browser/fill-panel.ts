@@ -5,9 +5,10 @@ import { formatPercent } from '../../harness/table.js'
 import { checkFill, type FillProgress, fillRun, shareDone, standardErrorOf, typicalSpeed } from './fill-run.js'
 import { formatBytes, formatCount, formatMeasured, formatSpeed } from './format.js'
 import { createLiveChart } from './live-chart.js'
-import { find, findInput, numberIn, setText, withErrorShown } from './page-elements.js'
-import { attachRunButton, type Run } from './run-button.js'
+import { find, setText } from './page-elements.js'
+import type { Run } from './run-button.js'
 import { runInFrames } from './run-in-frames.js'
+import { mountRunPanel } from './run-panel.js'
 
 interface Plan {
   readonly entriesMax: number
@@ -22,28 +23,17 @@ const ROUND_ENDS = [1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10, 12]
 
 export function mountFillPanel(seed: number): void {
   const draw = createLiveChart(find('fill-chart', HTMLElement))
-  const preview = () => {
-    const plan = readPlan()
-    if (!plan) return
-    showSize(plan)
-    draw(chartOf(plan, []))
-  }
-  for (const input of inputs()) input.addEventListener('input', preview)
-  attachRunButton('fill', () => {
-    const plan = readPlan()
-    return plan && runOf(plan, seed, rates => draw(chartOf(plan, rates)))
-  })
-  preview()
-}
-
-function inputs(): [entries: HTMLInputElement, rate: HTMLInputElement] {
-  return [findInput('fill-entries'), findInput('fill-rate')]
-}
-
-function readPlan(): Plan | undefined {
-  const [entriesMax, falsePositiveRateMax] = inputs().map(numberIn) as [number, number]
-  return withErrorShown('fill-error', inputs(), () => {
-    return { entriesMax, falsePositiveRateMax, size: checkFill(entriesMax, falsePositiveRateMax) }
+  mountRunPanel<Plan>({
+    name: 'fill',
+    inputs: ['entries', 'rate'],
+    planOf: (entriesMax = Number.NaN, falsePositiveRateMax = Number.NaN) => {
+      return { entriesMax, falsePositiveRateMax, size: checkFill(entriesMax, falsePositiveRateMax) }
+    },
+    preview: plan => {
+      showSize(plan)
+      draw(chartOf(plan, []))
+    },
+    runOf: plan => runOf(plan, seed, rates => draw(chartOf(plan, rates))),
   })
 }
 

@@ -50,7 +50,7 @@ export function checkFill(entriesMax: number, falsePositiveRateMax: number): Fil
 }
 
 /** Enough absent keys for about a thousand false positives, but no more than a browser asks for in a second or so. */
-export function probesFor(falsePositiveRateMax: number): number {
+function probesFor(falsePositiveRateMax: number): number {
   return Math.min(1_000_000, Math.max(100_000, Math.ceil(1000 / falsePositiveRateMax)))
 }
 
@@ -127,8 +127,7 @@ function* measure(
 ): Generator<FillProgress, void> {
   counts.phase = 'measuring'
   const before = counts.rates
-  while (counts.probes < probes) {
-    const step = Math.min(KEYS_PER_STEP, probes - counts.probes)
+  for (const step of stepsTo(probes)) {
     counts.falsePositives += countKnown(bloom, absent, step)
     counts.probes += step
     counts.rates = [...before, [counts.added, counts.falsePositives / counts.probes]]
@@ -136,19 +135,18 @@ function* measure(
   }
 }
 
-function* check(
-  bloom: Bloom,
-  added: KeySource<string>,
-  entries: number,
-  counts: Counts,
-): Generator<FillProgress, void> {
+function* check(bloom: Bloom, added: KeySource<string>, entries: number, counts: Counts): Generator<FillProgress> {
   counts.phase = 'checking'
-  while (counts.checked < entries) {
-    const step = Math.min(KEYS_PER_STEP, entries - counts.checked)
+  for (const step of stepsTo(entries)) {
     counts.falseNegatives += step - countKnown(bloom, added, step)
     counts.checked += step
     yield { ...counts }
   }
+}
+
+/** How many keys to take in each step, until there are so many. */
+function* stepsTo(keys: number): Generator<number> {
+  for (let taken = 0; taken < keys; taken += KEYS_PER_STEP) yield Math.min(KEYS_PER_STEP, keys - taken)
 }
 
 function countKnown(bloom: Bloom, keys: KeySource<string>, count: number): number {

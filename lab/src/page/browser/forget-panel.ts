@@ -12,9 +12,10 @@ import {
 } from './forget-run.js'
 import { formatBytes, formatCount } from './format.js'
 import { createLiveChart } from './live-chart.js'
-import { find, findInput, numberIn, setText, withErrorShown } from './page-elements.js'
-import { attachRunButton, type Run } from './run-button.js'
+import { find, setText } from './page-elements.js'
+import type { Run } from './run-button.js'
 import { runInFrames } from './run-in-frames.js'
+import { mountRunPanel } from './run-panel.js'
 
 interface Plan {
   readonly keysPerSecond: number
@@ -28,29 +29,18 @@ const FILTERS = ['rotating', 'forgetful'] as const
 
 export function mountForgetPanel(seed: number): void {
   const draw = createLiveChart(find('forget-chart', HTMLElement))
-  const preview = () => {
-    const plan = readPlan()
-    if (!plan) return
-    clearFigures()
-    draw(chartOf(plan, [], []))
-  }
-  for (const input of inputs()) input.addEventListener('input', preview)
-  attachRunButton('forget', () => {
-    const plan = readPlan()
-    return plan && runOf(plan, seed, ({ rotating, forgetful }) => draw(chartOf(plan, rotating.ages, forgetful.ages)))
-  })
-  preview()
-}
-
-function inputs(): [load: HTMLInputElement, rate: HTMLInputElement] {
-  return [findInput('forget-load'), findInput('forget-rate')]
-}
-
-function readPlan(): Plan | undefined {
-  const [keysPerSecond, falsePositiveRateMax] = inputs().map(numberIn) as [number, number]
-  return withErrorShown('forget-error', inputs(), () => {
-    checkForget({ windowMs: WINDOW_MS, keysPerSecond, falsePositiveRateMax })
-    return { keysPerSecond, falsePositiveRateMax }
+  mountRunPanel<Plan>({
+    name: 'forget',
+    inputs: ['load', 'rate'],
+    planOf: (keysPerSecond = Number.NaN, falsePositiveRateMax = Number.NaN) => {
+      checkForget({ windowMs: WINDOW_MS, keysPerSecond, falsePositiveRateMax })
+      return { keysPerSecond, falsePositiveRateMax }
+    },
+    preview: plan => {
+      clearFigures()
+      draw(chartOf(plan, [], []))
+    },
+    runOf: plan => runOf(plan, seed, ({ rotating, forgetful }) => draw(chartOf(plan, rotating.ages, forgetful.ages))),
   })
 }
 

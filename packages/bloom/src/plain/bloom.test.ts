@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { keyIndexes } from '../hashing/key-indexes.js'
 import { type BloomOptions, createBloom } from './bloom.js'
+import { keyIndexes } from './key-indexes.js'
 import { expectedRate, sizeFor } from './sizing.js'
 
 describe('the size of a filter', () => {

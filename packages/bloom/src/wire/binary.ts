@@ -17,12 +17,12 @@ import {
   bytesFromWords,
   checkHeader,
   type DecodeOptions,
+  type EncodedFilter,
   type FilterKind,
-  type FilterParts,
   malformed,
   payloadBytes,
   wordsFromBytes,
-} from './filter-parts.js'
+} from './encoded-filter.js'
 
 const MAGIC = [0x46, 0x52, 0x53, 0x48] as const
 const VERSION = 1
@@ -30,7 +30,7 @@ const HEADER_BYTES = 32
 const CHECK_BYTES = 4
 const KIND_CODES = { bloom: 1, counting: 2 } as const
 
-export function encodeParts(parts: FilterParts): Uint8Array {
+export function encodeParts(parts: EncodedFilter): Uint8Array {
   const payload = bytesFromWords(parts)
   const bytes = new Uint8Array(HEADER_BYTES + payload.length + CHECK_BYTES)
   const view = new DataView(bytes.buffer)
@@ -44,7 +44,7 @@ export function encodeParts(parts: FilterParts): Uint8Array {
   return bytes
 }
 
-export function decodeParts(bytes: Uint8Array, kindWanted: FilterKind, options: DecodeOptions): FilterParts {
+export function decodeParts(bytes: Uint8Array, kindWanted: FilterKind, options: DecodeOptions): EncodedFilter {
   if (!(bytes instanceof Uint8Array)) throw malformed('it is not a Uint8Array')
   if (bytes.length < HEADER_BYTES + CHECK_BYTES) {
     throw malformed(`it has ${bytes.length} bytes, fewer than the ${HEADER_BYTES + CHECK_BYTES} of an empty one`)
@@ -61,7 +61,7 @@ export function decodeParts(bytes: Uint8Array, kindWanted: FilterKind, options: 
   return { ...header, words: wordsFromBytes(bytes.subarray(HEADER_BYTES, length - CHECK_BYTES), header) }
 }
 
-function readHeader(bytes: Uint8Array): Omit<FilterParts, 'words'> {
+function readHeader(bytes: Uint8Array): Omit<EncodedFilter, 'words'> {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const kind = (['bloom', 'counting'] as const).find(name => KIND_CODES[name] === bytes[5])
   if (!kind) throw malformed(`its kind is ${bytes[5]}; known are 1 (plain) and 2 (counting)`)

@@ -1,6 +1,6 @@
 import { Bloom, type BloomView } from '../plain/bloom.js'
 import { decodeParts, encodeParts } from './binary.js'
-import type { DecodeOptions, FilterParts } from './filter-parts.js'
+import type { DecodeOptions, EncodedFilter } from './encoded-filter.js'
 import { type FilterJson, partsFromJson, partsToJson } from './json.js'
 
 export function encodeBloom(filter: BloomView): Uint8Array {
@@ -21,11 +21,11 @@ export function bloomFromJson(json: unknown, options: DecodeOptions = {}): Bloom
   return build(partsFromJson(json, 'bloom', options))
 }
 
-function partsOf(filter: BloomView): FilterParts {
+function partsOf(filter: BloomView): EncodedFilter {
   const { bits, hashes, seed, count, words } = filter
   return { kind: 'bloom', bits, hashes, bitsPerPlace: 1, seed, count, words }
 }
 
-function build(parts: FilterParts): Bloom {
+function build(parts: EncodedFilter): Bloom {
   return new Bloom(parts, parts.seed, parts.words, parts.count)
 }

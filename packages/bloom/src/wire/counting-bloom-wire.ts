@@ -1,6 +1,6 @@
 import { type CounterBits, CountingBloom } from '../counting/counting-bloom.js'
 import { decodeParts, encodeParts } from './binary.js'
-import type { DecodeOptions, FilterParts } from './filter-parts.js'
+import type { DecodeOptions, EncodedFilter } from './encoded-filter.js'
 import { type FilterJson, partsFromJson, partsToJson } from './json.js'
 
 export function encodeCountingBloom(filter: CountingBloom): Uint8Array {
@@ -21,11 +21,11 @@ export function countingBloomFromJson(json: unknown, options: DecodeOptions = {}
   return build(partsFromJson(json, 'counting', options))
 }
 
-function partsOf(filter: CountingBloom): FilterParts {
+function partsOf(filter: CountingBloom): EncodedFilter {
   const { bits, hashes, seed, count, counterBits, counters } = filter
   return { kind: 'counting', bits, hashes, bitsPerPlace: counterBits, seed, count, words: counters }
 }
 
-function build(parts: FilterParts): CountingBloom {
+function build(parts: EncodedFilter): CountingBloom {
   return new CountingBloom(parts, parts.seed, parts.bitsPerPlace as CounterBits, parts.words, parts.count)
 }

@@ -6,12 +6,12 @@ import {
   bytesFromWords,
   checkHeader,
   type DecodeOptions,
+  type EncodedFilter,
   type FilterKind,
-  type FilterParts,
   malformed,
   payloadBytes,
   wordsFromBytes,
-} from './filter-parts.js'
+} from './encoded-filter.js'
 
 export interface FilterJson {
   readonly format: 'freshet-filter'
@@ -27,7 +27,7 @@ export interface FilterJson {
 
 const CHARS_PER_CALL = 8192
 
-export function partsToJson(parts: FilterParts): FilterJson {
+export function partsToJson(parts: EncodedFilter): FilterJson {
   return {
     format: 'freshet-filter',
     version: 1,
@@ -42,7 +42,7 @@ export function partsToJson(parts: FilterParts): FilterJson {
 }
 
 /** Takes what `JSON.parse` gave, whatever that is. */
-export function partsFromJson(json: unknown, kindWanted: FilterKind, options: DecodeOptions): FilterParts {
+export function partsFromJson(json: unknown, kindWanted: FilterKind, options: DecodeOptions): EncodedFilter {
   if (typeof json !== 'object' || json === null) throw malformed('it is not a JSON object')
   const { format, version, kind, bits, hashes, bitsPerPlace, seed, count, payload } = json as Partial<FilterJson>
   if (format !== 'freshet-filter') throw malformed('its "format" is not "freshet-filter"')

@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createCountingBloom } from '../counting/counting-bloom.js'
 import { FilterError } from '../filter-error.js'
-import { keyIndexes } from '../hashing/key-indexes.js'
 import { type Bloom, createBloom } from '../plain/bloom.js'
+import { keyIndexes } from '../plain/key-indexes.js'
 import { bloomFromJson, bloomToJson, decodeBloom, encodeBloom } from './bloom-wire.js'
 import {
   countingBloomFromJson,

@@ -1,5 +1,5 @@
 /** `freshet check rules FILE...`: has it mistakes, does it do what its examples say, and which indexes does it need? */
-import type { IndexesOfBucket } from '@freshet/server'
+import type { IndexesOfBucket } from '@freshet/server/configuration'
 import { rulesIn } from '../config/file-kinds.js'
 import type { CheckRulesLine } from './check-rules-line.js'
 

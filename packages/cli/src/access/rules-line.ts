@@ -1,11 +1,10 @@
 /** The command line of `freshet rules`: the access rules in force. */
-import { FreshetError } from '@freshet/protocol'
-import { readAction, readWordsAndFlags } from '../command/read-flags.js'
+import { configInvalid } from '../config/config-invalid.js'
 import type { Environment } from '../config/value-kinds.js'
-import { PLACE_FLAGS, type Place, readPlace } from '../transfer/place.js'
+import { PLACE_FLAGS, type Place, readPlace } from '../places/place.js'
+import { readAction, readWordsAndFlags } from '../terminal/read-flags.js'
 
 export interface RulesLine {
-  readonly command: 'rules'
   readonly action: (typeof ACTIONS)[number]
   /** Of apply and diff. */
   readonly file: string
@@ -23,17 +22,16 @@ const CHANGES: readonly string[] = ['apply', 'rollback', 'confirm', 'remove']
 /** Throws CONFIG_INVALID. */
 export function readRulesLine(argv: readonly string[], environment: Environment): RulesLine {
   const action = readAction('rules', argv[0], ACTIONS)
+  const isChange = CHANGES.includes(action)
   const { words, given } = readWordsAndFlags(`rules ${action}`, argv.slice(1), {
-    ...PLACE_FLAGS,
-    json: { type: 'boolean' },
-    ...(CHANGES.includes(action) && { widen: { type: 'boolean' }, 'if-version': { type: 'string' } }),
+    values: isChange ? [...PLACE_FLAGS, 'if-version'] : PLACE_FLAGS,
+    switches: isChange ? ['widen', 'json'] : ['json'],
   })
   const takesFile = action === 'apply' || action === 'diff'
   const wordsMax = takesFile || action === 'rollback' ? 1 : 0
   if (words.length > wordsMax) throw invalid(`${JSON.stringify(words[wordsMax])} is one word too many for ${action}`)
   if (takesFile && words[0] === undefined) throw invalid('Name a file of rules')
   return {
-    command: 'rules',
     action,
     file: takesFile ? words[0]! : '',
     version: takesFile ? undefined : versionIn('rollback', words[0]),
@@ -49,6 +47,6 @@ function versionIn(name: string, text: string | undefined): number | undefined {
   throw invalid(`${name} takes a version, such as 105, not ${JSON.stringify(text)}`)
 }
 
-function invalid(why: string): FreshetError {
-  return new FreshetError('CONFIG_INVALID', `${why}: freshet rules apply shop.access --url http://localhost:7700`)
+function invalid(why: string): Error {
+  return configInvalid(`${why}: freshet rules apply shop.access --url http://localhost:7700`)
 }

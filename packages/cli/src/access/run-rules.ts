@@ -3,11 +3,11 @@
  * that is the way back in for those who have locked themselves out.
  */
 import { FreshetError, type Version } from '@freshet/protocol'
-import { parseRules, type Widening, wideningsOf } from '@freshet/server'
-import { tellFailure } from '../command/tell-failure.js'
-import { EXIT_FAILED } from '../command/until-stopped.js'
+import { parseRules, type Widening, wideningsOf } from '@freshet/server/configuration'
 import { rulesIn } from '../config/file-kinds.js'
-import { openNamedStore } from '../serve/open-store.js'
+import { openNamedStore } from '../places/open-store.js'
+import { tellFailure } from '../terminal/tell-failure.js'
+import { EXIT_FAILED } from '../terminal/until-stopped.js'
 import { ServerCalls } from '../transfer/server-calls.js'
 import { type DiffLine, diffLines } from './line-diff.js'
 import type { RulesLine } from './rules-line.js'

@@ -2,13 +2,14 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { FreshetError } from '@freshet/protocol'
-import { objectionToTokens, readToken, signToken, TokenVerifier } from '@freshet/server'
+import { readToken, signToken, TokenVerifier } from '@freshet/server'
+import { objectionToTokens } from '@freshet/server/configuration'
 import { NONE } from '../config/file-kinds.js'
 import type { Config } from '../config/options.js'
-import { tokensOf } from '../serve/access-setup.js'
-import { openNamedStore } from '../serve/open-store.js'
-import type { Place } from '../transfer/place.js'
+import { openNamedStore } from '../places/open-store.js'
+import type { Place } from '../places/place.js'
 import { ServerCalls } from '../transfer/server-calls.js'
+import { tokensOf } from './access-setup.js'
 import type { TokenLine } from './token-line.js'
 
 /** `config`: as the server has it. */

@@ -1,49 +1,39 @@
 /** The command line of `freshet token`. */
-import { FreshetError } from '@freshet/protocol'
-import { readFlags } from '../command/read-flags.js'
+import { configInvalid } from '../config/config-invalid.js'
 import { durationFrom } from '../config/value-kinds.js'
-import { namesStore, PLACE_FLAGS, type Place, readPlace } from '../transfer/place.js'
+import { namesStore, PLACE_FLAGS, type Place, readPlace } from '../places/place.js'
+import { flagValue } from '../terminal/flag-values.js'
+import { readFlags } from '../terminal/read-flags.js'
 
 export interface TokenLine {
-  readonly command: 'token'
-  /** Instead of making one: is it good, and what does it say? */
+  /** A token to inspect: is it valid, and what does it claim? Undefined: a token is made. */
   readonly inspect: string | undefined
   readonly claims: Readonly<Record<string, unknown>>
   readonly expiresMs: number
   /** A private key, as PEM; else FRESHET_TOKEN_SECRET. */
   readonly keyPath: string | undefined
-  /** Where it is noted in the audit that the token was made; undefined: nowhere. */
+  /** The store or server whose audit gets an entry for the new token; undefined: none. */
   readonly auditAt: Place | undefined
   readonly isJson: boolean
   readonly configPath: string | undefined
 }
 
 const FLAGS = {
-  ...PLACE_FLAGS,
-  sub: { type: 'string' },
-  claims: { type: 'string' },
-  expires: { type: 'string' },
-  key: { type: 'string' },
-  inspect: { type: 'string' },
-  config: { type: 'string' },
-  json: { type: 'boolean' },
-} as const
+  values: [...PLACE_FLAGS, 'sub', 'claims', 'expires', 'key', 'inspect', 'config'],
+  switches: ['json'],
+}
 const EXPIRES = durationFrom(1000)
 
 /** Throws CONFIG_INVALID. */
 export function readTokenLine(argv: readonly string[]): TokenLine {
   const given = readFlags('token', argv, FLAGS)
-  const expires = given.get('expires') ?? '1h'
-  const expiresMs = EXPIRES.parse(expires)
-  if (expiresMs === undefined) throw invalid(`--expires takes ${EXPIRES.wants}, not ${JSON.stringify(expires)}.`)
   const sub = given.get('sub')
   return {
-    command: 'token',
     inspect: given.get('inspect'),
     claims: { ...claimsOf(given.get('claims') ?? '{}'), ...(sub === undefined ? {} : { sub }) },
-    expiresMs,
+    expiresMs: flagValue('--expires', given.get('expires') ?? '1h', EXPIRES),
     keyPath: given.get('key'),
-    // Only where it is asked for: a server here may have its store open.
+    // Only if the line names it: a server here may have its store open.
     auditAt: given.has('url') || namesStore(given) ? readPlace('token', { given, environment: {} }) : undefined,
     isJson: given.has('json'),
     configPath: given.get('config'),
@@ -55,11 +45,7 @@ function claimsOf(text: string): Record<string, unknown> {
     const value = JSON.parse(text) as unknown
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
   } catch {
-    // Told below.
+    // Refused below.
   }
-  throw invalid(`--claims takes a JSON object such as '{"role":"editor"}', not ${JSON.stringify(text)}.`)
-}
-
-function invalid(message: string): FreshetError {
-  return new FreshetError('CONFIG_INVALID', message)
+  throw configInvalid(`--claims takes a JSON object such as '{"role":"editor"}', not ${JSON.stringify(text)}.`)
 }

@@ -7,8 +7,8 @@
  * if what changed between E and Q was just read, in that very state. Where neither holds, it goes on until one does.
  */
 import type { Key, LogEntry, Position } from '@freshet/core/store'
+import type { StoreState } from '@freshet/engines/lmdb'
 import { bucketOfKey, FreshetError, idOfKey } from '@freshet/protocol'
-import type { StoreState } from '@freshet/stores/embedded'
 import type { LineWriter } from '../transfer/line-writer.js'
 import { deleteLine, objectLine, recordLine } from '../transfer/object-lines.js'
 import { BACKUP_FORMAT, type Head, type Mark } from './backup-folder.js'
@@ -20,13 +20,15 @@ export interface BackupRunOptions {
   readonly signal: AbortSignal
 }
 
-/** Values of so many keys are in memory at once, if they are not of one commit. */
-const KEYS = 100
-const PAGE = 100
-const GAP_ENTRIES = 1000
-/** Where more is written than that, pages come to an end all the same. */
-const STEPS_PER_PAGE = 20
-const STEPS_MAX = 100_000
+const MAX = {
+  /** The values of so many keys are in memory at once, if they are not of one commit. */
+  keys: 100,
+  pageEntries: 100,
+  gapEntries: 1000,
+  /** A page ends after so many steps, even if clients write faster than that. */
+  stepsPerPage: 20,
+  steps: 100_000,
+}
 
 export class BackupRun {
   readonly #options: BackupRunOptions
@@ -110,7 +112,7 @@ export class BackupRun {
     await this.#keys([bucket])
     for (let after: string | undefined, isEnd = false; !isEnd; ) {
       signal.throwIfAborted()
-      const page = await state.scan(bucket, { limit: PAGE, ...(after === undefined ? {} : { after }) })
+      const page = await state.scan(bucket, { limit: MAX.pageEntries, ...(after === undefined ? {} : { after }) })
       for (const { id, version, ...content } of page.entries) {
         await this.#write(objectLine(bucket, id, content, 'exact'))
         this.#newest = Math.max(this.#newest, version)
@@ -119,13 +121,13 @@ export class BackupRun {
       after = page.next
       isEnd = after === undefined
       // All the while, so that the log is not trimmed before it is read.
-      for (let steps = 0; steps < STEPS_PER_PAGE && (await this.#step()) !== 'quiet'; ) steps++
+      for (let steps = 0; steps < MAX.stepsPerPage && (await this.#step()) !== 'quiet'; ) steps++
     }
   }
 
   /** Until what is in it is one state. */
   async #settle(): Promise<void> {
-    for (let steps = 0; steps < STEPS_MAX; steps++) if ((await this.#step()) !== 'behind') return
+    for (let steps = 0; steps < MAX.steps; steps++) if ((await this.#step()) !== 'behind') return
     throw new FreshetError(
       'SERVER_BUSY',
       'The same objects are written to without a pause, so no one state could be read. Try again when there is less to do.',
@@ -136,7 +138,7 @@ export class BackupRun {
   async #step(): Promise<'quiet' | 'exact' | 'behind'> {
     const { state, signal } = this.#options
     signal.throwIfAborted()
-    const entries = firstOf(await state.changes(this.#reached, KEYS))
+    const entries = firstOf(await state.changes(this.#reached, MAX.keys))
     const last = entries.at(-1)
     // Nothing has changed since all of it was read.
     if (last === undefined) return 'quiet'
@@ -144,9 +146,9 @@ export class BackupRun {
     const seenAt = await this.#keys(keys)
     this.#entry = last.position
     this.#reached = last.position
-    const gap = await state.changes(last.position, GAP_ENTRIES)
+    const gap = await state.changes(last.position, MAX.gapEntries)
     const between = gap.filter(({ position }) => position <= seenAt)
-    const isAllKnown = gap.length < GAP_ENTRIES || between.length < gap.length
+    const isAllKnown = gap.length < MAX.gapEntries || between.length < gap.length
     if (isAllKnown && between.every(entry => entry.keys.every(key => keys.includes(key)))) {
       this.#reached = seenAt
       this.#entry = between.at(-1)?.position ?? last.position
@@ -183,7 +185,7 @@ function firstOf(entries: readonly LogEntry[]): readonly LogEntry[] {
   let keys = 0
   const end = entries.findIndex((entry, i) => {
     keys += entry.keys.length
-    return i > 0 && keys > KEYS
+    return i > 0 && keys > MAX.keys
   })
   return end === -1 ? entries : entries.slice(0, end)
 }

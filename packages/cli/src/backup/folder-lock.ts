@@ -9,11 +9,11 @@ import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { bootId, isRunning, startOf } from '@freshet/engines/lmdb'
 import { FreshetError } from '@freshet/protocol'
-import { bootId, isRunning, startOf } from '@freshet/stores/embedded'
 
 /** Hidden, so that it is none of the files of a backup. */
-export const LOCK_FILE = '.lock-'
+const LOCK_FILE = '.lock-'
 const DRAFT = '.draft-'
 
 interface Holder {

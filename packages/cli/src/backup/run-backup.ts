@@ -4,12 +4,12 @@
  */
 import { rm } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
+import { makeFolder, type StoreState } from '@freshet/engines/lmdb'
 import { FreshetError } from '@freshet/protocol'
-import type { EmbeddedSnapshot, StoreState } from '@freshet/stores/embedded'
-import { makeFolder } from '@freshet/stores/embedded'
-import { type LongRun, untilStopped } from '../command/until-stopped.js'
+import { openState } from '../places/open-store.js'
+import type { StorePlace } from '../places/place.js'
+import { type LongRun, untilStopped } from '../terminal/until-stopped.js'
 import { LineWriter } from '../transfer/line-writer.js'
-import { openState, type StorePlace } from '../transfer/place.js'
 import { damageTold, type Mark, readFolder, readSegment, segmentNumbers, segmentPath } from './backup-folder.js'
 import type { BackupLine } from './backup-line.js'
 import { BackupRun } from './backup-run.js'
@@ -107,7 +107,7 @@ class Backups {
     for (;;) {
       await delay(FOLLOW_MS, undefined, { signal }).catch(() => undefined)
       if (signal.aborted) return
-      if ('renew' in this.#state) (this.#state as EmbeddedSnapshot).renew()
+      this.#state.renew?.()
       if (await run.catchUp()) onMark()
     }
   }

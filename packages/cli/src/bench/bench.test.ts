@@ -7,7 +7,7 @@ describe('the command line of bench', () => {
 
   test('has what is usual where nothing is said', () => {
     expect(readBenchLine(url, { FRESHET_TOKEN: 't' })).toEqual({
-      ...{ command: 'bench', url: 'http://localhost:7700', through: undefined, bucket: 'freshet/bench' },
+      ...{ url: 'http://localhost:7700', through: undefined, bucket: 'freshet/bench' },
       ...{ objects: 1000, bytes: 500, clients: 16, durationMs: 5000, token: 't', isJson: false },
     })
   })

@@ -5,7 +5,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { BucketSettings } from '@freshet/protocol'
-import { type LongRun, untilStopped } from '../command/until-stopped.js'
+import { type LongRun, untilStopped } from '../terminal/until-stopped.js'
 import type { BenchLine } from './bench-line.js'
 import { type Measurement, type TimedRequest, TimedRequests } from './timed-requests.js'
 

@@ -1,31 +1,29 @@
 import { FreshetError } from '@freshet/protocol'
 import { describe, expect, test } from 'vitest'
-import { readCommandLine } from '../command/command-line.js'
-import { listOptions } from '../config/options.js'
+import { readCheckLine } from './check-line.js'
 
 function read(...argv: string[]) {
-  return readCommandLine(['check', ...argv], listOptions(4))
+  return readCheckLine(argv)
 }
 
 describe('freshet check', () => {
   test('takes files and its own options', () => {
-    const defaults = { command: 'check', isJson: false, isComplete: false, followMs: undefined, tracesMax: 5 }
+    const defaults = { isJson: false, isComplete: false, followMs: undefined, tracesMax: 5 }
     expect(read('a', 'b')).toEqual({ ...defaults, files: ['a', 'b'] })
     expect(read('--json', '-', '--complete', '--traces', '9')).toEqual({
       ...{ ...defaults, files: ['-'], isJson: true, isComplete: true, tracesMax: 9 },
     })
     expect(read('--follow', 'a', '--interval', '2s')).toEqual({ ...defaults, files: ['a'], followMs: 2000 })
-    expect(read('--help')).toEqual({ command: 'help', topic: 'check' })
   })
 
   test.each([
     [[], 'Say which recordings to check: freshet check FILES... (- for standard input).'],
     [['a', '--jsno'], '--jsno is no option of check. Did you mean --json?'],
-    [['a', '--port', '80'], '--port is no option of check. freshet --help lists them.'],
+    [['a', '--port', '80'], '--port is no option of check. freshet check --help lists them.'],
     [['a', 'b', '--follow'], '--follow takes one file.'],
     [['a', '--interval', '1s'], '--interval belongs to --follow.'],
     [['a', '--follow', '--interval', 'soon'], /^--interval takes a time such as .* not "soon"\.$/],
-    [['a', '--traces', 'all'], '--traces takes a whole number, not "all".'],
+    [['a', '--traces', 'all'], '--traces takes a whole number from 0 to 999999, not "all".'],
     [['a', '--json=yes'], '--json takes no value.'],
   ])('refuses %j', (argv, message) => {
     expect(() => read(...argv)).toThrow(

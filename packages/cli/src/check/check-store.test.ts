@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openEmbeddedStore } from '@freshet/stores/embedded'
+import { openEmbeddedStore } from '@freshet/engines/lmdb'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { runCommand } from '../command/run-command.js'
 

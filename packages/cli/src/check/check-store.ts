@@ -4,10 +4,10 @@
  * Exit code 0: no damage; 1: damage, or it could not be examined.
  */
 import type { Store } from '@freshet/core/store'
-import { type Examination, type ExamineStoreOptions, examineEmbeddedStore } from '@freshet/stores/embedded'
-import { type LongRun, untilStopped } from '../command/until-stopped.js'
+import { type Examination, type ExamineStoreOptions, examineEmbeddedStore } from '@freshet/engines/lmdb'
 import { isEngine, withoutPassword } from '../config/store-kind.js'
-import { openNamedStore } from '../serve/open-store.js'
+import { openNamedStore } from '../places/open-store.js'
+import { type LongRun, untilStopped } from '../terminal/until-stopped.js'
 import type { CheckStoreLine } from './check-store-line.js'
 import { type Salvaged, salvageStore } from './salvage-store.js'
 

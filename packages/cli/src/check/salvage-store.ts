@@ -2,13 +2,13 @@
 import { rename, rm } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Write } from '@freshet/core/store'
-import { FreshetError } from '@freshet/protocol'
 import {
   type Examination,
   type ExamineStoreOptions,
   examineEmbeddedStore,
   openEmbeddedStore,
-} from '@freshet/stores/embedded'
+} from '@freshet/engines/lmdb'
+import { FreshetError } from '@freshet/protocol'
 import { refuseFilled } from '../restore/empty-folder.js'
 
 const WRITES_PER_COMMIT = 500

@@ -1,24 +1,19 @@
 import { expect, test } from 'vitest'
 import { listOptions } from '../config/options.js'
-import { COMMANDS, readCommandLine } from './command-line.js'
+import { progressText } from '../terminal/progress.js'
+import { COMMAND_NAMES, readCommandLine } from './command-line.js'
 import { helpText } from './help.js'
-import { progressText } from './progress.js'
 
 const options = listOptions(4)
-/** Of these there is nothing more to say; `token` and the like are their own rooms'. */
-const WITHOUT_TOPIC = ['help', 'version']
 
-test.each(COMMANDS.filter(command => !WITHOUT_TOPIC.includes(command)))(
-  '%s has help with an example and its exit codes',
-  command => {
-    const line = readCommandLine([command, '--help'], options)
-    expect(line).toEqual({ command: 'help', topic: command })
-    const text = helpText(options, command)
-    expect(text).toMatch(new RegExp(`^ {2}(?:\\w+ .*\\| )?freshet ${command}`, 'm'))
-    expect(text).toContain('Exit codes: 0')
-    for (const each of text.split('\n')) expect(each.length).toBeLessThan(126)
-  },
-)
+test.each(COMMAND_NAMES)('%s has help with an example and its exit codes', command => {
+  const line = readCommandLine([command, '--help'], options)
+  expect(line).toEqual({ command: 'help', topic: command })
+  const text = helpText(options, command)
+  expect(text).toMatch(new RegExp(`^ {2}(?:\\w+ .*\\| )?freshet ${command}`, 'm'))
+  expect(text).toContain('Exit codes: 0')
+  for (const each of text.split('\n')) expect(each.length).toBeLessThan(126)
+})
 
 test('help of what is no command guesses what was meant', () => {
   expect(() => readCommandLine(['exprot', '--help'], options)).toThrow('Did you mean "export"?')

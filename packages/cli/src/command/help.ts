@@ -1,6 +1,8 @@
 /** What `freshet --help` prints, and of one command. */
-import { flagOf, type Option, type Options } from '../config/options.js'
-import { HELP_TOPICS } from './help-topics.js'
+import type { Option } from '../config/option.js'
+import { flagOf, type Options } from '../config/options.js'
+import { SERVER_HELP } from '../serve/server-help.js'
+import { COMMANDS } from './commands.js'
 
 const HEAD = `Freshet keeps JSON objects and serves them so that every web cache may keep them, and no reader sees stale data.
 
@@ -39,6 +41,12 @@ mostly limits: freshet config --dump lists them all.
 Exit codes: 0 done, or stopped in order; 1 failed; 2 the command line or the configuration is wrong; 130 stopped before
 the end by Ctrl-C, or a server by a second one. For exit code 1 of check, doctor, gen and rules diff, see their --help.
 `
+
+/** What `freshet COMMAND --help` prints, by command. */
+export const HELP_TOPICS: Readonly<Record<string, string>> = {
+  ...SERVER_HELP,
+  ...Object.fromEntries(COMMANDS.map(({ name, help }) => [name, help])),
+}
 
 export function helpText(options: Options, topic?: string): string {
   const about = topic === undefined ? undefined : HELP_TOPICS[topic]

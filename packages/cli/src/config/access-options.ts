@@ -1,8 +1,8 @@
 /** Options that decide who may do what. */
-import { TOKEN_AUDIENCE, TOKEN_LEEWAY_MS } from '@freshet/server'
+import { TOKEN_AUDIENCE, TOKEN_LEEWAY_MS } from '@freshet/server/configuration'
 import { KEY_FILE, NONE, RULES } from './file-kinds.js'
-import type { Option, Options } from './options.js'
-import { durationFrom, NETWORKS, rateFrom, SWITCH, TEXT } from './value-kinds.js'
+import { both, type Option } from './option.js'
+import { durationFrom, NETWORKS, type OptionValue, rateFrom, SWITCH, TEXT } from './value-kinds.js'
 
 export interface AccessSettings {
   /** The text of a rules file, or none. */
@@ -24,7 +24,9 @@ export interface AccessSettings {
 const SECRET_TEXT = { ...TEXT, show: (secret: string) => (secret === NONE ? NONE : 'set') }
 const ADDRESS = { ...TEXT, placeholder: 'URL', wants: 'an address, or none' }
 
-export const ACCESS_OPTIONS: Pick<Options, keyof AccessSettings> = {
+type AccessOptions = { readonly [Name in keyof AccessSettings]: Option<AccessSettings[Name] & OptionValue> }
+
+export const ACCESS_OPTIONS: AccessOptions = {
   rules: {
     about: 'who may do what, for a store without rules: docs/access.md',
     kind: RULES,
@@ -76,8 +78,4 @@ export const ACCESS_OPTIONS: Pick<Options, keyof AccessSettings> = {
     kind: NETWORKS,
     defaults: both([]),
   },
-}
-
-function both<Value>(value: Value): Option<Value & string>['defaults'] & Record<'dev' | 'serve', Value> {
-  return { dev: value, serve: value } as Record<'dev' | 'serve', Value & string>
 }

@@ -1,5 +1,5 @@
 /** The caches to be told of every change: a list of objects, best written in the config file. Its secrets are not shown. */
-import { type CacheConfig, type CachesRead, readCaches } from '@freshet/server'
+import { type CacheConfig, type CachesRead, readCaches } from '@freshet/server/configuration'
 import type { Environment, ValueKind } from './value-kinds.js'
 
 export const CACHES: ValueKind<readonly CacheConfig[]> = {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { FreshetError, repeatedMember } from '@freshet/protocol'
 import type { ConfigFile } from './read-config.js'
 
-export const CONFIG_FILE_DEFAULT = 'freshet.json'
+const CONFIG_FILE_DEFAULT = 'freshet.json'
 
 /** The file asked for must be there; without one asked for, `freshet.json` of the current folder may be. */
 export function readConfigFile(asked: string | undefined): ConfigFile | undefined {

@@ -1,5 +1,6 @@
 /** The effective configuration as a table: name, value, where it came from. */
-import type { Option, Options } from './options.js'
+import type { Option } from './option.js'
+import type { Options } from './options.js'
 import type { ConfigRead } from './read-config.js'
 
 export function dumpConfig(read: ConfigRead, options: Options): string {

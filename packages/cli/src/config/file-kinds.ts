@@ -1,6 +1,12 @@
 /** Options that name a file, and are what is in it: rules, and keys of tokens. */
 import { readFileSync } from 'node:fs'
-import { checkExamples, type IndexesOfBucket, indexesFor, parseRules, type RulesMistake } from '@freshet/server'
+import {
+  checkExamples,
+  type IndexesOfBucket,
+  indexesFor,
+  parseRules,
+  type RulesMistake,
+} from '@freshet/server/configuration'
 import { didYouMean } from './nearest-name.js'
 import type { ValueKind } from './value-kinds.js'
 

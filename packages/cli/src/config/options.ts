@@ -3,15 +3,11 @@
  * config file are all made from its one name here. The server's settings are options too, under their own names, so
  * whatever can be set can be set from outside.
  */
-import {
-  type CacheConfig,
-  DEFAULT_SETTINGS,
-  type LogLevel,
-  type ServerSettings,
-  type ShardsConfig,
-} from '@freshet/server'
+import { type CacheConfig, DEFAULT_SETTINGS, type LogLevel, type ServerSettings } from '@freshet/server/configuration'
+import type { ShardsConfig } from '@freshet/shards/configuration'
 import { ACCESS_OPTIONS, type AccessSettings } from './access-options.js'
 import { CACHES } from './caches-kind.js'
+import { both, type Option } from './option.js'
 import { SHARDS } from './shards-kind.js'
 import { EMBEDDED, STORE } from './store-kind.js'
 import {
@@ -29,9 +25,6 @@ import {
   TEXT,
   type ValueKind,
 } from './value-kinds.js'
-
-/** dev: for trying things out. serve: for production. */
-export type Mode = 'dev' | 'serve'
 
 /** Which of several servers over one store trims its log is no option: the command sees to that. */
 type SettingOptions = Omit<ServerSettings, 'mayKeep'>
@@ -62,15 +55,6 @@ export interface Config extends SettingOptions, AccessSettings {
 }
 
 export type OptionName = keyof Config
-
-export interface Option<Value extends OptionValue = OptionValue> {
-  /** Completes a sentence that begins with the option's name. */
-  readonly about: string
-  readonly kind: ValueKind<Value>
-  readonly defaults: Readonly<Record<Mode, Value>>
-  /** Listed in the short help. */
-  readonly isCommon?: true
-}
 
 export type Options = { readonly [Name in OptionName]: Option<Config[Name] & OptionValue> }
 
@@ -255,10 +239,6 @@ function setting<Name extends keyof SettingOptions, Value extends SettingOptions
   about: string,
 ): Option<Value> {
   return { about, kind, defaults: both(DEFAULT_SETTINGS[name] as Value) }
-}
-
-function both<Value>(value: Value): Record<Mode, Value> {
-  return { dev: value, serve: value }
 }
 
 /** `log-level` */

@@ -1,5 +1,5 @@
 import type { FreshetError } from '@freshet/protocol'
-import { DEFAULT_SETTINGS } from '@freshet/server'
+import { DEFAULT_SETTINGS } from '@freshet/server/configuration'
 import { describe, expect, test } from 'vitest'
 import { dumpConfig } from './dump-config.js'
 import { flagOf, listOptions, variableOf } from './options.js'

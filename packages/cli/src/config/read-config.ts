@@ -7,7 +7,8 @@
  */
 import { FreshetError } from '@freshet/protocol'
 import { didYouMean } from './nearest-name.js'
-import { type Config, flagOf, type Mode, type Option, type OptionName, type Options, variableOf } from './options.js'
+import type { Mode, Option } from './option.js'
+import { type Config, flagOf, type OptionName, type Options, variableOf } from './options.js'
 import type { Environment, OptionValue } from './value-kinds.js'
 
 export interface ConfigSources {

@@ -8,11 +8,12 @@ import { withoutPassword } from './store-kind.js'
 test('nodes stand one after the other; a comma within an address is its own', () => {
   expect(isRing('ring:redis://a')).toBe(true)
   expect(isRing('redis://ring')).toBe(false)
-  expect(nodesOfRing('ring:redis://a,cassandra://b1,b2:9042/k,/disk/one,./two')).toEqual([
+  expect(nodesOfRing('ring:redis://a,cassandra://b1,b2:9042/k,/disk/one,./two,sqlite:./three.db')).toEqual([
     'redis://a',
     'cassandra://b1,b2:9042/k',
     '/disk/one',
     './two',
+    'sqlite:./three.db',
   ])
 })
 

@@ -13,7 +13,7 @@ import { guessAddress, isUnknownAddress } from './engine-address.js'
 
 const SCHEME = 'ring:'
 /** A comma within an address is its own: what follows the next node's is a scheme, or a path. */
-const BETWEEN_NODES = /,(?=[a-z]+:\/\/|\.{0,2}\/)/
+const BETWEEN_NODES = /,(?=[a-z]+:\/\/|sqlite:|\.{0,2}\/)/
 
 export function isRing(text: string): boolean {
   return text.startsWith(SCHEME) && text.length > SCHEME.length

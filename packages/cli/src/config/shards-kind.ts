@@ -1,5 +1,5 @@
 /** The shards that queries go over: an object, best written in the config file. Its addresses are not shown: they hold passwords. */
-import { readShards, type ShardsConfig } from '@freshet/server'
+import { readShards, type ShardsConfig } from '@freshet/shards/configuration'
 import type { ValueKind } from './value-kinds.js'
 
 export const SHARDS: ValueKind<ShardsConfig | null> = {

@@ -8,7 +8,7 @@ export const EMBEDDED = 'embedded'
 export const STORE: ValueKind<string> = {
   ...TEXT,
   placeholder: 'URL',
-  wants: `${EMBEDDED}, or an address such as postgres://user@host/database, mariadb://user@host/database, redis://host or cassandra://host/keyspace; or a ring of three, ring:redis://a,redis://b,redis://c`,
+  wants: `${EMBEDDED}, or an address such as postgres://user@host/database, mariadb://user@host/database, redis://host, cassandra://host/keyspace or sqlite:./shop.db; or a ring of three, ring:redis://a,redis://b,redis://c`,
   parse: text => (text === EMBEDDED || isEngine(text) ? text : undefined),
   mistakes: text => (STORE.parse(text) === undefined ? [noStore(text, EMBEDDED)] : []),
   show: withoutPassword,
@@ -22,7 +22,7 @@ export function isEngine(text: string): boolean {
 /** What to say of it; `otherwise` is what it may be instead of an address. A text that is refused may hold a password all the same. */
 export function noStore(text: string, otherwise: string): string {
   const guess = guessAddress(text, otherwise === EMBEDDED ? [EMBEDDED] : [])
-  return `it is ${otherwise}, or an address that begins with postgres://, mariadb://, redis:// or cassandra://, or ring: and several of these.${guess}`
+  return `it is ${otherwise}, or an address that begins with postgres://, mariadb://, redis://, cassandra:// or sqlite:, or ring: and several of these.${guess}`
 }
 
 export function withoutPassword(url: string): string {

@@ -3,7 +3,8 @@
  * file's numbers and lists are read in the same way. A kind says what it wants in words that complete "takes ...".
  */
 import { isIP } from 'node:net'
-import type { CacheConfig, ShardsConfig } from '@freshet/server'
+import type { CacheConfig } from '@freshet/server/configuration'
+import type { ShardsConfig } from '@freshet/shards/configuration'
 import { didYouMean } from './nearest-name.js'
 
 export type OptionValue = string | number | boolean | readonly string[] | readonly CacheConfig[] | ShardsConfig | null

@@ -3,7 +3,7 @@
  * Kubernetes are handed over.
  */
 import { readFileSync } from 'node:fs'
-import { FreshetError } from '@freshet/protocol'
+import { configInvalid } from './config-invalid.js'
 import { variableOf } from './options.js'
 import type { Environment } from './value-kinds.js'
 
@@ -16,7 +16,7 @@ export function readVariables(environment: Environment, names: readonly string[]
     const path = environment[variable + IN_FILE]
     if (!path) continue
     if (environment[variable]) {
-      throw invalid(`Both ${variable} and ${variable}${IN_FILE} are set. Leave one of them out.`)
+      throw configInvalid(`Both ${variable} and ${variable}${IN_FILE} are set. Leave one of them out.`)
     }
     found[variable] = read(variable + IN_FILE, path)
   }
@@ -44,10 +44,9 @@ function read(variable: string, path: string): string {
   } catch (cause) {
     const { code, message } = cause as NodeJS.ErrnoException
     const reason = code === 'ENOENT' ? 'is not there' : `cannot be read (${message})`
-    throw invalid(`The file ${path}, which ${variable} names, ${reason}. Correct the variable, or leave it out.`, cause)
+    throw configInvalid(
+      `The file ${path}, which ${variable} names, ${reason}. Correct the variable, or leave it out.`,
+      cause,
+    )
   }
-}
-
-function invalid(message: string, cause?: unknown): FreshetError {
-  return new FreshetError('CONFIG_INVALID', message, { cause })
 }

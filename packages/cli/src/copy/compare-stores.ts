@@ -1,6 +1,6 @@
 /** Which keys two stores have different values under, bucket by bucket, page by page. */
 import { compareUtf8, type Key, type StoredEntry, type StoredValue } from '@freshet/core/store'
-import type { StoreState } from '@freshet/stores/embedded'
+import type { StoreState } from '@freshet/engines/lmdb'
 import { PageSize } from './page-size.js'
 
 export interface ComparedStep {

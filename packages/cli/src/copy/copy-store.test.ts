@@ -1,6 +1,6 @@
 import type { Store } from '@freshet/core/store'
+import { createMemoryStore } from '@freshet/engines/memory'
 import { FreshetError } from '@freshet/protocol'
-import { createMemoryStore } from '@freshet/stores/memory'
 import { expect, test } from 'vitest'
 import { differingKeys } from './compare-stores.js'
 import { type CopyProgress, copyStore, StoreCopy } from './copy-store.js'

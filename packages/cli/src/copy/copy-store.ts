@@ -20,16 +20,16 @@ import {
   type StoredValue,
   type Write,
 } from '@freshet/core/store'
+import type { StoreState } from '@freshet/engines/lmdb'
 import { FreshetError, idOfKey } from '@freshet/protocol'
 import { differingKeys, isSame } from './compare-stores.js'
 import { oneStore } from './copy-line.js'
-import { type CopySource, hasIndexes } from './copy-source.js'
 import { refuseForeignWrites } from './foreign-write.js'
 import { PageSize } from './page-size.js'
 import { writeTarget } from './write-target.js'
 
 export interface CopyOptions {
-  readonly from: CopySource
+  readonly from: StoreState
   readonly to: Store
   readonly onProgress: (progress: CopyProgress) => void
   /** Ends it between two steps. */
@@ -290,9 +290,8 @@ export class StoreCopy {
 
   /** Of a bucket's own record. */
   async #indexesOf(key: Key): Promise<{ readonly indexes?: readonly IndexDeclaration[] }> {
-    const { from, to } = this.#options
-    if (idOfKey(key) !== undefined || !hasIndexes(from) || !to.supports.queries) return {}
-    const indexes = (await from.indexes(key)).map(({ name, fields }) => ({ name, fields }))
+    if (idOfKey(key) !== undefined) return {}
+    const indexes = (await this.#options.from.indexes(key)).map(({ name, fields }) => ({ name, fields }))
     return { indexes }
   }
 

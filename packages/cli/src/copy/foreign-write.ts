@@ -6,12 +6,12 @@
  * same, for it was killed before it had noted it: then it is what the source has, or had before it changed.
  */
 import type { Key, Position, Store } from '@freshet/core/store'
+import type { StoreState } from '@freshet/engines/lmdb'
 import { FreshetError } from '@freshet/protocol'
 import { isSame } from './compare-stores.js'
-import type { CopySource } from './copy-source.js'
 
 export interface Written {
-  readonly from: CopySource
+  readonly from: StoreState
   readonly to: Store
   /** Of the source: the target includes what changed up to here. */
   readonly position: Position
@@ -47,7 +47,7 @@ async function foreignAmong(keys: readonly Key[], { from, to, position, written 
   return suspected.find(key => !changed.has(key))
 }
 
-async function changedAfter(from: CopySource, position: Position): Promise<ReadonlySet<Key>> {
+async function changedAfter(from: StoreState, position: Position): Promise<ReadonlySet<Key>> {
   const changed = new Set<Key>()
   for (let after = position; ; ) {
     const entries = (await unlessTrimmed(from, after)) ?? []

@@ -2,11 +2,11 @@
 import { realpath } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { FreshetError } from '@freshet/protocol'
-import { type LongRun, untilStopped } from '../command/until-stopped.js'
 import { isEngine, withoutPassword } from '../config/store-kind.js'
-import { openNamedStore } from '../serve/open-store.js'
+import { openNamedStore } from '../places/open-store.js'
+import { type LongRun, untilStopped } from '../terminal/until-stopped.js'
 import { type CopyLine, oneStore } from './copy-line.js'
-import { hasIndexes, openSource } from './copy-source.js'
+import { openSource } from './copy-source.js'
 import { type CopyOptions, type CopyProgress, type CopyReport, StoreCopy } from './copy-store.js'
 
 const FOLLOW_MS = 200
@@ -46,7 +46,6 @@ function tellOfGoingOn(error: unknown): never {
 async function copy(line: CopyLine, stores: Pick<CopyOptions, 'from' | 'to'>, run: LongRun): Promise<void> {
   const { signal, progress } = run
   const onProgress = ({ phase: what, done, bucket: at }: CopyProgress) => progress.show({ what, done, at })
-  tellOfIndexes(stores)
   const copying = new StoreCopy({ ...stores, onProgress, signal })
   const report = await copying.run()
   progress.clear()
@@ -70,10 +69,6 @@ async function follow(copying: StoreCopy, line: CopyLine, { signal, progress }: 
   const { position, compared } = await copying.finish()
   tellAgain(compared)
   console.error(`Stopped. All that the source had at position ${position} is in the target.`)
-}
-
-function tellOfIndexes({ from, to }: Pick<CopyOptions, 'from' | 'to'>): void {
-  if (hasIndexes(from) && !to.supports.queries) console.error('The target answers no queries: indexes are not copied.')
 }
 
 function tell({ copied, compared, repaired, position }: CopyReport, { isJson, to }: CopyLine): void {

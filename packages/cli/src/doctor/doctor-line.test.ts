@@ -1,23 +1,20 @@
 import { FreshetError } from '@freshet/protocol'
 import { describe, expect, test } from 'vitest'
-import { readCommandLine } from '../command/command-line.js'
-import { listOptions } from '../config/options.js'
 import { readDoctorLine } from './doctor-line.js'
 
 function read(...argv: string[]) {
-  return readCommandLine(['doctor', ...argv], listOptions(4))
+  return readDoctorLine(argv, {})
 }
 
 const URL_8080 = 'http://localhost:8080'
 
 describe('freshet doctor', () => {
   test('needs to know where readers ask, and takes the rest as it is', () => {
-    const line = { command: 'doctor', through: URL_8080, server: undefined, bucket: undefined, isJson: false }
+    const line = { through: URL_8080, server: undefined, bucket: undefined, isJson: false }
     expect(read('--through', `${URL_8080}/`)).toEqual({ ...line, purgeSecret: undefined })
     expect(
       read('--json', '--through', URL_8080, '--server', 'https://a.example', '--bucket', 'a/b', '--purge-secret', 's'),
     ).toEqual({ ...line, server: 'https://a.example', bucket: 'a/b', purgeSecret: 's', isJson: true })
-    expect(read('--help')).toEqual({ command: 'help', topic: 'doctor' })
   })
 
   test('takes the secret from a variable, which others cannot see', () => {

@@ -6,17 +6,17 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ReadCount, Store } from '@freshet/core/store'
+import { examineEmbeddedStore } from '@freshet/engines/lmdb'
 import { FreshetError } from '@freshet/protocol'
-import { examineEmbeddedStore } from '@freshet/stores/embedded'
-import { ProgressLine } from '../command/progress.js'
-import { tellFailure } from '../command/tell-failure.js'
 import { isEngine, withoutPassword } from '../config/store-kind.js'
-import { openNamedStore } from '../serve/open-store.js'
+import { openNamedStore } from '../places/open-store.js'
+import { ProgressLine } from '../terminal/progress.js'
+import { tellFailure } from '../terminal/tell-failure.js'
 import type { StoreDoctorLine } from './doctor-line.js'
 
 const ASKED = 50
 const DAMAGES_SHOWN = 10
-/** So long replicas have to be found well. */
+/** How long replicas have to be found well. */
 const REPLICAS_MS_MAX = 3000
 
 export async function examineStore({ store: name, isJson }: StoreDoctorLine): Promise<number> {
@@ -25,10 +25,10 @@ export async function examineStore({ store: name, isJson }: StoreDoctorLine): Pr
     if (!isEngine(name)) warnings.push(...(await damagesOf(name)))
     const store = await openNamedStore(name, warning => warnings.push(warning))
     try {
-      const { durability, queries } = store.supports
+      const { durability } = store.supports
       const roundTripMs = await medianMs(async () => store.position())
       const replicas = await replicasOf(store)
-      const report = { store: withoutPassword(name), durability, queries, roundTripMs, replicas, warnings }
+      const report = { store: withoutPassword(name), durability, roundTripMs, replicas, warnings }
       process.stdout.write(isJson ? `${JSON.stringify(report)}\n` : textOf(report))
       return durability === 'disk' && warnings.length === 0 && replicas.every(({ isUsed }) => isUsed) ? 0 : 1
     } finally {
@@ -72,17 +72,16 @@ function toReplica({ source, isUsed = false, answerMs = 0 }: ReadCount): Replica
 interface Report {
   readonly store: string
   readonly durability: string
-  readonly queries: boolean
   readonly roundTripMs: number
   readonly replicas: readonly Replica[]
   readonly warnings: readonly string[]
 }
 
-function textOf({ store, durability, queries, roundTripMs, replicas, warnings }: Report): string {
+function textOf({ store, durability, roundTripMs, replicas, warnings }: Report): string {
   const toChange = warnings.length + replicas.filter(({ isUsed }) => !isUsed).length
   const kept = durability === 'disk' ? 'is on disk' : 'may be lost when the machine goes down'
   return [
-    `${store}: what is acknowledged ${kept}; it answers in ${roundTripMs} ms${queries ? '' : '; no queries'}.`,
+    `${store}: what is acknowledged ${kept}; it answers in ${roundTripMs} ms.`,
     ...replicas.map(({ place, isUsed, answerMs }) =>
       isUsed ? `Replica ${place}: answers in ${answerMs} ms.` : `- Replica ${place}: is not read from.`,
     ),

@@ -3,10 +3,10 @@ import { randomBytes } from 'node:crypto'
 import { FreshetError } from '@freshet/protocol'
 import type { DoctorLine } from './doctor-line.js'
 import { type Examination, examine } from './examine.js'
-import type { Finding } from './finding.js'
-import { createEndpoint, type Endpoint } from './http-probe.js'
-import { jsonOf, ProbeObjects } from './probe-objects.js'
-import { Scene } from './scene.js'
+import type { Finding } from './probes/finding.js'
+import { createEndpoint, type Endpoint } from './probes/http-probe.js'
+import { jsonOf, ProbeObjects } from './probes/probe-objects.js'
+import { Scene } from './probes/scene.js'
 
 export interface ExamineOptions {
   readonly line: Pick<DoctorLine, 'through' | 'server' | 'bucket' | 'purgeSecret' | 'token'>

@@ -2,8 +2,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { type Advice, adviceFor } from './advice.js'
 import { type AdvisedCache, type CacheSeen, cachesSeenIn } from './cache-names.js'
-import { EFFECTS, type Effect, type Finding, type Probe } from './finding.js'
 import { passesEvents, passesSegments, servesClients } from './probes/coherence.js'
+import { EFFECTS, type Effect, type Finding, type Probe } from './probes/finding.js'
 import { leavesEtags, leavesPositions } from './probes/headers.js'
 import {
   doesNotGoBack,
@@ -16,7 +16,7 @@ import {
 import { endsLifetimes, keepsNoErrors, keepsNoHead, leavesLifetimes, tellsAges } from './probes/lifetimes.js'
 import { purgesOnRequest, purgesWhatIsOnItsWay, refusesStrangers } from './probes/purges.js'
 import { doesNotJoin, dropsWhatIsWritten, honoursWishes, leavesConditions } from './probes/requests.js'
-import type { Scene } from './scene.js'
+import type { Scene } from './probes/scene.js'
 
 export const PROBES: readonly Probe[] = [
   keepsCopies,
@@ -44,6 +44,19 @@ export const PROBES: readonly Probe[] = [
   servesClients,
 ]
 
+/** These wait most of the time, so they run while the others do. */
+const MEANWHILE: readonly Probe[] = [
+  tellsQueriesApart,
+  endsLifetimes,
+  tellsAges,
+  keepsNoErrors,
+  doesNotJoin,
+  passesSegments,
+  passesEvents,
+]
+/** These need that no other probe writes. */
+const AT_THE_END: readonly Probe[] = [purgesWhatIsOnItsWay, servesClients]
+
 export interface Advised extends Finding {
   readonly advice: readonly Advice[]
 }
@@ -63,19 +76,19 @@ export async function examine(scene: Scene, onFound: (finding: Finding) => void)
     onFound(finding)
     return finding
   }
-  const at = (time: Probe['when']) => PROBES.filter(({ when }) => when === time)
   const findings: Finding[] = []
-  const meanwhile = at('meanwhile').map(run)
+  const meanwhile = MEANWHILE.map(run)
   // From the start, so that one that is stopped does not go unheard.
   const settled = Promise.allSettled(meanwhile)
   try {
-    for (const probe of at(undefined)) findings.push(await run(probe))
+    const quick = PROBES.filter(probe => !MEANWHILE.includes(probe) && !AT_THE_END.includes(probe))
+    for (const probe of quick) findings.push(await run(probe))
   } finally {
-    // Also when it is stopped: nobody may write any more when the objects are removed.
+    // Also when it is stopped: no probe may write when the objects are removed.
     await settled
   }
   findings.push(...(await Promise.all(meanwhile)))
-  for (const probe of at('at the end')) findings.push(await run(probe))
+  for (const probe of AT_THE_END) findings.push(await run(probe))
   const caches = cachesSeenIn(headers)
   const known = caches.map(({ kind }) => kind).filter(kind => kind !== undefined)
   return { caches, findings: inOrder(findings).map(found => withAdvice(found, known.length > 0 ? known : ALL_ADVISED)) }

@@ -1,7 +1,7 @@
 /** What was found, for people. */
 import type { Advice } from './advice.js'
 import { type Advised, countOf, type Examination } from './examine.js'
-import type { Effect } from './finding.js'
+import type { Effect } from './probes/finding.js'
 
 const WIDTH = 11
 const INDENT = ' '.repeat(WIDTH)

@@ -4,9 +4,9 @@
  * the objects that it wrote.
  */
 import { FreshetError } from '@freshet/protocol'
-import { ProgressLine } from '../command/progress.js'
-import { tellFailure } from '../command/tell-failure.js'
-import { watchStopSignals } from '../serve/stop-signals.js'
+import { ProgressLine } from '../terminal/progress.js'
+import { watchStopSignals } from '../terminal/stop-signals.js'
+import { tellFailure } from '../terminal/tell-failure.js'
 import type { DoctorLine } from './doctor-line.js'
 import { countOf, type Examination, PROBES } from './examine.js'
 import { examineThrough } from './examine-through.js'

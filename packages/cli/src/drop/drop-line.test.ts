@@ -5,7 +5,7 @@ import { readDropLine } from './drop-line.js'
 const URL_7700 = ['--url', 'http://localhost:7700']
 
 test('names a bucket or a namespace, and a server', () => {
-  const line = { command: 'drop', url: 'http://localhost:7700', isJson: false }
+  const line = { url: 'http://localhost:7700', isJson: false }
   expect(readDropLine(['shop/products', ...URL_7700, '--yes'])).toEqual({ ...line, name: 'shop/products' })
   expect(readDropLine(['shop', ...URL_7700, '--yes', '--json'])).toEqual({ ...line, name: 'shop', isJson: true })
 })

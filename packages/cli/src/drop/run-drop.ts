@@ -1,8 +1,8 @@
 /** `freshet drop`: deletes a bucket, or a namespace with all its buckets, and waits until all of it is gone. */
 import { connect } from '@freshet/client'
 import { FreshetError } from '@freshet/protocol'
-import { authorizationOf } from '../command/call-server.js'
-import { tellFailure } from '../command/tell-failure.js'
+import { authorizationOf } from '../places/call-server.js'
+import { tellFailure } from '../terminal/tell-failure.js'
 import type { DropLine } from './drop-line.js'
 
 export async function runDrop({ name, url, isJson }: DropLine): Promise<number> {

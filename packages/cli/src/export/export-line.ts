@@ -1,12 +1,11 @@
 /** The command line of `freshet export`. */
-import { FreshetError } from '@freshet/protocol'
-import { readFlags } from '../command/read-flags.js'
+import { configInvalid } from '../config/config-invalid.js'
 import type { Environment } from '../config/value-kinds.js'
+import { PLACE_FLAGS, type Place, readPlace } from '../places/place.js'
+import { readFlags } from '../terminal/read-flags.js'
 import { readChoice } from '../transfer/chosen-buckets.js'
-import { PLACE_FLAGS, type Place, readPlace } from '../transfer/place.js'
 
 export interface ExportLine {
-  readonly command: 'export'
   readonly from: Place
   readonly format: 'ndjson' | 'csv'
   /** As it was given; undefined: all. */
@@ -19,17 +18,13 @@ export interface ExportLine {
 /** Throws CONFIG_INVALID. */
 export function readExportLine(argv: readonly string[], environment: Environment): ExportLine {
   const given = readFlags('export', argv, {
-    ...PLACE_FLAGS,
-    buckets: { type: 'string' },
-    format: { type: 'string' },
-    out: { type: 'string' },
-    json: { type: 'boolean' },
+    values: [...PLACE_FLAGS, 'buckets', 'format', 'out'],
+    switches: ['json'],
   })
   const out = given.get('out')
   const buckets = given.get('buckets')
   readChoice(buckets)
   return {
-    command: 'export',
     from: readPlace('export', { given, environment }),
     format: readFormat(given.get('format'), out),
     buckets,
@@ -41,8 +36,6 @@ export function readExportLine(argv: readonly string[], environment: Environment
 /** By the end of the file's name, unless it is given. */
 export function readFormat(text: string | undefined, file: string | undefined): 'ndjson' | 'csv' {
   if (text === 'ndjson' || text === 'csv') return text
-  if (text !== undefined) {
-    throw new FreshetError('CONFIG_INVALID', `--format takes ndjson or csv, not ${JSON.stringify(text)}.`)
-  }
+  if (text !== undefined) throw configInvalid(`--format takes ndjson or csv, not ${JSON.stringify(text)}.`)
   return file?.toLowerCase().endsWith('.csv') ? 'csv' : 'ndjson'
 }

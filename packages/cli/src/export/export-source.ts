@@ -1,7 +1,8 @@
 /** What is exported: buckets with their settings, and their objects page by page; from a server, or straight from a store. */
+
+import type { StoreState } from '@freshet/engines/lmdb'
 import type { BucketList, BucketSettings, Key, NamespaceList } from '@freshet/protocol'
-import { parseJsonTree } from '@freshet/server'
-import type { StoreState } from '@freshet/stores/embedded'
+import { parseJsonTree } from '@freshet/server/configuration'
 import { type Content, JSON_TYPE } from '../transfer/object-lines.js'
 import type { ServerCalls } from '../transfer/server-calls.js'
 

@@ -4,9 +4,9 @@
  */
 
 import { createHash } from 'node:crypto'
-import { type LongRun, untilStopped } from '../command/until-stopped.js'
 import { isEngine } from '../config/store-kind.js'
-import { openState } from '../transfer/place.js'
+import { openState } from '../places/open-store.js'
+import { type LongRun, untilStopped } from '../terminal/until-stopped.js'
 import { ServerCalls } from '../transfer/server-calls.js'
 import { chooseOne, exportCsv } from './export-csv.js'
 import { type Exported, exportToFile } from './export-file.js'

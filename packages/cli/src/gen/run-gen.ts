@@ -1,8 +1,8 @@
 /** `freshet gen`: TypeScript types from the schemas of all buckets of a server. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { type BucketList, FreshetError, type NamespaceList } from '@freshet/protocol'
-import { callServer } from '../command/call-server.js'
-import { tellFailure } from '../command/tell-failure.js'
+import { callServer } from '../places/call-server.js'
+import { tellFailure } from '../terminal/tell-failure.js'
 import type { GenLine } from './gen-line.js'
 import { printTypes, type TypedBucket } from './print-types.js'
 

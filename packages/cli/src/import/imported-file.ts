@@ -5,7 +5,7 @@
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { type BucketSettings, FreshetError, isExactNumber, type Key } from '@freshet/protocol'
-import { parseJsonTree } from '@freshet/server'
+import { parseJsonTree } from '@freshet/server/configuration'
 import { EXPORT_FORMAT } from '../export/export-ndjson.js'
 import { CsvRecords, fieldOf, ID_COLUMN, jsonOfCell, splitCsv } from '../transfer/csv.js'
 import { LineReader, STANDARD_INPUT } from '../transfer/line-reader.js'

@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { type BucketSettings, FreshetError, type Key, pathOfKey } from '@freshet/protocol'
-import { parseJsonTree } from '@freshet/server'
+import { parseJsonTree } from '@freshet/server/configuration'
 import { JSON_TYPE, type ObjectLine } from '../transfer/object-lines.js'
 import type { ServerCalls } from '../transfer/server-calls.js'
 

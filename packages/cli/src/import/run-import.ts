@@ -3,9 +3,9 @@
  * comes later in the file is tried again after the end.
  */
 import type { FreshetError, Key } from '@freshet/protocol'
-import { EXIT_FAILED, type LongRun, untilStopped } from '../command/until-stopped.js'
 import { readFormat } from '../export/export-line.js'
-import { openNamedStore } from '../serve/open-store.js'
+import { openNamedStore } from '../places/open-store.js'
+import { EXIT_FAILED, type LongRun, untilStopped } from '../terminal/until-stopped.js'
 import { readChoice } from '../transfer/chosen-buckets.js'
 import { STANDARD_INPUT } from '../transfer/line-reader.js'
 import { reasonOf } from '../transfer/object-lines.js'

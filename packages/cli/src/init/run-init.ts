@@ -6,16 +6,16 @@ import { basename, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { FreshetError } from '@freshet/protocol'
-import { ownVersion } from '../command/own-version.js'
-import { untilStopped } from '../command/until-stopped.js'
+import { ownVersion } from '../terminal/own-version.js'
+import { untilStopped } from '../terminal/until-stopped.js'
 import type { InitLine } from './init-line.js'
 
 const TEMPLATE = fileURLToPath(new URL('../../template', import.meta.url))
 const ROOT = fileURLToPath(new URL('../../../..', import.meta.url))
 /** Those that this version was tested with. */
 export const TOOLS: Readonly<Record<'typescript' | 'vite', string>> = { typescript: '7.0.2', vite: '8.3.5' }
-const IN_APP = ['client', 'bloom', 'core', 'protocol']
-const FOR_SERVER = ['cli', 'console', 'server', 'stores']
+
+const SCOPE = '@freshet/'
 
 export function runInit(line: InitLine): Promise<number> {
   const path = resolve(line.folder)
@@ -83,18 +83,25 @@ function nameOf(path: string): string {
   )
 }
 
-/** `freshet-client-0.1.0.tgz` and the like, by the name of the package. */
-async function pack(link: string, folder: string, signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
+interface Packed {
+  /** Those that the app runs with; the others are for its server. */
+  readonly inApp: ReadonlySet<string>
+  /** `freshet-client-0.1.0.tgz` and the like, by the name of the package. */
+  readonly files: ReadonlyMap<string, string>
+}
+
+async function pack(link: string, folder: string, signal: AbortSignal): Promise<Packed> {
   const vendor = join(folder, 'vendor')
   await mkdir(vendor)
   const cwd = resolve(link)
   console.error(`Packing what ${cwd} has; it takes some seconds.`)
-  const workspaces = [...IN_APP, ...FOR_SERVER].flatMap(name => ['--workspace', `packages/${name}`])
   try {
+    const [inApp, all] = [await addNeeded(cwd, 'client'), await addNeeded(cwd, 'cli')]
+    const workspaces = [...all].flatMap(name => ['--workspace', `packages/${name}`])
     const args = ['pack', '--json', '--pack-destination', vendor, ...workspaces]
     const { stdout } = await promisify(execFile)('npm', args, { cwd, signal })
     const listed = JSON.parse(stdout) as { name: string; filename: string }[]
-    return new Map(listed.map(({ name, filename }) => [name.replace('@freshet/', ''), filename]))
+    return { inApp, files: new Map(listed.map(({ name, filename }) => [shortOf(name), filename])) }
   } catch (cause) {
     throw new FreshetError(
       'CONFIG_INVALID',
@@ -104,11 +111,28 @@ async function pack(link: string, folder: string, signal: AbortSignal): Promise<
   }
 }
 
-function manifest(name: string, packed: ReadonlyMap<string, string> | undefined): object {
+/** A package of the clone, and those of Freshet's that it needs. */
+async function addNeeded(clone: string, name: string, needed: Set<string> = new Set()): Promise<Set<string>> {
+  if (needed.has(name)) return needed
+  needed.add(name)
+  const text = await readFile(join(clone, 'packages', name, 'package.json'), 'utf8')
+  const { dependencies = {} } = JSON.parse(text) as { dependencies?: Readonly<Record<string, string>> }
+  for (const each of Object.keys(dependencies)) {
+    if (each.startsWith(SCOPE)) await addNeeded(clone, shortOf(each), needed)
+  }
+  return needed
+}
+
+function shortOf(name: string): string {
+  return name.slice(SCOPE.length)
+}
+
+function manifest(name: string, packed: Packed | undefined): object {
   const version = ownVersion()
-  const from = (names: readonly string[]) =>
+  const names = [...(packed?.files.keys() ?? [])]
+  const from = (each: readonly string[]) =>
     Object.fromEntries(
-      names.map(each => [`@freshet/${each}`, packed === undefined ? version : `file:vendor/${packed.get(each)}`]),
+      each.map(short => [SCOPE + short, packed === undefined ? version : `file:vendor/${packed.files.get(short)}`]),
     )
   return {
     name,
@@ -117,7 +141,10 @@ function manifest(name: string, packed: ReadonlyMap<string, string> | undefined)
     type: 'module',
     scripts: { dev: 'node dev.mjs', types: 'tsc', build: 'tsc && vite build', preview: 'vite preview' },
     // From files, npm is told of each; from the registry it finds what they need.
-    dependencies: from(packed === undefined ? ['client'] : IN_APP),
-    devDependencies: { ...from(packed === undefined ? ['cli'] : FOR_SERVER), ...TOOLS },
+    dependencies: from(packed === undefined ? ['client'] : names.filter(each => packed.inApp.has(each))),
+    devDependencies: {
+      ...from(packed === undefined ? ['cli'] : names.filter(each => !packed.inApp.has(each))),
+      ...TOOLS,
+    },
   }
 }

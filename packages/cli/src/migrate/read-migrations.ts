@@ -2,7 +2,8 @@
 import { readdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { FreshetError, type JsonSchema, parseBucketName } from '@freshet/protocol'
+import { type JsonSchema, parseBucketName } from '@freshet/protocol'
+import { configInvalid } from '../config/config-invalid.js'
 
 export interface MigrationFile {
   /** Of the file, without what follows the dot. */
@@ -22,7 +23,7 @@ export async function readMigrations(folder: string): Promise<readonly Migration
   const files = (await namesIn(folder)).filter(file => FILE.test(file)).sort()
   const numbers = files.map(file => FILE.exec(file)![1]!)
   const twice = numbers.find((number, i) => numbers.indexOf(number) !== i)
-  if (twice !== undefined) throw invalid(`Two migrations in ${folder} have the number ${twice}. Rename one.`)
+  if (twice !== undefined) throw configInvalid(`Two migrations in ${folder} have the number ${twice}. Rename one.`)
   const migrations: MigrationFile[] = []
   for (const file of files) migrations.push(await readOne(folder, file))
   return migrations
@@ -32,7 +33,9 @@ async function namesIn(folder: string): Promise<readonly string[]> {
   try {
     return await readdir(folder)
   } catch (cause) {
-    throw invalid(`The folder ${folder} cannot be read: ${(cause as Error).message}. Say where it is: --folder FOLDER.`)
+    throw configInvalid(
+      `The folder ${folder} cannot be read: ${(cause as Error).message}. Say where it is: --folder FOLDER.`,
+    )
   }
 }
 
@@ -41,15 +44,16 @@ async function readOne(folder: string, file: string): Promise<MigrationFile> {
   const { bucket, schema, change = (object: unknown) => object, ...others } = await load(path)
   const [unknown] = Object.keys(others)
   if (unknown !== undefined)
-    throw invalid(`${path} exports ${unknown}, which means nothing; it may export bucket, schema and change.`)
-  if (typeof bucket !== 'string') throw invalid(`${path} must export bucket, such as 'shop/products'.`)
+    throw configInvalid(`${path} exports ${unknown}, which means nothing; it may export bucket, schema and change.`)
+  if (typeof bucket !== 'string') throw configInvalid(`${path} must export bucket, such as 'shop/products'.`)
   try {
     parseBucketName(bucket)
   } catch (cause) {
-    throw invalid(`${path}: ${(cause as Error).message}`)
+    throw configInvalid(`${path}: ${(cause as Error).message}`)
   }
-  if (typeof schema !== 'object' || schema === null) throw invalid(`${path} must export schema, a JSON schema.`)
-  if (typeof change !== 'function') throw invalid(`${path}: change must be a function from an object to an object.`)
+  if (typeof schema !== 'object' || schema === null) throw configInvalid(`${path} must export schema, a JSON schema.`)
+  if (typeof change !== 'function')
+    throw configInvalid(`${path}: change must be a function from an object to an object.`)
   return { name: file.replace(/\.m?js$/, ''), bucket, schema: schema as JsonSchema, change: change as Change }
 }
 
@@ -57,10 +61,6 @@ async function load(path: string): Promise<Record<string, unknown>> {
   try {
     return (await import(pathToFileURL(path).href)) as Record<string, unknown>
   } catch (cause) {
-    throw invalid(`${path} cannot be loaded: ${(cause as Error).message}`)
+    throw configInvalid(`${path} cannot be loaded: ${(cause as Error).message}`)
   }
-}
-
-function invalid(message: string): FreshetError {
-  return new FreshetError('CONFIG_INVALID', message)
 }

@@ -9,7 +9,8 @@
  *
  * A file is read when it is asked for first: a server that nobody looks at in a browser reads none.
  */
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
+import { lazyFile } from '@freshet/console'
 import type { PageFile } from '@freshet/server'
 
 const STATIC = new URL('../../page/', import.meta.url)
@@ -38,15 +39,4 @@ function modulesIn(folder: URL, prefix: string): (readonly [path: string, file: 
     .map(name => name.replaceAll('\\', '/'))
     .filter(name => name.endsWith('.js') && !name.endsWith('.test.js'))
     .map(name => [`${prefix}${name}`, lazyFile(new URL(name, folder), SCRIPT)])
-}
-
-function lazyFile(file: URL, contentType: string): PageFile {
-  let body: Uint8Array | undefined
-  return {
-    contentType,
-    get body() {
-      body ??= readFileSync(file)
-      return body
-    },
-  }
 }

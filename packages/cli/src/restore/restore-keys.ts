@@ -8,7 +8,7 @@ import { type Chosen, lastWrites } from './restore-store.js'
 
 /** How many were restored. Throws FILE_INVALID, and has written nothing, if the backup does not have all of them. */
 export async function restoreKeys(store: Store, chosen: Chosen, keys: readonly Key[]): Promise<number> {
-  const found = await lastWrites(chosen, store, new Set(keys))
+  const found = await lastWrites(chosen, new Set(keys))
   const missing = keys.filter(key => !found.has(key))
   if (missing.length > 0) {
     throw new FreshetError(
@@ -34,7 +34,7 @@ async function putOver(store: Store, bucket: Key, writes: readonly Write[]): Pro
   const objects = writes.filter(({ key }) => key !== bucket)
   if (settings.length > 0) await store.commit({ writes: settings })
   if (objects.length === 0) return
-  const indexes = store.supports.queries ? await store.indexes(bucket) : []
+  const indexes = await store.indexes(bucket)
   const before = indexes.length > 0 ? await store.get(bucket) : undefined
   if (before === undefined) {
     await store.commit({ writes: objects })

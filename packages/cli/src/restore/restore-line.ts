@@ -1,14 +1,13 @@
 /** The command line of `freshet restore FOLDER`. */
-import { FreshetError } from '@freshet/protocol'
-import { readWordsAndFlags } from '../command/read-flags.js'
+import { configInvalid } from '../config/config-invalid.js'
 import type { Environment } from '../config/value-kinds.js'
-import { readStorePlace, STORE_FLAGS, type StorePlace } from '../transfer/place.js'
+import { readStorePlace, STORE_FLAGS, type StorePlace } from '../places/place.js'
+import { oneWord, readWordsAndFlags } from '../terminal/read-flags.js'
 
 export interface RestoreLine {
-  readonly command: 'restore'
   readonly folder: string
   readonly to: StorePlace
-  /** Undefined: the latest there is. */
+  /** Undefined: the latest. */
   readonly at: { readonly timeMs: number } | { readonly position: number } | undefined
   /** Only these, into a store that has data: one key, or all whose records are damaged. Undefined: everything, into an empty store. */
   readonly only: { readonly key: string } | 'damaged' | undefined
@@ -18,18 +17,11 @@ export interface RestoreLine {
 /** Throws CONFIG_INVALID. */
 export function readRestoreLine(argv: readonly string[], environment: Environment): RestoreLine {
   const { words, given } = readWordsAndFlags('restore', argv, {
-    ...STORE_FLAGS,
-    at: { type: 'string' },
-    key: { type: 'string' },
-    damaged: { type: 'boolean' },
-    json: { type: 'boolean' },
+    values: [...STORE_FLAGS, 'at', 'key'],
+    switches: ['damaged', 'json'],
   })
-  const [folder, more] = words
-  if (folder === undefined || more !== undefined) {
-    throw new FreshetError('CONFIG_INVALID', 'restore takes one folder of backups: freshet restore backups --data new')
-  }
+  const folder = oneWord('restore', words, 'one folder of backups: freshet restore backups --data new')
   return {
-    command: 'restore',
     folder,
     to: readStorePlace('restore', { given, environment }),
     at: readAt(given.get('at')),
@@ -40,8 +32,7 @@ export function readRestoreLine(argv: readonly string[], environment: Environmen
 
 function readOnly(given: ReadonlyMap<string, string>): RestoreLine['only'] {
   const key = given.get('key')
-  if (key !== undefined && given.has('damaged'))
-    throw new FreshetError('CONFIG_INVALID', 'Give --key or --damaged, not both.')
+  if (key !== undefined && given.has('damaged')) throw configInvalid('Give --key or --damaged, not both.')
   if (key !== undefined) return { key }
   return given.has('damaged') ? 'damaged' : undefined
 }
@@ -51,8 +42,5 @@ function readAt(text: string | undefined): RestoreLine['at'] {
   if (/^\d{1,15}$/.test(text)) return { position: Number(text) }
   const timeMs = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN
   if (Number.isFinite(timeMs)) return { timeMs }
-  throw new FreshetError(
-    'CONFIG_INVALID',
-    `--at takes a time such as 2026-11-16T15:00:00Z, or a position, not ${JSON.stringify(text)}.`,
-  )
+  throw configInvalid(`--at takes a time such as 2026-11-16T15:00:00Z, or a position, not ${JSON.stringify(text)}.`)
 }

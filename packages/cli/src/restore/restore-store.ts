@@ -90,7 +90,7 @@ async function putAll({ chosen, to, signal, onProgress }: RestoreOptions): Promi
     onProgress('restoring', lines)
   }
   for await (const line of chosenLines(chosen)) {
-    const write = writeOf(line, to)
+    const write = writeOf(line)
     batch.set(write.key, write)
     bytes += 'body' in write ? write.body.length : 0
     lines++
@@ -100,10 +100,10 @@ async function putAll({ chosen, to, signal, onProgress }: RestoreOptions): Promi
 }
 
 /** What a state of the backup has under each of these keys, as a write; without those that it does not have. */
-export async function lastWrites(chosen: Chosen, to: Store, keys: ReadonlySet<Key>): Promise<ReadonlyMap<Key, Write>> {
+export async function lastWrites(chosen: Chosen, keys: ReadonlySet<Key>): Promise<ReadonlyMap<Key, Write>> {
   const found = new Map<Key, Write>()
   for await (const line of chosenLines(chosen)) {
-    const write = writeOf(line, to)
+    const write = writeOf(line)
     if (!keys.has(write.key)) continue
     if ('delete' in write) found.delete(write.key)
     else found.set(write.key, write)
@@ -111,11 +111,11 @@ export async function lastWrites(chosen: Chosen, to: Store, keys: ReadonlySet<Ke
   return found
 }
 
-function writeOf(line: DataLine, { supports }: Store): Write {
+function writeOf(line: DataLine): Write {
   const { key, content } = keyAndContent(line)
   if (content === undefined) return { key, delete: true }
   const { contentType, body } = content
-  const indexes = line.kind === 'record' && supports.queries ? { indexes: line.indexes ?? [] } : {}
+  const indexes = line.kind === 'record' ? { indexes: line.indexes ?? [] } : {}
   return { key, contentType, body, ...indexes }
 }
 

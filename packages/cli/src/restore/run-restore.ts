@@ -7,13 +7,13 @@ import { rename, rm, rmdir } from 'node:fs/promises'
 import { hostname, userInfo } from 'node:os'
 import { dirname, resolve } from 'node:path'
 import { positionAtTime, type Store, type Write } from '@freshet/core/store'
+import { makeFolder, openEmbeddedStore } from '@freshet/engines/lmdb'
 import { FreshetError } from '@freshet/protocol'
 import { ACCESS_KEY, auditWrite, recallRules, restoredRules } from '@freshet/server'
-import { makeFolder, openEmbeddedStore } from '@freshet/stores/embedded'
 import { readFolder } from '../backup/backup-folder.js'
-import { type LongRun, untilStopped } from '../command/until-stopped.js'
 import { isEngine, withoutPassword } from '../config/store-kind.js'
-import { openNamedStore } from '../serve/open-store.js'
+import { openNamedStore } from '../places/open-store.js'
+import { type LongRun, untilStopped } from '../terminal/until-stopped.js'
 import { JSON_TYPE } from '../transfer/object-lines.js'
 import { notEmpty, refuseFilled } from './empty-folder.js'
 import { restoreKeys } from './restore-keys.js'
@@ -42,11 +42,10 @@ export function runRestore(line: RestoreLine): Promise<number> {
 }
 
 async function restoreOnly({ to, only, isJson }: RestoreLine, chosen: Chosen): Promise<number> {
-  const store = isEngine(to.store)
-    ? await openNamedStore(to.store, warning => console.error(warning))
-    : await openEmbeddedStore({ path: to.store })
+  const embedded = isEngine(to.store) ? undefined : await openEmbeddedStore({ path: to.store })
+  const store = embedded ?? (await openNamedStore(to.store, warning => console.error(warning)))
   try {
-    const keys = typeof only === 'object' ? [only.key] : 'damagedKeys' in store ? store.damagedKeys : undefined
+    const keys = typeof only === 'object' ? [only.key] : embedded?.engine.damagedKeys
     if (keys === undefined) {
       throw new FreshetError(
         'CONFIG_INVALID',

@@ -1,9 +1,8 @@
 /** The command line of `freshet ring`. */
-import { FreshetError } from '@freshet/protocol'
-import { type FlagKinds, readWordsAndFlags } from '../command/read-flags.js'
+import { configInvalid } from '../config/config-invalid.js'
+import { type FlagNames, readWordsAndFlags } from '../terminal/read-flags.js'
 
 export interface RingLine {
-  readonly command: 'ring'
   readonly action: RingAction
   readonly isJson: boolean
 }
@@ -28,13 +27,12 @@ export interface JoinedNode {
 const KINDS = ['init', 'status', 'join', 'leave', 'repair', 'collect'] as const
 type Kind = (typeof KINDS)[number]
 
-const SHARED: FlagKinds = { ring: { type: 'string' }, json: { type: 'boolean' } }
-const OWN: Readonly<Record<Kind, FlagKinds>> = {
+const OWN: Readonly<Record<Kind, FlagNames>> = {
   init: {},
-  status: { lag: { type: 'boolean' } },
-  join: { rack: { type: 'string' }, 'data-centre': { type: 'string' }, from: { type: 'string' } },
-  leave: { lost: { type: 'boolean' } },
-  repair: { after: { type: 'string' } },
+  status: { switches: ['lag'] },
+  join: { values: ['rack', 'data-centre', 'from'] },
+  leave: { switches: ['lost'] },
+  repair: { values: ['after'] },
   collect: {},
 }
 const FILE_DEFAULT = 'ring.json'
@@ -42,12 +40,15 @@ const FILE_DEFAULT = 'ring.json'
 /** Throws CONFIG_INVALID. */
 export function readRingLine([first, ...argv]: readonly string[]): RingLine {
   const kind = KINDS.find(each => each === first)
-  if (kind === undefined) throw invalid(`ring takes what to do: ${KINDS.join(', ')}. freshet ring --help has examples.`)
-  const { words, given } = readWordsAndFlags(`ring ${kind}`, argv, { ...SHARED, ...OWN[kind] })
+  if (kind === undefined)
+    throw configInvalid(`ring takes what to do: ${KINDS.join(', ')}. freshet ring --help has examples.`)
+  const { values = [], switches = [] } = OWN[kind]
+  const names = { values: ['ring', ...values], switches: ['json', ...switches] }
+  const { words, given } = readWordsAndFlags(`ring ${kind}`, argv, names)
   const wanted = kind === 'join' ? 2 : kind === 'leave' ? 1 : 0
-  if (words.length !== wanted) throw invalid(wordsOf(kind))
+  if (words.length !== wanted) throw configInvalid(wordsOf(kind))
   const file = given.get('ring') ?? FILE_DEFAULT
-  return { command: 'ring', action: { file, ...actionOf(kind, words, given) }, isJson: given.has('json') }
+  return { action: { file, ...actionOf(kind, words, given) }, isJson: given.has('json') }
 }
 
 type WithoutFile<Action> = Action extends unknown ? Omit<Action, 'file'> : never
@@ -70,8 +71,4 @@ function wordsOf(kind: Kind): string {
   if (kind === 'join') return 'ring join takes a name and an address: freshet ring join d redis://10.0.1.4'
   if (kind === 'leave') return 'ring leave takes a name: freshet ring leave d'
   return `ring ${kind} takes no words, only options.`
-}
-
-function invalid(message: string): FreshetError {
-  return new FreshetError('CONFIG_INVALID', message)
 }

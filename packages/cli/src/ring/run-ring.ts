@@ -1,14 +1,14 @@
 /** `freshet ring`: makes a ring, shows it, changes it and repairs it, while coordinators use it. */
-import type { Cells, MoveProgress } from '@freshet/stores/cells'
-import { EXIT_FAILED, type LongRun, untilStopped } from '../command/until-stopped.js'
+import type { Cells, MoveProgress } from '@freshet/cells'
 import { withoutPassword } from '../config/store-kind.js'
+import { EXIT_FAILED, type LongRun, untilStopped } from '../terminal/until-stopped.js'
 import type { RingAction, RingLine } from './ring-line.js'
 import { statusText } from './status-text.js'
 
 /** Nobody waits for it as for a page: better late than not known. */
 const PATIENT = { timeoutMsMin: 5000, timeoutMsMax: 10_000, failuresMax: 2, probeMs: 500, probeMsMax: 5000 }
 
-type CellsModule = typeof import('@freshet/stores/cells')
+type CellsModule = typeof import('@freshet/cells')
 
 export async function runRing({ action, isJson }: RingLine): Promise<number> {
   const whenStopped =
@@ -16,8 +16,8 @@ export async function runRing({ action, isJson }: RingLine): Promise<number> {
       ? 'Stopped. The ring works as it is, with both; the same command goes on from here.'
       : 'Stopped.'
   return untilStopped({ whenStopped, isJson }, async run => {
-    const module = await import('@freshet/stores/cells')
-    const file = module.readRingFile(action.file)
+    const module = await import('@freshet/cells')
+    const file = module.readCellsFile(action.file)
     const token = process.env.FRESHET_TOKEN
     const cells = await module.openCells({
       ...module.cellsOptionsOf(file, { token, onWarning: warning => console.error(warning) }),
@@ -43,24 +43,24 @@ async function act(action: RingAction, scene: Scene): Promise<number> {
   const { cells, module } = scene
   switch (action.kind) {
     case 'init':
-      return tell(scene, { epoch: cells.ring.epoch, nodes: cells.ring.nodes.length }, ({ nodes }) => {
+      return tell(scene, { epoch: cells.layout.epoch, nodes: cells.layout.nodes.length }, ({ nodes }) => {
         return `The ring has ${nodes} nodes. freshet ring status shows it.`
       })
     case 'status':
       return showStatus(scene, action.hasLag)
     case 'join': {
       const { name, address, from } = action
-      const where = module.readRingFile(action.file).snitch({ name, address })
+      const where = module.readCellsFile(action.file).snitch({ name, address })
       const node = { name, address, rack: action.rack ?? where.rack, dataCentre: action.dataCentre ?? where.dataCentre }
       const joined = { ...node, ...(from === undefined ? {} : { from }) }
-      const report = await module.joinRing(cells, joined, { onProgress: progressOf(scene) })
+      const report = await module.joinCells(cells, joined, { onProgress: progressOf(scene) })
       return tell(scene, report, ({ moved, dropped }) => {
         return `${name} has joined: ${moved} keys have replicas on other nodes now, ${dropped} old ones were dropped.`
       })
     }
     case 'leave': {
       const { name, isLost } = action
-      const report = await module.leaveRing(cells, name, { isLost, onProgress: progressOf(scene) })
+      const report = await module.leaveCells(cells, name, { isLost, onProgress: progressOf(scene) })
       return tell(scene, report, ({ moved }) => `${name} has left: ${moved} keys have replicas on other nodes now.`)
     }
     case 'repair':
@@ -77,7 +77,7 @@ async function act(action: RingAction, scene: Scene): Promise<number> {
 }
 
 async function showStatus(scene: Scene, lag: boolean): Promise<number> {
-  const status = await scene.module.ringStatus(scene.cells, { lag })
+  const status = await scene.module.cellsStatus(scene.cells, { lag })
   const nodes = status.nodes.map(node => ({ ...node, address: withoutPassword(node.address) }))
   tell(scene, { ...status, nodes }, statusText)
   return nodes.every(({ state }) => state !== 'down' && state !== 'forgotten') ? 0 : EXIT_FAILED

@@ -1,8 +1,8 @@
-import type { RingStatus } from '@freshet/stores/cells'
+import type { CellsStatus } from '@freshet/cells'
 import { describe, expect, test } from 'vitest'
 import { statusText } from './status-text.js'
 
-function status(ranges: RingStatus['ranges'], partitioner: string): RingStatus {
+function status(ranges: CellsStatus['ranges'], partitioner: string): CellsStatus {
   const node = {
     ...{ address: 'redis://10.0.1.1', rack: 'r', dataCentre: 'eu', answerMs: 1, epoch: 1, share: 1, hints: 0 },
     ...({ state: 'up' } as const),

@@ -1,8 +1,8 @@
 /** The state of a ring for people. */
-import type { NodeStatus, RingStatus } from '@freshet/stores/cells'
+import type { CellsStatus, NodeStatus } from '@freshet/cells'
 import { withoutPassword } from '../config/store-kind.js'
 
-export function statusText(status: RingStatus): string {
+export function statusText(status: CellsStatus): string {
   const { epoch, factor, partitioner, nodes, isChanging } = status
   const replicas =
     typeof factor === 'number'
@@ -21,7 +21,7 @@ const RANGES_SHOWN_MAX = 64
 const RING_SIZE = 2 ** 52
 
 /** Which nodes have the replicas of the keys from where on, the nearest first. Neighbours that have the same are shown as one. */
-function rangeTable({ ranges, partitioner }: RingStatus): readonly string[] {
+function rangeTable({ ranges, partitioner }: CellsStatus): readonly string[] {
   const isNew = ({ replicas }: Range, before: Range | undefined) => replicas.join() !== before?.replicas.join()
   const distinct = ranges.filter((range, i) => isNew(range, ranges[i - 1]))
   const rows = distinct
@@ -34,7 +34,7 @@ function rangeTable({ ranges, partitioner }: RingStatus): readonly string[] {
   ]
 }
 
-type Range = RingStatus['ranges'][number]
+type Range = CellsStatus['ranges'][number]
 
 function placeText(from: Range['from'], partitioner: string): string {
   if (partitioner === 'hash') return `${((100 * Number(from)) / RING_SIZE).toFixed(2)}%`

@@ -1,6 +1,6 @@
 /** The log that the configuration asks for, on standard output. */
 import { format } from 'node:util'
-import { createJsonLog, type Log, type LogFields } from '@freshet/server'
+import { createJsonLog, type Log, type LogFields } from '@freshet/server/configuration'
 import type { Config } from '../config/options.js'
 import { createTextLog } from './text-log.js'
 

@@ -4,11 +4,12 @@
  * workers end too.
  */
 import { type AddressInfo, createServer } from 'node:net'
-import { type Log, putOwnRules } from '@freshet/server'
-import { ipcChannel, type ReadersService, serveReaders } from '@freshet/stores/embedded'
+import { ipcChannel, type ReadersService, serveReaders } from '@freshet/engines/lmdb'
+import { putOwnRules } from '@freshet/server'
+import type { Log } from '@freshet/server/configuration'
+import { accessOf } from '../access/access-setup.js'
 import type { Config } from '../config/options.js'
-import { accessOf } from './access-setup.js'
-import { isEmbedded, type OpenedStore, openOwnStore, openStore } from './open-store.js'
+import { isEmbedded, type OpenedStore, openOwnStore, openStore } from '../places/open-store.js'
 import type { RunningServer, ServeSetup } from './serve-setup.js'
 import { WorkerPool } from './worker-pool.js'
 

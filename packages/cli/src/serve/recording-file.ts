@@ -5,13 +5,14 @@
  */
 import { closeSync, fstatSync, openSync, renameSync, writeSync } from 'node:fs'
 import { FreshetError } from '@freshet/protocol'
-import { describeError, type Log, type ServerRecordOptions } from '@freshet/server'
+import type { ServerRecordOptions } from '@freshet/server'
+import { describeError, type Log } from '@freshet/server/configuration'
 import type { Config } from '../config/options.js'
 
 const GATHER_MS = 100
 const GATHER_CHARS_MAX = 256 * 1024
 
-export const NO_RECORD = 'none'
+const NO_RECORD = 'none'
 
 /** Which of how many processes of the server. */
 export type Part = readonly [index: number, count: number]

@@ -1,6 +1,7 @@
 /** Why the server cannot start or go on, in one line that says what to do; undefined for what nobody foresaw. */
 import { FreshetError } from '@freshet/protocol'
-import type { Config, Mode } from '../config/options.js'
+import type { Mode } from '../config/option.js'
+import type { Config } from '../config/options.js'
 
 export interface RefusalContext {
   readonly mode: Mode

@@ -2,14 +2,14 @@
 import { inspect } from 'node:util'
 import { NONE } from '../config/file-kinds.js'
 import { withoutPassword } from '../config/store-kind.js'
-import { isEmbedded } from './open-store.js'
+import { isEmbedded } from '../places/open-store.js'
+import { watchStopSignals } from '../terminal/stop-signals.js'
 import { type RefusalContext, refusalOf } from './refusal.js'
 import type { RunningServer, ServeSetup } from './serve-setup.js'
-import { watchStopSignals } from './stop-signals.js'
 
-export const EXIT_STOPPED = 0
-export const EXIT_FAILED = 1
-export const EXIT_FORCED = 130
+const EXIT_STOPPED = 0
+const EXIT_FAILED = 1
+const EXIT_FORCED = 130
 
 export async function runServer(setup: ServeSetup): Promise<number> {
   let running: RunningServer | undefined

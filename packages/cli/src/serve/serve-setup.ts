@@ -1,6 +1,7 @@
 /** What every way of serving is told, and what it becomes. */
-import type { Log, ServerSettings } from '@freshet/server'
-import type { Config, Mode } from '../config/options.js'
+import type { Log, ServerSettings } from '@freshet/server/configuration'
+import type { Mode } from '../config/option.js'
+import type { Config } from '../config/options.js'
 
 export interface ServeSetup {
   readonly mode: Mode

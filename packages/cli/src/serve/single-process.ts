@@ -1,21 +1,23 @@
 /** One process does everything: it opens the store and answers requests. */
 import { createFreshetServer } from '@freshet/server'
-import { ownVersion } from '../command/own-version.js'
-import { openDatabase } from '../shards/open-database.js'
-import { accessOf } from './access-setup.js'
+import { joinShards } from '@freshet/shards'
+import { accessOf } from '../access/access-setup.js'
+import { openStore } from '../places/open-store.js'
+import { type OpenDatabase, openDatabase } from '../shards/open-database.js'
+import { ownVersion } from '../terminal/own-version.js'
 import { loadConsole } from './load-console.js'
 import { loadPage } from './load-page.js'
-import { openStore } from './open-store.js'
 import { openRecording } from './recording-file.js'
 import { type RunningServer, type ServeSetup, settingsOf } from './serve-setup.js'
 import { loadTracing } from './tracing.js'
 
 export async function startSingleProcess({ config, log }: ServeSetup): Promise<RunningServer> {
   const { store, known } = await openStore(config, log)
+  let shards: OpenDatabase | undefined
   try {
     const page = await loadPage(config)
     const { caches } = config
-    const shards = config.shards ? await openDatabase(config.shards) : undefined
+    shards = config.shards ? await openDatabase(config.shards) : undefined
     const { end, ...recorded } = openRecording(config, log, [0, 1])
     const tracing = await loadTracing(process.env, ownVersion())
     const server = createFreshetServer({
@@ -25,7 +27,7 @@ export async function startSingleProcess({ config, log }: ServeSetup): Promise<R
       caches,
       ...accessOf(config),
       rulesMemory: known,
-      ...(shards ? { shards } : {}),
+      capabilities: [joinShards(shards)],
       ...page,
       ...(await loadConsole(config)),
       ...recorded,
@@ -47,6 +49,7 @@ export async function startSingleProcess({ config, log }: ServeSetup): Promise<R
       force: () => undefined,
     }
   } catch (error) {
+    await shards?.close()
     await store.close()
     throw error
   }

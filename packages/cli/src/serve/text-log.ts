@@ -1,5 +1,5 @@
 /** The log for people: one line each, the time of day first. `serve` logs JSON instead. */
-import type { Log, LogLevel } from '@freshet/server'
+import type { Log, LogLevel } from '@freshet/server/configuration'
 
 export interface TextLogOptions {
   readonly level: LogLevel

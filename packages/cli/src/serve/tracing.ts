@@ -19,7 +19,7 @@ export interface Tracing {
 
 type Variables = Readonly<Record<string, string | undefined>>
 
-export function isTracingAsked(variables: Variables): boolean {
+function isTracingAsked(variables: Variables): boolean {
   if (variables.OTEL_SDK_DISABLED === 'true' || variables.OTEL_TRACES_EXPORTER === 'none') return false
   return Boolean(variables.OTEL_EXPORTER_OTLP_ENDPOINT || variables.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT)
 }
@@ -81,7 +81,7 @@ function beginSpan(tracer: Tracer, parent: Context, request: IncomingMessage, re
 const BELOW_DB = ['/db', '/db/{namespace}', '/db/{namespace}/{bucket}', '/db/{namespace}/{bucket}/{id}']
 
 /** Few enough to be names of spans. */
-export function routeOf(path: string): string {
+function routeOf(path: string): string {
   const [first = '', ...rest] = path.split('/').slice(1)
   if (first === 'db') return BELOW_DB[rest.length] ?? '/db/{unknown}'
   if (first === 'coherence')

@@ -7,7 +7,8 @@
  */
 import cluster, { type Worker } from 'node:cluster'
 import { fileURLToPath } from 'node:url'
-import { type Log, type RecentItem, type RecentKind, RecentLines } from '@freshet/server'
+import { type RecentItem, type RecentKind, RecentLines } from '@freshet/server'
+import type { Log } from '@freshet/server/configuration'
 import type { Config } from '../config/options.js'
 import { PoolMetrics } from './pool-metrics.js'
 import { PoolQuestions } from './pool-questions.js'

@@ -1,12 +1,13 @@
 /** A worker of `primary.ts`: answers requests, reads the store, hands commits to the primary. */
 import { createFreshetServer, type MetricFamily, type RecentItem, type RecentKind } from '@freshet/server'
-import { ownVersion } from '../command/own-version.js'
+import { joinShards } from '@freshet/shards'
+import { accessOf } from '../access/access-setup.js'
+import { isEmbedded, openReader, openStore } from '../places/open-store.js'
 import { openDatabase } from '../shards/open-database.js'
-import { accessOf } from './access-setup.js'
+import { ownVersion } from '../terminal/own-version.js'
 import { createLog, withFields } from './create-log.js'
 import { loadConsole } from './load-console.js'
 import { loadPage } from './load-page.js'
-import { isEmbedded, openReader, openStore } from './open-store.js'
 import { openRecording } from './recording-file.js'
 import { settingsOf } from './serve-setup.js'
 import { loadTracing } from './tracing.js'
@@ -37,7 +38,7 @@ async function start({ config, slot }: StartMessage): Promise<void> {
     ...accessOf(config),
     rulesMemory: known,
     putsRules: false,
-    ...(shards ? { shards } : {}),
+    capabilities: [joinShards(shards)],
     ...(await loadPage(config)),
     ...(await loadConsole(config)),
     ...recorded,

@@ -1,4 +1,6 @@
 /** What is not as it should be on the shards: one line for each. */
+
+import { misplacedCondition, placedAt, type ShardedDatabase, tableWithRows } from '@freshet/shards'
 import {
   type Catalog,
   type Column,
@@ -7,8 +9,7 @@ import {
   type Shard,
   type ShardMap,
   shardKeyOf,
-} from '@freshet/core/aggregates'
-import { misplacedCondition, placedAt, type ShardedDatabase, tableWithRows } from '@freshet/server'
+} from '@freshet/shards/plan'
 
 const TIMEOUT_MS = 60_000
 

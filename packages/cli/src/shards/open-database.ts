@@ -1,5 +1,6 @@
 /** The shards that a config names, ready to be asked. Nothing is connected to yet. */
-import { RowPlaces, readShards, type ShardedDatabase, type ShardsConfig } from '@freshet/server'
+import { RowPlaces, type ShardedDatabase } from '@freshet/shards'
+import { readShards, type ShardsConfig } from '@freshet/shards/configuration'
 
 /** So long a server waits for shards when it starts. Those that do not answer are examined before they are first asked. */
 const LOOK_MS_MAX = 10_000
@@ -9,7 +10,7 @@ export interface OpenDatabase extends ShardedDatabase {
 }
 
 export async function openDatabase(config: ShardsConfig): Promise<OpenDatabase> {
-  const { openGlobalLog, openShard } = await import('@freshet/stores/shards')
+  const { openGlobalLog, openShard } = await import('@freshet/shards/engines')
   const { map } = readShards(config)
   const shards = config.shards.map(({ name, url }) => openShard({ name, url }))
   const log = openGlobalLog({ url: config.arbitrator ?? config.shards[0]!.url })

@@ -3,9 +3,11 @@
  * check` compares the config with what the servers hold. `freshet shards add` gives a new shard the end of another one's keys.
  */
 import { FreshetError } from '@freshet/protocol'
-import { createJsonLog, RowPlaces, type ShardsConfig, type SplitProgress, splitShard } from '@freshet/server'
-import { ProgressLine } from '../command/progress.js'
-import { tellFailure } from '../command/tell-failure.js'
+import { createJsonLog } from '@freshet/server/configuration'
+import { RowPlaces, type SplitProgress, splitShard } from '@freshet/shards'
+import type { ShardsConfig } from '@freshet/shards/configuration'
+import { ProgressLine } from '../terminal/progress.js'
+import { tellFailure } from '../terminal/tell-failure.js'
 import { examineShards, lastingTables } from './examine-shards.js'
 import { type OpenDatabase, openDatabase } from './open-database.js'
 import type { AddLine, ShardsLine } from './shards-line.js'

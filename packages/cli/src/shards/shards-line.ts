@@ -1,9 +1,8 @@
 /** The command line of `freshet shards init`, `freshet shards check` and `freshet shards add`. */
-import { FreshetError } from '@freshet/protocol'
-import { readAction, readWordsAndFlags } from '../command/read-flags.js'
+import { configInvalid } from '../config/config-invalid.js'
+import { type FlagNames, readAction, readWordsAndFlags } from '../terminal/read-flags.js'
 
 interface ShardsFlags {
-  readonly command: 'shards'
   readonly configPath?: string
   readonly isJson: boolean
 }
@@ -22,26 +21,26 @@ export interface AddLine extends ShardsFlags {
 
 export type ShardsLine = (ShardsFlags & { readonly action: 'init' | 'check' }) | AddLine
 
-const COMMON = { config: { type: 'string' }, json: { type: 'boolean' } } as const
-const OF_ADD = { at: { type: 'string' }, rows: { type: 'string' }, 'at-rest': { type: 'boolean' } } as const
+const COMMON: FlagNames = { values: ['config'], switches: ['json'] }
+const OF_ADD: FlagNames = { values: ['config', 'at', 'rows'], switches: ['json', 'at-rest'] }
 const ROWS = 2000
 
 /** Throws CONFIG_INVALID. */
 export function readShardsLine([word, ...argv]: readonly string[]): ShardsLine {
   const action = readAction('shards', word, ['init', 'check', 'add'])
-  const kinds = action === 'add' ? { ...COMMON, ...OF_ADD } : COMMON
+  const kinds = action === 'add' ? OF_ADD : COMMON
   const { words, given } = readWordsAndFlags(`shards ${action}`, argv, kinds)
   const configPath = given.get('config')
   const flags = {
-    command: 'shards',
     isJson: given.has('json'),
     ...(configPath === undefined ? {} : { configPath }),
   } as const
   const [name] = words
-  if (words.length > (action === 'add' ? 1 : 0)) throw invalid(`${JSON.stringify(words.at(-1))} is one word too many.`)
+  if (words.length > (action === 'add' ? 1 : 0))
+    throw configInvalid(`${JSON.stringify(words.at(-1))} is one word too many.`)
   if (action !== 'add') return { ...flags, action }
   if (name === undefined || !given.has('at'))
-    throw invalid('Say which shard, and its first key: freshet shards add three --at 75000')
+    throw configInvalid('Say which shard, and its first key: freshet shards add three --at 75000')
   const at = wholeNumber('at', given.get('at')!, Number.MIN_SAFE_INTEGER)
   const rowsMax = wholeNumber('rows', given.get('rows') ?? `${ROWS}`, 1)
   return { ...flags, action, name, at, rowsMax, isAtRest: given.has('at-rest') }
@@ -50,9 +49,5 @@ export function readShardsLine([word, ...argv]: readonly string[]): ShardsLine {
 function wholeNumber(flag: string, text: string, min: number): number {
   const value = Number(text)
   if (/^-?\d+$/.test(text) && Number.isSafeInteger(value) && value >= min) return value
-  throw invalid(`--${flag} takes a whole number, not ${JSON.stringify(text)}.`)
-}
-
-function invalid(message: string): FreshetError {
-  return new FreshetError('CONFIG_INVALID', message)
+  throw configInvalid(`--${flag} takes a whole number, not ${JSON.stringify(text)}.`)
 }

@@ -1,8 +1,9 @@
 /** `freshet tables`: makes tables of a database buckets, tells how far it is, and undoes it. */
+
+import type { Exposure } from '@freshet/engines/postgres'
 import { FreshetError } from '@freshet/protocol'
-import type { Exposure } from '@freshet/stores/postgres'
-import { type Progress, ProgressLine } from '../command/progress.js'
-import { tellFailure } from '../command/tell-failure.js'
+import { type Progress, ProgressLine } from '../terminal/progress.js'
+import { tellFailure } from '../terminal/tell-failure.js'
 import type { TablesLine } from './tables-line.js'
 
 const EXIT_FAILED = 1
@@ -18,7 +19,7 @@ export async function runTables(line: TablesLine): Promise<number> {
   }
 }
 
-type Tables = Pick<typeof import('@freshet/stores/postgres'), 'exposedTables' | 'exposeTable' | 'unexposeTable'>
+type Tables = Pick<typeof import('@freshet/engines/postgres'), 'exposedTables' | 'exposeTable' | 'unexposeTable'>
 
 async function act({ action, store: url, bucket, table, columns, isJson }: TablesLine): Promise<void> {
   const { exposedTables, exposeTable, unexposeTable } = await tablesOf(url)
@@ -38,7 +39,7 @@ async function act({ action, store: url, bucket, table, columns, isJson }: Table
 }
 
 function tablesOf(url: string): Promise<Tables> {
-  return /^(mariadb|mysql):/.test(url) ? import('@freshet/stores/mariadb') : import('@freshet/stores/postgres')
+  return /^(mariadb|mysql):/.test(url) ? import('@freshet/engines/mariadb') : import('@freshet/engines/postgres')
 }
 
 const UNFINISHED = {

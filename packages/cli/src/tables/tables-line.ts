@@ -1,11 +1,10 @@
 /** The command line of `freshet tables`: which tables of a database are buckets. */
-import { FreshetError } from '@freshet/protocol'
-import { readAction, readFlags } from '../command/read-flags.js'
+import { configInvalid } from '../config/config-invalid.js'
 import type { Environment } from '../config/value-kinds.js'
-import { readStore } from '../transfer/place.js'
+import { readStore } from '../places/place.js'
+import { readAction, readFlags } from '../terminal/read-flags.js'
 
 export interface TablesLine {
-  readonly command: 'tables'
   readonly action: 'add' | 'remove' | 'list'
   /** Of the database, which the store is in. */
   readonly store: string
@@ -17,15 +16,14 @@ export interface TablesLine {
 }
 
 const ACTIONS = ['add', 'remove', 'list'] as const
+const OWN = { add: ['bucket', 'table', 'columns'], remove: ['bucket'], list: [] }
 
 /** Throws CONFIG_INVALID. */
 export function readTablesLine(argv: readonly string[], environment: Environment): TablesLine {
   const action = readAction('tables', argv[0], ACTIONS)
   const given = readFlags(`tables ${action}`, argv.slice(1), {
-    store: { type: 'string' },
-    json: { type: 'boolean' },
-    ...(action !== 'list' && { bucket: { type: 'string' } }),
-    ...(action === 'add' && { table: { type: 'string' }, columns: { type: 'string' } }),
+    values: ['store', ...OWN[action]],
+    switches: ['json'],
   })
   const store = readStore({ given, environment }) ?? ''
   const { bucket = '', table = '', columns } = Object.fromEntries(given)
@@ -36,7 +34,6 @@ export function readTablesLine(argv: readonly string[], environment: Environment
   if (action === 'add' && table === '') throw invalid('say which table')
   const isJson = given.has('json')
   return {
-    command: 'tables',
     action,
     store,
     bucket,
@@ -46,9 +43,8 @@ export function readTablesLine(argv: readonly string[], environment: Environment
   }
 }
 
-function invalid(why: string): FreshetError {
-  return new FreshetError(
-    'CONFIG_INVALID',
+function invalid(why: string): Error {
+  return configInvalid(
     `${why[0]!.toUpperCase()}${why.slice(1)}: freshet tables add --store postgres://user@host/database --table public.products --bucket shop/products`,
   )
 }

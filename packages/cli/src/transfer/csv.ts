@@ -7,7 +7,7 @@
  *
  * The column `id` is the object's id. A field that is called id has the column `.id`; one that begins with a dot gets another.
  */
-import { parseJsonTree } from '@freshet/server'
+import { parseJsonTree } from '@freshet/server/configuration'
 
 export const ID_COLUMN = 'id'
 

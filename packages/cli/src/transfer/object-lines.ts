@@ -11,7 +11,7 @@
  */
 import type { IndexDeclaration } from '@freshet/core/store'
 import { checkId, FreshetError, type Key, parseBucketName } from '@freshet/protocol'
-import { type JsonNode, parseJsonTree } from '@freshet/server'
+import { type JsonNode, parseJsonTree } from '@freshet/server/configuration'
 
 export const JSON_TYPE = 'application/json'
 

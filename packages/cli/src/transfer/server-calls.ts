@@ -11,7 +11,8 @@ import { buffer } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Store } from '@freshet/core/store'
 import { FreshetError, fromProblem } from '@freshet/protocol'
-import { createFreshetServer, type ServerSettings } from '@freshet/server'
+import { createFreshetServer } from '@freshet/server'
+import type { ServerSettings } from '@freshet/server/configuration'
 import { LINE_BYTES_MAX } from './line-reader.js'
 
 export interface ServerAnswer {

@@ -1,22 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { createScene } from '../testing/scene.js'
+import { createScene, holdFirstAnswer } from '../testing/scene.js'
 
 describe('a list that is slow', () => {
   test('denies nothing that a read of an object has shown meanwhile', async () => {
     const { origin, db } = await createScene()
     const products = db.bucket('shop/products')
-    let release = () => {}
-    const held = new Promise<void>(resolve => {
-      release = resolve
-    })
-    let isFirst = true
-    origin.onWayBack = async ({ target }) => {
-      if (isFirst && target.includes('embed')) {
-        isFirst = false
-        await held
-      }
-      return undefined
-    }
+    const release = holdFirstAnswer(origin, target => target.includes('embed'))
     const slow = products.page()
     await new Promise(resolve => setTimeout(resolve))
     origin.put('shop/products/1', { price: 2 })

@@ -16,12 +16,13 @@ import {
   type WriteAnswer,
 } from '@freshet/protocol'
 import { JSON_HEADERS } from '../http/transport.js'
+import { checkStorable } from '../json/storable.js'
 import type { ReadOptions } from '../reading/read-options.js'
 import { listRequest, objectRequest, type ReadRequest, spellValue } from '../reading/read-request.js'
 import type { Reader, ReadResult } from '../reading/reader.js'
 import type { Served } from '../reading/served.js'
-import type { WriteOptions, Writer } from '../writing/writer.js'
-import { checkStorable } from './storable.js'
+import type { WriteOptions } from '../writing/write.js'
+import type { Writer } from '../writing/writer.js'
 import type { Facts } from './stored.js'
 
 /** Ids bound the list: `from` and `prefix` include, `to` and `after` exclude. */
@@ -253,12 +254,7 @@ export abstract class Bucket<Value, Input> {
     const { reader } = this.#parts
     const result = reader.fromMemory(request, options) ?? (await reader.read(request, options))
     const page = readPage(result)
-    for (const { id, version } of page.items) {
-      const path = this.pathOf(id)
-      reader.show(path, version)
-      reader.recordItem(path, version, result)
-    }
-    reader.showList(result.served.version || result.position)
+    reader.showPage(page.items, id => this.pathOf(id), result)
     return { page, result }
   }
 }

@@ -12,7 +12,8 @@ import {
 import { isPassing, type RetryPolicy, retry } from '../http/back-off.js'
 import { Deadline, pause } from '../http/deadline.js'
 import type { Transport } from '../http/transport.js'
-import type { WriteOptions, Writer } from '../writing/writer.js'
+import type { WriteOptions } from '../writing/write.js'
+import type { Writer } from '../writing/writer.js'
 
 /** `signal` and `timeoutMs` end the waiting; the server goes on. */
 export type DropOptions = Omit<WriteOptions, 'ifVersion'>

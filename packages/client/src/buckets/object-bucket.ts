@@ -1,12 +1,12 @@
 /** A bucket of JSON objects. */
 import { FreshetError, type QueryExplanation, type WriteAnswer } from '@freshet/protocol'
+import { checkStorable } from '../json/storable.js'
 import type { QueryOptions } from '../queries/query-options.js'
 import type { QueriedBucket } from '../queries/read-query.js'
 import type { ReadOptions } from '../reading/read-options.js'
 import type { ReadResult } from '../reading/reader.js'
-import type { WriteOptions } from '../writing/writer.js'
+import type { WriteOptions } from '../writing/write.js'
 import { allItems, Bucket, type Page } from './bucket.js'
-import { checkStorable } from './storable.js'
 import { attachFacts, type Facts, type Stored } from './stored.js'
 
 /** A JSON merge patch (RFC 7396) of a T: fields to replace, and null for those to remove. */

@@ -5,15 +5,26 @@ import type { Facts } from '../buckets/stored.js'
 import type { ReadOptions } from '../reading/read-options.js'
 import { listRequest } from '../reading/read-request.js'
 import type { ReadResult } from '../reading/reader.js'
-import type { WriteOptions } from '../writing/writer.js'
 import {
   type AdditionResult,
   type AdditionsAnswer,
   additionsOf,
   type CounterAddition,
   readResults,
-} from './additions.js'
-import type { AddAnswer, TopCounter } from './counters.js'
+} from '../writing/additions.js'
+import type { WriteOptions } from '../writing/write.js'
+
+/** What an addition to a counter answers. */
+export interface AddAnswer extends WriteAnswer {
+  /** What it is with this addition. */
+  readonly value: number
+}
+
+/** One of the largest counters of a bucket. */
+export interface TopCounter {
+  readonly id: string
+  readonly value: number
+}
 
 export interface Totals {
   readonly sum?: number

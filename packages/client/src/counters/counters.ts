@@ -5,21 +5,9 @@
 import { type BucketAnswer, parseBucketName, type WriteAnswer } from '@freshet/protocol'
 import type { BucketParts } from '../buckets/bucket.js'
 import type { ReadOptions } from '../reading/read-options.js'
-import type { WriteOptions } from '../writing/writer.js'
-import type { AdditionResult, CounterAddition } from './additions.js'
-import type { CounterBucket } from './counter-bucket.js'
-
-/** What an addition to a counter answers. */
-export interface AddAnswer extends WriteAnswer {
-  /** What it is with this addition. */
-  readonly value: number
-}
-
-/** One of the largest counters of a bucket. */
-export interface TopCounter {
-  readonly id: string
-  readonly value: number
-}
+import type { AdditionResult, CounterAddition } from '../writing/additions.js'
+import type { WriteOptions } from '../writing/write.js'
+import type { AddAnswer, CounterBucket, TopCounter } from './counter-bucket.js'
 
 /** How the counters of a bucket count, and how long caches may keep them. */
 export interface CounterSettings {

@@ -6,7 +6,7 @@
  * they are refused rather than converted. A field that is undefined is left out.
  */
 import { FreshetError, objectKey, parseBucketName } from '@freshet/protocol'
-import { type Declaration, declarationOf, type Targets } from './entity.js'
+import { type Declaration, declarationOf, type Targets } from './declaration.js'
 import { Reference, type ReferenceTarget } from './reference.js'
 
 /** Makes the reference that an id stands for. */

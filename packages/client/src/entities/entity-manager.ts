@@ -15,11 +15,11 @@
 import type { ReadMode } from '@freshet/core/coherence'
 import { createIdMaker, FreshetError, type Position } from '@freshet/protocol'
 import type { ListOptions } from '../buckets/bucket.js'
-import { mergePatchOf } from '../buckets/merge-patch.js'
 import type { Database, TransactOptions } from '../database.js'
+import { mergePatchOf } from '../json/merge-patch.js'
 import type { ReadOptions } from '../reading/read-options.js'
 import type { Transaction } from '../transactions/transaction.js'
-import { type Declaration, declarationOf, type EntityClass } from './entity.js'
+import { type Declaration, declarationOf, type EntityClass } from './declaration.js'
 import { type EntityRecord, recordOf } from './entity-record.js'
 import {
   databaseSource,

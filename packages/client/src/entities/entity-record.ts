@@ -9,7 +9,7 @@
  *     detached   a record, and no manager (or not the one that is asked)
  */
 import type { Version } from '@freshet/protocol'
-import type { Declaration } from './entity.js'
+import type { Declaration } from './declaration.js'
 
 export interface EntityRecord {
   readonly declaration: Declaration

@@ -1,15 +1,15 @@
 /** Where a manager's entities come from and go to: a database, or one transaction of it. The plain client does the work. */
 import { FreshetError, type Position, pathOfKey, type Version } from '@freshet/protocol'
 import type { ListOptions } from '../buckets/bucket.js'
-import { mergePatchOf } from '../buckets/merge-patch.js'
 import type { ObjectBucket } from '../buckets/object-bucket.js'
 import { idOf, type Stored, versionOf } from '../buckets/stored.js'
 import type { Database } from '../database.js'
+import { mergePatchOf } from '../json/merge-patch.js'
 import type { ReadOptions } from '../reading/read-options.js'
 import type { Transaction } from '../transactions/transaction.js'
 import type { TransactionBucket } from '../transactions/transaction-bucket.js'
 import type { CommitPart, CommitRead } from '../writing/commit.js'
-import type { WriteOptions } from '../writing/writer.js'
+import type { WriteOptions } from '../writing/write.js'
 
 /** A stored object, the manager's own to change. */
 export interface Loaded {

@@ -1,13 +1,10 @@
+export type { Cascade, EntityClass, Hooks, Targets } from './declaration.js'
 export {
-  type Cascade,
-  type EntityClass,
   type EntityOptions,
   entity,
   type FieldsClass,
-  type Hooks,
   type ReferenceFields,
   type TargetOf,
-  type Targets,
   type WithReferences,
 } from './entity.js'
 export {

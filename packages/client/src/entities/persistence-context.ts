@@ -21,7 +21,7 @@ import {
   pathOfKey,
   type Version,
 } from '@freshet/protocol'
-import { type Cascade, callHook, type Declaration, declarationOfEntity } from './entity.js'
+import { type Cascade, callHook, type Declaration, declarationOfEntity } from './declaration.js'
 import { copyFields, type Refer, referencesIn, setFields, toStored } from './entity-json.js'
 import { type EntityRecord, forgetRecord, recordOf, setRecord } from './entity-record.js'
 import type { Loaded } from './entity-source.js'
@@ -256,7 +256,7 @@ export class PersistenceContext {
 }
 
 /** The entities at hand that it refers to by fields with this cascade. */
-export function entitiesIn(entity: object, cascade: Cascade): object[] {
+function entitiesIn(entity: object, cascade: Cascade): object[] {
   return cascadingReferences(entity, cascade).flatMap(reference => Reference.entityOf(reference) ?? [])
 }
 

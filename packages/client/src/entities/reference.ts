@@ -6,7 +6,7 @@
  * the reference itself.
  */
 import type { ReadOptions } from '../reading/read-options.js'
-import type { Declaration } from './entity.js'
+import type { Declaration } from './declaration.js'
 import { recordOf } from './entity-record.js'
 
 /** What it refers to, by name. */

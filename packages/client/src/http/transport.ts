@@ -19,10 +19,12 @@ export interface Request {
 }
 
 /** What came back, as it came. A status of 400 and more is one of ours: anything else was thrown. */
-export interface Reply<Body> {
+export type Body = string | Uint8Array<ArrayBuffer>
+
+export interface Reply<Read extends Body> {
   readonly status: number
   readonly headers: Headers
-  readonly body: Body
+  readonly body: Read
   /** The error that the status stands for. */
   readonly problem: FreshetError | undefined
 }
@@ -65,18 +67,18 @@ export class Transport {
     }
   }
 
-  async #exchange<Body>(
+  async #exchange<Read extends Body>(
     request: Request,
     signal: AbortSignal,
-    read: (response: Response) => Promise<Body>,
-  ): Promise<Reply<Body>> {
+    read: (response: Response) => Promise<Read>,
+  ): Promise<Reply<Read>> {
     const response = await this.open(request, signal)
     const { status, headers } = response
     try {
       if (response.ok) return { status, headers, body: await untilAborted(read(response), signal), problem: undefined }
       const text = await untilAborted(response.text(), signal)
       const problem = readProblem(text, headers) ?? strange(this.#name(request), status, headers, text)
-      return { status, headers, body: undefined as Body, problem }
+      return { status, headers, body: undefined as unknown as Read, problem }
     } catch (cause) {
       if (signal.aborted) throw signal.reason
       throw cutOff(this.#name(request), cause)

@@ -12,7 +12,7 @@
 import type { ServerClock } from '@freshet/core/clock'
 import { formatOperationId } from '@freshet/protocol'
 import type { Clock } from '../clock/pessimistic-clock.js'
-import { createNonce } from '../session/coherence-requests.js'
+import { createNonce } from '../http/nonce.js'
 
 export interface Operation {
   /** Unique, and the same each time it is sent. */

@@ -25,7 +25,7 @@ function asked(sent: readonly { readonly target: string }[]): (string | null)[] 
 }
 
 describe('a query', () => {
-  test('is asked for under its plain URL until something that it hangs on changes, and then at that position', async () => {
+  test('is asked for under its plain URL until something that it depends on changes, and then at that position', async () => {
     const { origin, find } = await scene()
     expect(await find()).toEqual(['1'])
     origin.put(`${BUCKET}/2`, { category: 'coffee' })
@@ -51,14 +51,14 @@ describe('a query', () => {
     expect(asked(origin.sent)).toEqual([null, `${changedAt}`, `${changedAt}`])
   })
 
-  test('that hangs on an index which has been dropped is asked for after that', async () => {
+  test('that depends on an index which has been dropped is asked for after that', async () => {
     const { origin, db, find } = await scene()
     await find()
     const droppedAt = origin.configure(BUCKET)
     const putAt = origin.put(`${BUCKET}/2`, { category: 'tea' })
     await db.session.refresh()
     expect(await find()).toEqual(['1', '2'])
-    // The answer at the first hangs on the bucket, and that has changed since; it happens to include it.
+    // The answer at the first depends on the bucket, and that has changed since; it happens to include it.
     expect(asked(origin.sent)).toEqual([null, `${droppedAt}`])
     expect(await find()).toEqual(['1', '2'])
     expect(asked(origin.sent).at(-1)).toBe(`${putAt}`)
@@ -73,7 +73,7 @@ describe('a query', () => {
     expect(await find()).toEqual(['2'])
   })
 
-  test('is kept in memory until something that it hangs on has changed', async () => {
+  test('is kept in memory until something that it depends on has changed', async () => {
     const { origin, find, reads } = await scene({ memoryBytesMax: 100_000 })
     await find()
     origin.put(`${BUCKET}/2`, { category: 'coffee' })

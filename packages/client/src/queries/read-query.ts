@@ -1,9 +1,10 @@
 /**
  * A query, from what a program asks to what it gets. Loaded when a program first queries: most never do.
  *
- * Its result is as coherent as an object: the answer says itself what it hangs on, and `core/coherence/session.ts` says
- * which state that must include. So a result may come from any cache, and is never older than promised.
+ * Its result is as coherent as an object: the answer says itself what it depends on, and `core/coherence/session.ts`
+ * says which state that must include. So a result may come from any cache, and is never older than promised.
  */
+import type { Dependencies } from '@freshet/core/coherence'
 import {
   FreshetError,
   formatQuery,
@@ -13,8 +14,8 @@ import {
   type QueryExplanation,
   type Sort,
 } from '@freshet/protocol'
-import { checkStorable } from '../buckets/storable.js'
-import type { Body } from '../reading/read-answer.js'
+import type { Body } from '../http/transport.js'
+import { checkStorable } from '../json/storable.js'
 import type { ReadOptions } from '../reading/read-options.js'
 import type { ReadRequest } from '../reading/read-request.js'
 import type { Reader, ReadResult } from '../reading/reader.js'
@@ -33,19 +34,13 @@ export interface QueryRead {
 }
 
 export async function readQuery<T>(bucket: QueriedBucket, options: QueryOptions<T>): Promise<QueryRead> {
-  const { reader } = bucket
   const result = await read(bucket, queryRequest(bucket.path, toQuery(options)), options)
   const answer = result.served.version === undefined ? NOTHING : parse<QueryAnswer>(result.body, isAnswer)
-  for (const { id, version } of answer.items) {
-    const path = bucket.pathOf(id)
-    reader.show(path, version)
-    reader.recordItem(path, version, result)
-  }
-  reader.showList(result.served.version || result.position)
+  bucket.reader.showPage(answer.items, id => bucket.pathOf(id), result)
   return { answer, result }
 }
 
-/** How the server finds the result. It is found anew, and nobody keeps it. */
+/** How the server finds the result. The server runs the query again, and no cache keeps the answer. */
 export async function explainQuery<T>(bucket: QueriedBucket, options: QueryOptions<T>): Promise<QueryExplanation> {
   const request = queryRequest(bucket.path, toQuery(options), [['explain', '']])
   const { body, served } = await read(bucket, request, options)
@@ -78,9 +73,10 @@ function queryRequest(path: Path, asked: Query, more: ReadRequest['query'] = [])
   const spelled = formatQuery(asked)
   const query = [...spelled.split('&').map(parameterOf), ...more].sort(([a], [b]) => (a < b ? -1 : 1))
   const settings = `${path}?settings`
-  const hangsOn = (body: Body) => [...tagPaths(path, body), settings]
+  const dependenciesIn = (body: Body): Dependencies => ({ bucket: path, paths: [...tagPaths(path, body), settings] })
   const name = `${path}?${spelled}${more.map(([each]) => `&${each}`).join('')}`
-  return { path, query, sketchPaths: [settings], hangsOn, as: 'text', hasVersion: true, name }
+  const dependsOn = { bucket: path, paths: [settings] }
+  return { path, query, dependsOn, dependenciesIn, as: 'text', hasVersion: true, name }
 }
 
 function parameterOf(text: string): readonly [name: string, value: string] {
@@ -88,7 +84,7 @@ function parameterOf(text: string): readonly [name: string, value: string] {
   return [text.slice(0, equals), text.slice(equals + 1)]
 }
 
-/** What the sketch has of the tags that a result hangs on; or of the whole bucket. */
+/** The tags that a result depends on, as the sketch names them; or the whole bucket. */
 function tagPaths(path: Path, body: Body): readonly Path[] {
   if (body === '') return [path]
   const { dependsOn } = parse<QueryAnswer>(body, value => value !== null)
@@ -112,6 +108,6 @@ function parse<Parsed>(body: Body, isWhole: (value: Parsed) => boolean): Parsed 
   }
   throw new FreshetError(
     'ANSWER_INVALID',
-    'The result of a query came back that is none. Check what is between here and the server.',
+    'The server returned something that is not the result of a query. Check what is between here and the server.',
   )
 }

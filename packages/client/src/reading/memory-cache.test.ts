@@ -8,7 +8,7 @@ function copyOf(position: number, length: number): Copy {
     position,
     body: 'x'.repeat(length),
     contentType: '',
-    paths: [],
+    dependsOn: { paths: [] },
     freshUntilMs: 0,
   }
 }

@@ -5,8 +5,9 @@
  * Bodies are kept as they came. A reader who gets an object parses it anew, so that callers may change what they get;
  * that takes a third (small ones) to two thirds (large ones) of the time of `structuredClone`, and less memory.
  */
+import type { Dependencies } from '@freshet/core/coherence'
 import type { Path, Position, Version } from '@freshet/protocol'
-import type { Body } from './read-answer.js'
+import type { Body } from '../http/transport.js'
 
 export interface Copy {
   /** Undefined for "there is none", which is kept like anything else. */
@@ -15,8 +16,7 @@ export interface Copy {
   readonly position: Position
   readonly body: Body
   readonly contentType: string
-  /** It is current as long as none of these has changed. */
-  readonly paths: readonly Path[]
+  readonly dependsOn: Dependencies
   readonly freshUntilMs: number
 }
 

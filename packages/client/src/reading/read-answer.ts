@@ -1,17 +1,8 @@
 /** What came back for a read, as far as its headers tell. */
-import {
-  FreshetError,
-  type Path,
-  POSITION_HEADER,
-  type Position,
-  parseEtag,
-  parsePosition,
-  type Version,
-} from '@freshet/protocol'
-import { glimpse, type Reply } from '../http/transport.js'
+import type { Dependencies } from '@freshet/core/coherence'
+import { FreshetError, POSITION_HEADER, type Position, parseEtag, parsePosition, type Version } from '@freshet/protocol'
+import { type Body, glimpse, type Reply } from '../http/transport.js'
 import type { ReadRequest } from './read-request.js'
-
-export type Body = string | Uint8Array<ArrayBuffer>
 
 export interface ReadAnswer {
   /** Undefined if there is no such thing; 0 if it has no version of its own. */
@@ -21,8 +12,7 @@ export interface ReadAnswer {
   /** Empty if there is no such thing. */
   readonly body: Body
   readonly contentType: string
-  /** What must not have changed since it was read, for it to be current. */
-  readonly paths: readonly Path[]
+  readonly dependsOn: Dependencies
   /** By the session's clock: until then caches may keep it, and so may we. 0 if nobody may. */
   readonly freshUntilMs: number
   /** How long it has lain in caches, as they say; undefined if they do not. */
@@ -37,7 +27,7 @@ export function readAnswer(
   name: string,
   reply: Reply<Body>,
   askedAtMs: number,
-  { hasVersion, hangsOn, sketchPaths }: ReadRequest,
+  { hasVersion, dependsOn, dependenciesIn }: ReadRequest,
 ): ReadAnswer {
   const { problem, headers } = reply
   if (problem && !ABSENT.includes(problem.code)) throw problem
@@ -51,7 +41,7 @@ export function readAnswer(
     // A refusal also has it in its body.
     position: parsePosition(headers.get(POSITION_HEADER) ?? `${problem?.details.position}`),
     body: problem ? '' : reply.body,
-    paths: hangsOn === undefined ? sketchPaths : hangsOn(problem ? '' : reply.body),
+    dependsOn: dependenciesIn?.(problem ? '' : reply.body) ?? dependsOn,
     contentType: headers.get('content-type') ?? '',
     freshUntilMs: askedAtMs + (lifetimeS(headers.get('cache-control') ?? '') - (ageS ?? 0)) * 1000,
     ageS,

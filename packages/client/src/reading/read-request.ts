@@ -1,16 +1,17 @@
 /** What is read: an object, a page of a bucket, or the result of a query. */
+import type { Dependencies } from '@freshet/core/coherence'
 import type { Path, Position } from '@freshet/protocol'
-import type { Body } from './read-answer.js'
+import type { Body } from '../http/transport.js'
 
 export interface ReadRequest {
   /** Of the object, or of the bucket. */
   readonly path: Path
   /** By name in order; values encoded; '' for a parameter that stands alone. */
   readonly query: readonly (readonly [name: string, value: string])[]
-  /** What must not have changed since: the path itself; for some objects of a bucket, theirs. */
-  readonly sketchPaths: readonly Path[]
-  /** Of a query: what else must not have changed since is said by the answer itself; empty if there is no such bucket. */
-  readonly hangsOn?: (body: Body) => readonly Path[]
+  /** The path itself; for some objects of a bucket, theirs; of a query, what is known before it is answered. */
+  readonly dependsOn: Dependencies
+  /** Of a query: what the answer itself says that it depends on. The body is empty if there is no such bucket. */
+  readonly dependenciesIn?: (body: Body) => Dependencies
   readonly as: 'text' | 'bytes'
   /** Whether the answer has an ETag: not if it is some objects of a bucket, of which each has its own. */
   readonly hasVersion: boolean
@@ -20,13 +21,14 @@ export interface ReadRequest {
 
 export function objectRequest(path: Path, as: 'text' | 'bytes'): ReadRequest {
   // A bucket's JSON may be asked for as text and as bytes; those are two copies.
-  return { path, query: [], sketchPaths: [path], as, hasVersion: true, name: as === 'text' ? path : `${path}#bytes` }
+  const name = as === 'text' ? path : `${path}#bytes`
+  return { path, query: [], dependsOn: { paths: [path] }, as, hasVersion: true, name }
 }
 
 export function listRequest(
   path: Path,
   parameters: Readonly<Record<string, string | undefined>>,
-  sketchPaths: readonly Path[] = [path],
+  paths: readonly Path[] = [path],
 ): ReadRequest {
   const query = Object.entries(parameters)
     .filter((entry): entry is [string, string] => entry[1] !== undefined)
@@ -34,7 +36,7 @@ export function listRequest(
   return {
     path,
     query,
-    sketchPaths,
+    dependsOn: { paths },
     as: 'text',
     hasVersion: parameters.ids === undefined,
     name: path + spell(query),

@@ -7,22 +7,21 @@
  * (`reload`), then at the session's own position, a URL that no such copy can have. If that does not help either, the read
  * fails with CACHE_UNTRUSTWORTHY.
  */
-import type { ReadMode } from '@freshet/core/coherence'
+import type { Dependencies, ReadMode, Session } from '@freshet/core/coherence'
 import { FreshetError, type Path, type Position, type Version } from '@freshet/protocol'
 import type { Clock } from '../clock/pessimistic-clock.js'
 import { isPassing, type RetryPolicy, retry } from '../http/back-off.js'
 import { Deadline, ofReading, pause } from '../http/deadline.js'
 import { SharedFlights } from '../http/shared-flights.js'
-import type { Request, Transport } from '../http/transport.js'
+import type { Body, Request, Transport } from '../http/transport.js'
 import type { BegunOperation, EndedRead, SessionRecorder } from '../recording/session-recorder.js'
 import type { Refresher } from '../session/refresher.js'
-import type { TrackedSession } from '../session/tracked-session.js'
-import { KnownDependencies } from './known-dependencies.js'
 import type { Copy, MemoryCache } from './memory-cache.js'
 import { OverlappingReads } from './overlapping-reads.js'
-import { type Body, type ReadAnswer, readAnswer } from './read-answer.js'
+import { type ReadAnswer, readAnswer } from './read-answer.js'
 import { checkMode, type ReadOptions } from './read-options.js'
 import { type ReadRequest, targetOf } from './read-request.js'
+import { RecentMap } from './recent-map.js'
 import { RecentReads } from './recent-reads.js'
 import { fromAge, type ReadEvent, type Served, servedFrom } from './served.js'
 
@@ -37,7 +36,7 @@ export interface ReadResult {
 }
 
 export interface ReaderOptions {
-  readonly session: TrackedSession
+  readonly session: Session
   readonly refresher: Refresher
   readonly transport: Transport
   readonly clock: Clock
@@ -51,22 +50,34 @@ export interface ReaderOptions {
   readonly closed: AbortSignal
 }
 
+/** An object on a page. */
+interface ShownItem {
+  readonly id: string
+  readonly version: Version
+}
+
 /** Ever further past the caches. */
 const WAYS = ['default', 'reload', 'no-store'] as const
 
-/** So many are fetched ahead at once, for each event: all readers of a cache do so when the same object changes. */
-const AHEAD_AT_ONCE_MAX = 2
-/** Over so many the time that a fetch ahead takes is averaged. */
-const AHEAD_SMOOTHING = 8
+/** Fetching ahead what has changed. */
+const AHEAD = {
+  /** How many are fetched at once, for each event: all readers of a cache do so when the same object changes. */
+  atOnceMax: 2,
+  /** Over how many fetches the time that one takes is averaged. */
+  smoothing: 8,
+}
+/** Of so many queries the dependencies of the last answer are known. What has been forgotten costs one request. */
+const DEPENDENCIES_MAX = 1000
 
 export class Reader {
   readonly #options: ReaderOptions
-  readonly #session: TrackedSession
+  readonly #session: Session
   readonly #flights = new SharedFlights<ReadAnswer>()
   readonly #overlapping = new OverlappingReads()
   readonly #recent = new RecentReads()
   #aheadMs = 0
-  readonly #dependencies = new KnownDependencies()
+  /** Of queries, by name: what the last answer depended on, so that the next is asked for at the right position at once. */
+  readonly #dependencies = new RecentMap<string, Dependencies>(DEPENDENCIES_MAX)
   lastReadMs = 0
 
   constructor(options: ReaderOptions) {
@@ -75,13 +86,13 @@ export class Reader {
   }
 
   /** What this process has, if that will do; without waiting for anything. */
-  fromMemory(request: ReadRequest, { read, signal }: ReadOptions): ReadResult | undefined {
+  fromMemory(request: ReadRequest, options: ReadOptions): ReadResult | undefined {
     const { memory, clock, closed, recorder } = this.#options
-    if (memory === undefined || closed.aborted || signal?.aborted) return undefined
+    if (memory === undefined || closed.aborted || options.signal?.aborted) return undefined
     const begun = recorder?.begin()
     const beganAtMs = clock()
-    const mode = read === undefined ? this.#options.read : checkMode(read)
-    if (this.#session.core.needsRefresh(mode, beganAtMs)) return undefined
+    const mode = this.#modeOf(options)
+    if (this.#session.needsRefresh(mode, beganAtMs)) return undefined
     this.lastReadMs = beganAtMs
     return this.#record(request, mode, begun, this.#keptCopy(request, mode, beganAtMs))
   }
@@ -90,7 +101,7 @@ export class Reader {
     const begun = this.#options.recorder?.begin()
     const beganAtMs = this.#options.clock()
     this.lastReadMs = beganAtMs
-    const mode = checkMode(options.read ?? this.#options.read)
+    const mode = this.#modeOf(options)
     const deadline = new Deadline({
       timeoutMs: options.timeoutMs ?? this.#options.timeoutMs,
       what: `Reading ${request.name}`,
@@ -116,8 +127,8 @@ export class Reader {
    */
   async readAhead(changedAt: (path: Path) => Position | undefined): Promise<void> {
     const { clock, closed } = this.#options
-    const pathsOf = (request: ReadRequest) => this.#pathsOf(request)
-    const { toFetch, hasOthers } = this.#recent.changed(changedAt, clock(), pathsOf)
+    const dependenciesOf = (request: ReadRequest) => this.#dependenciesOf(request)
+    const { toFetch, hasOthers } = this.#recent.changed(changedAt, clock(), dependenciesOf)
     const waiting = [...toFetch]
     const work = async () => {
       for (let next = waiting.shift(); next; next = waiting.shift()) {
@@ -125,20 +136,30 @@ export class Reader {
       }
     }
     await Promise.all([
-      ...Array.from({ length: AHEAD_AT_ONCE_MAX }, work),
+      ...Array.from({ length: AHEAD.atOnceMax }, work),
       hasOthers ? pause(this.#aheadMs, closed).catch(() => {}) : undefined,
     ])
   }
 
   /** Takes note that an object was shown in this version, or absent at this position, as part of a list. */
   show(path: Path, version: Position): void {
-    this.#session.accepts(path, undefined, 'any', { version, position: undefined })
+    this.#session.saw(path, version)
     this.#overlapping.show(path, version)
   }
 
-  /** Takes note that a list was shown in this version: also what it does not have was shown not to be there. */
+  /** Takes note of a page of a list or a query: of its objects, and that other objects were shown to be absent. */
+  showPage(items: readonly ShownItem[], pathOf: (id: string) => Path, result: ReadResult): void {
+    for (const { id, version } of items) {
+      const path = pathOf(id)
+      this.show(path, version)
+      this.recordItem(path, version, result)
+    }
+    this.showList(result.served.version || result.position)
+  }
+
+  /** Takes note that a list was shown in this version: objects that are not in it were shown to be absent. */
   showList(version: Version): void {
-    this.#session.core.sawList(version)
+    this.#session.sawList(version)
   }
 
   /** Records an object that was part of what was read; version 0 if it was not there. */
@@ -146,8 +167,13 @@ export class Reader {
     if (recorded !== undefined) this.#options.recorder?.readItem(path, version, recorded)
   }
 
+  /** The default was checked when the connection was made. Throws OPTIONS_INVALID. */
+  #modeOf({ read }: ReadOptions): ReadMode {
+    return read === undefined ? this.#options.read : checkMode(read)
+  }
+
   #record<Result extends ReadResult | undefined>(
-    { path, hasVersion, hangsOn }: ReadRequest,
+    { path, hasVersion, dependenciesIn }: ReadRequest,
     mode: ReadMode,
     begun: BegunOperation | undefined,
     result: Result,
@@ -156,13 +182,13 @@ export class Reader {
     if (recorder === undefined || begun === undefined || result === undefined) return result
     const recorded = recorder.endRead(begun, mode, result)
     // The version of a query's result is not that of its bucket.
-    if (hasVersion && hangsOn === undefined) recorder.read(path, result.served.version ?? 0, recorded)
+    if (hasVersion && dependenciesIn === undefined) recorder.read(path, result.served.version ?? 0, recorded)
     return { ...result, recorded }
   }
 
   async #fetch(request: ReadRequest, mode: ReadMode, beganAtMs: number, signal: AbortSignal): Promise<ReadResult> {
     const { refresher, policy, clock } = this.#options
-    await refresher.ensure(mode, beganAtMs, signal)
+    if (this.#session.needsRefresh(mode, beganAtMs)) await refresher.ensure(mode, beganAtMs, signal)
     const kept = this.#keptCopy(request, mode, clock())
     if (kept) return kept
     return retry(policy, signal, isPassing, async () => {
@@ -183,12 +209,12 @@ export class Reader {
     signal: AbortSignal,
   ): Promise<ReadResult> {
     for (let way = 0; way < WAYS.length; ) {
-      const { log } = this.#session.core
+      const { log } = this.#session
       const at = this.#positionFor(request, mode, WAYS[way]!)
       const target = targetOf(request, at)
       const answer = await this.#ask(request, target, WAYS[way]!, signal)
       // The server has another store now, and this answer may be of either.
-      if (log !== this.#session.core.log) continue
+      if (log !== this.#session.log) continue
       if (!this.#accepts(request, at, mode, answer)) {
         // Unless more is asked for by now than when this left, some cache is to blame: ask further past them.
         if ((this.#positionFor(request, mode, WAYS[way]!) ?? 0) <= (at ?? 0)) way++
@@ -204,29 +230,22 @@ export class Reader {
 
   #positionFor(request: ReadRequest, mode: ReadMode, way: (typeof WAYS)[number]): Position | undefined {
     if (mode === 'any') return undefined
-    const needed = Math.max(this.#atFor(request, this.#pathsOf(request), mode) ?? 0, this.#shown(request))
-    const at = way === 'no-store' ? Math.max(needed, this.#session.core.position) : needed
+    const needed = Math.max(this.#session.at(this.#dependenciesOf(request), mode) ?? 0, this.#shown(request))
+    const at = way === 'no-store' ? Math.max(needed, this.#session.position) : needed
     return at === 0 ? undefined : at
   }
 
-  /** What must not have changed since; of a query, what its last answer hung on, if that is known. */
-  #pathsOf({ name, sketchPaths, hangsOn }: ReadRequest): readonly Path[] {
-    return hangsOn === undefined ? sketchPaths : (this.#dependencies.get(name) ?? sketchPaths)
-  }
-
-  #atFor({ path, hangsOn }: ReadRequest, paths: readonly Path[], mode: ReadMode): Position | undefined {
-    return hangsOn === undefined
-      ? this.#session.at(paths, mode)
-      : this.#session.core.atResult({ bucket: path, paths }, mode)
+  /** Of a query, what its last answer depended on, if that is known. */
+  #dependenciesOf({ name, dependsOn }: ReadRequest): Dependencies {
+    return this.#dependencies.get(name) ?? dependsOn
   }
 
   #accepts(request: ReadRequest, at: Position | undefined, mode: ReadMode, answer: ReadAnswer): boolean {
-    const { path, sketchPaths, hasVersion, hangsOn } = request
-    if (hangsOn) return this.#session.acceptsResult({ bucket: path, paths: answer.paths }, at, mode, answer)
-    // What has no version is as new as the state that it was read from.
-    if (hasVersion) return this.#session.accepts(path, at, mode, { ...answer, version: answer.version || undefined })
-    // Some objects of a bucket: what else of the bucket was shown, or written, has nothing to do with them.
-    return this.#session.acceptsAll(sketchPaths, at, mode, answer)
+    const { path, hasVersion, dependenciesIn } = request
+    if (!this.#session.accepts(answer.dependsOn, at, mode, answer)) return false
+    // What else was shown of the bucket has nothing to do with some of its objects, nor with the result of a query.
+    if (hasVersion && dependenciesIn === undefined) this.#session.saw(path, answer.version || (answer.position ?? 0))
+    return true
   }
 
   #shown(request: ReadRequest): Position {
@@ -242,7 +261,7 @@ export class Reader {
       const sent: Request = { method: 'GET', target, cache }
       const reply = await (request.as === 'text' ? transport.text(sent, shared) : transport.bytes(sent, shared))
       const answer = readAnswer(`GET ${transport.base}${target}`, reply, askedAtMs, request)
-      if (request.hangsOn) this.#dependencies.set(request.name, answer.paths)
+      if (request.dependenciesIn) this.#dependencies.set(request.name, answer.dependsOn)
       return answer
     })
   }
@@ -250,13 +269,13 @@ export class Reader {
   async #fetchAhead(request: ReadRequest, at: Position): Promise<void> {
     const { memory, clock, closed } = this.#options
     if ((memory?.positionOf(request.name) ?? 0) >= at) return
-    const { log } = this.#session.core
+    const { log } = this.#session
     const askedAtMs = clock()
     const answer = await this.#ask(request, targetOf(request, at), 'default', closed)
-    this.#aheadMs += (clock() - askedAtMs - this.#aheadMs) / AHEAD_SMOOTHING
+    this.#aheadMs += (clock() - askedAtMs - this.#aheadMs) / AHEAD.smoothing
     const position = positionOf(answer)
     // Else it is of another store, or of a cache that leaves out the query: the next read will find out.
-    if (log !== this.#session.core.log || position < at || answer.freshUntilMs <= clock()) return
+    if (log !== this.#session.log || position < at || answer.freshUntilMs <= clock()) return
     memory?.set(request.name, { ...answer, position })
   }
 
@@ -280,27 +299,27 @@ export class Reader {
 
   #keptCopy(request: ReadRequest, mode: ReadMode, nowMs: number): ReadResult | undefined {
     const copy = this.#options.memory?.get(request.name)
-    if (copy === undefined || copy.freshUntilMs <= nowMs || !this.#isCurrent(request, copy, mode)) return undefined
+    if (copy === undefined || copy.freshUntilMs <= nowMs || !this.#isCurrent(copy, mode)) return undefined
     const { version, position } = copy
     // It was fetched ahead of the session, and is shown for the first time.
-    if (request.hasVersion && (version ?? position) > this.#session.core.position) {
-      this.#session.accepts(request.path, undefined, 'any', { version, position })
+    if (request.hasVersion && (version ?? position) > this.#session.position) {
+      this.#session.saw(request.path, version ?? position)
     }
     return this.#tell(request, mode, nowMs, copy, { from: 'memory', ageS: undefined, at: undefined, version })
   }
 
   /** Whether the sketch knows of no change after the state that the copy was read from. */
-  #isCurrent(request: ReadRequest, { paths, position }: Copy, mode: ReadMode): boolean {
+  #isCurrent({ dependsOn, position }: Copy, mode: ReadMode): boolean {
     if (mode === 'any') return true
     if (position < this.#session.windowFrom) return false
-    const at = this.#atFor(request, paths, mode)
+    const at = this.#session.at(dependsOn, mode)
     return at === undefined || at <= position
   }
 
   #tell(request: ReadRequest, mode: ReadMode, beganAtMs: number, copy: Copy, served: Served): ReadResult {
     const { onRead, clock } = this.#options
     this.#overlapping.show(request.path, copy.version || (request.hasVersion ? copy.position : 0))
-    this.#recent.note(request, clock())
+    this.#recent.note(request, beganAtMs)
     onRead?.({ ...served, path: targetOf(request, undefined), mode, ms: clock() - beganAtMs })
     return { body: copy.body, contentType: copy.contentType, position: copy.position, served }
   }
@@ -312,8 +331,8 @@ function positionOf({ version, position }: ReadAnswer): Position {
 }
 
 /** The paths of which it shows something: of a query any object of its bucket may be in its result, or not be. */
-function shownIn({ path, sketchPaths, hangsOn }: ReadRequest): readonly Path[] {
-  return hangsOn === undefined ? sketchPaths : [path]
+function shownIn({ dependsOn: { paths, bucket } }: ReadRequest): readonly Path[] {
+  return bucket === undefined ? paths : [bucket]
 }
 
 function untrustworthy(url: string): FreshetError {

@@ -1,6 +1,8 @@
 /** What was read in the last seconds, and so may well be read again: the latest few hundred. */
+import type { Dependencies } from '@freshet/core/coherence'
 import type { Path, Position } from '@freshet/protocol'
 import type { ReadRequest } from './read-request.js'
+import { RecentMap } from './recent-map.js'
 
 interface Recent {
   readonly request: ReadRequest
@@ -28,33 +30,27 @@ const CHANGED_MAX = 20
 
 export class RecentReads {
   /** The latest last. */
-  readonly #reads = new Map<string, Recent>()
+  readonly #reads = new RecentMap<string, Recent>(COUNT_MAX)
 
   note(request: ReadRequest, readAtMs: number): void {
-    this.#reads.delete(request.name)
     this.#reads.set(request.name, { request, readAtMs, isAhead: false })
-    if (this.#reads.size <= COUNT_MAX) return
-    for (const oldest of this.#reads.keys()) {
-      this.#reads.delete(oldest)
-      break
-    }
   }
 
   /**
-   * Those that something in them has changed of, with the position of the last change. Each is to be fetched ahead once
-   * until it is read again: what changes more often than it is read would else be fetched more often than without.
+   * Recent reads whose data has changed, with the position of the last change. Each is to be fetched ahead once until it is
+   * read again: what changes more often than it is read would else be fetched more often than without.
    */
   changed(
     changedAt: (path: Path) => Position | undefined,
     nowMs: number,
-    pathsOf: (request: ReadRequest) => readonly Path[] = request => request.sketchPaths,
+    dependenciesOf: (request: ReadRequest) => Dependencies = request => request.dependsOn,
   ): ChangedReads {
     const toFetch: ChangedRead[] = []
     let hasOthers = false
     for (const recent of [...this.#reads.values()].reverse()) {
       const { request, readAtMs, isAhead } = recent
       if (nowMs - readAtMs > AGE_MS_MAX || toFetch.length >= CHANGED_MAX) break
-      const at = Math.max(...pathsOf(request).map(path => changedAt(path) ?? 0))
+      const at = Math.max(...dependenciesOf(request).paths.map(path => changedAt(path) ?? 0))
       if (at === 0) continue
       if (isAhead) {
         hasOthers = true

@@ -8,7 +8,7 @@ export interface RecordClock {
   readonly nowUs: () => number
 }
 
-export function createRecordClock(id: string, nowMs: () => number): RecordClock {
+function createRecordClock(id: string, nowMs: () => number): RecordClock {
   let lastUs = Number.NEGATIVE_INFINITY
   return {
     id,

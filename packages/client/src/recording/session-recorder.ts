@@ -6,13 +6,11 @@
  * operation: only what lies between two such exchanges can be compared exactly with what other processes recorded.
  */
 import { cristianOffset } from '@freshet/core/clock'
-import type { ReadMode } from '@freshet/core/coherence'
+import type { ReadMode, Session } from '@freshet/core/coherence'
 import { type ClockSample, HistoryRecorder } from '@freshet/core/history'
 import type { Path, Position, Version } from '@freshet/protocol'
+import { createNonce } from '../http/nonce.js'
 import type { Transport } from '../http/transport.js'
-import { createNonce } from '../session/coherence-requests.js'
-import type { TrackedSession } from '../session/tracked-session.js'
-import type { Write } from '../writing/writer.js'
 import type { RecordClock } from './record-clock.js'
 import type { RecordOptions } from './record-options.js'
 
@@ -21,7 +19,7 @@ export interface SessionRecorderOptions {
   readonly clock: RecordClock
   /** Of this session; drawn at random. */
   readonly id: string
-  readonly session: TrackedSession
+  readonly session: Session
   readonly transport: Transport
   readonly token: string | undefined
   readonly closed: AbortSignal
@@ -40,6 +38,14 @@ export interface EndedRead extends BegunOperation {
   readonly withinMs: number | undefined
   readonly statePosition: Position
   readonly servedFrom: string
+}
+
+/** A write, as far as it is recorded. */
+export interface RecordedWrite {
+  readonly request: { readonly target: string }
+  readonly paths: readonly Path[]
+  readonly deleted?: readonly Path[]
+  readonly createdPath?: (id: string) => Path
 }
 
 /** What a write came to; several additions have a result each, and one that was refused has no version. */
@@ -73,7 +79,7 @@ export class SessionRecorder {
   }
 
   begin(): BegunOperation {
-    const { log, position } = this.#options.session.core
+    const { log, position } = this.#options.session
     return { us: this.#options.clock.nowUs(), log, position }
   }
 
@@ -102,7 +108,11 @@ export class SessionRecorder {
     this.read(path, version, { ...ended, endedUs: this.#options.clock.nowUs() })
   }
 
-  wrote(begun: BegunOperation, { request, paths, deleted = [], createdPath }: Write, outcome: WriteOutcome): void {
+  wrote(
+    begun: BegunOperation,
+    { request, paths, deleted = [], createdPath }: RecordedWrite,
+    outcome: WriteOutcome,
+  ): void {
     const endedUs = this.#options.clock.nowUs()
     const name = this.#nameFor(begun)
     if (name === undefined) return
@@ -118,7 +128,7 @@ export class SessionRecorder {
 
   /** Somebody takes the session's token, presumably to hand it on. */
   handedOn(token: string): void {
-    const { log } = this.#options.session.core
+    const { log } = this.#options.session
     const name = this.#nameFor({ log })
     if (name === undefined || token === this.#lastToken) return
     this.#lastToken = token
@@ -128,7 +138,7 @@ export class SessionRecorder {
   #withinMs(mode: ReadMode): number | undefined {
     if (mode === 'any') return undefined
     if (mode === 'current') return 0
-    return mode === 'session' ? this.#options.session.core.stalenessMs : mode.withinMs
+    return mode === 'session' ? this.#options.session.stalenessMs : mode.withinMs
   }
 
   /**
@@ -136,8 +146,7 @@ export class SessionRecorder {
    * another. Undefined for what began in another log than it ended in.
    */
   #nameFor({ log }: Pick<BegunOperation, 'log'>): string | undefined {
-    const { core } = this.#options.session
-    if (log === undefined || log !== core.log) return undefined
+    if (log === undefined || log !== this.#options.session.log) return undefined
     if (log !== this.#log) this.#meet(log, undefined)
     this.#timer ??= this.#startTimer()
     return this.#name
@@ -170,7 +179,7 @@ export class SessionRecorder {
 
   async #exchange(): Promise<void> {
     const sample = await this.#askTime()
-    const { log } = this.#options.session.core
+    const { log } = this.#options.session
     if (log !== undefined) this.#meet(log, sample)
   }
 
@@ -198,7 +207,7 @@ export class SessionRecorder {
 /** By position: what the answer names that the write could not know. */
 function createdBy(
   { position, id, results }: WriteOutcome,
-  createdPath: Write['createdPath'],
+  createdPath: RecordedWrite['createdPath'],
 ): ReadonlyMap<Position, readonly Path[]> {
   if (createdPath === undefined) return new Map([[position, []]])
   const created = new Map<Position, Path[]>()

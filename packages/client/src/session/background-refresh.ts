@@ -16,18 +16,17 @@
  */
 
 import { ServerClock } from '@freshet/core/clock'
-import { parseEvent } from '@freshet/core/coherence'
+import { parseEvent, type Session } from '@freshet/core/coherence'
 import type { ChangesEvent, Path, Position, StreamStart } from '@freshet/protocol'
 import type { Clock } from '../clock/pessimistic-clock.js'
+import { createNonce } from '../http/nonce.js'
 import { onAbort } from '../http/on-abort.js'
 import type { Transport } from '../http/transport.js'
-import { createNonce } from './coherence-requests.js'
 import { readEvents, type ServerEvent } from './event-stream.js'
 import type { Refresher } from './refresher.js'
-import type { TrackedSession } from './tracked-session.js'
 
 export interface BackgroundOptions {
-  readonly session: TrackedSession
+  readonly session: Session
   readonly refresher: Refresher
   readonly transport: Transport
   readonly clock: Clock
@@ -106,14 +105,14 @@ export class BackgroundRefresh {
 
   /** The next head must be there before the one known, which counts from when it was asked for, is too old. */
   #ageMsMax(): number {
-    const { stalenessMs } = this.#options.session.core
+    const { stalenessMs } = this.#options.session
     return Math.max(stalenessMs * AGE_SHARE_MIN, stalenessMs * AGE_SHARE_MAX - 2 * this.#headMs)
   }
 
   /** For so long nothing need be done. */
   #freshMs(): number {
     const { session, clock } = this.#options
-    return session.core.knownAsOfMs + this.#ageMsMax() - clock()
+    return session.knownAsOfMs + this.#ageMsMax() - clock()
   }
 
   /** The next read will find the sketch too old, try again, and say what is wrong. */
@@ -136,7 +135,7 @@ export class BackgroundRefresh {
         ...{ nonce: createNonce(), askedAtMs: clock(), clock: new ServerClock(), clockMs: 0 },
         ...{ log: undefined, last: undefined },
       }
-      const target = `/coherence/events?after=${session.core.position}&nonce=${stream.nonce}`
+      const target = `/coherence/events?after=${session.position}&nonce=${stream.nonce}`
       const response = await transport.open({ method: 'GET', target, cache: 'no-store' }, controller.signal)
       if (!response.ok || !response.body) throw new Error(`${target} was answered ${response.status}.`)
       const events = readEvents(response.body, () => {
@@ -148,7 +147,7 @@ export class BackgroundRefresh {
         const changes = this.#parse(event, stream)
         const asOfMs = this.#asOfMs(changes, stream)
         const { log } = stream
-        const ahead = this.#readAhead(session.core.preview(changes))
+        const ahead = this.#readAhead(session.preview(changes))
         installed = Promise.all([installed, ahead]).then(() => this.#install(changes, asOfMs, log))
         installed.catch(error => controller.abort(error))
         if (clock() - stream.askedAtMs > STREAM_MS_MAX) break
@@ -173,7 +172,7 @@ export class BackgroundRefresh {
   /** Resolves when what was read lately and has changed is there, or when it cannot be waited for any longer. */
   async #readAhead(changedAt: (path: Path) => Position | undefined): Promise<void> {
     const { session, readAhead, closed } = this.#options
-    const holdMs = Math.min(HOLD_MS_MAX, session.core.stalenessMs * HOLD_SHARE_MAX)
+    const holdMs = Math.min(HOLD_MS_MAX, session.stalenessMs * HOLD_SHARE_MAX)
     if (holdMs >= HOLD_MS_MIN) await Promise.race([readAhead(changedAt), isOpenAfter(holdMs, closed)])
   }
 
@@ -186,7 +185,7 @@ export class BackgroundRefresh {
 
   async #install(changes: ChangesEvent, asOfMs: number, log: string | undefined): Promise<void> {
     const { refresher, session, closed } = this.#options
-    if (log === session.core.log && session.core.push(changes, asOfMs)) this.#dropOldChanges()
+    if (log === session.log && session.push(changes, asOfMs)) this.#dropOldChanges()
     else await refresher.refresh(closed)
   }
 

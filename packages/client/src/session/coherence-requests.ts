@@ -4,6 +4,7 @@
  * one can forge the nonce, as everything else.
  */
 import { type CoherenceHead, type CoherenceNews, FreshetError, type Position } from '@freshet/protocol'
+import { checkEcho, createNonce } from '../http/nonce.js'
 import { glimpse, type Reply, type Transport } from '../http/transport.js'
 
 export interface HeadAnswer {
@@ -65,19 +66,4 @@ function notFreshet(url: string, { status, headers, body }: Reply<string>): Fres
     `${url} was answered ${status}, but not as a Freshet server does: ${glimpse(headers, body)}. ` +
       'Check the address.',
   )
-}
-
-/** Throws CACHE_UNTRUSTWORTHY unless the answer is to the request that had this nonce. */
-export function checkEcho(answer: object, nonce: string, url: string): void {
-  if ('nonce' in answer && answer.nonce === nonce) return
-  throw new FreshetError(
-    'CACHE_UNTRUSTWORTHY',
-    `${url} got the answer to another request. A cache on the way keeps it in spite of \`no-store\`, and ignores the ` +
-      'query string: exempt this path from caching. Or the server is older than the client: upgrade it.',
-  )
-}
-
-/** 64 random bits. */
-export function createNonce(): string {
-  return [...crypto.getRandomValues(new Uint32Array(2))].map(word => word.toString(16).padStart(8, '0')).join('')
 }

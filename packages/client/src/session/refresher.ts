@@ -15,6 +15,7 @@ import {
   type ReaderHead,
   type ReadMode,
   SEGMENTS_PER_BUNDLE_MAX,
+  type Session,
 } from '@freshet/core/coherence'
 import { FreshetError, type OpenBuckets, type Position, type SegmentRef } from '@freshet/protocol'
 import type { Clock } from '../clock/pessimistic-clock.js'
@@ -22,16 +23,17 @@ import { isPassing, type RetryPolicy, retry } from '../http/back-off.js'
 import { Deadline, ofReading, pause, untilAborted } from '../http/deadline.js'
 import type { Transport } from '../http/transport.js'
 import { fetchHead } from './coherence-requests.js'
-import type { TrackedSession } from './tracked-session.js'
 
 export interface RefresherOptions {
-  readonly session: TrackedSession
+  readonly session: Session
   readonly transport: Transport
   readonly clock: Clock
   readonly serverClock: ServerClock
   readonly policy: RetryPolicy
   readonly timeoutMs: number
   readonly closed: AbortSignal
+  /** Called when the server has another store: nothing that was read from the old one counts any more. */
+  readonly onAnotherLog: () => void
   /** Called with what each whole head says; undefined if it says nothing. */
   readonly onOpenBuckets: (open: OpenBuckets | undefined) => void
 }
@@ -45,7 +47,7 @@ const REFRESHES_MAX = 2
 
 export class Refresher {
   readonly #options: RefresherOptions
-  readonly #session: TrackedSession
+  readonly #session: Session
   #underWay: readonly Refresh[] = []
 
   constructor(options: RefresherOptions) {
@@ -56,10 +58,9 @@ export class Refresher {
   /** Resolves when the sketch is fresh enough for a read of this mode that began then. */
   async ensure(mode: ReadMode, beganAtMs: number, signal: AbortSignal): Promise<void> {
     const earliestMs = beganAtMs - this.#ageMsMax(mode)
-    const { core } = this.#session
     // Once is nearly always enough. A head that was overtaken by a pushed event says nothing new, and one may come from
     // a server that is behind: then it is asked for again, and not at once.
-    for (let asked = 0; core.needsRefresh(mode, beganAtMs); asked++) {
+    for (let asked = 0; this.#session.needsRefresh(mode, beganAtMs); asked++) {
       if (asked > 0) await pause(Math.min(1000, 2 ** asked), signal)
       await untilAborted(this.#askedSince(earliestMs), signal)
     }
@@ -72,7 +73,7 @@ export class Refresher {
 
   #ageMsMax(mode: ReadMode): number {
     if (mode === 'current') return 0
-    return typeof mode === 'object' ? mode.withinMs : this.#session.core.stalenessMs
+    return typeof mode === 'object' ? mode.withinMs : this.#session.stalenessMs
   }
 
   async #askedSince(earliestMs: number): Promise<void> {
@@ -110,30 +111,34 @@ export class Refresher {
   }
 
   async #loadOnce(signal: AbortSignal): Promise<void> {
-    const { after, at } = this.#session.core.headRequest
+    const { after, at } = this.#session.headRequest
     if (!(await this.#take(after, at, signal))) await this.#take(undefined, at, signal)
   }
 
   /** False if the head does not join on to what is known. */
   async #take(after: Position | undefined, at: Position, signal: AbortSignal): Promise<boolean> {
-    const { transport, clock, serverClock } = this.#options
-    const { core, reached } = this.#session
+    const { transport, clock, serverClock, onAnotherLog } = this.#options
+    const session = this.#session
+    const { reached } = session
     const askedAtMs = clock()
     const { answer, nonce } = await fetchHead(transport, after, at, signal)
     const answeredAtMs = clock()
-    const head = 'news' in answer ? core.readNews(answer.news, nonce) : answer
+    const head = 'news' in answer ? session.readNews(answer.news, nonce) : answer
     if (head === undefined) return false
-    if (this.#session.isOutdated(head, reached)) throw outdated(transport.base, head.position, reached)
-    const plan = core.planHead(head, after)
+    if (session.isOutdated(head, reached)) throw outdated(transport.base, head.position, reached)
+    const plan = session.planHead(head, after)
     if (plan.kind === 'restart') return false
     const known = plan.kind === 'install' ? await this.#fetchSegments(plan.missing, head, signal) : new Map()
     // What was missing when the head came may have come by another way since, so it is looked at again, and this time
     // nothing comes in between.
-    const planNow = core.planHead(head, after)
+    const planNow = session.planHead(head, after)
     if (planNow.kind === 'restart') return false
     const filters = planNow.kind === 'install' ? planNow.missing.map(ref => known.get(formatSegmentRefs([ref]))) : []
     if (filters.some(filter => filter === undefined)) return false
-    this.#session.installHead(head, after, filters as Bloom[], askedAtMs)
+    if (session.installHead(head, after, filters as Bloom[], askedAtMs)) {
+      serverClock.forget()
+      onAnotherLog()
+    }
     if (planNow.kind === 'install' && !('news' in answer)) this.#options.onOpenBuckets(answer.open)
     serverClock.sample(askedAtMs, head.timeMs, answeredAtMs)
     return true

@@ -20,8 +20,8 @@ import {
   pathOfKey,
   toProblem,
 } from '@freshet/protocol'
-import { mergePatch } from '../buckets/merge-patch.js'
 import type { Fetch } from '../http/transport.js'
+import { mergePatch } from '../json/merge-patch.js'
 import { FakeOperations } from './fake-operations.js'
 
 export interface Sent {

@@ -22,3 +22,20 @@ export async function createScene(options: ConnectOptions = {}): Promise<Scene> 
   origin.sent.length = 0
   return { origin, db, reads }
 }
+
+/** Holds back the first answer to such a target until the returned function is called. */
+export function holdFirstAnswer(origin: FakeOrigin, isHeld: (target: string) => boolean): () => void {
+  let release = () => {}
+  const held = new Promise<void>(resolve => {
+    release = resolve
+  })
+  let isFirst = true
+  origin.onWayBack = async ({ target }) => {
+    if (isFirst && isHeld(target)) {
+      isFirst = false
+      await held
+    }
+    return undefined
+  }
+  return release
+}

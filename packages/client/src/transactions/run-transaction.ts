@@ -1,11 +1,10 @@
 /** The loop around a transaction: until it commits, fails for good, or has failed too often. */
 import type { CommitRequest } from '@freshet/protocol'
-import type { DatabaseParts } from '../database.js'
 import { type RetryPolicy, retry } from '../http/back-off.js'
 import { JSON_HEADERS } from '../http/transport.js'
 import { WRITES_NOTHING } from '../writing/commit.js'
 import { isConflict, LeaseTurn } from './lease-turn.js'
-import { Transaction, type TransactionOptions } from './transaction.js'
+import { Transaction, type TransactionOptions, type TransactionParts } from './transaction.js'
 
 export interface TransactionPolicy extends RetryPolicy {
   /** Whether it may ask for leases. */
@@ -13,10 +12,10 @@ export interface TransactionPolicy extends RetryPolicy {
 }
 
 /** How long the last lease should have lasted: from here to the server, that does not change much. */
-const wantedMsOf = new WeakMap<DatabaseParts, number>()
+const wantedMsOf = new WeakMap<TransactionParts, number>()
 
 export async function runTransaction<Result>(
-  parts: DatabaseParts,
+  parts: TransactionParts,
   policy: TransactionPolicy,
   options: TransactionOptions,
   work: (tx: Transaction) => Promise<Result>,
@@ -43,7 +42,7 @@ export async function runTransaction<Result>(
 }
 
 /** Others wait for it. If it does not arrive, they do so until its time is over. */
-function giveBack({ writer }: DatabaseParts, leaseId: string): void {
+function giveBack({ writer }: TransactionParts, leaseId: string): void {
   const body = JSON.stringify({ writes: [], leaseId } satisfies CommitRequest)
   const request = { method: 'POST', target: '/commit', headers: JSON_HEADERS, body } as const
   writer.write({ request, paths: [], ...WRITES_NOTHING }, {}).catch(() => {})

@@ -3,15 +3,16 @@
  * transactions read whatever a cache has, and what had them refused once may lie in a cache for long: so what is older than was
  * told is read again, or the next attempt would be refused like the last.
  */
+import type { Session } from '@freshet/core/coherence'
 import type { Path, Version } from '@freshet/protocol'
-import type { TrackedSession } from '../session/tracked-session.js'
+import { RecentMap } from '../reading/recent-map.js'
 
 /** The oldest are forgotten; that costs one more refusal. */
 const PATHS_MAX = 10_000
 
-const ofSession = new WeakMap<TrackedSession, ToldVersions>()
+const ofSession = new WeakMap<Session, ToldVersions>()
 
-export function toldVersionsOf(session: TrackedSession): ToldVersions {
+export function toldVersionsOf(session: Session): ToldVersions {
   const known = ofSession.get(session)
   if (known) return known
   const told = new ToldVersions()
@@ -20,15 +21,11 @@ export function toldVersionsOf(session: TrackedSession): ToldVersions {
 }
 
 export class ToldVersions {
-  readonly #versions = new Map<Path, Version>()
+  readonly #versions = new RecentMap<Path, Version>(PATHS_MAX)
 
   /** Version 0: it was not there. */
   note(path: Path, version: Version): void {
-    this.#versions.delete(path)
     this.#versions.set(path, version)
-    if (this.#versions.size <= PATHS_MAX) return
-    const [oldest] = this.#versions.keys()
-    this.#versions.delete(oldest!)
   }
 
   /** Whether a copy of this version is older than what was told. That something was gone has no order: ask again. */

@@ -11,8 +11,8 @@ import {
   type Tag,
   type Version,
 } from '@freshet/protocol'
-import { mergePatch, mergePatchOf } from '../buckets/merge-patch.js'
 import { attachFacts, factsOf, versionOf } from '../buckets/stored.js'
+import { mergePatch, mergePatchOf } from '../json/merge-patch.js'
 
 interface Item {
   readonly bucket: Path

@@ -5,7 +5,7 @@
  *
  * Nothing is held on the server meanwhile, so one that is forgotten costs nothing and stands in nobody's way.
  */
-import type { ReadMode } from '@freshet/core/coherence'
+import type { ReadMode, Session } from '@freshet/core/coherence'
 import {
   bucketOfKey,
   type CommitAnswer,
@@ -23,9 +23,8 @@ import type { Clock } from '../clock/pessimistic-clock.js'
 import { ofReading } from '../http/deadline.js'
 import { JSON_HEADERS } from '../http/transport.js'
 import type { ReadOptions } from '../reading/read-options.js'
-import type { TrackedSession } from '../session/tracked-session.js'
 import { WRITES_NOTHING } from '../writing/commit.js'
-import type { Write } from '../writing/writer.js'
+import type { Write } from '../writing/write.js'
 import type { LeaseTurn } from './lease-turn.js'
 import { toldVersionsOf } from './told-versions.js'
 import { TransactionBucket } from './transaction-bucket.js'
@@ -46,8 +45,9 @@ export interface TransactionOptions {
 }
 
 export interface TransactionParts extends BucketParts {
-  readonly session: TrackedSession
+  readonly session: Session
   readonly clock: Clock
+  readonly closed: AbortSignal
 }
 
 const TIMEOUT_MS = 60_000
@@ -118,7 +118,7 @@ export class Transaction {
   async #end(request: CommitRequest): Promise<CommitAnswer> {
     const options = this.#operationOptions()
     this.#isEnded = true
-    if (isEmpty(request)) return { position: this.#parts.session.core.position }
+    if (isEmpty(request)) return { position: this.#parts.session.position }
     const write = this.#toWrite(request)
     const told = toldVersionsOf(this.#parts.session)
     try {

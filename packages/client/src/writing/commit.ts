@@ -10,9 +10,9 @@ import {
   pathOfKey,
   type Version,
 } from '@freshet/protocol'
-import { checkStorable } from '../buckets/storable.js'
 import { JSON_HEADERS } from '../http/transport.js'
-import type { Write } from './writer.js'
+import { checkStorable } from '../json/storable.js'
+import type { Write } from './write.js'
 
 /** An object by its bucket (`shop/products`) and id. */
 export interface ObjectRef {

@@ -11,27 +11,20 @@
  * What is given up all the same, since its time is up or its caller does not want it any more, may have been done:
  * `details.outcome` is 'unknown'.
  */
-import { FreshetError, type Path, type Position, type Version } from '@freshet/protocol'
+import type { Session } from '@freshet/core/coherence'
+import { FreshetError, type Position } from '@freshet/protocol'
 import { isLost, isPassing, isRefused, type RetryPolicy, retry } from '../http/back-off.js'
 import { Deadline } from '../http/deadline.js'
-import { glimpse, type Reply, type Request, type Transport } from '../http/transport.js'
+import { glimpse, type Reply, type Transport } from '../http/transport.js'
 import type { Operation, OperationIds } from '../operations/operation-ids.js'
-import type { Outbox } from '../operations/outbox.js'
 import type { MemoryCache } from '../reading/memory-cache.js'
 import type { SessionRecorder } from '../recording/session-recorder.js'
 import type { Refresher } from '../session/refresher.js'
-import type { TrackedSession } from '../session/tracked-session.js'
-
-/** How one write is done. It takes effect once, however often it had to be sent. */
-export interface WriteOptions {
-  /** Only if this is the version there is; 'absent': only if there is none. Else VERSION_CONFLICT. */
-  readonly ifVersion?: Version | 'absent'
-  readonly signal?: AbortSignal
-  readonly timeoutMs?: number
-}
+import type { Outbox } from './outbox.js'
+import type { Write, WriteOptions } from './write.js'
 
 export interface WriterOptions {
-  readonly session: TrackedSession
+  readonly session: Session
   readonly refresher: Refresher
   readonly transport: Transport
   readonly memory: MemoryCache | undefined
@@ -41,23 +34,6 @@ export interface WriterOptions {
   readonly recorder: SessionRecorder | undefined
   readonly timeoutMs: number
   readonly closed: AbortSignal
-}
-
-export interface Write {
-  /** Read anew each time it is sent. */
-  readonly request: Request
-  /** What it changes, including the paths of buckets, whose lists it changes. */
-  readonly paths: readonly Path[]
-  /** Those of them that it deletes. */
-  readonly deleted?: readonly Path[]
-  /** What it creates or adds to, where that is known by the answer: the server makes up the id, or does part of it. */
-  readonly createdPath?: (id: string) => Path
-  /** Those that the request has the keys of already. Unless given, it is one itself. */
-  readonly operations?: readonly Operation[]
-  /** Of what is no operation: whether doing it twice is doing it once. */
-  readonly isIdempotent?: boolean
-  /** Throws what is in an answer that is none yet. */
-  readonly check?: (answer: unknown) => void
 }
 
 export class Writer {

@@ -1,8 +1,8 @@
 /** The frame around every page: the menu, the head, who one is, and where one is asked for a token. */
 import type { ComponentType, JSX } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { Failure, Notice } from './components/notice.js'
 import { PAGES, type PageEntry } from './pages.js'
-import { Failure, Notice } from './parts/notice.js'
 import { goTo, linkTo, route } from './route.js'
 import { messageOf } from './server/call.js'
 import { followFigures } from './server/live-figures.js'

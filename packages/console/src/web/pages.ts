@@ -23,7 +23,6 @@ export const PAGES: readonly PageEntry[] = [
     title: 'Queries',
     key: 'q',
     load: async () => (await import('./pages/queries.js')).QueriesPage,
-    isShown: ({ supports }) => supports.queries,
   },
   {
     name: 'counters',

@@ -9,6 +9,12 @@ window.addEventListener('hashchange', () => {
 /** Decoded; the first is the page's name. */
 export const route: ReadonlySignal<readonly string[]> = parts
 
+/** The bucket that the address names after the page, if it names one. */
+export function chosenBucket(): string | undefined {
+  const [, namespace, name] = parts.value
+  return namespace === undefined || name === undefined ? undefined : `${namespace}/${name}`
+}
+
 export function linkTo(...names: readonly string[]): string {
   return `#/${names.map(encodeURIComponent).join('/')}`
 }
@@ -25,7 +31,7 @@ function partsOf(hash: string): readonly string[] {
     .map(decoded)
 }
 
-/** Somebody may have typed it. */
+/** The address may have been typed. */
 function decoded(part: string): string {
   try {
     return decodeURIComponent(part)

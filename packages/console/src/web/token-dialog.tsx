@@ -1,7 +1,7 @@
 /** Where one is asked for a token: because the server has rules, or because somebody wants to be somebody else. */
 import type { JSX } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { Field } from './parts/field.js'
+import { Field } from './components/field.js'
 import { type Asked, declineToken, setToken, token, tokenAsked } from './server/token.js'
 
 const WHY: Readonly<Record<Asked, string>> = {

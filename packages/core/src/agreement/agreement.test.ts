@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { type Ballot, NO_BALLOT } from './ballot.js'
 import { decidedSlots } from './decided-slots.js'
-import { Look } from './look.js'
 import type { Accepted, Ask, NodeView, Reply } from './messages.js'
 import { Proposer } from './proposer.js'
+import { SlotReader } from './slot-reader.js'
 
 const VOTERS = { nodes: 3, majority: 2 }
 
@@ -103,7 +103,7 @@ class Nodes {
   }
 
   look(first: number): string[] | string {
-    const look = new Look<string>(first, VOTERS)
+    const look = new SlotReader<string>(first, VOTERS)
     const asks = [...look.begin()]
     for (;;) {
       const ask = asks.shift()!
@@ -115,9 +115,11 @@ class Nodes {
   }
 }
 
+const proposerOf = (name: string) => new Proposer<string>({ name, ...VOTERS })
+
 describe('proposing', () => {
   test('whoever keeps appending asks each node once for each entry', () => {
-    const [nodes, proposer] = [new Nodes(), new Proposer<string>({ name: 'p', ...VOTERS })]
+    const [nodes, proposer] = [new Nodes(), proposerOf('p')]
     expect(nodes.append(proposer, 0, 'a')).toBe('appended')
     nodes.asked.length = 0
     expect(nodes.append(proposer, 1, 'b', 'a')).toBe('appended')
@@ -126,11 +128,7 @@ describe('proposing', () => {
   })
 
   test('whoever was outbid is told what has the slot, and never has it too', () => {
-    const nodes = new Nodes()
-    const [p, q] = ['p', 'q'].map(name => new Proposer<string>({ name, ...VOTERS })) as [
-      Proposer<string>,
-      Proposer<string>,
-    ]
+    const [nodes, p, q] = [new Nodes(), proposerOf('p'), proposerOf('q')]
     expect(nodes.append(p, 0, 'a')).toBe('appended')
     expect(nodes.append(q, 1, 'b', 'a')).toBe('appended')
     expect(nodes.append(p, 1, 'c', 'a')).toBe('outbid')
@@ -139,11 +137,7 @@ describe('proposing', () => {
   })
 
   test('what one node has accepted of somebody who is gone is taken over', () => {
-    const nodes = new Nodes()
-    const [p, q] = ['p', 'q'].map(name => new Proposer<string>({ name, ...VOTERS })) as [
-      Proposer<string>,
-      Proposer<string>,
-    ]
+    const [nodes, p, q] = [new Nodes(), proposerOf('p'), proposerOf('q')]
     expect(nodes.append(p, 0, 'a')).toBe('appended')
     nodes.silent.add(1).add(2)
     expect(nodes.append(p, 1, 'b', 'a')).toBe('lost')
@@ -154,7 +148,7 @@ describe('proposing', () => {
   })
 
   test('after an append whose outcome is not known nothing else is proposed in the same ballot', () => {
-    const [nodes, proposer] = [new Nodes(), new Proposer<string>({ name: 'p', ...VOTERS })]
+    const [nodes, proposer] = [new Nodes(), proposerOf('p')]
     expect(nodes.append(proposer, 0, 'a')).toBe('appended')
     nodes.silent.add(0).add(1)
     expect(nodes.append(proposer, 1, 'b', 'a')).toBe('lost')
@@ -164,7 +158,7 @@ describe('proposing', () => {
   })
 
   test('what was read before a promise is not taken for what was accepted until then', () => {
-    const proposer = new Proposer<string>({ name: 'p', ...VOTERS })
+    const proposer = proposerOf('p')
     const entry = { id: 'a', previous: '', value: 'a' }
     const reads = proposer.begin(0, entry).asks
     const empty: Reply<string> = { kind: 'view', view: view({}) }
@@ -182,7 +176,7 @@ describe('proposing', () => {
   })
 
   test('whoever looks passes on what one node has, and outbids nobody', () => {
-    const [nodes, proposer] = [new Nodes(), new Proposer<string>({ name: 'p', ...VOTERS })]
+    const [nodes, proposer] = [new Nodes(), proposerOf('p')]
     expect(nodes.append(proposer, 0, 'a')).toBe('appended')
     nodes.silent.add(1).add(2)
     expect(nodes.append(proposer, 1, 'b', 'a')).toBe('lost')
@@ -193,7 +187,7 @@ describe('proposing', () => {
   })
 
   test('nodes without a promise have no voice', () => {
-    const proposer = new Proposer<string>({ name: 'p', ...VOTERS })
+    const proposer = proposerOf('p')
     const { asks } = proposer.begin(0, { id: 'a', previous: '', value: 'a' })
     const emptied: Reply<string> = { kind: 'view', view: { promised: undefined, slots: new Map(), droppedTo: -1 } }
     proposer.answer(asks[0]!, { kind: 'view', view: view({}) })
@@ -239,5 +233,5 @@ describe('slots that were dropped', () => {
 })
 
 function proposers(): [Proposer<string>, Proposer<string>] {
-  return [new Proposer<string>({ name: 'p', ...VOTERS }), new Proposer<string>({ name: 'q', ...VOTERS })]
+  return [proposerOf('p'), new Proposer<string>({ name: 'q', ...VOTERS })]
 }

@@ -1,6 +1,5 @@
-export { type Ballot, compareBallots, majorityOf, NO_BALLOT } from './ballot.js'
-export { type DecidedSlots, decidedSlots, type Voters } from './decided-slots.js'
-export { Look, type LookOutcome, type Step } from './look.js'
+export { type Ballot, majorityOf, NO_BALLOT } from './ballot.js'
+export type { DecidedSlots, Voters } from './decided-slots.js'
 export {
   type AcceptAsk,
   type Accepted,
@@ -12,3 +11,4 @@ export {
   SLOTS_PER_READ,
 } from './messages.js'
 export { type AppendOutcome, Proposer, type ProposerOptions } from './proposer.js'
+export { SlotReader, type SlotReaderOutcome, type Step } from './slot-reader.js'

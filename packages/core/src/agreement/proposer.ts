@@ -28,8 +28,8 @@
  */
 import { type Ballot, compareBallots } from './ballot.js'
 import { acceptedAt, droppedTo, highest, type Voters } from './decided-slots.js'
-import type { Step } from './look.js'
 import { type Accepted, type Ask, type Entry, type NodeView, type Reply, SLOTS_PER_READ } from './messages.js'
+import type { Step } from './slot-reader.js'
 
 export type AppendOutcome =
   | { readonly kind: 'appended' }

@@ -1,7 +1,6 @@
 export { compareHybrid, HYBRID_ZERO, type HybridTime, receiveHybrid, tickHybrid } from './hybrid.js'
-export { compareLamport, type LamportEvent, receiveLamport, tickLamport } from './lamport.js'
+export { type LamportEvent, receiveLamport, tickLamport } from './lamport.js'
 export {
-  afterDrift,
   type CristianExchange,
   cristianOffset,
   errorOf,
@@ -15,7 +14,6 @@ export {
 export { ServerClock } from './server-clock.js'
 export {
   compareVectors,
-  mergeVectors,
   receiveVector,
   tickVector,
   type VectorClock,

@@ -15,6 +15,6 @@ export {
   parseSegmentRefs,
   SEGMENTS_PER_BUNDLE_MAX,
 } from './segment-bundle.js'
-export { type Answer, type Hanging, type ReadMode, Session, type SessionOptions } from './session.js'
+export { type Answer, type Dependencies, type ReadMode, Session, type SessionOptions } from './session.js'
 export { createSketch, Sketch, type SketchHead, type SketchOptions } from './sketch.js'
 export type { HeadPlan, ReaderHead } from './sketch-view.js'

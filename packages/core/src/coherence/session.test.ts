@@ -6,6 +6,7 @@ import { type Answer, Session } from './session.js'
 import { createSketch } from './sketch.js'
 
 const PATH = '/db/shop/products/1'
+const READ = { paths: [PATH] }
 const ABSENT: Answer = { version: undefined, position: undefined }
 
 /** A head at `position`, in which these positions changed product 1. */
@@ -83,7 +84,7 @@ describe('news', () => {
     const read = session.readNews(news, 'n')!
     expect(read).toMatchObject({ log: 'log', position: 5, from: 0, timeMs: 9 })
     session.installHead(read, 3, [], 8000)
-    expect([session.position, session.knownAsOfMs, session.at(PATH, 'session')]).toEqual([5, 8000, 5])
+    expect([session.position, session.knownAsOfMs, session.at(READ, 'session')]).toEqual([5, 8000, 5])
     expect(new Session({ stalenessMs: 1000 }).readNews(news, 'n')).toBeUndefined()
   })
 
@@ -96,114 +97,124 @@ describe('news', () => {
 
 describe('where a path is asked for', () => {
   it('is the plain URL if it did not change, and always in mode any', () => {
-    expect(sessionAt(3).at(PATH, 'session')).toBeUndefined()
-    expect(sessionAt(3, [2]).at(PATH, 'session')).toBe(2)
-    expect(sessionAt(3, [2]).at(PATH, 'any')).toBeUndefined()
+    expect(sessionAt(3).at(READ, 'session')).toBeUndefined()
+    expect(sessionAt(3, [2]).at(READ, 'session')).toBe(2)
+    expect(sessionAt(3, [2]).at(READ, 'any')).toBeUndefined()
   })
 
   it('is not before what the session wrote, until the sketch knows of it', () => {
     const session = sessionAt(3)
-    session.wrote(PATH, 5)
-    expect(session.at(PATH, 'session')).toBe(5)
+    session.wrote([PATH], 5)
+    expect(session.at(READ, 'session')).toBe(5)
     session.installHead(head(4), undefined, [], 0)
-    expect(session.at(PATH, 'session')).toBe(5)
+    expect(session.at(READ, 'session')).toBe(5)
     session.installHead(head(6, [5]), undefined, [], 0)
-    expect(session.at(PATH, 'session')).toBe(5)
+    expect(session.at(READ, 'session')).toBe(5)
     session.installHead(head(6, [], { from: 5 }), undefined, [], 0)
-    expect(session.at(PATH, 'session')).toBeUndefined()
+    expect(session.at(READ, 'session')).toBeUndefined()
   })
 
   it('is not before what the session saw, be it there or not', () => {
     const session = sessionAt(3)
-    session.accepts(PATH, undefined, { version: 5, position: 6 })
-    expect(session.at(PATH, 'session')).toBe(5)
-    session.accepts(PATH, 5, { version: undefined, position: 8 })
-    expect(session.at(PATH, 'session')).toBe(8)
-    session.accepts(PATH, 8, { version: undefined, position: 8 })
-    session.accepts(PATH, 8, { version: 9, position: 9 })
-    expect(session.at(PATH, 'session')).toBe(9)
+    expect(session.accepts(READ, undefined, 'session', { version: 5, position: 6 })).toBe(true)
+    session.saw(PATH, 5)
+    expect(session.at(READ, 'session')).toBe(5)
+    expect(session.accepts(READ, 5, 'session', { version: undefined, position: 8 })).toBe(true)
+    session.saw(PATH, 8)
+    expect(session.at(READ, 'session')).toBe(8)
+    session.saw(PATH, 8)
+    session.saw(PATH, 9)
+    expect(session.at(READ, 'session')).toBe(9)
+  })
+
+  it('of a list is not before what the session saw of an object in it', () => {
+    const session = sessionAt(3)
+    session.saw(PATH, 5)
+    expect(session.at({ paths: ['/db/shop/products'] }, 'session')).toBe(5)
+    expect(session.at({ paths: ['/db/shop/products/2'] }, 'session')).toBeUndefined()
   })
 
   it('is the later of what was seen and what the sketch knows', () => {
     const session = sessionAt(3, [2])
-    session.wrote(PATH, 7)
-    expect(session.at(PATH, 'session')).toBe(7)
+    session.wrote([PATH], 7)
+    expect(session.at(READ, 'session')).toBe(7)
     session.push(event(3, 6, [{ position: 6, hash: 0 }]), 0)
-    expect(session.at(PATH, 'session')).toBe(7)
+    expect(session.at(READ, 'session')).toBe(7)
   })
 })
 
 describe('an answer', () => {
   it('of a state before the position asked for is refused', () => {
     const session = sessionAt(9, [7])
-    expect(session.accepts(PATH, 7, { version: 5, position: 6 })).toBe(false)
-    expect(session.accepts(PATH, 7, { version: undefined, position: 6 })).toBe(false)
-    expect(session.accepts(PATH, 7, { version: 5, position: 7 })).toBe(true)
-    expect(session.accepts(PATH, 7, { version: 7, position: 6 })).toBe(true)
+    expect(session.accepts(READ, 7, 'session', { version: 5, position: 6 })).toBe(false)
+    expect(session.accepts(READ, 7, 'session', { version: undefined, position: 6 })).toBe(false)
+    expect(session.accepts(READ, 7, 'session', { version: 5, position: 7 })).toBe(true)
+    expect(session.accepts(READ, 7, 'session', { version: 7, position: 6 })).toBe(true)
   })
 
   it('under the plain URL that was read before the window began is refused, and then asked for elsewhere', () => {
     const session = sessionAt(9, [], { from: 4 })
-    expect(session.at(PATH, 'session')).toBeUndefined()
-    expect(session.accepts(PATH, undefined, { version: 2, position: 3 })).toBe(false)
-    expect(session.at(PATH, 'session')).toBe(9)
-    expect(session.accepts(PATH, 9, { version: 2, position: 9 })).toBe(true)
+    expect(session.at(READ, 'session')).toBeUndefined()
+    expect(session.accepts(READ, undefined, 'session', { version: 2, position: 3 })).toBe(false)
+    expect(session.at(READ, 'session')).toBe(9)
+    expect(session.accepts(READ, 9, 'session', { version: 2, position: 9 })).toBe(true)
     session.installHead(head(10, [], { from: 4 }), undefined, [], 0)
-    expect(session.at(PATH, 'session')).toBeUndefined()
-    expect(session.accepts(PATH, undefined, { version: 2, position: 4 })).toBe(true)
+    expect(session.at(READ, 'session')).toBeUndefined()
+    expect(session.accepts(READ, undefined, 'session', { version: 2, position: 4 })).toBe(true)
   })
 
   it('that has lived too long will do in mode any', () => {
     const session = sessionAt(9, [], { from: 4 })
-    expect(session.accepts(PATH, undefined, { version: 2, position: 3 }, 'any')).toBe(true)
+    expect(session.accepts(READ, undefined, 'any', { version: 2, position: 3 })).toBe(true)
   })
 
   it('that was overtaken by a newer one, or by an own write, is refused', () => {
     const session = sessionAt(3)
-    const at = session.at(PATH, 'session')
-    session.wrote(PATH, 8)
-    expect(session.accepts(PATH, at, { version: 2, position: 5 })).toBe(false)
-    expect(session.at(PATH, 'session')).toBe(8)
+    const at = session.at(READ, 'session')
+    session.wrote([PATH], 8)
+    expect(session.accepts(READ, at, 'session', { version: 2, position: 5 })).toBe(false)
+    expect(session.at(READ, 'session')).toBe(8)
   })
 
   it('without a position proves no more than its version does', () => {
     const session = sessionAt(9, [7], { from: 4 })
-    expect(session.accepts(PATH, 7, { version: 6, position: undefined })).toBe(false)
-    expect(session.accepts(PATH, 7, { version: 7, position: undefined })).toBe(true)
-    expect(session.accepts(PATH, undefined, { version: 3, position: undefined })).toBe(false)
-    expect(session.accepts(PATH, undefined, ABSENT)).toBe(false)
-    expect(session.at(PATH, 'session')).toBe(9)
+    expect(session.accepts(READ, 7, 'session', { version: 6, position: undefined })).toBe(false)
+    expect(session.accepts(READ, 7, 'session', { version: 7, position: undefined })).toBe(true)
+    expect(session.accepts(READ, undefined, 'session', { version: 3, position: undefined })).toBe(false)
+    expect(session.accepts(READ, undefined, 'session', ABSENT)).toBe(false)
+    expect(session.at(READ, 'session')).toBe(9)
   })
 
   it('without a position and older than an own write is refused', () => {
     const session = sessionAt(3)
-    session.wrote(PATH, 8)
-    expect(session.accepts(PATH, 8, { version: 2, position: undefined })).toBe(false)
-    expect(session.accepts(PATH, 8, { version: 8, position: undefined })).toBe(true)
+    session.wrote([PATH], 8)
+    expect(session.accepts(READ, 8, 'session', { version: 2, position: undefined })).toBe(false)
+    expect(session.accepts(READ, 8, 'session', { version: 8, position: undefined })).toBe(true)
   })
 
   it('without a position will do where the window is the whole log: an earlier state would be in the sketch', () => {
-    expect(sessionAt(3).accepts(PATH, undefined, ABSENT)).toBe(true)
+    expect(sessionAt(3).accepts(READ, undefined, 'session', ABSENT)).toBe(true)
   })
 })
 
 describe('an answer about several paths', () => {
   const OTHER = '/db/shop/products/2'
+  const both = { paths: [PATH, OTHER] }
 
   it('must be new enough for each of them, and raises the floor of none', () => {
     const session = sessionAt(3)
-    session.wrote(OTHER, 5)
-    expect(session.acceptsAll([PATH, OTHER], 4, 4, 'session')).toBe(false)
-    expect(session.acceptsAll([PATH, OTHER], 5, 5, 'session')).toBe(true)
-    expect(session.acceptsAll([PATH, OTHER], 5, undefined, 'session')).toBe(false)
-    expect(session.acceptsAll([PATH, OTHER], undefined, 1, 'any')).toBe(true)
-    expect([session.at(PATH, 'session'), session.at(OTHER, 'session')]).toEqual([undefined, 5])
+    session.wrote([OTHER], 5)
+    expect(session.accepts(both, 4, 'session', { version: 0, position: 4 })).toBe(false)
+    expect(session.accepts(both, 5, 'session', { version: 0, position: 5 })).toBe(true)
+    expect(session.accepts(both, 5, 'session', { version: 0, position: undefined })).toBe(false)
+    expect(session.accepts(both, undefined, 'any', { version: 0, position: 1 })).toBe(true)
+    expect([session.at(READ, 'session'), session.at({ paths: [OTHER] }, 'session')]).toEqual([undefined, 5])
   })
 
   it('that was read before the window began makes all of them be asked for elsewhere', () => {
     const session = sessionAt(9, [], { from: 4 })
-    expect(session.acceptsAll([PATH, OTHER], undefined, 3, 'session')).toBe(false)
-    expect([session.at(PATH, 'session'), session.at(OTHER, 'session')]).toEqual([9, 9])
+    expect(session.accepts(both, undefined, 'session', { version: 0, position: 3 })).toBe(false)
+    expect([session.at(READ, 'session'), session.at({ paths: [OTHER] }, 'session')]).toEqual([9, 9])
   })
 })
 
@@ -216,17 +227,17 @@ it('a list that was shown must be known to the sketch before anything else is re
   expect(session.headRequest).toEqual({ after: 3, at: 5 })
   session.installHead(head(5, [5]), undefined, [], 0)
   expect(session.needsRefresh('session', 0)).toBe(false)
-  expect(session.at(PATH, 'session')).toBe(5)
+  expect(session.at(READ, 'session')).toBe(5)
 })
 
 describe('a token', () => {
   it('hands on what was seen and written', () => {
     const first = sessionAt(3)
-    first.wrote(PATH, 7)
+    first.wrote([PATH], 7)
     const second = new Session({ stalenessMs: 1000, token: first.token })
     expect([second.log, second.position]).toEqual(['log', 3])
     expect(second.headRequest).toEqual({ after: undefined, at: 3 })
-    expect(second.at(PATH, 'session')).toBe(7)
+    expect(second.at(READ, 'session')).toBe(7)
   })
 
   it('makes its bearer wait for the position', () => {
@@ -248,7 +259,7 @@ describe('a token', () => {
 
   it('handed on by its bearer before he spoke to a server is the same', () => {
     const first = sessionAt(5)
-    first.wrote(PATH, 7)
+    first.wrote([PATH], 7)
     expect(new Session({ stalenessMs: 0, token: first.token }).token).toBe(first.token)
   })
 })
@@ -257,10 +268,12 @@ describe('another log', () => {
   it('voids what was seen, written and promised in the old one', () => {
     const session = new Session({ stalenessMs: 1000, token: sessionAt(500).token })
     session.installHead(head(500), undefined, [], 0)
-    session.wrote(PATH, 600)
-    session.installHead(head(2, [], { log: 'other' }), undefined, [], 5)
-    expect([session.log, session.position]).toEqual(['other', 2])
-    expect(session.at(PATH, 'session')).toBeUndefined()
+    session.wrote([PATH], 600)
+    expect(session.installHead(head(501), undefined, [], 4)).toBe(false)
+    expect(session.isOutdated(head(599), session.reached)).toBe(true)
+    expect(session.installHead(head(2, [], { log: 'other' }), undefined, [], 5)).toBe(true)
+    expect([session.log, session.position, session.reached]).toEqual(['other', 2, 2])
+    expect(session.at(READ, 'session')).toBeUndefined()
     expect(session.needsRefresh('session', 5)).toBe(false)
     expect(session.headRequest).toEqual({ after: 2, at: 0 })
   })
@@ -270,7 +283,7 @@ describe('the result of a query', () => {
   const BUCKET = '/db/shop/products'
   const BOOKS = '/db/shop/products?category=["books"]'
   const SETTINGS = '/db/shop/products?settings'
-  const hanging = { bucket: BUCKET, paths: [BOOKS, SETTINGS] }
+  const dependsOn = { bucket: BUCKET, paths: [BOOKS, SETTINGS] }
 
   /** Of the commits in a log of ten, the second was of a book and the fourth of something else; the window is after `from`. */
   function session({ settingsAt = 0, from = 0 } = {}): Session {
@@ -285,31 +298,31 @@ describe('the result of a query', () => {
     return session
   }
 
-  it('is asked for where something that it hangs on last changed, whatever else did in the bucket', () => {
-    expect(session().atResult(hanging, 'session')).toBe(2)
-    expect(session().atResult({ bucket: BUCKET, paths: [BUCKET] }, 'session')).toBe(10)
-    expect(session().atResult({ bucket: BUCKET, paths: [SETTINGS] }, 'session')).toBeUndefined()
-    expect(session().atResult(hanging, 'any')).toBeUndefined()
+  it('is asked for where something that it depends on last changed, whatever else did in the bucket', () => {
+    expect(session().at(dependsOn, 'session')).toBe(2)
+    expect(session().at({ bucket: BUCKET, paths: [BUCKET] }, 'session')).toBe(10)
+    expect(session().at({ bucket: BUCKET, paths: [SETTINGS] }, 'session')).toBeUndefined()
+    expect(session().at(dependsOn, 'any')).toBeUndefined()
   })
 
   it('is asked for after the settings of the bucket have changed: its tags may not be written any more', () => {
-    expect(session({ settingsAt: 7 }).atResult(hanging, 'session')).toBe(7)
+    expect(session({ settingsAt: 7 }).at(dependsOn, 'session')).toBe(7)
   })
 
   it('is asked for where the session itself wrote, until the sketch knows of that', () => {
     const writer = session()
-    writer.wrote(BUCKET, 12)
-    expect(writer.atResult(hanging, 'session')).toBe(12)
-    expect(writer.acceptsResult(hanging, undefined, { version: 2, position: 11 }, 'session')).toBe(false)
+    writer.wrote([BUCKET], 12)
+    expect(writer.at(dependsOn, 'session')).toBe(12)
+    expect(writer.accepts(dependsOn, undefined, 'session', { version: 2, position: 11 })).toBe(false)
     writer.installHead(head(12), undefined, [], 1)
-    expect(writer.atResult(hanging, 'session')).not.toBe(12)
+    expect(writer.at(dependsOn, 'session')).not.toBe(12)
   })
 
-  it('will do if it includes what it says itself that it hangs on', () => {
+  it('will do if it includes what it says itself that it depends on', () => {
     const of = (version: number, position: number | undefined, at?: number) =>
-      session().acceptsResult(hanging, at, { version, position }, 'session')
+      session().accepts(dependsOn, at, 'session', { version, position })
     expect([of(1, 1), of(2, 2), of(1, 5)]).toEqual([false, true, true])
-    expect(session().acceptsResult(hanging, undefined, { version: 1, position: 1 }, 'any')).toBe(true)
+    expect(session().accepts(dependsOn, undefined, 'any', { version: 1, position: 1 })).toBe(true)
     // Asked for at 5, but of another URL.
     expect(of(2, 3, 5)).toBe(false)
     // Without its header it is no newer than its version says.
@@ -318,9 +331,9 @@ describe('the result of a query', () => {
 
   it('from before the window is refused, and the next is asked for at the position of the session', () => {
     const late = session({ from: 5 })
-    expect(late.atResult(hanging, 'session')).toBeUndefined()
-    expect(late.acceptsResult(hanging, undefined, { version: 2, position: 4 }, 'session')).toBe(false)
-    expect(late.atResult(hanging, 'session')).toBe(10)
-    expect(session({ from: 5 }).acceptsResult(hanging, undefined, { version: 2, position: 6 }, 'session')).toBe(true)
+    expect(late.at(dependsOn, 'session')).toBeUndefined()
+    expect(late.accepts(dependsOn, undefined, 'session', { version: 2, position: 4 })).toBe(false)
+    expect(late.at(dependsOn, 'session')).toBe(10)
+    expect(session({ from: 5 }).accepts(dependsOn, undefined, 'session', { version: 2, position: 6 })).toBe(true)
   })
 })

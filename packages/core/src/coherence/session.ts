@@ -50,11 +50,11 @@ export interface Answer {
   readonly position: Position | undefined
 }
 
-/** What the result of a query depends on: it is the same as long as none of these paths changes. */
-export interface Hanging {
-  /** The path of the bucket that was asked. */
-  readonly bucket: Path
+/** What the answer to a read depends on: it changes only if one of these paths does. */
+export interface Dependencies {
   readonly paths: readonly Path[]
+  /** The bucket that a query was asked of: what the session itself saw or wrote in it may belong in any result. */
+  readonly bucket?: Path
 }
 
 export class Session {
@@ -69,6 +69,7 @@ export class Session {
   #knownAsOfMs = Number.NEGATIVE_INFINITY
   /** The same, by heads alone: when the last one was asked for. */
   #askedAsOfMs = Number.NEGATIVE_INFINITY
+  #reached: Position = 0
 
   constructor({ stalenessMs, token }: SessionOptions) {
     this.stalenessMs = stalenessMs
@@ -78,6 +79,16 @@ export class Session {
   /** No read is older than this. */
   get position(): Position {
     return Math.max(this.#sketch.position, this.#positionMin)
+  }
+
+  /** The sketch knows of every change after this position: what was read before it may have changed since, unnoticed. */
+  get windowFrom(): Position {
+    return this.#sketch.from
+  }
+
+  /** The latest position that an answer has shown. No head that is asked for from now on can be behind it. */
+  get reached(): Position {
+    return this.#reached
   }
 
   get knownAsOfMs(): number {
@@ -104,62 +115,34 @@ export class Session {
     return beganAtMs - ageMs > (ageMs > 0 ? this.#knownAsOfMs : this.#askedAsOfMs)
   }
 
-  /** The position to ask for; undefined for the plain URL. */
-  at(path: Path, mode: ReadMode): Position | undefined {
+  /** The position to ask for, so that the answer is new enough for all it depends on; undefined for the plain URL. */
+  at({ paths, bucket }: Dependencies, mode: ReadMode): Position | undefined {
     if (mode === 'any') return undefined
-    const floor = this.#floors.get(path)
-    const known = this.#sketch.at(path)
-    if (floor === undefined || known === undefined) return floor ?? known
-    return Math.max(floor, known)
-  }
-
-  /**
-   * Whether an answer to a read of `path` at `at` will do; takes note of it if so. If not, some cache on the way gave out
-   * a copy of another URL, or one that has expired long ago, or removed what proves it: ask `at` again, which then names
-   * a URL that no such copy can have, and repeat the read past the caches.
-   */
-  accepts(path: Path, at: Position | undefined, { version, position }: Answer, mode: ReadMode = 'session'): boolean {
-    if (mode !== 'any' && this.#refuses(path, at, Math.max(version ?? 0, position ?? 0))) return false
-    // What is not there may have been there before: then only a state that includes its absence will do from now on.
-    this.#raiseFloor(path, version ?? position ?? 0)
-    return true
-  }
-
-  /**
-   * As `accepts`, for one answer about several paths, read from a state that includes `position`. What it shows of each
-   * is for the owner to note, one by one.
-   */
-  acceptsAll(
-    paths: readonly Path[],
-    at: Position | undefined,
-    position: Position | undefined,
-    mode: ReadMode,
-  ): boolean {
-    if (mode === 'any') return true
-    // Each is looked at, also after the first that will not do: the next URL must be new enough for all of them.
-    return paths.filter(path => this.#refuses(path, at, position ?? 0)).length === 0
-  }
-
-  /** The position to ask for the result of a query at, if it depends on these paths; undefined for the plain URL. */
-  atResult({ bucket, paths }: Hanging, mode: ReadMode): Position | undefined {
-    if (mode === 'any') return undefined
-    // What the session itself saw or wrote in the bucket, and the sketch does not know of yet, may belong in any result.
-    let latest = this.#floors.get(bucket) ?? 0
-    for (const path of paths) latest = Math.max(latest, this.at(path, mode) ?? 0)
+    let latest = bucket === undefined ? 0 : this.#floorOf(bucket)
+    for (const path of paths) latest = Math.max(latest, this.#floorOf(path), this.#sketch.at(path) ?? 0)
     return latest === 0 ? undefined : latest
   }
 
   /**
-   * Whether the result of a query will do that was asked for at `at`, and says itself what it depends on. If not, ask
-   * `atResult` again.
+   * Whether an answer that was asked for at `at` will do. If not, some cache on the way gave out a copy of another URL, or
+   * one that expired long ago, or removed what proves it: ask `at` again, which then names a URL that no such copy can
+   * have, and repeat the read past the caches. The result of a query says itself what it depends on, so it is judged by
+   * `dependsOn` as it is known now. Call `saw` with what an accepted answer shows of each object.
    */
-  acceptsResult(hanging: Hanging, at: Position | undefined, { version, position }: Answer, mode: ReadMode): boolean {
-    if (mode === 'any') return true
+  accepts(dependsOn: Dependencies, at: Position | undefined, mode: ReadMode, { version, position }: Answer): boolean {
     const included = Math.max(version ?? 0, position ?? 0)
-    if (included < Math.max(at ?? 0, this.atResult(hanging, mode) ?? 0)) return false
-    if (at !== undefined || included >= this.#sketch.from) return true
-    this.#floors.set(hanging.bucket, Math.max(this.#sketch.position, this.#floors.get(hanging.bucket) ?? 0))
-    return false
+    if (mode !== 'any' && this.#refuses(dependsOn, at, mode, included)) return false
+    this.#reach(included)
+    return true
+  }
+
+  /** Takes note that an object, or a list, was shown in this version, or was absent at this position. */
+  saw(path: Path, position: Position): void {
+    this.#reach(position)
+    if (position <= this.#sketch.position) return
+    this.#raiseFloor(path, position)
+    // What a read of an object has shown, no later list of its bucket may deny.
+    this.#raiseFloor(bucketPathOf(path), position)
   }
 
   /**
@@ -170,9 +153,10 @@ export class Session {
     this.#positionMin = Math.max(this.#positionMin, version)
   }
 
-  /** Takes note of an own write. Also call it for the path of the bucket, whose lists it changed. */
-  wrote(path: Path, position: Position): void {
-    this.#raiseFloor(path, position)
+  /** Takes note of an own write. `paths` includes those of the buckets whose lists it changed. */
+  wrote(paths: readonly Path[], position: Position): void {
+    for (const path of paths) this.#raiseFloor(path, position)
+    this.#reach(position)
   }
 
   /** What to pass as `after` and `at` when asking for a head. */
@@ -190,11 +174,17 @@ export class Session {
     return this.#sketch.plan(head, after)
   }
 
+  /** Whether a head is behind what had been seen when it was asked for: then its store has gone back. */
+  isOutdated({ log, position }: ReaderHead, reachedWhenAsked: Position): boolean {
+    return log === this.#sketch.log && position < reachedWhenAsked
+  }
+
   /**
-   * Takes a head that was asked for at `askedAtMs`, with the filters of the segments that were missing. Throws
-   * TOKEN_INVALID if the session's token is of another log, ANSWER_INVALID if the head makes no sense.
+   * Takes a head that was asked for at `askedAtMs`, with the filters of the segments that were missing. True if the
+   * server has another store now: nothing that was read from the old one counts any more. Throws TOKEN_INVALID if the
+   * session's token is of another log, ANSWER_INVALID if the head makes no sense.
    */
-  installHead(head: ReaderHead, after: Position | undefined, filters: readonly Bloom[], askedAtMs: number): void {
+  installHead(head: ReaderHead, after: Position | undefined, filters: readonly Bloom[], askedAtMs: number): boolean {
     this.#checkLog(head)
     const isAnotherLog = this.#sketch.log !== undefined && this.#sketch.log !== head.log
     this.#sketch.install(head, after, filters)
@@ -202,7 +192,9 @@ export class Session {
     // Also if the head was ignored: then what is known reaches further than the head, which reflects that time.
     this.#askedAsOfMs = Math.max(this.#askedAsOfMs, askedAtMs)
     this.#knownAsOfMs = Math.max(this.#knownAsOfMs, askedAtMs)
+    this.#reach(head.position)
     this.#dropFloors()
+    return isAnotherLog
   }
 
   /**
@@ -236,8 +228,17 @@ export class Session {
   }
 
   /** `included`: the answer is proven to be of a state that includes this position. */
-  #refuses(path: Path, at: Position | undefined, included: Position): boolean {
-    const floor = this.#floors.get(path) ?? 0
+  #refuses(dependsOn: Dependencies, at: Position | undefined, mode: ReadMode, included: Position): boolean {
+    const { paths, bucket } = dependsOn
+    // More may be known by now of what a result depends on than when it was asked for.
+    if (bucket !== undefined && included < (this.at(dependsOn, mode) ?? 0)) return true
+    // Each is looked at, also after the first that will not do: the next URL must be new enough for all of them.
+    const judged = bucket === undefined ? paths : [bucket]
+    return judged.filter(path => this.#isTooOld(path, at, included)).length > 0
+  }
+
+  #isTooOld(path: Path, at: Position | undefined, included: Position): boolean {
+    const floor = this.#floorOf(path)
     if (included >= Math.max(at ?? this.#sketch.from, floor)) return false
     if (at === undefined) this.#floors.set(path, Math.max(this.#sketch.position, floor))
     return true
@@ -247,11 +248,20 @@ export class Session {
   #forgetLog(): void {
     this.#floors.clear()
     this.#positionMin = 0
+    this.#reached = 0
     this.#logExpected = undefined
   }
 
+  #reach(position: Position): void {
+    this.#reached = Math.max(this.#reached, position)
+  }
+
+  #floorOf(path: Path): Position {
+    return this.#floors.get(path) ?? 0
+  }
+
   #raiseFloor(path: Path, position: Position): void {
-    if (position <= this.#sketch.position || position <= (this.#floors.get(path) ?? 0)) return
+    if (position <= this.#sketch.position || position <= this.#floorOf(path)) return
     this.#floors.set(path, position)
   }
 
@@ -263,4 +273,9 @@ export class Session {
 function ageMsMax(mode: ReadMode, stalenessMs: number): number {
   if (mode === 'current') return 0
   return typeof mode === 'object' ? mode.withinMs : stalenessMs
+}
+
+/** `/db/shop/products` of `/db/shop/products/42`, and of itself. */
+function bucketPathOf(path: Path): Path {
+  return path.split('/', 4).join('/')
 }

@@ -7,7 +7,7 @@
  * so no copy read before such a change is alive in any cache.
  *
  * A change of an object is also a change of its bucket's path: that is the key of the lists of the bucket; and of the tags it
- * carries, which the results of queries hang on. A change of a bucket's settings is one of its path with `?settings`: which
+ * carries, which the results of queries depend on. A change of a bucket's settings is one of its path with `?settings`: which
  * tags there are may be another thing from then on.
  */
 import { type Key as HashableKey, hashUnder, type KeyHash } from '@freshet/bloom'

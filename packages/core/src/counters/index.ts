@@ -4,8 +4,6 @@ export {
   emptyWindow,
   hasExpired,
   type Judgement,
-  judgeDone,
-  judgeOwn,
   RETENTION_MS_DEFAULT,
   type RetentionOptions,
   rememberOwn,
@@ -24,4 +22,3 @@ export {
   replayOf,
 } from './operation-memory.js'
 export { SeenIds, type SeenIdsOptions } from './seen-ids.js'
-export { Unsettled } from './unsettled.js'

@@ -30,7 +30,7 @@ export interface ForeignOperation extends DoneOperation {
 
 export function judgeOperation(
   { id, fingerprint }: Operation,
-  tables: OperationTables,
+  tables: Pick<OperationTables, 'window' | 'foreign'>,
   nowMs: number,
   retention: RetentionOptions,
 ): Judgement {

@@ -1,5 +1,6 @@
 /** The checker against a naive oracle that knows the true times: it finds what is broken, and accuses nobody wrongly. */
 import { describe, expect, test } from 'vitest'
+import { createRandom } from '../store/conformance/random.js'
 import { HistoryChecker, type HistoryCheckerOptions } from './history-checker.js'
 import type { HistorySummary } from './history-tally.js'
 import type { HistoryRecord, ReadRecord, WriteRecord } from './record.js'
@@ -8,17 +9,6 @@ import { judgeNaively, nameOf } from './testing/naive-oracle.js'
 import { formatViolation, PROMISES, type Violation } from './violation.js'
 
 const HISTORIES = 150
-
-/** Mulberry32. */
-function randomFrom(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
 
 function check(records: Iterable<HistoryRecord>, options: HistoryCheckerOptions = {}) {
   const violations: Violation[] = []
@@ -68,7 +58,7 @@ describe('random histories', () => {
   test('a history that keeps every promise has no violation, whoever records and whatever is left out', () => {
     let undecided = 0
     for (let seed = 1; seed <= HISTORIES; seed++) {
-      const random = randomFrom(seed)
+      const random = createRandom(seed).next
       const history = createModelHistory(optionsFrom(random))
       const all = recordsOf(history)
       const { violations } = check(all, { isComplete: true, settleMs: 4000 })
@@ -86,7 +76,7 @@ describe('random histories', () => {
     let planted = 0
     let inDoubt = 0
     for (let seed = 1; seed <= HISTORIES; seed++) {
-      const random = randomFrom(1000 + seed)
+      const random = createRandom(1000 + seed).next
       const history = createModelHistory(optionsFrom(random))
       planted += plant(history, random).length
       const { names, violations } = check(recordsOf(history), { isComplete: true, settleMs: 4000 })
@@ -105,7 +95,7 @@ describe('random histories', () => {
 
   test('within one clock nothing is in doubt', () => {
     for (let seed = 1; seed <= HISTORIES; seed++) {
-      const random = randomFrom(5000 + seed)
+      const random = createRandom(5000 + seed).next
       const history = createModelHistory({ ...optionsFrom(random), clocks: 1, serverRecords: false })
       plant(history, random)
       const { names, summary } = check(recordsOf(history), { isComplete: true })

@@ -9,16 +9,14 @@ export {
 export type { HistorySummary, ServedFromCount } from './history-tally.js'
 export type { Acknowledgement, KnownWrite } from './known-writes.js'
 export {
-  formatRecord,
   type HistoryRecord,
   parseRecord,
-  RECORD_FORMAT,
   type ReadRecord,
   type SessionRecord,
   type TokenRecord,
   type WriteRecord,
 } from './record.js'
-export { createNaming, isInSample, nameOfToken } from './recorded-name.js'
+export { nameOfToken } from './recorded-name.js'
 export type { Floor } from './session-floors.js'
 export type { StalenessQuantiles } from './staleness-histogram.js'
 export { formatViolation, PROMISES, type Promised, type Violation } from './violation.js'

@@ -14,10 +14,9 @@ export interface TimeRange {
   readonly hi: number
 }
 
-interface Sample {
+/** How far the server's clock was ahead of this one, at a time of this one. */
+interface Sample extends TimeRange {
   readonly t: number
-  readonly lo: number
-  readonly hi: number
 }
 
 const DRIFT_MAX = 0.0005

@@ -57,7 +57,7 @@ describe('the plan', () => {
   })
 })
 
-describe('what a result hangs on', () => {
+describe('what a result depends on', () => {
   const tagsOf = (query: Query, ...indexes: IndexState[]) => dependenciesOf('s/p', query, indexes)?.tags
 
   test('the longest prefix of an index that the filter demands equality of, whether it is ready or not', () => {

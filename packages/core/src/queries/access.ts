@@ -10,10 +10,11 @@ import {
   ID_FIELD,
   type IndexDeclaration,
   type Query,
+  type QueryPlan,
   type Sort,
   type TagValue,
 } from '@freshet/protocol'
-import type { IndexState, QueryPlan, StoreQuery } from '../store/store.js'
+import type { IndexState, StoreQuery } from '../store/store.js'
 import { type Candidate, fieldOf } from './candidate.js'
 import { type Conditions, conditionsOf, valuesDemanded } from './conditions.js'
 import { matchesCondition } from './matches.js'

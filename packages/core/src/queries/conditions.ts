@@ -1,6 +1,6 @@
 /**
  * What a filter demands of single fields, whatever else it says: the members of its top level, and of the `$and` there. Only
- * these can narrow down what is looked at, and only equality makes a result hang on less than the whole bucket.
+ * these can narrow down what is looked at, and only equality makes a result depend on less than the whole bucket.
  */
 import type { Condition, Filter, Scalar, TagValue } from '@freshet/protocol'
 import { conditionOf } from './matches.js'

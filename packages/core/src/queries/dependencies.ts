@@ -1,5 +1,5 @@
 /**
- * What the result of a query hangs on, and what a write carries.
+ * The tags that the result of a query depends on, and those that a write carries.
  *
  * Why it is enough: say the result differs between two positions, and the filter demands that the fields F have the values v.
  * Then some object that is in one of the two results was written or deleted in between. If it was in the first, its first
@@ -12,10 +12,10 @@ import { throughOf } from './access.js'
 import { valueAt } from './candidate.js'
 import { combinations, conditionsOf, valuesDemanded } from './conditions.js'
 
-/** A result may hang on so many tags; beyond that, on a shorter prefix or on the bucket. */
+/** How many tags a result may depend on; beyond that, it depends on a shorter prefix, or on the whole bucket. */
 const TAGS_MAX = 10
 
-export interface Dependencies {
+export interface DependencyTags {
   readonly tags: readonly Tag[]
   /** The fields that they are of: a prefix of a declared index. */
   readonly fields: readonly string[]
@@ -26,7 +26,7 @@ export function dependenciesOf(
   bucket: Key,
   query: StoreQuery,
   indexes: readonly IndexDeclaration[],
-): Dependencies | undefined {
+): DependencyTags | undefined {
   const conditions = conditionsOf(query.where)
   let best: { readonly fields: readonly string[]; readonly values: readonly (readonly TagValue[])[] } | undefined
   let bestTags = 0

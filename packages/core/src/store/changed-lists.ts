@@ -1,7 +1,7 @@
 /**
  * Whether what lists have shown still holds. A bucket that has not changed at all is the common case; else the change log
  * says whether any change since was within the range. So lists of one part of a bucket do not mind writes to another. What
- * hangs on tags asks those alone, if they have been written all the time since.
+ * depends on tags asks those alone, if they have been written all the time since.
  */
 import {
   bucketOfKey,

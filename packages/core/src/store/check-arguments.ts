@@ -3,7 +3,7 @@ import { idOfKey, OPERATION_ID_BYTES_MAX, objectionToIndexes } from '@freshet/pr
 import { type Addition, DECIMALS_MAX, type Operation } from './operations.js'
 import type { Commit, LeaseAsk, ReadList, ScanRange, Write } from './store.js'
 
-export const SCAN_LIMIT_DEFAULT = 100
+const SCAN_LIMIT_DEFAULT = 100
 export const CHANGES_LIMIT_DEFAULT = 1000
 
 /**

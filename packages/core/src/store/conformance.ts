@@ -20,7 +20,7 @@ import { testQueries } from './conformance/queries.js'
 import { testRandomWalk } from './conformance/random-walk.js'
 import { testScans } from './conformance/scans.js'
 
-export type { ConformanceOptions, StoreUnderTest, TestKit } from './conformance/kit.js'
+export type { ConformanceOptions } from './conformance/kit.js'
 export { createRandom, type Random } from './conformance/random.js'
 
 export function testStore(options: ConformanceOptions): void {

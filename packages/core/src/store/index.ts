@@ -1,3 +1,4 @@
+export type { OperationCounts, QueryPlan } from '@freshet/protocol'
 export { compareUtf8, isBeyond, isWithin } from '@freshet/protocol'
 export { type ChangedKeys, changedLists } from './changed-lists.js'
 export { CHANGES_LIMIT_DEFAULT, checkCommit, checkLimit, checkPosition, scanLimit } from './check-arguments.js'
@@ -26,12 +27,10 @@ export type {
   LogEntry,
   LogPlace,
   MaybePromise,
-  OperationCounts,
   Position,
   PutWrite,
   Query,
   QueryPage,
-  QueryPlan,
   QueryVersion,
   ReadCount,
   ReadList,

@@ -18,7 +18,17 @@
  * the disk is; STORE_DAMAGED when what is read cannot be right; STORE_TAKEN_OVER when another process has become the
  * writer. A commit that fails leaves no trace.
  */
-import type { IdRange, IndexDeclaration, Key, Position, Query, Tag, Version } from '@freshet/protocol'
+import type {
+  IdRange,
+  IndexDeclaration,
+  Key,
+  OperationCounts,
+  Position,
+  Query,
+  QueryPlan,
+  Tag,
+  Version,
+} from '@freshet/protocol'
 import type { Addition, CounterRefusal, Operation, OperationRefusal } from './operations.js'
 
 export type { IndexDeclaration, Key, Position, Query, Tag, Version } from '@freshet/protocol'
@@ -177,29 +187,8 @@ export interface StoreNode {
 export interface StoreSupports {
   /** 'disk': acknowledged means on disk. 'relaxed': survives the process, maybe not the machine. 'none': memory. */
   readonly durability: 'disk' | 'relaxed' | 'none'
-  /**
-   * Reads and validates several keys atomically, whichever buckets they are in. Where false, a commit that touches more
-   * than one key is refused with LIMIT_EXCEEDED.
-   */
-  readonly multiKeyCommits: boolean
-  /** Where false, `query`, `queryVersion` and commits with `indexes` or tags are refused with LIMIT_EXCEEDED. */
-  readonly queries: boolean
-  /** For so long an operation is remembered, and one of our clients' is taken after it was made. */
+  /** How long an operation is remembered, and one of our clients' is accepted after it was made. */
   readonly retentionMs: number
-}
-
-/** What is remembered of operations. */
-export interface OperationCounts {
-  /** Clients of ours, of each of which a window is remembered. */
-  readonly clients: number
-  readonly foreign: number
-  /** How much of that is in memory, and on disk. */
-  readonly memoryBytes: number
-  readonly diskBytes: number
-  /** compact: of foreign ids only hashes are remembered, in a filter. */
-  readonly mode: 'exact' | 'compact'
-  /** How often a foreign id that is new is looked up for nothing; in compact mode, how often it is taken for one that is not. */
-  readonly falsePositiveRate: number
 }
 
 export interface Snapshot<Value> {
@@ -257,20 +246,6 @@ export interface QueryPage extends QueryVersion {
   readonly plan: QueryPlan
   /** How many entries were looked at. */
   readonly examined: number
-}
-
-/** How a query is answered. */
-export interface QueryPlan {
-  /** The name of the index that is read; none: the bucket is, by id. */
-  readonly index?: string
-  /** The index's first fields, which the filter demands equality of. */
-  readonly equal: readonly string[]
-  /** The field after those, of which a range is read. */
-  readonly range?: string
-  /** It is read in the order asked for, so that it stops where the page ends; else all that is found is sorted. */
-  readonly isSorted: boolean
-  /** The same for people. */
-  readonly text: string
 }
 
 export interface BucketChange {

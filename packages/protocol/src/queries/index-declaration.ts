@@ -9,7 +9,7 @@ export interface IndexDeclaration {
   readonly fields: readonly string[]
 }
 
-export const INDEXES_MAX = 16
+const INDEXES_MAX = 16
 export const INDEX_FIELDS_MAX = 4
 
 /** Why these cannot be the indexes of a bucket; undefined if they can. */

@@ -9,12 +9,8 @@ import { parseCursor } from './cursor.js'
 import { isWellFormed, objectionToField } from './field-path.js'
 import { type Filter, ID_FIELD, QUERY_LIMIT_MAX, type Query, type Sort } from './query.js'
 
-const WHERE_LENGTH_MAX = 8192
-const DEPTH_MAX = 6
-const CLAUSES_MAX = 100
-const IN_MAX = 100
-const SORT_MAX = 4
-const FIELDS_MAX = 64
+/** The most that a query may have of each. */
+const MAX = { whereLength: 8192, depth: 6, clauses: 100, inValues: 100, sortFields: 4, fields: 64 }
 
 /** As a Map has it, or URLSearchParams. */
 export interface QueryParameters {
@@ -49,24 +45,24 @@ export function checkQuery(
   begun: Readonly<Effort> = WITH_ROOM,
 ): void {
   if (where !== undefined) checkFilter(where, 'where', { ...begun })
-  if (sort.length > SORT_MAX) throw invalid('sort', `at most ${SORT_MAX} fields are sorted by`)
+  if (sort.length > MAX.sortFields) throw invalid('sort', `at most ${MAX.sortFields} fields are sorted by`)
   for (const { field } of sort) checkField(field, 'sort')
   if (limit !== undefined && !(Number.isSafeInteger(limit) && limit >= 1 && limit <= QUERY_LIMIT_MAX)) {
     throw invalid('limit', `it is a whole number from 1 to ${QUERY_LIMIT_MAX}`)
   }
   if (after !== undefined) parseCursor(after, sortLength(sort))
-  if (fields.length > FIELDS_MAX) throw invalid('fields', `at most ${FIELDS_MAX} fields are chosen`)
+  if (fields.length > MAX.fields) throw invalid('fields', `at most ${MAX.fields} fields are chosen`)
   for (const field of fields) checkField(field, 'fields')
 }
 
 /** How many values a cursor of this sort has: those before the id. */
-export function sortLength(sort: readonly Sort[]): number {
+function sortLength(sort: readonly Sort[]): number {
   const id = sort.findIndex(({ field }) => field === ID_FIELD)
   return new Set(sort.slice(0, id === -1 ? undefined : id).map(({ field }) => field)).size
 }
 
 function parseWhere(text: string): Filter {
-  if (text.length > WHERE_LENGTH_MAX) throw invalid('where', `it has at most ${WHERE_LENGTH_MAX} characters`)
+  if (text.length > MAX.whereLength) throw invalid('where', `it has at most ${MAX.whereLength} characters`)
   const number = inexactNumber(text)
   if (number !== undefined) throw invalid('where', `${number.slice(0, 40)} would be rounded, and other objects found`)
   try {
@@ -92,7 +88,7 @@ function checkFilter(filter: unknown, place: string, effort: Effort): void {
     throw invalid(place, 'a filter is an object, such as {"category":"books"}')
   }
   for (const [name, member] of Object.entries(filter)) {
-    if (++effort.clauses > CLAUSES_MAX) throw invalid(place, `a filter has at most ${CLAUSES_MAX} conditions`)
+    if (++effort.clauses > MAX.clauses) throw invalid(place, `a filter has at most ${MAX.clauses} conditions`)
     const inner = `${place}.${name}`
     if (name === '$or' || name === '$and') checkClauses(member, inner, effort)
     else checkMember(name, member, inner)
@@ -101,7 +97,7 @@ function checkFilter(filter: unknown, place: string, effort: Effort): void {
 
 function checkClauses(clauses: unknown, place: string, effort: Effort): void {
   if (!Array.isArray(clauses) || clauses.length === 0) throw invalid(place, 'it takes a list of one or more filters')
-  if (effort.depth === DEPTH_MAX) throw invalid(place, `filters are nested at most ${DEPTH_MAX} deep`)
+  if (effort.depth === MAX.depth) throw invalid(place, `filters are nested at most ${MAX.depth} deep`)
   const inner = { depth: effort.depth + 1, clauses: effort.clauses }
   for (const [i, clause] of clauses.entries()) checkFilter(clause, `${place}[${i}]`, inner)
   effort.clauses = inner.clauses
@@ -140,7 +136,7 @@ const OPERATORS = [...SCALAR_OPERATORS, '$in', '$prefix', '$exists']
 
 function checkIn(operand: unknown, place: string): void {
   if (!Array.isArray(operand) || operand.length === 0) throw invalid(place, 'it takes a list of one or more values')
-  if (operand.length > IN_MAX) throw invalid(place, `it takes at most ${IN_MAX} values`)
+  if (operand.length > MAX.inValues) throw invalid(place, `it takes at most ${MAX.inValues} values`)
   for (const [i, value] of operand.entries()) checkScalar(value, `${place}[${i}]`)
 }
 

@@ -1,5 +1,5 @@
 /**
- * Tags: what a query's result hangs on. Whatever is written or deleted carries, for each declared index and each prefix of its
+ * Tags: what a query's result depends on. Whatever is written or deleted carries, for each declared index and each prefix of its
  * fields, the values it had there before and those it has after:
  *
  *     shop/products?category=["books"]

@@ -1,27 +1,17 @@
 /** Access control over HTTP: every route, what each kind of caller gets, and what caches are told. */
+
+import { createMemoryStore } from '@freshet/engines/memory'
 import type { CoherenceHead } from '@freshet/protocol'
-import { createMemoryStore } from '@freshet/stores/memory'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { createJsonLog, SILENT_LOG } from '../operations/log.js'
-import { createParts } from '../server-parts.js'
-import { completeSettings } from '../settings.js'
+import { createJsonLog } from '../monitoring/log.js'
+import { allRoutes } from '../testing/all-routes.js'
 import { jsonRequest, problemOf, type RunningServer, sendRaw, startServer } from '../testing/running-server.js'
 import { applyRules } from './apply-rules.js'
 import { bearer, TOKENS } from './under-test/bearer.js'
+import { SHOP_RULES } from './under-test/shop-rules.js'
+import { startRuledServer } from './under-test/start-ruled-server.js'
 
-const RULES = `
-admin if claim.role == "admin"
-bucket shop/products
-  read, list
-  write if claim.role == "editor"
-bucket shop/orders
-  read, delete if object.owner == claim.sub
-  list if authenticated
-  create if new.owner == claim.sub
-  update if object.owner == claim.sub and new.owner == claim.sub
-bucket shop/posts
-  read if object.published == true or object.owner == claim.sub
-  list
+const RULES = `${SHOP_RULES}  list
   write if authenticated
 bucket shop/hidden
   read if not (object.secret == true)
@@ -39,10 +29,7 @@ let admin: Record<string, string>
 let editor: Record<string, string>
 
 beforeEach(async () => {
-  running = await startServer({
-    store: createMemoryStore({ positionsAfter: 0 }),
-    access: { rules: RULES, tokens: TOKENS },
-  })
+  running = await startRuledServer(RULES)
   ann = await bearer({ sub: 'ann' })
   bob = await bearer({ sub: 'bob' })
   admin = await bearer({ sub: 'root', role: 'admin' })
@@ -58,15 +45,8 @@ const get = (path: string, headers: Record<string, string> = {}, method = 'GET')
 
 describe('routes', () => {
   test('each says who may use it', async () => {
-    const { routes, stop } = createParts({
-      store: createMemoryStore({ positionsAfter: 0 }),
-      settings: completeSettings({}),
-      log: SILENT_LOG,
-      page: {},
-    })
-    await stop()
-    const undeclared = routes.flatMap(({ pattern, operations }) =>
-      Object.entries(operations)
+    const undeclared = (await allRoutes(createMemoryStore())).flatMap(({ pattern, methods }) =>
+      Object.entries(methods)
         .filter(([, { access }]) => access === undefined)
         .map(([method]) => `${method} ${pattern}: declare "access" of this operation`),
     )

@@ -7,10 +7,9 @@
 import type { IncomingMessage } from 'node:http'
 import type { LogEntry, MaybePromise, ReadVersion, Store } from '@freshet/core/store'
 import { bucketOfKey, FreshetError, type Key, type OpenBuckets } from '@freshet/protocol'
-import type { Operation } from '../http/call.js'
 import type { ClientAddresses } from '../http/client-addresses.js'
 import type { Exchange } from '../http/exchange.js'
-import { describeError, type Log } from '../operations/log.js'
+import { describeError, type Log } from '../monitoring/log.js'
 import { ACCESS_KEY, lastRulesChange, type StoredRules } from './access-record.js'
 import { Caller } from './caller.js'
 import { type KnownRules, putBackRules, type RulesMemory } from './known-rules.js'
@@ -18,7 +17,8 @@ import { putOwnRules, type StoredRulesChoice } from './put-own-rules.js'
 import { Quotas } from './quotas/quotas.js'
 import { namespaceOf } from './quotas/usage-record.js'
 import { type RateLimitConfig, RateLimits } from './rate-limits.js'
-import { AccessRules, type Claims } from './rules/access-rules.js'
+import { AccessRules } from './rules/access-rules.js'
+import type { Claims } from './rules/decision.js'
 import type { ParsedRules } from './rules/parse-rules.js'
 import { readRules } from './rules/read-rules.js'
 import { RIGHTS, type Right } from './rules/rights.js'
@@ -46,7 +46,20 @@ export interface AccessOptions {
   readonly rulesMemory?: RulesMemory | undefined
 }
 
-export type Admission = Pick<Operation, 'access' | 'rights'>
+/**
+ * Who may ask for it where there are rules. `rules`: its handler asks the caller (`caller.ts`) about each bucket and object.
+ */
+export type AccessNeed = 'anyone' | 'rules' | 'metrics' | 'admin'
+
+export interface Admission {
+  /** Without it, nobody may; a test wants one of every method of every route. */
+  readonly access?: AccessNeed
+  /**
+   * With `rules`: a caller who could not have any of these, on what the path names or else anywhere, is refused before the body is read and
+   * before anything is looked up.
+   */
+  readonly rights?: readonly Right[]
+}
 
 const NO_RULES: ParsedRules = {
   ...{ admin: [], metrics: [], wall: undefined, quotas: new Map(), buckets: [], examples: [] },
@@ -54,6 +67,8 @@ const NO_RULES: ParsedRules = {
 const UNCONFIRMED =
   'the access rules in the store are from a backup, and may be older than those that were last in force: nothing is allowed until they are confirmed, ' +
   'by freshet rules confirm, or others applied, by freshet rules apply FILE, each with --store URL'
+/** As nearly everybody writes it. */
+const BEARER_START = 'Bearer '
 const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]+)$/i
 
 export class Access {
@@ -146,8 +161,29 @@ export class Access {
 
   /** Whether everybody may read the object, whatever it is, and nobody counts: so nobody need be asked who they are. */
   isOpenRead(key: Key): boolean {
-    if (this.#rules.hasQuotas && this.#rules.quotaOf(namespaceOf(key))?.requests !== undefined) return false
+    if (this.#countsRequests(key)) return false
     return this.#rules.openness('read', bucketOfKey(key)) === 'always'
+  }
+
+  /**
+   * Lets somebody read an object, as `admit` does, where that takes no time: the token was verified lately, and nobody counts. Undefined
+   * where it does, and where they are refused: `admit` has the last word on both. `authorization`: the header, if there is one.
+   */
+  admitAtOnce(key: Key, authorization: string | undefined): Caller | undefined {
+    if (!this.#isOn || this.limits !== undefined || this.#countsRequests(key)) return undefined
+    const claims = authorization === undefined ? undefined : this.#recallToken(authorization)
+    if (claims === undefined && authorization !== undefined) return undefined
+    const caller = new Caller(() => this.#rules, claims)
+    return caller.might('read', key) ? caller : undefined
+  }
+
+  #recallToken(authorization: string): Claims | undefined {
+    if (!authorization.startsWith(BEARER_START)) return undefined
+    return this.#tokens?.recall(authorization.slice(BEARER_START.length))
+  }
+
+  #countsRequests(key: Key): boolean {
+    return this.#rules.hasQuotas && this.#rules.quotaOf(namespaceOf(key))?.requests !== undefined
   }
 
   /** What anybody may read without a token. It says what the rules say, and nothing of which buckets there are. */

@@ -1,6 +1,6 @@
-import { createMemoryStore } from '@freshet/stores/memory'
+import { createMemoryStore } from '@freshet/engines/memory'
 import { expect, test } from 'vitest'
-import { createJsonLog } from '../operations/log.js'
+import { createJsonLog } from '../monitoring/log.js'
 import { type Audited, readAudit } from './audit.js'
 import { AuditTrail } from './audit-trail.js'
 

@@ -3,7 +3,7 @@
  * within a second, those that are the same as one, so that a busy page does not cost a commit for each.
  */
 import type { Store } from '@freshet/core/store'
-import { describeError, type Log } from '../operations/log.js'
+import { describeError, type Log } from '../monitoring/log.js'
 import { type Audited, auditWrite } from './audit.js'
 
 const WITHIN_MS = 1000

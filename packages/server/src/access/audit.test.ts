@@ -1,6 +1,6 @@
-import { createMemoryStore } from '@freshet/stores/memory'
+import { createMemoryStore } from '@freshet/engines/memory'
 import { beforeAll, expect, test } from 'vitest'
-import { createJsonLog } from '../operations/log.js'
+import { createJsonLog } from '../monitoring/log.js'
 import { jsonRequest, startServer } from '../testing/running-server.js'
 import { bearer, TOKENS } from './under-test/bearer.js'
 

@@ -8,7 +8,7 @@ import { createIdMaker, FreshetError, type Key, timeOfId, type Version } from '@
 import { JSON_TYPE } from '../http/answer.js'
 
 const AUDIT: Key = '_freshet/audit'
-export const AUDIT_LIMIT_MAX = 1000
+const AUDIT_LIMIT_MAX = 1000
 
 export interface Audited {
   /** The issuer and the subject of the token, or the server that was started with other rules. */

@@ -2,18 +2,23 @@
  * Who asks, and what they may do. A handler asks before it shows or changes anything; one that answers without having asked is a
  * mistake of ours, and its answer is not sent (`wasAsked`).
  */
-import type { ReadList, ReadVersion, StoredValue } from '@freshet/core/store'
-import { bucketOfKey, FreshetError, type Key, partsOfTag, type Tag, tagOf } from '@freshet/protocol'
+import type { ReadList, ReadVersion } from '@freshet/core/store'
+import { bucketOfKey, FreshetError, idOfKey, type Key, partsOfTag, type Tag, tagOf } from '@freshet/protocol'
 import { ACCESS_KEY } from './access-record.js'
 import { identityOf } from './identity.js'
-import type { AccessRules, Claims, Row } from './rules/access-rules.js'
+import type { AccessRules } from './rules/access-rules.js'
+import type { Claims, Row } from './rules/decision.js'
 import { type Branch, type Demands, isExact, isOfIds, seesEveryRow } from './rules/demands.js'
+import { type ObjectMembers, parseValue, type Value } from './rules/object-members.js'
 import type { Right } from './rules/rights.js'
 
 /** What may be kept of an answer that not everybody may see: nothing, by nobody. */
 export const PRIVATE = 'private, no-store'
 
-type Value = Pick<StoredValue, 'contentType' | 'body'>
+/** An object, and what is known of its members if it is at hand. */
+export interface Judged extends Value {
+  readonly members?: ObjectMembers
+}
 
 export class Caller {
   readonly #current: () => AccessRules
@@ -21,7 +26,7 @@ export class Caller {
   #identity: string | undefined
   /** Undefined: nobody in particular. */
   readonly claims: Claims | undefined
-  /** The address that the request came from, past trusted proxies; empty: not over the network. */
+  /** The address that the request came from, past trusted proxies; empty: not over the network, or a plain read, which is not audited. */
   readonly from: string
   wasAsked = false
 
@@ -69,9 +74,9 @@ export class Caller {
     return this.#rules.isAdmin(this.claims)
   }
 
-  may(right: Right, key: Key, object?: Value, next?: Value): boolean {
+  may(right: Right, key: Key, object?: Judged, next?: Value): boolean {
     this.wasAsked = true
-    return this.#rules.allows(right, this.claims, key, rowOf(object, next))
+    return this.#decide(right, this.claims, key, object, next)
   }
 
   /** Whether they may for some object that could be there under this key. */
@@ -86,12 +91,12 @@ export class Caller {
   }
 
   /** Throws UNAUTHENTICATED or FORBIDDEN, which tell nothing of what is there. */
-  check(right: Right, key: Key, object?: Value, next?: Value): void {
+  check(right: Right, key: Key, object?: Judged, next?: Value): void {
     if (!this.may(right, key, object, next)) throw this.refusal()
   }
 
   /** What an object is to this caller: one that is hidden from them is absent, where they are told of absence; else undefined. */
-  seen<Found extends Value>(key: Key, found: Found | undefined): Found | 'absent' | undefined {
+  seen<Found extends Judged>(key: Key, found: Found | undefined): Found | 'absent' | undefined {
     if (found !== undefined && this.may('read', key, found)) return found
     return this.may('read', key) ? 'absent' : undefined
   }
@@ -106,9 +111,14 @@ export class Caller {
   }
 
   /** Whether somebody without a token may do it, too. */
-  isOpen(right: Right, key: Key, object?: Value): boolean {
+  isOpen(right: Right, key: Key, object?: Judged): boolean {
     this.wasAsked = true
-    return this.#rules.allows(right, undefined, key, rowOf(object, undefined))
+    return this.#decide(right, undefined, key, object)
+  }
+
+  #decide(right: Right, claims: Claims | undefined, key: Key, object?: Judged, next?: Value): boolean {
+    const decision = this.#rules.decide(right, claims, bucketOfKey(key))
+    return decision.always ?? decision.allows(idOfKey(key), new JudgedRow(decision.members, object, next))
   }
 
   /** Whether the lists of a bucket are the same for everybody, so that caches may keep them. */
@@ -167,26 +177,32 @@ function isTagWithin(tag: Tag, bucket: Key, branch: Branch): boolean {
 }
 
 /** Parsed when it is looked at, once. */
-function rowOf(object: Value | undefined, next: Value | undefined): Row {
-  let [objectSeen, nextSeen]: { value: unknown }[] = []
-  return {
-    get object() {
-      objectSeen ??= { value: object && parsed(object) }
-      return objectSeen.value
-    },
-    get next() {
-      nextSeen ??= { value: next && parsed(next) }
-      return nextSeen.value
-    },
-  }
-}
+class JudgedRow implements Row {
+  readonly #members: readonly string[]
+  readonly #object: Judged | undefined
+  readonly #next: Value | undefined
+  #objectSeen: { readonly value: unknown } | undefined
+  #nextSeen: { readonly value: unknown } | undefined
 
-/** Bytes have no fields. */
-function parsed({ contentType, body }: Value): unknown {
-  if (!/^application\/json\b/.test(contentType)) return undefined
-  try {
-    return JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString())
-  } catch {
-    return undefined
+  constructor(members: readonly string[], object: Judged | undefined, next: Value | undefined) {
+    this.#members = members
+    this.#object = object
+    this.#next = next
+  }
+
+  get object(): unknown {
+    this.#objectSeen ??= { value: this.#parseObject() }
+    return this.#objectSeen.value
+  }
+
+  get next(): unknown {
+    this.#nextSeen ??= { value: this.#next && parseValue(this.#next) }
+    return this.#nextSeen.value
+  }
+
+  #parseObject(): unknown {
+    const object = this.#object
+    if (object === undefined) return undefined
+    return object.members === undefined ? parseValue(object) : object.members.with(this.#members)
   }
 }

@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Store } from '@freshet/core/store'
-import { openEmbeddedStore } from '@freshet/stores/embedded'
-import { createMemoryStore } from '@freshet/stores/memory'
-import { afterAll, test } from 'vitest'
+import { openEmbeddedStore } from '@freshet/engines/lmdb'
+import { createMemoryStore } from '@freshet/engines/memory'
+import { afterAll } from 'vitest'
 import { testHiddenRows } from './under-test/test-hidden-rows.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'freshet-hidden-'))
@@ -17,10 +17,5 @@ const openMemory = async (): Promise<Store> => createMemoryStore({ positionsAfte
 const openEmbedded = (): Promise<Store> =>
   openEmbeddedStore({ path: join(folder, `${folders++}`), durability: 'relaxed', positionsAfter: FIRST })
 
-test.each(Array.from({ length: 30 }, (_, i) => i))('memory: hidden rows change no answer (seed %i)', seed =>
-  testHiddenRows({ openStores: async () => [await openMemory(), await openMemory()], seed, requests: 40 }),
-)
-
-test.each(Array.from({ length: 8 }, (_, i) => 100 + i))('embedded: hidden rows change no answer (seed %i)', seed =>
-  testHiddenRows({ openStores: async () => [await openEmbedded(), await openEmbedded()], seed, requests: 40 }),
-)
+testHiddenRows('memory', openMemory, { seedFirst: 0, seeds: 30, requests: 40 })
+testHiddenRows('embedded', openEmbedded, { seedFirst: 100, seeds: 8, requests: 40 })

@@ -1,20 +1,11 @@
 /** Whatever rows are hidden from a caller, the answers are the same: over MariaDB. */
-import type { Store } from '@freshet/core/store'
-import { openMariadbStore } from '@freshet/stores/mariadb'
-import { type RunningMariadb, startMariadb } from '@freshet/stores/under-test/start-mariadb'
-import { afterAll, beforeAll, test } from 'vitest'
+import { openMariadbStore } from '@freshet/engines/mariadb'
+import { startMariadb } from '@freshet/engines/under-test/start-mariadb'
+import { storesOver } from '../testing/running-engine.js'
 import { testHiddenRows } from './under-test/test-hidden-rows.js'
 
-let engine: RunningMariadb
-let stores = 0
-beforeAll(async () => {
-  engine = await startMariadb()
-})
-afterAll(() => engine?.stop())
-
-const open = (): Promise<Store> =>
-  openMariadbStore({ url: engine.url, prefix: `hidden_${stores++}_`, onWarning: () => undefined })
-
-test.each(Array.from({ length: 4 }, (_, i) => 300 + i))('MariaDB: hidden rows change no answer (seed %i)', seed =>
-  testHiddenRows({ openStores: async () => [await open(), await open()], seed, requests: 50 }),
+const open = storesOver(startMariadb, ({ url }, number) =>
+  openMariadbStore({ url, prefix: `hidden_${number}_`, onWarning: () => undefined }),
 )
+
+testHiddenRows('MariaDB', open, { seedFirst: 300, seeds: 4, requests: 50 })

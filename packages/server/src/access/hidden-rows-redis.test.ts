@@ -1,20 +1,11 @@
 /** Whatever rows are hidden from a caller, the answers are the same: over Redis. */
-import type { Store } from '@freshet/core/store'
-import { openRedisStore } from '@freshet/stores/redis'
-import { type RunningRedis, startRedis } from '@freshet/stores/under-test/redis'
-import { afterAll, beforeAll, test } from 'vitest'
+import { openRedisStore } from '@freshet/engines/redis'
+import { startRedis } from '@freshet/engines/under-test/redis'
+import { storesOver } from '../testing/running-engine.js'
 import { testHiddenRows } from './under-test/test-hidden-rows.js'
 
-let engine: RunningRedis
-let stores = 0
-beforeAll(async () => {
-  engine = await startRedis()
-})
-afterAll(() => engine?.stop())
-
-const open = (): Promise<Store> =>
-  openRedisStore({ url: engine.url, name: `hidden-${stores++}`, onWarning: () => undefined })
-
-test.each(Array.from({ length: 4 }, (_, i) => 400 + i))('Redis: hidden rows change no answer (seed %i)', seed =>
-  testHiddenRows({ openStores: async () => [await open(), await open()], seed, requests: 50 }),
+const open = storesOver(startRedis, ({ url }, number) =>
+  openRedisStore({ url, name: `hidden-${number}`, onWarning: () => undefined }),
 )
+
+testHiddenRows('Redis', open, { seedFirst: 400, seeds: 4, requests: 50 })

@@ -1,9 +1,9 @@
 /** Callers who see only some rows of a bucket: what they get, what it costs, and what it does not tell of the other rows. */
 import type { Store } from '@freshet/core/store'
-import { createMemoryStore } from '@freshet/stores/memory'
+import { createMemoryStore } from '@freshet/engines/memory'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { UNINDEXED_ROWS_MAX } from '../data/visible-rows.js'
-import { DEFAULT_SETTINGS } from '../settings.js'
+import { UNINDEXED_ROWS_MAX } from '../api/lists/visible-rows.js'
+import { DEFAULT_SETTINGS } from '../settings/server-settings.js'
 import { jsonRequest, problemOf, type RunningServer, startServer } from '../testing/running-server.js'
 import { bearer, TOKENS } from './under-test/bearer.js'
 

@@ -3,7 +3,7 @@
  * subject is of those that carry the same claims, apart from those that differ with each token.
  */
 import { hash } from 'node:crypto'
-import type { Claims } from './rules/access-rules.js'
+import type { Claims } from './rules/decision.js'
 
 /** They say when and how a token was made, not for whom. */
 const OF_THE_TOKEN = new Set(['exp', 'iat', 'nbf', 'jti', 'auth_time'])

@@ -1,14 +1,14 @@
 /** A store that was put back while no server ran opens nothing that a server knows to be closed. */
 import type { Store } from '@freshet/core/store'
-import { createMemoryStore } from '@freshet/stores/memory'
+import { createMemoryStore } from '@freshet/engines/memory'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { createJsonLog } from '../operations/log.js'
+import { createJsonLog } from '../monitoring/log.js'
 import { type RunningServer, startServer, until } from '../testing/running-server.js'
 import { ACCESS_KEY, recallRules, restoredRules } from './access-record.js'
 import { applyRules } from './apply-rules.js'
 import type { KnownRules } from './known-rules.js'
+import { TOKENS } from './under-test/bearer.js'
 
-const TOKENS = { secret: 'a secret of at least thirty-two bytes', audience: 'freshet', leewayMs: 0 }
 const OPEN = 'bucket shop/products\n  read, list\n'
 const CLOSED = 'bucket shop/products\n  read, list if authenticated\n'
 

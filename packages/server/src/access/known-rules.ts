@@ -7,7 +7,7 @@
  */
 import { hostname } from 'node:os'
 import type { Store } from '@freshet/core/store'
-import type { Log } from '../operations/log.js'
+import type { Log } from '../monitoring/log.js'
 import { commitRules, recallRules, type StoredRules } from './access-record.js'
 
 export interface KnownRules extends Omit<StoredRules, 'isUnconfirmed'> {

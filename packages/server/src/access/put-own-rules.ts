@@ -5,7 +5,7 @@
 import { hostname } from 'node:os'
 import type { Store } from '@freshet/core/store'
 import { FreshetError } from '@freshet/protocol'
-import type { Log } from '../operations/log.js'
+import type { Log } from '../monitoring/log.js'
 import { commitRules, recallRules } from './access-record.js'
 import { type KnownRules, putBackRules } from './known-rules.js'
 

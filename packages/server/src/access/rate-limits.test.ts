@@ -1,5 +1,5 @@
 /** How often one may ask, and what those who ask are told of it. */
-import { createMemoryStore } from '@freshet/stores/memory'
+import { createMemoryStore } from '@freshet/engines/memory'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type RunningServer, startServer } from '../testing/running-server.js'
 import { bearer, TOKENS } from './under-test/bearer.js'

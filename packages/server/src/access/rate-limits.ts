@@ -6,6 +6,7 @@
 import { FreshetError } from '@freshet/protocol'
 import type { ClientAddresses } from '../http/client-addresses.js'
 import type { Exchange } from '../http/exchange.js'
+import { type LimitLeft, limitHeaders } from '../http/limit-headers.js'
 
 export interface RateLimitConfig {
   /** 0: no limit. */
@@ -13,16 +14,6 @@ export interface RateLimitConfig {
   readonly perSubjectPerS: number
   /** So many seconds' worth may come at once. */
   readonly burstS: number
-}
-
-/** What a request has left of one limit. */
-export interface LimitLeft {
-  readonly policy: string
-  readonly quota: number
-  readonly windowS: number
-  readonly remaining: number
-  /** When all of it is there again. */
-  readonly resetS: number
 }
 
 interface Level {
@@ -80,21 +71,6 @@ export class RateLimits {
     }
     levels.set(name, { fullAtMs })
   }
-}
-
-/** For answers that no cache may keep: what is left is the business of who asked alone. */
-export function limitHeaders(limits: readonly LimitLeft[]): readonly string[] {
-  if (limits.length === 0) return []
-  return [
-    ...[
-      'RateLimit',
-      limits.map(({ policy, remaining, resetS }) => `"${policy}";r=${remaining};t=${resetS}`).join(', '),
-    ],
-    ...[
-      'RateLimit-Policy',
-      limits.map(({ policy, quota, windowS }) => `"${policy}";q=${quota};w=${windowS}`).join(', '),
-    ],
-  ]
 }
 
 function limited(limit: LimitLeft): FreshetError {

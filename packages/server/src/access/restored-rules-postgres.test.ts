@@ -1,28 +1,27 @@
 /** A restore does not open what was closed since the backup, as long as a server runs that knows better. */
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
-import { openPostgresStore } from '@freshet/stores/postgres'
-import { startPostgres } from '@freshet/stores/under-test/start-postgres'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openPostgresStore } from '@freshet/engines/postgres'
+import { startPostgres } from '@freshet/engines/under-test/start-postgres'
+import { expect, test } from 'vitest'
+import { runningEngine } from '../testing/running-engine.js'
 import { startServer, until } from '../testing/running-server.js'
 import { recallRules } from './access-record.js'
 import { applyRules } from './apply-rules.js'
+import { TOKENS } from './under-test/bearer.js'
 
-const TOKENS = { secret: 'a secret of at least thirty-two bytes', audience: 'freshet', leewayMs: 0 }
 const OPEN = 'bucket shop/products\n  read, list\n'
 const CLOSED = 'bucket shop/products\n  read, list if authenticated\n'
 
-let engine: Awaited<ReturnType<typeof startPostgres>>
-beforeAll(async () => {
-  engine = await startPostgres()
-})
-afterAll(() => engine?.stop())
+const engine = runningEngine(startPostgres)
 
 test('pg_restore under a running server: the newer rules stay in force, for servers that come later too', async () => {
   const run = (program: string, ...args: string[]) =>
-    execFileSync(program, ['-h', '127.0.0.1', '-p', `${engine.port}`, '-U', engine.user, ...args], { stdio: 'pipe' })
-  const dump = join(engine.folder, 'dump')
-  const open = () => openPostgresStore({ url: engine.url, onWarning: () => undefined })
+    execFileSync(program, ['-h', '127.0.0.1', '-p', `${engine().port}`, '-U', engine().user, ...args], {
+      stdio: 'pipe',
+    })
+  const dump = join(engine().folder, 'dump')
+  const open = () => openPostgresStore({ url: engine().url, onWarning: () => undefined })
   const access = { rules: OPEN, tokens: TOKENS }
   const store = await open()
   const server = await startServer({ store, access })

@@ -1,9 +1,9 @@
 /** A server that hears of other rules only when it reads the log: what it answers is judged by them from there on. */
 
 import type { Store } from '@freshet/core/store'
-import { createMemoryStore } from '@freshet/stores/memory'
+import { createMemoryStore } from '@freshet/engines/memory'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { createJsonLog } from '../operations/log.js'
+import { createJsonLog } from '../monitoring/log.js'
 import { tellingNothing, withMethods } from '../testing/odd-stores.js'
 import { jsonRequest, type RunningServer, startServer } from '../testing/running-server.js'
 import { applyRules } from './apply-rules.js'

@@ -1,7 +1,7 @@
 /** Makes tokens, for development and for services; shows what is in one. */
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { decodeJwt, decodeProtectedHeader, SignJWT } from 'jose'
-import type { Claims } from './rules/access-rules.js'
+import type { Claims } from './rules/decision.js'
 
 export interface SignOptions {
   readonly claims: Claims

@@ -2,7 +2,7 @@ import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type JWTPayload, SignJWT, UnsecuredJWT } from 'jose'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { TokenVerifier } from './token-verifier.js'
 
 const SECRET = 'a secret of at least thirty-two bytes'
@@ -134,6 +134,57 @@ describe('a token', () => {
   })
 })
 
+describe('a token that was verified', () => {
+  const MINUTE_MS = 60_000
+  afterEach(() => void vi.useRealTimers())
+
+  test('is recalled until it expires, and not a moment longer', async () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: 1_700_000_000_000 })
+    const verifier = new TokenVerifier({ ...BASE, secret: SECRET })
+    const token = await sign(secret, 'HS256', {}, 1_700_000_060)
+    expect(verifier.recall(token)).toBeUndefined()
+    const claims = await verifier.verify(token)
+    const endMs = 1_700_000_060_000 + BASE.leewayMs
+    vi.setSystemTime(endMs - 1)
+    expect(verifier.recall(token)).toBe(claims)
+    vi.setSystemTime(endMs)
+    expect(verifier.recall(token)).toBeUndefined()
+    await expect(verifier.verify(token)).rejects.toThrow('it has expired')
+  })
+
+  test('is verified again after five minutes, so that one of a withdrawn key is refused', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    let keys = [jwkOf(KEYS.ES256.publicKey)]
+    const { url } = await serve({ '/keys': () => ({ keys }) })
+    const verifier = new TokenVerifier({ ...BASE, jwksUrl: `${url}/keys` })
+    const token = await sign(KEYS.ES256.privateKey, 'ES256', {}, '1h')
+    await verifier.verify(token)
+    keys = [{ ...jwkOf(KEYS.RS256.publicKey), kid: 'k2' }]
+    vi.setSystemTime(Date.now() + 5 * MINUTE_MS - 1)
+    expect(verifier.recall(token)).toMatchObject({ sub: 'ann' })
+    vi.setSystemTime(Date.now() + 1)
+    expect(verifier.recall(token)).toBeUndefined()
+    // The keys themselves are kept for ten minutes.
+    vi.setSystemTime(Date.now() + 6 * MINUTE_MS)
+    await expect(verifier.verify(token)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
+    expect(verifier.recall(token)).toBeUndefined()
+  })
+
+  test('is forgotten when there are too many, or when they are too long together', async () => {
+    const verifier = new TokenVerifier({ ...BASE, secret: SECRET })
+    const longOf = (i: number) => sign(secret, 'HS256', { i, text: 'x'.repeat(5800) })
+    const first = await longOf(0)
+    await verifier.verify(first)
+    for (let i = 1; i < 1000; i++) await verifier.verify(await longOf(i))
+    expect(verifier.recall(first)).toMatchObject({ i: 0 })
+    const last = await longOf(1000)
+    for (let i = 1001; i < 1200; i++) await verifier.verify(await longOf(i))
+    await verifier.verify(last)
+    expect(verifier.recall(first)).toBeUndefined()
+    expect(verifier.recall(last)).toMatchObject({ i: 1000 })
+  })
+})
+
 describe('refused', () => {
   const publicPem = pemOf(KEYS.RS256.publicKey)
   const everything = { ...BASE, secret: SECRET, publicKey: publicPem, issuer: 'https://id.example' }
@@ -173,7 +224,9 @@ describe('refused', () => {
 
   test.each(Object.keys(forge))('%s', async name => {
     const verifier = new TokenVerifier(everything)
-    await expect(verifier.verify(await forge[name]!())).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
+    const token = await forge[name]!()
+    await expect(verifier.verify(token)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
+    expect(verifier.recall(token)).toBeUndefined()
   })
 
   test('a configuration that cannot be meant', () => {

@@ -3,10 +3,10 @@
  * algorithm before its signature is looked at, and a key never serves for two: so a public key is never taken for a secret, and
  * `none` finds no key at all.
  *
- * A token costs one verification. What came of it is kept under the token's hash, until it expires, or for a few minutes: so long a key
- * that was withdrawn goes on to be believed.
+ * A token costs one verification. What came of it is kept under the token itself, until it expires, or for a few minutes: so long a key
+ * that was withdrawn goes on to be believed. Nothing is kept of a token that is refused.
  */
-import { createHash, createPublicKey } from 'node:crypto'
+import { createPublicKey } from 'node:crypto'
 import { FreshetError } from '@freshet/protocol'
 import {
   createLocalJWKSet,
@@ -19,11 +19,13 @@ import {
   type JWTVerifyOptions,
   jwtVerify,
 } from 'jose'
-import type { Claims } from './rules/access-rules.js'
+import type { Claims } from './rules/decision.js'
 import { objectionToTokens, type TokenConfig } from './token-config.js'
 
 const PUBLIC_ALGORITHMS = ['RS256', 'ES256', 'EdDSA']
 const KEPT_MAX = 10_000
+/** Of all tokens together. */
+const KEPT_CHARACTERS_MAX = 8 * 1024 * 1024
 const KEPT_MS_MAX = 5 * 60_000
 const TOKEN_LENGTH_MAX = 8192
 const FETCH_MS_MAX = 5_000
@@ -41,6 +43,7 @@ export class TokenVerifier {
   #discovered: Promise<JWTVerifyGetKey> | undefined
   /** In the order of insertion: the oldest goes first. */
   readonly #kept = new Map<string, Kept>()
+  #keptCharacters = 0
   readonly #underWay = new Map<string, Promise<Claims>>()
   /** How many signatures were looked at. */
   verifications = 0
@@ -60,27 +63,30 @@ export class TokenVerifier {
     if (oidcIssuer !== undefined) this.#keys.push(() => this.#discover(oidcIssuer))
   }
 
+  /** What a token that was verified lately says of its bearer; undefined of any other. */
+  recall(token: string): Claims | undefined {
+    const kept = this.#kept.get(token)
+    return kept !== undefined && Date.now() < kept.untilMs ? kept.claims : undefined
+  }
+
   /** What a token says of its bearer. Throws UNAUTHENTICATED, or SERVER_BUSY if its keys cannot be had just now. */
   verify(token: string): Promise<Claims> {
     if (token.length > TOKEN_LENGTH_MAX) return Promise.reject(refused('it is too long'))
-    const hash = createHash('sha256').update(token).digest('base64')
-    const kept = this.#kept.get(hash)
-    if (kept !== undefined) {
-      if (Date.now() < kept.untilMs) return Promise.resolve(kept.claims)
-      this.#kept.delete(hash)
-    }
-    let verifying = this.#underWay.get(hash)
+    const known = this.recall(token)
+    if (known !== undefined) return Promise.resolve(known)
+    this.#forget(token)
+    let verifying = this.#underWay.get(token)
     if (verifying === undefined) {
-      verifying = this.#verify(token, hash).finally(() => this.#underWay.delete(hash))
-      this.#underWay.set(hash, verifying)
+      verifying = this.#verify(token).finally(() => this.#underWay.delete(token))
+      this.#underWay.set(token, verifying)
     }
     return verifying
   }
 
-  async #verify(token: string, hash: string): Promise<Claims> {
+  async #verify(token: string): Promise<Claims> {
     try {
       const payload = await this.#check(token)
-      this.#keep(hash, payload)
+      this.#keep(token, payload)
       return payload
     } catch (error) {
       throw refusalOf(error)
@@ -132,10 +138,19 @@ export class TokenVerifier {
     }
   }
 
-  #keep(hash: string, claims: JWTPayload): void {
-    if (this.#kept.size >= KEPT_MAX) this.#kept.delete(this.#kept.keys().next().value!)
+  #keep(token: string, claims: JWTPayload): void {
+    this.#forget(token)
+    this.#keptCharacters += token.length
+    for (const oldest of this.#kept.keys()) {
+      if (this.#kept.size < KEPT_MAX && this.#keptCharacters <= KEPT_CHARACTERS_MAX) break
+      this.#forget(oldest)
+    }
     const untilMs = Math.min((claims.exp ?? 0) * 1000 + this.#config.leewayMs, Date.now() + KEPT_MS_MAX)
-    this.#kept.set(hash, { claims, untilMs })
+    this.#kept.set(token, { claims, untilMs })
+  }
+
+  #forget(token: string): void {
+    if (this.#kept.delete(token)) this.#keptCharacters -= token.length
   }
 }
 

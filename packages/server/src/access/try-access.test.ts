@@ -1,8 +1,8 @@
 /** What somebody may do, without doing it. */
-import { createMemoryStore } from '@freshet/stores/memory'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { jsonRequest, problemOf, type RunningServer, startServer } from '../testing/running-server.js'
-import { bearer, TOKENS } from './under-test/bearer.js'
+import { jsonRequest, problemOf, type RunningServer } from '../testing/running-server.js'
+import { bearer } from './under-test/bearer.js'
+import { startRuledServer } from './under-test/start-ruled-server.js'
 
 const RULES = `
 admin if claim.role == "admin"
@@ -17,10 +17,7 @@ let admin: Record<string, string>
 let ann: Record<string, string>
 
 beforeEach(async () => {
-  running = await startServer({
-    store: createMemoryStore({ positionsAfter: 0 }),
-    access: { rules: RULES, tokens: TOKENS },
-  })
+  running = await startRuledServer(RULES)
   admin = await bearer({ sub: 'root', role: 'admin' })
   ann = await bearer({ sub: 'ann' })
   await running.put('/db/shop/orders/7', { owner: 'ann' }, admin)

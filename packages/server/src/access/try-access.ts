@@ -4,8 +4,9 @@
  */
 import type { Store } from '@freshet/core/store'
 import { checkId, checkName, FreshetError, type Key } from '@freshet/protocol'
-import { AccessRules, type Claims } from './rules/access-rules.js'
+import { AccessRules } from './rules/access-rules.js'
 import { checkExamples } from './rules/check-examples.js'
+import type { Claims } from './rules/decision.js'
 import { parseRules } from './rules/parse-rules.js'
 import { RIGHTS, type Right } from './rules/rights.js'
 import type { RulesMistake } from './rules/rules-mistake.js'

@@ -12,16 +12,19 @@
 import { createHash } from 'node:crypto'
 import { createSketch, Lifetimes, type Sketch } from '@freshet/core/coherence'
 import type { LogEntry, MaybePromise, Store } from '@freshet/core/store'
-import { bucketOfKey, FreshetError, type Position } from '@freshet/protocol'
+import { bucketOfKey, FreshetError, idOfKey, type Position } from '@freshet/protocol'
 import type { Access } from '../access/access.js'
 import { lastRulesChange } from '../access/access-record.js'
-import type { BucketDirectory } from '../data/bucket-directory.js'
-import type { HotObjects } from '../data/hot-objects.js'
+import type { BucketDirectory } from '../buckets/bucket-directory.js'
 import { isPromise } from '../http/maybe-promise.js'
-import type { ServerSettings } from '../settings.js'
+import { describeError, type Log } from '../monitoring/log.js'
+import type { ServerSettings } from '../settings/server-settings.js'
+import type { HotObjects } from './hot-objects.js'
 
 const LIFETIMES = 'lifetimes'
 const ENTRIES_PER_READ = 1000
+/** No client can name it. */
+const OWN_NAMESPACE = '_freshet/'
 
 export type ProgressListener = (entries: readonly LogEntry[]) => void
 
@@ -32,6 +35,7 @@ export class LogFollower {
   readonly #hot: HotObjects
   readonly #access: Access | undefined
   readonly #listeners = new Set<ProgressListener>()
+  readonly #ownListeners: ProgressListener[] = []
   #lifetimes: Lifetimes
   #sketch: Sketch
   /** Set while a store that answers later is being read; one at a time, since order matters. */
@@ -74,6 +78,17 @@ export class LogFollower {
     await this.#startOver()
     await this.catchUp()
     this.advance()
+  }
+
+  /** From now on on every commit that the store tells of. Answers how to end it. */
+  listen(log: Log): () => void {
+    return this.#store.onCommit(async () => {
+      try {
+        await this.catchUp()
+      } catch (error) {
+        log.write('error', 'following the log failed', describeError(error))
+      }
+    })
   }
 
   /** Remembers the default lifetime, and forgets those that no copy has any more. */
@@ -137,6 +152,11 @@ export class LogFollower {
     return () => this.#listeners.delete(listener)
   }
 
+  /** Calls the listener with changes that are not of objects alone: of buckets, rules, tasks and whatever else the server keeps in the store. */
+  onOwnChange(listener: ProgressListener): void {
+    this.#ownListeners.push(listener)
+  }
+
   #knowAsOf(nowMs: number, askedMs: number): void {
     this.asOfMs = Math.max(this.asOfMs, Math.floor(nowMs))
     this.askedMs = Math.max(this.askedMs, askedMs)
@@ -156,7 +176,7 @@ export class LogFollower {
   }
 
   #take(entries: readonly LogEntry[], position: Position): MaybePromise<void> {
-    const reloading = this.#access?.follow(entries)
+    const reloading = entries.some(isOwn) ? this.#access?.follow(entries) : undefined
     if (reloading) return reloading.then(() => this.#follow(entries, position))
     return this.#follow(entries, position)
   }
@@ -171,13 +191,15 @@ export class LogFollower {
   #append(entries: readonly LogEntry[], position: Position): void {
     // Positions may have gaps; one that holds nothing must still be reached.
     const known = entries.length > 0 ? entries : [{ position, timeMs: this.#store.nowMs(), keys: [], tags: [] }]
-    const change = lastRulesChange(known)
+    const hasOwn = entries.some(isOwn)
+    const change = hasOwn ? lastRulesChange(known) : -1
     if (change !== -1) this.#distrust(known[change]!)
     this.#sketch.append(this.#shown(known.slice(change + 1)))
     this.#hot.follow(entries)
     this.position = this.#sketch.position
     if (this.#buckets.revision !== this.#revision) this.advance()
     for (const listener of this.#listeners) listener(entries)
+    if (hasOwn) for (const listener of this.#ownListeners) listener(entries)
   }
 
   /**
@@ -248,6 +270,11 @@ export class LogFollower {
     const windowMs = this.#windowMs(this.#store.nowMs())
     return createSketch({ seed: seedOf(this.log), from, windowMs, falsePositiveRateMax, slotMs })
   }
+}
+
+/** Whether it changes anything that is not an object of a client. */
+function isOwn({ keys }: LogEntry): boolean {
+  return keys.some(key => key.startsWith(OWN_NAMESPACE) || idOfKey(key) === undefined)
 }
 
 /** The same for every server over the same log, so that one may read the other's segments. */

@@ -4,7 +4,7 @@
  */
 import { positionAtTime, type Store } from '@freshet/core/store'
 import { FreshetError, type Position } from '@freshet/protocol'
-import type { ServerSettings } from '../settings.js'
+import type { ServerSettings } from '../settings/server-settings.js'
 
 /** So far ahead of the time of day no log can be: commits would have had to come faster than any store takes them. */
 const AHEAD_MS_MAX = 24 * 3600 * 1000
@@ -16,6 +16,7 @@ export class PositionWaits {
   readonly #settings: ServerSettings
   readonly #waiting = new Set<() => void>()
   #isStopping = false
+  #stopListening: (() => void) | undefined
 
   constructor(store: Store, settings: ServerSettings) {
     this.#store = store
@@ -39,14 +40,20 @@ export class PositionWaits {
     }
   }
 
-  /** To be called on every commit. */
-  wake(): void {
+  stop(): void {
+    this.#isStopping = true
+    this.#wake()
+  }
+
+  #wake(): void {
     for (const resume of this.#waiting) resume()
   }
 
-  stop(): void {
-    this.#isStopping = true
-    this.wake()
+  #leave(waiting: () => void): void {
+    this.#waiting.delete(waiting)
+    if (this.#waiting.size > 0) return
+    this.#stopListening?.()
+    this.#stopListening = undefined
   }
 
   #pause(waitMs: number): Promise<void> {
@@ -57,10 +64,11 @@ export class PositionWaits {
         details: { retryAfterS: 1 },
       })
     }
+    this.#stopListening ??= this.#store.onCommit(() => this.#wake())
     return new Promise(resolve => {
       const resume = () => {
         clearTimeout(timer)
-        this.#waiting.delete(resume)
+        this.#leave(resume)
         resolve()
       }
       const timer = setTimeout(resume, waitMs)

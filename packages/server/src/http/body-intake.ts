@@ -7,7 +7,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { FreshetError } from '@freshet/protocol'
-import type { ServerSettings } from '../settings.js'
+import type { ServerSettings } from '../settings/server-settings.js'
 import type { ClientAddresses } from './client-addresses.js'
 
 type IntakeSettings = Pick<

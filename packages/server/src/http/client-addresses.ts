@@ -4,10 +4,12 @@ import { BlockList, isIP } from 'node:net'
 
 export class ClientAddresses {
   readonly #trusted: BlockList
+  readonly #trustsAny: boolean
 
   /** Addresses and networks (10.0.0.0/8) whose X-Forwarded-For is believed. Throws a TypeError. */
   constructor(trustedProxies: readonly string[] = []) {
     this.#trusted = blockListOf(trustedProxies)
+    this.#trustsAny = trustedProxies.length > 0
   }
 
   /** The last address on the way that is not a trusted proxy. */
@@ -31,6 +33,7 @@ export class ClientAddresses {
   }
 
   #isTrusted(address: string): boolean {
+    if (!this.#trustsAny) return false
     const family = isIP(address)
     return family !== 0 && this.#trusted.check(address, family === 4 ? 'ipv4' : 'ipv6')
   }

@@ -1,9 +1,9 @@
 /** Which web pages may use the server (Fetch standard, CORS). Never with credentials: tokens are headers of the page's own. */
 import type { IncomingMessage } from 'node:http'
-import type { ServerSettings } from '../settings.js'
+import type { ServerSettings } from '../settings/server-settings.js'
 import type { Answer } from './answer.js'
 
-export const EXPOSED_HEADERS =
+const EXPOSED_HEADERS =
   'ETag, Freshet-Position, Date, Age, Location, Retry-After, RateLimit, RateLimit-Policy, X-Request-Id, Idempotency-Replayed'
 const ALLOWED_HEADERS =
   'Content-Type, If-Match, If-None-Match, Cache-Control, Last-Event-ID, X-Request-Id, Idempotency-Key, Authorization'

@@ -1,13 +1,10 @@
 /** One request and its response, with what is known of them on the way. */
-import { randomBytes } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Caller } from '../access/caller.js'
-import type { LimitLeft } from '../access/rate-limits.js'
 import type { BodyIntake } from './body-intake.js'
+import type { LimitLeft } from './limit-headers.js'
 
 const REQUEST_ID = /^[A-Za-z0-9._~-]{1,128}$/
-const ID_PREFIX = randomBytes(6).toString('base64url')
-let idsMade = 0
 /** W3C Trace Context: version, trace, span, flags. */
 const TRACE_PARENT = /^[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-|$)/
 
@@ -18,8 +15,6 @@ export class Exchange {
   readonly startedMs: number
   /** The pattern of the route it took, for metrics. */
   route = 'none'
-  /** Undefined where everybody may do everything. */
-  caller: Caller | undefined
   /** Whose token came with the request, also if the request is refused; empty: without a token. */
   subject = ''
   /** Of the limits that it counts for. */
@@ -61,6 +56,7 @@ export class Exchange {
   }
 }
 
+/** Of one length, and random: a counter would tell every caller how many requests the server gets. */
 export function newRequestId(): string {
-  return `${ID_PREFIX}-${(++idsMade).toString(36)}`
+  return randomUUID()
 }

@@ -1,6 +1,6 @@
 /** Thousands of random hostile requests: the server survives every one, and no error can be cached. */
 
-import { createMemoryStore } from '@freshet/stores/memory'
+import { createMemoryStore } from '@freshet/engines/memory'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openSocket, parseAnswer, type RunningServer, sendRaw, startServer } from '../testing/running-server.js'

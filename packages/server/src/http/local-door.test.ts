@@ -1,10 +1,10 @@
 /** A server without rules, and web pages of others that ask it for something. */
-import { createMemoryStore } from '@freshet/stores/memory'
+import { createMemoryStore } from '@freshet/engines/memory'
 import { afterEach, describe, expect, test } from 'vitest'
+import { TOKENS } from '../access/under-test/bearer.js'
 import type { FreshetServerOptions } from '../freshet-server.js'
 import { type RawAnswer, type RunningServer, sendRaw, startServer } from '../testing/running-server.js'
 
-const TOKENS = { secret: 'a secret of at least thirty-two bytes', audience: 'freshet', leewayMs: 0 }
 const RULES = 'bucket shop/*\n  read, list, write'
 
 let running: RunningServer

@@ -14,6 +14,8 @@ export interface PlainRead {
   readonly ifNoneMatch: string | undefined
   readonly host: string
   readonly origin: string | undefined
+  /** Empty, which nobody's is, if there are several. */
+  readonly authorization: string | undefined
 }
 
 /** Nothing in it is encoded, so it is canonical. */
@@ -29,6 +31,7 @@ export function recognisePlainRead({ method, url = '', rawHeaders }: IncomingMes
   let host = ''
   let origin: string | undefined
   let ifNoneMatch: string | undefined
+  let authorization: string | undefined
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]!
     if (name.length === 4) {
@@ -36,9 +39,13 @@ export function recognisePlainRead({ method, url = '', rawHeaders }: IncomingMes
         hosts++
         host = rawHeaders[i + 1]!
       }
-    } else if (name.length === 13 && name.toLowerCase() === 'if-none-match') {
-      if (ifNoneMatch !== undefined) return undefined
-      ifNoneMatch = rawHeaders[i + 1]
+    } else if (name.length === 13) {
+      const lower = name.toLowerCase()
+      if (lower === 'authorization') authorization = authorization === undefined ? rawHeaders[i + 1] : ''
+      else if (lower === 'if-none-match') {
+        if (ifNoneMatch !== undefined) return undefined
+        ifNoneMatch = rawHeaders[i + 1]
+      }
     } else if (name.length === 6 && name.toLowerCase() === 'origin') {
       origin = rawHeaders[i + 1]
     } else if (isForRouter(name)) {
@@ -53,6 +60,7 @@ export function recognisePlainRead({ method, url = '', rawHeaders }: IncomingMes
     ifNoneMatch,
     host,
     origin,
+    authorization,
   }
 }
 

@@ -4,7 +4,7 @@
  * all addresses together have a bounded number of lines.
  */
 import type { FreshetError, FreshetErrorCode } from '@freshet/protocol'
-import type { Log } from '../operations/log.js'
+import type { Log } from '../monitoring/log.js'
 import type { ClientAddresses } from './client-addresses.js'
 import type { Exchange } from './exchange.js'
 

@@ -1,5 +1,5 @@
 /** Everything that is refused, as bytes on a socket: a well-behaved client would tidy it up before sending it. */
-import { createMemoryStore } from '@freshet/stores/memory'
+import { createMemoryStore } from '@freshet/engines/memory'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type RunningServer, sendRaw, startServer } from '../testing/running-server.js'
 
@@ -37,276 +37,173 @@ function put(body: string, headers = JSON_BODY): string {
   return send('PUT', '/db/shop/products/x', `${headers}Content-Length: ${Buffer.byteLength(body)}\r\n`, body)
 }
 
-const refused: readonly Refusal[] = [
-  // URLs
-  { what: 'a dot segment', request: get('/db/shop/../x/y'), status: 400, code: 'URL_INVALID' },
-  { what: 'a dot', request: get('/db/./shop/products/a'), status: 400, code: 'URL_INVALID' },
-  { what: 'an encoded dot segment', request: get('/db/shop/%2e%2e/a'), status: 400, code: 'URL_INVALID' },
-  { what: 'a half-encoded dot segment', request: get('/db/shop/.%2E/a'), status: 400, code: 'URL_INVALID' },
-  { what: 'a backslash', request: get('/db/shop\\products/a'), status: 400, code: 'URL_INVALID' },
-  { what: 'an encoded backslash', request: get('/db/shop/products/a%5cb'), status: 400, code: 'URL_INVALID' },
-  { what: 'an encoded slash', request: get('/db/shop/products/a%2fb'), status: 400, code: 'URL_INVALID' },
-  { what: 'an encoded NUL', request: get('/db/shop/products/a%00'), status: 400, code: 'URL_INVALID' },
-  { what: 'an encoded line break', request: get('/db/shop/products/a%0d%0aX:1'), status: 400, code: 'URL_INVALID' },
-  { what: 'two slashes', request: get('/db//shop/products/a'), status: 400, code: 'URL_INVALID' },
-  { what: 'two slashes at the start', request: get('//evil.example/db'), status: 400, code: 'URL_INVALID' },
-  { what: 'a slash at the end', request: get('/db/shop/products/'), status: 400, code: 'URL_INVALID' },
-  { what: 'a fragment', request: get('/db/shop/products/a#b'), status: 400, code: 'URL_INVALID' },
-  { what: 'bytes that are not UTF-8', request: get('/db/shop/products/%ff'), status: 400, code: 'URL_INVALID' },
-  { what: 'half an escape', request: get('/db/shop/products/%2'), status: 400, code: 'URL_INVALID' },
-  { what: 'an overlong encoding', request: get('/db/shop/products/%c0%ae'), status: 400, code: 'URL_INVALID' },
-  { what: 'another host', request: get('http://evil.example/db/shop/products/a'), status: 400, code: 'URL_INVALID' },
-  { what: 'another scheme', request: get('ftp://shop.example/db'), status: 400, code: 'URL_INVALID' },
-  { what: 'a target without a slash', request: get('*'), status: 400, code: 'URL_INVALID' },
-  { what: 'a URL that is too long', request: get(`/db/${'a'.repeat(9000)}`), status: 414, code: 'URL_TOO_LONG' },
-  { what: 'a name in capitals', request: get('/db/Shop/products/a'), status: 400, code: 'NAME_INVALID' },
-  {
-    what: 'an id that is too long',
-    request: get(`/db/shop/products/${'é'.repeat(300).replace(/é/g, '%C3%A9')}`),
-    status: 400,
-    code: 'NAME_INVALID',
+/** The requests that are refused with each status and code. */
+const REFUSED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  '400 URL_INVALID': {
+    'a dot segment': get('/db/shop/../x/y'),
+    'a dot': get('/db/./shop/products/a'),
+    'an encoded dot segment': get('/db/shop/%2e%2e/a'),
+    'a half-encoded dot segment': get('/db/shop/.%2E/a'),
+    'a backslash': get('/db/shop\\products/a'),
+    'an encoded backslash': get('/db/shop/products/a%5cb'),
+    'an encoded slash': get('/db/shop/products/a%2fb'),
+    'an encoded NUL': get('/db/shop/products/a%00'),
+    'an encoded line break': get('/db/shop/products/a%0d%0aX:1'),
+    'two slashes': get('/db//shop/products/a'),
+    'two slashes at the start': get('//evil.example/db'),
+    'a slash at the end': get('/db/shop/products/'),
+    'a fragment': get('/db/shop/products/a#b'),
+    'bytes that are not UTF-8': get('/db/shop/products/%ff'),
+    'half an escape': get('/db/shop/products/%2'),
+    'an overlong encoding': get('/db/shop/products/%c0%ae'),
+    'another host': get('http://evil.example/db/shop/products/a'),
+    'another scheme': get('ftp://shop.example/db'),
+    'a target without a slash': get('*'),
+    'a write under another spelling': send('PUT', '/db/shop/products/%61', `${JSON_BODY}Content-Length: 2\r\n`, '{}'),
+    'segments that are none': get('/coherence/segments/1'),
   },
-  { what: 'an unknown route', request: get('/admin'), status: 404, code: 'ROUTE_UNKNOWN' },
-  { what: 'a route too deep', request: get('/db/a/b/c/d'), status: 404, code: 'ROUTE_UNKNOWN' },
-  {
-    what: 'a write under another spelling',
-    request: send('PUT', '/db/shop/products/%61', `${JSON_BODY}Content-Length: 2\r\n`, '{}'),
-    status: 400,
-    code: 'URL_INVALID',
+  '414 URL_TOO_LONG': {
+    'a URL that is too long': get(`/db/${'a'.repeat(9000)}`),
   },
-  // Parameters
-  { what: 'an unknown parameter', request: get('/db/shop/products/a?x=1'), status: 400, code: 'PARAMETER_INVALID' },
-  { what: 'a cache buster', request: get('/db/shop/products/a?_=1'), status: 400, code: 'PARAMETER_INVALID' },
-  {
-    what: 'a parameter given twice',
-    request: get('/db/shop/products/a?at=1&at=1'),
-    status: 400,
-    code: 'PARAMETER_INVALID',
+  '400 NAME_INVALID': {
+    'a name in capitals': get('/db/Shop/products/a'),
+    'an id that is too long': get(`/db/shop/products/${'é'.repeat(300).replace(/é/g, '%C3%A9')}`),
   },
-  { what: 'an empty parameter', request: get('/db/shop/products?prefix='), status: 400, code: 'PARAMETER_INVALID' },
-  { what: 'an empty pair', request: get('/db/shop/products?limit=1&'), status: 400, code: 'PARAMETER_INVALID' },
-  {
-    what: 'a position with a zero before it',
-    request: get('/db/shop/products/a?at=01'),
-    status: 400,
-    code: 'PARAMETER_INVALID',
+  '404 ROUTE_UNKNOWN': {
+    'an unknown route': get('/admin'),
+    'a route too deep': get('/db/a/b/c/d'),
   },
-  { what: 'a negative position', request: get('/db/shop/products/a?at=-1'), status: 400, code: 'PARAMETER_INVALID' },
-  {
-    what: 'a position past what is safe',
-    request: get('/db/shop/products/a?at=9999999999999999'),
-    status: 400,
-    code: 'PARAMETER_INVALID',
-  },
-  { what: 'a plus in a value', request: get('/db/shop/products?prefix=a+b'), status: 400, code: 'PARAMETER_INVALID' },
-  { what: 'a limit of nothing', request: get('/db/shop/products?limit=0'), status: 400, code: 'PARAMETER_INVALID' },
-  {
-    what: 'a limit that is too high',
-    request: get('/db/shop/products?limit=1001'),
-    status: 400,
-    code: 'LIMIT_EXCEEDED',
-  },
-  { what: 'ids with a range', request: get('/db/shop/products?ids=a&limit=1'), status: 400, code: 'PARAMETER_INVALID' },
-  { what: 'a nonce that is none', request: get('/coherence?nonce=a%20b'), status: 400, code: 'PARAMETER_INVALID' },
-  {
-    what: 'a position not reached',
-    request: get('/db/shop/products/a?at=1000'),
-    status: 503,
-    code: 'POSITION_NOT_REACHED',
-  },
-  ...['/db/shop/products/a?', '/db/shop/products?', '/db/shop/products?where=%7B%7D&', '/coherence?'].map(target => ({
-    what: `a position that no log can have reached: ${target}`,
-    request: get(
-      `${target}at=999999999999999`.replace('?where=%7B%7D&at=999999999999999', '?at=999999999999999&where=%7B%7D'),
+  '400 PARAMETER_INVALID': {
+    'an unknown parameter': get('/db/shop/products/a?x=1'),
+    'a cache buster': get('/db/shop/products/a?_=1'),
+    'a parameter given twice': get('/db/shop/products/a?at=1&at=1'),
+    'an empty parameter': get('/db/shop/products?prefix='),
+    'an empty pair': get('/db/shop/products?limit=1&'),
+    'a position with a zero before it': get('/db/shop/products/a?at=01'),
+    'a negative position': get('/db/shop/products/a?at=-1'),
+    'a position past what is safe': get('/db/shop/products/a?at=9999999999999999'),
+    'a plus in a value': get('/db/shop/products?prefix=a+b'),
+    'a limit of nothing': get('/db/shop/products?limit=0'),
+    'ids with a range': get('/db/shop/products?ids=a&limit=1'),
+    'a nonce that is none': get('/coherence?nonce=a%20b'),
+    ...Object.fromEntries(
+      ['/db/shop/products/a?at=', '/db/shop/products?at=', '/coherence?at='].map(target => [
+        `a position that no log can have reached: ${target}`,
+        get(`${target}999999999999999`),
+      ]),
     ),
-    status: 400,
-    code: 'PARAMETER_INVALID',
-  })),
-  { what: 'a missing object', request: get('/db/shop/products/missing'), status: 404, code: 'OBJECT_NOT_FOUND' },
-  { what: 'a missing bucket', request: get('/db/shop/missing'), status: 404, code: 'BUCKET_NOT_FOUND' },
-  { what: 'segments that are none', request: get('/coherence/segments/1'), status: 400, code: 'URL_INVALID' },
-  { what: 'segments that are gone', request: get('/coherence/segments/8-9'), status: 404, code: 'SEGMENT_GONE' },
-  // Methods
-  { what: 'PURGE', request: send('PURGE', '/db/shop/products/a', ''), status: 405, code: 'METHOD_NOT_ALLOWED' },
-  { what: 'TRACE', request: send('TRACE', '/db/shop/products/a', ''), status: 405, code: 'METHOD_NOT_ALLOWED' },
-  {
-    what: 'DELETE of all namespaces',
-    request: send('DELETE', '/db', ''),
-    status: 405,
-    code: 'METHOD_NOT_ALLOWED',
+    'a position that no log can have reached, of a query': get('/db/shop/products?at=999999999999999&where=%7B%7D'),
   },
-  { what: 'GET of a commit', request: get('/commit'), status: 405, code: 'METHOD_NOT_ALLOWED' },
-  {
-    what: 'CONNECT',
-    request: 'CONNECT evil.example:443 HTTP/1.1\r\nHost: evil.example\r\n\r\n',
-    status: 405,
-    code: 'METHOD_NOT_ALLOWED',
+  '400 LIMIT_EXCEEDED': {
+    'a limit that is too high': get('/db/shop/products?limit=1001'),
   },
-  { what: 'a method nobody knows', request: send('BREW', '/db', ''), status: 400, code: 'HEADER_INVALID' },
-  // Headers
-  { what: 'no host', request: 'GET /db HTTP/1.1\r\n\r\n', status: 400, code: 'HEADER_INVALID' },
-  {
-    what: 'no host, on the read path',
-    request: 'GET /db/shop/products/a HTTP/1.1\r\n\r\n',
-    status: 400,
-    code: 'HEADER_INVALID',
+  '503 POSITION_NOT_REACHED': {
+    'a position not reached': get('/db/shop/products/a?at=1000'),
   },
-  { what: 'two hosts', request: get('/db', 'Host: other.example\r\n'), status: 400, code: 'HEADER_INVALID' },
-  {
-    what: 'a host that is none',
-    request: 'GET /db HTTP/1.1\r\nHost: a b/c\r\n\r\n',
-    status: 400,
-    code: 'HEADER_INVALID',
+  '404 OBJECT_NOT_FOUND': {
+    'a missing object': get('/db/shop/products/missing'),
   },
-  {
-    what: 'headers that are too large',
-    request: get('/db', `X: ${'a'.repeat(40_000)}\r\n`),
-    status: 431,
-    code: 'HEADERS_TOO_LARGE',
+  '404 BUCKET_NOT_FOUND': {
+    'a missing bucket': get('/db/shop/missing'),
   },
-  { what: 'a header with a space in its name', request: get('/db', 'A b: c\r\n'), status: 400, code: 'HEADER_INVALID' },
-  { what: 'a folded header', request: get('/db', 'A: b\r\n c\r\n\x00: d\r\n'), status: 400, code: 'HEADER_INVALID' },
-  { what: 'something else than HTTP', request: 'hello\r\n\r\n', status: 400, code: 'HEADER_INVALID' },
-  {
-    what: 'a read with a body',
-    request: `${get('/db/shop/products/a', 'Content-Length: 3\r\n')}abc`,
-    status: 400,
-    code: 'HEADER_INVALID',
+  '404 SEGMENT_GONE': {
+    'segments that are gone': get('/coherence/segments/8-9'),
   },
-  {
-    what: 'a read with a chunked body',
-    request: `${get('/db/shop/products/a', 'Transfer-Encoding: chunked\r\n')}0\r\n\r\n`,
-    status: 400,
-    code: 'HEADER_INVALID',
+  '405 METHOD_NOT_ALLOWED': {
+    PURGE: send('PURGE', '/db/shop/products/a', ''),
+    TRACE: send('TRACE', '/db/shop/products/a', ''),
+    'DELETE of all namespaces': send('DELETE', '/db', ''),
+    'GET of a commit': get('/commit'),
+    CONNECT: 'CONNECT evil.example:443 HTTP/1.1\r\nHost: evil.example\r\n\r\n',
   },
-  {
-    what: 'an expectation nobody meets',
-    request: get('/db/shop/products/a', 'Expect: a-miracle\r\n'),
-    status: 400,
-    code: 'HEADER_INVALID',
+  '400 HEADER_INVALID': {
+    'a method nobody knows': send('BREW', '/db', ''),
+    'no host': 'GET /db HTTP/1.1\r\n\r\n',
+    'no host, on the read path': 'GET /db/shop/products/a HTTP/1.1\r\n\r\n',
+    'two hosts': get('/db', 'Host: other.example\r\n'),
+    'a host that is none': 'GET /db HTTP/1.1\r\nHost: a b/c\r\n\r\n',
+    'a header with a space in its name': get('/db', 'A b: c\r\n'),
+    'a folded header': get('/db', 'A: b\r\n c\r\n\x00: d\r\n'),
+    'something else than HTTP': 'hello\r\n\r\n',
+    'a read with a body': `${get('/db/shop/products/a', 'Content-Length: 3\r\n')}abc`,
+    'a read with a chunked body': `${get('/db/shop/products/a', 'Transfer-Encoding: chunked\r\n')}0\r\n\r\n`,
+    'an expectation nobody meets': get('/db/shop/products/a', 'Expect: a-miracle\r\n'),
+    'an If-Match without quotes': send('DELETE', '/db/shop/products/a', 'If-Match: 1\r\n'),
+    'two lengths': send('PUT', '/db/shop/products/x', 'Content-Length: 2\r\nContent-Length: 3\r\n', '{} '),
+    'a length and chunks': send(
+      'PUT',
+      '/db/shop/products/x',
+      'Content-Length: 2\r\nTransfer-Encoding: chunked\r\n',
+      '0\r\n\r\n',
+    ),
+    'a negative length': send('PUT', '/db/shop/products/x', 'Content-Length: -2\r\n', '{}'),
+    'a transfer coding besides chunked': send(
+      'PUT',
+      '/db/shop/products/x',
+      'Transfer-Encoding: gzip, chunked\r\n',
+      '0\r\n\r\n',
+    ),
+    'a chunk size that is none': send('PUT', '/db/shop/products/x', 'Transfer-Encoding: chunked\r\n', 'xyz\r\n'),
   },
-  {
-    what: 'an If-Match without quotes',
-    request: send('DELETE', '/db/shop/products/a', 'If-Match: 1\r\n'),
-    status: 400,
-    code: 'HEADER_INVALID',
+  '431 HEADERS_TOO_LARGE': {
+    'headers that are too large': get('/db', `X: ${'a'.repeat(40_000)}\r\n`),
   },
-  {
-    what: 'If-Match of another version',
-    request: send('DELETE', '/db/shop/products/a', 'If-Match: "999"\r\n'),
-    status: 412,
-    code: 'VERSION_CONFLICT',
+  '412 VERSION_CONFLICT': {
+    'If-Match of another version': send('DELETE', '/db/shop/products/a', 'If-Match: "999"\r\n'),
+    'If-Match of a weak tag': send('DELETE', '/db/shop/products/a', 'If-Match: W/"1"\r\n'),
   },
-  {
-    what: 'If-Match of a weak tag',
-    request: send('DELETE', '/db/shop/products/a', 'If-Match: W/"1"\r\n'),
-    status: 412,
-    code: 'VERSION_CONFLICT',
+  '428 PRECONDITION_REQUIRED': {
+    'a write without a condition where one is required': send(
+      'PUT',
+      '/db/shop/strict/x',
+      `${JSON_BODY}Content-Length: 2\r\n`,
+      '{}',
+    ),
   },
-  {
-    what: 'a write without a condition where one is required',
-    request: send('PUT', '/db/shop/strict/x', `${JSON_BODY}Content-Length: 2\r\n`, '{}'),
-    status: 428,
-    code: 'PRECONDITION_REQUIRED',
+  '415 CONTENT_TYPE_UNSUPPORTED': {
+    'a compressed body': put('{}', `${JSON_BODY}Content-Encoding: gzip\r\n`),
+    'a form': put('a=1', 'Content-Type: application/x-www-form-urlencoded\r\n'),
+    'a patch that is called JSON': send('PATCH', '/db/shop/products/a', `${JSON_BODY}Content-Length: 2\r\n`, '{}'),
   },
-  // Bodies
-  {
-    what: 'two lengths',
-    request: send('PUT', '/db/shop/products/x', 'Content-Length: 2\r\nContent-Length: 3\r\n', '{} '),
-    status: 400,
-    code: 'HEADER_INVALID',
+  '413 BODY_TOO_LARGE': {
+    'a body longer than allowed, announced': put(`"${'a'.repeat(1000)}"`),
+    'a body longer than allowed, in chunks': send(
+      'PUT',
+      '/db/shop/products/x',
+      'Transfer-Encoding: chunked\r\n',
+      `3e9\r\n${'a'.repeat(1001)}\r\n`,
+    ),
+    'an enormous length, of which nothing comes': send(
+      'PUT',
+      '/db/shop/products/x',
+      'Content-Length: 999999999999999\r\n',
+    ),
   },
-  {
-    what: 'a length and chunks',
-    request: send('PUT', '/db/shop/products/x', 'Content-Length: 2\r\nTransfer-Encoding: chunked\r\n', '0\r\n\r\n'),
-    status: 400,
-    code: 'HEADER_INVALID',
+  '408 REQUEST_INCOMPLETE': {
+    'a body that does not come': send('PUT', '/db/shop/products/x', `${JSON_BODY}Content-Length: 10\r\n`, '{'),
   },
-  {
-    what: 'a negative length',
-    request: send('PUT', '/db/shop/products/x', 'Content-Length: -2\r\n', '{}'),
-    status: 400,
-    code: 'HEADER_INVALID',
+  '400 BODY_INVALID': {
+    'an empty body': put(''),
+    'no JSON': put('{a:1}'),
+    'a list': put('[]'),
+    'a number': put('1'),
+    'two objects': put('{}{}'),
+    'JSON that is too deep': put(`{"a":${'['.repeat(64)}${']'.repeat(64)}}`),
+    'a byte order mark': put('\ufeff{}'),
+    'settings with a kind nobody knows': send(
+      'PUT',
+      '/db/shop/other',
+      `${JSON_BODY}Content-Length: 15\r\n`,
+      '{"kind":"blob"}',
+    ),
+    'an empty commit': send('POST', '/commit', `${JSON_BODY}Content-Length: 13\r\n`, '{"writes":[]}'),
   },
-  {
-    what: 'a transfer coding besides chunked',
-    request: send('PUT', '/db/shop/products/x', 'Transfer-Encoding: gzip, chunked\r\n', '0\r\n\r\n'),
-    status: 400,
-    code: 'HEADER_INVALID',
-  },
-  {
-    what: 'a chunk size that is none',
-    request: send('PUT', '/db/shop/products/x', 'Transfer-Encoding: chunked\r\n', 'xyz\r\n'),
-    status: 400,
-    code: 'HEADER_INVALID',
-  },
-  {
-    what: 'a compressed body',
-    request: put('{}', `${JSON_BODY}Content-Encoding: gzip\r\n`),
-    status: 415,
-    code: 'CONTENT_TYPE_UNSUPPORTED',
-  },
-  {
-    what: 'a form',
-    request: put('a=1', 'Content-Type: application/x-www-form-urlencoded\r\n'),
-    status: 415,
-    code: 'CONTENT_TYPE_UNSUPPORTED',
-  },
-  {
-    what: 'a body longer than allowed, announced',
-    request: put(`"${'a'.repeat(1000)}"`),
-    status: 413,
-    code: 'BODY_TOO_LARGE',
-  },
-  {
-    what: 'a body longer than allowed, in chunks',
-    request: send('PUT', '/db/shop/products/x', 'Transfer-Encoding: chunked\r\n', `3e9\r\n${'a'.repeat(1001)}\r\n`),
-    status: 413,
-    code: 'BODY_TOO_LARGE',
-  },
-  {
-    what: 'an enormous length, of which nothing comes',
-    request: send('PUT', '/db/shop/products/x', 'Content-Length: 999999999999999\r\n'),
-    status: 413,
-    code: 'BODY_TOO_LARGE',
-  },
-  {
-    what: 'a body that does not come',
-    request: send('PUT', '/db/shop/products/x', `${JSON_BODY}Content-Length: 10\r\n`, '{'),
-    status: 408,
-    code: 'REQUEST_INCOMPLETE',
-  },
-  { what: 'an empty body', request: put(''), status: 400, code: 'BODY_INVALID' },
-  { what: 'no JSON', request: put('{a:1}'), status: 400, code: 'BODY_INVALID' },
-  { what: 'a list', request: put('[]'), status: 400, code: 'BODY_INVALID' },
-  { what: 'a number', request: put('1'), status: 400, code: 'BODY_INVALID' },
-  { what: 'two objects', request: put('{}{}'), status: 400, code: 'BODY_INVALID' },
-  {
-    what: 'JSON that is too deep',
-    request: put(`{"a":${'['.repeat(64)}${']'.repeat(64)}}`),
-    status: 400,
-    code: 'BODY_INVALID',
-  },
-  { what: 'a byte order mark', request: put('\ufeff{}'), status: 400, code: 'BODY_INVALID' },
-  {
-    what: 'a patch that is called JSON',
-    request: send('PATCH', '/db/shop/products/a', `${JSON_BODY}Content-Length: 2\r\n`, '{}'),
-    status: 415,
-    code: 'CONTENT_TYPE_UNSUPPORTED',
-  },
-  {
-    what: 'settings with a kind nobody knows',
-    request: send('PUT', '/db/shop/other', `${JSON_BODY}Content-Length: 15\r\n`, '{"kind":"blob"}'),
-    status: 400,
-    code: 'BODY_INVALID',
-  },
-  {
-    what: 'an empty commit',
-    request: send('POST', '/commit', `${JSON_BODY}Content-Length: 13\r\n`, '{"writes":[]}'),
-    status: 400,
-    code: 'BODY_INVALID',
-  },
-]
+}
+
+const refused: readonly Refusal[] = Object.entries(REFUSED).flatMap(([answer, requests]) => {
+  const [status = '', code = ''] = answer.split(' ')
+  return Object.entries(requests).map(([what, request]) => ({ what, request, status: Number(status), code }))
+})
 
 describe('refusals', () => {
   test.each(refused)('$what is refused with $status $code, which no cache keeps', async ({ request, status, code }) => {

@@ -1,12 +1,11 @@
 /** Puts answers on the wire, counts them and logs them. The last layer on the way out. */
 import { FreshetError } from '@freshet/protocol'
-import { limitHeaders } from '../access/rate-limits.js'
-import { describeError, type Log } from '../operations/log.js'
-import type { Metrics } from '../operations/metrics.js'
-import type { Readiness } from '../operations/readiness.js'
+import { describeError, type Log } from '../monitoring/log.js'
+import type { Metrics } from '../monitoring/metrics.js'
 import { type Answer, problemAnswer } from './answer.js'
 import type { Cors } from './cors.js'
 import type { Exchange } from './exchange.js'
+import { limitHeaders } from './limit-headers.js'
 import type { RefusalLog } from './refusal-log.js'
 import type { ResponseDeadlines } from './response-deadlines.js'
 import { formatHead, type WholeAnswers } from './whole-answers.js'
@@ -17,7 +16,8 @@ export interface RepliesOptions {
   readonly metrics: Metrics
   readonly log: Log
   readonly whole: WholeAnswers
-  readonly readiness: Readiness
+  /** Is told what requests failed with. */
+  readonly onFailure: (thrown: unknown) => void
   readonly refusals: RefusalLog
 }
 
@@ -32,19 +32,19 @@ export class Replies {
   readonly #metrics: Metrics
   readonly #log: Log
   readonly #whole: WholeAnswers
-  readonly #readiness: Readiness
+  readonly #onFailure: (thrown: unknown) => void
   readonly #refusals: RefusalLog
   readonly #logsRequests: boolean
   isStopping = false
 
-  constructor({ cors, deadlines, metrics, log, whole, readiness, refusals }: RepliesOptions) {
+  constructor({ cors, deadlines, metrics, log, whole, onFailure, refusals }: RepliesOptions) {
     this.#refusals = refusals
     this.#cors = cors
     this.#deadlines = deadlines
     this.#metrics = metrics
     this.#log = log
     this.#whole = whole
-    this.#readiness = readiness
+    this.#onFailure = onFailure
     this.#logsRequests = log.level === 'request'
   }
 
@@ -90,7 +90,7 @@ export class Replies {
 
   /** The error as its client may see it. What it need not know is logged instead. */
   presentable(exchange: Exchange, thrown: unknown): FreshetError {
-    this.#readiness.note(thrown)
+    this.#onFailure(thrown)
     const error = presentable(thrown)
     if (error !== thrown) {
       const { method, request } = exchange

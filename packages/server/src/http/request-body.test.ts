@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { createMemoryStore } from '@freshet/stores/memory'
+import { createMemoryStore } from '@freshet/engines/memory'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openSocket, parseAnswer, type RunningServer, sendRaw, startServer, until } from '../testing/running-server.js'
 

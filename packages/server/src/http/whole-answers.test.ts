@@ -1,6 +1,6 @@
 /** The short way out must give the same answers as the long one, byte for byte, whatever is asked before and after. */
 import { text } from 'node:stream/consumers'
-import { createMemoryStore } from '@freshet/stores/memory'
+import { createMemoryStore } from '@freshet/engines/memory'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openSocket, type RunningServer, sendRaw, startServer } from '../testing/running-server.js'
 import { formatHead } from './whole-answers.js'

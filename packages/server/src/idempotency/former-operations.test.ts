@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Store } from '@freshet/core/store'
-import { createMemoryStore } from '@freshet/stores/memory'
+import { createMemoryStore } from '@freshet/engines/memory'
 import { SignJWT } from 'jose'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { jsonRequest, type RunningServer, startServer } from '../testing/running-server.js'

@@ -1,5 +1,5 @@
 import type { CommitResult, Store } from '@freshet/core/store'
-import { createMemoryStore } from '@freshet/stores/memory'
+import { createMemoryStore } from '@freshet/engines/memory'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { jsonRequest, problemOf, type RunningServer, startServer, until } from '../testing/running-server.js'
 

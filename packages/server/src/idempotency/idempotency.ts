@@ -8,10 +8,11 @@
  * itself is not asked, since the operation may have deleted it, or have given it away. A refusal is remembered if the rules let the
  * caller do what was asked, and the request was understood. Every other request leaves nothing behind, and its key is still unused.
  */
-import type { CommitResult, OperationRefusal, Position, Store } from '@freshet/core/store'
-import { FreshetError, fromProblem, type OperationId, statusOf, toProblem } from '@freshet/protocol'
-import type { Metrics } from '../operations/metrics.js'
-import type { ServerSettings } from '../settings.js'
+import type { CommitResult, Operation, OperationRefusal, Position, Store } from '@freshet/core/store'
+import { FreshetError, fromProblem, type OperationId, type Problem, statusOf, toProblem } from '@freshet/protocol'
+import type { Metrics } from '../monitoring/metrics.js'
+import type { ServerSettings } from '../settings/server-settings.js'
+import { type AnswerNote, decodeNote, encodeNote } from './answer-note.js'
 import { FormerOperations } from './former-operations.js'
 import { InProgress } from './in-progress.js'
 import type { AskedOperation } from './read-operation.js'
@@ -19,9 +20,6 @@ import { RememberedKeys } from './remembered-keys.js'
 
 /** The first answer is given again with this. */
 export const REPLAYED: readonly string[] = ['Idempotency-Replayed', 'true']
-
-/** How the note of a refusal begins: the problem follows. */
-const REFUSED = '!'
 
 /** A refusal that any copy of the request would get, now and later: so it need not be remembered, and was not preceded by an answer. */
 export class LastingRefusal extends FreshetError {}
@@ -36,17 +34,33 @@ export class UnallowedRefusal extends FreshetError {
 /** Who asks for an operation. */
 export interface Claimant {
   /** Of what they would write. */
-  readonly namespaces: readonly string[]
+  namespaces(): readonly string[]
   /** Undefined if the rules could let them do it, whatever is there now: then they are told what came of it. */
   refusal(): FreshetError | undefined
 }
 
-/** What was done before. */
-export interface Replayed {
+/** What an operation came to: all that its answer is made of, the first time and every time after. */
+export interface Outcome {
   readonly position: Position
+  /** What counters have reached, in the order of the additions. */
   readonly units: readonly number[]
-  readonly note: string
+  readonly note: AnswerNote
+  /** It was done before. */
+  readonly isReplayed: boolean
 }
+
+/** `note`: for the first time. */
+export function outcomeOf({ position, units = [], replayed }: Committed, note: AnswerNote): Outcome {
+  if (replayed === undefined) return { position, units, note, isReplayed: false }
+  return { position, units, note: decodeNote(replayed.note), isReplayed: true }
+}
+
+/** As the store is to remember it. */
+export function operationWith({ id, fingerprint }: AskedOperation, note: AnswerNote): Operation {
+  return { id, fingerprint, note: encodeNote(note) }
+}
+
+type Committed = Extract<CommitResult, { readonly committed: true }>
 
 export class Idempotency {
   readonly #store: Store
@@ -63,14 +77,10 @@ export class Idempotency {
   }
 
   /**
-   * `act` commits with the operation. If it refuses what was done before, `replay` makes the first outcome. (No async function:
-   * there may be thousands of operations in one request.)
+   * `act` commits with the operation. What was done before is not done again, and comes to what it came to then. Throws the refusal, also
+   * one of then. (No async function: there may be thousands of operations in one request.)
    */
-  once<Outcome extends { readonly note?: string | undefined }>(
-    { operation, claimant }: { readonly operation: AskedOperation | undefined; readonly claimant: Claimant },
-    act: () => Promise<Outcome>,
-    replay: (done: Replayed) => Outcome,
-  ): Promise<Outcome> {
+  once(operation: AskedOperation | undefined, claimant: Claimant, act: () => Promise<Outcome>): Promise<Outcome> {
     if (operation === undefined) return act()
     const { id } = operation
     const { retentionMs } = this.#store.supports
@@ -79,10 +89,10 @@ export class Idempotency {
       return refuse(operationRefused('expired', retentionMs))
     }
     if (!this.#inProgress.begin(id)) return refuse(inProgress())
-    return this.#actUnlessFormer(operation, claimant, act, replay).then(
+    return this.#actUnlessFormer(operation, claimant, act).then(
       outcome => this.#end(id, outcome),
       error =>
-        this.#refuse(operation, claimant, error, replay).then(
+        this.#refuse(operation, claimant, error).then(
           outcome => this.#end(id, outcome),
           refusal => {
             this.#inProgress.end(id)
@@ -93,53 +103,39 @@ export class Idempotency {
   }
 
   /** If it was done before ids were of one caller, it is done already. */
-  #actUnlessFormer<Outcome>(
-    { former }: AskedOperation,
-    claimant: Claimant,
-    act: () => Promise<Outcome>,
-    replay: (done: Replayed) => Outcome,
-  ): Promise<Outcome> {
-    if (!this.former.mayBeKnown || former === undefined || claimant.refusal() !== undefined) return act()
-    return this.#find(former).then(done => (done === undefined ? act() : replay(done)))
+  #actUnlessFormer({ former }: AskedOperation, claimant: Claimant, act: () => Promise<Outcome>): Promise<Outcome> {
+    if (former === undefined || !this.former.mayBeKnown || claimant.refusal() !== undefined) return act()
+    return this.#find(former).then(done => done ?? act())
   }
 
   /** What came of an operation, if it is known. */
-  async #find({ id, fingerprint }: Pick<AskedOperation, 'id' | 'fingerprint'>): Promise<Replayed | undefined> {
+  async #find({ id, fingerprint }: Pick<AskedOperation, 'id' | 'fingerprint'>): Promise<Outcome | undefined> {
     return doneBefore(await this.#store.commit({ reads: IMPOSSIBLE, writes: [], operation: { id, fingerprint } }))
   }
 
   /** Throws the refusal, if that is what was answered the first time. */
-  #end<Outcome extends { readonly note?: string | undefined }>(id: OperationId, outcome: Outcome): Outcome {
+  #end(id: OperationId, outcome: Outcome): Outcome {
     this.#inProgress.end(id)
-    if (outcome.note === undefined) return outcome
+    if (!outcome.isReplayed) return outcome
     this.#metrics.replays.value++
-    if (outcome.note.startsWith(REFUSED)) throw refusalOf(outcome.note)
+    if (outcome.note.kind === 'refusal') throw refusalOf(outcome.note.problem)
     return outcome
   }
 
   /** Answers what was answered before, if anything was. Else throws the refusal, and remembers it if it is one to remember. */
-  async #refuse<Outcome>(
-    operation: AskedOperation,
-    claimant: Claimant,
-    error: unknown,
-    replay: (done: Replayed) => Outcome,
-  ): Promise<Outcome> {
+  async #refuse(operation: AskedOperation, claimant: Claimant, error: unknown): Promise<Outcome> {
     if (!(error instanceof FreshetError) || error instanceof LastingRefusal || statusOf(error.code) >= 500) throw error
     if (claimant.refusal() !== undefined) throw error
     const done = await (isRemembered(error) ? this.#remember(operation, claimant, error) : this.#find(operation))
     if (done === undefined) throw error
-    return replay(done)
+    return done
   }
 
   /** Unless there was an answer before: then this is it. */
-  async #remember(
-    { id, fingerprint }: AskedOperation,
-    { namespaces }: Claimant,
-    error: FreshetError,
-  ): Promise<Replayed | undefined> {
-    const note = REFUSED + JSON.stringify(toProblem(error))
-    const adds = await this.keys.additionsFor(id, namespaces)
-    const result = await this.#store.commit({ writes: [], adds, operation: { id, fingerprint, note } })
+  async #remember(asked: AskedOperation, claimant: Claimant, error: FreshetError): Promise<Outcome | undefined> {
+    const adds = await this.keys.additionsFor(asked.id, claimant.namespaces())
+    const operation = operationWith(asked, { kind: 'refusal', problem: toProblem(error) })
+    const result = await this.#store.commit({ writes: [], adds, operation })
     if (!result.committed && result.refusedOperation !== undefined) {
       throw operationRefused(result.refusedOperation, this.#store.supports.retentionMs)
     }
@@ -147,11 +143,12 @@ export class Idempotency {
   }
 }
 
-function doneBefore(result: CommitResult): Replayed | undefined {
+function doneBefore(result: CommitResult): Outcome | undefined {
   if (!result.committed || result.replayed === undefined) return undefined
-  const { position, units = [], replayed } = result
-  return { position, units, note: replayed.note }
+  return outcomeOf(result, NOTHING)
 }
+
+const NOTHING: AnswerNote = { kind: 'counters', decimals: [] }
 
 /** No commit has this version, so one that relies on it changes nothing: it only finds out whether its operation was done. */
 const IMPOSSIBLE = [{ key: '_freshet/never/written', version: Number.MAX_SAFE_INTEGER }]
@@ -172,8 +169,8 @@ function timeIn(id: string): number {
   return high === undefined ? Number.POSITIVE_INFINITY : Number.parseInt(high + low!, 16)
 }
 
-function refusalOf(note: string): FreshetError {
-  const { code, message, details } = fromProblem(JSON.parse(note.slice(REFUSED.length)))!
+function refusalOf(problem: Problem): FreshetError {
+  const { code, message, details } = fromProblem(problem)!
   return new FreshetError(code, message, { details: { ...details, replayed: true } })
 }
 

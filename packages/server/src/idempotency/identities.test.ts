@@ -1,6 +1,6 @@
 /** Idempotency keys where there are rules: whose they are, what is told of them, and what is remembered. */
 import type { Store } from '@freshet/core/store'
-import { createMemoryStore } from '@freshet/stores/memory'
+import { createMemoryStore } from '@freshet/engines/memory'
 import { SignJWT } from 'jose'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { applyRules } from '../access/apply-rules.js'

@@ -1,4 +1,4 @@
-import { createMemoryStore } from '@freshet/stores/memory'
+import { createMemoryStore } from '@freshet/engines/memory'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { bearer, TOKENS } from '../access/under-test/bearer.js'
 import { jsonRequest, problemOf, type RunningServer, startServer } from '../testing/running-server.js'

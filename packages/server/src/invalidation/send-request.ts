@@ -19,15 +19,13 @@ export interface HttpAnswer {
 }
 
 const TIMEOUT_MS = 10_000
-const CONNECTIONS_MAX = 16
-/** Shorter than the five seconds that Varnish keeps an idle connection: one is not used while it is being closed. */
-const IDLE_MS = 3000
 const BODY_LENGTH_MAX = 10_000
+/** Idle connections are closed before the five seconds that Varnish keeps them: none is used while it is being closed. */
+const CONNECTIONS = { keepAlive: true, maxSockets: 16, timeout: 3000 }
 
 export class Requests {
-  readonly #options = { keepAlive: true, maxSockets: CONNECTIONS_MAX, timeout: IDLE_MS } as const
-  readonly #http = new HttpAgent(this.#options)
-  readonly #https = new HttpsAgent(this.#options)
+  readonly #http = new HttpAgent(CONNECTIONS)
+  readonly #https = new HttpsAgent(CONNECTIONS)
   readonly #underWay = new Set<ClientRequest>()
 
   /** Rejects when no whole answer came in time. */

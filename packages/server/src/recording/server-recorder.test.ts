@@ -1,5 +1,5 @@
 import { HistoryChecker, type HistoryRecord, parseRecord } from '@freshet/core/history'
-import { createMemoryStore } from '@freshet/stores/memory'
+import { createMemoryStore } from '@freshet/engines/memory'
 import { expect, test } from 'vitest'
 import { jsonRequest, startServer } from '../testing/running-server.js'
 

@@ -3,7 +3,7 @@
  * not touch stays as it was sent, byte for byte.
  */
 import { FreshetError, type Migration, type MigrationStep } from '@freshet/protocol'
-import { type JsonNode, parseJsonTree } from '../data/json-text.js'
+import { type JsonNode, parseJsonTree } from '../json/json-text.js'
 import { isObject } from './subschemas.js'
 
 const STEPS_MAX = 100

@@ -32,12 +32,13 @@ export function tellingNothing(store: Store): Store {
   return withMethods(store, { onCommit: () => () => undefined })
 }
 
-/** One in which somebody else commits just before the first commit to `key`. */
-export function interruptedAt(store: Store, key: string, write: Write): Store {
+/** A store to which another client commits `write` just before the first commit to `key`. */
+export function interruptedAt(store: Store, key: string | RegExp, write: Write): Store {
+  const isMeant = (own: Write) => (typeof key === 'string' ? own.key === key : key.test(own.key))
   let isDone = false
   return withMethods(store, {
     commit: async commit => {
-      if (!isDone && commit.writes.some(own => own.key === key)) {
+      if (!isDone && commit.writes.some(isMeant)) {
         isDone = true
         await store.commit({ writes: [write] })
       }

@@ -2,9 +2,11 @@
  * An import of another room's built file names one that the sources still make: where it was built before, a file that
  * was moved or deleted stays in `dist`, and such an import fails on fresh clones only.
  */
-import { isCode, roomOf } from '../rooms.js'
-import type { Finding, SourceFile } from '../rule.js'
-import { scanImports } from '../scan/scan-imports.js'
+
+import { scanImports } from '@freshet/lab/dist/source-tree/scan-imports.js'
+import { isCode, type SourceFile } from '@freshet/lab/dist/source-tree/source-file.js'
+import { roomOf } from '../rooms.js'
+import type { Finding } from '../rule.js'
 
 export function builtImports(files: readonly SourceFile[]): Finding[] {
   const paths = new Set(files.map(file => file.path))

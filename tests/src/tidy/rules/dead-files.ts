@@ -2,10 +2,12 @@
  * Every source file is reached by imports from a door: what a package.json lists under `exports` or `bin` or starts in
  * a script, or a test that vitest runs. What nothing reaches is deleted, not kept.
  */
+
 import { posix } from 'node:path'
-import { isCode, isTest, roomOf } from '../rooms.js'
-import type { Finding, SourceFile } from '../rule.js'
-import { scanFileUrls, scanImports } from '../scan/scan-imports.js'
+import { scanFileUrls, scanImports } from '@freshet/lab/dist/source-tree/scan-imports.js'
+import { isCode, isTest, type SourceFile } from '@freshet/lab/dist/source-tree/source-file.js'
+import { roomOf } from '../rooms.js'
+import type { Finding } from '../rule.js'
 
 const VITEST_CONFIG = 'vitest.config.ts'
 

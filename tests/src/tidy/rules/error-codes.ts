@@ -4,9 +4,10 @@
  * A code is the first argument of `new FilterError(...)` or `new FreshetError(...)`, or a member of the union types
  * FilterErrorCode and FreshetErrorCode. A section is a heading that consists of the code.
  */
-import { isCode, isTest } from '../rooms.js'
-import { type Finding, lineAt, type SourceFile } from '../rule.js'
-import { scanSource } from '../scan/scan-source.js'
+
+import { scanSource } from '@freshet/lab/dist/source-tree/scan-source.js'
+import { isCode, isTest, lineAt, type SourceFile } from '@freshet/lab/dist/source-tree/source-file.js'
+import type { Finding } from '../rule.js'
 
 const DOCUMENT = 'docs/errors.md'
 const THROWN = /\bnew\s+(?:Filter|Freshet)Error\s*\(\s*(?=['"])/g

@@ -3,19 +3,37 @@
  * dependency to the architecture.
  */
 import { posix } from 'node:path'
-import { isCode, isTest, type Room, roomOf } from '../rooms.js'
-import type { Finding, SourceFile } from '../rule.js'
-import { type ImportFound, scanImports } from '../scan/scan-imports.js'
+import { type ImportFound, scanImports } from '@freshet/lab/dist/source-tree/scan-imports.js'
+import { isCode, isTest, type SourceFile } from '@freshet/lab/dist/source-tree/source-file.js'
+import { isPure, PURE_ROOMS, pureFolderOf, type Room, roomOf } from '../rooms.js'
+import type { Finding } from '../rule.js'
 
-const PACKAGES = ['bloom', 'protocol', 'core', 'stores', 'server', 'client', 'console', 'cli']
+const PACKAGES = [
+  'bloom',
+  'protocol',
+  'core',
+  'store',
+  'engines',
+  'dht',
+  'cells',
+  'shards',
+  'server',
+  'client',
+  'console',
+  'cli',
+]
 
 /** What each room may import; `core/clock` stands for that one door of the package. */
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
   bloom: [],
   protocol: [],
   core: ['bloom', 'protocol'],
-  stores: ['bloom', 'core', 'protocol'],
+  store: ['core', 'protocol'],
+  engines: ['bloom', 'core', 'protocol', 'store'],
+  dht: [],
+  cells: ['core', 'dht', 'protocol', 'engines'],
   server: ['core', 'protocol'],
+  shards: ['protocol', 'server/capabilities', 'client/requests'],
   client: ['bloom', 'protocol', 'core/coherence', 'core/history', 'core/queries', 'core/clock'],
   console: ['client'],
   cli: PACKAGES,
@@ -24,15 +42,18 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   tests: [...PACKAGES, 'lab', 'site'],
 }
 
-/** What tests may import besides: a server needs a store to be tested on. */
-const ARROWS_OF_TESTS: Readonly<Record<string, readonly string[]>> = { server: ['stores'] }
+/** What tests, and files under `under-test`, may import besides: a server needs a store to be tested on. */
+const ARROWS_OF_TESTS: Readonly<Record<string, readonly string[]>> = {
+  server: ['engines'],
+  shards: ['core', 'server', 'engines'],
+}
 
-/** Rooms that also import nothing from npm or Node. */
-const SELF_CONTAINED = ['bloom', 'protocol', 'core']
 const ALLOWED_IN_TESTS = /^(?:node:|(?:vitest|fast-check)(?:\/|$))/
 
 /** Folders of core that every other folder of core may import. */
 const CORE_SHARED = ['store']
+/** What a folder of core may import besides. */
+const CORE_ARROWS: Readonly<Record<string, readonly string[]>> = { commit: ['counters', 'queries'] }
 const CORE_FOLDER = /^packages\/core\/(?:src\/)?(?!src\/)([^/]+)\//
 const THIS_FILE = 'tests/src/tidy/rules/import-arrows.ts'
 
@@ -52,14 +73,22 @@ function checkFile(file: SourceFile): Finding[] {
 function objection(path: string, room: Room, { specifier }: ImportFound): string | undefined {
   const own = ARROWS[room.name]
   if (own === undefined) return `The room ${room.name} has no arrows. Say what it may import in ARROWS in ${THIS_FILE}.`
-  const arrows = isTest(path) ? [...own, ...(ARROWS_OF_TESTS[room.name] ?? [])] : own
+  const arrows =
+    isTest(path) || path.includes('/under-test/')
+      ? [...own, ...(ARROWS_OF_TESTS[room.name] ?? [])]
+      : arrowsOf(path, own)
   if (specifier.startsWith('.')) return objectionToPath(room, path, specifier)
   if (specifier.startsWith('@freshet/')) return objectionToRoom(room, arrows, specifier)
-  if (!SELF_CONTAINED.includes(room.name) || (isTest(path) && ALLOWED_IN_TESTS.test(specifier))) return undefined
+  if (!isPure(path) || (isTest(path) && ALLOWED_IN_TESTS.test(specifier))) return undefined
   return (
     `${room.name} depends on nothing outside this repository, but imports '${specifier}'. ` +
     'Take what you need as an argument, or move this to the edge.'
   )
+}
+
+/** A pure folder of a room imports pure rooms alone. */
+function arrowsOf(path: string, own: readonly string[]): readonly string[] {
+  return pureFolderOf(path) === undefined ? own : own.filter(arrow => PURE_ROOMS.includes(arrow.split('/')[0]!))
 }
 
 function objectionToPath(room: Room, path: string, specifier: string): string | undefined {
@@ -67,12 +96,18 @@ function objectionToPath(room: Room, path: string, specifier: string): string | 
   if (!target.startsWith(`${room.root}/`)) {
     return `'${specifier}' leaves ${room.root}. Import the other package by name, '@freshet/...', as it exports it.`
   }
+  const pure = pureFolderOf(path)
+  if (pure !== undefined && !target.startsWith(`${pure}/`)) {
+    return `'${specifier}' leaves ${pure}, which is pure. Take the value as an argument, or move what it needs in there.`
+  }
   const from = CORE_FOLDER.exec(path)?.[1]
   const to = CORE_FOLDER.exec(target)?.[1]
-  if (from === undefined || to === undefined || from === to || CORE_SHARED.includes(to)) return undefined
+  if (from === undefined || to === undefined || from === to) return undefined
+  const arrows = [...CORE_SHARED, ...(CORE_ARROWS[from] ?? [])]
+  if (arrows.includes(to)) return undefined
   return (
-    `core/${from} may not import core/${to}: a capability only imports ${CORE_SHARED.join(', ')}. ` +
-    `Take the value as an argument, or declare the arrow in CORE_SHARED in ${THIS_FILE}.`
+    `core/${from} may not import core/${to}: it only imports ${arrows.join(', ')}. ` +
+    `Take the value as an argument, or declare the arrow in CORE_ARROWS in ${THIS_FILE}.`
   )
 }
 

@@ -1,7 +1,8 @@
 /** Nothing is left for later in the tree: a reminder is done, or becomes an issue, before the change goes in. */
-import { isCode } from '../rooms.js'
-import { type Finding, findEach, type SourceFile } from '../rule.js'
-import { scanSource } from '../scan/scan-source.js'
+
+import { scanSource } from '@freshet/lab/dist/source-tree/scan-source.js'
+import { isCode, type SourceFile } from '@freshet/lab/dist/source-tree/source-file.js'
+import { type Finding, findEach } from '../rule.js'
 
 const REMINDER = /\b(?:TODO|FIXME|XXX)\b/g
 

@@ -1,14 +1,21 @@
 /** A folder or file is named for what it is about; a name that fits anything collects everything. */
-import type { Finding, SourceFile } from '../rule.js'
+import type { SourceFile } from '@freshet/lab/dist/source-tree/source-file.js'
+import type { Finding } from '../rule.js'
 
-const EMPTY_NAME = /^(?:.+-)?(?:utils?|helpers?)$|^(?:common|misc)$/i
+const VAGUE_ENDING = /^(?:.+-)?(?:utils?|helpers?|parts)$/i
+const VAGUE_NAME =
+  /^(?:common|misc|part|ways?|lines?|looks?|elsewhere|meetings?|child|children|stuff|things?|info|managers?)$/i
 
 export function names(files: readonly SourceFile[]): Finding[] {
   return files.flatMap(({ path }) => {
-    const empty = path.split('/').find(part => EMPTY_NAME.test(part.replace(/\..*$/, '')))
-    if (empty === undefined) return []
-    return [
-      { path, message: `'${empty}' says nothing. Name it by what it does, or move its parts to the rooms they serve.` },
-    ]
+    const vague = path.split('/').find(isVague)
+    if (vague === undefined) return []
+    const message = `'${vague}' says nothing. Name it by what it does, or move its parts to the rooms they serve.`
+    return [{ path, message }]
   })
+}
+
+function isVague(name: string): boolean {
+  const base = name.replace(/\..*$/, '')
+  return VAGUE_ENDING.test(base) || VAGUE_NAME.test(base)
 }

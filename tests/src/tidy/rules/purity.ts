@@ -2,13 +2,13 @@
  * The pure rooms decide, the edge acts: time and randomness come in as arguments, so that a protocol runs the same in a
  * test, in the simulator and in production. Tests of these rooms may do as they like.
  */
-import { builtinModules } from 'node:module'
-import { isCode, isTest, roomOf } from '../rooms.js'
-import { type Finding, findEach, type SourceFile } from '../rule.js'
-import { scanImports } from '../scan/scan-imports.js'
-import { scanSource } from '../scan/scan-source.js'
 
-const PURE_ROOMS = ['bloom', 'protocol', 'core']
+import { builtinModules } from 'node:module'
+import { scanImports } from '@freshet/lab/dist/source-tree/scan-imports.js'
+import { scanSource } from '@freshet/lab/dist/source-tree/scan-source.js'
+import { isCode, isTest, type SourceFile } from '@freshet/lab/dist/source-tree/source-file.js'
+import { isPure } from '../rooms.js'
+import { type Finding, findEach } from '../rule.js'
 
 const CLOCKS = anyGlobal([
   ...['Date.now', 'new Date', 'Date(', 'performance.', 'Temporal.Now', 'AbortSignal.timeout'],
@@ -28,7 +28,7 @@ export function purity(files: readonly SourceFile[]): Finding[] {
 }
 
 function isPureCode(path: string): boolean {
-  return PURE_ROOMS.includes(roomOf(path)?.name ?? '') && isCode(path) && !isTest(path)
+  return isPure(path) && isCode(path) && !isTest(path)
 }
 
 function checkFile(file: SourceFile): Finding[] {

@@ -1,5 +1,6 @@
 /** The tree installs from whichever npm registry the machine is set up for, so no file carries the address of one. */
-import { type Finding, findEach, type SourceFile } from '../rule.js'
+import type { SourceFile } from '@freshet/lab/dist/source-tree/source-file.js'
+import { type Finding, findEach } from '../rule.js'
 
 const LOCKED = /"resolved":\s*"(?:https?|git)[^"]*"/g
 const CONFIGURED = /^\s*(?:@[\w-]+:)?registry\s*=.*$|^\s*\/\/[^\s]+:_auth.*$/gm

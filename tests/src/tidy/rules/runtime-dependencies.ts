@@ -1,6 +1,7 @@
 /** The pure rooms run on nothing but the language: their package.json lists no package from outside this repository. */
+import { lineAt, type SourceFile } from '@freshet/lab/dist/source-tree/source-file.js'
 import { roomOf } from '../rooms.js'
-import { type Finding, lineAt, type SourceFile } from '../rule.js'
+import type { Finding } from '../rule.js'
 
 const FREE_ROOMS = ['bloom', 'protocol', 'core']
 const RUN_TIME_FIELDS = ['dependencies', 'peerDependencies', 'optionalDependencies'] as const

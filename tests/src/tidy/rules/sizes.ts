@@ -1,6 +1,6 @@
 /** No file of code is longer than somebody reads in one go. (The length of functions is the linter's.) */
-import { isCode } from '../rooms.js'
-import type { Finding, SourceFile } from '../rule.js'
+import { isCode, type SourceFile } from '@freshet/lab/dist/source-tree/source-file.js'
+import type { Finding } from '../rule.js'
 
 const LINES_MAX = 500
 

@@ -1,7 +1,8 @@
 /** A test that is switched off says why, in a comment on the line above. */
-import { isTest } from '../rooms.js'
-import { type Finding, findEach, type SourceFile } from '../rule.js'
-import { scanSource } from '../scan/scan-source.js'
+
+import { scanSource } from '@freshet/lab/dist/source-tree/scan-source.js'
+import { isTest, type SourceFile } from '@freshet/lab/dist/source-tree/source-file.js'
+import { type Finding, findEach } from '../rule.js'
 
 const SWITCH = /\b(?:it|test|describe|suite|bench)(?:\s*\.\s*\w+)*?\s*\.\s*(only|skip)\s*[.(]/g
 

@@ -1,7 +1,8 @@
 /** A door lists what goes through it, name by name: `export *` would publish whatever a file happens to have. */
-import { isCode } from '../rooms.js'
-import { type Finding, findEach, type SourceFile } from '../rule.js'
-import { scanSource } from '../scan/scan-source.js'
+
+import { scanSource } from '@freshet/lab/dist/source-tree/scan-source.js'
+import { isCode, type SourceFile } from '@freshet/lab/dist/source-tree/source-file.js'
+import { type Finding, findEach } from '../rule.js'
 
 const STAR_EXPORT = /\bexport\s+(?:type\s+)?\*/g
 

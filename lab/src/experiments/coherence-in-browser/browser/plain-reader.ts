@@ -1,8 +1,9 @@
 /** What a page without the client does: `fetch`, and whatever the caches make of it. */
 import { parseEtag } from '@freshet/protocol'
+import { STALENESS_MS } from '../../../coherence-load/read-modes.js'
 import { BUCKET, type Item, OBJECT_IDS } from '../../../coherence-load/stored-items.js'
 import type { Random } from '../../../harness/random.js'
-import { type EndStep, STALENESS_MS } from '../page-protocol.js'
+import type { EndStep } from '../page-protocol.js'
 import type { RequestSources } from './request-sources.js'
 import type { StepLog } from './step-log.js'
 

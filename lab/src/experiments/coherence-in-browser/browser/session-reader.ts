@@ -1,8 +1,9 @@
 /** A session of the real client: it reads in every mode, and writes now and then, through whatever caches there are. */
-import { connect, type Database, type ReadMode, type Stored, versionOf, within } from '@freshet/client'
+import { connect, type Database, type Stored, versionOf } from '@freshet/client'
+import { readModes, STALENESS_MS } from '../../../coherence-load/read-modes.js'
 import { BUCKET, GROUPS, type Item, OBJECT_IDS } from '../../../coherence-load/stored-items.js'
 import type { Random } from '../../../harness/random.js'
-import { type EndStep, type PageSettings, STALENESS_MS } from '../page-protocol.js'
+import type { EndStep, PageSettings } from '../page-protocol.js'
 import type { RequestSources } from './request-sources.js'
 import type { StepLog } from './step-log.js'
 
@@ -19,16 +20,11 @@ export interface SessionReaderOptions {
 }
 
 const LANES = 3
-const WITHIN_MS = 100
 /** Long, so that only what hangs fails, and not what has to wait for a busy processor. */
 const READ_MS_MAX = 60_000
 const WRITE_SHARE = 0.02
 const GROUP_SHARE = 0.04
-const MODES: readonly { readonly mode: ReadMode; readonly ageMs: number }[] = [
-  ...Array.from({ length: 6 }, () => ({ mode: 'session', ageMs: STALENESS_MS }) as const),
-  { mode: within(WITHIN_MS), ageMs: WITHIN_MS },
-  { mode: 'current', ageMs: 0 },
-]
+const MODES = readModes(6)
 
 export async function runSessionReader(options: SessionReaderOptions, isOver: () => boolean): Promise<void> {
   const { refresh, sources, onRead, random } = options

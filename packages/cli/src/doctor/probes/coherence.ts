@@ -3,10 +3,10 @@ import { randomBytes } from 'node:crypto'
 import { connect, type Database } from '@freshet/client'
 import { decodeSegmentBundle, formatSegmentRefs, parseSeed } from '@freshet/core/coherence'
 import type { CoherenceHead } from '@freshet/protocol'
-import { good, type Outcome, type Probe, undecided } from '../finding.js'
-import type { Endpoint } from '../http-probe.js'
-import { jsonOf } from '../probe-objects.js'
-import type { Scene } from '../scene.js'
+import { fatal, good, type Outcome, type Probe, slower, undecided } from './finding.js'
+import type { Endpoint } from './http-probe.js'
+import { jsonOf } from './probe-objects.js'
+import type { Scene } from './scene.js'
 
 const SEGMENT_MS_MAX = 8000
 const POLL_MS = 200
@@ -17,7 +17,6 @@ const ROUNDS = 12
 export const passesSegments: Probe = {
   fact: 'segments',
   claim: 'the segments of the sketch arrive whole',
-  when: 'meanwhile',
   examine: async scene => {
     const head = await headWithSegments(scene)
     if (!head) return undecided('The server had no closed segment yet.')
@@ -28,11 +27,10 @@ export const passesSegments: Probe = {
       // An old one may just have left the window, or been merged into a larger one.
       if (status === 404) return undecided('The segment was merged while it was asked for.')
       if (status === 200 && isBundle(body, refs.length, head.seed)) continue
-      return {
-        effect: 'fatal',
-        saw: `${target} was answered with status ${status} and something else than its filters.`,
-        means: 'Fatal: clients cannot learn what has changed.',
-      }
+      return fatal(
+        `${target} was answered with status ${status} and something else than its filters.`,
+        'Fatal: clients cannot learn what has changed.',
+      )
     }
     return good(`${refs.length === 1 ? 'One' : refs.length} came, twice, and could be read.`)
   },
@@ -65,7 +63,6 @@ function isBundle(body: Buffer, count: number, seed: string): boolean {
 export const passesEvents: Probe = {
   fact: 'events',
   claim: '/coherence/events passes at once',
-  when: 'meanwhile',
   examine: async scene => {
     const object = await scene.objects.create('events')
     const stream = new ArrivingBytes()
@@ -86,12 +83,10 @@ export const passesEvents: Probe = {
 }
 
 function late(what: string): Outcome {
-  return {
-    effect: 'slower',
-    saw: `${what} within ${EVENT_MS_MAX} ms: events wait in a buffer, or are refused.`,
-    means:
-      'Nothing is stale: a read that knows too little asks /coherence. But who is to be told of changes is told late.',
-  }
+  return slower(
+    `${what} within ${EVENT_MS_MAX} ms: events wait in a buffer, or are refused.`,
+    'Nothing is stale: a read that knows too little asks /coherence. But who is to be told of changes is told late.',
+  )
 }
 
 class ArrivingBytes {
@@ -133,7 +128,6 @@ class ArrivingBytes {
 export const servesClients: Probe = {
   fact: 'client',
   claim: 'a client of Freshet reads what was written last, each time, and time does not go back',
-  when: 'at the end',
   examine: async scene => {
     const object = await scene.objects.create('client')
     const [bucket, id] = [scene.objects.bucketPath.slice('/db/'.length), object.path.split('/').at(-1)!]
@@ -145,21 +139,16 @@ export const servesClients: Probe = {
         await scene.objects.write(object)
         const value = await db.bucket<{ number: number }>(bucket).get(id, { read: 'current' })
         if (value?.number === object.number) continue
-        return {
-          effect: 'fatal',
-          saw: `It read ${value?.number} where ${object.number} had been acknowledged.`,
-          means: 'Fatal: this is stale data.',
-        }
+        return fatal(
+          `It read ${value?.number} where ${object.number} had been acknowledged.`,
+          'Fatal: this is stale data.',
+        )
       }
       return good(`${ROUNDS} writes, each read at once through the caches.`)
     } catch (error) {
       scene.throwIfStopped()
       const { code = 'an error', message } = error as { code?: string; message: string }
-      return {
-        effect: 'fatal',
-        saw: `A read failed with ${code}: ${message}`,
-        means: 'Fatal: reads fail rather than lie.',
-      }
+      return fatal(`A read failed with ${code}: ${message}`, 'Fatal: reads fail rather than lie.')
     } finally {
       db?.close()
     }

@@ -1,7 +1,7 @@
 /** Whether what the server says about an object arrives. */
 import { parseEtag } from '@freshet/protocol'
-import { good, type Probe } from '../finding.js'
-import { headerOf } from '../http-probe.js'
+import { fatal, good, type Probe } from './finding.js'
+import { headerOf } from './http-probe.js'
 
 export const leavesEtags: Probe = {
   fact: 'etag',
@@ -14,11 +14,10 @@ export const leavesEtags: Probe = {
     }
     const wrong = etags.find(etag => parseEtag(etag) !== object.position)
     if (wrong !== undefined) {
-      return {
-        effect: 'fatal',
-        saw: wrong === '' ? 'ETag is missing.' : `ETag is ${wrong}, where the version is ${object.position}.`,
-        means: 'Fatal: clients cannot tell versions, and reads fail with ANSWER_INVALID.',
-      }
+      return fatal(
+        wrong === '' ? 'ETag is missing.' : `ETag is ${wrong}, where the version is ${object.position}.`,
+        'Fatal: clients cannot tell versions, and reads fail with ANSWER_INVALID.',
+      )
     }
     const weak = etags.find(etag => etag.startsWith('W/'))
     if (weak === undefined) return good(`It is ${etags[0]}.`)
@@ -38,10 +37,9 @@ export const leavesPositions: Probe = {
     const object = await scene.objects.create('position-kept')
     const { position } = await scene.objects.read(object)
     if (position !== undefined && position >= object.position) return good(`It is ${position}.`)
-    return {
-      effect: 'fatal',
-      saw: position === undefined ? 'Freshet-Position is missing.' : `It is ${position}, which is too old.`,
-      means: 'Fatal: clients cannot tell how old an answer is, and most reads fail with CACHE_UNTRUSTWORTHY.',
-    }
+    return fatal(
+      position === undefined ? 'Freshet-Position is missing.' : `It is ${position}, which is too old.`,
+      'Fatal: clients cannot tell how old an answer is, and most reads fail with CACHE_UNTRUSTWORTHY.',
+    )
   },
 }

@@ -1,7 +1,7 @@
 /** Under what a cache keeps its copies: the whole URL, the form that was asked for, and not who asked. */
-import { good, NOTHING_KEPT, type Outcome, type Probe, undecided } from '../finding.js'
-import { isOutdated, jsonOf, type Reading } from '../probe-objects.js'
-import type { Scene } from '../scene.js'
+import { fatal, good, harmless, NOTHING_KEPT, type Outcome, type Probe, slower, undecided, unsafe } from './finding.js'
+import { isOutdated, jsonOf, type Reading } from './probe-objects.js'
+import type { Scene } from './scene.js'
 
 const STALE_FOREVER =
   'Fatal: ?at= is what keeps reads fresh. Clients notice and fail with CACHE_UNTRUSTWORTHY rather than return old data.'
@@ -13,18 +13,16 @@ export const keepsCopies: Probe = {
   claim: 'copies are kept, and answer later reads',
   examine: async ({ objects }) => {
     if (await objects.createOutdated('kept')) return good('A second read was answered from a copy.')
-    return {
-      effect: 'slower',
-      saw: 'Every read of the same URL went to the server.',
-      means: 'Nothing is ever stale, but nothing is gained either: either no cache is on the way, or it keeps nothing.',
-    }
+    return slower(
+      'Every read of the same URL went to the server.',
+      'Nothing is ever stale, but nothing is gained either: either no cache is on the way, or it keeps nothing.',
+    )
   },
 }
 
 export const tellsQueriesApart: Probe = {
   fact: 'queries',
   claim: 'URLs that differ in their query are told apart, and reach the server whole',
-  when: 'meanwhile',
   examine: async scene => (await ignoredInKey(scene)) ?? (await droppedOnTheWay(scene)) ?? (await mixedUpLists(scene)),
 }
 
@@ -37,11 +35,7 @@ async function ignoredInKey({ objects }: Scene): Promise<Outcome | undefined> {
       await objects.write(object)
       continue
     }
-    return {
-      effect: 'fatal',
-      saw: `?at=${at} was answered ${told(reading)}, not from a state that includes it.`,
-      means: STALE_FOREVER,
-    }
+    return fatal(`?at=${at} was answered ${told(reading)}, not from a state that includes it.`, STALE_FOREVER)
   }
   return undefined
 }
@@ -54,11 +48,7 @@ function told({ position }: Reading): string {
 async function droppedOnTheWay(scene: Scene): Promise<Outcome | undefined> {
   const { status, number } = await scene.refused()
   if (number === undefined && status !== 200) return undefined
-  return {
-    effect: 'fatal',
-    saw: 'A position that does not exist yet was answered: the query did not reach the server.',
-    means: STALE_FOREVER,
-  }
+  return fatal('A position that does not exist yet was answered: the query did not reach the server.', STALE_FOREVER)
 }
 
 async function mixedUpLists({ objects }: Scene): Promise<Outcome> {
@@ -69,11 +59,10 @@ async function mixedUpLists({ objects }: Scene): Promise<Outcome> {
     lengths.push(jsonOf<{ items?: readonly unknown[] }>(list)?.items?.length ?? 0)
   }
   if (lengths.join() === '1,2,1') return good('?at= led to what was written last; lists with other limits are others.')
-  return {
-    effect: 'fatal',
-    saw: `Lists with limit=1, 2 and 1 had ${lengths.join(', ')} items.`,
-    means: 'Fatal: answers to one query are given to another.',
-  }
+  return fatal(
+    `Lists with limit=1, 2 and 1 had ${lengths.join(', ')} items.`,
+    'Fatal: answers to one query are given to another.',
+  )
 }
 
 export const sharesCopiesAt: Probe = {
@@ -88,11 +77,10 @@ export const sharesCopiesAt: Probe = {
       if (isOutdated(object, await objects.read(object, { at })))
         return good('A second read of ?at= was answered from a copy.')
     }
-    return {
-      effect: 'slower',
-      saw: 'Every read of the same ?at= went to the server.',
-      means: 'Nothing is stale; but after a write each reader asks the server until the change has left the sketch.',
-    }
+    return slower(
+      'Every read of the same ?at= went to the server.',
+      'Nothing is stale; but after a write each reader asks the server until the change has left the sketch.',
+    )
   },
 }
 
@@ -107,11 +95,10 @@ export const keepsFormsApart: Probe = {
         const reading = await objects.read(object, { headers: { 'Accept-Encoding': accepted } })
         const coding = reading.headers['content-encoding'] ?? 'identity'
         if ((coding === 'identity' || coding === accepted) && reading.number === object.number) continue
-        return {
-          effect: 'fatal',
-          saw: `Who accepts only ${accepted} was sent ${coding}${reading.number === undefined ? ', and it could not be read' : ''}.`,
-          means: 'Fatal: such readers cannot read the answer at all.',
-        }
+        return fatal(
+          `Who accepts only ${accepted} was sent ${coding}${reading.number === undefined ? ', and it could not be read' : ''}.`,
+          'Fatal: such readers cannot read the answer at all.',
+        )
       }
     }
     return good('Whoever asked got a form that they accept.')
@@ -132,13 +119,11 @@ export const keepsPermissionsApart: Probe = {
     ] as const
     const served = others.filter(([, reading]) => isOutdated(object, reading)).map(([who]) => who)
     if (served.length === 0) return good('What was asked for with a permission was fetched anew for others.')
-    return {
-      effect: 'unsafe',
-      saw: `A copy of an answer to a request with Authorization was given to one ${served.join(' and to one ')}.`,
-      means:
-        'Nothing is stale by it, and Freshet itself hides nothing. But if something behind this cache checks permissions, ' +
+    return unsafe(
+      `A copy of an answer to a request with Authorization was given to one ${served.join(' and to one ')}.`,
+      'Nothing is stale by it, and Freshet itself hides nothing. But if something behind this cache checks permissions, ' +
         'what one may see is shown to all.',
-    }
+    )
   },
 }
 
@@ -154,11 +139,10 @@ export const doesNotGoBack: Probe = {
       const { number } = await objects.read(object, { isFromElsewhere: true })
       if (number === undefined) return undecided('A read was not answered with the object.')
       if (number < latest) {
-        return {
-          effect: 'harmless',
-          saw: 'A read was answered with an older copy than the one before it: several caches answer in turn.',
-          means: 'Harmless: a session remembers what it saw, and asks for that or later under ?at=.',
-        }
+        return harmless(
+          'A read was answered with an older copy than the one before it: several caches answer in turn.',
+          'Harmless: a session remembers what it saw, and asks for that or later under ?at=.',
+        )
       }
       latest = number
       await objects.write(object)

@@ -1,10 +1,10 @@
 /** How long copies are kept, what is kept that must not be, and whether copies tell how old they are. */
 import { randomBytes } from 'node:crypto'
 import type { Position } from '@freshet/protocol'
-import { good, NOTHING_KEPT, type Outcome, type Probe } from '../finding.js'
-import { headerOf } from '../http-probe.js'
-import { BRIEF_LIFETIME_S, isOutdated, jsonOf, LIFETIME_S, type ProbeObject, requestIdOf } from '../probe-objects.js'
-import type { Scene } from '../scene.js'
+import { fatal, good, harmless, NOTHING_KEPT, type Outcome, type Probe, slower } from './finding.js'
+import { headerOf } from './http-probe.js'
+import { BRIEF_LIFETIME_S, isOutdated, jsonOf, LIFETIME_S, type ProbeObject, requestIdOf } from './probe-objects.js'
+import type { Scene } from './scene.js'
 
 /** Caches count in whole seconds. */
 const ROUNDING_MS = 1500
@@ -32,7 +32,6 @@ async function tooLong(scene: Scene): Promise<Pick<Outcome, 'effect' | 'means'>>
 export const endsLifetimes: Probe = {
   fact: 'expiry',
   claim: 'no copy is served after its lifetime',
-  when: 'meanwhile',
   examine: async scene => {
     const [first, second] = await Promise.all([createBrief(scene, 'expired'), createBrief(scene, 'long-expired')])
     if (!(await isServedAfter(scene, first, BRIEF_LIFETIME_S * 1000 + ROUNDING_MS))) {
@@ -43,13 +42,11 @@ export const endsLifetimes: Probe = {
       const saw = `A copy with a lifetime of ${BRIEF_LIFETIME_S} s was still served after ${Math.round(longMs / 1000)} s.`
       return { saw, ...(await tooLong(scene)) }
     }
-    return {
-      effect: 'harmless',
-      saw: `A copy was served a moment after its lifetime, but not ${SLACK_S} s after it.`,
-      means:
-        `Harmless: the server allows for ${SLACK_S} s (slackMs). Readers without Freshet's client see data that is older by ` +
+    return harmless(
+      `A copy was served a moment after its lifetime, but not ${SLACK_S} s after it.`,
+      `Harmless: the server allows for ${SLACK_S} s (slackMs). Readers without Freshet's client see data that is older by ` +
         'as much.',
-    }
+    )
   },
 }
 
@@ -86,13 +83,8 @@ export const leavesLifetimes: Probe = {
     const saw = `The server sends "${sent}"; what arrived is "${seen}".`
     const [isLonger, isShorter] = [lifetimeOf(seen) > lifetimeOf(sent), lifetimeOf(seen) < lifetimeOf(sent)]
     if (isLonger) return { saw, ...(await tooLong(scene)) }
-    if (isShorter)
-      return { effect: 'slower', saw, means: 'Those behind this cache, browsers too, keep copies for less long.' }
-    return {
-      effect: 'harmless',
-      saw,
-      means: 'Harmless: lifetimes are the same. But caches behind it may serve past them.',
-    }
+    if (isShorter) return slower(saw, 'Those behind this cache, browsers too, keep copies for less long.')
+    return harmless(saw, 'Harmless: lifetimes are the same. But caches behind it may serve past them.')
   },
 }
 
@@ -115,7 +107,6 @@ function lifetimeOf(cacheControl: string): number {
 export const tellsAges: Probe = {
   fact: 'age',
   claim: 'copies tell how old they are, by Age or by Date',
-  when: 'meanwhile',
   examine: async scene => {
     const object = await scene.objects.createOutdated('age')
     if (!object) return NOTHING_KEPT
@@ -136,7 +127,6 @@ export const tellsAges: Probe = {
 export const keepsNoErrors: Probe = {
   fact: 'errors',
   claim: 'errors are not kept',
-  when: 'meanwhile',
   examine: async scene => {
     const path = scene.objects.name('absent')
     const absent = [await scene.objects.read({ path }), await scene.objects.read({ path })]
@@ -145,11 +135,10 @@ export const keepsNoErrors: Probe = {
     const at = await scene.farPosition()
     const refused = [await scene.askFar(existing, at), await scene.askFar(existing, at)]
     if (isSame(refused.map(({ requestId }) => requestId))) {
-      return {
-        effect: 'fatal',
-        saw: 'A refusal (503) was answered from a copy, in spite of no-store.',
-        means: 'Fatal: what failed once in passing fails for everybody until the copy is forgotten.',
-      }
+      return fatal(
+        'A refusal (503) was answered from a copy, in spite of no-store.',
+        'Fatal: what failed once in passing fails for everybody until the copy is forgotten.',
+      )
     }
     if (!isAbsentKept) return good('A 404 and a 503 were asked of the server anew.')
     const { effect, means } = await tooLong(scene)
@@ -177,27 +166,20 @@ export const keepsNoHead: Probe = {
     await scene.objects.write(object)
     const head = await positionAt(scene, `/coherence?nonce=${nonce}-2`)
     if (head === undefined) {
-      return {
-        effect: 'fatal',
-        saw: '/coherence was not answered.',
-        means: 'Fatal: clients cannot learn what has changed.',
-      }
+      return fatal('/coherence was not answered.', 'Fatal: clients cannot learn what has changed.')
     }
     if (head < object.position) {
-      return {
-        effect: 'fatal',
-        saw: `/coherence said position ${head} when ${object.position} had been acknowledged.`,
-        means: 'Fatal: clients learn of changes late, and believe old copies until then.',
-      }
+      return fatal(
+        `/coherence said position ${head} when ${object.position} had been acknowledged.`,
+        'Fatal: clients learn of changes late, and believe old copies until then.',
+      )
     }
     const kept = await keptOf(scene, [targets.plain, targets.named], object.position)
     if (kept.length === 0) return good('/coherence was answered by the server each time.')
-    return {
-      effect: 'harmless',
-      saw: `${kept[0]} was answered from a copy, in spite of no-store.`,
-      means:
-        'Harmless for clients, which ask under a new URL each time; simple readers of /coherence/filter may be misled.',
-    }
+    return harmless(
+      `${kept[0]} was answered from a copy, in spite of no-store.`,
+      'Harmless for clients, which ask under a new URL each time; simple readers of /coherence/filter may be misled.',
+    )
   },
 }
 

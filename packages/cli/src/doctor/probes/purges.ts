@@ -1,9 +1,19 @@
 /** Who can make a cache drop its copies, and whether it does. */
 import { PROBLEM_TYPE } from '@freshet/protocol'
-import { good, IN_TURN, NOTHING_KEPT, type Outcome, type Probe, undecided } from '../finding.js'
-import { headerOf } from '../http-probe.js'
-import { isOutdated, type ProbeObject } from '../probe-objects.js'
-import type { Scene } from '../scene.js'
+import {
+  good,
+  harmless,
+  IN_TURN,
+  NOTHING_KEPT,
+  type Outcome,
+  type Probe,
+  slower,
+  undecided,
+  unsafe,
+} from './finding.js'
+import { headerOf, type ProbeAnswer } from './http-probe.js'
+import { isOutdated, type ProbeObject, type ProbeObjects } from './probe-objects.js'
+import type { Scene } from './scene.js'
 
 const SECRET_HEADER = 'Freshet-Purge-Secret'
 /** As the shipped configurations have it, to be changed. */
@@ -15,7 +25,7 @@ interface Attempt {
   readonly headers: (object: ProbeObject) => Readonly<Record<string, string>>
 }
 
-/** What a stranger would try. nginx has no PURGE: there a GET with the secret has the copy fetched anew. */
+/** What a stranger would try. nginx has no PURGE: a GET with the secret makes it fetch the copy again. */
 const STRANGERS: readonly Attempt[] = [
   { what: 'PURGE without a secret', method: 'PURGE', headers: () => ({}) },
   { what: `PURGE with "${SECRET_SHIPPED}"`, method: 'PURGE', headers: () => ({ [SECRET_HEADER]: SECRET_SHIPPED }) },
@@ -28,22 +38,64 @@ const STRANGERS: readonly Attempt[] = [
   },
 ]
 
+const TRIES_MAX = 4
+
+interface Fate {
+  readonly answer: ProbeAnswer
+  readonly fate: 'kept' | 'dropped' | 'unclear'
+}
+
+/**
+ * What a request does to the copy of one object; undefined if no copy is kept. The server may be purging this cache too, in the order of
+ * its writes. So the copy of a witness, which was written before the object, is looked at after the object's. If both are gone, either the
+ * server has purged them or the request drops every copy: the request does if that happens each time, and never to a control that no request was
+ * sent for.
+ */
+async function fateOfCopy(
+  objects: ProbeObjects,
+  name: string,
+  send: (object: ProbeObject) => Promise<ProbeAnswer>,
+): Promise<Fate | undefined> {
+  let isControlKept = true
+  for (let i = 1; ; i++) {
+    const witness = await objects.createOutdated(`${name}-witness-${i}`)
+    const object = await objects.createOutdated(`${name}-${i}`)
+    if (!witness || !object) return undefined
+    const answer = await send(object)
+    if (isOutdated(object, await objects.read(object))) return { answer, fate: 'kept' }
+    if (isOutdated(witness, await objects.read(witness))) return { answer, fate: 'dropped' }
+    isControlKept &&= await staysWithoutRequest(objects, `${name}-control-${i}`)
+    if (i === TRIES_MAX) return { answer, fate: isControlKept ? 'dropped' : 'unclear' }
+  }
+}
+
+/** Looks at the copy twice, so it takes about as long as a request and a look. */
+async function staysWithoutRequest(objects: ProbeObjects, name: string): Promise<boolean> {
+  const control = await objects.createOutdated(name)
+  if (!control) return false
+  await objects.read(control)
+  return isOutdated(control, await objects.read(control))
+}
+
 export const refusesStrangers: Probe = {
   fact: 'purge-closed',
-  claim: 'nobody purges without the secret, and refused purges do not reach the server',
+  claim: 'only requests with the secret purge, and refused purges do not reach the server',
   examine: async scene => {
     if (await scene.answersInTurn()) return IN_TURN
     const { objects, through } = scene
     let isPassedOn = false
     let dropping: string | undefined
+    let unclear: string | undefined
     for (const [i, { what, method, headers }] of STRANGERS.entries()) {
-      const object = await objects.createOutdated(`stranger-${i}`)
-      if (!object) return NOTHING_KEPT
-      const answer = await through.send({ method, target: object.path, headers: headers(object) })
+      const send = (object: ProbeObject) => through.send({ method, target: object.path, headers: headers(object) })
+      const seen = await fateOfCopy(objects, `stranger-${i}`, send)
+      if (!seen) return NOTHING_KEPT
+      const { answer, fate } = seen
       isPassedOn ||= answer.status === 405 && headerOf(answer, 'content-type') === PROBLEM_TYPE
-      if (isOutdated(object, await objects.read(object))) continue
-      if (answer.status < 400) return openToStrangers(what, answer.status)
-      dropping ??= `${what} was refused with ${answer.status}, and the copy was gone all the same.`
+      if (fate === 'kept') continue
+      if (fate === 'unclear') unclear ??= what
+      else if (answer.status < 400) return openToStrangers(what, answer.status)
+      else dropping ??= `${what} was refused with ${answer.status}, and the copy was gone all the same.`
     }
     if (dropping !== undefined) {
       return {
@@ -51,27 +103,27 @@ export const refusesStrangers: Probe = {
         adviceOf: 'methods',
         saw: dropping,
         means:
-          'Harmless: one copy is fetched again. It drops the copy of whatever is asked for with a method it does not know.',
+          'Harmless: one copy is fetched again. The cache drops the copy of a URL that it is asked for with a method it does not know.',
       }
     }
+    if (unclear !== undefined)
+      return undecided(`After ${unclear} copies were gone, but the server may have purged them. Try again.`)
     if (!isPassedOn) return good('Purges without the secret were refused by the cache.')
-    return {
-      effect: 'harmless',
-      saw: 'PURGE was passed on to the server, which refuses it.',
-      means: 'Harmless: nothing was purged. But the purges of the server do not work either.',
-    }
+    return harmless(
+      'PURGE was passed on to the server, which refuses it.',
+      'Harmless: nothing was purged. But the purges of the server do not work either.',
+    )
   },
 }
 
 function openToStrangers(what: string, status: number): Outcome {
-  return {
-    effect: 'unsafe',
-    saw: `${what} was answered with ${status}, and the copy was gone.`,
-    means: 'Nothing is stale by it; but anybody can empty this cache, and put all its load on the server.',
-  }
+  return unsafe(
+    `${what} was answered with ${status}, and the copy was gone.`,
+    'Nothing is stale because of it, but anyone can empty this cache and put all its load on the server.',
+  )
 }
 
-/** How the server tells a cache, and which of them this one understands. */
+/** A purge, as the server sends it. */
 async function purges({ through, purgeSecret = '' }: Scene, method: string, target: string): Promise<void> {
   await through.send({ method, target, headers: { [SECRET_HEADER]: purgeSecret } })
 }
@@ -97,26 +149,23 @@ export const purgesOnRequest: Probe = {
     if (!(await scene.objects.createOutdated('purge'))) return NOTHING_KEPT
     const method = await methodThatPurges(scene)
     if (method === 'PURGE') return good('After PURGE with the secret the copy was gone.')
-    if (method === 'HEAD') return good('After HEAD with the secret the copy had been fetched anew.')
-    return {
-      effect: 'slower',
-      saw: 'Neither PURGE nor HEAD with the secret had the copy dropped.',
-      means:
-        'Clients of Freshet do not mind. All other readers are served the old copy until its lifetime ends. Is the secret ' +
-        'right, and may purges come from this address?',
-    }
+    if (method === 'HEAD') return good('After HEAD with the secret the copy had been fetched again.')
+    return slower(
+      'Neither PURGE nor HEAD with the secret had the copy dropped.',
+      'Clients of Freshet still read nothing stale. All other readers get the old copy until its lifetime ends. Check the secret, ' +
+        'and that purges may come from this address.',
+    )
   },
 }
 
-/** How far ahead of the log, attempt by attempt: others may write as well, and so end the wait too early. */
+/** How far ahead of the log each attempt asks: other writers may end the wait too early. */
 const AHEAD = [1, 16, 256]
-/** For the held request to be under way when the purge comes. */
+/** By then the held request is under way. */
 const HEAD_START_MS = 100
 
 export const purgesWhatIsOnItsWay: Probe = {
   fact: 'purge-race',
   claim: 'a purge also drops what is being fetched while it comes',
-  when: 'at the end',
   examine: async scene => {
     if (scene.purgeSecret === undefined) return NO_SECRET
     if (await scene.answersInTurn()) return IN_TURN
@@ -125,13 +174,13 @@ export const purgesWhatIsOnItsWay: Probe = {
       const outcome = await race(scene, ahead)
       if (outcome) return outcome
     }
-    return undecided('Others write too much for a slow answer to be had.')
+    return undecided('Other clients write too often: the server could not be made to answer late.')
   },
 }
 
 /**
- * The server does not answer `?at=` before it has got there: so an answer can be held back until the doctor writes.
- * Undefined if somebody else wrote before.
+ * The server does not answer `?at=` before it has reached that position, so the doctor holds an answer back until it writes.
+ * Undefined if another client wrote first.
  */
 async function race(scene: Scene, ahead: number): Promise<Outcome | undefined> {
   const { objects } = scene
@@ -146,11 +195,10 @@ async function race(scene: Scene, ahead: number): Promise<Outcome | undefined> {
   await objects.write(object)
   if (!isOutdated(object, await objects.read(object, { at })))
     return good('A copy that came after its purge was not kept.')
-  return {
-    effect: 'harmless',
-    saw: 'A copy that was on its way while it was purged was kept.',
-    means: 'Harmless: the server purges again after the longest time an answer takes, and no client relies on it.',
-  }
+  return harmless(
+    'A copy that was on its way while it was purged was kept.',
+    'Harmless: the server purges again after the longest time an answer takes, and no client relies on it.',
+  )
 
   /** Whether the answer had come before it was purged. */
   async function purgeAndRelease(): Promise<boolean> {

@@ -1,7 +1,7 @@
 /** What becomes of requests on their way: wishes, conditions, writes, and several at once. */
-import { good, IN_TURN, NOTHING_KEPT, type Outcome, type Probe, undecided } from '../finding.js'
-import { isOutdated } from '../probe-objects.js'
-import type { Refused, Scene } from '../scene.js'
+import { fatal, good, harmless, IN_TURN, NOTHING_KEPT, type Outcome, type Probe, undecided } from './finding.js'
+import { isOutdated } from './probe-objects.js'
+import type { Refused, Scene } from './scene.js'
 
 export const honoursWishes: Probe = {
   fact: 'revalidation',
@@ -21,13 +21,11 @@ export const honoursWishes: Probe = {
       if (reading.status === 304 || isOutdated(object, reading)) ignored.push(wish)
     }
     if (ignored.length === 0) return good('no-cache and max-age=0 led to the server.')
-    return {
-      effect: 'harmless',
-      saw: `It answered from an outdated copy in spite of ${ignored.join(', ')}.`,
-      means:
-        'Harmless because of ?at=: clients do not ask for revalidation, but under a URL that no old copy has. Readers of ' +
+    return harmless(
+      `It answered from an outdated copy in spite of ${ignored.join(', ')}.`,
+      'Harmless because of ?at=: clients do not ask for revalidation, but under a URL that no old copy has. Readers of ' +
         'the folded filter, who revalidate, are not safe behind it.',
-    }
+    )
   },
 }
 
@@ -38,7 +36,6 @@ const TRIALS_MAX = 5
 export const doesNotJoin: Probe = {
   fact: 'collapsing',
   claim: 'no request waits for, or shares the answer of, one that began before it',
-  when: 'meanwhile',
   examine: async scene => {
     const refused = await scene.refused()
     if (refused.status !== 503 || refused.tookMs < 200)
@@ -69,13 +66,11 @@ async function askTwice(scene: Scene, name: string, apartMs: number): Promise<re
 }
 
 function joined(saw: string): Outcome {
-  return {
-    effect: 'harmless',
+  return harmless(
     saw,
-    means:
-      'Harmless because of ?at=, and it spares the server: all who ask for a change share one fetch. But who asks for a ' +
+    'Harmless because of ?at=, and it spares the server: all who ask for a change share one fetch. But who asks for a ' +
       'revalidation may be given what was read before they asked.',
-  }
+  )
 }
 
 export const dropsWhatIsWritten: Probe = {
@@ -89,11 +84,10 @@ export const dropsWhatIsWritten: Probe = {
     const { status } = await objects.put(object)
     if (status !== 200) return undecided(`A PUT was answered with ${status}.`)
     if (!isOutdated(object, await objects.read(object))) return good('After a PUT the copy was gone.')
-    return {
-      effect: 'harmless',
-      saw: 'After a PUT through it, it still answered with the old copy.',
-      means: 'Harmless because of ?at=: a session asks for its own writes under a URL that no old copy has.',
-    }
+    return harmless(
+      'After a PUT through it, it still answered with the old copy.',
+      'Harmless because of ?at=: a session asks for its own writes under a URL that no old copy has.',
+    )
   },
 }
 
@@ -108,11 +102,10 @@ export const leavesConditions: Probe = {
       const object = await objects.create(`condition-${name.toLowerCase()}`)
       const { status } = await objects.put(object, { [name]: value })
       if (status === 412) continue
-      return {
-        effect: 'fatal',
-        saw: `A PUT with ${name}: ${value}, which does not hold, was answered with ${status} instead of 412.`,
-        means: "Fatal: writers overwrite each other's changes without knowing.",
-      }
+      return fatal(
+        `A PUT with ${name}: ${value}, which does not hold, was answered with ${status} instead of 412.`,
+        "Fatal: writers overwrite each other's changes without knowing.",
+      )
     }
     return good('Writes whose condition does not hold were refused.')
   },

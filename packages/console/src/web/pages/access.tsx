@@ -1,9 +1,9 @@
 /** Who may do what: the rules, what somebody may do by them, and who changed what. */
 import type { JSX } from 'preact'
-import { Failure } from '../parts/notice.js'
-import { PageTitle, Panel } from '../parts/panel.js'
-import { useLoaded } from '../parts/use-loaded.js'
-import { pretty } from '../parts/words.js'
+import { Failure } from '../components/notice.js'
+import { PageTitle, Panel } from '../components/panel.js'
+import { useLoaded } from '../components/use-loaded.js'
+import { pretty } from '../components/words.js'
 import { call } from '../server/call.js'
 import { TryAs } from './access/try-as.js'
 

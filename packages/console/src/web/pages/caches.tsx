@@ -1,11 +1,12 @@
 /** The caches that are told of every change: how far each is, and what the doctor finds. */
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import { Failure, Notice } from '../parts/notice.js'
-import { PageTitle, Panel } from '../parts/panel.js'
-import { Progress } from '../parts/progress.js'
-import { useLoaded } from '../parts/use-loaded.js'
-import { count, duration } from '../parts/words.js'
+import { type Fact, Facts } from '../components/facts.js'
+import { Failure, Notice } from '../components/notice.js'
+import { PageTitle, Panel } from '../components/panel.js'
+import { Progress } from '../components/progress.js'
+import { useLoaded } from '../components/use-loaded.js'
+import { count, duration } from '../components/words.js'
 import { call } from '../server/call.js'
 import { figures } from '../server/live-figures.js'
 import { total } from '../server/metrics.js'
@@ -50,7 +51,7 @@ function CachePanel({ cache }: { readonly cache: Cache }): JSX.Element {
   const { name, kind, url, sites, through } = cache
   const of = (figure: string) => total(figures.value, `freshet_invalidation_${figure}`, labels => labels.cache === name)
   const isDown = of('down') > 0
-  const rows: readonly (readonly [label: string, text: string])[] = [
+  const rows: readonly Fact[] = [
     ['Told at', url ?? 'its API'],
     ['Read at', sites?.join(', ') ?? url ?? ''],
     ['Waiting in the queue', `${count(of('queue_paths'))} paths`],
@@ -66,14 +67,7 @@ function CachePanel({ cache }: { readonly cache: Cache }): JSX.Element {
       title={`${name} (${kind})`}
       actions={<span class={`badge ${isDown ? 'error' : 'good'}`}>{isDown ? 'takes no purges' : 'up'}</span>}
     >
-      <dl class="facts">
-        {rows.map(([label, text]) => (
-          <div key={label}>
-            <dt>{label}</dt>
-            <dd>{text}</dd>
-          </div>
-        ))}
-      </dl>
+      <Facts rows={rows} />
       {through !== undefined && serverFacts.value?.has.doctor === true && <Doctor cache={name} through={through} />}
     </Panel>
   )

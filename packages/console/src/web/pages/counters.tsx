@@ -2,22 +2,21 @@
 import type { TopCounter } from '@freshet/client'
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import { BucketChoice } from '../parts/bucket-choice.js'
-import { Field } from '../parts/field.js'
-import { Failure, Notice } from '../parts/notice.js'
-import { PageTitle, Panel } from '../parts/panel.js'
-import { Scroll } from '../parts/scroll.js'
-import { useLoaded } from '../parts/use-loaded.js'
-import { goTo, route } from '../route.js'
+import { BucketChoice } from '../components/bucket-choice.js'
+import { Field } from '../components/field.js'
+import { NewBucket } from '../components/new-bucket.js'
+import { Failure, Notice } from '../components/notice.js'
+import { PageTitle, Panel } from '../components/panel.js'
+import { Table } from '../components/table.js'
+import { useLoaded } from '../components/use-loaded.js'
+import { chosenBucket } from '../route.js'
 import { database } from '../server/database.js'
-import { loadBuckets } from '../server/server-facts.js'
 
 const SHOWN_MAX = 100
 const EVERY_MS = 3000
 
 export function CountersPage(): JSX.Element {
-  const [, namespace, name] = route.value
-  const bucket = namespace === undefined || name === undefined ? undefined : `${namespace}/${name}`
+  const bucket = chosenBucket()
   return (
     <>
       <PageTitle title="Counters">
@@ -63,43 +62,26 @@ function CounterList({ bucket }: { readonly bucket: string }): JSX.Element {
         All together: <b class="number">{value === undefined ? '–' : value.sum}</b>
       </p>
       {value !== undefined && value.top.length > 0 && (
-        <Scroll label="Counters">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Counter</th>
-                <th scope="col">Value</th>
-                <th scope="col">
-                  <span class="unseen">Change</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {value.top.map(({ id, value }) => (
-                <tr key={id}>
-                  <th scope="row">{id}</th>
-                  <td class="number">{value}</td>
-                  <td class="row">
-                    <button
-                      type="button"
-                      aria-label={`Add 1 to ${id}`}
-                      onClick={() => void add(id, 1).catch(setFailure)}
-                    >
-                      +1
-                    </button>
-                    <button
-                      type="button"
-                      aria-label={`Take 1 from ${id}`}
-                      onClick={() => void add(id, -1).catch(setFailure)}
-                    >
-                      −1
-                    </button>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </Scroll>
+        <Table label="Counters" columns={['Counter', 'Value', { unseen: 'Change' }]}>
+          {value.top.map(({ id, value }) => (
+            <tr key={id}>
+              <th scope="row">{id}</th>
+              <td class="number">{value}</td>
+              <td class="row">
+                <button type="button" aria-label={`Add 1 to ${id}`} onClick={() => void add(id, 1).catch(setFailure)}>
+                  +1
+                </button>
+                <button
+                  type="button"
+                  aria-label={`Take 1 from ${id}`}
+                  onClick={() => void add(id, -1).catch(setFailure)}
+                >
+                  −1
+                </button>
+              </td>
+            </tr>
+          ))}
+        </Table>
       )}
       {value?.top.length === SHOWN_MAX && <p class="quiet">The {SHOWN_MAX} largest are shown.</p>}
     </Panel>
@@ -107,26 +89,8 @@ function CounterList({ bucket }: { readonly bucket: string }): JSX.Element {
 }
 
 function NewCounters(): JSX.Element {
-  const [name, setName] = useState('')
-  const [failure, setFailure] = useState<unknown>()
-  const create = async () => {
-    setFailure(undefined)
-    await (await database()).counter(name).configure({})
-    await loadBuckets()
-    goTo('counters', ...name.split('/'))
-  }
-  const submit = () => void create().catch(setFailure)
-  return (
-    <Panel title="New bucket of counters">
-      <Failure of={failure} />
-      <div class="row">
-        <Field label="Name" value={name} onInput={setName} onEnter={submit} placeholder="shop/views" />
-        <button type="button" onClick={submit}>
-          Create
-        </button>
-      </div>
-    </Panel>
-  )
+  const create = async (name: string) => (await database()).counter(name).configure({})
+  return <NewBucket title="New bucket of counters" placeholder="shop/views" page="counters" create={create} />
 }
 
 async function readTotals(bucket: string): Promise<Totals> {

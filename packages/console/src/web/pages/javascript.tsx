@@ -1,8 +1,8 @@
 /** Code against the live server, with the client that programs use. */
 import type { JSX } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { Choice, Field } from '../parts/field.js'
-import { PageTitle, Panel } from '../parts/panel.js'
+import { Choice, Field } from '../components/field.js'
+import { PageTitle, Panel } from '../components/panel.js'
 import type { FromCode, ToCode } from '../run-code-messages.js'
 import { token } from '../server/token.js'
 import { EXAMPLES } from './javascript/examples.js'

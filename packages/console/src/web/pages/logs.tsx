@@ -1,11 +1,11 @@
 /** The last lines of the server's log. */
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import { Choice, Field } from '../parts/field.js'
-import { Failure } from '../parts/notice.js'
-import { PageTitle, Panel } from '../parts/panel.js'
-import { useRecent } from '../parts/use-recent.js'
-import { pretty, timeOfDay } from '../parts/words.js'
+import { Choice, Field } from '../components/field.js'
+import { Failure } from '../components/notice.js'
+import { PageTitle, Panel } from '../components/panel.js'
+import { useRecent } from '../components/use-recent.js'
+import { pretty, timeOfDay } from '../components/words.js'
 
 interface LogLine {
   readonly id: string

@@ -1,9 +1,10 @@
 /** How the server is doing, live. */
 import type { JSX } from 'preact'
-import { Chart } from '../parts/chart.js'
-import { Failure } from '../parts/notice.js'
-import { PageTitle, Panel } from '../parts/panel.js'
-import { bytes, count, duration, percent } from '../parts/words.js'
+import { Chart } from '../components/chart.js'
+import { type Fact, Facts } from '../components/facts.js'
+import { Failure } from '../components/notice.js'
+import { PageTitle, Panel } from '../components/panel.js'
+import { bytes, count, duration, percent } from '../components/words.js'
 import { readTally } from '../server/database.js'
 import { failure, figures, type Sample, samples } from '../server/live-figures.js'
 import { total } from '../server/metrics.js'
@@ -15,7 +16,7 @@ export function Overview(): JSX.Element {
     <>
       <PageTitle title="Overview">Of all workers together; read every two seconds while this tab is shown.</PageTitle>
       <Failure of={failure.value} />
-      <Tiles />
+      <Figures />
       <Charts />
       <WaysPanel />
       <ServerPanel />
@@ -23,14 +24,14 @@ export function Overview(): JSX.Element {
   )
 }
 
-function Tiles(): JSX.Element {
+function Figures(): JSX.Element {
   const now = figures.value
   const latest = samples.value.at(-1)
   const lagS = Math.max(
     0,
     ...now.filter(({ name }) => name === 'freshet_invalidation_lag_seconds').map(({ value }) => value),
   )
-  const tiles: readonly (readonly [label: string, text: string])[] = [
+  const tiles: readonly Fact[] = [
     ['Requests', latest === undefined ? '–' : `${count(latest.requestsPerS)} /s`],
     ['Origin reads', latest === undefined ? '–' : `${count(latest.originReadsPerS)} /s`],
     ['Commits', latest === undefined ? '–' : `${count(latest.commitsPerS)} /s`],
@@ -44,60 +45,46 @@ function Tiles(): JSX.Element {
     ['Waiting for a position', count(total(now, 'freshet_position_waiters'))],
     ...(serverFacts.value?.has.caches ? [['Purges behind', duration(lagS * 1000)] as const] : []),
   ]
-  return (
-    <dl class="tiles">
-      {tiles.map(([label, text]) => (
-        <div key={label}>
-          <dt>{label}</dt>
-          <dd class="number">{text}</dd>
-        </div>
-      ))}
-    </dl>
-  )
+  return <Facts rows={tiles} isTiled />
+}
+
+type Line = readonly [label: string, pick: (sample: Sample) => number | undefined, unit?: string]
+
+const CHARTS: Readonly<Record<string, readonly Line[]>> = {
+  'Requests a second': [
+    ['all', sample => sample.requestsPerS],
+    ['objects read from the store', sample => sample.originReadsPerS],
+    ['304: the reader had it', sample => sample.notModifiedPerS],
+  ],
+  'Commits a second': [
+    ['made', sample => sample.commitsPerS],
+    ['refused: something had changed', sample => sample.conflictsPerS],
+    ['sent again, answered as before', sample => sample.replaysPerS],
+  ],
+  'Sketch: what changed during the window': [
+    ['changes', sample => sample.sketchChanges],
+    ['segments', sample => sample.sketchSegments],
+  ],
+  Milliseconds: [
+    ['a session here learns of a commit after', sample => sample.stalenessMs, ' ms'],
+    ['median answer below', sample => sample.medianMs, ' ms'],
+    ['99 of 100 answers below', sample => sample.p99Ms, ' ms'],
+  ],
 }
 
 function Charts(): JSX.Element {
   const kept = samples.value
   const timesMs = kept.map(({ timeMs }) => timeMs)
-  const line = (label: string, pick: (sample: Sample) => number | undefined, unit = '') => ({
-    label,
-    unit,
-    values: kept.map(pick),
-  })
   return (
     <div class="charts">
-      <Chart
-        title="Requests a second"
-        timesMs={timesMs}
-        lines={[
-          line('all', each => each.requestsPerS),
-          line('objects read from the store', each => each.originReadsPerS),
-          line('304: the reader had it', each => each.notModifiedPerS),
-        ]}
-      />
-      <Chart
-        title="Commits a second"
-        timesMs={timesMs}
-        lines={[
-          line('made', each => each.commitsPerS),
-          line('refused: something had changed', each => each.conflictsPerS),
-          line('sent again, answered as before', each => each.replaysPerS),
-        ]}
-      />
-      <Chart
-        title="Sketch: what changed during the window"
-        timesMs={timesMs}
-        lines={[line('changes', each => each.sketchChanges), line('segments', each => each.sketchSegments)]}
-      />
-      <Chart
-        title="Milliseconds"
-        timesMs={timesMs}
-        lines={[
-          line('a session here learns of a commit after', each => each.stalenessMs, ' ms'),
-          line('median answer below', each => each.medianMs, ' ms'),
-          line('99 of 100 answers below', each => each.p99Ms, ' ms'),
-        ]}
-      />
+      {Object.entries(CHARTS).map(([title, lines]) => (
+        <Chart
+          key={title}
+          title={title}
+          timesMs={timesMs}
+          lines={lines.map(([label, pick, unit = '']) => ({ label, unit, values: kept.map(pick) }))}
+        />
+      ))}
     </div>
   )
 }
@@ -105,7 +92,7 @@ function Charts(): JSX.Element {
 function ServerPanel(): JSX.Element {
   const { node, pid, startedMs, log, supports, settings } = serverFacts.value!
   const tally = Object.entries(readTally.value).filter(([, reads]) => reads > 0)
-  const rows: readonly (readonly [label: string, text: string])[] = [
+  const rows: readonly Fact[] = [
     [
       'Acknowledged means',
       { disk: 'on disk', relaxed: 'survives the process', none: 'in memory' }[supports.durability],
@@ -118,7 +105,7 @@ function ServerPanel(): JSX.Element {
       `${duration(Number(settings.lifetimeMs))}, at most ${duration(Number(settings.lifetimeMsMax))}`,
     ],
     [
-      'Sketch takes for changed what is not',
+      'Sketch reports unchanged data as changed',
       `${percent(total(figures.value, 'freshet_sketch_false_positive_rate'))} of the time now; each of its filters ${percent(Number(settings.falsePositiveRateMax))} at most`,
     ],
     ['Operations remembered for', duration(supports.retentionMs)],
@@ -129,14 +116,7 @@ function ServerPanel(): JSX.Element {
   ]
   return (
     <Panel title="This server">
-      <dl class="facts">
-        {rows.map(([label, text]) => (
-          <div key={label}>
-            <dt>{label}</dt>
-            <dd>{text}</dd>
-          </div>
-        ))}
-      </dl>
+      <Facts rows={rows} />
     </Panel>
   )
 }

@@ -3,13 +3,14 @@ import type { QueryExplanation } from '@freshet/client'
 import { idOf, versionOf } from '@freshet/client'
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import { BucketChoice } from '../parts/bucket-choice.js'
-import { Field } from '../parts/field.js'
-import { Failure } from '../parts/notice.js'
-import { PageTitle, Panel } from '../parts/panel.js'
-import { Scroll } from '../parts/scroll.js'
-import { brief, count, duration } from '../parts/words.js'
-import { linkTo, route } from '../route.js'
+import { BucketChoice } from '../components/bucket-choice.js'
+import { type Fact, Facts } from '../components/facts.js'
+import { Field } from '../components/field.js'
+import { Failure } from '../components/notice.js'
+import { type ListedObject, ObjectTable } from '../components/object-table.js'
+import { PageTitle, Panel } from '../components/panel.js'
+import { count, duration } from '../components/words.js'
+import { chosenBucket } from '../route.js'
 import { database } from '../server/database.js'
 
 interface Found {
@@ -20,8 +21,7 @@ interface Found {
 }
 
 export function QueriesPage(): JSX.Element {
-  const [, namespace, name] = route.value
-  const bucket = namespace === undefined || name === undefined ? undefined : `${namespace}/${name}`
+  const bucket = chosenBucket()
   return (
     <>
       <PageTitle title="Queries">What a filter finds, by which index, and what would change the result.</PageTitle>
@@ -78,25 +78,15 @@ function QueryForm({ bucket }: { readonly bucket: string }): JSX.Element {
 }
 
 function Plan({ plan, examined, found, dependsOn }: QueryExplanation): JSX.Element {
+  const rows: readonly Fact[] = [
+    ['Index', plan.index ?? 'none: the whole bucket is read'],
+    ['Looked at', `${count(examined)} objects for ${count(found)} found`],
+    ['Changes with', dependsOn === undefined ? 'any write to the bucket' : dependsOn.join(', ')],
+  ]
   return (
     <Panel title="How it is found">
       <p>{plan.text}</p>
-      <dl class="facts">
-        <div>
-          <dt>Index</dt>
-          <dd>{plan.index ?? 'none: the whole bucket is read'}</dd>
-        </div>
-        <div>
-          <dt>Looked at</dt>
-          <dd>
-            {count(examined)} objects for {count(found)} found
-          </dd>
-        </div>
-        <div>
-          <dt>Changes with</dt>
-          <dd>{dependsOn === undefined ? 'any write to the bucket' : dependsOn.join(', ')}</dd>
-        </div>
-      </dl>
+      <Facts rows={rows} />
     </Panel>
   )
 }
@@ -104,30 +94,11 @@ function Plan({ plan, examined, found, dependsOn }: QueryExplanation): JSX.Eleme
 function Result({ bucket, items, hasMore, tookMs }: Found & { readonly bucket: string }): JSX.Element {
   return (
     <Panel title={`${items.length}${hasMore ? ' and more' : ''} found, in ${duration(tookMs)}`}>
-      <Scroll label="Result">
-        <table class="objects">
-          <thead>
-            <tr>
-              <th scope="col">Id</th>
-              <th scope="col">Version</th>
-              <th scope="col">Value</th>
-            </tr>
-          </thead>
-          <tbody>
-            {items.map(item => (
-              <tr key={idOf(item)}>
-                <th scope="row">
-                  <a href={linkTo('data', ...bucket.split('/'), idOf(item))}>{idOf(item)}</a>
-                </th>
-                <td class="number">{versionOf(item)}</td>
-                <td>
-                  <code>{brief(item)}</code>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Scroll>
+      <ObjectTable label="Result" bucket={bucket} objects={items.map(toListed)} />
     </Panel>
   )
+}
+
+function toListed(item: object): ListedObject {
+  return { id: idOf(item), version: versionOf(item), value: item }
 }

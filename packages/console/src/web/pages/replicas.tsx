@@ -1,10 +1,10 @@
 /** The replicas that a store is read from: who answers how much, and who is left alone. */
 import type { JSX } from 'preact'
-import { Failure } from '../parts/notice.js'
-import { PageTitle, Panel } from '../parts/panel.js'
-import { StateRow } from '../parts/state-row.js'
-import { useLoaded } from '../parts/use-loaded.js'
-import { count, duration } from '../parts/words.js'
+import { Failure } from '../components/notice.js'
+import { PageTitle, Panel } from '../components/panel.js'
+import { StateRow } from '../components/state-row.js'
+import { useLoaded } from '../components/use-loaded.js'
+import { count, duration } from '../components/words.js'
 import { call } from '../server/call.js'
 
 interface Source {

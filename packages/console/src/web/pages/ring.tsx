@@ -1,10 +1,10 @@
 /** The nodes of a ring: which are well, how far each is, who has lost what it had. */
 import type { JSX } from 'preact'
-import { Failure, Notice } from '../parts/notice.js'
-import { PageTitle, Panel } from '../parts/panel.js'
-import { StateRow, type StateRowProps } from '../parts/state-row.js'
-import { useLoaded } from '../parts/use-loaded.js'
-import { count } from '../parts/words.js'
+import { Failure, Notice } from '../components/notice.js'
+import { PageTitle, Panel } from '../components/panel.js'
+import { StateRow, type StateRowProps } from '../components/state-row.js'
+import { useLoaded } from '../components/use-loaded.js'
+import { count } from '../components/words.js'
 import { call } from '../server/call.js'
 
 interface RingNode {

@@ -1,13 +1,13 @@
 /** What a bucket is set to, what its objects must be like, and how that has changed. */
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { BucketChoice } from '../parts/bucket-choice.js'
-import { Field } from '../parts/field.js'
-import { Failure, Notice } from '../parts/notice.js'
-import { PageTitle, Panel } from '../parts/panel.js'
-import { useLoaded } from '../parts/use-loaded.js'
-import { brief, pretty } from '../parts/words.js'
-import { linkTo, route } from '../route.js'
+import { BucketChoice } from '../components/bucket-choice.js'
+import { Field } from '../components/field.js'
+import { Failure, Notice } from '../components/notice.js'
+import { PageTitle, Panel } from '../components/panel.js'
+import { useLoaded } from '../components/use-loaded.js'
+import { brief, pretty } from '../components/words.js'
+import { chosenBucket, linkTo } from '../route.js'
 import { CallError, call, send } from '../server/call.js'
 
 interface Settings {
@@ -24,8 +24,7 @@ interface SchemaVersion {
 }
 
 export function SchemaPage(): JSX.Element {
-  const [, namespace, name] = route.value
-  const bucket = namespace === undefined || name === undefined ? undefined : `${namespace}/${name}`
+  const bucket = chosenBucket()
   return (
     <>
       <PageTitle title="Schema">What buckets are set to, and what their objects must be like.</PageTitle>

@@ -1,12 +1,12 @@
 /** Shards: how far each has got with the writes that all of them take, and queries over all of them. */
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import { Field } from '../parts/field.js'
-import { Failure } from '../parts/notice.js'
-import { PageTitle, Panel } from '../parts/panel.js'
-import { Scroll } from '../parts/scroll.js'
-import { useLoaded } from '../parts/use-loaded.js'
-import { count, pretty } from '../parts/words.js'
+import { Field } from '../components/field.js'
+import { Failure } from '../components/notice.js'
+import { PageTitle, Panel } from '../components/panel.js'
+import { Table } from '../components/table.js'
+import { useLoaded } from '../components/use-loaded.js'
+import { count, pretty } from '../components/words.js'
 import { call } from '../server/call.js'
 
 interface GlobalStatus {
@@ -38,39 +38,28 @@ export function ShardsPage(): JSX.Element {
       <Failure of={error} />
       {value !== undefined && (
         <Panel title={`After ${count(value.position)} global writes`}>
-          <Scroll label="Shards">
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">Shard</th>
-                  <th scope="col">Has applied</th>
-                  <th scope="col">State</th>
-                </tr>
-              </thead>
-              <tbody>
-                {value.shards.map(({ name, applied, behind = 0, isWaiting = false, obstacle, error }) => (
-                  <tr key={name}>
-                    <th scope="row">{name}</th>
-                    <td class="number">{applied ?? '–'}</td>
-                    <td>
-                      <span
-                        class={`badge ${error !== undefined || obstacle !== undefined ? 'error' : behind > 0 || isWaiting ? 'warning' : 'good'}`}
-                      >
-                        {error !== undefined
-                          ? 'does not answer'
-                          : isWaiting
-                            ? 'has no rows yet'
-                            : behind > 0
-                              ? `${behind} behind`
-                              : 'up to date'}
-                      </span>{' '}
-                      {obstacle ?? error}
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </Scroll>
+          <Table label="Shards" columns={['Shard', 'Has applied', 'State']}>
+            {value.shards.map(({ name, applied, behind = 0, isWaiting = false, obstacle, error }) => (
+              <tr key={name}>
+                <th scope="row">{name}</th>
+                <td class="number">{applied ?? '–'}</td>
+                <td>
+                  <span
+                    class={`badge ${error !== undefined || obstacle !== undefined ? 'error' : behind > 0 || isWaiting ? 'warning' : 'good'}`}
+                  >
+                    {error !== undefined
+                      ? 'does not answer'
+                      : isWaiting
+                        ? 'has no rows yet'
+                        : behind > 0
+                          ? `${behind} behind`
+                          : 'up to date'}
+                  </span>{' '}
+                  {obstacle ?? error}
+                </td>
+              </tr>
+            ))}
+          </Table>
         </Panel>
       )}
       <SqlPanel />
@@ -117,27 +106,14 @@ function SqlPanel(): JSX.Element {
 
 function Rows({ answer: { columns, rows } }: { readonly answer: SqlAnswer }): JSX.Element {
   return (
-    <Scroll label="Rows">
-      <table>
-        <thead>
-          <tr>
-            {columns.map(column => (
-              <th key={column} scope="col">
-                {column}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.slice(0, 500).map((row, i) => (
-            <tr key={i}>
-              {row.map((value, column) => (
-                <td key={columns[column]}>{value === null ? <span class="quiet">null</span> : String(value)}</td>
-              ))}
-            </tr>
+    <Table label="Rows" columns={columns}>
+      {rows.slice(0, 500).map((row, i) => (
+        <tr key={i}>
+          {row.map((value, column) => (
+            <td key={columns[column]}>{value === null ? <span class="quiet">null</span> : String(value)}</td>
           ))}
-        </tbody>
-      </table>
-    </Scroll>
+        </tr>
+      ))}
+    </Table>
   )
 }

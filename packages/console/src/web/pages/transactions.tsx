@@ -1,10 +1,11 @@
 /** Who came too late: commits and writes that were refused since something had changed. */
 import type { JSX } from 'preact'
-import { Failure } from '../parts/notice.js'
-import { PageTitle, Panel } from '../parts/panel.js'
-import { Scroll } from '../parts/scroll.js'
-import { useRecent } from '../parts/use-recent.js'
-import { brief, count, timeOfDay } from '../parts/words.js'
+import { type Fact, Facts } from '../components/facts.js'
+import { Failure } from '../components/notice.js'
+import { PageTitle, Panel } from '../components/panel.js'
+import { Table } from '../components/table.js'
+import { useRecent } from '../components/use-recent.js'
+import { brief, count, timeOfDay } from '../components/words.js'
 import { figures } from '../server/live-figures.js'
 import { total } from '../server/metrics.js'
 
@@ -22,28 +23,18 @@ const CONTENDED_MAX = 10
 export function TransactionsPage(): JSX.Element {
   const { items, error } = useRecent<Conflict>('/conflicts')
   const now = figures.value
-  const commits = total(now, 'freshet_commits_total')
-  const conflicts = total(now, 'freshet_conflicts_total')
+  const tiles: readonly Fact[] = [
+    ['Commits', count(total(now, 'freshet_commits_total'))],
+    ['Refused commits', count(total(now, 'freshet_conflicts_total'))],
+    ['Leases granted', count(total(now, 'freshet_leases_total'))],
+  ]
   return (
     <>
       <PageTitle title="Transactions">
         Commits and writes that were refused since something had changed, as far as the workers that answered remember
         them.
       </PageTitle>
-      <dl class="tiles">
-        <div>
-          <dt>Commits</dt>
-          <dd class="number">{count(commits)}</dd>
-        </div>
-        <div>
-          <dt>Refused commits</dt>
-          <dd class="number">{count(conflicts)}</dd>
-        </div>
-        <div>
-          <dt>Leases granted</dt>
-          <dd class="number">{count(total(now, 'freshet_leases_total'))}</dd>
-        </div>
-      </dl>
+      <Facts rows={tiles} isTiled />
       <Failure of={error} />
       <Contended conflicts={items} />
       <Panel title="Recent conflicts">
@@ -74,38 +65,26 @@ function Contended({ conflicts }: { readonly conflicts: readonly Conflict[] }): 
 
 function ConflictTable({ conflicts }: { readonly conflicts: readonly Conflict[] }): JSX.Element {
   return (
-    <Scroll label="Conflicts">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">When</th>
-            <th scope="col">What had changed</th>
-            <th scope="col">What would have been written</th>
-          </tr>
-        </thead>
-        <tbody>
-          {conflicts.toReversed().map(({ id, timeMs, kind, changed, writes, isLeased }) => (
-            <tr key={id}>
-              <td class="number">
-                {timeOfDay(timeMs)} <span class="quiet">{kind}</span>{' '}
-                {isLeased && <span class="badge good">leased</span>}
-              </td>
-              <td>
-                {changed.map(({ key, expected, version }) => (
-                  <div key={key}>
-                    <code>{key}</code> {expected === undefined ? '' : `was read as ${wordOf(expected)}, `}is{' '}
-                    {wordOf(version)}
-                  </div>
-                ))}
-              </td>
-              <td>
-                <code>{brief(writes.join(', '), 100)}</code>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </Scroll>
+    <Table label="Conflicts" columns={['When', 'What had changed', 'What would have been written']}>
+      {conflicts.toReversed().map(({ id, timeMs, kind, changed, writes, isLeased }) => (
+        <tr key={id}>
+          <td class="number">
+            {timeOfDay(timeMs)} <span class="quiet">{kind}</span> {isLeased && <span class="badge good">leased</span>}
+          </td>
+          <td>
+            {changed.map(({ key, expected, version }) => (
+              <div key={key}>
+                <code>{key}</code> {expected === undefined ? '' : `was read as ${wordOf(expected)}, `}is{' '}
+                {wordOf(version)}
+              </div>
+            ))}
+          </td>
+          <td>
+            <code>{brief(writes.join(', '), 100)}</code>
+          </td>
+        </tr>
+      ))}
+    </Table>
   )
 }
 

@@ -11,7 +11,6 @@ export interface ServerFacts {
   readonly log: string
   readonly supports: {
     readonly durability: 'disk' | 'relaxed' | 'none'
-    readonly queries: boolean
     readonly retentionMs: number
   }
   readonly has: Readonly<Record<'access' | 'caches' | 'doctor' | 'shards' | 'ring' | 'replicas', boolean>>

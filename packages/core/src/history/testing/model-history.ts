@@ -48,7 +48,7 @@ interface ModelSession {
   readonly inherited: Map<string, number>
 }
 
-export const LOG = 'log'
+const LOG = 'log'
 const BUCKET_STEPS = [0, 20, 500, 5000]
 const SAMPLE_US = 1_000_000
 const ROUND_TRIP_US_MAX = 20_000

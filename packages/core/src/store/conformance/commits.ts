@@ -2,7 +2,6 @@ import type { Store } from '../store.js'
 import {
   bytes,
   type ConformanceOptions,
-  codeOf,
   commitOrThrow,
   errorOf,
   plain,
@@ -130,7 +129,6 @@ function testValidation(options: ConformanceOptions): void {
       expect(plain(await store.get('a/b/c'))).toMatchObject({ version: first, body: [1] })
       expect(await store.position()).toBe(start)
       expect(await store.changes(start)).toEqual([])
-      if (!store.supports.multiKeyCommits) continue
       const several = await store.commit({ reads, writes: [put('a/b/d', 2)] })
       const conflicts = [
         { key: 'a/b/c', version: first },
@@ -170,13 +168,8 @@ function testDeletion(options: ConformanceOptions): void {
 function testSeveralKeys(options: ConformanceOptions): void {
   const { expect } = options.kit
 
-  testWith(options, 'a commit of several keys takes effect as one, or is refused', async ({ store }) => {
+  testWith(options, 'a commit of several keys takes effect as one', async ({ store }) => {
     const writes = [put('a/b/1', 1), put('c/d/2', 2), remove('a/b/3')]
-    if (!store.supports.multiKeyCommits) {
-      expect(await codeOf(() => store.commit({ writes }))).toBe('LIMIT_EXCEEDED')
-      expect(await store.get('a/b/1')).toBe(undefined)
-      return
-    }
     await write(store, put('a/b/3', 3))
     const before = await store.position()
     const position = await write(store, ...writes)

@@ -66,7 +66,6 @@ function testSnapshots(options: ConformanceOptions): void {
   })
 
   testWith(options, 'a state shows a commit whole or not at all, and says truly how far it goes', async under => {
-    if (!under.store.supports.multiKeyCommits) return
     const ways = waysIn(under)
     const keys = ['a/b/1', 'a/b/2', 'c/d/3']
     let isOver = false

@@ -1,5 +1,7 @@
 /** What a query should find, in the plainest form: it has its own idea of values, of their order, and of filters. */
+
 import type { Query } from '../store.js'
+import { compareCodePoints } from './code-point-order.js'
 
 /** As it is compared: a missing one is undefined, an array or object {}. */
 export type ModelValue = null | boolean | number | string | undefined | object
@@ -75,7 +77,7 @@ function compare({ sort = [] }: Query, a: ModelObject, b: ModelObject): number {
 function order(a: ModelValue, b: ModelValue): number {
   if (rank(a) !== rank(b)) return rank(a) - rank(b)
   if (typeof a === 'number') return a - (b as number)
-  return typeof a === 'string' ? byCodePoint(a, b as string) : 0
+  return typeof a === 'string' ? compareCodePoints(a, b as string) : 0
 }
 
 const TYPES: readonly ((value: unknown) => boolean)[] = [
@@ -90,13 +92,4 @@ const TYPES: readonly ((value: unknown) => boolean)[] = [
 function rank(value: unknown): number {
   const found = TYPES.findIndex(is => is(value))
   return found === -1 ? TYPES.length : found
-}
-
-function byCodePoint(a: string, b: string): number {
-  const [pointsA, pointsB] = [[...a], [...b]]
-  for (let i = 0; i < Math.min(pointsA.length, pointsB.length); i++) {
-    const difference = pointsA[i]!.codePointAt(0)! - pointsB[i]!.codePointAt(0)!
-    if (difference !== 0) return difference
-  }
-  return pointsA.length - pointsB.length
 }

@@ -1,7 +1,7 @@
 /**
  * Random buckets, indexes, writes and queries against the model (`query-model.ts`). Of every query that is asked again later
- * it is known what it found and what that hung on; so each step asks also what coherence rests on:
- * - If a result has changed, one of the tags it hung on is in the log since, or the bucket's own record is.
+ * it is known what it found and what that depended on; so each step asks also what coherence rests on:
+ * - If a result has changed, one of the tags it depended on is in the log since, or the bucket's own record is.
  * - A result of the same version is the same result.
  * - A commit that relies on a result succeeds only if it is still the same.
  */
@@ -52,7 +52,6 @@ const QUERIES_PER_BUCKET = 6
 export function testQueryWalk(options: ConformanceOptions): void {
   const { seed = 1, queryBuckets: buckets = 40 } = options
   testWith(options, `${buckets} buckets are queried as their model is, from seed ${seed}`, async ({ store, peer }) => {
-    if (!store.supports.queries) return
     const random = createRandom(seed)
     for (let number = 0; number < buckets; number++) {
       const walk = new QueryWalk(options, random, store, peer ?? store, `walk/b${number}`)

@@ -73,10 +73,9 @@ class RandomWalk {
 
   #drawCommit(): Commit {
     const random = this.#random
-    const several = this.#ways[0]!.supports.multiKeyCommits
-    const keys = [...new Set(Array.from({ length: several ? 1 + random.below(4) : 1 }, () => this.#drawKey()))]
+    const keys = [...new Set(Array.from({ length: 1 + random.below(4) }, () => this.#drawKey()))]
     const writes = keys.map(key => (random.chance(0.3) ? remove(key) : put(key, random.below(256))))
-    const readKeys = several ? [...keys.slice(0, random.below(3)), this.#drawKey()] : keys
+    const readKeys = [...keys.slice(0, random.below(3)), this.#drawKey()]
     return random.chance(0.5) ? { writes } : { reads: readKeys.map(key => this.#drawRead(key)), writes }
   }
 

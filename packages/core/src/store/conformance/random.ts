@@ -1,5 +1,7 @@
 /** Chance from a seed, so that a failure can be had again. The generator is mulberry32. */
 export interface Random {
+  /** A number from 0 to below 1. */
+  next(): number
   /** A whole number from 0 to below `end`. */
   below(end: number): number
   /** True with this probability. */
@@ -16,5 +18,5 @@ export function createRandom(seed: number): Random {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
   }
   const below = (end: number) => Math.floor(next() * end)
-  return { below, chance: probability => next() < probability, pick: items => items[below(items.length)]! }
+  return { next, below, chance: probability => next() < probability, pick: items => items[below(items.length)]! }
 }

@@ -2,7 +2,9 @@
  * What a store should hold, in the plainest form: for each key, every value it ever had and since which position. So the
  * model can say what any state looked like.
  */
+
 import type { Commit, Key, Position, ReadVersion, ScanRange, Version } from '../store.js'
+import { compareCodePoints } from './code-point-order.js'
 
 interface Change {
   readonly position: Position
@@ -63,11 +65,11 @@ export class StoreModel {
         return found ? [{ id: key.slice(bucket.length + 1), ...found }] : []
       })
     return entries
-      .filter(({ id }) => from === undefined || order(id, from) >= 0)
-      .filter(({ id }) => to === undefined || order(id, to) < 0)
-      .filter(({ id }) => after === undefined || order(id, after) > 0)
+      .filter(({ id }) => from === undefined || compareCodePoints(id, from) >= 0)
+      .filter(({ id }) => to === undefined || compareCodePoints(id, to) < 0)
+      .filter(({ id }) => after === undefined || compareCodePoints(id, after) > 0)
       .filter(({ id }) => prefix === undefined || id.startsWith(prefix))
-      .sort((a, b) => order(a.id, b.id))
+      .sort((a, b) => compareCodePoints(a.id, b.id))
   }
 
   bucketVersionAt(bucket: Key, position: Position): Version {
@@ -78,13 +80,4 @@ export class StoreModel {
   changes(after: Position): readonly { readonly position: Position; readonly keys: readonly Key[] }[] {
     return this.#log.filter(({ position }) => position > after)
   }
-}
-
-function order(a: string, b: string): number {
-  const [pointsA, pointsB] = [[...a], [...b]]
-  for (let i = 0; i < Math.min(pointsA.length, pointsB.length); i++) {
-    const difference = pointsA[i]!.codePointAt(0)! - pointsB[i]!.codePointAt(0)!
-    if (difference !== 0) return difference
-  }
-  return pointsA.length - pointsB.length
 }

@@ -1,23 +1,20 @@
 /** A quota over a real engine that two servers share: exact, though both fill it at once, and counted where there was something before. */
-import { openPostgresStore } from '@freshet/stores/postgres'
-import { startPostgres } from '@freshet/stores/under-test/start-postgres'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openPostgresStore } from '@freshet/engines/postgres'
+import { startPostgres } from '@freshet/engines/under-test/start-postgres'
+import { expect, test } from 'vitest'
+import { runningEngine } from '../../testing/running-engine.js'
 import { jsonRequest, type RunningServer, startServer, until } from '../../testing/running-server.js'
 import { applyRules } from '../apply-rules.js'
+import { TOKENS } from '../under-test/bearer.js'
 
-const TOKENS = { secret: 'a secret of at least thirty-two bytes', audience: 'freshet', leewayMs: 0 }
 const OPEN = 'bucket */*\n  read, list, write\n'
 const MAX = 40
 
-let engine: Awaited<ReturnType<typeof startPostgres>>
-beforeAll(async () => {
-  engine = await startPostgres()
-})
-afterAll(() => engine?.stop())
+const engine = runningEngine(startPostgres)
 
 test('of forty objects exactly forty are taken', async () => {
   const stores = await Promise.all(
-    [1, 2, 3].map(() => openPostgresStore({ url: engine.url, onWarning: () => undefined })),
+    [1, 2, 3].map(() => openPostgresStore({ url: engine().url, onWarning: () => undefined })),
   )
   const start = async (i: number, rules: string) => {
     await applyRules(stores[i]!, { rules, mayWiden: true, who: 'a test' })

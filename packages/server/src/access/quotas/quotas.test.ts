@@ -1,9 +1,10 @@
 /** Quotas of namespaces: exact while several servers write at once, counted while clients write, and told. */
 import type { Store } from '@freshet/core/store'
-import { createMemoryStore } from '@freshet/stores/memory'
-import { afterEach, describe, expect, test } from 'vitest'
+import { createMemoryStore } from '@freshet/engines/memory'
+import { describe, expect, test } from 'vitest'
 import { answeringLater } from '../../testing/odd-stores.js'
-import { jsonRequest, problemOf, type RunningServer, startServer, until } from '../../testing/running-server.js'
+import { jsonRequest, problemOf, type RunningServer, until } from '../../testing/running-server.js'
+import { serversPerTest } from '../../testing/servers-per-test.js'
 import { applyRules } from '../apply-rules.js'
 import { bearer, TOKENS } from '../under-test/bearer.js'
 import { RequestAllowance } from './request-allowance.js'
@@ -11,17 +12,12 @@ import { requestsKey } from './usage-record.js'
 
 const OPEN = 'admin if claim.role == "admin"\nbucket */*\n  read, list, write\n'
 
-const started: RunningServer[] = []
-afterEach(async () => {
-  for (const running of started.splice(0)) await running.stop()
-})
+const startServer = serversPerTest()
 
 async function start(store: Store, quota: string): Promise<RunningServer> {
   const rules = `${quota}\n${OPEN}`
   await applyRules(store, { rules, mayWiden: true, who: 'a test' })
-  const running = await startServer({ store, access: { rules, tokens: TOKENS } })
-  started.push(running)
-  return running
+  return startServer({ store, access: { rules, tokens: TOKENS } })
 }
 
 const admin = () => bearer({ role: 'admin' })
@@ -156,15 +152,15 @@ describe('what was there before', () => {
   })
 })
 
-test('a write that was decided before the count came by it is decided anew, and counted', async () => {
+test('a write that was decided before the count came by it is decided again, and counted', async () => {
   const store = createMemoryStore({ positionsAfter: 0 })
-  await send(await start(store, ''), '/db/acme/notes/1', {})
-  await started.splice(0)[0]!.stop()
+  const before = await start(store, '')
+  await send(before, '/db/acme/notes/1', {})
+  await before.stop()
   // Nobody counts but this test: just before the write is committed.
   const access = { rules: `quota acme objects 10\n${OPEN}`, tokens: TOKENS }
   await applyRules(store, { rules: access.rules, who: 'a test' })
   const running = await startServer({ store, access, settings: { mayKeep: false } })
-  started.push(running)
   const put = (key: string, value: unknown) => ({
     ...{ key, contentType: 'application/json' },
     body: Buffer.from(JSON.stringify(value)),

@@ -1,6 +1,6 @@
 /** What it costs to know how much many namespaces have. */
 import type { Store } from '@freshet/core/store'
-import { createMemoryStore } from '@freshet/stores/memory'
+import { createMemoryStore } from '@freshet/engines/memory'
 import { expect, test } from 'vitest'
 import { withMethods } from '../../testing/odd-stores.js'
 import { AccessRules } from '../rules/access-rules.js'

@@ -1,6 +1,10 @@
-/** What the rules come to: who may do what with which bucket. Looked up once for each bucket, and then at hand. */
+/**
+ * What the rules come to: who may do what with which bucket. The lines of a bucket are looked up once, and what they come to for a caller is decided
+ * once for each right (`decision.ts`). Both are kept here, so other rules begin with nothing decided.
+ */
 import { bucketOfKey, idOfKey, type Key, type Version } from '@freshet/protocol'
 import { memberOf, type Scope } from './condition.js'
+import { type Claims, Decision, type Row } from './decision.js'
 import { anyOf, type Demands, EVERY_ROW } from './demands.js'
 import type { Quota } from './parse-quota.js'
 import type { ParsedRules, Rule } from './parse-rules.js'
@@ -9,27 +13,29 @@ import { RIGHTS, type Right } from './rights.js'
 /** Whether somebody without a token may do it: with everything in the bucket, with nothing in it, or it depends. */
 export type Openness = 'always' | 'sometimes' | 'never'
 
-export type Claims = Readonly<Record<string, unknown>>
-
-/** What is known of the objects concerned; what a right does not look at need not be there. */
-export interface Row {
-  readonly object?: unknown
-  readonly next?: unknown
-}
-
 interface RightsOfBucket {
   readonly rules: Readonly<Record<Right, readonly Rule['condition'][]>>
   readonly openness: Readonly<Record<Right, Openness>>
+  /** The members of objects that the lines of a right look at. */
+  readonly members: Readonly<Record<Right, readonly string[]>>
+  /** For callers with a token, by its claims: they go when the token is forgotten. */
+  readonly decisions: WeakMap<Claims, Decisions>
+  readonly anonymous: Decisions
 }
+
+type Decisions = Partial<Record<Right, Decision>>
 
 /** Names come from requests. */
 const BUCKETS_KEPT_MAX = 20_000
+/** Of all buckets and callers together. */
+const DECISIONS_KEPT_MAX = 50_000
 /** So many are sent with a head. */
 const PATTERNS_MAX = 500
 
 export class AccessRules {
   readonly #parsed: ParsedRules
   readonly #buckets = new Map<Key, RightsOfBucket>()
+  #decisions = 0
   /** Of the record that they are from; 0 if there is none. */
   readonly version: Version
 
@@ -63,12 +69,47 @@ export class AccessRules {
 
   /** `key` is that of an object, or of a bucket where the right is to all of it. */
   allows(right: Right, claims: Claims | undefined, key: Key, row: Row = {}): boolean {
-    return this.#allows(right, claims, key, row, ({ test }, scope) => test(scope))
+    return this.decide(right, claims, bucketOfKey(key)).allows(idOfKey(key), row)
   }
 
   /** Whether there is an object for which these claims are allowed it, whatever is there now. */
   mightAllow(right: Right, claims: Claims | undefined, key: Key): boolean {
-    return this.#allows(right, claims, key, {}, ({ testUnseen }, scope) => testUnseen(scope) !== false)
+    return this.decide(right, claims, bucketOfKey(key)).mightAllow(idOfKey(key))
+  }
+
+  /** What these claims, known by their identity, may do with a bucket. */
+  decide(right: Right, claims: Claims | undefined, bucket: Key): Decision {
+    const rights = this.#rightsOf(bucket)
+    const known = claims === undefined ? rights.anonymous : rights.decisions.get(claims)
+    return known?.[right] ?? this.#decide(right, claims, bucket, rights)
+  }
+
+  #decide(right: Right, claims: Claims | undefined, bucketKey: Key, rights: RightsOfBucket): Decision {
+    const decision = this.#decisionOf(right, claims, bucketKey, rights)
+    if (claims === undefined) {
+      rights.anonymous[right] = decision
+      return decision
+    }
+    rights.decisions.set(claims, { ...rights.decisions.get(claims), [right]: decision })
+    if (++this.#decisions >= DECISIONS_KEPT_MAX) this.#forget()
+    return decision
+  }
+
+  #decisionOf(right: Right, claims: Claims | undefined, bucketKey: Key, rights: RightsOfBucket): Decision {
+    const openness = rights.openness[right]
+    if (openness === 'always' || this.isAdmin(claims)) return Decision.ALLOW
+    const slash = bucketKey.indexOf('/')
+    const namespace = bucketKey.slice(0, slash)
+    // What anyone may do, a token does not take away.
+    const callers: (Claims | undefined)[] = openness === 'sometimes' ? [undefined] : []
+    if (claims !== undefined && this.#isWithinWall(claims, namespace)) callers.push(claims)
+    const [conditions, members] = [rights.rules[right], rights.members[right]]
+    return Decision.of({ namespace, bucket: bucketKey.slice(slash + 1), conditions, callers, members })
+  }
+
+  #forget(): void {
+    this.#buckets.clear()
+    this.#decisions = 0
   }
 
   /** Whether there are an object and a bucket, in this namespace if one is given, for which these claims are allowed one of these. */
@@ -79,7 +120,7 @@ export class AccessRules {
       const place = { namespace: section.namespace ?? namespace, bucket: section.bucket, id: undefined }
       const reaches = claims !== undefined && this.#reaches(claims, place.namespace)
       const mightHold = ({ condition: { whenAnonymous, testUnseen } }: Rule) =>
-        whenAnonymous !== false || (reaches && testUnseen(scopeOf(claims, place, {})) !== false)
+        whenAnonymous !== false || (reaches && testUnseen({ claims, ...place }) !== false)
       return section.rules.some(rule => rights.includes(rule.right) && mightHold(rule))
     })
   }
@@ -90,29 +131,6 @@ export class AccessRules {
     const { wall } = this.#parsed
     const named = wall && memberOf(claims, wall)
     return wall === undefined || typeof named === 'string' || (Array.isArray(named) && named.length > 0)
-  }
-
-  #allows(
-    right: Right,
-    claims: Claims | undefined,
-    key: Key,
-    row: Row,
-    holds: (condition: Rule['condition'], scope: Scope) => boolean,
-  ): boolean {
-    const bucketKey = bucketOfKey(key)
-    const { rules, openness } = this.#rightsOf(bucketKey)
-    if (openness[right] === 'always') return true
-    const slash = bucketKey.indexOf('/')
-    const namespace = bucketKey.slice(0, slash)
-    const bucket = bucketKey.slice(slash + 1)
-    const holdsFor = (who: Claims | undefined) => {
-      const scope = scopeOf(who, { namespace, bucket, id: idOfKey(key) }, row)
-      return rules[right].some(condition => holds(condition, scope))
-    }
-    // What anyone may do, a token does not take away.
-    if (openness[right] === 'sometimes' && holdsFor(undefined)) return true
-    if (claims === undefined) return false
-    return (this.#isWithinWall(claims, namespace) && holdsFor(claims)) || this.isAdmin(claims)
   }
 
   /** The buckets where everybody may do this with every object, as the sections name them; not all, if there are too many. */
@@ -170,27 +188,13 @@ export class AccessRules {
     const found: RightsOfBucket = {
       rules: eachRight(right => (isOurs ? [] : conditionsOf(right))),
       openness: eachRight(right => (isOurs ? 'never' : opennessOf(conditionsOf(right)))),
+      members: eachRight(right => [...new Set(conditionsOf(right).flatMap(({ members }) => [...members]))]),
+      decisions: new WeakMap(),
+      anonymous: {},
     }
-    if (this.#buckets.size >= BUCKETS_KEPT_MAX) this.#buckets.clear()
+    if (this.#buckets.size >= BUCKETS_KEPT_MAX) this.#forget()
     this.#buckets.set(bucketKey, found)
     return found
-  }
-}
-
-/** The objects may be costly to look at, so they are when a condition does. */
-function scopeOf(
-  claims: Claims | undefined,
-  { namespace, bucket, id }: Pick<Scope, 'namespace' | 'bucket' | 'id'>,
-  row: Row,
-): Scope {
-  return {
-    ...{ claims, namespace, bucket, id },
-    get object() {
-      return row.object
-    },
-    get next() {
-      return row.next
-    },
   }
 }
 

@@ -45,6 +45,8 @@ export interface Condition {
   testUnseen(scope: Scope): boolean | undefined
   /** What of the objects it looks at. */
   readonly looksAt: ReadonlySet<'object' | 'new'>
+  /** The names of the members of the object, as it is, that it looks at. */
+  readonly members: ReadonlySet<string>
   /**
    * It holds if and only if all comparisons of one of these hold, each as it is written. Comparisons that follow from others in the same
    * way may be left out or added. `widening.ts` compares rules by it.
@@ -65,6 +67,8 @@ export interface Operand {
   /** It is written as such. */
   readonly isNull?: boolean
   readonly looksAt?: 'object' | 'new'
+  /** The names of the members of the object, as it is, that it is of. */
+  readonly members?: readonly string[]
   /** The parts of the path that it is made of. */
   readonly places?: readonly Place[]
 }
@@ -132,13 +136,14 @@ export function isTrue(operand: Operand, text: string): Condition {
   }
 }
 
-export function not({ test, demands, whenAnonymous, testUnseen, looksAt, ways }: Condition): Condition {
+export function not({ test, demands, whenAnonymous, testUnseen, looksAt, members, ways }: Condition): Condition {
   return {
     test: scope => !test(scope),
     demands: scope => unlessDemanded(demands(scope), scope.isAnyCaller === true),
     ...oneWay(`not (${textOf(ways)})`, opposite(whenAnonymous)),
     testUnseen: scope => opposite(testUnseen(scope)),
     looksAt,
+    members,
   }
 }
 
@@ -152,6 +157,7 @@ export function both(a: Condition, b: Condition): Condition {
       : { whenAnonymous, ways: a.ways.flatMap(one => b.ways.map(other => new Set([...one, ...other]))) }),
     testUnseen: scope => bothOf(a.testUnseen(scope), b.testUnseen(scope)),
     looksAt: new Set([...a.looksAt, ...b.looksAt]),
+    members: new Set([...a.members, ...b.members]),
   }
 }
 
@@ -163,17 +169,19 @@ export function either(a: Condition, b: Condition): Condition {
     ways: [...a.ways, ...b.ways],
     testUnseen: scope => eitherOf(a.testUnseen(scope), b.testUnseen(scope)),
     looksAt: new Set([...a.looksAt, ...b.looksAt]),
+    members: new Set([...a.members, ...b.members]),
   }
 }
 
 function testing(
   test: Condition['test'],
   operands: readonly Operand[],
-): Pick<Condition, 'test' | 'testUnseen' | 'looksAt'> {
+): Pick<Condition, 'test' | 'testUnseen' | 'looksAt' | 'members'> {
   const looksAt = seenBy(operands)
   const places = operands.flatMap(operand => operand.places ?? [])
   const isOpen = (scope: Scope) => looksAt.size > 0 || places.some(place => scope[place] === undefined)
-  return { test, testUnseen: scope => (isOpen(scope) ? undefined : test(scope)), looksAt }
+  const members = new Set(operands.flatMap(operand => operand.members ?? []))
+  return { test, testUnseen: scope => (isOpen(scope) ? undefined : test(scope)), looksAt, members }
 }
 
 /** What does not hold without a token needs one. */

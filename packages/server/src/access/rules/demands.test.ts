@@ -1,6 +1,7 @@
 import { matches } from '@freshet/core/queries'
-import { createRandom, type Random } from '@freshet/core/store/conformance'
+import { createRandom } from '@freshet/core/store/conformance'
 import { describe, expect, test } from 'vitest'
+import { randomCondition, VALUES } from '../under-test/random-conditions.js'
 import { AccessRules } from './access-rules.js'
 import { covers, type Demands, fieldsFor } from './demands.js'
 import { parseRules } from './parse-rules.js'
@@ -11,27 +12,6 @@ function visible(condition: string, claims: Record<string, unknown> | undefined 
   const { rules, mistakes } = parseRules(`bucket shop/things\n  read if ${condition}`)
   if (rules === undefined) throw new Error(JSON.stringify(mistakes))
   return new AccessRules(rules).visibleTo(claims, 'shop/things')
-}
-
-const OPERANDS = [
-  ...['object.a', 'object.b', 'object.c.d', 'id', 'claim.sub', 'claim.n', 'claim.teams', 'claim.flag', 'claim.none'],
-  ...['"ann"', '"a"', '2', 'true', '["a", "ann", 2]', '[]', 'namespace', 'object."x.y"', 'object.list."0"'],
-]
-const COMPARISONS = ['==', '==', '==', '!=', '<', '<=', '>', '>=', 'in', 'in', 'contains', 'startsWith', 'startsWith']
-const VALUES = ['ann', 'a', 'b', '', 0, 1, 2, 3, true, false, null, undefined, ['a'], ['ann'], { d: 'a' }, { d: 2 }]
-
-function randomCondition(random: Random, depth: number): string {
-  const { below, pick } = random
-  const kind = depth === 0 ? 0 : below(6)
-  if (kind === 4) return `not (${randomCondition(random, depth - 1)})`
-  if (kind === 5) return pick(['authenticated', 'object.a', 'claim.flag'])
-  if (kind >= 2) {
-    const [left, right] = [randomCondition(random, depth - 1), randomCondition(random, depth - 1)]
-    return `(${left} ${pick(['and', 'or'])} ${right})`
-  }
-  return below(8) === 0
-    ? `${pick(OPERANDS.slice(0, 9))} ${pick(['==', '!='])} null`
-    : `${pick(OPERANDS)} ${pick(COMPARISONS)} ${pick(OPERANDS)}`
 }
 
 describe('demands', () => {

@@ -127,7 +127,8 @@ export class ConditionParser {
       }
       case 'object': {
         const path = this.#path(word)
-        return { value: ({ object }) => memberOf(object, path), looksAt: 'object', ...indexedAs(path) }
+        const members = [path[0]!]
+        return { value: ({ object }) => memberOf(object, path), looksAt: 'object', members, ...indexedAs(path) }
       }
       case 'new': {
         const path = this.#path(word)
@@ -150,6 +151,7 @@ export class ConditionParser {
       value: scope => items.map(({ value }) => value(scope)).filter(value => value !== undefined),
       ...(seen === undefined ? {} : { looksAt: seen }),
       places: items.flatMap(({ places = [] }) => places),
+      members: items.flatMap(({ members = [] }) => members),
       ...(items.some(({ usesClaims }) => usesClaims) ? { usesClaims: true } : {}),
     }
   }

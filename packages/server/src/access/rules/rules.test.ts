@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { SHOP_RULES } from '../under-test/shop-rules.js'
 import { AccessRules } from './access-rules.js'
 import { checkExamples } from './check-examples.js'
 import { parseRules } from './parse-rules.js'
@@ -10,22 +11,8 @@ function rulesOf(text: string): AccessRules {
   return new AccessRules(rules)
 }
 
-const SHOP = `
-admin if claim.role == "admin"
-bucket shop/products
-  read, list
-  write if claim.role == "editor"
-bucket shop/orders
-  read, delete if object.owner == claim.sub
-  list if authenticated
-  create if new.owner == claim.sub
-  update if object.owner == claim.sub and new.owner == claim.sub
-bucket shop/posts
-  read if object.published == true or object.owner == claim.sub
-`
-
 describe('rules', () => {
-  const rules = rulesOf(SHOP)
+  const rules = rulesOf(SHOP_RULES)
   const may = (right: Right, key: string, claims?: Record<string, unknown>, object?: unknown, next?: unknown) =>
     rules.allows(right, claims, key, { object, next })
 

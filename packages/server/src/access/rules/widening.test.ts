@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { AccessRules, type Claims } from './access-rules.js'
+import { AccessRules } from './access-rules.js'
+import type { Claims } from './decision.js'
 import { parseRules } from './parse-rules.js'
 import { RIGHTS } from './rights.js'
 import { wideningsOf } from './widening.js'

@@ -11,9 +11,9 @@ import type { CacheConfig } from '../cache-config.js'
 import { allOf, type CacheKind, expectStatus, isSuccess, PurgeFailure } from '../cache-kind.js'
 import { Requests } from '../send-request.js'
 
-export const SECRET_HEADER = 'Freshet-Purge-Secret'
+const SECRET_HEADER = 'Freshet-Purge-Secret'
 /** An expression over URLs: what else to drop. A VCL that does not know it purges the URL alone. */
-export const BAN_HEADER = 'Freshet-Ban'
+const BAN_HEADER = 'Freshet-Ban'
 
 const BATCH_MAX = 500
 

@@ -1,10 +1,10 @@
 /** What somebody may do, without being them: by the rules in effect, or by others that one is only thinking of. */
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import { Field } from '../../parts/field.js'
-import { Failure, Notice } from '../../parts/notice.js'
-import { Panel } from '../../parts/panel.js'
-import { pretty, timeOfDay } from '../../parts/words.js'
+import { Field } from '../../components/field.js'
+import { Failure, Notice } from '../../components/notice.js'
+import { Panel } from '../../components/panel.js'
+import { pretty, timeOfDay } from '../../components/words.js'
 import { call } from '../../server/call.js'
 import { claimsOf, setToken } from '../../server/token.js'
 

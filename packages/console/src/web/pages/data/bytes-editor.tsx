@@ -1,12 +1,13 @@
-/** One value of a bucket of bytes: shown and edited if it is text, else only told of. */
+/** One value of a bucket of bytes: shown and edited if it is text, otherwise only its size is shown. */
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import { Field } from '../../parts/field.js'
-import { Failure, Notice } from '../../parts/notice.js'
-import { Panel } from '../../parts/panel.js'
-import { useLoaded } from '../../parts/use-loaded.js'
-import { count } from '../../parts/words.js'
-import { goTo, linkTo } from '../../route.js'
+import { Field } from '../../components/field.js'
+import { Failure, Notice } from '../../components/notice.js'
+import { Panel } from '../../components/panel.js'
+import { useLoaded } from '../../components/use-loaded.js'
+import { count } from '../../components/words.js'
+import { goTo } from '../../route.js'
+import { EditorActions } from './editor-actions.js'
 import { History } from './history.js'
 import { deleteObject, hasCode, isText, readBytes, writeText } from './objects.js'
 
@@ -16,7 +17,6 @@ export function BytesEditor({ bucket, id }: { readonly bucket: string; readonly 
   const [contentType, setContentType] = useState<string>()
   const [failure, setFailure] = useState<unknown>()
   const [note, setNote] = useState('')
-  const [namespace = '', name = ''] = bucket.split('/')
   const isEditable = value !== undefined && isText(value.contentType)
   const text = edited ?? (value === undefined ? '' : new TextDecoder().decode(value.bytes))
   const act = (work: () => Promise<unknown>) => {
@@ -35,27 +35,17 @@ export function BytesEditor({ bucket, id }: { readonly bucket: string; readonly 
     act(async () => {
       if (!confirm(`Delete ${bucket}/${id}?`)) return
       await deleteObject(bucket, id, value!.version)
-      goTo('data', namespace, name)
+      goTo('data', ...bucket.split('/'))
     })
   return (
     <Panel
       title={id}
       actions={
-        <>
-          {isEditable && (
-            <button type="button" class="main" onClick={save}>
-              Save
-            </button>
-          )}
-          {value !== undefined && value.version > 0 && (
-            <button type="button" class="danger" onClick={remove}>
-              Delete
-            </button>
-          )}
-          <a class="button" href={linkTo('data', namespace, name)}>
-            Close
-          </a>
-        </>
+        <EditorActions
+          bucket={bucket}
+          onSave={isEditable ? save : undefined}
+          onDelete={value !== undefined && value.version > 0 ? remove : undefined}
+        />
       }
     >
       <Failure of={failure ?? error} />

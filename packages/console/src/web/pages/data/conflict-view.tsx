@@ -1,9 +1,9 @@
 /** Somebody was faster. Shown field by field: what it was, what they made of it, what I did; and what is to become of it. */
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import { Notice } from '../../parts/notice.js'
-import { Scroll } from '../../parts/scroll.js'
-import { brief } from '../../parts/words.js'
+import { Notice } from '../../components/notice.js'
+import { Table } from '../../components/table.js'
+import { brief } from '../../components/words.js'
 import { compareFields, type FieldMerge, type Fields, mergeFields } from './merge.js'
 
 export interface Conflict {
@@ -40,24 +40,14 @@ export function ConflictView({ conflict, onResolve }: ConflictViewProps): JSX.El
         <b>Somebody was faster.</b> Nothing was written: this is version {theirVersion} now. Choose what it is to
         become, look at it, and save again.
       </Notice>
-      <Scroll label="What changed">
-        <table>
-          <thead>
-            <tr>
-              {['Field', 'You began with', 'Theirs now', 'Yours', ''].map(title => (
-                <th key={title} scope="col">
-                  {title || <span class="unseen">What happened</span>}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {fields.map(each => (
-              <FieldRow key={each.field} {...each} isMine={keepsMine.has(each.field)} onChoose={choose} />
-            ))}
-          </tbody>
-        </table>
-      </Scroll>
+      <Table
+        label="What changed"
+        columns={['Field', 'You began with', 'Theirs now', 'Yours', { unseen: 'What happened' }]}
+      >
+        {fields.map(each => (
+          <FieldRow key={each.field} {...each} isMine={keepsMine.has(each.field)} onChoose={choose} />
+        ))}
+      </Table>
       <div class="row">
         <button type="button" class="main" onClick={() => onResolve(mergeFields(fields, keepsMine))}>
           Merge

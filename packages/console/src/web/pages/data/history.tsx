@@ -1,9 +1,9 @@
 /** When an object changed, from the change log, as far back as that goes. The log has no values. */
 import type { JSX } from 'preact'
-import { Failure } from '../../parts/notice.js'
-import { Scroll } from '../../parts/scroll.js'
-import { useLoaded } from '../../parts/use-loaded.js'
-import { brief, duration } from '../../parts/words.js'
+import { Failure } from '../../components/notice.js'
+import { Table } from '../../components/table.js'
+import { useLoaded } from '../../components/use-loaded.js'
+import { brief, duration } from '../../components/words.js'
 import { call } from '../../server/call.js'
 
 interface ChangePage {
@@ -35,28 +35,17 @@ export function History({
   if (value.length === 0)
     return <p class="quiet">The change log has nothing of it: it has not changed for as long as the log goes back.</p>
   return (
-    <Scroll label="History">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Version</th>
-            <th scope="col">When</th>
-            <th scope="col">In the same commit</th>
-          </tr>
-        </thead>
-        <tbody>
-          {value.map(({ position, agoMs, keys }) => (
-            <tr key={position}>
-              <td class="number">
-                {position} {position === version && <span class="badge good">now</span>}
-              </td>
-              <td>{duration(agoMs)} ago</td>
-              <td>{brief(keys.filter(key => key !== name).join(', '), 80)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </Scroll>
+    <Table label="History" columns={['Version', 'When', 'In the same commit']}>
+      {value.map(({ position, agoMs, keys }) => (
+        <tr key={position}>
+          <td class="number">
+            {position} {position === version && <span class="badge good">now</span>}
+          </td>
+          <td>{duration(agoMs)} ago</td>
+          <td>{brief(keys.filter(key => key !== name).join(', '), 80)}</td>
+        </tr>
+      ))}
+    </Table>
   )
 }
 

@@ -1,12 +1,13 @@
-/** One object: shown, edited, written on the condition that nobody has changed it meanwhile. */
+/** One object: shown, edited, and written if it has not been changed in the meantime. */
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { Field } from '../../parts/field.js'
-import { Failure, Notice } from '../../parts/notice.js'
-import { Panel } from '../../parts/panel.js'
-import { pretty } from '../../parts/words.js'
-import { goTo, linkTo } from '../../route.js'
+import { Field } from '../../components/field.js'
+import { Failure, Notice } from '../../components/notice.js'
+import { Panel } from '../../components/panel.js'
+import { pretty } from '../../components/words.js'
+import { goTo } from '../../route.js'
 import { type Conflict, ConflictView } from './conflict-view.js'
+import { EditorActions } from './editor-actions.js'
 import { parseExact } from './exact-json.js'
 import { History } from './history.js'
 import type { Fields } from './merge.js'
@@ -17,27 +18,19 @@ export interface ObjectEditorProps {
   readonly id: string
 }
 
-/** How often it is looked whether somebody else has changed it. */
+/** How often to check whether another client has changed it. */
 const LOOK_EVERY_MS = 4000
 
 export function ObjectEditor({ bucket, id }: ObjectEditorProps): JSX.Element {
   const editor = useEditor(bucket, id)
   const { base, text, failure, conflict, note } = editor
-  const [namespace = '', name = ''] = bucket.split('/')
   const actions = (
-    <>
-      <button type="button" class="main" onClick={editor.save} disabled={conflict !== undefined}>
-        Save
-      </button>
-      {base?.value !== undefined && (
-        <button type="button" class="danger" onClick={editor.remove}>
-          Delete
-        </button>
-      )}
-      <a class="button" href={linkTo('data', namespace, name)}>
-        Close
-      </a>
-    </>
+    <EditorActions
+      bucket={bucket}
+      onSave={editor.save}
+      isSaveDisabled={conflict !== undefined}
+      onDelete={base?.value === undefined ? undefined : editor.remove}
+    />
   )
   return (
     <Panel title={id} actions={actions}>
@@ -75,7 +68,7 @@ interface Editor {
   readonly failure: unknown
   readonly note: string
   readonly conflict: Conflict | undefined
-  /** A version that somebody else has written since this was loaded; 0: it was deleted. */
+  /** A version that another client has written since this was loaded; 0: it was deleted. */
   readonly newer: number | undefined
   readonly load: () => void
   readonly save: () => void
@@ -123,8 +116,7 @@ function useEditor(bucket: string, id: string): Editor {
   const remove = async () => {
     if (!confirm(`Delete ${bucket}/${id}?`)) return
     await deleteObject(bucket, id, base?.version ?? 0)
-    const [namespace = '', name = ''] = bucket.split('/')
-    goTo('data', namespace, name)
+    goTo('data', ...bucket.split('/'))
   }
   return {
     ...{ base, text, setText, failure, note, conflict, newer, load },
@@ -161,7 +153,7 @@ function watch(
       const found = await readObject(bucket, id)
       if (!isOver && found.version !== version) onNewer(found.version)
     } catch {
-      // The next look, or the next thing somebody does, says what is wrong.
+      // The next check, or the next action, reports what is wrong.
     }
   }, LOOK_EVERY_MS)
   return () => {

@@ -1,13 +1,12 @@
 /** The objects of a bucket: by the beginnings of ids, by a filter, page by page. */
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import { Field } from '../../parts/field.js'
-import { Failure } from '../../parts/notice.js'
-import { Panel } from '../../parts/panel.js'
-import { Scroll } from '../../parts/scroll.js'
-import { useLoaded } from '../../parts/use-loaded.js'
-import { brief } from '../../parts/words.js'
-import { goTo, linkTo } from '../../route.js'
+import { Field } from '../../components/field.js'
+import { Failure } from '../../components/notice.js'
+import { ObjectTable } from '../../components/object-table.js'
+import { Panel } from '../../components/panel.js'
+import { useLoaded } from '../../components/use-loaded.js'
+import { goTo } from '../../route.js'
 import type { NamedBucket } from '../../server/server-facts.js'
 import { readPage } from './objects.js'
 
@@ -45,30 +44,7 @@ export function ObjectList({ bucket }: { readonly bucket: NamedBucket }): JSX.El
       <Failure of={error} />
       {value !== undefined && value.items.length === 0 && <p class="quiet">Nothing is there.</p>}
       {value !== undefined && value.items.length > 0 && (
-        <Scroll label="Objects">
-          <table class="objects">
-            <thead>
-              <tr>
-                <th scope="col">Id</th>
-                <th scope="col">Version</th>
-                <th scope="col">Value</th>
-              </tr>
-            </thead>
-            <tbody>
-              {value.items.map(({ id, version, value }) => (
-                <tr key={id}>
-                  <th scope="row">
-                    <a href={linkTo('data', namespace, shortName, id)}>{id}</a>
-                  </th>
-                  <td class="number">{version}</td>
-                  <td>
-                    <code>{brief(value)}</code>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </Scroll>
+        <ObjectTable label="Objects" bucket={name} objects={value.items} />
       )}
       <div class="row">
         {after.length > 0 && (

@@ -30,7 +30,7 @@ export interface Asked {
   readonly after: string | undefined
 }
 
-export const PAGE_SIZE = 50
+const PAGE_SIZE = 50
 
 export async function readPage(bucket: string, { kind, prefix, where, after }: Asked): Promise<ShownPage> {
   const db = await database()

@@ -1,8 +1,8 @@
 /** Which caches ask this server for data, and how much of that they had already. */
 import type { JSX } from 'preact'
-import { Panel } from '../../parts/panel.js'
-import { Scroll } from '../../parts/scroll.js'
-import { count, percent } from '../../parts/words.js'
+import { Panel } from '../../components/panel.js'
+import { Table } from '../../components/table.js'
+import { count, percent } from '../../components/words.js'
 import { figures } from '../../server/live-figures.js'
 import { readsByWay } from '../../server/metrics.js'
 
@@ -24,29 +24,16 @@ export function WaysPanel(): JSX.Element {
       {all === 0 ? (
         <p class="quiet">There was none.</p>
       ) : (
-        <Scroll label="Caches that asked">
-          <table>
-            <thead>
-              <tr>
-                {['By way of', 'Reads', 'Of all', 'Had it already (304)'].map(title => (
-                  <th key={title} scope="col">
-                    {title}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {ways.map(({ via, reads, unchanged }) => (
-                <tr key={via}>
-                  <th scope="row">{WORDS[via] ?? via}</th>
-                  <td class="number">{count(reads)}</td>
-                  <td class="number">{percent(reads / all)}</td>
-                  <td class="number">{percent(unchanged / reads)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </Scroll>
+        <Table label="Caches that asked" columns={['By way of', 'Reads', 'Of all', 'Had it already (304)']}>
+          {ways.map(({ via, reads, unchanged }) => (
+            <tr key={via}>
+              <th scope="row">{WORDS[via] ?? via}</th>
+              <td class="number">{count(reads)}</td>
+              <td class="number">{percent(reads / all)}</td>
+              <td class="number">{percent(unchanged / reads)}</td>
+            </tr>
+          ))}
+        </Table>
       )}
     </Panel>
   )

@@ -1,0 +1,89 @@
+/**
+ * How hard the code is to follow: the files, functions and lines that a warm request runs through from the client to
+ * the embedded store and back (`requests-followed.ts`, by V8's coverage: `touched-code.ts`), import cycles between the
+ * folders of a package, and the lines of the store and of each engine. Nothing here depends on how fast the machine is.
+ *
+ * BEFORE is commit f87d25f, measured by this same bench.
+ */
+import { fileURLToPath } from 'node:url'
+import type { Bench, BenchResult } from '../../harness/bench.js'
+import { folderCycles } from '../../source-tree/folder-cycles.js'
+import { readTree } from '../../source-tree/read-tree.js'
+import { countLines, type PackageLines } from './package-lines.js'
+import { followRequests, REQUESTS, type RequestName } from './requests-followed.js'
+import type { Touched } from './touched-code.js'
+
+const ROOT = fileURLToPath(new URL('../../../../', import.meta.url))
+const REPEATS = { full: 20, quick: 5 }
+const BEFORE = {
+  files: { get: 23, clientGet: 48, put: 92, transaction: 112, addition: 94 },
+  importCycles: 6,
+  storeLines: 27_574,
+}
+const TITLES: Readonly<Record<RequestName, string>> = {
+  get: 'GET by fetch',
+  clientGet: 'GET by the client',
+  put: 'PUT by the client',
+  transaction: 'transaction that reads and writes an object',
+  addition: 'addition to a counter',
+}
+
+export const structure: Bench = {
+  async run({ quick, progress }) {
+    progress(0, 2, 'following requests')
+    const touched = await followRequests(quick ? REPEATS.quick : REPEATS.full)
+    progress(1, 2, 'reading the tree')
+    const tree = readTree(ROOT)
+    return report(touched, folderCycles(tree), countLines(tree))
+  },
+}
+
+function report(
+  touched: Readonly<Record<RequestName, Touched>>,
+  cycles: readonly (readonly string[])[],
+  lines: PackageLines,
+): BenchResult {
+  const files = Object.fromEntries(REQUESTS.map(name => [`${name}Files`, touched[name].files.length]))
+  return {
+    summary: {
+      ...files,
+      lines: Object.fromEntries(REQUESTS.map(name => [name, touched[name].lines])),
+      functions: Object.fromEntries(REQUESTS.map(name => [name, touched[name].functions])),
+      importCycles: cycles.length,
+      cycles: cycles.map(folders => folders.map(shortened)),
+      storeLines: { before: BEFORE.storeLines, after: lines.store },
+      engines: lines.engines,
+      packages: lines.packages,
+      before: BEFORE,
+    },
+    tables: [
+      {
+        title: 'What a warm request runs through',
+        columns: ['request', 'files', 'files before', 'functions', 'lines'],
+        rows: REQUESTS.map(name => {
+          const { files, functions, lines } = touched[name]
+          return [TITLES[name], files.length, BEFORE.files[name], functions, lines]
+        }),
+      },
+      {
+        title: 'Lines of each engine, without tests',
+        columns: ['engine', 'lines'],
+        rows: Object.entries(lines.engines),
+      },
+      {
+        title: 'Lines of each package, without tests',
+        columns: ['package', 'lines'],
+        rows: Object.entries(lines.packages),
+      },
+    ],
+    notes: [
+      `Import cycles between folders: ${cycles.length} (before: ${BEFORE.importCycles}).`,
+      ...cycles.map(folders => `  ${folders.map(shortened).join(', ')}`),
+      `Lines of the store and its engines: ${lines.store} (before: ${BEFORE.storeLines}).`,
+    ],
+  }
+}
+
+function shortened(folder: string): string {
+  return folder.replace(/^packages\//, '').replace('/src', '')
+}

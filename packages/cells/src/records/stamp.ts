@@ -1,0 +1,46 @@
+/**
+ * The stamp of a cell: which of two writes of a key is the later. First the key's timestamp (@freshet/dht, `timestamp.ts`), which a
+ * majority has made sure is given once; then, for writes that were made without asking a majority, their place beside it.
+ *
+ *     tenure  count | aside  writer
+ *     7       3       0      0        given by the holder of tenure 7: its third
+ *     7       3       1      48151    written beside it, by a coordinator that knew of 7.3 and of nothing later
+ *     7       4       0      0        the holder's fourth: later than all of those
+ *
+ * So a write without a majority is later than what its writer knew, and earlier than every timestamp that it did not know: it
+ * never overrides a write that was acknowledged by a majority meanwhile. No clock takes part.
+ */
+export interface Stamp {
+  readonly tenure: number
+  readonly count: number
+  readonly aside: number
+  /** Drawn at random by each coordinator; 0 in a key's timestamp. */
+  readonly writer: number
+}
+
+/** Below every stamp that is given. */
+export const NO_STAMP: Stamp = { tenure: 0, count: 0, aside: 0, writer: 0 }
+
+export function compareStamps(a: Stamp, b: Stamp): number {
+  return a.tenure - b.tenure || a.count - b.count || a.aside - b.aside || a.writer - b.writer
+}
+
+export function laterStamp(a: Stamp, b: Stamp): Stamp {
+  return compareStamps(a, b) >= 0 ? a : b
+}
+
+export function stampOf({ tenure, count }: Pick<Stamp, 'tenure' | 'count'>): Stamp {
+  return { tenure, count, aside: 0, writer: 0 }
+}
+
+/**
+ * Of a write that asked no majority, by who knows of nothing later than `known`. `lastAside` is the highest that this writer has
+ * used: of a write that failed it cannot know whether the stamp is in use.
+ */
+export function stampBeside({ tenure, count, aside }: Stamp, writer: number, lastAside: number): Stamp {
+  return { tenure, count, aside: Math.max(aside, lastAside) + 1, writer }
+}
+
+export function showStamp({ tenure, count, aside, writer }: Stamp): string {
+  return aside === 0 ? `${tenure}.${count}` : `${tenure}.${count}+${aside} of ${writer}`
+}

@@ -1,0 +1,17 @@
+/** The configuration that holds here: flags over variables over the file. */
+import { readConfigFile } from './config-file.js'
+import type { Mode } from './option.js'
+import type { Options } from './options.js'
+import { type ConfigRead, readConfig } from './read-config.js'
+import { readVariables } from './variables.js'
+
+/** Throws CONFIG_INVALID. */
+export function effectiveConfig(
+  mode: Mode,
+  { flags, configPath }: { flags: ReadonlyMap<string, string>; configPath?: string | undefined },
+  options: Options,
+): ConfigRead {
+  const file = readConfigFile(configPath ?? (process.env.FRESHET_CONFIG || undefined))
+  const environment = readVariables(process.env, Object.keys(options))
+  return readConfig(mode, options, { flags, environment, ...(file ? { file } : {}) })
+}

@@ -1,0 +1,5 @@
+export { advance, type BuildProgress, type BuildStep, buildStep, unbuiltOf } from './build-index.js'
+export type { CommitView, Content } from './commit-view.js'
+export { type Decision, decide, type Effects } from './decide.js'
+export { type EntryChange, type IndexEffects, type Redeclared, redeclare } from './decide-indexes.js'
+export type { IndexNumbers, IndexRecord } from './index-record.js'

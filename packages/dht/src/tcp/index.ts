@@ -1,0 +1,1 @@
+export { TcpRingPeer } from './tcp-ring-peer.js'

@@ -1,0 +1,97 @@
+/**
+ * What an address says:
+ *
+ *     cassandra://user:password@host1,host2:9042/keyspace?name=main&replication=3&read=quorum&write=quorum&dc=east&tls=true
+ *
+ * `name`: of the store, for there may be several in a keyspace. `replication`: how many copies there are, if the keyspace has to be made.
+ * `read` and `write`: how many of them each read and write of an object's row asks (one, quorum, all); the log is always by a majority. `read=current`:
+ * an object is read from one copy, and from a majority only if that one is behind.
+ * `dc`: the data centre that all servers are in; reads and writes are then by a majority of that one alone.
+ */
+import { storeUnusable } from '@freshet/store/engine'
+
+export interface CassandraAddress {
+  readonly hosts: readonly string[]
+  readonly port: number
+  readonly keyspace: string
+  readonly name: string
+  readonly replication: number
+  readonly read: Level
+  readonly write: Level
+  /** Objects are read from one copy first. */
+  readonly readsNearest: boolean
+  readonly dc: string | undefined
+  readonly user: string | undefined
+  readonly password: string | undefined
+  readonly isEncrypted: boolean
+  /** For messages: without user and password. */
+  readonly place: string
+}
+
+export type Level = 'one' | 'quorum' | 'all'
+
+const LEVELS: readonly Level[] = ['one', 'quorum', 'all']
+const PORT = 9042
+const ADDRESS = /^cassandra:\/\/(?:([^:@/?]*)(?::([^@/?]*))?@)?([^/?@]+)(?:\/([^/?]*))?(?:\?(.*))?$/
+const KEYSPACE = /^[a-z][a-z0-9_]{0,47}$/
+const NAMES = ['name', 'replication', 'read', 'write', 'dc', 'tls']
+
+/** Throws STORE_UNUSABLE if it cannot be understood. */
+export function parseAddress(url: string): CassandraAddress {
+  const parts = ADDRESS.exec(url)
+  if (parts === null) throw mistake('it should be like cassandra://host1,host2:9042/keyspace')
+  const [, user, password, servers, keyspace = '', query = ''] = parts
+  const { hosts, port } = parseServers(servers!)
+  const options = new URLSearchParams(query)
+  for (const option of options.keys()) if (!NAMES.includes(option)) throw mistake(`there is no option ${option} in it`)
+  const name = keyspace === '' ? 'freshet' : keyspace
+  if (!KEYSPACE.test(name)) throw mistake(`${JSON.stringify(name)} cannot be a keyspace`)
+  const readsNearest = options.get('read') === 'current'
+  if (readsNearest) options.delete('read')
+  const replication = Number(options.get('replication') ?? Math.min(3, hosts.length))
+  if (!Number.isInteger(replication) || replication < 1) throw mistake('replication should be a whole number from 1')
+  return {
+    hosts,
+    port,
+    keyspace: name,
+    name: options.get('name') ?? 'main',
+    replication,
+    read: parseLevel(options, 'read'),
+    write: parseLevel(options, 'write'),
+    readsNearest,
+    dc: options.get('dc') ?? undefined,
+    user: user === undefined ? undefined : decodeURIComponent(user),
+    password: password === undefined ? undefined : decodeURIComponent(password),
+    isEncrypted: options.get('tls') === 'true',
+    place: `${hosts.join(',')}:${port}/${name}`,
+  }
+}
+
+function parseServers(text: string): { readonly hosts: readonly string[]; readonly port: number } {
+  const servers = text.split(',').map(server => /^(.+?)(?::(\d+))?$/.exec(server))
+  const ports = new Set(servers.flatMap(server => (server?.[2] === undefined ? [] : [Number(server[2])])))
+  if (servers.includes(null) || ports.size > 1) throw mistake('all nodes should be at the same port, after the last')
+  return { hosts: servers.map(server => server![1]!), port: [...ports][0] ?? PORT }
+}
+
+function parseLevel(options: URLSearchParams, name: 'read' | 'write'): Level {
+  const level = LEVELS.find(each => each === (options.get(name) ?? 'quorum'))
+  if (level === undefined)
+    throw mistake(`${name} should be one of ${LEVELS.join(', ')}${name === 'read' ? ', current' : ''}`)
+  return level
+}
+
+function mistake(why: string): Error {
+  return storeUnusable('the address given', why)
+}
+
+/** Throws unless whoever reads a row asks at least one copy of those that whoever wrote it has waited for. */
+export function checkOverlap({ read, write, place }: CassandraAddress, copies: number): void {
+  const count = { one: 1, quorum: Math.floor(copies / 2) + 1, all: copies }
+  if (count[read] + count[write] > copies) return
+  throw storeUnusable(
+    place,
+    `with read=${read} and write=${write} of ${copies} copies, a read may miss what was written before it. Leave both at quorum, ` +
+      'or make one of them all',
+  )
+}

@@ -1,0 +1,190 @@
+/** Opening a store in Cassandra: connecting, making what is not there, and looking at what could cost acknowledged writes. */
+import { createHash } from 'node:crypto'
+import { RETENTION_MS_DEFAULT } from '@freshet/core/counters'
+import { SCAN_MAX_DEFAULT } from '@freshet/core/queries'
+import type { LogPlace, StoreSupports } from '@freshet/core/store'
+import { EngineStore } from '@freshet/store'
+import { SharedClock } from '@freshet/store/clock'
+import { retrying, storeUnusable } from '@freshet/store/engine'
+import { ClockMeetings } from '../log/clock-meetings.js'
+import { LogDatabase } from '../log/log-database.js'
+import { LogEngine } from '../log/log-engine.js'
+import { type CassandraAddress, checkOverlap, parseAddress } from './address.js'
+import { ChangeLog } from './change-log.js'
+import { readIdentity } from './identity.js'
+import { CassandraRegisters } from './registers.js'
+import { Rows } from './rows.js'
+import { openingFailed, Session } from './session.js'
+import { LOG_COLUMNS_ADDED, spellColumns, TABLES } from './statements.js'
+
+export interface CassandraStoreOptions {
+  /** `cassandra://host1,host2:9042/keyspace?replication=3`; `address.ts` has what else it may say. */
+  readonly url: string
+  /** How many entries a query may look at for one page; 10,000 unless given. */
+  readonly scanMax?: number
+  /** How long operations are remembered, and accepted after they were made; a day unless given. */
+  readonly retentionMs?: number
+  /** How long the store waits for nodes that do not answer; 5,000 unless given. */
+  readonly waitMsMax?: number
+  /** Without an answer for so long, another node is asked; 3,000 unless given. */
+  readonly answerMsMax?: number
+  /** Called with what the settings put at risk; a warning of the process unless given. */
+  readonly onWarning?: (text: string) => void
+  /** Where an earlier process knew the log to be: if the store was put back before that, it begins another log. */
+  readonly recalled?: LogPlace | undefined
+}
+
+const WAIT_MS_MAX = 5_000
+const ANSWER_MS_MAX = 3_000
+const VERSION_MIN = 4
+const ALTER_TRIES_MAX = 5
+/** A record is written three times over by Paxos, with something around it. */
+const SHARE_OF_MUTATION = 0.6
+
+/**
+ * Throws STORE_UNAVAILABLE if no node answers, STORE_UNUSABLE if Cassandra refuses the login, is too old, or if reads could miss writes by
+ * what the address says.
+ */
+export async function openCassandraStore(options: CassandraStoreOptions): Promise<EngineStore<LogEngine>> {
+  const { scanMax = SCAN_MAX_DEFAULT } = options
+  const { retentionMs = RETENTION_MS_DEFAULT, onWarning = text => process.emitWarning(text) } = options
+  const { waitMsMax = WAIT_MS_MAX, answerMsMax = ANSWER_MS_MAX } = options
+  const address = parseAddress(options.url)
+  const session = new Session({ address, answerMsMax })
+  try {
+    await session.connect()
+    await prepare(session, address)
+    const { warnings, durability, mutationBytesMax } = await inspect(session, address)
+    for (const warning of warnings) onWarning(warning)
+    const clock = new SharedClock()
+    const opened: { engine?: LogEngine } = {}
+    const { name } = address
+    const database = await LogDatabase.open({
+      place: session.place,
+      changeLog: new ChangeLog(session, name, () => clock.nowMs()),
+      rows: new Rows(session, name),
+      waitMsMax,
+      recordBytesMax: mutationBytesMax * SHARE_OF_MUTATION,
+      readsNearest: address.readsNearest,
+      recalled: options.recalled,
+      identity: await readIdentity(session),
+      nowMs: () => clock.nowMs(),
+      onRecord: ({ position, timeMs }) => {
+        clock.isAtLeast(timeMs)
+        opened.engine?.hear(position)
+      },
+    })
+    session.onNodeLost(() => database.distrust())
+    const registers = new CassandraRegisters(session, name)
+    const meetings = new ClockMeetings(registers, clock)
+    await retrying({ place: session.place, waitMsMax }, () => meetings.begin(database.state.timeMs))
+    const supports: StoreSupports = { durability, retentionMs }
+    opened.engine = new LogEngine({
+      ...{ kind: 'Cassandra', database, clock, meetings, registers, supports, waitMsMax },
+      close: () => session.close(),
+    })
+    return new EngineStore({ engine: opened.engine, scanMax })
+  } catch (error) {
+    await session.close()
+    throw openingFailed(session.place, error)
+  }
+}
+
+/** Makes what is missing; several servers may do so at once. */
+async function prepare(session: Session, { keyspace, replication, dc }: CassandraAddress): Promise<void> {
+  const [found] = await session.ask('SELECT release_version AS version, data_center AS dc FROM system.local')
+  const version = String(found?.version)
+  if (Number.parseInt(version, 10) < VERSION_MIN) {
+    throw storeUnusable(session.place, `it is Cassandra ${version}; ${VERSION_MIN} or newer is needed`)
+  }
+  const copies = `{'class': 'NetworkTopologyStrategy', '${dc ?? found?.dc}': ${replication}}`
+  const existing = await session.ask('SELECT table_name FROM system_schema.tables WHERE keyspace_name = ?', [keyspace])
+  const tables = new Set(existing.map(({ table_name }) => table_name))
+  // A user who may not create need not, if everything is there.
+  const missing = Object.entries(TABLES).filter(([table]) => !tables.has(table))
+  if (tables.size === 0) {
+    await session.define(`CREATE KEYSPACE IF NOT EXISTS ${keyspace} WITH replication = ${copies}`)
+  }
+  for (const [table, columns] of missing) {
+    const id = idOfTable(`${keyspace}.${table} ${columns}`)
+    await session.define(`CREATE TABLE IF NOT EXISTS ${keyspace}.${table} (${columns}) WITH id = ${id}`)
+  }
+  if (tables.has('log')) await addColumns(session, keyspace)
+}
+
+/** Those that the log of an earlier version does not have. */
+async function addColumns(session: Session, keyspace: string): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    const missing = await missingColumns(session, keyspace)
+    if (missing.length === 0) return
+    try {
+      await session.define(`ALTER TABLE ${keyspace}.log ADD (${spellColumns(Object.fromEntries(missing))})`)
+    } catch (error) {
+      // Another server may have added them at the same time.
+      if (tries === ALTER_TRIES_MAX) throw error
+    }
+  }
+}
+
+async function missingColumns(session: Session, keyspace: string): Promise<readonly (readonly [string, string])[]> {
+  const query = "SELECT column_name FROM system_schema.columns WHERE keyspace_name = ? AND table_name = 'log'"
+  const found = await session.ask(query, [keyspace])
+  const names = new Set(found.map(({ column_name }) => column_name))
+  return Object.entries(LOG_COLUMNS_ADDED).filter(([name]) => !names.has(name))
+}
+
+/** Otherwise two servers that create a table at the same moment would make two of one name. */
+function idOfTable(text: string): string {
+  const hash = createHash('md5').update(text).digest('hex')
+  return `${hash.slice(0, 8)}-${hash.slice(8, 12)}-3${hash.slice(13, 16)}-a${hash.slice(17, 20)}-${hash.slice(20)}`
+}
+
+interface Inspection {
+  readonly durability: StoreSupports['durability']
+  readonly warnings: readonly string[]
+  readonly mutationBytesMax: number
+}
+
+async function inspect(session: Session, address: CassandraAddress): Promise<Inspection> {
+  const { place } = address
+  const copies = await copiesOf(session, address)
+  checkOverlap(address, copies)
+  const rows = await session.ask('SELECT name, value FROM system_views.settings')
+  const settings = new Map(rows.map(({ name, value }) => [String(name), String(value)]))
+  const sync = settings.get('commitlog_sync') ?? 'unknown'
+  const isFlushed = sync === 'batch' || sync === 'group'
+  const warnings = [
+    ...(isFlushed
+      ? []
+      : [
+          `Cassandra at ${place} has commitlog_sync: ${sync}: acknowledged writes are not on disk yet, and are lost if the machines of a ` +
+            'majority of their copies fail within the same seconds. Set it to batch or group on every node.',
+        ]),
+    ...(copies === 1
+      ? [
+          `Cassandra at ${place} keeps one copy of keyspace ${address.keyspace}: if its node is lost, so is the data, and while it is away ` +
+            `there is no store. ALTER KEYSPACE ${address.keyspace} to a replication of 3.`,
+        ]
+      : []),
+    ...(copies === 2
+      ? [
+          `Cassandra at ${place} keeps two copies of keyspace ${address.keyspace}: both are needed for a majority. Have 3.`,
+        ]
+      : []),
+  ]
+  const kib = /^(\d+)KiB$/.exec(settings.get('max_mutation_size') ?? '')?.[1]
+  return { durability: isFlushed ? 'disk' : 'relaxed', warnings, mutationBytesMax: Number(kib ?? 16_384) * 1024 }
+}
+
+/** How many copies a majority is of. */
+async function copiesOf(session: Session, { keyspace, dc, place }: CassandraAddress): Promise<number> {
+  const [found] = await session.ask('SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?', [
+    keyspace,
+  ])
+  const replication = found?.replication as Map<string, string> | undefined
+  const counts = [...(replication ?? [])].filter(([name]) => name !== 'class')
+  if (dc === undefined) return counts.reduce((sum, [, count]) => sum + Number.parseInt(count, 10), 0)
+  const here = counts.find(([name]) => name === dc || name === 'replication_factor')
+  if (here === undefined) throw storeUnusable(place, `keyspace ${keyspace} has no copies in data centre ${dc}`)
+  return Number.parseInt(here[1], 10)
+}

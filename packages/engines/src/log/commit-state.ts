@@ -1,0 +1,139 @@
+/** What commits are decided by: what was found of what they need, and over it what the log has beyond. And what they come to. */
+
+import type { Key, Position, StoredValue } from '@freshet/core/store'
+import { bucketOfKey } from '@freshet/protocol'
+import { readForeign, readWindow, spellForeign, spellWindow } from '@freshet/store/commits'
+import { type Changes, type LockedState, type Needs, NOTHING_INCOMING } from '@freshet/store/database'
+import { type Effects, type LogRecord, type LogState, NO_EFFECTS, NO_NUMBERS } from './log-record.js'
+import type { Rows } from './log-storage.js'
+import { LogView, type ViewParts } from './log-view.js'
+import type { Mirror, Recent } from './mirror.js'
+import { TakenRows } from './taken-rows.js'
+
+/** What a record is to change, beside what follows from that. */
+export interface Draft {
+  readonly state?: Partial<LogState>
+  readonly commits?: LogRecord['commits']
+  readonly effects?: Effects
+}
+
+/** Of a state that the mirror may have gone beyond since; what came between is pinned in it. */
+export interface Found {
+  readonly objects: Map<Key, StoredValue | undefined>
+  readonly buckets: Map<Key, Position | undefined>
+  readonly clients: Map<string, string | undefined>
+  readonly operations: Map<string, string | undefined>
+  readonly indexes: Map<Key, Buffer | undefined>
+  readonly tags: Map<string, Position | undefined>
+}
+
+export async function fetchNeeds(
+  mirror: Mirror,
+  rows: Rows,
+  { keys, buckets, clients, foreign, indexes, tags }: Needs,
+): Promise<Found> {
+  // Without numbers no bucket has ever had an index; if one gets the first meanwhile, the mirror will say so.
+  const readIndexes = async (missing: readonly Key[]) =>
+    mirror.state.numbers === undefined ? new Map<Key, Buffer>() : rows.indexes(missing)
+  const [a, b, c, d, e, f] = await Promise.all([
+    fetchMissing(mirror.objects, keys, missing => rows.objects(missing)),
+    fetchMissing(mirror.buckets, buckets, missing => rows.buckets(missing)),
+    fetchMissing(mirror.clients, clients, missing => rows.records('clients', missing)),
+    fetchMissing(mirror.operations, foreign, missing => rows.records('operations', missing)),
+    fetchMissing(mirror.indexes, indexes, readIndexes),
+    fetchMissing(mirror.tags, tags, missing => rows.tags(missing)),
+  ])
+  return { objects: a, buckets: b, clients: c, operations: d, indexes: e, tags: f }
+}
+
+/** What is recent, or else what the tables have; the mirror keeps that from then on. */
+async function fetchMissing<Value>(
+  recent: Recent<Value | undefined>,
+  all: Iterable<string>,
+  read: (keys: readonly string[]) => Promise<ReadonlyMap<string, Value>>,
+): Promise<Map<string, Value | undefined>> {
+  const keys = [...all]
+  const found = new Map(keys.filter(key => recent.has(key)).map(key => [key, recent.get(key)]))
+  const missing = keys.filter(key => !found.has(key))
+  const rows = missing.length === 0 ? new Map<string, Value>() : await read(missing)
+  for (const key of missing) {
+    found.set(key, rows.get(key))
+    recent.learn(key, rows.get(key), sizeOf(rows.get(key)))
+  }
+  return found
+}
+
+function sizeOf(value: unknown): number {
+  if (typeof value === 'string' || value instanceof Uint8Array) return value.length
+  return typeof value === 'object' && value !== null && 'body' in value ? (value.body as Uint8Array).length : 0
+}
+
+export interface StateParts extends ViewParts {
+  readonly found: Found
+  readonly nowMs: number
+  readonly changedAfter: LockedState['changedAfter']
+  /** About how many objects a bucket has. */
+  count(bucket: Key): Promise<number>
+}
+
+/** The state at the end of the mirror. If the mirror goes on meanwhile, the slot after this state is taken, and all is decided again. */
+export function stateAtEnd({ found, nowMs, changedAfter, count, ...parts }: StateParts): LockedState {
+  const { mirror, rows } = parts
+  const { state, objects } = mirror
+  return {
+    head: {
+      position: state.position,
+      timeMs: Math.max(state.timeMs, nowMs),
+      trimmedTo: state.trimmedTo,
+      numbers: state.numbers ?? NO_NUMBERS,
+    },
+    values: present(found.objects, objects, value => value),
+    buckets: present(found.buckets, mirror.buckets, version => version),
+    windows: present(found.clients, mirror.clients, readWindow),
+    foreign: present(found.operations, mirror.operations, readForeign),
+    indexes: present(found.indexes, mirror.indexes, record => record),
+    tags: present(found.tags, mirror.tags, version => version),
+    incoming: NOTHING_INCOMING,
+    changedAfter,
+    more: async keys => {
+      const more = await fetchMissing(objects, keys, missing => rows.objects(missing))
+      return present(more, objects, value => value)
+    },
+    page: (bucket, range) => new LogView(parts, new TakenRows(rows)).page(bucket, range),
+    count: low => count(bucketOfKey(low)),
+  }
+}
+
+/** Those that are there; what is recent goes over what was found. */
+function present<Kept, Value>(
+  found: ReadonlyMap<string, Kept | undefined>,
+  recent: { has(key: string): boolean; get(key: string): Kept | undefined },
+  read: (kept: Kept) => Value,
+): Map<string, Value> {
+  const values = new Map<string, Value>()
+  for (const [key, value] of found) {
+    const latest = recent.has(key) ? recent.get(key) : value
+    if (latest !== undefined) values.set(key, read(latest))
+  }
+  return values
+}
+
+export function draftOf(changes: Changes): Draft {
+  const { position, values, buckets, log, windows, foreign, indexes, numbers, tags, entries } = changes
+  return {
+    state: { position, ...(numbers && { numbers }) },
+    commits: log?.commits ?? [],
+    effects: {
+      ...NO_EFFECTS,
+      objects: values,
+      buckets,
+      clients: new Map(Array.from(windows, ([client, window]) => [client, spellWindow(window)])),
+      operations: new Map(Array.from(foreign, ([id, operation]) => [id, spellForeign(operation)])),
+      ...(indexes.size > 0 && {
+        indexes: new Map(Array.from(indexes, ([bucket, record]) => [bucket, Buffer.from(record)])),
+      }),
+      tags,
+      ...(entries.size > 0 && { entries: new Map(Array.from(entries, ([key, { isThere }]) => [key, isThere])) }),
+    },
+  }
+}

@@ -1,0 +1,1 @@
+export { openQuorumStore, type QuorumNodeAddress, type QuorumStoreOptions } from './open-quorum-store.js'

@@ -1,0 +1,236 @@
+/**
+ * One node: a store, which is opened when it can be, and again if need be. What is asked of it is answered or given up after `answerMsMax`; it may
+ * be done later all the same. A node that did not answer is asked one thing at a time until it does: nobody else waits for it.
+ */
+import { type Accepted, type Ask, type NodeView, type Reply, SLOTS_PER_READ } from '@freshet/core/agreement'
+import type { Commit, Key, Position, Store, StoredValue, Write } from '@freshet/core/store'
+import { FreshetError } from '@freshet/protocol'
+import { APPLIED, type Applied, FIRST, type First, slotKey, VOICE, type Voice } from './node-keys.js'
+import { decodeSlot, encodeSlot } from './record-bytes.js'
+
+export interface RingNodeOptions {
+  /** For messages: without a password. */
+  readonly place: string
+  open(): Promise<Store>
+  readonly answerMsMax: number
+}
+
+/** More than this at once, and it is as good as silent. */
+const ASKED_MAX = 256
+const REOPEN_MS = 500
+
+export interface LogView extends NodeView<Uint8Array> {
+  readonly applied: number | undefined
+}
+
+export class NodeSilent extends Error {
+  override readonly name = 'NodeSilent'
+  /** It was not asked: what is known of it is said again. */
+  readonly isRepeated: boolean
+
+  constructor(message: string, isRepeated = false) {
+    super(message)
+    this.isRepeated = isRepeated
+  }
+}
+
+export class QuorumNode {
+  readonly place: string
+  /** To which quorum it must belong to have a voice; undefined: that is not known yet. */
+  ring: string | undefined
+  /** It answers, and does not belong any more: it has lost what it had. */
+  isEmptied = false
+  /** Its rows are of no state, or too old for the log. */
+  needsRows = false
+  /** The furthest that is known of it. */
+  applied = -1
+  readonly #options: RingNodeOptions
+  #trouble: unknown
+  #store: Store | undefined
+  #voice: Voice | undefined
+  #opening: Promise<Store> | undefined
+  #triedMs = Number.NEGATIVE_INFINITY
+  #asked = 0
+  #isSilent = false
+  #isClosed = false
+
+  constructor(options: RingNodeOptions) {
+    this.#options = options
+    this.place = options.place
+  }
+
+  /** Why it did not answer last. */
+  get trouble(): unknown {
+    return this.#trouble
+  }
+
+  set trouble(error: unknown) {
+    if (!(error instanceof NodeSilent && error.isRepeated)) this.#trouble = error
+  }
+
+  get isSilent(): boolean {
+    return this.#isSilent || this.#store === undefined
+  }
+
+  get durability(): Store['supports']['durability'] | undefined {
+    return this.#store?.supports.durability
+  }
+
+  /** The id of its own log; undefined: it was not there yet. */
+  get log(): string | undefined {
+    return this.#store?.log
+  }
+
+  /** Whatever is asked is answered: `lost` if it was not, in time. */
+  async answer(ask: Ask<Uint8Array>): Promise<Reply<Uint8Array>> {
+    try {
+      if (ask.kind === 'read') return { kind: 'view', view: await this.view(ask.first) }
+      const write = ask.kind === 'accept' ? slotWrite(ask.slot, ask.accepted) : this.#promise(ask.ballot)
+      return await this.#writeIf(ask.version, write)
+    } catch {
+      // Whoever asks is told by `trouble`, if it comes to that.
+      return { kind: 'lost' }
+    }
+  }
+
+  /** What it has of the log, of one state. */
+  async view(first: number): Promise<LogView> {
+    const slots = Array.from({ length: SLOTS_PER_READ }, (_, i) => first + i)
+    const [voice, applied, begin, ...found] = await this.read([VOICE, APPLIED, FIRST, ...slots.map(slotKey)])
+    const own = voice && (parse(voice) as Voice)
+    const belongs = own !== undefined && own.ring === this.ring
+    this.#voice = own
+    this.isEmptied = this.ring !== undefined && !belongs
+    this.needsRows = applied === undefined
+    const accepted = new Map<number, Accepted<Uint8Array>>()
+    for (const [i, value] of found.entries()) if (value) accepted.set(slots[i]!, decodeSlot(value.body))
+    if (!belongs) return { promised: undefined, slots: accepted, droppedTo: -1, applied: undefined }
+    return {
+      promised: { ballot: own.ballot, version: voice!.version },
+      slots: accepted,
+      droppedTo: begin ? (parse(begin) as First).slot - 1 : -1,
+      applied: this.#learn(applied),
+    }
+  }
+
+  /** Of one state; throws if it does not answer. */
+  async read(keys: readonly Key[], msMax?: number): Promise<readonly (StoredValue | undefined)[]> {
+    return (await this.ask(store => store.getMany(keys), msMax)).value
+  }
+
+  /** Its position, or undefined if something had changed. Throws if it does not answer. */
+  async commit(commit: Commit): Promise<Position | undefined> {
+    const result = await this.ask(store => store.commit(commit))
+    return result.committed ? result.position : undefined
+  }
+
+  /** Throws NodeSilent if there is no answer in time, and whatever the store throws. */
+  async ask<Result>(
+    work: (store: Store) => Promise<Result> | Result,
+    msMax: number = this.#options.answerMsMax,
+  ): Promise<Result> {
+    if (this.#isClosed || this.#asked >= (this.#isSilent ? 1 : ASKED_MAX)) throw this.#silent()
+    this.#asked++
+    // It counts until it is over, not until nobody waits for it any more.
+    const working = this.#work(work).finally(() => this.#asked--)
+    const { result, timer } = inTime(working, msMax)
+    try {
+      const answer = await result
+      this.#isSilent = false
+      return answer
+    } catch (error) {
+      // What is refused, for lack of space, say, is an answer.
+      this.#isSilent = !(error instanceof FreshetError) || error.code === 'STORE_UNAVAILABLE'
+      this.trouble = error
+      throw error
+    } finally {
+      clearTimeout(timer())
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    const store = this.#store ?? (await this.#opening?.catch(() => undefined))
+    await store?.close()
+  }
+
+  async #work<Result>(work: (store: Store) => Promise<Result> | Result): Promise<Result> {
+    return work(this.#store ?? (await this.#opened()))
+  }
+
+  #opened(): Promise<Store> {
+    if (this.#opening !== undefined) return this.#opening
+    if (performance.now() - this.#triedMs < REOPEN_MS) throw this.#silent()
+    this.#triedMs = performance.now()
+    this.#opening = this.#options.open()
+    this.#opening.then(
+      store => {
+        this.#store = store
+        this.#opening = undefined
+        if (this.#isClosed) void store.close()
+      },
+      error => {
+        this.#opening = undefined
+        this.trouble = error
+      },
+    )
+    return this.#opening
+  }
+
+  /** What it says about itself stays as it was last seen, or else the version is another. */
+  #promise(ballot: Voice['ballot']): Write {
+    if (this.#voice === undefined) throw this.#silent()
+    // Whoever promises knows that it is founded, also if it was not told: it may be the last who remembers.
+    return voiceWrite({ ...this.#voice, isFounded: true, ballot })
+  }
+
+  async #writeIf(version: number, write: Write): Promise<Reply<Uint8Array>> {
+    const position = await this.commit({ reads: [{ key: VOICE, version }], writes: [write] })
+    return position === undefined ? { kind: 'refused' } : { kind: 'done', version: position }
+  }
+
+  #learn(applied: StoredValue | undefined): number | undefined {
+    if (applied === undefined) return undefined
+    const { slot } = parse(applied) as Applied
+    this.applied = Math.max(this.applied, slot)
+    return slot
+  }
+
+  #silent(): NodeSilent {
+    const why = this.trouble instanceof Error ? `: ${this.trouble.message}` : ''
+    return new NodeSilent(`${this.place} does not answer${why}`, true)
+  }
+}
+
+/** Whether there is anything that is not of a quorum. */
+export async function holdsOthers(node: QuorumNode): Promise<boolean> {
+  const buckets = await node.ask(store => store.buckets())
+  return buckets.some(({ bucket }) => !bucket.startsWith('.ring/'))
+}
+
+export function slotWrite(slot: number, accepted: Accepted<Uint8Array>): Write {
+  return { key: slotKey(slot), contentType: 'application/octet-stream', body: encodeSlot(accepted) }
+}
+
+export function voiceWrite(voice: Voice): Write {
+  return jsonWrite(VOICE, voice)
+}
+
+export function jsonWrite(key: Key, value: unknown): Write {
+  return { key, contentType: 'application/json', body: Buffer.from(JSON.stringify(value)) }
+}
+
+export function parse({ body }: StoredValue): unknown {
+  return JSON.parse(Buffer.from(body).toString())
+}
+
+function inTime<Result>(
+  work: Promise<Result>,
+  ms: number,
+): { readonly result: Promise<Result>; readonly timer: () => NodeJS.Timeout | undefined } {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new NodeSilent(`no answer for ${Math.ceil(ms)} ms`)), ms)
+  })
+  return { result: Promise.race([work, late]), timer: () => timer }
+}

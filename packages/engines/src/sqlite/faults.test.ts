@@ -1,0 +1,224 @@
+/** A full disk, a damaged file, one of another program, one that was copied back. */
+import { execFileSync } from 'node:child_process'
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { LogPlace, Store } from '@freshet/core/store'
+import { openSqliteStore } from '@freshet/engines/sqlite'
+import { FreshetError } from '@freshet/protocol'
+import { DatabaseSync } from '@photostructure/sqlite'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { put } from '../under-test/commits.js'
+import { expectAnotherLog, restoreUnnoticed } from '../under-test/test-restored.js'
+
+let folder: string
+let path: string
+const stores: Store[] = []
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'freshet-sqlite-'))
+  path = join(folder, 'shop.db')
+})
+afterEach(async () => {
+  for (const store of stores.splice(0)) await store.close()
+  rmSync(folder, { recursive: true })
+})
+
+const open = async (recalled?: LogPlace) => {
+  const store = await openSqliteStore({ path, recalled })
+  stores.push(store)
+  return store
+}
+const refusal = (code: string, words: string) => ({ code, message: expect.stringContaining(words) })
+
+describe('a file that is no store', () => {
+  test.each([
+    ['is of another kind', () => writeFileSync(path, 'hello '.repeat(1000)), 'not a SQLite database'],
+    ['is of another program', () => aDatabase('CREATE TABLE t (a)'), 'another program'],
+    ['is a folder', () => mkdirSync(path), 'not a file'],
+    [
+      'is in no folder',
+      () => {
+        path = join(folder, 'none', 'shop.db')
+      },
+      'its folder is not there',
+    ],
+  ])('that %s is refused, and left as it is', async (_, make, words) => {
+    make()
+    await expect(open()).rejects.toMatchObject(refusal('STORE_UNUSABLE', words))
+  })
+
+  test('but of a newer Freshet is refused', async () => {
+    await (await open()).close()
+    aDatabase('PRAGMA user_version = 2')
+    await expect(open()).rejects.toMatchObject(refusal('STORE_UNUSABLE', 'Update Freshet'))
+  })
+})
+
+test('every connection has the settings by which acknowledged is on disk', async () => {
+  const { Connection, loadBinding } = await import('./connection.js')
+  await open()
+  const connection = new Connection((await loadBinding())!, path, true)
+  expect([connection.ask('PRAGMA journal_mode'), connection.ask('PRAGMA synchronous')]).toEqual(['wal', 2])
+  connection.close()
+})
+
+test('a flipped byte is never served, and found: by reading, by opening, or by an integrity check', async () => {
+  const store = await open()
+  const ids = Array.from({ length: 300 }, (_, i) => `${i}`)
+  const bodyOf = (id: string) => `${id} `.repeat(40)
+  await store.commit({
+    writes: ids.map(id => ({ key: `a/b/${id}`, contentType: 'text/plain', body: Buffer.from(bodyOf(id)) })),
+  })
+  await store.close()
+  const pristine = readFileSync(path)
+  const outcomes = new Set<string>()
+  for (let offset = 30; offset < pristine.length; offset += 1997) {
+    const damaged = Buffer.from(pristine)
+    damaged[offset]! ^= 0x55
+    writeFileSync(path, damaged)
+    outcomes.add(await outcomeOf(ids, bodyOf))
+  }
+  expect([...outcomes].sort()).toEqual(['as before', 'damaged'])
+})
+
+/** Of reading everything, one by one and as a list. */
+async function outcomeOf(ids: readonly string[], bodyOf: (id: string) => string): Promise<string> {
+  try {
+    const store = await open()
+    const { entries } = await store.scan('a/b', { limit: 1000 })
+    for (const { id, body } of entries) expect(Buffer.from(body).toString()).toBe(bodyOf(id))
+    const values = await Promise.all(ids.map(async id => store.get(`a/b/${id}`)))
+    for (const [i, value] of values.entries()) {
+      if (value) expect(Buffer.from(value.body).toString()).toBe(bodyOf(ids[i]!))
+    }
+    await store.changes(await store.trimmedTo())
+    await store.close()
+    return entries.length === ids.length && values.every(value => value) ? 'as before' : whatSqliteFinds()
+  } catch (error) {
+    if (error instanceof FreshetError && ['STORE_DAMAGED', 'STORE_UNUSABLE'].includes(error.code)) return 'damaged'
+    throw error
+  }
+}
+
+/** A bit in the tree of pages may hide what is below: that is not noticed by reading. */
+function whatSqliteFinds(): string {
+  const database = new DatabaseSync(path)
+  const found = database.prepare('PRAGMA integrity_check').get().integrity_check
+  database.close()
+  return found === 'ok' ? 'missing' : 'damaged'
+}
+
+describe('a file that was copied back', () => {
+  const copy = () => join(folder, 'copy.db')
+  const backUp = () => {
+    // As `sqlite3 shop.db ".backup copy.db"` does, while the store is open.
+    rmSync(copy(), { force: true })
+    aDatabase(`VACUUM INTO '${copy()}'`)
+    // This process does not let go of the file at once, so it must not have to be locked for this later.
+    aDatabase('PRAGMA journal_mode = WAL', copy())
+  }
+  test.each([
+    ['over itself', () => copyFileSync(copy(), path)],
+    ['in its place', () => renameSync(copy(), path)],
+    [
+      'after all its files were removed',
+      () => {
+        for (const more of ['', '-wal', '-shm', '-place']) rmSync(path + more, { force: true })
+        copyFileSync(copy(), path)
+      },
+    ],
+  ])('%s has another log', async (_, restore) => {
+    const { lost, store } = await restoreUnnoticed({ open, backUp, restore })
+    await expectAnotherLog(store, lost)
+  })
+
+  test('with what is noted beside it has another log', async () => {
+    const sh = (script: string) => execFileSync('sh', ['-ec', script, '-', path, copy()])
+    const first = await open()
+    await put(first, 'a/b/1')
+    await first.close()
+    sh('cp -p "$1" "$2"; cp -p "$1-place" "$2-place"')
+    const second = await open()
+    expect(second.log).toBe(first.log)
+    const position = await put(second, 'a/b/1')
+    await second.close()
+    sh('cp -p "$2" "$1"; cp -p "$2-place" "$1-place"')
+    await expectAnotherLog(await open(), { log: second.log, position })
+  })
+
+  test('so that only what an earlier process knew tells has another log for it', async () => {
+    const store = await open()
+    const position = await put(store, 'a/b/1')
+    await store.close()
+    await expectAnotherLog(await open({ log: store.log, position: position + 5 }), {
+      log: store.log,
+      position: position + 5,
+    })
+  })
+
+  test('under a running server refuses what it is asked to write', async () => {
+    const store = await open()
+    await put(store, 'a/b/1')
+    backUp()
+    renameSync(copy(), path)
+    await expect(put(store, 'a/b/1')).rejects.toMatchObject(refusal('STORE_UNUSABLE', 'moved or replaced'))
+  })
+})
+
+test('a store that is closed and opened again has the same log', async () => {
+  const first = await open()
+  await put(first, 'a/b/1')
+  await first.close()
+  const [second, third] = await Promise.all([open(), open()])
+  expect([second.log, third.log]).toEqual([first.log, first.log])
+})
+
+function aDatabase(sql: string, file = path): void {
+  const database = new DatabaseSync(file)
+  database.exec(sql)
+  database.close()
+}
+
+const mayMount = process.getuid?.() === 0 && process.platform === 'linux'
+if (!mayMount) console.warn('Not tested: a full disk. It takes a small file system, which only root may mount.')
+
+// Only root can mount a file system that is small enough to fill.
+test.skipIf(!mayMount)('a full disk refuses commits, keeps the rest, and is forgiven when there is space', async () => {
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=6m', 'tmpfs', folder])
+  try {
+    const store = await open()
+    const commit = (id: string, size: number) =>
+      store.commit({
+        writes: [1, 2].map(n => ({ key: `a/b/${id}-${n}`, contentType: 'x/y', body: Buffer.alloc(size, id) })),
+      })
+    const kept: string[] = []
+    const refused: unknown[] = []
+    for (let round = 0; refused.length < 40; round++) {
+      const ids = Array.from({ length: 8 }, (_, i) => `${round}.${i}`)
+      const results = await Promise.allSettled(ids.map((id, i) => commit(id, i === 3 ? 100_000 : 5000)))
+      for (const [i, result] of results.entries()) {
+        if (result.status === 'fulfilled') kept.push(ids[i]!)
+        else refused.push(result.reason)
+      }
+    }
+    expect(refused.map(error => (error as { code?: string }).code).filter(code => code !== 'STORE_FULL')).toEqual([])
+    const check = async (now: Store) => {
+      const { entries } = await now.scan('a/b', { limit: 10_000 })
+      expect(entries.map(({ id }) => id)).toEqual(kept.flatMap(id => [`${id}-1`, `${id}-2`]).sort())
+      expect((await now.changes(await now.trimmedTo(), 10_000)).length).toBe(kept.length)
+    }
+    await check(store)
+    execFileSync('mount', ['-o', 'remount,size=64m', folder])
+    await commit('after', 100_000)
+    kept.push('after')
+    await check(store)
+    await store.close()
+    const again = await open()
+    await check(again)
+    await again.close()
+  } finally {
+    // Lazily: the binding lets go of a file when its statements are collected.
+    execFileSync('umount', ['-l', folder])
+  }
+})

@@ -1,0 +1,14 @@
+/** For tests: the rules of a shop. The bucket at their end has no other right yet, so that a test may add some. */
+export const SHOP_RULES: string = `
+admin if claim.role == "admin"
+bucket shop/products
+  read, list
+  write if claim.role == "editor"
+bucket shop/orders
+  read, delete if object.owner == claim.sub
+  list if authenticated
+  create if new.owner == claim.sub
+  update if object.owner == claim.sub and new.owner == claim.sub
+bucket shop/posts
+  read if object.published == true or object.owner == claim.sub
+`

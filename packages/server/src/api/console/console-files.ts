@@ -1,0 +1,72 @@
+/**
+ * `/console`: the files of the web pages for those who run the server. They are the same for everybody and hold no data: what
+ * the pages show they ask for with the token that somebody typed into them.
+ *
+ * The pages may load nothing from elsewhere, and run no code but their own. One file is an exception: the worker that runs what
+ * somebody types into the JavaScript console. It has a policy of its own, that lets it evaluate, and no page around it.
+ */
+import { FreshetError } from '@freshet/protocol'
+import { type Answer, NO_SNIFF, NO_STORE } from '../../http/answer.js'
+import { CompressedForms, chooseCoding, isCompressible } from '../../http/content-coding.js'
+import type { Call, Route } from '../../routing/call.js'
+import type { PageFiles } from './demo-page.js'
+
+const INDEX = 'index.html'
+/** Its name begins so; what follows is a hash. */
+const EVALUATING = /^assets\/run-code-/
+/** Their names have a hash in them: whatever is under such a name stays so. */
+const LASTING = /^assets\//
+const COMPRESSED_BYTES_MAX = 4 * 1024 * 1024
+
+const POLICY = [
+  ...["default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "worker-src 'self'"],
+  ...["img-src 'self' data:", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"],
+].join('; ')
+const EVALUATING_POLICY = "default-src 'none'; script-src 'self' 'unsafe-eval'; connect-src 'self'"
+
+export class ConsoleFiles {
+  readonly #files: PageFiles
+  readonly #forms = new CompressedForms(COMPRESSED_BYTES_MAX)
+
+  constructor(files: PageFiles) {
+    this.#files = files
+  }
+
+  routes(): readonly Route[] {
+    return [
+      {
+        pattern: '/console',
+        methods: { GET: { access: 'anyone', handle: call => this.#file(INDEX, call) } },
+        isPage: true,
+      },
+      {
+        pattern: '/console/{file}',
+        methods: { GET: { access: 'anyone', handle: call => this.#file(call.names.join('/'), call) } },
+        isOpenEnded: true,
+      },
+    ]
+  }
+
+  async #file(path: string, { exchange }: Call): Promise<Answer> {
+    const file = Object.hasOwn(this.#files, path) ? this.#files[path] : undefined
+    if (file === undefined)
+      throw new FreshetError('ROUTE_UNKNOWN', `There is no ${path} of the console on this server.`)
+    const body = Buffer.from(file.body)
+    const coding = isCompressible(file.contentType)
+      ? chooseCoding(exchange.request.headers['accept-encoding'])
+      : undefined
+    const isLasting = LASTING.test(path)
+    return {
+      status: 200,
+      headers: [
+        ...['Content-Type', file.contentType, ...NO_SNIFF, 'Vary', 'Accept-Encoding'],
+        ...['Content-Security-Policy', EVALUATING.test(path) ? EVALUATING_POLICY : POLICY],
+        ...['Referrer-Policy', 'no-referrer', 'Cross-Origin-Opener-Policy', 'same-origin'],
+        ...(isLasting ? ['Cache-Control', 'public, max-age=31536000, immutable'] : NO_STORE),
+        ...(coding === undefined ? [] : ['Content-Encoding', coding]),
+      ],
+      body: coding === undefined ? body : await this.#forms.get(path, body, coding),
+      isCacheable: isLasting,
+    }
+  }
+}

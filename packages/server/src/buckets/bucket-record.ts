@@ -1,0 +1,269 @@
+/**
+ * What is stored of a bucket, under its own key: its settings, and the longer lifetimes it had before, which copies in
+ * caches may still have. Both are changed in one commit, so every server over the same data knows how long copies may
+ * live as soon as it has read the log that far, and a restart finds it again.
+ */
+import type { LifetimeBounds } from '@freshet/core/coherence'
+import { parseUnits } from '@freshet/core/counters'
+import { DECIMALS_MAX, type Write } from '@freshet/core/store'
+import {
+  type BucketChange,
+  type BucketSettings,
+  FreshetError,
+  type IndexDeclaration,
+  type JsonSchema,
+  type Key,
+  type MigrationStep,
+  objectionToIndexes,
+  type Position,
+} from '@freshet/protocol'
+import { JSON_TYPE } from '../http/answer.js'
+import { readMigration } from '../schemas/migration-steps.js'
+import { isObject } from '../schemas/subschemas.js'
+import type { ServerSettings } from '../settings/server-settings.js'
+
+export interface BucketRecord extends BucketSettings {
+  readonly past?: readonly PastLifetime[]
+  /** A schema that objects are being checked against; until then writes must satisfy both. */
+  readonly pending?: { readonly schema: JsonSchema; readonly task: string }
+  readonly migration?: RunningMigration
+  /** The task that deletes the bucket: nothing is written to it any more. */
+  readonly deletion?: string
+}
+
+export interface RunningMigration {
+  readonly task: string
+  readonly name?: string
+  /** Absent where a client changes the objects. */
+  readonly steps?: readonly MigrationStep[]
+  /** Where the record has been written again since, the version that began it. */
+  readonly from?: Position
+}
+
+export interface PastLifetime {
+  readonly lifetimeMs: number
+  /** The store's clock when it was lowered. */
+  readonly loweredMs: number
+  /** The clock was read before the commit, which may have taken long: `stampPast` knows better. */
+  readonly isAsked?: true
+}
+
+const FIELDS = [
+  ...['kind', 'lifetimeMs', 'learn', 'requireMatch', 'requireIdempotencyKey', 'decimals', 'min', 'max'],
+  ...['indexes', 'schema', 'schemaVersion', 'migration'],
+]
+const BOUNDS = ['minMs', 'maxMs']
+
+/** Settings as a client sends them. Throws BODY_INVALID. */
+export function readBucketSettings(text: string, lifetimeMsMax: number): BucketChange {
+  const value = JSON.parse(text) as Record<string, unknown>
+  const unknown = Object.keys(value).find(name => !FIELDS.includes(name))
+  if (unknown !== undefined) throw invalid(`there is no setting ${JSON.stringify(unknown)}, only ${FIELDS.join(', ')}`)
+  const { kind, lifetimeMs, learn, requireMatch, requireIdempotencyKey } = value
+  const indexes = value.indexes === undefined ? undefined : readIndexes(value.indexes)
+  if (kind !== 'object' && kind !== 'kv' && kind !== 'counter') {
+    throw invalid('kind must be "object", "kv" or "counter"')
+  }
+  if (lifetimeMs !== undefined && !isWithin(lifetimeMs, lifetimeMsMax)) {
+    throw invalid(`lifetimeMs must be a whole number of milliseconds, at most ${lifetimeMsMax}`)
+  }
+  if (learn !== undefined && lifetimeMs !== undefined) throw invalid('lifetimeMs and learn do not go together')
+  if (learn !== undefined && !areBounds(learn, lifetimeMsMax)) {
+    throw invalid(
+      'learn must be { "minMs", "maxMs" }, whole numbers of milliseconds, ' +
+        `the first not more than the second, and that at most ${lifetimeMsMax}`,
+    )
+  }
+  if (requireMatch !== undefined && typeof requireMatch !== 'boolean')
+    throw invalid('requireMatch must be true or false')
+  if (requireIdempotencyKey !== undefined && typeof requireIdempotencyKey !== 'boolean')
+    throw invalid('requireIdempotencyKey must be true or false')
+  if (indexes !== undefined && kind !== 'object') throw invalid('only objects have fields that an index could be of')
+  return {
+    kind,
+    ...(lifetimeMs === undefined ? {} : { lifetimeMs }),
+    ...(learn === undefined ? {} : { learn }),
+    ...(requireMatch === undefined ? {} : { requireMatch }),
+    ...(requireIdempotencyKey === undefined ? {} : { requireIdempotencyKey }),
+    ...readCounters(value, kind),
+    ...(indexes === undefined || indexes.length === 0 ? {} : { indexes }),
+    ...readSchema(value, kind),
+  }
+}
+
+/**
+ * Settings as a PUT would have them: those that are there, with what a client gives, and without what it gives as null. A
+ * lifetime takes the place of bounds to learn one within, and the other way round. Another kind begins with nothing.
+ */
+export function mergeSettings(text: string, before: BucketSettings | undefined): string {
+  const change = JSON.parse(text) as Record<string, unknown>
+  const { schemaVersion: _, ...known } = before ?? { kind: undefined }
+  const kept = change.kind === undefined || change.kind === known.kind ? known : {}
+  const merged: Record<string, unknown> = { ...kept, ...change }
+  if (isSet(change.learn) && !isSet(change.lifetimeMs)) delete merged.lifetimeMs
+  if (isSet(change.lifetimeMs) && !isSet(change.learn)) delete merged.learn
+  return JSON.stringify(Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== null)))
+}
+
+function isSet(value: unknown): boolean {
+  return value !== undefined && value !== null
+}
+
+function readCounters(
+  { decimals, min, max }: Record<string, unknown>,
+  kind: BucketSettings['kind'],
+): Pick<BucketChange, 'decimals' | 'min' | 'max'> {
+  const isSet = decimals !== undefined || min !== undefined || max !== undefined
+  if (isSet && kind !== 'counter') throw invalid('only buckets of kind "counter" have decimals, min and max')
+  if (decimals !== undefined && !isWithin(decimals, DECIMALS_MAX)) {
+    throw invalid(`decimals must be a whole number up to ${DECIMALS_MAX}`)
+  }
+  for (const bound of [min, max]) {
+    const isBound = typeof bound === 'number' && parseUnits(`${bound}`, decimals ?? 0) !== undefined
+    if (bound !== undefined && !isBound)
+      throw invalid(`min and max must be numbers with ${decimals ?? 0} decimals at most`)
+  }
+  if (min !== undefined && max !== undefined && (min as number) > (max as number)) throw invalid('min is above max')
+  return {
+    ...(decimals === undefined ? {} : { decimals }),
+    ...(min === undefined ? {} : { min: min as number }),
+    ...(max === undefined ? {} : { max: max as number }),
+  }
+}
+
+function readSchema(
+  { schema, schemaVersion, migration }: Record<string, unknown>,
+  kind: BucketSettings['kind'],
+): Pick<BucketChange, 'schema' | 'schemaVersion' | 'migration'> {
+  if (schema !== undefined && !isObject(schema)) throw invalid('schema must be a JSON schema, {...}')
+  if (schema !== undefined && kind !== 'object') throw invalid('only buckets of kind "object" have a schema')
+  if (migration !== undefined && schema === undefined) throw invalid('a migration needs the schema it leads to')
+  if (schemaVersion !== undefined && !isWithin(schemaVersion, Number.MAX_SAFE_INTEGER)) {
+    throw invalid('schemaVersion must be the version of the schema that is replaced')
+  }
+  return {
+    ...(schema === undefined ? {} : { schema }),
+    ...(schemaVersion === undefined ? {} : { schemaVersion }),
+    ...(migration === undefined ? {} : { migration: readMigration(migration) }),
+  }
+}
+
+/** How far an index is, as `?settings` tells it, may be sent back with it, and means nothing. */
+function readIndexes(value: unknown): readonly IndexDeclaration[] {
+  const declared = Array.isArray(value) ? value.map(withoutState) : value
+  const objection = objectionToIndexes(declared)
+  if (objection !== undefined) throw invalid(objection)
+  return declared as readonly IndexDeclaration[]
+}
+
+function withoutState(index: unknown): unknown {
+  if (typeof index !== 'object' || index === null || Array.isArray(index)) return index
+  const { isReady: _isReady, done: _done, total: _total, ...declared } = index as Record<string, unknown>
+  return declared
+}
+
+function areBounds(value: unknown, max: number): value is LifetimeBounds {
+  if (typeof value !== 'object' || value === null || !Object.keys(value).every(name => BOUNDS.includes(name)))
+    return false
+  const { minMs, maxMs } = value as Record<string, unknown>
+  return isWithin(maxMs, max) && isWithin(minMs, maxMs)
+}
+
+function isWithin(value: unknown, max: number): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= max
+}
+
+function invalid(reason: string): FreshetError {
+  return new FreshetError('BODY_INVALID', `These cannot be the settings of a bucket: ${reason}.`)
+}
+
+export function encodeRecord(record: BucketRecord): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify(record))
+}
+
+export function recordWrite(key: Key, record: BucketRecord): Write {
+  return { key, contentType: JSON_TYPE, body: encodeRecord(record) }
+}
+
+/** What is told of a record. */
+export function settingsOf(record: BucketRecord): BucketSettings {
+  const { past: _, pending: __, migration: ___, deletion: ____, ...settings } = record
+  return settings
+}
+
+export function decodeRecord(body: Uint8Array): BucketRecord {
+  return JSON.parse(new TextDecoder().decode(body)) as BucketRecord
+}
+
+/** What to store when the settings of a bucket change at `nowMs` of the store's clock. */
+export function changeRecord(
+  before: BucketRecord | undefined,
+  settings: Omit<BucketRecord, 'past'>,
+  nowMs: number,
+  server: ServerSettings,
+): BucketRecord {
+  const lifetimeMs = longestOf(settings, server)
+  const lowered: PastLifetime[] = before
+    ? [{ lifetimeMs: longestOf(before, server), loweredMs: nowMs, isAsked: true }]
+    : []
+  const promised = [...(before?.past ?? []), ...lowered]
+  const past = promised.filter(old => old.lifetimeMs > lifetimeMs && isAlive(old, nowMs, server))
+  return past.length === 0 ? settings : { ...settings, past }
+}
+
+/** A record that was read from the store: what its commit lowered was lowered at `committedMs`, or before. */
+export function stampPast(record: BucketRecord, committedMs: number): BucketRecord {
+  if (!isUnstamped(record)) return record
+  const past = record.past!.map(({ isAsked, loweredMs, ...old }) => ({
+    ...old,
+    loweredMs: isAsked ? Math.max(loweredMs, committedMs) : loweredMs,
+  }))
+  return { ...record, past }
+}
+
+export function isUnstamped({ past = [] }: BucketRecord): boolean {
+  return past.some(({ isAsked }) => isAsked)
+}
+
+/**
+ * What to remember of buckets that were deleted when one more is, at `nowMs`: the lifetimes that copies in caches may still have, as the past
+ * of a bucket that is not there. A lifetime that ended earlier than a longer one says nothing more.
+ */
+export function afterDeletion(
+  deleted: BucketRecord,
+  before: BucketRecord | undefined,
+  nowMs: number,
+  server: ServerSettings,
+): BucketRecord {
+  const past = [...(before?.past ?? []), ...(deleted.past ?? [])]
+  const { past: alive = [] } = changeRecord({ ...deleted, past }, { kind: 'object' }, nowMs, server)
+  let longestMs = 0
+  const kept = alive
+    .toSorted((one, other) => other.loweredMs - one.loweredMs || other.lifetimeMs - one.lifetimeMs)
+    .filter(({ lifetimeMs }) => {
+      const isLonger = lifetimeMs > longestMs
+      longestMs = Math.max(longestMs, lifetimeMs)
+      return isLonger
+    })
+  return { kind: 'object', ...(kept.length === 0 ? {} : { past: kept }) }
+}
+
+/** The longest lifetime that a copy of something in the bucket may still have. */
+export function longestLifetimeMs(record: BucketRecord, nowMs: number, server: ServerSettings): number {
+  const past = (record.past ?? []).filter(old => isAlive(old, nowMs, server)).map(old => old.lifetimeMs)
+  return Math.max(longestOf(record, server), ...past)
+}
+
+/** The longest lifetime that copies get under these settings, whatever is learnt of single keys. */
+function longestOf({ learn, lifetimeMs }: BucketSettings, server: ServerSettings): number {
+  return learn?.maxMs ?? lifetimeMs ?? server.lifetimeMs
+}
+
+function isAlive(
+  { lifetimeMs, loweredMs, isAsked }: PastLifetime,
+  nowMs: number,
+  { responseMsMax, slackMs }: ServerSettings,
+): boolean {
+  // Twice the longest response: one for servers to hear of the commit that lowered it, one for the last copy with it.
+  return isAsked === true || nowMs <= loweredMs + lifetimeMs + 2 * responseMsMax + slackMs
+}

@@ -1,0 +1,240 @@
+/**
+ * JSON as text. What is stored is what was sent: a number with twenty digits, which JavaScript would round, stays as it
+ * is, also in an object that is patched or sent in a commit. So values are taken apart as pieces of text.
+ */
+import { isUtf8 } from 'node:buffer'
+import { FreshetError, inexactNumber } from '@freshet/protocol'
+import { DEFAULT_SETTINGS } from '../settings/server-settings.js'
+
+/** A value, and what it holds if it is an object or an array. */
+export interface JsonNode {
+  readonly text: string
+  readonly members?: ReadonlyMap<string, JsonNode>
+  readonly elements?: readonly JsonNode[]
+}
+
+/**
+ * The text of a JSON body. It is valid, it is not nested deeper than `depthMax`, it has `membersMax` members and elements at most, and no
+ * object in it has one member twice: readers would disagree on which counts. Throws BODY_INVALID.
+ */
+export function readJson(body: Uint8Array, depthMax: number, membersMax?: number): string {
+  return parseJson(body, depthMax, membersMax).text
+}
+
+/** The members of a body that must be a JSON object, as JavaScript has them. A number that would be rounded is refused. Throws BODY_INVALID. */
+export function readMembers(
+  body: Uint8Array,
+  depthMax: number,
+  membersMax?: number,
+): Readonly<Record<string, unknown>> {
+  const { text, value } = parseJson(body, depthMax, membersMax)
+  checkExact(text)
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw invalid('it must be an object: {...}')
+  return value as Record<string, unknown>
+}
+
+function parseJson(
+  body: Uint8Array,
+  depthMax: number,
+  membersMax = DEFAULT_SETTINGS.jsonMembersMax,
+): { readonly text: string; readonly value: unknown } {
+  if (body.length === 0) throw invalid('it is empty')
+  if (!isUtf8(body)) throw invalid('it is not UTF-8')
+  const { depth, items, colons } = shapeOf(body)
+  if (depth > depthMax) throw invalid(`it is nested deeper than ${depthMax} levels`)
+  if (items > membersMax) throw invalid(`it has more than ${membersMax} members and elements`)
+  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString()
+  const value = parsed(text)
+  // Of two members with one name JSON.parse keeps one.
+  if (membersIn(value) !== colons) throw repeated(text)
+  return { text, value }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw invalid((cause as Error).message, cause)
+  }
+}
+
+/** As `readJson`, for a body that must be a JSON object. */
+export function readJsonObject(body: Uint8Array, depthMax: number, membersMax?: number): string {
+  const text = readJson(body, depthMax, membersMax)
+  if (/^[ \t\r\n]*\{/.test(text)) return text
+  throw invalid('it must be an object: {...}')
+}
+
+/** Throws BODY_INVALID if a number in it would be rounded. */
+export function checkExact(text: string): void {
+  const number = inexactNumber(text)
+  if (number === undefined) return
+  throw invalid(`a number in it, ${number.slice(0, 40)}, would be rounded; send it as text, or with fewer digits`)
+}
+
+function invalid(reason: string, cause?: unknown): FreshetError {
+  return new FreshetError('BODY_INVALID', `The body is not the JSON asked for: ${reason}.`, { cause })
+}
+
+function repeated(text: string): FreshetError {
+  const name = new TreeReader(text).findRepeated()
+  return invalid(`an object in it has the member ${JSON.stringify(name?.slice(0, 80))} twice`)
+}
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const COLON = 0x3a
+const COMMA = 0x2c
+const OPEN = [0x5b, 0x7b]
+const CLOSE = [0x5d, 0x7d]
+
+interface Shape {
+  readonly depth: number
+  /** Members and elements, or some more. */
+  readonly items: number
+  readonly colons: number
+}
+
+/** How deep brackets are nested, and how much there is in them, in what may not be JSON at all. */
+function shapeOf(body: Uint8Array): Shape {
+  let depth = 0
+  let deepest = 0
+  let items = 0
+  let colons = 0
+  let isInString = false
+  for (let at = 0; at < body.length; at++) {
+    const byte = body[at]!
+    if (isInString) {
+      if (byte === BACKSLASH) at++
+      else if (byte === QUOTE) isInString = false
+    } else if (byte === QUOTE) isInString = true
+    else if (byte === COMMA) items++
+    else if (byte === COLON) colons++
+    else if (byte === OPEN[0] || byte === OPEN[1]) {
+      items++
+      deepest = Math.max(deepest, ++depth)
+    } else if (byte === CLOSE[0] || byte === CLOSE[1]) depth--
+  }
+  return { depth: deepest, items, colons }
+}
+
+/** How many members all objects in it have together. Not deeper than the caller has checked. */
+function membersIn(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0
+  const inner = Array.isArray(value) ? value : Object.values(value)
+  let count = Array.isArray(value) ? 0 : inner.length
+  for (const each of inner) count += membersIn(each)
+  return count
+}
+
+/** Takes valid JSON apart, so many levels deep. As in JSON.parse, the last of several members with one name counts. */
+export function parseJsonTree(text: string, levels: number = Number.POSITIVE_INFINITY): JsonNode {
+  return new TreeReader(text).read(levels)
+}
+
+class TreeReader {
+  readonly #text: string
+  #at = 0
+  #repeated: string | undefined
+
+  constructor(text: string) {
+    this.#text = text
+  }
+
+  read(levels: number): JsonNode {
+    this.#skipSpace()
+    const start = this.#at
+    const first = this.#text.charCodeAt(start)
+    const isObject = first === OPEN[1]
+    if (levels > 0 && isObject) {
+      const members = this.#members(levels - 1)
+      return { text: this.#text.slice(start, this.#at), members }
+    }
+    if (levels > 0 && first === OPEN[0]) {
+      const elements = this.#elements(levels - 1)
+      return { text: this.#text.slice(start, this.#at), elements }
+    }
+    if (isObject || first === OPEN[0]) this.#skipNested()
+    else this.#skipScalar(first)
+    return { text: this.#text.slice(start, this.#at) }
+  }
+
+  /** The name of a member that one of its objects has twice. */
+  findRepeated(): string | undefined {
+    this.read(Number.POSITIVE_INFINITY)
+    return this.#repeated
+  }
+
+  #members(levels: number): ReadonlyMap<string, JsonNode> {
+    const members = new Map<string, JsonNode>()
+    while (this.#hasNext('}')) {
+      const name = JSON.parse(this.read(0).text) as string
+      this.#skipSpace()
+      this.#at++
+      if (members.has(name)) this.#repeated ??= name
+      members.set(name, this.read(levels))
+    }
+    return members
+  }
+
+  #elements(levels: number): readonly JsonNode[] {
+    const elements: JsonNode[] = []
+    while (this.#hasNext(']')) elements.push(this.read(levels))
+    return elements
+  }
+
+  /** Steps over the opening bracket or a comma, to the next item; or over the closing bracket. */
+  #hasNext(close: string): boolean {
+    this.#skipSpace()
+    const isAtEnd = this.#text[this.#at] === close
+    this.#at++
+    if (isAtEnd) return false
+    this.#skipSpace()
+    if (this.#text[this.#at] !== close) return true
+    this.#at++
+    return false
+  }
+
+  #skipNested(): void {
+    let depth = 0
+    do {
+      const code = this.#text.charCodeAt(this.#at)
+      if (code === QUOTE) {
+        this.#skipString()
+        continue
+      }
+      if (code === OPEN[0] || code === OPEN[1]) depth++
+      else if (code === CLOSE[0] || code === CLOSE[1]) depth--
+      this.#at++
+    } while (depth > 0)
+  }
+
+  #skipScalar(first: number): void {
+    if (first === QUOTE) this.#skipString()
+    else while (this.#at < this.#text.length && !endsScalar(this.#text.charCodeAt(this.#at))) this.#at++
+  }
+
+  #skipString(): void {
+    do {
+      this.#at = this.#text.indexOf('"', this.#at + 1)
+    } while (isEscaped(this.#text, this.#at))
+    this.#at++
+  }
+
+  #skipSpace(): void {
+    while (this.#text.charCodeAt(this.#at) <= SPACE) this.#at++
+  }
+}
+
+const SPACE = 0x20
+
+function endsScalar(code: number): boolean {
+  return code <= SPACE || code === COMMA || code === CLOSE[0] || code === CLOSE[1]
+}
+
+/** Whether an odd number of backslashes stands before it. */
+function isEscaped(text: string, at: number): boolean {
+  let before = at
+  while (text.charCodeAt(before - 1) === BACKSLASH) before--
+  return (at - before) % 2 === 1
+}

@@ -1,0 +1,49 @@
+/**
+ * What single shards have answered lately (the semantic caches of venkateswaran 3.5.1). A part answers the same question again; and
+ * where each of its rows has its key, any narrower range of keys, by those of its rows that are in it.
+ */
+import type { KeyRange, ShardAnswer, ShardPart } from '../plan/index.js'
+import { ResultMap } from './result-map.js'
+
+export interface KeptPart {
+  readonly answer: ShardAnswer
+  readonly range: KeyRange
+}
+
+export class PartCache {
+  readonly #parts: ResultMap<KeptPart>
+
+  constructor(sizeBytesMax: number) {
+    this.#parts = new ResultMap(sizeBytesMax, ({ answer }) => answer.rows)
+  }
+
+  /** As it was answered then. `applied` of it says which global writes it has. */
+  find(shard: string, part: ShardPart): ShardAnswer | undefined {
+    const kept = this.#parts.get(keyOf(shard, part))
+    if (kept === undefined || !isWithin(part.range, kept.range)) return undefined
+    const { keySlot, range } = part
+    if (keySlot === undefined || isWithin(kept.range, range)) return kept.answer
+    const isWanted = (key: number) => key >= range.low && key <= range.high
+    return {
+      ...kept.answer,
+      rows: kept.answer.rows.filter(row => row[keySlot] !== null && isWanted(Number(row[keySlot]))),
+    }
+  }
+
+  keep(shard: string, part: ShardPart, answer: ShardAnswer): void {
+    const key = keyOf(shard, part)
+    const known = this.#parts.get(key)
+    // A narrower part of the same state says no more.
+    const isOld = known === undefined || known.answer.applied < answer.applied
+    if (isOld || !isWithin(part.range, known.range)) this.#parts.set(key, { answer, range: part.range })
+  }
+}
+
+/** Rows that can be picked out are kept once for all ranges. */
+function keyOf(shard: string, { family, range, keySlot }: ShardPart): string {
+  return JSON.stringify([shard, family, ...(keySlot === undefined ? [`${range.low}`, `${range.high}`] : [])])
+}
+
+function isWithin(inner: KeyRange, outer: KeyRange): boolean {
+  return inner.low >= outer.low && inner.high <= outer.high
+}

@@ -1,0 +1,82 @@
+/**
+ * Rows of PostgreSQL piece by piece: a cursor, of which a few rows are fetched at a time, one piece ahead. How many bytes they have is known
+ * only when they come: so a piece is as many rows as were about right before, and one that is far too large is not read to its end.
+ */
+import { FreshetError } from '@freshet/protocol'
+import type { ParameterValue } from '../plan/index.js'
+import type { Session, SessionCursor, SessionResult } from './session-pool.js'
+
+const NAME = 'freshet_rows'
+const FIRST_ROWS = 16
+const ROWS_MAX = 256
+/** So much is fetched at a time, about: fewer rows where they are large. */
+const BYTES_WANTED = 128 * 1024
+const LOOK_MS = 20
+
+export interface PostgresCursorOptions {
+  readonly text: string
+  readonly values: readonly ParameterValue[]
+  readonly bytesMax: number
+}
+
+export async function openPostgresCursor(
+  session: Pick<Session, 'run' | 'bytesRead' | 'destroy'>,
+  { text, values, bytesMax }: PostgresCursorOptions,
+): Promise<SessionCursor> {
+  const wanted = Math.min(BYTES_WANTED, bytesMax / 4)
+  let count = FIRST_ROWS
+  const fetch = async (): Promise<SessionResult> => {
+    const before = session.bytesRead
+    const result = await bounded(session, bytesMax, () => session.run(`FETCH ${count} FROM ${NAME}`))
+    count = nextCount(count, wanted / Math.max(1, session.bytesRead - before))
+    return result
+  }
+  // Both are sent at once; the first that fails is what is told.
+  const [, first] = await Promise.all([session.run(`DECLARE ${NAME} NO SCROLL CURSOR FOR ${text}`, values), fetch()])
+  let ahead: Promise<SessionResult> = Promise.resolve(first)
+  return {
+    types: first.types,
+    isIdle: true,
+    next: async () => {
+      const { rows } = await ahead
+      if (rows.length > 0) {
+        ahead = fetch()
+        // It is told to whoever asks for these rows.
+        ahead.catch(() => undefined)
+      }
+      return rows
+    },
+  }
+}
+
+function nextCount(count: number, factor: number): number {
+  return Math.max(1, Math.min(Math.floor(count * factor), count * 4, ROWS_MAX))
+}
+
+/** What is read ahead goes on coming though nobody asks for it: so it is cut off here. */
+async function bounded<Result>(
+  session: Pick<Session, 'bytesRead' | 'destroy'>,
+  bytesMax: number,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const before = session.bytesRead
+  const isTooMuch = () => session.bytesRead - before > bytesMax
+  const timer = setInterval(() => isTooMuch() && session.destroy(), LOOK_MS)
+  try {
+    const result = await work()
+    if (isTooMuch()) throw tooLarge(bytesMax)
+    return result
+  } catch (error) {
+    throw isTooMuch() ? tooLarge(bytesMax) : error
+  } finally {
+    clearInterval(timer)
+  }
+}
+
+function tooLarge(bytesMax: number): FreshetError {
+  return new FreshetError(
+    'LIMIT_EXCEEDED',
+    `A few rows of this query have more than ${bytesMax} bytes, which is as much as is held of them. Select less of each.`,
+    { details: { bytesMax } },
+  )
+}

@@ -1,0 +1,5 @@
+export { type SplitOptions, type SplitProgress, splitShard } from './arbitrator/split-shard.js'
+export { type PlacedDatabase, placedAt } from './placement/placed-database.js'
+export { misplacedCondition, RowPlaces, tableWithRows } from './placement/row-places.js'
+export type { ShardedDatabase } from './placement/sharded-database.js'
+export { joinShards } from './routes/sql-routes.js'

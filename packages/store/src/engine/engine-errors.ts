@@ -1,0 +1,34 @@
+/** What goes wrong with a connection or a transaction, for those who may try again. */
+import type { FreshetError } from '@freshet/protocol'
+
+/** The connection is gone. */
+export class EngineLost extends Error {
+  override readonly name = 'EngineLost'
+  /** Whether what was asked for may have been done. */
+  readonly isUnknown: boolean
+
+  constructor(cause: unknown, isUnknown: boolean) {
+    super(cause instanceof Error ? cause.message : String(cause), { cause })
+    this.isUnknown = isUnknown
+  }
+}
+
+/** One of the commits of a transaction cannot be made, and the others can, without it. */
+export class CommitRefused extends Error {
+  override readonly name = 'CommitRefused'
+  readonly reason: FreshetError
+
+  constructor(reason: FreshetError) {
+    super(reason.message, { cause: reason })
+    this.reason = reason
+  }
+}
+
+/** Refused for the sake of another transaction; nothing was done. */
+export class EngineBusy extends Error {
+  override readonly name = 'EngineBusy'
+
+  constructor(cause: unknown) {
+    super(cause instanceof Error ? cause.message : String(cause), { cause })
+  }
+}

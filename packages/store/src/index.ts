@@ -1,0 +1,1 @@
+export { EngineStore } from './engine-store.js'

@@ -1,0 +1,8 @@
+export { GatheredReads } from './gathered-reads.js'
+export { keyRange, scanBounds } from './key-range.js'
+export { LastChanges, type LastChangesOptions, listOf } from './last-changes.js'
+export { ENTRIES_PER_READ, idRange, idStart, queryPage, queryVersion } from './query-page.js'
+export { RemoteReads, type RemoteReplica } from './remote-reads.js'
+export { AskPrimary, type Replica, ReplicaReads } from './replica-reads.js'
+export { replicasIn } from './replica-urls.js'
+export { SharedTurn } from './shared-turn.js'

@@ -1,0 +1,36 @@
+/** Replicas that are named in the address of a database: `?replicas=host:port,host:port`. All else is the same for them. */
+import { storeUnusable } from '../engine/store-errors.js'
+
+export interface NamedReplicas {
+  /** Without them. */
+  readonly url: string
+  readonly replicas: readonly string[]
+}
+
+const NAME = 'replicas'
+const HOST = /^(\[[0-9a-f:.]+\]|[^\s:@/?#[\]]+)(:\d{1,5})?$/i
+
+export function replicasIn(text: string): NamedReplicas {
+  if (!text.includes(`${NAME}=`)) return { url: text, replicas: [] }
+  try {
+    const url = new URL(text)
+    const hosts = url.searchParams.get(NAME)?.split(',') ?? []
+    url.searchParams.delete(NAME)
+    return { url: url.href, replicas: hosts.filter(host => host !== '').map(host => at(url, host)) }
+  } catch (cause) {
+    throw storeUnusable(
+      'the URL given',
+      'its replicas cannot be understood. Write ?replicas=host:port,host:port',
+      cause,
+    )
+  }
+}
+
+function at(url: URL, host: string): string {
+  if (!HOST.test(host)) throw new TypeError(`${host} is no host`)
+  const replica = new URL(url)
+  // Set alone, a host without a port would keep the other's.
+  replica.port = ''
+  replica.host = host
+  return replica.href
+}

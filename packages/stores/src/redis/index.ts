@@ -1,1 +1,0 @@
-export { openRedisStore, type RedisStoreOptions } from './redis-store.js'

@@ -1,1 +1,0 @@
-export { openRingStore, type RingNodeAddress, type RingStoreOptions } from './open-ring-store.js'

@@ -1,0 +1,6 @@
+/** What programs import of the client: its own doors, and those that other packages add to it. */
+import { type Door, readExports } from './read-exports.js'
+
+export function clientDoors(packages: string): readonly Door[] {
+  return [...readExports(packages, 'client', ['.', './entities']), ...readExports(packages, 'shards', ['./client'])]
+}
