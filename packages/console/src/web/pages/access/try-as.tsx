@@ -1,6 +1,6 @@
 /** What somebody may do, without being them: by the rules in effect, or by others that one is only thinking of. */
 import type { JSX } from 'preact'
-import { useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import { Field } from '../../components/field.js'
 import { Failure, Notice } from '../../components/notice.js'
 import { Panel } from '../../components/panel.js'
@@ -19,7 +19,8 @@ export function TryAs({ rules }: { readonly rules: string }): JSX.Element {
   const [who, setWho] = useState('{"sub":"ann"}')
   const [path, setPath] = useState('shop/products/tea')
   const [next, setNext] = useState('')
-  const [others, setOthers] = useState<string>()
+  const [draft, setDraft] = useState<string>()
+  const otherRules = useRef<HTMLDetailsElement>(null)
   const [tried, setTried] = useState<Tried>()
   const [failure, setFailure] = useState<unknown>()
   const tokenClaims = who.trim().startsWith('{') ? undefined : claimsOf(who)
@@ -30,7 +31,7 @@ export function TryAs({ rules }: { readonly rules: string }): JSX.Element {
     const body = {
       ...{ claims, path: path.trim().replace(/^\/(?:db\/)?/, '') },
       ...(next.trim() === '' ? {} : { new: JSON.parse(next) as unknown }),
-      ...(others === undefined ? {} : { rules: others }),
+      ...(otherRules.current?.open === true ? { rules: draft ?? rules } : {}),
     }
     setTried(await call<Tried>('/access/try', { method: 'POST', body }))
   }
@@ -57,12 +58,12 @@ export function TryAs({ rules }: { readonly rules: string }): JSX.Element {
           What may they do?
         </button>
       </div>
-      <details onToggle={event => setOthers(event.currentTarget.open ? (others ?? rules) : undefined)}>
+      <details ref={otherRules}>
         <summary>By other rules than those in effect</summary>
         <Field
           label="Rules to try; nothing of this is put into effect"
-          value={others ?? ''}
-          onInput={setOthers}
+          value={draft ?? rules}
+          onInput={setDraft}
           lines={10}
         />
       </details>
