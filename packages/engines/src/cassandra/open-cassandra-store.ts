@@ -15,7 +15,7 @@ import { readIdentity } from './identity.js'
 import { CassandraRegisters } from './registers.js'
 import { Rows } from './rows.js'
 import { openingFailed, Session } from './session.js'
-import { LOG_COLUMNS_ADDED, spellColumns, TABLES } from './statements.js'
+import { INDEXING_COLUMN, TABLES } from './statements.js'
 
 export interface CassandraStoreOptions {
   /** `cassandra://host1,host2:9042/keyspace?replication=3`; `address.ts` has what else it may say. */
@@ -109,28 +109,21 @@ async function prepare(session: Session, { keyspace, replication, dc }: Cassandr
     const id = idOfTable(`${keyspace}.${table} ${columns}`)
     await session.define(`CREATE TABLE IF NOT EXISTS ${keyspace}.${table} (${columns}) WITH id = ${id}`)
   }
-  if (tables.has('log')) await addColumns(session, keyspace)
+  if (tables.has('log')) await addIndexing(session, keyspace)
 }
 
-/** Those that the log of an earlier version does not have. */
-async function addColumns(session: Session, keyspace: string): Promise<void> {
-  for (let tries = 1; ; tries++) {
-    const missing = await missingColumns(session, keyspace)
-    if (missing.length === 0) return
+/** To the log of an earlier version. */
+async function addIndexing(session: Session, keyspace: string): Promise<void> {
+  const query = `SELECT type FROM system_schema.columns
+    WHERE keyspace_name = ? AND table_name = 'log' AND column_name = 'indexing'`
+  for (let tries = 1; (await session.ask(query, [keyspace])).length === 0; tries++) {
     try {
-      await session.define(`ALTER TABLE ${keyspace}.log ADD (${spellColumns(Object.fromEntries(missing))})`)
+      await session.define(`ALTER TABLE ${keyspace}.log ADD (${INDEXING_COLUMN})`)
     } catch (error) {
-      // Another server may have added them at the same time.
+      // Another server may have added it at the same time.
       if (tries === ALTER_TRIES_MAX) throw error
     }
   }
-}
-
-async function missingColumns(session: Session, keyspace: string): Promise<readonly (readonly [string, string])[]> {
-  const query = "SELECT column_name FROM system_schema.columns WHERE keyspace_name = ? AND table_name = 'log'"
-  const found = await session.ask(query, [keyspace])
-  const names = new Set(found.map(({ column_name }) => column_name))
-  return Object.entries(LOG_COLUMNS_ADDED).filter(([name]) => !names.has(name))
 }
 
 /** Otherwise two servers that create a table at the same moment would make two of one name. */

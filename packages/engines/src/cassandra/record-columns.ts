@@ -1,22 +1,57 @@
-/** A record of the log, as it is in the row of a slot. */
+/**
+ * A record of the log, as it is in the row of a slot.
+ *
+ * What it changes in indexes is one map, whose keys begin with a letter for what they are the key of:
+ *
+ *     i + bucket   the bytes of `encodeIndexes`
+ *     t + tag      the position of the last change that carries it, in digits
+ *     e + entry    1: it is there from now on; no byte: it is not
+ *     c + number   no byte: all entries of this dropped index are to be removed
+ */
 import type { LogEntry, StoredValue } from '@freshet/core/store'
 import { decodeLogBatch, encodeLogBatch, encodeValue } from '@freshet/store/records'
-import type { types } from 'cassandra-driver'
-import { type LogRecord, type LogState, readEntry, readValue, spellEntry } from '../log/log-record.js'
+import cassandra, { type types } from 'cassandra-driver'
+import { type Effects, type LogRecord, type LogState, readValue } from '../log/log-record.js'
 import type { Parameter } from './session.js'
 
-/** From `id` on, in the order of the statement that appends. */
+const { unset } = cassandra.types
+const NOTHING = Buffer.alloc(0)
+const IS_THERE = Buffer.of(1)
+
+/** From `id` on, in the order of the statement that appends. A column that is left out (`unset`) takes no room in its row. */
 export function columnsOf({ id, state, commits, effects }: LogRecord): Parameter[] {
-  const objects = new Map([...effects.objects].map(([key, value]) => [key, value ? spell(value) : DELETED] as const))
-  const keys = commits.length === 0 ? null : encodeLogBatch(state.timeMs, commits)
-  const { buckets, clients, operations, memory, indexes, tags, cleared } = effects
-  const entries = new Map(Array.from(effects.entries, ([entry, isThere]) => [readEntry(entry), isThere] as const))
-  const maps = [objects, buckets, clients, operations, memory, indexes, tags, entries]
-  const added = cleared.size === 0 ? null : [...cleared]
-  return [id, JSON.stringify(state), keys, ...maps.map(map => (map.size === 0 ? null : map)), added]
+  const objects = new Map([...effects.objects].map(([key, value]) => [key, value ? spell(value) : NOTHING] as const))
+  const keys = commits.length === 0 ? unset : encodeLogBatch(state.timeMs, commits)
+  const { buckets, clients, operations, memory } = effects
+  const maps = [objects, buckets, clients, operations, memory, indexingOf(effects)]
+  return [id, JSON.stringify(state), keys, ...maps.map(map => (map.size === 0 ? unset : map))]
 }
 
-const DELETED = Buffer.alloc(0)
+function indexingOf({ indexes, tags, entries, cleared }: Effects): ReadonlyMap<string, Buffer> {
+  const found = new Map<string, Buffer>()
+  for (const [bucket, record] of indexes) found.set(`i${bucket}`, record)
+  for (const [tag, position] of tags) found.set(`t${tag}`, Buffer.from(`${position}`))
+  for (const [entry, isThere] of entries) found.set(`e${entry}`, isThere ? IS_THERE : NOTHING)
+  for (const number of cleared) found.set(`c${number}`, NOTHING)
+  return found
+}
+
+function readIndexing(
+  indexing: ReadonlyMap<string, Buffer> | null,
+): Pick<Effects, 'indexes' | 'tags' | 'entries' | 'cleared'> {
+  const indexes = new Map<string, Buffer>()
+  const tags = new Map<string, number>()
+  const entries = new Map<string, boolean>()
+  const cleared = new Set<number>()
+  for (const [key, value] of indexing ?? []) {
+    const name = key.slice(1)
+    if (key.startsWith('i')) indexes.set(name, value)
+    else if (key.startsWith('t')) tags.set(name, Number(value.toString()))
+    else if (key.startsWith('e')) entries.set(name, value.length > 0)
+    else cleared.add(Number(name))
+  }
+  return { indexes, tags, entries, cleared }
+}
 
 function spell(value: StoredValue): Uint8Array {
   return encodeValue(value.version, value)
@@ -35,15 +70,7 @@ export function recordOf(row: types.Row): LogRecord {
       clients: mapOf(row.clients, (text: string) => text),
       operations: mapOf(row.operations, (text: string) => text),
       memory: mapOf(row.memory, (value: Buffer) => value),
-      indexes: mapOf(row.index_records, (record: Buffer) => record),
-      tags: mapOf(row.tags, (position: types.Long) => position.toNumber()),
-      entries: new Map(
-        Array.from((row.index_entries ?? []) as Iterable<[Buffer, boolean]>, ([entry, isThere]) => [
-          spellEntry(entry),
-          isThere,
-        ]),
-      ),
-      cleared: new Set<number>(row.cleared ?? []),
+      ...readIndexing(row.indexing),
     },
   }
 }

@@ -14,6 +14,7 @@ export type Parameter =
   | readonly number[]
   | ReadonlyMap<string | Uint8Array, unknown>
   | null
+  | typeof types.unset
 
 export interface Statement {
   readonly name: StatementName

@@ -7,10 +7,9 @@
  *                   id        of the record, at random: by it a record whose append was not answered is recognised
  *                   state     what holds after it: LogState of `log-record.ts`, JSON
  *                   changed   the keys of its commits, with its time: the bytes that `encodeLogBatch` of @freshet/store/records draws
- *                   objects, buckets, clients, operations, memory, index_records, tags: what is to be written to the tables below; no
- *                   bytes: deleted
- *                   index_entries   which are there from now on (true), and which are not (false)
- *                   cleared   the numbers of dropped indexes, all of whose entries are to be removed
+ *                   objects, buckets, clients, operations, memory: what is to be written to the tables below; no bytes: deleted
+ *                   indexing  what is to be written to the tables of indexes, as `record-columns.ts` draws it. It is one column because
+ *                             each answer describes each column, and most answers about the end of the log hold no record
  *     objects     a bucket is a partition; `value` has the bytes that `encodeValue` draws. A bucket's own record has OWN_ID
  *     buckets     the position of the last change of each
  *     clients     windows of clients, and when they were last changed: JSON of ../sql/operation-records.ts; in SHARDS partitions
@@ -27,8 +26,8 @@
  * written late, and any number of times, by any server. `clocks` and `parts` have their own value for a timestamp: what is there is the
  * highest that was written.
  *
- * Stores that earlier versions made have neither the columns LOG_COLUMNS_ADDED nor the tables `index_records`, `tags` and `index_entries`: the server
- * that opens one adds them.
+ * Stores that earlier versions made have neither the column `indexing` nor the tables `index_records`, `tags` and `index_entries`: the
+ * server that opens one adds them.
  */
 
 export const SLOTS_PER_PART = 512
@@ -36,25 +35,14 @@ export const SHARDS = 64
 /** No id has this character, and it is before all others. */
 export const OWN_ID = '\0'
 
-/** Columns of `log` that stores of earlier versions do not have. */
-export const LOG_COLUMNS_ADDED: Readonly<Record<string, string>> = {
-  index_records: 'frozen<map<text, blob>>',
-  tags: 'frozen<map<text, bigint>>',
-  index_entries: 'frozen<map<blob, boolean>>',
-  cleared: 'frozen<set<int>>',
-}
-
-export function spellColumns(columns: Readonly<Record<string, string>>): string {
-  return Object.entries(columns)
-    .map(([name, type]) => `${name} ${type}`)
-    .join(', ')
-}
+/** The column of `log` that stores of earlier versions do not have. */
+export const INDEXING_COLUMN = 'indexing frozen<map<text, blob>>'
 
 /** Each with its columns, from which the id of the table is made too: whoever creates it at the same time creates the same. */
 export const TABLES: Readonly<Record<string, string>> = {
   log: `store text, part bigint, slot bigint, head bigint STATIC, id text, state text, changed blob,
     objects frozen<map<text, blob>>, buckets frozen<map<text, bigint>>, clients frozen<map<text, text>>,
-    operations frozen<map<text, text>>, memory frozen<map<text, blob>>, ${spellColumns(LOG_COLUMNS_ADDED)},
+    operations frozen<map<text, text>>, memory frozen<map<text, blob>>, ${INDEXING_COLUMN},
     PRIMARY KEY ((store, part), slot)`,
   objects: 'store text, bucket text, id text, value blob, PRIMARY KEY ((store, bucket), id)',
   buckets: 'store text, bucket text, position bigint, PRIMARY KEY (store, bucket)',
@@ -69,8 +57,7 @@ export const TABLES: Readonly<Record<string, string>> = {
   parts: 'store text PRIMARY KEY, part bigint',
 }
 
-const EFFECT_COLUMNS = ['objects', 'buckets', 'clients', 'operations', 'memory', ...Object.keys(LOG_COLUMNS_ADDED)]
-const LOG_COLUMNS = ['slot', 'id', 'state', 'changed', ...EFFECT_COLUMNS].join(', ')
+const LOG_COLUMNS = 'slot, id, state, changed, objects, buckets, clients, operations, memory, indexing'
 const RECORDS = `SELECT ${LOG_COLUMNS} FROM log WHERE store = ? AND part = ?`
 
 const ENTRIES = 'SELECT entry FROM index_entries WHERE store = ? AND number = ?'
@@ -96,7 +83,7 @@ function rangeStatements(): Readonly<Record<RangeName, string>> {
 }
 
 const statements = {
-  append: `UPDATE log SET head = ?, id = ?, state = ?, changed = ?, ${EFFECT_COLUMNS.map(name => `${name} = ?`).join(', ')}
+  append: `UPDATE log SET head = ?, id = ?, state = ?, changed = ?, objects = ?, buckets = ?, clients = ?, operations = ?, memory = ?, indexing = ?
     WHERE store = ? AND part = ? AND slot = ? IF head = ?`,
   records: `${RECORDS} AND slot > ? LIMIT ?`,
   lastRecord: `${RECORDS} ORDER BY slot DESC LIMIT 1`,
