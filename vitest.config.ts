@@ -47,6 +47,7 @@ export default defineConfig({
       sharedRoom('cli', ['packages/cli/src/**/*.test.ts']),
       sharedRoom('lab', ['lab/src/**/*.test.ts']),
       room('tidy', ['tests/src/tidy/**/*.test.ts']),
+      sharedRoom('release', ['tests/src/release/**/*.test.ts']),
       sharedRoom('caches', ['tests/src/caches/**/*.test.ts']),
       sharedRoom('end-to-end', ['tests/src/end-to-end/**/*.test.ts'], withoutEngine),
     ],
