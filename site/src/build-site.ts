@@ -1,6 +1,6 @@
 /**
- * Builds the site: pages, what they link to, the index that is searched, a script and a style. Plain files that any server, or none, can
- * serve, from any folder. A link that leads nowhere is an error.
+ * Builds the site: pages, the files that they link to, a search index, a script and a style sheet. Any web server can serve these
+ * plain files from any folder, and they work without a server. A broken link is an error.
  */
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, posix } from 'node:path'
@@ -25,18 +25,23 @@ interface Draft {
 
 const SEARCH_FIELDS = ['heading', 'title', 'text']
 
-/** `repository` ends with a slash. Throws if a link leads nowhere, or a page of docs/ is not on the site. */
+/** `repository` ends with a slash. Throws if a link is broken, or if a page of docs/ is not on the site. */
 export async function buildSite(repository: string, out: string): Promise<BuiltSite> {
   const groups = [...GROUPS, decisionsOf(repository)]
   const drafts = await readDrafts(repository, groups)
   checkAllThere(repository, drafts)
   const pathOf = new Map(drafts.map(({ source, page }) => [source, page.path]))
   const files = new Set<string>()
+  const fileAddress = fileAddressOf(repository)
   const rendered = new Map<string, Rendered>()
   for (const { page, source, markdown } of drafts) {
     rendered.set(
       page.path,
-      renderPage(markdown, { source, resolve: (path, anchor) => resolve(page, path, anchor, pathOf, files) }),
+      renderPage(markdown, {
+        source,
+        fileAddress,
+        resolve: (path, anchor) => resolve(page, path, anchor, pathOf, files),
+      }),
     )
   }
   rmSync(out, { recursive: true, force: true })
@@ -49,6 +54,11 @@ export async function buildSite(repository: string, out: string): Promise<BuiltS
   copyAssets(out)
   const links = checkLinks(rendered, out)
   return { pages: drafts.length, links, searchBytes: Buffer.byteLength(search) }
+}
+
+function fileAddressOf(repository: string): string {
+  const { homepage } = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8')) as { homepage: string }
+  return `${homepage.replace(/#.*$/, '')}/blob/main/`
 }
 
 function decisionsOf(repository: string): PageGroup {
@@ -65,16 +75,15 @@ function decisionsOf(repository: string): PageGroup {
 
 async function readDrafts(repository: string, groups: readonly PageGroup[]): Promise<readonly Draft[]> {
   const read = (path: string) => readFileSync(join(repository, path), 'utf8')
-  const made = await makeReference({ readme: read('README.md'), errors: read('docs/errors.md') })
+  const made = await makeReference(read('docs/errors.md'))
   return groups
     .flatMap(({ pages }) => pages)
     .map(page => {
       const { source } = page
       if (source !== undefined) return { page, source, markdown: read(source) }
       const markdown = made.get(page.path)
-      if (markdown === undefined) throw new Error(`Nothing makes the page ${page.path}. See reference.ts.`)
-      // The figures come from the README, and so do their links.
-      return { page, source: page.path === 'figures' ? 'figures.md' : `docs/${page.path}.md`, markdown }
+      if (markdown === undefined) throw new Error(`No code generates the page ${page.path}. See site/src/reference.ts.`)
+      return { page, source: `docs/${page.path}.md`, markdown }
     })
 }
 
@@ -87,7 +96,7 @@ function checkAllThere(repository: string, drafts: readonly Draft[]): void {
   if (missing.length > 0) throw new Error(`Not on the site: ${missing.join(', ')}. Add them to site/src/pages.ts.`)
 }
 
-/** A page, or a file of the repository, which goes along. */
+/** The address of a page, or of a repository file, which is copied to the site. */
 function resolve(
   page: SitePage,
   path: string,
@@ -121,7 +130,7 @@ function searchIndex(drafts: readonly Draft[], rendered: ReadonlyMap<string, Ren
   let id = 0
   for (const { page } of drafts) {
     for (const section of rendered.get(page.path)!.sections) {
-      // What is in a heading is walked through as well.
+      // Headings are also visited as part of the text.
       const text = section.text.replaceAll(/\s+/g, ' ').trim().slice(section.heading.length).trim()
       if (text === '' && section.heading === '') continue
       const url = `${page.path}.html${section.id === '' ? '' : `#${section.id}`}`
@@ -138,7 +147,7 @@ function copyAssets(out: string): void {
   cpSync(minisearch, join(out, 'assets/minisearch.js'))
 }
 
-/** Says how many there are. */
+/** Returns the number of links. */
 function checkLinks(rendered: ReadonlyMap<string, Rendered>, out: string): number {
   const broken: string[] = []
   let count = 0
@@ -153,7 +162,7 @@ function checkLinks(rendered: ReadonlyMap<string, Rendered>, out: string): numbe
       if (!isThere || !hasAnchor) broken.push(`${path}: ${link}`)
     }
   }
-  if (broken.length > 0) throw new Error(`These links lead nowhere:\n${broken.join('\n')}`)
+  if (broken.length > 0) throw new Error(`These links are broken:\n${broken.join('\n')}`)
   return count
 }
 

@@ -1,4 +1,4 @@
-/** `npm run docs`: the site, in the folder `site/public`, or the one that is given. */
+/** `npm run docs`: builds the site into the folder `site/public`, or into the given folder. */
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { buildSite } from './build-site.js'
@@ -9,7 +9,7 @@ const out = resolve(process.argv[2] ?? fileURLToPath(new URL('../public', import
 try {
   const { pages, links, searchBytes } = await buildSite(repository, out)
   console.log(
-    `${pages} pages, ${links} links that all lead somewhere, an index of ${Math.round(searchBytes / 1024)} KiB: ${out}`,
+    `${pages} pages, ${links} links, none of them broken, a search index of ${Math.round(searchBytes / 1024)} KiB: ${out}`,
   )
 } catch (error) {
   console.error((error as Error).message)

@@ -1,4 +1,4 @@
-/** What programs import of the client: its own doors, and those that other packages add to it. */
+/** The import paths of the client: its own, and those that other packages add to it. */
 import { type Door, readExports } from './read-exports.js'
 
 export function clientDoors(packages: string): readonly Door[] {

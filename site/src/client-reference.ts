@@ -1,8 +1,8 @@
-/** The page of everything that `@freshet/client` exports, as Markdown with signatures in HTML: their types are links. */
+/** The page of everything that `@freshet/client` exports, as Markdown with signatures in HTML: the types in them are links. */
 import type { Door, Exported, Member } from './read-exports.js'
 import { escapeHtml, uniqueId } from './render.js'
 
-/** What stands together, by where it is declared. The first that fits. */
+/** The sections, by the file that declares an export. The first match counts. */
 const TOPICS: readonly (readonly [title: string, files: RegExp])[] = [
   ['Connections and sessions', /^client\/src\/(connect|database|session\/|http\/)/],
   ['Objects and bytes', /^client\/src\/(buckets|reading|writing)\/|^core\//],
@@ -12,7 +12,7 @@ const TOPICS: readonly (readonly [title: string, files: RegExp])[] = [
   ['Writes that outlive a page', /^client\/src\/operations\//],
   ['Recordings and clocks', /^client\/src\/(recording|clock)\//],
   ['Errors', /freshet-error\.ts$/],
-  ['What servers take and answer', /^protocol\//],
+  ['Requests and answers', /^protocol\//],
 ]
 
 const DOORS: Readonly<Record<string, string>> = {
@@ -22,9 +22,9 @@ const DOORS: Readonly<Record<string, string>> = {
 
 interface Placed extends Exported {
   readonly door: string
-  /** Of the section that it stands in. */
+  /** The title of its section. */
   readonly title: string
-  /** Of its heading. */
+  /** The id of its heading. */
   readonly id: string
 }
 
@@ -32,10 +32,10 @@ const TITLE = 'Client API'
 const LINES_MAX = 30
 const KINDS: readonly Exported['kind'][] = ['function', 'class', 'interface', 'type']
 
-/** `codes`: of errors, each a heading of docs/errors.md. Throws if something has no doc comment. */
+/** `codes`: the error codes, each a heading of docs/errors.md. Throws if an export has no doc comment. */
 export function clientReference(doors: readonly Door[], codes: ReadonlySet<string>): string {
   const silent = undocumented(doors)
-  if (silent.length > 0) throw new Error(`Write doc comments, in the code, for ${silent.join(', ')}.`)
+  if (silent.length > 0) throw new Error(`Add doc comments in the code for ${silent.join(', ')}.`)
   const sections = placed(doors)
   const page = new ClientPage([...sections.values()].flat(), codes)
   return [
@@ -49,7 +49,7 @@ export function clientReference(doors: readonly Door[], codes: ReadonlySet<strin
   ].join('\n')
 }
 
-/** Exports that do not say what they are, and members of classes that do not say what they do. A constructor is said by its class. */
+/** Exports and members of classes without a doc comment. The comment of a class covers its constructor. */
 export function undocumented(doors: readonly Door[]): readonly string[] {
   return doors.flatMap(({ exports }) =>
     exports.flatMap(({ name, kind, about, members }) => [
@@ -61,7 +61,7 @@ export function undocumented(doors: readonly Door[]): readonly string[] {
   )
 }
 
-/** By section, with the ids that the headings will have. */
+/** By section, with the ids of the headings. */
 function placed(doors: readonly Door[]): ReadonlyMap<string, readonly Placed[]> {
   const all = doors.flatMap(({ name: door, exports }) =>
     exports.map(exported => ({ ...exported, door, title: titleOf(door, exported) })),
@@ -80,7 +80,8 @@ function placed(doors: readonly Door[]): ReadonlyMap<string, readonly Placed[]> 
 
 function titleOf(door: string, { name, file }: Exported): string {
   const title = DOORS[door] ?? TOPICS.find(([, files]) => files.test(file))?.[0]
-  if (title === undefined) throw new Error(`Say in client-reference.ts where ${name} of ${door} is to stand.`)
+  if (title === undefined)
+    throw new Error(`${name} of ${door} has no section. Add its file to TOPICS in client-reference.ts.`)
   return title
 }
 
@@ -92,7 +93,7 @@ function linkTo({ name, id }: Placed): string {
   return `[${name}](#${id})`
 }
 
-/** What would fill a screen goes into a paragraph. */
+/** A signature that would fill a screen is moved into a paragraph. */
 function shortened(signature: string): string {
   if (signature.split('\n').length <= LINES_MAX) return signature
   return signature.replaceAll(/\/\/.*$/gm, '').replaceAll(/\s+/g, ' ')
@@ -123,20 +124,20 @@ class ClientPage {
     return [...terms, about === '' ? '<dd></dd>' : `<dd>\n\n${this.#prose(about)}\n\n</dd>`].join('\n')
   }
 
-  /** What somebody looks for in a class may be in the one that it extends. */
+  /** Readers may look in a class for a member that it inherits from another. */
   #inherited({ door, base: name = '' }: Placed): string {
     const base = this.#find(door, name)
     if (base === undefined || base.members.length === 0) return ''
     return `And what ${linkTo(base)} has: ${base.members.map(member => `\`${member.name}\``).join(', ')}.\n`
   }
 
-  /** As seen from a door: what is behind the same one, if there is such a thing. */
+  /** Resolves a name from an import path: prefers an export of the same path, if there is one. */
   #find(door: string, name: string): Placed | undefined {
     const found = this.#exports.filter(each => each.name === name)
     return found.find(each => each.door === door) ?? found[0]
   }
 
-  /** Names of what is exported lead to it. */
+  /** Turns the names of exports into links. */
   #code(exported: Placed, signature: string): string {
     return escapeHtml(shortened(signature)).replaceAll(/\b[A-Z]\w*\b/g, name => {
       if (this.#codes.has(name)) return `<a href="../errors.html#${name.toLowerCase()}">${name}</a>`
@@ -145,7 +146,7 @@ class ClientPage {
     })
   }
 
-  /** Markdown: codes of errors lead to what is said of them, unless they stand in code. */
+  /** Markdown: error codes link to their descriptions, unless they are in code. */
   #prose(about: string): string {
     const parts = about.split(/(`[^`]*`)/)
     return parts.map(part => (part.startsWith('`') ? part : this.#outsideCode(part))).join('')

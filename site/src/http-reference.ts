@@ -1,4 +1,4 @@
-/** The page of every route, from what a server tells at `/openapi.json`: parameters, bodies, answers, and what these are like. */
+/** The page of every route, from the server's `/openapi.json`: parameters, bodies, answers, and their schemas. */
 import { escapeHtml, uniqueId } from './render.js'
 
 export interface ApiDocument {
@@ -62,7 +62,7 @@ export function httpReference(api: ApiDocument): string {
   const ids = new Map<string, number>()
   for (const title of ['HTTP', 'Routes']) uniqueId(title, ids)
   const routes = routesOf(api, ids)
-  uniqueId('What they take and answer', ids)
+  uniqueId('Requests and answers', ids)
   const schemas = Object.entries(api.components.schemas).map(([name, schema]) => ({
     name,
     schema,
@@ -72,7 +72,7 @@ export function httpReference(api: ApiDocument): string {
   return [
     '# HTTP',
     '',
-    'Every route, from what a server tells of itself at `/openapi.json` (OpenAPI 3.1). Any of them may answer a [problem](../errors.md) instead (RFC 9457), which no cache keeps.',
+    'Every route, from the `/openapi.json` of a server (OpenAPI 3.1). Any route may return a [problem](../errors.md) instead (RFC 9457), which caches never store.',
     'By hand: [transactions with curl](../transactions.md), [operations that take effect once](../operations.md), [queries](../queries.md).',
     '',
     ...routes.map(({ name, id, operation }) => `- [\`${name}\`](#${id}): ${operation.summary ?? ''}`),
@@ -80,7 +80,7 @@ export function httpReference(api: ApiDocument): string {
     '## Routes',
     '',
     ...routes.map(route => page.route(route)),
-    '## What they take and answer',
+    '## Requests and answers',
     '',
     ...schemas.map(({ name, schema }) => page.schema(name, schema)),
   ].join('\n')
@@ -99,7 +99,7 @@ function routesOf({ paths }: ApiDocument, ids: Map<string, number>): readonly Ro
 
 class HttpPage {
   readonly #api: ApiDocument
-  /** Of schemas, by name. */
+  /** The heading ids of schemas, by name. */
   readonly #ids: ReadonlyMap<string, string>
 
   constructor(api: ApiDocument, ids: ReadonlyMap<string, string>) {
@@ -159,7 +159,7 @@ class HttpPage {
       .join('; ')
   }
 
-  /** As TypeScript would have it; in HTML, with links. */
+  /** The type in TypeScript's notation, as HTML with links. */
   #typeText(schema: JsonSchema): string {
     const { $ref, type, items, properties, additionalProperties: more } = schema
     const several = schema.oneOf ?? schema.anyOf
@@ -190,7 +190,7 @@ class HttpPage {
 function resolve<Value extends object>(each: Value | Ref, components: Readonly<Record<string, Value>>): Value {
   if (!('$ref' in each)) return each
   const found = components[nameOf(each.$ref)]
-  if (found === undefined) throw new Error(`/openapi.json refers to ${each.$ref}, which is not in it.`)
+  if (found === undefined) throw new Error(`/openapi.json refers to ${each.$ref}, which it does not contain.`)
   return found
 }
 

@@ -1,8 +1,8 @@
-/** What is on the site, in which order: pages that are written, and those that are made from the code. */
+/** The pages of the site, in order: written pages, and pages generated from the code. */
 export interface SitePage {
-  /** In the repository; undefined if it is made. */
+  /** The path in the repository; undefined for generated pages. */
   readonly source?: string
-  /** On the site, without `.html`. */
+  /** The path on the site, without `.html`. */
   readonly path: string
   readonly title: string
 }
@@ -21,10 +21,23 @@ export const GROUPS: readonly PageGroup[] = [
     title: 'Begin',
     pages: [
       written('index', 'Freshet', 'README.md'),
+      written('first-steps', 'First steps'),
       written('tutorial', 'Tutorial'),
       written('promises', 'Promises'),
-      { path: 'figures', title: 'Figures' },
+      written('figures', 'Figures'),
       written('comparison', 'Beside PocketBase and PostgREST'),
+    ],
+  },
+  {
+    title: 'How it works',
+    pages: [
+      written('concepts/reads', 'How a read stays current'),
+      written('concepts/positions', 'Positions, segments, sessions'),
+      written('concepts/writes', 'How a write takes effect'),
+      written('concepts/transactions', 'Transactions over cached reads'),
+      written('concepts/exactly-once', 'Exactly once'),
+      written('concepts/replicas', 'Current reads from replicas'),
+      written('concepts/shards', 'One state of all shards'),
     ],
   },
   {

@@ -1,6 +1,6 @@
 /**
- * What a package exports, by its sources: names, signatures, doc comments. The compiler reads them; its interface for programs is called
- * unstable, and is used here alone.
+ * What a package exports, from its sources: names, signatures, doc comments. Reads them with the compiler, whose API for programs
+ * is marked unstable and is used only here.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -20,7 +20,7 @@ import {
 } from 'typescript/unstable/ast/is'
 import { API, type Checker, type Project, type Symbol as TsSymbol } from 'typescript/unstable/sync'
 
-/** One of the paths that a package can be imported by. */
+/** One of the import paths of a package. */
 export interface Door {
   /** `@freshet/client/entities` */
   readonly name: string
@@ -32,12 +32,12 @@ export interface Exported {
   readonly kind: 'function' | 'class' | 'interface' | 'type'
   /** Its doc comment, or nothing. */
   readonly about: string
-  /** How it is called, or what it is; of a function that can be called in several ways, each. */
+  /** The call signature or declaration; for an overloaded function, each overload. */
   readonly signatures: readonly string[]
   readonly members: readonly Member[]
-  /** What it extends first. */
+  /** The first type that it extends. */
   readonly base?: string
-  /** Of the source, from the folder of all packages: `client/src/connect.ts`. */
+  /** The path of the source, from the folder of all packages: `client/src/connect.ts`. */
   readonly file: string
 }
 
@@ -47,7 +47,7 @@ export interface Member {
   readonly signatures: readonly string[]
 }
 
-/** By the `exports` of its package.json. `packages` is the folder that it lies in; `doors`, which of the exports, or all of them. */
+/** From the `exports` of its package.json. `packages`: the parent folder; `doors`: which of the exports; default all. */
 export function readExports(packages: string, name: string, doors?: readonly string[]): readonly Door[] {
   const folder = join(packages, name)
   const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Manifest
@@ -55,7 +55,7 @@ export function readExports(packages: string, name: string, doors?: readonly str
   try {
     const config = join(folder, 'tsconfig.json')
     const project = api.updateSnapshot({ openProjects: [config] }).getProject(config)
-    if (project === undefined) throw new Error(`${config} is no project that the compiler can open.`)
+    if (project === undefined) throw new Error(`The compiler cannot open the project ${config}.`)
     const wanted = Object.entries(manifest.exports).filter(([door]) => doors?.includes(door) ?? true)
     return wanted.map(([door, { types }]) => {
       const source = join(folder, types.replace('dist/', 'src/').replace('.d.ts', '.ts'))
@@ -79,7 +79,7 @@ function exportsOf({ program, checker }: Project, source: string, packages: stri
     const symbol = checker.getAliasedSymbol(exported)
     const declarations = symbol.declarations.map(handle => handle.resolve()!)
     const [first] = declarations
-    if (first === undefined) throw new Error(`${source} exports ${exported.name}, which is declared nowhere.`)
+    if (first === undefined) throw new Error(`${source} exports ${exported.name}, which has no declaration.`)
     return {
       name: exported.name,
       about: checker.getDocumentationCommentOfSymbol(symbol),
@@ -89,7 +89,7 @@ function exportsOf({ program, checker }: Project, source: string, packages: stri
   })
 }
 
-/** `export type { X }`: nobody outside can make one. */
+/** `export type { X }`: other packages cannot construct it. */
 function isTypeAlone(exported: TsSymbol): boolean {
   const specifier = exported.declarations[0]?.resolve()
   if (specifier === undefined || !isExportSpecifier(specifier)) return false
@@ -117,7 +117,7 @@ function describe(declarations: readonly [Node, ...Node[]], checker: Checker, is
 
 const HIDDEN: readonly SyntaxKind[] = [SyntaxKind.PrivateKeyword, SyntaxKind.ProtectedKeyword]
 
-/** In their order, those of one name together. */
+/** In source order, with overloads of a name together. */
 function membersOf(members: readonly Node[], checker: Checker, isType: boolean): readonly Member[] {
   const byName = new Map<string, Node[]>()
   for (const member of members) {
@@ -135,7 +135,7 @@ function membersOf(members: readonly Node[], checker: Checker, isType: boolean):
   })
 }
 
-/** Of what can be called in several ways, the last declaration is none of them. */
+/** The last declaration of an overloaded function is its implementation, which callers do not see. */
 function withoutImplementation(nodes: readonly Node[]): readonly Node[] {
   const isWay = (node: Node) => (node as { body?: Node }).body === undefined
   return nodes.length > 1 && nodes.some(isWay) ? nodes.filter(isWay) : nodes
@@ -148,9 +148,9 @@ function memberText(member: Node): string {
   if (isMethodDeclaration(member) || isMethodSignatureDeclaration(member)) return callOf(member, before)
   if (isGetAccessorDeclaration(member)) return `readonly ${member.name.getText()}: ${textOf(member.type!)}`
   if (isPropertyDeclaration(member) || isPropertySignatureDeclaration(member)) {
-    // Almost all of an interface is, which says little there.
-    const isTold = isPropertyDeclaration(member) && words.includes(SyntaxKind.ReadonlyKeyword)
-    const readonly = isTold ? 'readonly ' : ''
+    // Almost every member of an interface is readonly, so the word would say little there.
+    const isShown = isPropertyDeclaration(member) && words.includes(SyntaxKind.ReadonlyKeyword)
+    const readonly = isShown ? 'readonly ' : ''
     const mark = member.postfixToken?.kind === SyntaxKind.QuestionToken ? '?' : ''
     return `${before}${readonly}${member.name.getText()}${mark}: ${member.type ? textOf(member.type) : 'unknown'}`
   }
@@ -170,7 +170,7 @@ function callOf(node: Node, before: string): string {
   return `${before}${named}${typeParametersOf(node)}(${parameters.map(parameterText).join(', ')})${result}`
 }
 
-/** As callers see it: what is taken apart or has a value of its own is an option with a type. */
+/** As callers see it: a destructured or default parameter appears as an option with a type. */
 function parameterText(parameter: Node): string {
   const { name, type, initializer, questionToken, dotDotDotToken } = parameter as unknown as {
     readonly name: Node
@@ -189,7 +189,7 @@ function typeParametersOf(node: Node): string {
   return typeParameters === undefined ? '' : `<${typeParameters.map(textOf).join(', ')}>`
 }
 
-/** On one line, unless comments stand between its lines. */
+/** On one line, unless comments stand between the lines. */
 function textOf(node: Node): string {
   const text = node.getText()
   return /\/[/*]/.test(text) ? text : text.replaceAll(/\s+/g, ' ')

@@ -1,4 +1,4 @@
-/** The pages that are made from the code, as Markdown: so they cannot say anything else than it does. */
+/** The pages generated from the code, as Markdown, so that they always match it. */
 import { fileURLToPath } from 'node:url'
 import { HELP_TOPICS } from '@freshet/cli/dist/command/help.js'
 import type { Option } from '@freshet/cli/dist/config/option.js'
@@ -11,16 +11,10 @@ import { type ApiDocument, httpReference } from './http-reference.js'
 
 const PACKAGES = fileURLToPath(new URL('../../packages', import.meta.url))
 
-export interface WrittenPages {
-  readonly readme: string
-  readonly errors: string
-}
-
-/** By the path of the page; of what is written beside the code, `readme` and docs/errors.md are used. */
-export async function makeReference({ readme, errors }: WrittenPages): Promise<ReadonlyMap<string, string>> {
+/** By the path of the page. `errors` is the text of docs/errors.md. */
+export async function makeReference(errors: string): Promise<ReadonlyMap<string, string>> {
   const { api, families } = await askServer()
   return new Map([
-    ['figures', figuresOf(readme)],
     ['reference/client', clientReference(clientDoors(PACKAGES), codesIn(errors))],
     ['reference/commands', commands()],
     ['reference/options', optionsPage()],
@@ -29,7 +23,7 @@ export async function makeReference({ readme, errors }: WrittenPages): Promise<R
   ])
 }
 
-/** What a server tells of itself. */
+/** What a server reports about itself. */
 async function askServer(): Promise<{ readonly api: ApiDocument; readonly families: readonly MetricFamily[] }> {
   const store = createMemoryStore()
   const server = createFreshetServer({ store })
@@ -43,16 +37,9 @@ async function askServer(): Promise<{ readonly api: ApiDocument; readonly famili
   }
 }
 
-/** Those that have a heading. */
+/** The error codes with a heading. */
 function codesIn(errors: string): ReadonlySet<string> {
   return new Set([...errors.matchAll(/^## ([A-Z_]+)$/gm)].map(([, code]) => code!))
-}
-
-/** Of the README, which is where they are kept. */
-function figuresOf(readme: string): string {
-  const [, section] = /\n## Figures\n(.*?)(?=\n## |$)/s.exec(readme) ?? []
-  if (section === undefined) throw new Error('The README has no section "## Figures" any more.')
-  return `# Figures\n\nEach with the command that prints it.\n${section}`
 }
 
 function commands(): string {
@@ -68,13 +55,13 @@ function optionsPage(): string {
     const [dev, serve] = [shown(option.defaults.dev), shown(option.defaults.serve)]
     const usual = dev === serve ? code(dev) : `${code(serve)}, of \`freshet dev\` ${code(dev)}`
     const flag = placeholder === undefined ? flagOf(name) : `${flagOf(name)} ${placeholder}`
-    return `<dt><code>${name}</code></dt>\n<dd>\n\n${option.about}<br>\`--${flag}\`, \`${variableOf(name)}\`; unless set: ${usual}\n\n</dd>`
+    return `<dt><code>${name}</code></dt>\n<dd>\n\n${option.about}<br>\`--${flag}\`, \`${variableOf(name)}\`; default: ${usual}\n\n</dd>`
   })
   return [
     '# Options',
     '',
-    'Of `freshet dev` and `freshet serve`: a key of `freshet.json`, a flag, a variable. Flags win over variables, variables over the file.',
-    'Where it depends on the machine, what one with one core has. `freshet config --dump` shows what is in effect, and where it came from.',
+    'Options of `freshet dev` and `freshet serve`: each is a key of `freshet.json`, a flag and an environment variable. Flags override variables, and variables override the file.',
+    'Defaults that depend on the machine are shown for one core. `freshet config --dump` shows the values in effect, and where each came from.',
     '',
     '<dl class="members">',
     ...entries,
@@ -87,7 +74,7 @@ function metrics(families: readonly MetricFamily[]): string {
   return [
     '# Metrics',
     '',
-    'At `/metrics`, in the text format of Prometheus; with several workers, of all of them together. `freshet serve` adds those of its processes.',
+    'Served at `/metrics`, in the text format of Prometheus; with several workers, for all of them together. `freshet serve` adds metrics of its processes.',
     '',
     '<dl class="members">',
     ...families.map(

@@ -1,11 +1,11 @@
-/** Markdown to pages: headings that can be linked to as on GitHub, links that lead to pages of the site, and what can be searched for. */
+/** Turns Markdown into pages: headings with the same anchors as on GitHub, links to pages of the site, and text for the search. */
 import { posix } from 'node:path'
 import { Marked, type Tokens } from 'marked'
 
 export interface Rendered {
   readonly html: string
   readonly headings: readonly Heading[]
-  /** Of other pages and files: as written, and where they lead. */
+  /** Links to other pages and files: as written, and their targets. */
   readonly links: readonly string[]
   readonly sections: readonly Section[]
 }
@@ -16,7 +16,7 @@ export interface Heading {
   readonly text: string
 }
 
-/** What is between two headings, as plain text. */
+/** The text between two headings, as plain text. */
 export interface Section {
   readonly id: string
   readonly heading: string
@@ -24,22 +24,25 @@ export interface Section {
 }
 
 export interface RenderOptions {
-  /** Of the page, in the repository. */
+  /** The path of the page in the repository. */
   readonly source: string
-  /** Where a path in the repository is on the site, as seen from this page. */
+  /** What an address begins with that is of a file of the repository: READMEs of packages link by it, as npm shows them, too. */
+  readonly fileAddress: string
+  /** The address on the site of a path in the repository, relative to this page. */
   resolve(path: string, anchor: string): string
 }
 
-export function renderPage(markdown: string, { source, resolve }: RenderOptions): Rendered {
+export function renderPage(markdown: string, { source, fileAddress, resolve }: RenderOptions): Rendered {
   const headings: Heading[] = []
   const links: string[] = []
   const sections: { id: string; heading: string; text: string }[] = [{ id: '', heading: '', text: '' }]
   const ids = new Map<string, number>()
   const target = (href: string) => {
-    if (/^[a-z]+:/.test(href)) return href
-    const [path = '', anchor] = href.split('#')
-    const found =
-      path === '' ? `#${anchor}` : resolve(posix.join(posix.dirname(source), path), anchor ? `#${anchor}` : '')
+    const isOfFile = href.startsWith(fileAddress)
+    if (/^[a-z]+:/.test(href) && !isOfFile) return href
+    const [path = '', anchor] = href.slice(isOfFile ? fileAddress.length : 0).split('#')
+    const file = isOfFile ? path : posix.join(posix.dirname(source), path)
+    const found = path === '' ? `#${anchor}` : resolve(file, anchor ? `#${anchor}` : '')
     links.push(found)
     return found
   }
@@ -66,7 +69,7 @@ export function renderPage(markdown: string, { source, resolve }: RenderOptions)
       image({ href, text }: Tokens.Image): string {
         return `<img src="${escapeHtml(target(href))}" alt="${escapeHtml(text)}" loading="lazy">`
       },
-      // What is scrolled must be reached by the keyboard.
+      // Scrollable elements must be reachable by keyboard.
       code({ text, lang = '' }: Tokens.Code): string {
         return `<pre tabindex="0"><code${lang === '' ? '' : ` class="language-${escapeHtml(lang)}"`}>${escapeHtml(text)}\n</code></pre>\n`
       },
@@ -82,7 +85,7 @@ export function renderPage(markdown: string, { source, resolve }: RenderOptions)
     },
   })
   const html = marked.parse(markdown) as string
-  // Headings are walked in the order in which they are rendered.
+  // Headings are visited in the order in which they are rendered.
   sections.slice(1).forEach((section, i) => {
     section.id = headings[i]!.id
   })
@@ -93,13 +96,13 @@ function plainOf({ text }: Tokens.Heading): string {
   return text.replaceAll(/[`*]|\[([^\]]*)\]\([^)]*\)/g, '$1')
 }
 
-/** Of pages that are made, whose signatures are HTML: links in code are not to be had otherwise. */
+/** For generated pages, whose signatures are HTML, because Markdown has no links within code. */
 function plainHtml(text: string): string {
   const plain = text.replaceAll(/<[^>]*>/g, ' ')
   return plain.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&quot;', '"').replaceAll('&amp;', '&')
 }
 
-/** As GitHub makes them, so that links work there as well. */
+/** As GitHub generates them, so that links work there as well. */
 export function uniqueId(text: string, ids: Map<string, number>): string {
   const plain = text
     .toLowerCase()

@@ -1,4 +1,4 @@
-/** What every page has around it: what there is, what is on this page, and where to search. */
+/** The frame of every page: the list of pages, the contents of this page, and the search. */
 import { posix } from 'node:path'
 import type { PageGroup, SitePage } from './pages.js'
 import { escapeHtml, type Rendered } from './render.js'
@@ -24,13 +24,13 @@ export function pageHtml({ page, rendered, groups }: PageParts): string {
 <script type="module" src="${root}/assets/site.js" data-root="${root}"></script>
 </head>
 <body>
-<a class="skip" href="#content">To the text</a>
+<a class="skip" href="#content">Skip to content</a>
 <header>
 <button id="menu" aria-expanded="false" aria-controls="pages">Pages</button>
 <a class="name" href="${root}/index.html">Freshet</a>
 <search><input id="search" type="search" placeholder="Search (press /)" aria-label="Search" autocomplete="off"></search>
 </header>
-<ol id="found" hidden aria-label="What was found"></ol>
+<ol id="found" hidden aria-label="Search results"></ol>
 <div class="columns">
 <nav id="pages" aria-label="Pages">${navigation(page, groups, root)}</nav>
 <main id="content">
@@ -56,7 +56,7 @@ function navigation(page: SitePage, groups: readonly PageGroup[], root: string):
     .join('\n')
 }
 
-/** Only where there is enough of it to get lost. */
+/** Only on pages with enough headings to get lost. */
 function contents({ headings }: Rendered): string {
   const shown = headings.filter(({ depth }) => depth === 2)
   if (shown.length < CONTENTS_MIN) return ''
