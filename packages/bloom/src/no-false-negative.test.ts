@@ -1,6 +1,6 @@
 /**
- * The promise of every filter: it never denies what it knows. Each filter runs beside an exact model through a random
- * schedule from a seed; every step that asks is checked. A failure names the seed and the step: run it again with those.
+ * The promise of every filter: it never denies a key that it must know. Each filter runs beside an exact model through a random
+ * schedule from a seed; every step that queries it is checked. A failure names the seed and the step, to run it again.
  */
 import { describe, expect, it } from 'vitest'
 import { type CounterBits, type CountingBloom, createCountingBloom } from './counting/counting-bloom.js'
@@ -23,7 +23,7 @@ const SEEDS = [1, 2, 3, 4]
 const STEPS_PER_SEED = 50_000
 
 // Eight kinds of run, four seeds, 50,000 steps each: 1.6 million steps.
-describe.each(SEEDS)('over a random schedule from seed %i, never denied is a key of', seed => {
+describe.each(SEEDS)('over a random schedule from seed %i, no key is ever denied by', seed => {
   it('a plain filter that is folded, united, intersected, cloned, sent and cleared', () => {
     run(seed, new PlainWorld(new Random(seed)))
   })
@@ -37,7 +37,7 @@ describe.each(SEEDS)('over a random schedule from seed %i, never denied is a key
   })
 })
 
-it('a planted bug, a filter that forgets a little early, is found', () => {
+it('a planted bug is found: a filter that forgets a little early', () => {
   const filter = createWindowedFilter({ windowMs: 900, entriesMax: 500, falsePositiveRateMax: 0.01 })
   expect(() => run(1, new WindowedWorld(new Random(1), filter, 1000))).toThrow('was denied')
 })
@@ -219,7 +219,7 @@ class WindowedWorld implements World {
     this.#nowMs += this.#random.exponential(1 / this.#perMs)
     const key = this.#random.key()
     if (this.#random.below(3) === 0 && isForgetful(this.#filter)) {
-      // Not inserted means: seems to be there. Only a key that really is may count on being remembered.
+      // A key that was not inserted seems to be there. Only a key that really is there may count on being remembered.
       if (!this.#filter.insert(key, this.#nowMs)) return
     } else {
       this.#filter.add(key, this.#nowMs)

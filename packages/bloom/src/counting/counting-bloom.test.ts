@@ -14,7 +14,7 @@ describe('a counting filter', () => {
     expect(filter.count).toBe(0)
   })
 
-  it('changes nothing when asked to remove a key that is surely not there', () => {
+  it('changes nothing when asked to remove a key that is certainly not there', () => {
     const filter = createCountingBloom({ entriesMax: 100, falsePositiveRateMax: 1e-6 })
     filter.add('a')
     expect(filter.remove('b')).toBe(false)
@@ -36,7 +36,7 @@ describe('a counting filter', () => {
     },
   )
 
-  it('estimates how often a key was added, never too low', () => {
+  it('estimates how often a key was added, and is never too low', () => {
     const filter = createCountingBloom({ entriesMax: 100, falsePositiveRateMax: 0.001, counterBits: 8 })
     for (let i = 0; i < 100; i++) for (let times = 0; times <= i % 7; times++) filter.add(`key ${i}`)
     let exact = 0

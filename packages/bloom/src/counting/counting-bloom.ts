@@ -1,11 +1,11 @@
 /**
- * A Bloom filter one can remove from: a counter in each place, and beside the counters the plain bits, always up to date,
+ * A Bloom filter that supports removal: a counter in each place, and beside the counters the plain bits, always up to date,
  * so that they can be sent to clients without being built (the thesis's materialised counting filter, 3.5).
  *
  * Invariant: a bit is set exactly while its counter is above 0.
  *
- * Counters saturate: one that has reached its highest value is never lowered again. It can no longer know how many keys
- * stand behind it, and lowering it could clear a bit that is still in use; a client would then trust a stale copy. The
+ * Counters saturate: one that has reached its highest value is never lowered again. It can no longer know how many keys it
+ * counts, and lowering it could clear a bit that is still in use; a client would then trust a stale copy. The
  * price is a place that stays set until `clear`. Four bits saturate once in about 10^15 places at the usual load.
  */
 import { indexScale, writeIndexes } from '../hashing/bit-array.js'
@@ -28,7 +28,7 @@ export function createCountingBloom(options: CountingBloomOptions): CountingBloo
   const size = resolveSize(options)
   if (size.bits * counterBits > BITS_MAX) {
     throw invalid(
-      `${size.bits} counters of ${counterBits} bits are more than ${BITS_MAX} bits (512 MiB). Pass fewer entries or a narrower counter.`,
+      `${size.bits} counters of ${counterBits} bits exceed ${BITS_MAX} bits (512 MiB). Pass fewer entries or a narrower counter.`,
     )
   }
   return new CountingBloom(size, checkSeed(options.seed ?? 0n), counterBits)
@@ -75,7 +75,7 @@ export class CountingBloom {
     return this.#bloom.count
   }
 
-  /** The plain filter of what is in here, always up to date. It changes with this one: `clone` it to keep it. */
+  /** The plain filter of the same keys, always up to date. It changes with this one: `clone` it to keep it. */
   get bloom(): BloomView {
     return this.#bloom
   }
@@ -94,8 +94,8 @@ export class CountingBloom {
   }
 
   /**
-   * Takes back one `add` of this key. Says false, and changes nothing, if the key is surely not in here. Remove only
-   * what was added: removing a key that is a mere false positive takes bits away from others.
+   * Takes back one `add` of this key. Returns false, and changes nothing, if the key is certainly not in the filter. Remove only
+   * keys that were added: removing a key that is a mere false positive takes bits away from others.
    */
   remove(key: Key): boolean {
     if (this.multiplicity(key) === 0) return false
@@ -132,7 +132,7 @@ export class CountingBloom {
     return this.#indexes
   }
 
-  // A width divides 32, so that a counter never lies across two words. Bit positions can pass 2^32: divide, don't shift.
+  // A width divides 32, so that a counter never lies across two words. Bit positions can exceed 2^32: divide, don't shift.
   #counter(place: number): number {
     const perWord = 32 / this.counterBits
     return (this.counters[Math.floor(place / perWord)]! >>> ((place % perWord) * this.counterBits)) & this.#highest

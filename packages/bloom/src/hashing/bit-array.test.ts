@@ -13,7 +13,7 @@ describe('indexes', () => {
     )
   })
 
-  it('are halved when the filter is: what folding relies on, up to the largest filter', () => {
+  it('are halved when the filter is, as folding requires, up to the largest filter', () => {
     fc.assert(
       fc.property(anyBits, fc.integer(), fc.integer(), (half, h0, h1) => {
         fc.pre(half <= 2 ** 31)

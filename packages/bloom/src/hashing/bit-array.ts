@@ -4,12 +4,12 @@
  * Index i of a key with hash (h0, h1), in a filter of m bits:
  *
  *     x = h0 + i * h1                      modulo 2^32   (double hashing, Kirsch and Mitzenmacher)
- *     z = (x ^ (x >>> 15)) * 0x85ebca6b    modulo 2^32   (mixed, so that the indexes are no arithmetic progression:
+ *     z = (x ^ (x >>> 15)) * 0x85ebca6b    modulo 2^32   (mixed, so that the indexes are not an arithmetic progression:
  *                                                         plain double hashing costs accuracy in small filters)
  *     index = floor(z * m / 2^32)          in IEEE double arithmetic
  *
- * Scaling instead of a remainder means that an index in a filter of m bits, halved, is the index in one of m/2 bits: that
- * is what folding relies on (`foldBits`). The bias is below m / 2^32.
+ * Scaling instead of a remainder means that an index in a filter of m bits, halved, is the index in one of m/2 bits:
+ * folding relies on this (`foldBits`). The bias is below m / 2^32.
  */
 
 /** m / 2^32, exact: only the exponent changes. */
@@ -31,7 +31,7 @@ export function setBits(words: Int32Array, scale: number, hashes: number, h0: nu
   }
 }
 
-/** Two bits at a time: one bit is set about every second time, and a branch that nobody can predict costs more than a bit. */
+/** Two bits at a time: a bit is set about half of the time, and an unpredictable branch costs more than testing a bit. */
 export function testBits(words: Int32Array, scale: number, hashes: number, h0: number, h1: number): boolean {
   let x = h0
   let left = hashes

@@ -6,7 +6,7 @@ import { hashUnder } from './hash-under.js'
 const seeds = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n })
 
 describe('a hash by itself', () => {
-  it('is two signed 32-bit integers, the same each time, and of text the same as of its bytes', () => {
+  it('is two signed 32-bit integers, the same each time, and the same for text and its bytes', () => {
     fc.assert(
       fc.property(fc.string(), seeds, (key, seed) => {
         const { low, high } = hashUnder(seed)(key)
@@ -25,11 +25,11 @@ describe('a hash by itself', () => {
     expect(first).not.toEqual(hashUnder(8n)('a'))
   })
 
-  it('is refused a seed of more than 64 bits', () => {
+  it('refuses a seed of more than 64 bits', () => {
     expect(() => hashUnder(2n ** 64n)).toThrow()
   })
 
-  it('adds and finds what the key itself does', () => {
+  it('adds and finds the same as the key itself', () => {
     fc.assert(
       fc.property(fc.array(fc.string(), { maxLength: 50 }), fc.array(fc.string()), seeds, (keys, others, seed) => {
         const hash = hashUnder(seed)

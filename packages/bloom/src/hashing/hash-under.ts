@@ -1,4 +1,4 @@
-/** The hash of a key by itself, for those who ask many filters of one seed, or send hashes instead of keys. */
+/** The hash of a key by itself, for callers that query many filters of one seed, or send hashes instead of keys. */
 import { hashKey, type Key, keyHash } from './key-hash.js'
 import { checkSeed, type Seed, seedHigh, seedLow } from './seed.js'
 
@@ -8,7 +8,7 @@ export interface KeyHash {
   readonly high: number
 }
 
-/** A function, so that the seed is taken apart only once. */
+/** Returns a function, so that the seed is taken apart only once. */
 export function hashUnder(seed: Seed): (key: Key) => KeyHash {
   const low = seedLow(checkSeed(seed))
   const high = seedHigh(seed)

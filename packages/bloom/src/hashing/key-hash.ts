@@ -2,11 +2,11 @@
  * One seeded 64-bit hash of a key; every index a filter uses is derived from it.
  *
  * The hash is HalfSipHash-1-3 (Aumasson, Bernstein; the Linux kernel's `hsiphash` on 32-bit machines) of the key's UTF-8
- * bytes: without the seed nobody can craft keys that collide, and it needs nothing but 32-bit additions, rotations and
+ * bytes: without the seed an attacker cannot craft keys that collide, and it needs only 32-bit additions, rotations and
  * xors, so it runs the same in Node and in browsers. It departs from the reference in one thing: the second word of the
  * result is v0 ^ v2 of the same final state, which saves three rounds of finalisation.
  *
- * A key of more than 4,096 bytes is hashed in parts, and then the hashes of its parts are.
+ * A key of more than 4,096 bytes is hashed in parts, and then the hashes of its parts are hashed.
  *
  * A string and its UTF-8 bytes have the same hash. A lone surrogate counts as U+FFFD, as everywhere on the web.
  *
@@ -32,7 +32,7 @@ const host = globalThis as { process?: { versions?: { node?: string } } }
 const isLittleEndian = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1
 const encoderIsFast = host.process?.versions?.node !== undefined && isLittleEndian
 
-// The bytes of the key, and room for one word more. Never replaced by a larger one: a constant address is worth 4%.
+// The bytes of the key, and room for one more word. Never replaced by a larger one: a constant address is worth 4%.
 const scratch = new Uint8Array(SCRATCH_BYTES + 4)
 const scratchWords = new Int32Array(scratch.buffer)
 
@@ -56,7 +56,7 @@ function hashOtherwise(key: Key, seedLow: number, seedHigh: number): void {
   }
 }
 
-/** Packs four characters to a word; says false, and leaves the scratch as it may be, if one is not ASCII. */
+/** Packs four characters to a word. Returns false, and leaves the scratch in any state, if a character is not ASCII. */
 function packAscii(text: string): boolean {
   const words = scratchWords
   const length = text.length
@@ -88,7 +88,7 @@ function hashBytes(bytes: Uint8Array, seedLow: number, seedHigh: number): void {
   halfSipHash(short.length, seedLow, seedHigh)
 }
 
-/** What stands for a long key: the hashes of its parts of 4,096 bytes, then its length as a 64-bit number. */
+/** Replaces a long key: the hashes of its parts of 4,096 bytes, then its length as a 64-bit number. */
 function digestOfParts(bytes: Uint8Array, seedLow: number, seedHigh: number): Uint8Array {
   const digest = new Uint8Array(8 * Math.ceil(bytes.length / SCRATCH_BYTES) + 8)
   const view = new DataView(digest.buffer)
@@ -117,8 +117,8 @@ function packBytes(bytes: Uint8Array): void {
 /**
  * HalfSipHash-1-3 over the first `length` bytes of the scratch.
  *
- * The round stands here four times, two words to a turn of the loop. JavaScript has no way to share it without leaving
- * registers, since a function would have to return four numbers; and one word to a turn costs 2% of a lookup.
+ * The round is written out four times, two words per iteration of the loop. JavaScript has no way to share it without leaving
+ * registers, since a function would have to return four numbers; and one word per iteration costs 2% of a lookup.
  */
 function halfSipHash(length: number, seedLow: number, seedHigh: number): void {
   const words = scratchWords
@@ -128,7 +128,7 @@ function halfSipHash(length: number, seedLow: number, seedHigh: number): void {
   let v2 = 0x6c796765 ^ seedLow
   let v3 = 0x74656462 ^ seedHigh
 
-  // The last word holds the left-over bytes and, on top, the length. What an earlier key left there is masked away;
+  // The last word holds the left-over bytes and, on top, the length. Bytes left there by an earlier key are masked away;
   // shift counts are taken modulo 32, so that `length << 3` is eight times the number of left-over bytes.
   const lastWord = length >> 2
   words[lastWord] = (words[lastWord]! & ~(-1 << (length << 3))) | (length << 24)

@@ -2,7 +2,7 @@ import { FilterError } from '../filter-error.js'
 
 /**
  * A seed is an unsigned 64-bit number. Draw one at random per deployment and keep it: filters can only be compared under
- * the same seed, and whoever knows it can craft keys that collide. The default, 0, protects against nothing.
+ * the same seed, and an attacker who knows it can craft keys that collide. The default, 0, protects against nothing.
  */
 export type Seed = bigint
 

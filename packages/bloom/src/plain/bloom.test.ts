@@ -5,7 +5,7 @@ import { keyIndexes } from './key-indexes.js'
 import { expectedRate, sizeFor } from './sizing.js'
 
 describe('the size of a filter', () => {
-  it('is within 5% of the least possible, and the rate at the last entry is the one asked for', () => {
+  it('is within 5% of the least possible, and the rate at the last entry is the requested one', () => {
     for (const rate of [0.5, 0.1, 0.01, 0.001, 1e-6, 1e-9]) {
       const size = sizeFor(100_000, rate)
       const bitsLeast = (-100_000 * Math.log(rate)) / Math.LN2 ** 2
@@ -32,7 +32,7 @@ describe('a Bloom filter', () => {
     )
   })
 
-  it.each([0.05, 0.01, 0.001])('errs as theory says at a target of %s', target => {
+  it.each([0.05, 0.01, 0.001])('has the error rate of the theory at a target of %s', target => {
     const entries = 100_000
     const filter = createBloom({ entriesMax: entries, falsePositiveRateMax: target, seed: 0x5eedn })
     for (let i = 0; i < entries; i++) filter.add(`/db/shop/products/${i}`)
@@ -46,7 +46,7 @@ describe('a Bloom filter', () => {
     expect(Math.abs(filter.estimatedCount() / entries - 1)).toBeLessThan(0.02)
   })
 
-  it('gives other bits under another seed', () => {
+  it('sets other bits under another seed', () => {
     const size = { bits: 100_000, hashes: 5 }
     expect(keyIndexes('a', { ...size, seed: 1n })).not.toEqual(keyIndexes('a', { ...size, seed: 2n }))
     expect(keyIndexes('a', { ...size, seed: 1n })).not.toEqual(keyIndexes('a', { ...size, seed: 1n << 32n }))
@@ -83,7 +83,7 @@ describe('a Bloom filter', () => {
     )
   })
 
-  it('equals, when folded, the smaller filter built directly', () => {
+  it('folds into the same filter as the smaller one built directly', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 999 }), fc.array(fc.string(), { maxLength: 80 }), (half, keys) => {
         const large = createBloom({ bits: 2 * half, hashes: 5, seed: 3n })

@@ -1,8 +1,8 @@
 /**
- * The Bloom filter: a set that may say yes wrongly, at a known rate, and never says no wrongly.
+ * The Bloom filter: a set that may wrongly say yes, at a known rate, and never wrongly says no.
  *
- * Two filters can be united or intersected when they have the same bits, hashes and seed. Bits only ever get set, by
- * `add`; `clear` is the one way back.
+ * Two filters can be united or intersected when they have the same bits, hashes and seed. Bits are only ever set, by
+ * `add`; only `clear` resets them.
  */
 import { FilterError } from '../filter-error.js'
 import { countBits, foldBits, indexScale, setBits, testBits } from '../hashing/bit-array.js'
@@ -15,10 +15,10 @@ export type BloomOptions = (
   | { readonly bits: number; readonly hashes: number }
 ) & { readonly seed?: Seed }
 
-/** What can be asked of a filter that somebody else fills. */
+/** The read-only side of a filter that other code fills. */
 export type BloomView = Omit<Bloom, 'add' | 'addAll' | 'addHash' | 'clear'>
 
-/** Makes an empty filter, either for a number of entries and a rate, or of exactly so many bits and hashes. */
+/** Makes an empty filter, either for a number of entries and a rate, or with exactly the given bits and hashes. */
 export function createBloom(options: BloomOptions): Bloom {
   return new Bloom(resolveSize(options), checkSeed(options?.seed ?? 0n))
 }
@@ -75,7 +75,7 @@ export class Bloom {
     this.count++
   }
 
-  /** For one key and many filters of one seed: hash it once, ask each. */
+  /** For one key and many filters of one seed: hash it once, then query each filter. */
   hasHash(low: number, high: number): boolean {
     return testBits(this.words, this.#scale, this.hashes, low, high)
   }
@@ -84,26 +84,26 @@ export class Bloom {
     for (const key of keys) this.add(key)
   }
 
-  /** A new filter that has what either has. */
+  /** A new filter with the keys of both. */
   union(other: BloomView): Bloom {
     this.#requireSameShape(other)
     const words = this.words.map((word, i) => word | other.words[i]!)
     return new Bloom(this, this.seed, words, this.count + other.count)
   }
 
-  /** A new filter that has at least what both have; it may say yes more often than one built from the common keys. */
+  /** A new filter with at least the keys that both have; it may say yes more often than one built from the common keys. */
   intersect(other: BloomView): Bloom {
     this.#requireSameShape(other)
     const words = this.words.map((word, i) => word & other.words[i]!)
     return new Bloom(this, this.seed, words, Math.min(this.count, other.count))
   }
 
-  /** A new filter of half the bits that has all this one has, at a higher rate. Needs an even number of bits. */
+  /** A new filter of half the bits with all keys of this one, at a higher rate. Needs an even number of bits. */
   fold(): Bloom {
     if (this.bits % 2 !== 0) {
       throw new FilterError(
         'FILTER_NOT_FOLDABLE',
-        `A filter of ${this.bits} bits cannot be halved. Create it with an even number of bits, best a power of two.`,
+        `A filter of ${this.bits} bits cannot be halved. Create it with an even number of bits, preferably a power of two.`,
       )
     }
     return new Bloom({ bits: this.bits / 2, hashes: this.hashes }, this.seed, foldBits(this.words), this.count)
@@ -123,12 +123,12 @@ export class Bloom {
     return countBits(this.words) / this.bits
   }
 
-  /** How many distinct keys explain the set bits best; Infinity once every bit is set. */
+  /** The number of distinct keys that best explains the set bits; Infinity once every bit is set. */
   estimatedCount(): number {
     return (-this.bits / this.hashes) * Math.log(1 - this.fillRatio())
   }
 
-  /** The false-positive rate as the filter is now. */
+  /** The current false-positive rate. */
   estimatedRate(): number {
     return this.fillRatio() ** this.hashes
   }

@@ -4,8 +4,8 @@ import { checkSeed, type Seed, seedHigh, seedLow } from '../hashing/seed.js'
 import { checkSize, type FilterSize } from './sizing.js'
 
 /**
- * The bits that `key` sets in a filter of this size and seed. For those who port the filter to another language, who
- * keep a filter in another engine, or who want to test the hash.
+ * The bits that `key` sets in a filter of this size and seed. For developers who port the filter to another language, keep
+ * a filter in another engine, or want to test the hash.
  */
 export function keyIndexes(key: Key, size: FilterSize & { readonly seed?: Seed }): Uint32Array {
   const { bits, hashes } = checkSize(size.bits, size.hashes)

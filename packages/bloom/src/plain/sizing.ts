@@ -3,7 +3,7 @@
  *
  *     rate = (1 - e^(-k n / m))^k          least m = -n ln(rate) / (ln 2)^2, at k = ln 2 * m / n
  *
- * We take fewer hashes than that optimum where it costs next to nothing: at 1%, 5 hashes instead of 7 need 2.8% more
+ * We take fewer hashes than that optimum where it costs very little: at 1%, 5 hashes instead of 7 need 2.8% more
  * bits and touch 29% fewer of them.
  */
 import { FilterError } from '../filter-error.js'

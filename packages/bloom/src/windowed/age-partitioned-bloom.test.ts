@@ -16,17 +16,20 @@ describe('an age-partitioned filter', () => {
   it.each([
     [0.01, 19.9],
     [0.0001, 32],
-  ])('errs at %f or less at the load it was made for, with fewer than %f bits for each key', (rate, bitsMax) => {
-    const filter = createAgePartitionedBloom({ ...OPTIONS, falsePositiveRateMax: rate, entriesMax: 20_000 })
-    for (let i = 0; i < 80_000; i++) filter.add(`key ${i}`, i / 20)
-    let wrong = 0
-    for (let i = 0; i < PROBES; i++) if (filter.has(`absent ${i}`, 4000)) wrong++
-    const standardError = Math.sqrt(rate / PROBES)
-    expect(wrong / PROBES).toBeLessThan(1.05 * rate + 3 * standardError)
-    expect(wrong / PROBES).toBeGreaterThan(0.8 * rate - 3 * standardError)
-    expect(Math.abs(filter.estimatedRate() - wrong / PROBES)).toBeLessThan(0.05 * rate + 3 * standardError)
-    expect((filter.sizeBytes() * 8) / 20_000).toBeLessThan(bitsMax)
-  })
+  ])(
+    'has an error rate of at most %f at the load it was made for, with fewer than %f bits for each key',
+    (rate, bitsMax) => {
+      const filter = createAgePartitionedBloom({ ...OPTIONS, falsePositiveRateMax: rate, entriesMax: 20_000 })
+      for (let i = 0; i < 80_000; i++) filter.add(`key ${i}`, i / 20)
+      let wrong = 0
+      for (let i = 0; i < PROBES; i++) if (filter.has(`absent ${i}`, 4000)) wrong++
+      const standardError = Math.sqrt(rate / PROBES)
+      expect(wrong / PROBES).toBeLessThan(1.05 * rate + 3 * standardError)
+      expect(wrong / PROBES).toBeGreaterThan(0.8 * rate - 3 * standardError)
+      expect(Math.abs(filter.estimatedRate() - wrong / PROBES)).toBeLessThan(0.05 * rate + 3 * standardError)
+      expect((filter.sizeBytes() * 8) / 20_000).toBeLessThan(bitsMax)
+    },
+  )
 
   it('takes more slices in a burst, gives them back, and refuses only beyond four times its size', () => {
     const filter = createAgePartitionedBloom(OPTIONS)

@@ -1,5 +1,5 @@
 /**
- * The age-partitioned filter (Shtul, Baquero, Almeida: Age-Partitioned Bloom Filters, 2020). k, l, r as there:
+ * The age-partitioned filter (Shtul, Baquero, Almeida: Age-Partitioned Bloom Filters, 2020), with its k, l and r:
  *
  *     oldest ............................... youngest
  *     [ slice ] ... [ slice ][ slice ] ... [ slice ]       k + l slices of one index each
@@ -10,10 +10,10 @@
  * index i of the key (hashing/bit-array.ts), whatever its place in the row: a key never moves.
  *
  * Invariant: a slice is dropped only when the last key written to it has left the window; until then all k slices of
- * every younger key are there. At the expected load that keeps k + l slices, which is the paper's.
+ * every younger key are present. At the expected load that keeps k + l slices, as in the paper.
  *
- * Departures: the paper counts keys, we promise time. A generation ends after windowMs / l, and early when it has taken
- * its l-th part of the keys; a burst then costs slices (up to `slicesMax`, beyond that `add` refuses), not accuracy per
+ * Departures: the paper counts keys, we promise time. A generation ends after windowMs / l, or earlier when it has taken
+ * its share of the keys, 1 / l; a burst then costs slices (up to `slicesMax`, beyond that `add` refuses), not accuracy per
  * slice. And the paper fills slices to r = 1/2; we take the k, l and r that need the fewest bits.
  */
 import { FilterError } from '../filter-error.js'
@@ -56,9 +56,9 @@ export class AgePartitionedBloom implements WindowedFilter {
   readonly #generationMs: number
   readonly #seedLow: number
   readonly #seedHigh: number
-  /** Oldest first. Either none, or k at least; the k youngest are always written together. */
+  /** Oldest first. Either empty, or at least k slices; the k youngest are always written together. */
   readonly #slices: AgeSlice[] = []
-  /** The number of the oldest slice: which index of a key it holds. */
+  /** The number of the oldest slice, which determines the index of a key that it holds. */
   #oldest = 0
   #spare: AgeSlice | undefined
   #generationCount = 0
@@ -101,8 +101,8 @@ export class AgePartitionedBloom implements WindowedFilter {
 
   /**
    * Algorithm 2 of the paper, youngest first because a retry usually follows soon. A slice that does not match rules out
-   * every row of k that it is part of, so the next row to look at ends just before it, and what had matched there is
-   * not asked again.
+   * every row of k that it is part of, so the next row to check ends just before it, and slices that matched there are
+   * not checked again.
    */
   has(key: Key, nowMs: number): boolean {
     this.#advance(nowMs)
@@ -174,7 +174,7 @@ export class AgePartitionedBloom implements WindowedFilter {
 
 /** The rate at which `length` slices in a row match by chance (the paper's recursion, section 4, run forwards). */
 function rowRate(fills: readonly number[], length: number): number {
-  // chances[a]: that the slices so far end in a row of a matches, and no row was complete.
+  // chances[a]: the probability that the slices so far end in a row of a matches, and no row was complete.
   const chances = new Float64Array(length)
   chances[0] = 1
   let complete = 0
@@ -194,7 +194,7 @@ interface AgePartitionedShape {
   readonly sliceBits: number
 }
 
-/** The k, l and slice size with the fewest bits in all. Long rows and many generations win; both cost time to look up. */
+/** The k, l and slice size with the fewest bits in total. Long rows and many generations win; both cost time to look up. */
 function agePartitionedShape(entriesMax: number, rate: number): AgePartitionedShape {
   if (!Number.isFinite(entriesMax) || entriesMax < 1) {
     throw invalid(`entriesMax must be a number of entries, 1 or more, not ${entriesMax}.`)

@@ -1,6 +1,6 @@
 /**
  * How large an aged cuckoo filter must be (Fan et al. 2014, section 5, with bits of age added to each entry). Two buckets
- * of b entries are compared, each matches by chance once in 2^f, so f = log2(2 b load / rate).
+ * of b entries are compared, and each entry matches by chance once in 2^f, so f = log2(2 b load / rate).
  */
 import { BITS_MAX, checkRate, invalid } from '../plain/sizing.js'
 

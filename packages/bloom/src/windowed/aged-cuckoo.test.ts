@@ -5,7 +5,7 @@ import { type AgedCuckooOptions, createAgedCuckoo } from './aged-cuckoo.js'
 const OPTIONS = { windowMs: 1000, entriesMax: 1000, falsePositiveRateMax: 0.01, seed: 7n }
 const PROBES = 400_000
 
-/** Adds the key, or says false if the filter is full. */
+/** Adds the key; returns false if the filter is full. */
 function tryAdd(filter: ReturnType<typeof createAgedCuckoo>, key: string, nowMs: number): boolean {
   try {
     filter.add(key, nowMs)
@@ -46,7 +46,7 @@ describe('an aged cuckoo filter', () => {
     [0.01, 15.9],
     [0.0001, 23.8],
   ])(
-    'errs at %f or less at the load it was made for, refuses nothing, with under %f bits for each key',
+    'has an error rate of at most %f at the load it was made for, refuses nothing, and needs under %f bits for each key',
     (rate, bitsMax) => {
       const filter = createAgedCuckoo({ ...OPTIONS, falsePositiveRateMax: rate, entriesMax: 20_000 })
       for (let i = 0; i < 80_000; i++) filter.add(`key ${i}`, i / 20)
@@ -58,7 +58,7 @@ describe('an aged cuckoo filter', () => {
     },
   )
 
-  it('refuses a key rather than lose another one, and goes on when time has passed', () => {
+  it('refuses a key rather than lose another one, and accepts keys again when time has passed', () => {
     const filter = createAgedCuckoo(OPTIONS)
     const taken: string[] = []
     for (let i = 0; i < 3000; i++) if (tryAdd(filter, `key ${i}`, 0)) taken.push(`key ${i}`)

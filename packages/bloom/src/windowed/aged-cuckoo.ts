@@ -11,10 +11,10 @@
  * power of two, and so up to twice the memory).
  *
  * Invariants:
- * - A generation dies, all at once, when its newest key has left the window; entries of a dead one count as free.
+ * - A generation dies, all at once, when its newest key has left the window; entries of a dead generation count as free.
  * - Its number is used again only after a whole sweep of the table since it died: no entry comes back to life.
- * - `add` looks for a free place (breadth first, so the way is short and never crosses itself) before it moves anything;
- *   if there is none it throws FILTER_FULL and the table is as it was.
+ * - `add` looks for a free place (breadth first, so the path is short and never crosses itself) before it moves anything;
+ *   if there is no free place it throws FILTER_FULL and the table is unchanged.
  *
  * Adding a key again only renews its generation. Two keys that share fingerprint and buckets share one entry, whose
  * generation is that of the later one: the earlier key is remembered for longer, never shorter.
@@ -41,8 +41,8 @@ export function createAgedCuckoo(options: AgedCuckooOptions): AgedCuckoo {
   return new AgedCuckoo(options)
 }
 
-// The share of places at which `add` refuses: a little above the expected one. Beyond it there still are free places, but
-// finding one, or finding none, takes a search of hundreds of buckets.
+// The share of places at which `add` refuses: a little above the expected one. There are still free places beyond it, but
+// finding one, or finding that none exists, takes a search of hundreds of buckets.
 const LOAD_MAX = 0.965
 // Two, 8, 32, 128, 512 buckets within 0, 1, 2, 3, 4 moves.
 const SEARCH_BUCKETS_MAX = 682
@@ -72,7 +72,7 @@ export class AgedCuckoo implements WindowedFilter {
   readonly #counts: Int32Array
   /** Entries of all generations that are alive. */
   #count = 0
-  /** The generations alive: from oldest to current; none if oldest is above. */
+  /** The generations that are alive: from oldest to current; if oldest is greater, there are no living generations. */
   #oldest = 0
   #current = -1
   #currentSinceMs = Number.NEGATIVE_INFINITY
@@ -126,7 +126,7 @@ export class AgedCuckoo implements WindowedFilter {
     return this.#find(fingerprint, first, this.#otherBucket(first, fingerprint)) !== NOWHERE
   }
 
-  /** Two buckets are compared; an entry in them that is alive matches by chance once in 2^f - 1. */
+  /** Two buckets are compared; a living entry in them matches by chance once in 2^f - 1. */
   estimatedRate(): number {
     const compared = (2 * SLOTS_PER_BUCKET * this.#count) / this.#entries.length
     return 1 - (1 - 1 / this.#fingerprints) ** compared
@@ -154,7 +154,7 @@ export class AgedCuckoo implements WindowedFilter {
       this.#entries.clear()
       this.#swept = this.#entries.length
     } else {
-      // The number after the next one must be dead already, so that a whole sweep lies between its death and its use.
+      // The number after the next one must be dead already, so that a whole sweep lies between its death and its reuse.
       const isNumberFree = this.#current + 2 - this.#oldest < this.#isAlive.length
       if (this.#nowMs - this.#currentSinceMs < this.#generationMs || !isNumberFree) return
       this.#sweep(Number.POSITIVE_INFINITY)
@@ -168,7 +168,7 @@ export class AgedCuckoo implements WindowedFilter {
     this.#counts[number] = 0
   }
 
-  /** Empties the dead entries of the next so many slots. */
+  /** Empties the dead entries of the next `slots` slots. */
   #sweep(slots: number): void {
     const end = Math.min(this.#entries.length, this.#swept + slots)
     for (let slot = this.#swept; slot < end; slot++) {
@@ -183,7 +183,7 @@ export class AgedCuckoo implements WindowedFilter {
     return slot !== NOWHERE ? slot : this.#slotOf(fingerprint, second)
   }
 
-  /** A slot that is free, or is made so. */
+  /** A slot that is free, or is made free. */
   #place(first: number, second: number): number {
     if (this.#count >= LOAD_MAX * this.#entries.length) return NOWHERE
     const slot = this.#freeSlot(first)
@@ -222,7 +222,7 @@ export class AgedCuckoo implements WindowedFilter {
     return NOWHERE
   }
 
-  /** Empties a slot in one of two full buckets, if moves along some way end at a free one; otherwise changes nothing. */
+  /** Empties a slot in one of two full buckets, if moves along some path end at a free one; otherwise changes nothing. */
   #makeRoom(first: number, second: number): number {
     searchBucket[0] = first
     searchBucket[1] = second
@@ -244,7 +244,7 @@ export class AgedCuckoo implements WindowedFilter {
     return NOWHERE
   }
 
-  /** Moves `slot`'s entry to `free`, the one before it on the way to `slot`, and so on; says which slot is free at last. */
+  /** Moves `slot`'s entry to `free`, the one before it on the path to `slot`, and so on. Returns the slot that is now free. */
   #moveAlong(node: number, slot: number, free: number): number {
     this.#entries.write(free, this.#entries.read(slot))
     let emptied = slot

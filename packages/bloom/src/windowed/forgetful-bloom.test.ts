@@ -21,7 +21,7 @@ describe('a forgetful filter', () => {
     expect(filter.insert('a', 15_000)).toBe(true)
   })
 
-  it('errs less by the optimised check than by the simple one, and as the estimate says', () => {
+  it('errs less often by the optimised check than by the simple one, and as often as the estimate says', () => {
     const filter = createForgetfulBloom(BASIC)
     for (let i = 0; i < 2000; i++) filter.add(`key ${i}`, i * 5)
     let simple = 0
@@ -34,7 +34,7 @@ describe('a forgetful filter', () => {
     expect(Math.abs(optimised / 300_000 / filter.estimatedRate() - 1)).toBeLessThan(0.1)
   })
 
-  it('errs more with shared hashes, because neighbours then err together', () => {
+  it('errs more often with shared hashes, because neighbours then err together', () => {
     const rates = [true, false].map(sharedHashes => {
       const filter = createForgetfulBloom({ ...BASIC, pastFilters: 8, sharedHashes })
       for (let i = 0; i < 5000; i++) filter.add(`key ${i}`, i * 10)
@@ -86,7 +86,7 @@ describe('adaptation', () => {
     }
   })
 
-  it('stops at its limit of memory: the rate may then pass the target, but no key is denied', () => {
+  it('stops at its memory limit: the rate may then exceed the target, but no key is denied', () => {
     const filter = createForgetfulBloom({ ...ADAPTIVE, adaptation: { ...ADAPTIVE.adaptation, filtersMax: 8 } })
     for (let i = 0; i < 20_000; i++) filter.add(`key ${i}`, i)
     expect(filter.filters).toBeLessThanOrEqual(8)
@@ -103,7 +103,7 @@ describe('bad options', () => {
     [{ adaptation: { falsePositiveRateMax: 2, windowMs: 100 } }, 'between 0 and 1'],
     [{ adaptation: { falsePositiveRateMax: 0.01, windowMs: 10_000 } }, 'more than adaptation.windowMs'],
     [{ adaptation: { falsePositiveRateMax: 0.01, windowMs: 100, filtersMax: 2 } }, 'filtersMax'],
-  ])('%o are refused with what to pass', (options, words) => {
+  ])('%o are refused, and the error says what to pass', (options, words) => {
     expect(() => createForgetfulBloom({ ...BASIC, ...options })).toThrow(
       expect.objectContaining({ code: 'FILTER_OPTIONS_INVALID', message: expect.stringContaining(words) }),
     )

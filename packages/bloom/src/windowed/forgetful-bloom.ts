@@ -1,6 +1,6 @@
 /**
  * The forgetful Bloom filter, N-FBF (Subramanyam, Gupta, Leslie, Wang: Idempotent Distributed Counters Using a Forgetful
- * Bloom Filter, 2015). m, k, N, t as there:
+ * Bloom Filter, 2015), with its m, k, N and t:
  *
  *     [ future ][ present ][ past 1 ] ... [ past N ]      N + 2 equal filters of m bits and k hashes
  *        ^ insert ^ insert                      v dropped
@@ -8,19 +8,19 @@
  *
  * A key goes into future and present, so only neighbours overlap in time, and neighbours must agree:
  * member = future, or present and past 1, or past i and past i + 1, or past N alone.
- * It is remembered for at least (N + 1) t. Without adaptation N and t stay what they are.
+ * It is remembered for at least (N + 1) t. Without adaptation N and t stay constant.
  *
  * Departures from the paper, each because the paper's form denies keys it must know:
  * - Algorithm 2 leaves out "past N alone" when N > 1. The text and equation 3 have it; so do we.
- * - Algorithm 3 adds empty filters behind past N when it scales up. Keys that only past N still holds would then be asked
- *   for in an empty neighbour, and denied. We allow more filters and let them come in from the front.
- * - Adaptation counts filters; we also watch the clock: a filter is dropped when, and only when, the last key it alone
+ * - Algorithm 3 adds empty filters after past N when it scales up. Keys that only past N still holds would then be looked up
+ *   in an empty neighbour, and denied. We allow more filters and add them at the front.
+ * - Adaptation counts filters; we also watch the clock: a filter is dropped when, and only when, the last key that it alone
  *   vouches for is older than the window, whatever N and t have become. So nothing is forgotten early, and the filters that
  *   doubling N allows cost memory only while they are needed.
  * - Each filter has its own salt (`sharedHashes` gives the paper's literal form): with shared hashes neighbours hold the
  *   same keys under the same bits, their errors agree, and the pairwise check loses most of its worth.
- * - Adaptation looks once a second; a burst can overfill a filter meanwhile, and it would err for as long as it stands alone
- *   later. So a present filter that has taken its share of the rate is refreshed at once.
+ * - Adaptation checks once a second; a burst can overfill a filter meanwhile, and the filter would err for as long as it stands
+ *   alone later. So a present filter that has taken its share of the rate is refreshed at once.
  */
 import { hashKey, type Key, keyHash } from '../hashing/key-hash.js'
 import { checkSeed, type Seed, seedHigh, seedLow, sliceSalt } from '../hashing/seed.js'
@@ -52,7 +52,7 @@ export interface AdaptationOptions {
   readonly everyMs?: number
   /** How much t changes at a time; a second in the paper. */
   readonly stepMs?: number
-  /** Filters at most, N + 2. */
+  /** The most filters, N + 2. */
   readonly filtersMax?: number
 }
 
@@ -62,7 +62,7 @@ export function createForgetfulBloom(options: ForgetfulBloomOptions): ForgetfulB
 
 export class ForgetfulBloom implements WindowedFilter {
   readonly size: FilterSize
-  /** N as adapted: (N + 1) t is above the window. `filters` tells how many there are. */
+  /** N as adapted: (N + 1) t is above the window. `filters` is the actual number. */
   pastFilters: number
   /** t as adapted. */
   refreshMs: number
@@ -72,7 +72,7 @@ export class ForgetfulBloom implements WindowedFilter {
   readonly #sharedHashes: boolean
   readonly #seedLow: number
   readonly #seedHigh: number
-  /** Newest first: future, present, past 1, ... Filters that would still be empty are not there yet. */
+  /** Newest first: future, present, past 1, ... Filters that would still be empty are not created yet. */
   readonly #slices: Slice[]
   #spare: Slice | undefined
   #hasDropped = false
@@ -108,12 +108,12 @@ export class ForgetfulBloom implements WindowedFilter {
     return this.#adaptation?.windowMs ?? (this.pastFilters + 1) * this.refreshMs
   }
 
-  /** Filters in memory. */
+  /** The number of filters in memory. */
   get filters(): number {
     return this.#slices.length
   }
 
-  /** The paper's insert: adds the key unless it seems to be there; says whether it was new. */
+  /** The paper's insert: adds the key unless it seems to be there; returns whether it was new. */
   insert(key: Key, nowMs: number): boolean {
     if (this.has(key, nowMs)) return false
     this.add(key, nowMs)
@@ -172,7 +172,7 @@ export class ForgetfulBloom implements WindowedFilter {
     return this.#slices.reduce((total, slice) => total + slice.sizeBytes, 0)
   }
 
-  /** Brings the filter up to `nowMs`: does the refreshes and adaptations that are due, in their order. */
+  /** Brings the filter up to `nowMs`: performs the refreshes and adaptations that are due, in their order. */
   advance(nowMs: number): void {
     if (nowMs <= this.#nowMs) return
     if (this.#nowMs === Number.NEGATIVE_INFINITY || nowMs - this.#nowMs > this.#idleMsMax()) {
@@ -191,7 +191,7 @@ export class ForgetfulBloom implements WindowedFilter {
     this.#nowMs = nowMs
   }
 
-  /** After so long without a call everything has been forgotten. */
+  /** After a time this long without a call everything has been forgotten. */
   #idleMsMax(): number {
     return this.windowMs + (this.#slices.length + 2) * this.refreshMs
   }
@@ -208,7 +208,7 @@ export class ForgetfulBloom implements WindowedFilter {
   #refresh(): void {
     this.#refreshedMs = this.#nowMs
     this.#dropOutdated()
-    // At the limit of memory the rate may pass the target, but nothing is forgotten early.
+    // At the memory limit the rate may exceed the target, but nothing is forgotten early.
     if (this.#slices.length >= this.#filtersMax) return
     const future = this.#spare ?? this.#newSlice()
     if (this.#spare) future.reuse(this.#nextSalt())
@@ -225,7 +225,7 @@ export class ForgetfulBloom implements WindowedFilter {
 
   /**
    * Without adaptation: when there are N + 2. With it: when the last key that the oldest filter alone holds, which came in
-   * while it was the future, has left the window.
+   * while that filter was the future, has left the window.
    */
   #mayDropOldest(): boolean {
     if (!this.#adaptation) return this.#slices.length >= this.pastFilters + 2
@@ -307,7 +307,7 @@ function resolveAdaptation(
 
 /**
  * How many keys a filter may take. With rate r in each of F filters the whole errs at most at 2r + F r^2: two stand alone,
- * the others in pairs. So r is where that reaches the target.
+ * the others in pairs. So r is the rate at which that reaches the target.
  */
 function presentCountMax(size: FilterSize, { falsePositiveRateMax, filtersMax }: Required<AdaptationOptions>): number {
   const rate = (Math.sqrt(1 + filtersMax * falsePositiveRateMax) - 1) / filtersMax

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { PackedEntries } from './packed-entries.js'
 
 describe('packed entries', () => {
-  it('read back what was written last, at every width, and leave their neighbours alone', () => {
+  it('return what was written last, at every width, and leave their neighbours alone', () => {
     const write = fc.record({ at: fc.nat(40), value: fc.nat(0xffffffff) })
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 32 }), fc.array(write), (entryBits, writes) => {
@@ -19,7 +19,7 @@ describe('packed entries', () => {
     )
   })
 
-  it('take no more than the bits of the entries, to the next word', () => {
+  it('take no more space than the bits of the entries, rounded up to a word', () => {
     expect(new PackedEntries(100, 13).sizeBytes).toBe(Math.ceil(1300 / 32) * 4)
   })
 })

@@ -1,4 +1,4 @@
-/** Numbers of equally many bits (1 to 32) in one run of bits, nothing padded. An entry may lie across two words. */
+/** Numbers of equal width (1 to 32 bits) in one run of bits, without padding. An entry may lie across two words. */
 export class PackedEntries {
   readonly length: number
   readonly #words: Int32Array

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { createRecyclableBloom } from './recyclable-bloom.js'
 
-it('a recyclable filter empties itself at its target rate, and then denies what it knew', () => {
+it('a recyclable filter empties itself at its target rate, and then denies keys that it knew', () => {
   const filter = createRecyclableBloom({ bits: 1500, hashes: 3, falsePositiveRateMax: 0.05 })
   const inserted: string[] = []
   for (let i = 0; filter.recycled === 0; i++) if (filter.insert(`key ${i}`)) inserted.push(`key ${i}`)

@@ -1,6 +1,6 @@
 /**
  * The recyclable filter (Subramanyam et al., section VI-E): one Bloom filter that is emptied whenever its estimated rate
- * passes the target. It is the forgetful filter's baseline and no `WindowedFilter`: the moment it is emptied it denies
+ * exceeds the target. It is the forgetful filter's baseline and not a `WindowedFilter`: the moment it is emptied it denies
  * keys that came in just before.
  */
 import type { Key } from '../hashing/key-hash.js'
@@ -30,7 +30,7 @@ export class RecyclableBloom {
     this.#rateMax = options.falsePositiveRateMax
   }
 
-  /** Adds the key unless it seems to be there; says whether it was new. */
+  /** Adds the key unless it seems to be there; returns whether it was new. */
   insert(key: Key): boolean {
     if (this.#bloom.has(key)) return false
     if (this.estimatedRate() > this.#rateMax) {

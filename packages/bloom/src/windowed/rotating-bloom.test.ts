@@ -11,7 +11,7 @@ describe('a rotating filter', () => {
     expect(filter.has('a', 1000 + 250)).toBe(false)
   })
 
-  it('errs at its target rate or less in the steady state, and needs about 16 bits for each remembered key', () => {
+  it('has at most its target error rate in the steady state, and needs about 16 bits for each remembered key', () => {
     const filter = createRotatingBloom({ ...OPTIONS, entriesMax: 20_000 })
     for (let i = 0; i < 60_000; i++) filter.add(`key ${i}`, i / 20)
     let wrong = 0
@@ -33,7 +33,7 @@ describe('a rotating filter', () => {
     expect(filter.sizeBytes()).toBeLessThanOrEqual(calm)
   })
 
-  it('refuses a key rather than forget another one early, and goes on when time has passed', () => {
+  it('refuses a key rather than forget another one early, and accepts keys again when time has passed', () => {
     const filter = createRotatingBloom({ ...OPTIONS, slices: 2, slicesMax: 2 })
     for (let i = 0; i < 2000; i++) filter.add(`key ${i}`, 0)
     expect(() => filter.add('one more', 1)).toThrow(

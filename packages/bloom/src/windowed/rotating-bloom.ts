@@ -5,13 +5,13 @@
  *     [ slice ][ slice ][ slice ][ slice  <- add writes here, once
  *       dropped when its newest key is older than the window
  *
- * `has` asks every slice. Each slice has its own salt, so that one unlucky key is not unlucky in all of them.
+ * `has` checks every slice. Each slice has its own salt, so that a key that collides in one does not collide in all of them.
  *
  * Compared with the forgetful filter (forgetful-bloom.ts), which writes every key twice so that neighbours can vouch for
  * each other: single insertion into s slices at rate/s each needs 15.9 bits per remembered key at 1%, against 29.0 and
  * 21.7 for 3 and 10 forgetful filters. `npm run lab -- windowed` measures it.
  *
- * A slice that is full before its time is closed early and another one opened, so a burst costs memory (up to `slicesMax`
+ * A slice that fills up before its time is closed early and another one opened, so a burst costs memory (up to `slicesMax`
  * slices) and never accuracy per slice; beyond that `add` refuses.
  */
 import { FilterError } from '../filter-error.js'

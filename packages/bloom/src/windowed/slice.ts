@@ -4,7 +4,7 @@ import type { FilterSize } from '../plain/sizing.js'
 
 export class Slice {
   count = 0
-  /** When the newest key came in that no younger slice holds as well. */
+  /** The time of the newest key that no younger slice holds as well. */
   newestMs: number = Number.NEGATIVE_INFINITY
   salt: number
   readonly #words: Int32Array

@@ -1,4 +1,4 @@
-/** What every windowed filter promises, by random schedules that fast-check can shrink. Each kind is a line here. */
+/** The promises of every windowed filter, checked with random schedules that fast-check can shrink. Each kind is a line here. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createAgePartitionedBloom } from './age-partitioned-bloom.js'
@@ -40,7 +40,7 @@ describe.each(Object.entries(KINDS))('%s', (_, create) => {
   })
 })
 
-/** A filter that is full says so, and then the key is not in it. */
+/** A full filter refuses, and then the key is not in it. */
 function isAdded(filter: WindowedFilter, key: string, nowMs: number): boolean {
   try {
     filter.add(key, nowMs)

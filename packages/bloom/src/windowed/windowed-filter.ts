@@ -1,5 +1,5 @@
 /**
- * A set that forgets: every key is remembered for at least `windowMs`, then forgotten without being named again.
+ * A set that forgets: every key is remembered for at least `windowMs`, then forgotten without an explicit removal.
  *
  * All kinds keep these promises, and one suite tests them all:
  * - No false negative: `has` is true for every key added less than `windowMs` ago, whatever else happened.
@@ -15,9 +15,9 @@ export interface WindowedFilter {
   /** Remembers `key` until at least `nowMs + windowMs`. */
   add(key: Key, nowMs: number): void
   has(key: Key, nowMs: number): boolean
-  /** The false-positive rate as the filter is now. */
+  /** The current false-positive rate. */
   estimatedRate(): number
-  /** Memory taken by bits, counters or fingerprints at the moment. */
+  /** Current memory of bits, counters or fingerprints. */
   sizeBytes(): number
 }
 

@@ -7,8 +7,8 @@
  *
  *      kind   1 plain, 2 counting          width  bits per place: 1 for plain; 2, 4, 8 or 16 for counting
  *      n      ceil(bits * width / 8); place p is at bit (p * width) of the payload, lowest bit of a byte first;
- *             bits behind the last place are 0
- *      check  first word of the key hash, under the filter's seed, of all bytes before it. It finds damage, not malice:
+ *             bits after the last place are 0
+ *      check  first word of the key hash, under the filter's seed, of all bytes before it. It detects damage, not malice:
  *             a bit lost on the way would make a client trust a stale copy.
  */
 import { hashKey, keyHash } from '../hashing/key-hash.js'

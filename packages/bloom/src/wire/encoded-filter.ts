@@ -1,4 +1,4 @@
-/** What both encodings carry, and what must hold of it before anything is built from it. */
+/** The contents of both encodings, and the checks before anything is built from them. */
 import { FilterError } from '../filter-error.js'
 import type { Seed } from '../hashing/seed.js'
 import { BITS_MAX, HASHES_MAX } from '../plain/sizing.js'
@@ -27,7 +27,7 @@ export function payloadBytes(parts: { bits: number; bitsPerPlace: number }): num
   return Math.ceil((parts.bits * parts.bitsPerPlace) / 8)
 }
 
-/** Checks everything but the payload, before memory is taken for it. */
+/** Checks everything but the payload, before memory is allocated for it. */
 export function checkHeader(
   header: Omit<EncodedFilter, 'words'>,
   kindWanted: FilterKind,
@@ -52,12 +52,12 @@ export function checkHeader(
   }
 }
 
-/** Bytes to words, lowest byte first, whatever the machine. Bits past the last place must be 0. */
+/** Bytes to words, lowest byte first, on any machine. Bits after the last place must be 0. */
 export function wordsFromBytes(bytes: Uint8Array, header: { bits: number; bitsPerPlace: number }): Int32Array {
   const words = new Int32Array(Math.ceil(bytes.length / 4))
   for (let i = 0; i < bytes.length; i++) words[i >> 2]! |= bytes[i]! << ((i & 3) * 8)
   const used = (header.bits * header.bitsPerPlace) % 32
-  if (used !== 0 && words.at(-1)! >>> used !== 0) throw malformed('bits are set behind the last place')
+  if (used !== 0 && words.at(-1)! >>> used !== 0) throw malformed('bits are set after the last place')
   return words
 }
 

@@ -1,5 +1,5 @@
 /**
- * The JSON form, for other languages and for eyes: the same fields by name, the seed as 16 hexadecimal digits (JSON
+ * The JSON form, for other languages and for human readers: the same fields by name, the seed as 16 hexadecimal digits (JSON
  * numbers cannot hold it), the payload of the binary form in base64.
  */
 import {
@@ -41,7 +41,7 @@ export function partsToJson(parts: EncodedFilter): FilterJson {
   }
 }
 
-/** Takes what `JSON.parse` gave, whatever that is. */
+/** Takes the result of `JSON.parse`, whatever it is. */
 export function partsFromJson(json: unknown, kindWanted: FilterKind, options: DecodeOptions): EncodedFilter {
   if (typeof json !== 'object' || json === null) throw malformed('it is not a JSON object')
   const { format, version, kind, bits, hashes, bitsPerPlace, seed, count, payload } = json as Partial<FilterJson>
@@ -77,7 +77,7 @@ function toBase64(bytes: Uint8Array): string {
 }
 
 function fromBase64(base64: string, lengthWanted: number): Uint8Array {
-  // The length is checked first, so that no more is decoded than the header, already checked, calls for.
+  // The length is checked first, so that no more is decoded than the checked header calls for.
   if (base64.length !== Math.ceil(lengthWanted / 3) * 4) {
     throw malformed(`its "payload" has ${base64.length} characters, not the base64 of ${lengthWanted} bytes`)
   }

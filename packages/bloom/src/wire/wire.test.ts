@@ -27,12 +27,12 @@ const anyFilter = fc
   })
 
 describe('the golden vectors', () => {
-  it.each(golden.indexes)('give the indexes of $key, $repeat times, in $bits bits', vector => {
+  it.each(golden.indexes)('have the indexes of $key, $repeat times, in $bits bits', vector => {
     const { key, repeat, bits, hashes, seed, indexes } = vector
     expect([...keyIndexes(key.repeat(repeat), { bits, hashes, seed: BigInt(`0x${seed}`) })]).toEqual(indexes)
   })
 
-  it.each(golden.filters.filter(({ json }) => json.kind === 'bloom'))('are met by a plain filter: $name', vector => {
+  it.each(golden.filters.filter(({ json }) => json.kind === 'bloom'))('match a plain filter: $name', vector => {
     const { bits, hashes, seed } = vector.json
     const filter = createBloom({ bits, hashes, seed: BigInt(`0x${seed}`) })
     filter.addAll(vector.keys)
@@ -42,27 +42,24 @@ describe('the golden vectors', () => {
     expect(bloomFromJson(vector.json)).toEqual(filter)
   })
 
-  it.each(golden.filters.filter(({ json }) => json.kind === 'counting'))(
-    'are met by a counting filter: $name',
-    vector => {
-      const { bits, hashes, seed, bitsPerPlace } = vector.json
-      const filter = createCountingBloom({
-        bits,
-        hashes,
-        seed: BigInt(`0x${seed}`),
-        counterBits: bitsPerPlace as 2 | 4,
-      })
-      for (const key of vector.keys) filter.add(key)
-      expect(toHex(encodeCountingBloom(filter))).toBe(vector.hex)
-      expect(countingBloomToJson(filter)).toEqual(vector.json)
-      expect(decodeCountingBloom(fromHex(vector.hex))).toEqual(filter)
-      expect(countingBloomFromJson(vector.json)).toEqual(filter)
-    },
-  )
+  it.each(golden.filters.filter(({ json }) => json.kind === 'counting'))('match a counting filter: $name', vector => {
+    const { bits, hashes, seed, bitsPerPlace } = vector.json
+    const filter = createCountingBloom({
+      bits,
+      hashes,
+      seed: BigInt(`0x${seed}`),
+      counterBits: bitsPerPlace as 2 | 4,
+    })
+    for (const key of vector.keys) filter.add(key)
+    expect(toHex(encodeCountingBloom(filter))).toBe(vector.hex)
+    expect(countingBloomToJson(filter)).toEqual(vector.json)
+    expect(decodeCountingBloom(fromHex(vector.hex))).toEqual(filter)
+    expect(countingBloomFromJson(vector.json)).toEqual(filter)
+  })
 })
 
 describe('encoding', () => {
-  it('gives back the same filter, in both forms', () => {
+  it('round-trips to the same filter, in both forms', () => {
     fc.assert(
       fc.property(anyFilter, filter => {
         expect(decodeBloom(encodeBloom(filter))).toEqual(filter)
@@ -94,7 +91,7 @@ describe('decoding hostile input', () => {
     )
   })
 
-  it('never throws anything but its own error on random bytes, with or without a true header', () => {
+  it('never throws anything but its own error on random bytes, with or without a valid header', () => {
     const header = encodeBloom(filterOf('a')).subarray(0, 8)
     fc.assert(
       fc.property(fc.boolean(), fc.uint8Array({ maxLength: 100 }), (hasHeader, bytes) => {
@@ -126,7 +123,7 @@ describe('decoding hostile input', () => {
     }
   })
 
-  it('refuses a header that calls for more than the limit before taking the memory', () => {
+  it('refuses a header that calls for more than the limit before allocating the memory', () => {
     const encoded = encodeBloom(createBloom({ bits: 8 * 1001, hashes: 1 }))
     expect(() => decodeBloom(encoded, { sizeBytesMax: 1000 })).toThrow(
       expect.objectContaining({ code: 'FILTER_TOO_LARGE', message: expect.stringContaining('1001 bytes') }),
@@ -156,7 +153,7 @@ describe('decoding hostile input', () => {
     )
   })
 
-  it('refuses bits behind the last place', () => {
+  it('refuses bits after the last place', () => {
     const json = { ...bloomToJson(createBloom({ bits: 3, hashes: 1 })), payload: btoa('\u0008') }
     expect(() => bloomFromJson(json)).toThrow(
       expect.objectContaining({ message: expect.stringContaining('last place') }),
