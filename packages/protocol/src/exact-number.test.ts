@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { inexactNumber, isExactNumber } from './exact-number.js'
 
-test('a number is exact if a double gives it back, and whole numbers up to 2^53', () => {
+test('a number is exact if a double prints it again, and a whole number up to 2^53', () => {
   for (const text of [
     '0',
     '-0',
@@ -23,7 +23,7 @@ test('a number is exact if a double gives it back, and whole numbers up to 2^53'
     expect(isExactNumber(text), text).toBe(false)
 })
 
-test('digits in texts are not numbers', () => {
+test('digits in strings are not numbers', () => {
   expect(inexactNumber('{"12345678901234567890":"12345678901234567890 \\" 12345678901234567890"}')).toBeUndefined()
   expect(inexactNumber('{"a":["x",{"b":-12345678901234567890}]}')).toBe('-12345678901234567890')
   expect(inexactNumber('[1,true,null,"é"]')).toBeUndefined()

@@ -1,13 +1,13 @@
 /**
- * Which numbers of a JSON text a double holds exactly: those that it prints again with the same value, and whole numbers up to 2^53. Others
- * would be rounded by whatever computes with them; where that matters they are refused.
+ * Which numbers of a JSON text a double holds exactly: those that it prints again with the same value, and whole numbers up to
+ * 2^53. Any other number would be rounded by a program that computes with it; where that matters it is refused.
  */
 
-/** Texts, so that what is in them is passed over, and numbers. */
+/** Strings, so that their contents are skipped, and numbers. */
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/gs
 const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
 
-/** The first number in a JSON text that would be rounded; undefined if there is none. */
+/** The first number in a JSON text that would be rounded; undefined if every number is exact. */
 export function inexactNumber(json: string): string | undefined {
   for (const [token] of json.matchAll(TOKEN)) if (!token.startsWith('"') && !isExactNumber(token)) return token
   return undefined

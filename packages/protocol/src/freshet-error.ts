@@ -3,9 +3,9 @@
  * on the text. Over HTTP it travels as `application/problem+json` (RFC 9457), and the client throws it again.
  */
 
-/** Which error it is. Codes are stable: match on them. docs/errors.md says of each what happened and what to do. */
+/** Stable codes: match on them. For each of them, docs/errors.md says what happened and what to do. */
 export type FreshetErrorCode =
-  // What was asked for cannot be understood.
+  // The request cannot be understood.
   | 'URL_INVALID'
   | 'ROUTE_UNKNOWN'
   | 'METHOD_NOT_ALLOWED'
@@ -24,7 +24,7 @@ export type FreshetErrorCode =
   | 'REQUEST_INCOMPLETE'
   | 'LIMIT_EXCEEDED'
   | 'SCHEMA_INVALID'
-  // Who asks may not.
+  // The caller may not do this.
   | 'UNAUTHENTICATED'
   | 'FORBIDDEN'
   | 'HOST_REFUSED'
@@ -34,7 +34,7 @@ export type FreshetErrorCode =
   | 'SQL_INVALID'
   | 'SQL_REFUSED'
   | 'GLOBAL_REFUSED'
-  // What was asked for cannot be done, as things are.
+  // The request cannot be carried out in the current state.
   | 'OBJECT_NOT_FOUND'
   | 'BUCKET_NOT_FOUND'
   | 'BUCKET_EXISTS'
@@ -80,7 +80,7 @@ export type FreshetErrorCode =
   | 'SHARD_UNUSABLE'
   | 'SHARD_DRIFT'
   | 'SHARDS_UNSETTLED'
-  // What only a client finds.
+  // Only a client reports these.
   | 'OPTIONS_INVALID'
   | 'TOKEN_INVALID'
   | 'REQUEST_FAILED'
@@ -89,7 +89,7 @@ export type FreshetErrorCode =
   | 'CACHE_UNTRUSTWORTHY'
   | 'TRANSACTION_ENDED'
   | 'TRANSACTION_EXPIRED'
-  // What only the command finds.
+  // Only the command reports these.
   | 'CONFIG_INVALID'
   | 'ACCESS_REQUIRED'
   | 'RULES_INVALID'

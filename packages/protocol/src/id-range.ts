@@ -1,4 +1,4 @@
-/** Which ids a list, a scan or a transaction's look at a bucket is about. Bounds are intersected. */
+/** The ids that a list, a scan or a transaction's read of a bucket covers. Bounds are intersected. */
 import { compareUtf8 } from './utf8-order.js'
 
 export interface IdRange {

@@ -28,7 +28,7 @@ const text = fc.string({ unit: 'binary', maxLength: 40 })
 const id = fc.oneof(text, fc.stringMatching(/^[A-Za-z0-9._~-]{1,40}$/)).filter(isId)
 
 describe('paths', () => {
-  test('lead back to the key they were made from', () => {
+  test('parse to the key they were made from', () => {
     fc.assert(
       fc.property(name, name, id, (namespace, bucket, anId) => {
         const key = objectKey({ namespace, bucket, id: anId })
@@ -40,7 +40,7 @@ describe('paths', () => {
     )
   })
 
-  test('have one spelling: any other of the same id is refused, and leads to it', () => {
+  test('have one spelling: any other spelling of the same id is refused, with the canonical one', () => {
     const hex = (character: string) =>
       [...new TextEncoder().encode(character)].map(byte => `%${byte.toString(16)}`).join('')
     fc.assert(
@@ -95,7 +95,7 @@ describe('paths', () => {
     '/x/a/b',
     '/db/a/b/%',
     '/db/../b/c',
-  ])('%s names nothing', path => expect(codeOf(() => keyOfPath(path))).toMatch(/URL_INVALID|NAME_INVALID/))
+  ])('%s does not name anything', path => expect(codeOf(() => keyOfPath(path))).toMatch(/URL_INVALID|NAME_INVALID/))
 })
 
 describe('ids', () => {
@@ -108,14 +108,14 @@ describe('ids', () => {
     }
   })
 
-  test('hold nothing that a proxy might change, and no half characters', () => {
+  test('contain nothing that a proxy might change, and no half surrogate pairs', () => {
     for (const bad of ['', '.', '..', 'a/b', 'a\\b', 'a\nb', '\u0000', '\u007f', '\u0085', '\ud800'])
       expect(isId(bad)).toBe(false)
     for (const good of ['.a', '...', 'a b', '%', '?', '#', 'é', '😀', "a'b"]) expect(isId(good)).toBe(true)
   })
 })
 
-test('a bucket is named by two names', () => {
+test('a bucket name has two parts', () => {
   expect(parseBucketName('shop/products')).toEqual({ namespace: 'shop', bucket: 'products' })
   for (const bad of ['shop', 'shop/', '/products', 'a/b/c', 'Shop/products', 'a/.b']) {
     expect(codeOf(() => parseBucketName(bad))).toBe('NAME_INVALID')

@@ -1,12 +1,12 @@
 /**
- * What things are called: namespaces, buckets, ids; the key a store knows an object by; and its one URL path.
+ * The names of namespaces, buckets and ids; the key by which a store knows an object; and the object's one URL path.
  *
- *     key    shop/products/42 & 43          what stores and the change log hold
- *     path   /db/shop/products/42%20%26%2043   what URLs, caches and the sketch hold
+ *     key    shop/products/42 & 43          in stores and the change log
+ *     path   /db/shop/products/42%20%26%2043   in URLs, caches and the sketch
  *
  * A path has exactly one spelling: ids are encoded as `encodeURIComponent` does, nothing more and nothing less. A cache
- * keeps copies by spelling, so two spellings of one object would be two copies, of which a sketch could only name one.
- * Ids hold no slash: proxies disagree about %2F.
+ * keeps copies by spelling, so two spellings of one object would be two copies, and a sketch could name only one of them.
+ * Ids contain no slash: proxies disagree about %2F.
  */
 import { FreshetError } from './freshet-error.js'
 
@@ -24,9 +24,9 @@ export interface ObjectName {
 }
 
 const NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/
-/** Ids that need no encoding and no second look: by far the most. */
+/** Ids that need no encoding and no further check: by far the most. */
 const PLAIN_ID = /^[A-Za-z0-9_~-][A-Za-z0-9._~-]{0,199}$/
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it is to find
+// biome-ignore lint/suspicious/noControlCharactersInRegex: it must find exactly these
 const FORBIDDEN_IN_ID = /[\u0000-\u001f\u007f-\u009f/\\]/
 const DB = '/db/'
 
@@ -45,8 +45,8 @@ export function checkName(kind: 'namespace' | 'bucket', text: string): void {
 
 /** Throws NAME_INVALID unless `id` can name an object. */
 export function checkId(id: string): void {
-  // From JavaScript anything may come, and `undefined` is a fine name as text.
-  if (typeof id !== 'string') throw new TypeError(`An id is text, not ${id === null ? 'null' : typeof id}.`)
+  // JavaScript callers may pass anything, and `undefined` would be a valid id as text.
+  if (typeof id !== 'string') throw new TypeError(`An id must be a string, not ${id === null ? 'null' : typeof id}.`)
   if (PLAIN_ID.test(id)) return
   const reason = objectionToId(id)
   if (reason) throw new FreshetError('NAME_INVALID', `${quote(id)} cannot be an id: ${reason}.`)
@@ -54,9 +54,10 @@ export function checkId(id: string): void {
 
 function objectionToId(id: string): string | undefined {
   if (id === '') return 'it is empty'
-  if (id === '.' || id === '..') return 'URLs give . and .. another meaning'
-  if (FORBIDDEN_IN_ID.test(id)) return 'it holds a slash, a backslash or a control character, which proxies may change'
-  if (!isWellFormed(id)) return 'it holds half of a surrogate pair, which UTF-8 cannot carry'
+  if (id === '.' || id === '..') return 'in a URL, . and .. have another meaning'
+  if (FORBIDDEN_IN_ID.test(id))
+    return 'it contains a slash, a backslash or a control character, which proxies may change'
+  if (!isWellFormed(id)) return 'it contains half of a surrogate pair, which UTF-8 cannot encode'
   if (id.length * 3 > ID_BYTES_MAX && new TextEncoder().encode(id).length > ID_BYTES_MAX) {
     return `it is longer than ${ID_BYTES_MAX} bytes`
   }
@@ -117,8 +118,8 @@ export function pathInBucket(bucket: Path, id: string): Path {
 }
 
 /**
- * The key that a path below /db/ names, of a bucket or of an object. Throws NAME_INVALID for names that cannot be, and
- * URL_INVALID for a spelling that is not the canonical one; its details then hold `canonical`, if there is one.
+ * The key of the bucket or object that a path below /db/ names. Throws NAME_INVALID for impossible names, and URL_INVALID for a
+ * spelling that is not canonical; its details then have `canonical`, if there is a canonical spelling.
  */
 export function keyOfPath(path: string): Key {
   if (!path.startsWith(DB)) throw notCanonical(path)
@@ -146,13 +147,13 @@ function notCanonical(path: string, canonical?: string): FreshetError {
   return new FreshetError(
     'URL_INVALID',
     canonical === undefined
-      ? `${quote(path)} names no bucket or object. Use /db/{namespace}/{bucket}/{id}.`
-      : `${quote(path)} has another spelling, which is the one to use: ${canonical}`,
+      ? `${quote(path)} does not name a bucket or an object. Use /db/{namespace}/{bucket}/{id}.`
+      : `${quote(path)} is not the canonical spelling of this path. Use ${canonical}`,
     canonical === undefined ? {} : { details: { canonical } },
   )
 }
 
-/** For messages: bounded, and nothing in it can break a line. */
+/** For messages: bounded, and without line breaks. */
 function quote(text: string): string {
   return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text)
 }

@@ -1,6 +1,6 @@
 /**
  * Ids of new objects, made by the server on POST or by a client that must know them before it writes: 26 characters that
- * sort by the time they were made, as ULIDs do, in lower case.
+ * sort by creation time, as ULIDs do, in lower case.
  *
  *     01jd3v8q2x  7kq2m4z9c1f5t8wr
  *     48 bits     80 random bits, counted up within one millisecond
@@ -12,7 +12,7 @@ const RANDOM_MAX = (1n << 80n) - 1n
 
 export interface IdSources {
   readonly nowMs: () => number
-  /** So many bytes that nobody can guess. */
+  /** Returns `count` unguessable bytes. */
   readonly randomBytes: (count: number) => Uint8Array
 }
 
@@ -22,7 +22,7 @@ export function createIdMaker({ nowMs, randomBytes }: IdSources): () => string {
   let random = 0n
   return () => {
     const timeMs = Math.max(lastMs, nowMs())
-    // After an overflow, which half of 2^80 ids in one millisecond would take, time is moved on.
+    // After an overflow, which takes half of 2^80 ids in one millisecond, time moves on.
     if (timeMs === lastMs && random < RANDOM_MAX) random++
     else {
       lastMs = timeMs === lastMs ? timeMs + 1 : timeMs

@@ -17,14 +17,14 @@ test('a position has one spelling', () => {
   }
 })
 
-test('a parameter that is no position is refused by name', () => {
+test('a parameter that is not a position is refused by name', () => {
   expect(readPosition('at', '7')).toBe(7)
   expect(() => readPosition('at', 'x')).toThrow(
     expect.objectContaining({ code: 'PARAMETER_INVALID', message: expect.stringMatching(/^at must/) }),
   )
 })
 
-test('an ETag leads back to its version, however it is compressed, weak or not', () => {
+test('an ETag parses to its version, compressed or not, weak or not', () => {
   fc.assert(
     fc.property(position, fc.constantFrom(undefined, 'br', 'gzip'), fc.boolean(), (version, coding, isWeak) => {
       const etag = formatEtag(version, coding as 'br' | undefined)
@@ -33,11 +33,11 @@ test('an ETag leads back to its version, however it is compressed, weak or not',
   )
 })
 
-test('each form has an ETag of its own', () => {
+test('each compressed form has its own ETag', () => {
   expect(new Set([formatEtag(5), formatEtag(5, 'br'), formatEtag(5, 'gzip'), formatEtag(55)]).size).toBe(4)
 })
 
-test('an ETag of somebody else has no version', () => {
+test('an ETag of another program has no version', () => {
   for (const foreign of ['', '5', '"abc"', '"5', '"5-zstd"', '"-5"', '"05"', 'w/"5"', '"5", "6"', '*'])
     expect(parseEtag(foreign)).toBeUndefined()
 })

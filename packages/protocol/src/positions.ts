@@ -1,17 +1,17 @@
 /**
  * Positions and versions as text. A position is a place in the change log: 0 before the first commit, then growing, a
- * safe integer. A version is the position of the commit that wrote it; 0 stands for "not there".
+ * safe integer. A version is the position of the commit that wrote the object; 0 stands for an absent object.
  */
 import { FreshetError } from './freshet-error.js'
 
 /** A place in the change log: 0 before the first commit, then growing, a safe integer. */
 export type Position = number
-/** The position of the commit that wrote an object; 0 stands for "not there". */
+/** The position of the commit that wrote an object; 0 stands for an absent object. */
 export type Version = number
 
 const DECIMAL = /^(?:0|[1-9][0-9]{0,15})$/
 
-/** The number that `text` spells canonically (no sign, no leading zero); undefined if it spells none. */
+/** The number that `text` spells canonically (no sign, no leading zero); undefined if the spelling is not canonical. */
 export function parsePosition(text: string): Position | undefined {
   if (!DECIMAL.test(text)) return undefined
   const value = Number(text)
@@ -28,7 +28,7 @@ export function readPosition(name: string, text: string): Position {
   )
 }
 
-/** How a representation was compressed; each compressed form has an ETag of its own, as strong ETags must. */
+/** How a representation was compressed; each compressed form has its own ETag, as strong ETags must. */
 export type Coding = 'br' | 'gzip'
 
 export function formatEtag(version: Version, coding?: Coding): string {
@@ -37,11 +37,11 @@ export function formatEtag(version: Version, coding?: Coding): string {
 
 const ETAG = /^(?:W\/)?"([0-9]{1,16})(?:-(?:br|gzip))?"$/
 
-/** The version in one ETag of ours, compressed or not; undefined in one of somebody else. */
+/** The version in one of our ETags, compressed or not; undefined for any other ETag. */
 export function parseEtag(text: string): Version | undefined {
   const digits = ETAG.exec(text)?.[1]
   return digits === undefined ? undefined : parsePosition(digits)
 }
 
-/** The header that says which position the state included that an answer was read from. */
+/** The header with the position that the state of an answer includes. */
 export const POSITION_HEADER = 'freshet-position'

@@ -19,7 +19,7 @@ test('an error survives the journey: code, text and details', () => {
   )
 })
 
-test('details cannot pass for what the problem itself says', () => {
+test('details cannot overwrite the members of the problem itself', () => {
   const details = { status: 200, code: 'INTERNAL', type: 'x', detail: 'y', title: 'z' }
   expect(toProblem(new FreshetError('URL_INVALID', 'text', { details }))).toMatchObject({
     status: 400,
@@ -28,7 +28,7 @@ test('details cannot pass for what the problem itself says', () => {
   })
 })
 
-test('what is no problem of ours is none', () => {
+test('any other JSON is not parsed as a problem', () => {
   for (const value of [
     undefined,
     null,

@@ -13,7 +13,7 @@ export interface Problem {
   readonly [detail: string]: unknown
 }
 
-/** The HTTP status of each code that a server answers with; the others never leave the process they arise in. */
+/** The HTTP status of each code that a server answers with; the others never leave their process. */
 export const STATUS_OF_CODE: Readonly<Partial<Record<FreshetErrorCode, number>>> = {
   URL_INVALID: 400,
   ROUTE_UNKNOWN: 404,
@@ -108,8 +108,8 @@ export function toProblem(error: FreshetError): Problem {
 const OWN_MEMBERS = ['type', 'title', 'status', 'detail', 'code']
 
 /**
- * The error that a parsed problem document stands for; undefined if it is none of ours. It is told by its type, not by the
- * table above: so clients need not carry that, and know the errors of newer servers.
+ * The error in a parsed problem document; undefined if the document is not ours. It is recognised by its type, not by the
+ * table above: so clients need not carry the table, and know the errors of newer servers.
  */
 export function fromProblem(value: unknown): FreshetError | undefined {
   if (typeof value !== 'object' || value === null) return undefined

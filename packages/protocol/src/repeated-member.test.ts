@@ -11,7 +11,7 @@ test.each([
   expect(repeatedMember(text)).toBe(name)
 })
 
-test('what JSON.stringify makes has none, whatever its names and texts are', () => {
+test('text from JSON.stringify never has one, whatever its names and strings are', () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.constantFrom(undefined, 2), (value, space) => {
       expect(repeatedMember(JSON.stringify(value, null, space))).toBeUndefined()

@@ -1,9 +1,9 @@
-/** A member that stands twice in one object of a JSON text: JSON.parse would keep the last, and say nothing. */
+/** Finds a member that occurs twice in one object of a JSON text: JSON.parse would silently keep the last. */
 
-/** Names of members, other texts, and where objects begin and end. */
+/** Names of members, other strings, and where objects begin and end. */
 const TOKEN = /("(?:[^"\\]|\\.)*")\s*:|"(?:[^"\\]|\\.)*"|[{}]/gs
 
-/** The first such name in a valid JSON text; undefined if there is none. */
+/** The first repeated name in a valid JSON text; undefined if no name is repeated. */
 export function repeatedMember(json: string): string | undefined {
   const open: Set<string>[] = []
   for (const [token, spelled] of json.matchAll(TOKEN)) {

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { compareUtf8 } from './utf8-order.js'
 
-test('the order is that of code points, and so of UTF-8', () => {
+test('strings sort by code points, and so by their UTF-8 bytes', () => {
   const text = fc.string({
     unit: fc.constantFrom('a', '~', 'é', '\ud7ff', '\ue000', '\uffff', '😀', '\u{10ffff}'),
     maxLength: 6,

@@ -1,5 +1,5 @@
 /**
- * The order of ids: that of their UTF-8 bytes, which is the order of code points. JavaScript's own `<` compares UTF-16
+ * The order of ids: by their UTF-8 bytes, which is the order of code points. JavaScript's own `<` compares UTF-16
  * units and puts characters beyond U+FFFF, which begin with a surrogate, before U+E000 to U+FFFF.
  */
 const SURROGATES_BEGIN = 0xd800
@@ -16,7 +16,7 @@ export function compareUtf8(a: string, b: string): number {
   return a.length - b.length
 }
 
-/** Moves surrogates behind all other units. */
+/** Moves surrogates after all other units. */
 function rank(unit: number): number {
   if (unit < SURROGATES_BEGIN) return unit
   return unit < SURROGATES_END ? unit + 0x10000 : unit

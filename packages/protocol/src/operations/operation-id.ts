@@ -1,6 +1,6 @@
 /**
- * What an operation is known by, so that it can be sent again and takes effect once: the value of the header
- * `Idempotency-Key`. Anybody may make up ids of their own. Those of our clients say more:
+ * The id of an operation, by which it can be sent again and still take effect once: the value of the header
+ * `Idempotency-Key`. Any program may make up ids of its own. Those of our clients say more:
  *
  *     f1.{client}.{sequence}.{settled}.{made}        f1.o6Vn0ZxMTbSe2yQk.17.15.8123456
  *
@@ -9,7 +9,7 @@
  *     settled    the client has the answer to every operation up to this one, or has given it up: none is sent again
  *     made       when the operation was begun, in milliseconds of the server's clock (`GET /time`)
  *
- * So a server has to remember of a client what is not settled, and no more.
+ * So a server has to remember only a client's unsettled operations.
  */
 import { FreshetError } from '../freshet-error.js'
 
@@ -32,7 +32,7 @@ export const OPERATION_ID_BYTES_MAX = 255
 const OWN = /^f1\.([A-Za-z0-9_-]{16,32})\.([1-9][0-9]{0,14})\.(0|[1-9][0-9]{0,14})\.(0|[1-9][0-9]{0,14})$/
 const VISIBLE_ASCII = /^[\x21\x23-\x5b\x5d-\x7e]+$/
 
-/** Throws IDEMPOTENCY_KEY_INVALID. Takes it in the quotes of the draft, `"abc"`, or without. */
+/** Throws IDEMPOTENCY_KEY_INVALID. Accepts the value in the quotes of the draft, `"abc"`, or without. */
 export function parseOperationId(header: string): OperationId {
   const text = header.length >= 2 && header.startsWith('"') && header.endsWith('"') ? header.slice(1, -1) : header
   if (!text.startsWith('f1.')) {
@@ -57,6 +57,6 @@ function invalid(): FreshetError {
   return new FreshetError(
     'IDEMPOTENCY_KEY_INVALID',
     `An Idempotency-Key is 1 to ${OPERATION_ID_BYTES_MAX} visible ASCII characters without quotes and backslashes, such as a ` +
-      'random UUID. Those that begin with f1. are made by our clients, and must be of their form.',
+      'random UUID. Keys that begin with f1. are made by our clients, and must have their form.',
   )
 }

@@ -1,6 +1,6 @@
 /**
- * The one spelling of a query, so that caches keep one copy of its result: what means nothing is left out, what has no order
- * is sorted, and the URL's parameters come by name. It refuses nothing: that is for the server (`parse-query.ts`).
+ * The one spelling of a query, so that caches keep one copy of its result: parts without effect are left out, unordered parts
+ * are sorted, and the URL's parameters come by name. It refuses nothing: the server does that (`parse-query.ts`).
  */
 import type { Condition, Filter, Query, Scalar, Sort } from './query.js'
 import { ID_FIELD, QUERY_LIMIT_DEFAULT } from './query.js'
@@ -14,7 +14,7 @@ export function formatQuery(query: Query, more: Readonly<Record<string, string>>
     fields: fields?.join(','),
     limit: limit?.toString(),
     sort: sort?.map(({ field, descending }) => (descending ? `-${field}` : field)).join(','),
-    // One of these must be there: without them it would be a list.
+    // One of these must be present: without them it would be a list.
     where: where || !(sort || fields) ? JSON.stringify(where ?? {}) : undefined,
   }
   return Object.keys(parameters)
@@ -40,7 +40,7 @@ export function canonicalQuery({ where, sort, limit, after, fields }: Query): Qu
   }
 }
 
-/** What follows the id, or a field that was there already, cannot matter. A sort by id alone, ascending, is the default. */
+/** Fields after the id, or repeated ones, have no effect. A sort by id alone, ascending, is the default. */
 function canonicalSort(sort: readonly Sort[]): readonly Sort[] {
   const found = new Map<string, Sort>()
   for (const { field, descending = false } of sort) {

@@ -1,12 +1,12 @@
 /**
- * Where a page of a query ended: the sort's values of its last entry, and its id. So the next page begins right behind it with
- * every plan, also if that entry has changed or gone. Opaque to readers; it is JSON, a missing value being [], an array or an
- * object {}.
+ * Where a page of a query ended: the sort's values of its last entry, and its id. So the next page begins just after it with
+ * every plan, even if that entry has changed or was deleted. Opaque to readers; it is JSON, in which a missing value is [], and
+ * an array or an object is {}.
  */
 import { FreshetError } from '../freshet-error.js'
 import type { Scalar } from './query.js'
 
-/** What a sort compares: undefined is missing; an array or object is any object. */
+/** A value that a sort compares: undefined is missing; an array or object is any object. */
 export type SortValue = Scalar | undefined | object
 
 export interface Place {
@@ -20,14 +20,14 @@ export function formatCursor({ values, id }: Place): string {
   return JSON.stringify([...values.map(spell), id])
 }
 
-/** Throws QUERY_INVALID unless it is a cursor of a query with so many sort fields. */
+/** Throws QUERY_INVALID unless it is a cursor of a query with `sortFields` sort fields. */
 export function parseCursor(text: string, sortFields: number): Place {
   const parts = parse(text)
   const id = parts?.at(-1)
   if (parts === undefined || typeof id !== 'string' || parts.length !== sortFields + 1) {
     throw new FreshetError(
       'QUERY_INVALID',
-      'after is no cursor of this query. Pass the `next` of a page with the same sort, or leave it out to begin anew.',
+      'after is not a cursor of this query. Pass the `next` of a page with the same sort, or leave it out for the first page.',
     )
   }
   return { values: parts.slice(0, -1).map(read), id }

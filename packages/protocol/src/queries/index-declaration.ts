@@ -1,11 +1,11 @@
-/** Indexes, as they are declared with a bucket's settings. */
+/** Indexes, as declared with a bucket's settings. */
 import { isName } from '../names.js'
 import { objectionToField } from './field-path.js'
 
 /** An index of a bucket: the fields that queries compare and sort by. */
 export interface IndexDeclaration {
   readonly name: string
-  /** In the order in which a query narrows down: those it demands equality of first, then one of a range or a sort. */
+  /** In the order in which a query narrows down: the fields with equality first, then one with a range or a sort. */
   readonly fields: readonly string[]
 }
 
@@ -31,8 +31,9 @@ function objectionToIndex(index: unknown): string | undefined {
   if (typeof index !== 'object' || index === null) return 'an index is an object with a name and fields'
   const { name, fields, ...rest } = index as Readonly<Record<string, unknown>>
   const other = Object.keys(rest)[0]
-  if (other !== undefined) return `an index has a name and fields, and no ${other.slice(0, 40)}`
-  if (typeof name !== 'string' || !isName(name)) return 'an index is named with a-z, 0-9, - and _, as buckets are'
+  if (other !== undefined) return `an index has a name and fields, but not ${other.slice(0, 40)}`
+  if (typeof name !== 'string' || !isName(name))
+    return 'the name of an index uses a-z, 0-9, - and _, like that of a bucket'
   if (!Array.isArray(fields) || fields.length === 0 || fields.length > INDEX_FIELDS_MAX) {
     return `the index ${name} needs 1 to ${INDEX_FIELDS_MAX} fields`
   }

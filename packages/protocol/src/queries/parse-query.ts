@@ -1,6 +1,6 @@
 /**
- * Reads a query from the parameters of a URL, and refuses what cannot be one, or would be too dear: QUERY_INVALID names the
- * place and what to write instead.
+ * Reads a query from the parameters of a URL, and refuses those that are invalid or would cost too much: QUERY_INVALID names
+ * the place and what to write instead.
  */
 import { inexactNumber } from '../exact-number.js'
 import { FreshetError } from '../freshet-error.js'
@@ -12,12 +12,12 @@ import { type Filter, ID_FIELD, QUERY_LIMIT_MAX, type Query, type Sort } from '.
 /** The most that a query may have of each. */
 const MAX = { whereLength: 8192, depth: 6, clauses: 100, inValues: 100, sortFields: 4, fields: 64 }
 
-/** As a Map has it, or URLSearchParams. */
+/** Implemented by Map and by URLSearchParams. */
 export interface QueryParameters {
   get(name: string): string | null | undefined
 }
 
-/** The query in its canonical form. Parameters it does not know are not looked at. Throws QUERY_INVALID. */
+/** The query in its canonical form. Ignores other parameters. Throws QUERY_INVALID. */
 export function parseQuery(parameters: QueryParameters): Query {
   const text = (name: string) => parameters.get(name) ?? undefined
   const where = text('where')
@@ -36,22 +36,22 @@ export function parseQuery(parameters: QueryParameters): Query {
   return canonicalQuery(query)
 }
 
-/** Room for what a server adds to the filter of a caller who may see only some objects. */
+/** Room for the conditions that a server adds to the filter of a caller that may see only some objects. */
 const WITH_ROOM: Readonly<Effort> = { depth: -1, clauses: -20 }
 
-/** Throws QUERY_INVALID unless a query that was not parsed here is one. */
+/** Throws QUERY_INVALID unless the query is valid; for queries that were not parsed here. */
 export function checkQuery(
   { where, sort = [], limit, after, fields = [] }: Query,
   begun: Readonly<Effort> = WITH_ROOM,
 ): void {
   if (where !== undefined) checkFilter(where, 'where', { ...begun })
-  if (sort.length > MAX.sortFields) throw invalid('sort', `at most ${MAX.sortFields} fields are sorted by`)
+  if (sort.length > MAX.sortFields) throw invalid('sort', `a sort has at most ${MAX.sortFields} fields`)
   for (const { field } of sort) checkField(field, 'sort')
   if (limit !== undefined && !(Number.isSafeInteger(limit) && limit >= 1 && limit <= QUERY_LIMIT_MAX)) {
-    throw invalid('limit', `it is a whole number from 1 to ${QUERY_LIMIT_MAX}`)
+    throw invalid('limit', `it must be a whole number from 1 to ${QUERY_LIMIT_MAX}`)
   }
   if (after !== undefined) parseCursor(after, sortLength(sort))
-  if (fields.length > MAX.fields) throw invalid('fields', `at most ${MAX.fields} fields are chosen`)
+  if (fields.length > MAX.fields) throw invalid('fields', `at most ${MAX.fields} fields can be selected`)
   for (const field of fields) checkField(field, 'fields')
 }
 
@@ -62,13 +62,13 @@ function sortLength(sort: readonly Sort[]): number {
 }
 
 function parseWhere(text: string): Filter {
-  if (text.length > MAX.whereLength) throw invalid('where', `it has at most ${MAX.whereLength} characters`)
+  if (text.length > MAX.whereLength) throw invalid('where', `it may have at most ${MAX.whereLength} characters`)
   const number = inexactNumber(text)
-  if (number !== undefined) throw invalid('where', `${number.slice(0, 40)} would be rounded, and other objects found`)
+  if (number !== undefined) throw invalid('where', `${number.slice(0, 40)} would be rounded, and match other objects`)
   try {
     return JSON.parse(text) as Filter
   } catch (cause) {
-    throw invalid('where', 'it is JSON, such as {"category":"books","price":{"$lt":10}}', cause)
+    throw invalid('where', 'it must be JSON, such as {"category":"books","price":{"$lt":10}}', cause)
   }
 }
 
@@ -85,10 +85,10 @@ interface Effort {
 
 function checkFilter(filter: unknown, place: string, effort: Effort): void {
   if (typeof filter !== 'object' || filter === null || Array.isArray(filter)) {
-    throw invalid(place, 'a filter is an object, such as {"category":"books"}')
+    throw invalid(place, 'a filter must be an object, such as {"category":"books"}')
   }
   for (const [name, member] of Object.entries(filter)) {
-    if (++effort.clauses > MAX.clauses) throw invalid(place, `a filter has at most ${MAX.clauses} conditions`)
+    if (++effort.clauses > MAX.clauses) throw invalid(place, `a filter may have at most ${MAX.clauses} conditions`)
     const inner = `${place}.${name}`
     if (name === '$or' || name === '$and') checkClauses(member, inner, effort)
     else checkMember(name, member, inner)
@@ -96,8 +96,8 @@ function checkFilter(filter: unknown, place: string, effort: Effort): void {
 }
 
 function checkClauses(clauses: unknown, place: string, effort: Effort): void {
-  if (!Array.isArray(clauses) || clauses.length === 0) throw invalid(place, 'it takes a list of one or more filters')
-  if (effort.depth === MAX.depth) throw invalid(place, `filters are nested at most ${MAX.depth} deep`)
+  if (!Array.isArray(clauses) || clauses.length === 0) throw invalid(place, 'it needs a list of one or more filters')
+  if (effort.depth === MAX.depth) throw invalid(place, `filters may be nested at most ${MAX.depth} deep`)
   const inner = { depth: effort.depth + 1, clauses: effort.clauses }
   for (const [i, clause] of clauses.entries()) checkFilter(clause, `${place}[${i}]`, inner)
   effort.clauses = inner.clauses
@@ -105,14 +105,14 @@ function checkClauses(clauses: unknown, place: string, effort: Effort): void {
 
 function checkMember(field: string, member: unknown, place: string): void {
   checkField(field, place)
-  if (Array.isArray(member)) throw invalid(place, 'a field is not compared with a list; use {"$in":[...]}')
+  if (Array.isArray(member)) throw invalid(place, 'a field cannot be compared with a list; use {"$in":[...]}')
   if (typeof member !== 'object' || member === null) {
     checkScalar(member, place)
     return
   }
   const operators = Object.entries(member)
   if (operators.length === 0)
-    throw invalid(place, 'a condition is not empty; write {"$exists":true} to ask if it is there')
+    throw invalid(place, 'a condition must not be empty; write {"$exists":true} to find objects that have the field')
   for (const [name, operand] of operators) checkOperator(name, operand, `${place}.${name}`)
 }
 
@@ -122,12 +122,12 @@ function checkOperator(name: string, operand: unknown, place: string): void {
   } else if (name === '$in') {
     checkIn(operand, place)
   } else if (name === '$prefix') {
-    if (typeof operand !== 'string') throw invalid(place, 'it takes a text')
+    if (typeof operand !== 'string') throw invalid(place, 'it needs a string')
     checkScalar(operand, place)
   } else if (name !== '$exists') {
-    throw invalid(place, `there is no such operator; there are ${OPERATORS.join(', ')}`)
+    throw invalid(place, `there is no such operator; the operators are ${OPERATORS.join(', ')}`)
   } else if (typeof operand !== 'boolean') {
-    throw invalid(place, 'it takes true or false')
+    throw invalid(place, 'it needs true or false')
   }
 }
 
@@ -135,8 +135,8 @@ const SCALAR_OPERATORS: ReadonlySet<string> = new Set(['$eq', '$ne', '$lt', '$lt
 const OPERATORS = [...SCALAR_OPERATORS, '$in', '$prefix', '$exists']
 
 function checkIn(operand: unknown, place: string): void {
-  if (!Array.isArray(operand) || operand.length === 0) throw invalid(place, 'it takes a list of one or more values')
-  if (operand.length > MAX.inValues) throw invalid(place, `it takes at most ${MAX.inValues} values`)
+  if (!Array.isArray(operand) || operand.length === 0) throw invalid(place, 'it needs a list of one or more values')
+  if (operand.length > MAX.inValues) throw invalid(place, `it may have at most ${MAX.inValues} values`)
   for (const [i, value] of operand.entries()) checkScalar(value, `${place}[${i}]`)
 }
 
@@ -144,7 +144,7 @@ function checkScalar(value: unknown, place: string): void {
   if (value === null || typeof value === 'boolean') return
   if (typeof value === 'number' && Number.isFinite(value)) return
   if (typeof value === 'string' && isWellFormed(value)) return
-  throw invalid(place, 'values are compared with null, true, false, a finite number or a well-formed text')
+  throw invalid(place, 'a value must be null, true, false, a finite number or a well-formed string')
 }
 
 function checkField(field: unknown, place: string): void {
@@ -156,9 +156,5 @@ function checkField(field: unknown, place: string): void {
 function invalid(place: string, remedy: string, cause?: unknown): FreshetError {
   const bounded = place.length > 100 ? `${place.slice(0, 100)}…` : place
   const options = { details: { place: bounded }, ...(cause !== undefined && { cause }) }
-  return new FreshetError(
-    'QUERY_INVALID',
-    `The query cannot be read at ${JSON.stringify(bounded)}: ${remedy}.`,
-    options,
-  )
+  return new FreshetError('QUERY_INVALID', `The query is invalid at ${JSON.stringify(bounded)}: ${remedy}.`, options)
 }

@@ -39,7 +39,7 @@ const query: fc.Arbitrary<Query> = fc.record(
 )
 
 describe('the spelling of a query', () => {
-  test('what is formatted is parsed to the same query, which has the same spelling', () => {
+  test('a formatted query is parsed to the same query, which has the same spelling', () => {
     fc.assert(
       fc.property(query, drawn => {
         const text = formatQuery(drawn)
@@ -105,7 +105,7 @@ describe('the spelling of a query', () => {
 })
 
 describe('cursors', () => {
-  test('a cursor comes back as it was, and only to a sort of as many fields', () => {
+  test('a cursor parses to its place, and only for a sort of as many fields', () => {
     const value: fc.Arbitrary<SortValue> = fc.oneof(scalar, fc.constantFrom<SortValue>(undefined, {}))
     fc.assert(
       fc.property(fc.array(value, { maxLength: 4 }), fc.string(), (values, id) => {
@@ -132,7 +132,7 @@ describe('tags', () => {
     expect(partsOfTag('a/b')).toBe(undefined)
   })
 
-  test('a long text is cut after 200 bytes, between characters', () => {
+  test('a long string is cut after 200 bytes, between characters', () => {
     const cutOf = (text: string) => (JSON.parse(tagOf('a/b', ['x'], [text]).slice('a/b?x='.length)) as string[])[0]!
     expect(cutOf('x'.repeat(300))).toBe('x'.repeat(200))
     expect(cutOf(`x${'é'.repeat(150)}`)).toBe(`x${'é'.repeat(99)}`)
@@ -150,11 +150,11 @@ describe('tags', () => {
 
 test.each([
   [{}, 'list'],
-  [[{ name: 'A', fields: ['a'] }], 'named'],
+  [[{ name: 'A', fields: ['a'] }], 'the name of an index'],
   [[{ name: 'a', fields: [] }], '1 to 4'],
   [[{ name: 'a', fields: ['a', 'a'] }], 'twice'],
   [[{ name: 'a', fields: ['$id'] }], 'dotted path'],
-  [[{ name: 'a', fields: ['a'], unique: true }], 'no unique'],
+  [[{ name: 'a', fields: ['a'], unique: true }], 'not unique'],
   [['a', 'a'].map(name => ({ name, fields: ['x'] })), 'two indexes'],
   [Array.from({ length: 17 }, (_, i) => ({ name: `i${i}`, fields: ['x'] })), 'at most 16'],
 ])('indexes %j cannot be declared', (indexes, reason) => {

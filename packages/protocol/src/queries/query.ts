@@ -1,14 +1,15 @@
 /**
- * What can be asked of a bucket. A filter is JSON as people know it from MongoDB:
+ * What a query of a bucket can ask. A filter is JSON in the style of MongoDB:
  *
- *     { "category": "books", "price": { "$gte": 2, "$lt": 10 }, "$or": [{ "new": true }, { "author.name": { "$prefix": "Ann" } }] }
+ *     { "category": "books", "price": { "$gte": 2, "$lt": 10 },
+ *       "$or": [{ "new": true }, { "author.name": { "$prefix": "Ann" } }] }
  *
  * A bare value means `$eq`. Fields are dotted paths into objects, not into arrays; `$id` is the object's id. All members of
  * a filter must match. A comparison matches only values of the same JSON type as its own: null, boolean, number or string;
  * arrays and objects are matched by `$exists` and `$ne` alone.
  *
  * The order of values: missing < null < false < true < numbers < strings (by their UTF-8 bytes) < arrays and objects, which
- * are all equal among themselves. Entries that a sort calls equal come by their ids, in the direction of its last field: so
+ * are all equal among themselves. Entries that are equal by the sort come by their ids, in the direction of its last field: so
  * every order is total, and an index read backwards gives the order that `-field` asks for.
  */
 export interface Query {
@@ -18,7 +19,7 @@ export interface Query {
   readonly limit?: number
   /** The cursor of the page before: its `next`. */
   readonly after?: string
-  /** Only these fields of each value. Stores do not look at it. */
+  /** Only these fields of each value are returned. Stores ignore it. */
   readonly fields?: readonly string[]
 }
 
@@ -36,7 +37,7 @@ export interface Filter {
 /** All members must match. */
 export interface Condition {
   readonly $eq?: Scalar
-  /** Whatever `$eq` does not match, also what is missing. */
+  /** Matches everything that `$eq` does not match, including a missing value. */
   readonly $ne?: Scalar
   readonly $lt?: Scalar
   readonly $lte?: Scalar

@@ -1,13 +1,13 @@
 /**
- * Tags: what a query's result depends on. Whatever is written or deleted carries, for each declared index and each prefix of its
- * fields, the values it had there before and those it has after:
+ * Tags: what a query's result depends on. Every write and deletion carries, for each declared index and each prefix of its
+ * fields, the values before and those after:
  *
  *     shop/products?category=["books"]
  *     shop/products?category,price=["books",10]
  *
- * So whoever shows all books under 10 need only know when the first of these last changed. A field that is missing is written
- * as the bare word `missing`. A text longer than 200 bytes is cut there: a coarser tag changes more often than it need, never
- * less. Arrays and objects have none, since no filter can demand equality with them.
+ * So a reader that shows all books under 10 need only know when the first of these last changed. A missing field is written
+ * as the bare word `missing`. A string longer than 200 bytes is cut there: a coarser tag changes more often than necessary,
+ * never less. Arrays and objects have no tags, since no filter can demand equality with them.
  */
 import type { Key } from '../names.js'
 import type { Scalar } from './query.js'
@@ -27,13 +27,13 @@ export function tagOf(bucket: Key, fields: readonly string[], values: readonly T
 export interface TagParts {
   readonly bucket: Key
   readonly fields: readonly string[]
-  /** Of each field, as the tag spells it. */
+  /** The value of each field, as the tag spells it. */
   readonly values: readonly string[]
 }
 
 const SPELLED_VALUE = /"(?:[^"\\]|\\.)*"|[^,"]+/g
 
-/** What a tag is about; undefined if the text is not a tag. */
+/** The parts of a tag; undefined if the text is not a tag. */
 export function partsOfTag(tag: Tag): TagParts | undefined {
   const mark = tag.indexOf('?')
   const equals = tag.indexOf('=', mark)
