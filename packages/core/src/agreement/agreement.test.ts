@@ -27,24 +27,24 @@ function views(...all: readonly (NodeView<string> | undefined)[]): Map<number, N
   return new Map(all.flatMap((each, i) => (each ? [[i, each] as const] : [])))
 }
 
-describe('what is decided', () => {
-  test('the last slot is, if a majority has it in one ballot', () => {
+describe('decided slots', () => {
+  test('the last slot is decided if a majority has it in one ballot', () => {
     const found = decidedSlots(views(view({ 0: accepted(1, 'a') }), view({ 0: accepted(1, 'a') })), 0, VOTERS)
     expect([found.entries.map(({ id }) => id), found.open, found.isEnd]).toEqual([['a'], undefined, true])
   })
 
-  test('it is open while one who has not answered may have it, and nothing when nobody can', () => {
+  test('the last slot is open while a silent node may complete a majority, and empty when no majority can have it', () => {
     const some = view({ 0: accepted(1, 'a') })
     expect(decidedSlots(views(some, view({})), 0, VOTERS).open?.slot).toBe(0)
     expect(decidedSlots(views(some, view({}), view({})), 0, VOTERS).open).toBeUndefined()
   })
 
-  test('a majority with one entry in two ballots leaves it open: it may have been decided in the lower one', () => {
+  test('a majority with one entry in two ballots leaves the slot open: the lower ballot may have decided it', () => {
     const all = views(view({ 0: accepted(1, 'a') }), view({}), view({ 0: accepted(2, 'a') }))
     expect(decidedSlots(all, 0, VOTERS)).toMatchObject({ entries: [], open: { slot: 0, accepted: accepted(2, 'a') } })
   })
 
-  test('a slot holds what the next one says it does, whatever else a node has there', () => {
+  test('a slot holds the entry that the next slot names, whatever else a node has there', () => {
     const all = views(
       view({ 0: accepted(3, 'x'), 1: accepted(2, 'b', 'a') }),
       view({ 0: accepted(1, 'a'), 1: accepted(2, 'b', 'a') }),
@@ -53,7 +53,7 @@ describe('what is decided', () => {
   })
 })
 
-/** Real nodes in memory; who is in `silent` does not answer. */
+/** Real nodes in memory; those in `silent` do not answer. */
 class Nodes {
   readonly silent = new Set<number>()
   readonly asked: string[] = []
@@ -77,7 +77,7 @@ class Nodes {
     return { kind: 'done', version: node.promised.version }
   }
 
-  /** By those who are not silent. */
+  /** As the nodes that are not silent see it. */
   drop(upTo: number): void {
     for (const [i, node] of this.#nodes.entries()) {
       if (this.silent.has(i)) continue
@@ -97,7 +97,7 @@ class Nodes {
       asks.push(...next.asks)
       outcome = next.outcome
     }
-    // What is still on its way arrives, and is not heard any more.
+    // Answers that are still on their way arrive, and are ignored.
     for (const ask of asks) this.do(ask)
     return outcome.kind === 'taken' ? `taken ${outcome.slot}` : outcome.kind
   }
@@ -118,7 +118,7 @@ class Nodes {
 const proposerOf = (name: string) => new Proposer<string>({ name, ...VOTERS })
 
 describe('proposing', () => {
-  test('whoever keeps appending asks each node once for each entry', () => {
+  test('a proposer that keeps appending asks each node once for each entry', () => {
     const [nodes, proposer] = [new Nodes(), proposerOf('p')]
     expect(nodes.append(proposer, 0, 'a')).toBe('appended')
     nodes.asked.length = 0
@@ -127,7 +127,7 @@ describe('proposing', () => {
     expect(nodes.look(0)).toEqual(['a', 'b'])
   })
 
-  test('whoever was outbid is told what has the slot, and never has it too', () => {
+  test('an outbid proposer learns which entry has the slot, and never has the slot too', () => {
     const [nodes, p, q] = [new Nodes(), proposerOf('p'), proposerOf('q')]
     expect(nodes.append(p, 0, 'a')).toBe('appended')
     expect(nodes.append(q, 1, 'b', 'a')).toBe('appended')
@@ -136,7 +136,7 @@ describe('proposing', () => {
     expect(nodes.look(0)).toEqual(['a', 'b'])
   })
 
-  test('what one node has accepted of somebody who is gone is taken over', () => {
+  test('an entry that one node accepted from a dead proposer is taken over', () => {
     const [nodes, p, q] = [new Nodes(), proposerOf('p'), proposerOf('q')]
     expect(nodes.append(p, 0, 'a')).toBe('appended')
     nodes.silent.add(1).add(2)
@@ -147,7 +147,7 @@ describe('proposing', () => {
     expect(nodes.look(1)).toEqual(['b'])
   })
 
-  test('after an append whose outcome is not known nothing else is proposed in the same ballot', () => {
+  test('after an append with an unknown outcome nothing else is proposed in the same ballot', () => {
     const [nodes, proposer] = [new Nodes(), proposerOf('p')]
     expect(nodes.append(proposer, 0, 'a')).toBe('appended')
     nodes.silent.add(0).add(1)
@@ -157,7 +157,7 @@ describe('proposing', () => {
     expect(nodes.look(1)).toEqual(['b'])
   })
 
-  test('what was read before a promise is not taken for what was accepted until then', () => {
+  test('a read from before a promise does not count as a recall', () => {
     const proposer = proposerOf('p')
     const entry = { id: 'a', previous: '', value: 'a' }
     const reads = proposer.begin(0, entry).asks
@@ -170,12 +170,12 @@ describe('proposing', () => {
       ['promise', 1],
     ])
     for (const ask of promises) proposer.answer(ask, { kind: 'done', version: 2 })
-    // The first reads come once more, and one that was late.
+    // The first reads come again, and one comes late.
     for (const ask of reads) expect(proposer.answer(ask, empty)).toEqual({ asks: [] })
     expect(proposer.canProceed).toBe(false)
   })
 
-  test('whoever looks passes on what one node has, and outbids nobody', () => {
+  test('a reader passes on what one node has, and outbids no proposer', () => {
     const [nodes, proposer] = [new Nodes(), proposerOf('p')]
     expect(nodes.append(proposer, 0, 'a')).toBe('appended')
     nodes.silent.add(1).add(2)
@@ -196,8 +196,8 @@ describe('proposing', () => {
   })
 })
 
-describe('slots that were dropped', () => {
-  test('are not free to whoever slept meanwhile, and are not looked at in vain', () => {
+describe('dropped slots', () => {
+  test('are not free for a proposer that slept meanwhile, and a reader learns that they are gone', () => {
     const [nodes, awake, sleeper] = [new Nodes(), ...proposers()]
     expect(nodes.append(sleeper, 0, 'a')).toBe('appended')
     for (const [slot, id, previous] of [
@@ -214,7 +214,7 @@ describe('slots that were dropped', () => {
     expect(nodes.append(sleeper, 4, 'x', 'd')).toBe('appended')
   })
 
-  test('what a node has left there that slept as well is not proposed again', () => {
+  test('are not filled from an old entry of a node that slept meanwhile', () => {
     const [nodes, awake, sleeper] = [new Nodes(), ...proposers()]
     expect(nodes.append(awake, 0, 'a')).toBe('appended')
     nodes.silent.add(1).add(2)

@@ -1,7 +1,7 @@
-/** A ballot: who proposes, in which round. No two proposers have the same, so of two there is always a higher one. */
+/** A ballot: a proposer and its round. No two proposers share one, so of two ballots one is always higher. */
 export interface Ballot {
   readonly round: number
-  /** The proposer's own, unlike any other's, and unlike what it had before it was started anew. */
+  /** The proposer's own name, unlike any other's, and unlike its name before a restart. */
   readonly proposer: string
 }
 
@@ -18,7 +18,7 @@ export function isSameBallot(a: Ballot, b: Ballot): boolean {
   return compareBallots(a, b) === 0
 }
 
-/** More than half of so many nodes: any two of these have a node in common. */
+/** More than half of the nodes: any two majorities have a node in common. */
 export function majorityOf(nodes: number): number {
   return Math.floor(nodes / 2) + 1
 }

@@ -1,13 +1,14 @@
 /**
- * What of the log is decided, by what some nodes have. An entry is decided when a majority has accepted it in the same ballot; and then
- * every later ballot has the same entry (that is what Paxos is for), so it stays so.
+ * Which slots of the log are decided, judging by what some nodes have. An entry is decided when a majority has accepted it in the
+ * same ballot. From then on every later ballot has the same entry (that is what Paxos is for), so it stays decided.
  *
- * - Whoever proposes an entry for slot s + 1 knows what slot s holds, and names it. So everything below the last slot is known by that.
- * - The last is known if a majority of nodes has it in one ballot.
- * - It is known not to have been decided before the nodes were asked if no majority can have it, in whichever ballots: those who have not
- *   answered counted as if they had it. By ballots that would be wrong: who has accepted it again, in a higher one, has forgotten the
- *   first.
- * - Else it is open.
+ * - A proposer of an entry for slot s + 1 knows what slot s holds, and names it. So everything below the last slot is
+ *   known from that.
+ * - The last slot is known if a majority of nodes has it in one ballot.
+ * - It is known not to have been decided before the nodes were asked, if no majority can have it, in whichever ballots, with
+ *   silent nodes counted as if they had it. Counting by ballot would be wrong: a node that has accepted the entry again, in a
+ *   higher ballot, has forgotten the first one.
+ * - Otherwise it is open.
  */
 import { compareBallots, isSameBallot } from './ballot.js'
 import { type Accepted, type Entry, type NodeView, SLOTS_PER_READ } from './messages.js'
@@ -15,9 +16,9 @@ import { type Accepted, type Entry, type NodeView, SLOTS_PER_READ } from './mess
 export interface DecidedSlots<Value> {
   /** In order, from the first slot asked for. */
   readonly entries: readonly Entry<Value>[]
-  /** The slot after those, if it may have been decided, and what of it is in the highest ballot. */
+  /** The slot after those, if it may have been decided, with its entry of the highest ballot. */
   readonly open: { readonly slot: number; readonly accepted: Accepted<Value> } | undefined
-  /** Nothing follows; else there may be more than was read. */
+  /** Nothing follows. If false, there may be more than was read. */
   readonly isEnd: boolean
 }
 
@@ -27,7 +28,7 @@ export interface Voters {
   readonly majority: number
 }
 
-/** By the views of a majority of nodes, at least. */
+/** Judges by the views of at least a majority of nodes. */
 export function decidedSlots<Value>(
   views: ReadonlyMap<number, NodeView<Value>>,
   first: number,
@@ -44,7 +45,7 @@ export function decidedSlots<Value>(
         ? here.filter(({ ballot }) => isSameBallot(ballot, top.ballot)).length >= majority && top
         : here.find(({ entry }) => entry.id === next.entry.previous)
     if (!decided) {
-      // What follows was not read, and would tell.
+      // The next slot would decide it, but was not read.
       if (slot === first + SLOTS_PER_READ - 1) return { entries, open: undefined, isEnd: false }
       const most = Math.max(...here.map(({ entry: { id } }) => here.filter(({ entry }) => entry.id === id).length))
       const canBe = most + nodes - views.size >= majority
@@ -63,7 +64,7 @@ export function acceptedAt<Value>(views: ReadonlyMap<number, NodeView<Value>>, s
   return found
 }
 
-/** Slots up to here were decided, and what is left of them need not be what they were decided to be. */
+/** Slots up to here were decided; what a node still has of them need not be what was decided. */
 export function droppedTo<Value>(views: ReadonlyMap<number, NodeView<Value>>): number {
   return Math.max(-1, ...Array.from(views.values(), view => view.droppedTo))
 }

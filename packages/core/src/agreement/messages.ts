@@ -1,21 +1,22 @@
 /**
- * What is asked of the nodes that remember an agreement, and what they answer. A node is no program: it is a store that is read, and that
- * is written to on a condition ("active disk Paxos", Chockler and Malkhi 2002). It keeps
+ * The requests to the nodes that remember an agreement, and their replies. A node is not a program: it is a store that is read,
+ * and that is written on a condition ("active disk Paxos", Chockler and Malkhi 2002). It keeps
  *
- *     promise   the highest ballot that it has promised: whoever writes it names the version that it had
- *     slots     for each slot the entry accepted last, and in which ballot: whoever writes one names the version of the promise
+ *     promise   the highest ballot that it has promised: a writer names the version that the promise had
+ *     slots     for each slot the entry accepted last, and in which ballot: a writer names the version of the promise
  *
- * The version of a promise stands for "nobody has promised anything else since". It is never the same twice, also not after a node has lost
- * what it had: that is what makes an answer of a node that was emptied, and filled again, differ from one of before.
+ * The version of a promise shows that no other proposer has been promised anything since. It is never the same twice, not even
+ * after a node has lost its contents. That is how a reply of a node that was emptied, and filled again, differs from an earlier
+ * one.
  *
- * Whatever is asked may be lost, late, or done twice.
+ * A request may be lost, late, or done twice.
  */
 import type { Ballot } from './ballot.js'
 
-/** What a slot is to hold. */
+/** What a slot is meant to hold. */
 export interface Entry<Value> {
   readonly id: string
-  /** The id of the entry in the slot before, which was decided when this was proposed. */
+  /** The id of the entry in the slot before, which was decided when this one was proposed. */
   readonly previous: string
   readonly value: Value
 }
@@ -30,11 +31,11 @@ export interface Promised {
   readonly version: number
 }
 
-/** What a node has, of one state. */
+/** What a node holds, in one state. */
 export interface NodeView<Value> {
-  /** None: it does not belong, or has lost what it remembered. It has no voice then. */
+  /** Undefined: the node is not a member, or has lost its memory. Then it has no voice. */
   readonly promised: Promised | undefined
-  /** From the first slot asked for on, `SLOTS_PER_READ` at most. */
+  /** From the first requested slot on, at most `SLOTS_PER_READ`. */
   readonly slots: ReadonlyMap<number, Accepted<Value>>
   /** Slots up to this one were dropped, long after they were decided; -1: none was. Some node of every majority knows. */
   readonly droppedTo: number
@@ -60,7 +61,7 @@ export type Reply<Value> =
   | { readonly kind: 'view'; readonly view: NodeView<Value> }
   /** It was written. `version`: that of a promise from now on. */
   | { readonly kind: 'done'; readonly version: number }
-  /** The version was another. */
+  /** The version had changed. */
   | { readonly kind: 'refused' }
   /** No answer: it may have been done, or may still be. */
   | { readonly kind: 'lost' }

@@ -1,30 +1,34 @@
 /**
- * Who appends to a log that several nodes remember, so that a slot never holds two things, whoever else appends at the same time, and whatever is
- * lost, late or done twice. Paxos for each slot (Lamport 2001), with one promise for all slots that follow ("multi-Paxos"); over nodes
- * that are only read and written (`messages.ts`), as in "Active Disk Paxos" and "CASPaxos".
+ * Appends to a log that several nodes remember, so that a slot never holds two things, even if other proposers append at the same
+ * time and messages are lost, late or done twice. Paxos for each slot (Lamport 2001), with one promise for all slots that follow
+ * ("multi-Paxos"); over nodes that are only read and written (`messages.ts`), as in "Active Disk Paxos" and "CASPaxos".
  *
- *     survey    reads of all nodes what they have promised
- *     promise   writes a higher ballot, where the promise is still the one that was read
- *     recall    reads the slots, of those who have promised: what they accepted before, and from now on accept from nobody below
- *     accept    writes an entry to a slot, where the promise is still ours
+ *     survey    reads from all nodes what they have promised
+ *     promise   writes a higher ballot, if the promise is still the one that was read
+ *     recall    reads the slots of the nodes that have promised: what they accepted before; from now on they refuse lower ballots
+ *     accept    writes an entry to a slot, if the promise is still ours
  *
- * Whoever has the promise of a majority, and goes on appending, needs the last step alone: one round trip for each entry (`Tenure`).
+ * A proposer that has the promise of a majority, and goes on appending, needs only the last step: one round trip for each entry
+ * (`Tenure`).
  *
- * Why a slot never holds two things: let e be decided in slot s in ballot b, that is, accepted by a majority Q. Any higher ballot that
- * proposes anything for s was promised by a majority, which has a node of Q in it. That node accepted e before it promised: after that it would have refused
- * b. It is asked what it has accepted after it has promised; so e, or what a ballot between the two proposed, is recalled. The highest of what is
- * recalled is proposed, which by induction is e.
+ * Why a slot never holds two things: let e be decided in slot s in ballot b, that is, accepted by a majority Q. Any higher ballot
+ * that proposes anything for s was promised by a majority, which has a node of Q in it. That node accepted e before it promised:
+ * afterwards it would have refused b. After it has promised, the proposer asks it what it has accepted; so e, or what a ballot
+ * between the two proposed, is recalled. The highest of the recalled entries is proposed, which by induction is e.
  *
- * What this rests on:
- * - Within one ballot one entry at most is proposed for a slot. So a tenure ends with the first append whose outcome is not known, and whoever is
- *   started anew has another name.
- * - A node does not forget. One that did has no promise any more, and no voice (`NodeView.promised`), until it has been given again what a majority of
- *   the others has (docs/decisions/0023).
- * - Only those who have promised, and were recalled, are asked to accept. Those who come later are surveyed with the next ballot.
- * - A slot is dropped long after it was decided, and some node of every majority knows that it was (`NodeView.droppedTo`): nothing is proposed for it
- *   any more, neither by whoever slept meanwhile, nor what some node has left there that slept as well.
+ * This relies on:
+ * - Within one ballot at most one entry is proposed for a slot. So a tenure ends with the first append whose outcome is not
+ *   known, and a proposer that restarts has another name.
+ * - A node does not forget. A node that did has no promise left, and no voice (`NodeView.promised`), until it has been given
+ *   again what a majority of the others has (docs/decisions/0023).
+ * - Only nodes that have promised, and were recalled, are asked to accept. Nodes that answer later are surveyed with the next
+ *   ballot.
+ * - A slot is dropped long after it was decided, and some node of every majority knows that it was (`NodeView.droppedTo`):
+ *   nothing is proposed for it again, neither by a proposer that slept meanwhile, nor from an old entry of a node that slept as
+ *   well.
  *
- * Slot s + 1 is proposed by those alone who know what s holds. So there are no gaps, and of the slots that are recalled all but the last are decided.
+ * Only a proposer that knows what slot s holds proposes for slot s + 1. So there are no gaps, and all recalled slots except the
+ * last are decided.
  */
 import { type Ballot, compareBallots } from './ballot.js'
 import { acceptedAt, droppedTo, highest, type Voters } from './decided-slots.js'
@@ -35,24 +39,24 @@ export type AppendOutcome =
   | { readonly kind: 'appended' }
   /** The log has reached this slot instead; maybe by this very entry, if it was proposed before. */
   | { readonly kind: 'taken'; readonly slot: number }
-  /** Nothing is in the slot, and nothing was to be. */
+  /** Nothing is in the slot, and no entry was given. */
   | { readonly kind: 'free' }
-  /** Somebody else is proposing. It may be appended all the same. */
+  /** Another proposer is proposing. The entry may be appended all the same. */
   | { readonly kind: 'outbid' }
-  /** There was no majority. It may be appended all the same. */
+  /** There was no majority. The entry may be appended all the same. */
   | { readonly kind: 'lost' }
 
-/** For as long as nobody else proposes. */
+/** Lasts as long as no other proposer proposes. */
 interface Tenure {
   readonly ballot: Ballot
   /** The versions of the promises, by node. */
   readonly promises: ReadonlyMap<number, number>
-  /** The slot that nothing is in. */
+  /** The first empty slot. */
   readonly next: number
 }
 
 export interface ProposerOptions extends Voters {
-  /** Unlike any other's, also of before a restart. */
+  /** Unlike any other proposer's, including those from before a restart. */
   readonly name: string
 }
 
@@ -61,7 +65,10 @@ export class Proposer<Value> {
   #tenure: Tenure | undefined
   #round = 0
   #attempt: Attempt<Value> | undefined
-  /** What is answered to anything else, or twice, is not heard: above all what was read before a promise is not taken for what was read after. */
+  /**
+   * Replies to other requests, and second replies, are ignored. Above all, a read from before a promise must not count as one
+   * from after it.
+   */
   readonly #pending = new Set<Ask<Value>>()
 
   constructor(options: ProposerOptions) {
@@ -72,12 +79,12 @@ export class Proposer<Value> {
     return this.#tenure
   }
 
-  /** Of those who have promised, and can be asked to accept. */
+  /** The number of nodes that have promised, and can be asked to accept. */
   get voices(): number {
     return this.#tenure?.promises.size ?? 0
   }
 
-  /** One at a time: what is answered to an earlier one is not heard. No entry: only to finish what somebody has begun. */
+  /** One at a time: replies to an earlier attempt are ignored. Without an entry it only finishes what another has begun. */
   begin(slot: number, entry?: Entry<Value>): Step<Value, AppendOutcome> {
     if (entry !== undefined && this.#tenure?.next === slot) {
       return this.#propose({ slot, entry, tenure: this.#tenure, isOwn: true })
@@ -92,14 +99,14 @@ export class Proposer<Value> {
     return this.#ask(Array.from({ length: nodes }, (_, node) => ({ kind: 'read', node, first: slot })))
   }
 
-  /** A majority has answered: it need not wait for the others for long. */
+  /** A majority has answered: the caller need not wait long for the others. */
   get canProceed(): boolean {
     const attempt = this.#attempt
     if (attempt === undefined || attempt.phase === 'accept') return false
     return attempt.views.size >= this.#options.majority
   }
 
-  /** Without those who have not answered yet. */
+  /** Goes on without the nodes that have not answered yet. */
   proceed(): Step<Value, AppendOutcome> {
     if (!this.canProceed) return NOTHING
     const attempt = this.#attempt!
@@ -115,7 +122,7 @@ export class Proposer<Value> {
     return this.#viewed(attempt, ask.node, reply)
   }
 
-  /** Whoever waits for it does so no longer: nothing more is said, and whoever is next begins anew. */
+  /** The caller no longer waits for the attempt: no outcome follows, and the next attempt begins from the start. */
   giveUp(): void {
     this.#attempt = undefined
     this.#tenure = undefined
@@ -175,7 +182,7 @@ export class Proposer<Value> {
   }
 
   #propose({ slot, entry, tenure, isOwn }: Proposal<Value>): Step<Value, AppendOutcome> {
-    // Until it is known: nothing else may be proposed for this slot in this ballot.
+    // No tenure until the outcome is known: nothing else may be proposed for this slot in this ballot.
     this.#tenure = undefined
     const accepted: Accepted<Value> = { ballot: tenure.ballot, entry }
     this.#attempt = { phase: 'accept', slot, tenure, isOwn, have: new Set(), gone: new Set(), isRefused: false }
@@ -192,7 +199,7 @@ export class Proposer<Value> {
     if (reply.kind === 'refused') attempt.isRefused = true
     const { majority } = this.#options
     if (have.size >= majority) {
-      // Whoever has refused has promised another: it is not asked again in this ballot.
+      // A node that has refused has promised another ballot: it is not asked again in this ballot.
       const promises = new Map([...tenure.promises].filter(([each]) => !gone.has(each)))
       this.#tenure = { ...tenure, promises, next: slot + 1 }
       return this.#over(isOwn ? { kind: 'appended' } : { kind: 'taken', slot })
@@ -225,7 +232,7 @@ interface Recall<Value> {
   readonly slot: number
   readonly entry: Entry<Value> | undefined
   readonly ballot: Ballot
-  /** Of those who have promised; read after that. */
+  /** Of the nodes that have promised; read after the promise. */
   readonly views: Map<number, NodeView<Value>>
   readonly versions: Map<number, number>
   isRefused: boolean
@@ -247,7 +254,7 @@ interface Proposal<Value> {
   readonly slot: number
   readonly entry: Entry<Value>
   readonly tenure: Tenure
-  /** Whether it is what was to be appended. */
+  /** Whether it is the entry that the caller wants to append. */
   readonly isOwn: boolean
 }
 

@@ -1,8 +1,8 @@
 /**
- * One look at what follows a slot. It asks all nodes; as soon as a majority has answered and nothing is open, it is over. What is open is
- * passed on: what one node has accepted in a ballot, others that have promised that ballot, and no other since, may accept as well; it is the
- * proposer's own message, once more. So whoever looks decides nothing new, and outbids nobody. If that does not help, somebody is about to
- * propose in a higher ballot: then it is contested, and to be looked at again.
+ * One look at what follows a slot. It asks all nodes, and ends as soon as a majority has answered and nothing is open. An open
+ * entry is passed on: when one node has accepted it in a ballot, other nodes that have promised that ballot, and no other since,
+ * may accept it as well; it is the proposer's own message, sent again. So a reader decides nothing new, and outbids no proposer.
+ * If that does not help, a proposer is about to propose in a higher ballot: then the slot is contested, and must be read again.
  */
 import { isSameBallot } from './ballot.js'
 import { type DecidedSlots, decidedSlots, droppedTo, type Voters } from './decided-slots.js'
@@ -10,9 +10,9 @@ import type { AcceptAsk, Ask, Entry, NodeView, Reply } from './messages.js'
 
 export type SlotReaderOutcome<Value> =
   | { readonly kind: 'seen'; readonly entries: readonly Entry<Value>[]; readonly isEnd: boolean }
-  /** What is decided for sure, and the slot after it, about which nothing can be said now. */
+  /** The slots that are certainly decided, and the slot after them, about which nothing can be said now. */
   | { readonly kind: 'contested'; readonly entries: readonly Entry<Value>[]; readonly slot: number }
-  /** What follows was decided, and dropped. */
+  /** The slots that follow were decided, and dropped. */
   | { readonly kind: 'gone' }
   | { readonly kind: 'lost' }
 
@@ -39,25 +39,25 @@ export class SlotReader<Value> {
     return [...this.#pending]
   }
 
-  /** A majority has answered: it need not wait for the others for long. */
+  /** A majority has answered: the caller need not wait long for the others. */
   get canProceed(): boolean {
     return !this.#isOver && this.#passing === undefined && this.#views.size >= this.#voters.majority
   }
 
   answer(ask: Ask<Value>, reply: Reply<Value>): Step<Value, SlotReaderOutcome<Value>> {
-    // What is answered twice, or to an earlier question, says nothing.
+    // A second reply, or a reply to an earlier request, says nothing.
     if (!this.#pending.delete(ask) || this.#isOver) return NOTHING
     return ask.kind === 'accept' ? this.#passedOn(reply) : this.#answered(ask.node, reply)
   }
 
-  /** Without those who have not answered yet. */
+  /** Goes on without the nodes that have not answered yet. */
   proceed(): Step<Value, SlotReaderOutcome<Value>> {
     if (!this.canProceed) return NOTHING
     const found = this.#found()
     return found.open === undefined ? this.#seen(found) : this.#passOn(found)
   }
 
-  /** What is open, of a slot that was dropped, need not be what it was decided to be: a node has left it there that slept meanwhile. */
+  /** An open entry of a dropped slot need not be what was decided: it may be left on a node that slept meanwhile. */
   #found(): DecidedSlots<Value> {
     const found = decidedSlots(this.#views, this.#first, this.#voters)
     if (found.open === undefined || found.open.slot > droppedTo(this.#views)) return found

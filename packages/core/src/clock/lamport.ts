@@ -1,21 +1,21 @@
 /**
  * Lamport's clock (Time, Clocks, and the Ordering of Events, 1978): a number that grows along every chain of messages. If a
- * happened before b then a < b; the reverse does not hold, for that there are vectors.
+ * happened before b then a < b. The reverse does not hold; use vectors for that.
  *
- * State is a plain number that its owner keeps: 0 at first.
+ * The state is a plain number that its owner keeps, 0 at first.
  */
 
-/** An event of its own, sending included. */
+/** A local event, which includes sending a message. */
 export function tickLamport(clock: number): number {
   return clock + 1
 }
 
-/** A message arrives that was sent at `sent`. */
+/** Receives a message that was sent at `sent`. */
 export function receiveLamport(clock: number, sent: number): number {
   return Math.max(clock, sent) + 1
 }
 
-/** One order for everybody: by the clock, and among equals by the process. It respects what happened before what. */
+/** A total order: by the clock, and among equal clocks by the process. It respects the happened-before order. */
 export function compareLamport(a: LamportEvent, b: LamportEvent): number {
   return a.clock - b.clock || (a.process < b.process ? -1 : a.process > b.process ? 1 : 0)
 }

@@ -64,7 +64,7 @@ function eachPair(check: (a: Event, b: Event) => void): void {
   )
 }
 
-describe('what happened before what', () => {
+describe('the happened-before order', () => {
   test('is exactly the order of vectors', () => {
     eachPair((a, b) => {
       const order = b.past.has(a) ? 'before' : a.past.has(b) ? 'after' : 'concurrent'
@@ -72,7 +72,7 @@ describe('what happened before what', () => {
     })
   })
 
-  test('is never against the order of Lamport clocks or hybrid clocks', () => {
+  test('is never contradicted by Lamport clocks or hybrid clocks', () => {
     eachPair((a, b) => {
       if (!b.past.has(a)) return
       expect(a.lamport).toBeLessThan(b.lamport)
@@ -80,7 +80,7 @@ describe('what happened before what', () => {
     })
   })
 
-  test('by Lamport clocks and names is one order for all, with no two events alike', () => {
+  test('extends to a total order by Lamport clocks and process names', () => {
     eachPair((a, b) => {
       const [forth, back] = [a, b].map(event => ({ clock: event.lamport, process: event.process }))
       expect(Math.sign(compareLamport(forth!, back!))).toBe(-Math.sign(compareLamport(back!, forth!)))
@@ -90,7 +90,7 @@ describe('what happened before what', () => {
 })
 
 describe('a hybrid clock', () => {
-  test('is never behind its own clock, and ahead of real time by no more than the worst clock', () => {
+  test('is never behind its own clock, and ahead of real time by no more than the clock that is furthest ahead', () => {
     fc.assert(
       fc.property(steps, schedule => {
         for (const event of run(schedule)) {
@@ -101,7 +101,7 @@ describe('a hybrid clock', () => {
     )
   })
 
-  test('refuses a message from a clock that is too far ahead, and takes one that is just not', () => {
+  test('refuses a message from a clock that is too far ahead, and accepts one at the limit', () => {
     const now = tickHybrid(HYBRID_ZERO, 1000)
     expect(receiveHybrid(now, { timeMs: 1501, count: 0 }, 1000, 500)).toBeUndefined()
     expect(receiveHybrid(now, { timeMs: 1500, count: 7 }, 1000, 500)).toEqual({ timeMs: 1500, count: 8 })

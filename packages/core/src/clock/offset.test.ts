@@ -56,7 +56,7 @@ describe('the true offset', () => {
     )
   })
 
-  test('is met exactly when both ways take as long', () => {
+  test('is met exactly when both ways take equally long', () => {
     expect(middleOf(ntpOffset({ asked: 100, received: 1150, sent: 1160, answered: 210 }))).toBe(1000)
   })
 
@@ -82,7 +82,7 @@ describe('the true offset', () => {
           filter.add(cristianOffset({ asked, answered: own(real), server: read }), own(real))
           const { least, most } = filter.at(own(real))
           const truth = server(real) - own(real)
-          // Clocks drift during an exchange too, that of an older sample included; and what has passed since is measured by a clock
+          // Clocks drift during an exchange too, also during that of an older sample; and the elapsed time is measured by a clock
           // that drifts.
           const slack = 2 * driftMax * longest + 3 * driftMax ** 2 * real + 1e-6
           expect(truth).toBeGreaterThanOrEqual(least - slack)
@@ -100,7 +100,7 @@ test('samples that contradict each other mean that a clock was set: only the new
   expect(filter.at(1000)).toEqual({ least: 900, most: 910 })
 })
 
-test('clocks that are asked every M / (2 x drift) are never further apart than M', () => {
+test('clocks that are synchronised every M / (2 x drift) are never further apart than M', () => {
   const every = resynchroniseEvery(100, 0.0005)
   expect(every).toBe(100_000)
   expect(afterDrift({ least: 0, most: 0 }, every, 0.0005).most).toBe(100)

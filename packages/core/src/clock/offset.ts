@@ -1,18 +1,18 @@
 /**
- * How far another clock is ahead of ours, as a range that the truth certainly lies in.
+ * How far another clock is ahead of ours, as a range that certainly contains the true value.
  *
  * **Cristian** (Probabilistic clock synchronization, 1989). We ask at t0 and are answered at t1, by our clock; the server read s
  * in between. With known least delays there (`thereMin`) and back (`backMin`), it did so between t0 + thereMin and
  * t1 - backMin. So when the answer comes the server's clock shows something in [s + backMin, s + (t1 - t0) - thereMin]; the
- * middle of that errs by at most (t1 - t0 - thereMin - backMin) / 2. (Lecture notes print the error as
+ * middle of that range is wrong by at most (t1 - t0 - thereMin - backMin) / 2. (Lecture notes print the error as
  * (RTT - min2 + min1) / 2; with that sign a longer known delay would make it worse.)
  *
  * **NTP** (Mills 1991). The server receives at r and answers at s, by its clock. Then its clock is ahead by
- * ((r - t0) + (s - t1)) / 2, and that errs by at most half of the time on the way, ((t1 - t0) - (s - r)) / 2. The sign is that
- * of "the server is ahead", for r = t0 + there + offset and t1 = s + back - offset. (Where notes say that the child is ahead,
- * parent and child are mixed up.)
+ * ((r - t0) + (s - t1)) / 2, and that is wrong by at most half of the time on the way, ((t1 - t0) - (s - r)) / 2. The sign is
+ * that of "the server is ahead", for r = t0 + there + offset and t1 = s + back - offset. (Notes that say that the child is
+ * ahead have swapped parent and child.)
  *
- * Any unit of time will do, the same everywhere.
+ * Any unit of time works, if it is the same everywhere.
  */
 import { offsetMost } from './offset-most.js'
 
@@ -43,7 +43,7 @@ export interface NtpExchange {
   readonly answered: number
 }
 
-/** The range is half the time on the way to either side of the middle, which is to say: no delay is negative. */
+/** The range is half the time on the way to either side of the middle. This assumes only that no delay is negative. */
 export function ntpOffset({ asked, received, sent, answered }: NtpExchange): OffsetRange {
   return { least: sent - answered, most: received - asked }
 }
@@ -57,7 +57,7 @@ export function errorOf({ least, most }: OffsetRange): number {
   return (most - least) / 2
 }
 
-/** The same `elapsed` later, if either clock may run wrong by this share. */
+/** The same range `elapsed` later, if either clock may run wrong by this share. */
 export function afterDrift({ least, most }: OffsetRange, elapsed: number, driftMax: number): OffsetRange {
   const drift = 2 * driftMax * Math.abs(elapsed)
   return { least: least - drift, most: most + drift }
@@ -72,7 +72,7 @@ interface Sample extends OffsetRange {
   readonly at: number
 }
 
-/** The best of the last exchanges: each widened by what may have drifted since, and where they overlap is the truth. */
+/** The best of the last exchanges: each is widened by the drift since then, and the truth lies where they overlap. */
 export class OffsetFilter {
   readonly #driftMax: number
   readonly #samplesMax: number
@@ -83,16 +83,16 @@ export class OffsetFilter {
     this.#samplesMax = options.samplesMax
   }
 
-  /** Exchanges come in order of `at`, our time when the answer came. */
+  /** Exchanges must be added in order of `at`, our time when the answer came. */
   add(range: OffsetRange, at: number): void {
     const narrowest = this.at(at)
-    // Ranges that do not overlap: one of the clocks was set, so what was known of it is void.
+    // Ranges that do not overlap: one of the clocks was set, so the older samples are void.
     if (range.least > narrowest.most || range.most < narrowest.least) this.#samples = []
     this.#samples.push({ ...range, at })
     if (this.#samples.length > this.#samplesMax) this.#samples.shift()
   }
 
-  /** Infinite on both sides while there is no sample. */
+  /** Infinite on both sides if there is no sample. */
   at(now: number): OffsetRange {
     const ranges = this.#samples.map(sample => afterDrift(sample, now - sample.at, this.#driftMax))
     return {

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { ServerClock } from './server-clock.js'
 
-test('nothing is taken for fresher than it is, whatever the delays and the drift', () => {
+test('nothing is considered fresher than it is, whatever the delays and the drift', () => {
   const exchange = fc.record({
     gapMs: fc.double({ min: 0, max: 50_000, noNaN: true }),
     requestMs: fc.double({ min: 0, max: 3000, noNaN: true }),
@@ -34,7 +34,7 @@ test('without delay and drift the bound is within 2 ms after a second', () => {
   expect(clock.asOfMs(1100)).toBeGreaterThan(5998)
 })
 
-test('a clock that stood still and has caught up is found out by the next exchange', () => {
+test('the next exchange detects a clock that stood still and has caught up', () => {
   const clock = new ServerClock()
   clock.sample(5000, 100, 5002)
   // 50 ms later, it shows 3 s more.
@@ -51,7 +51,7 @@ test('of two exchanges that agree the tighter one counts', () => {
   expect(clock.asOfMs(300)).toBeGreaterThan(5198)
 })
 
-test('nothing is known of what was stamped before the exchange: the server may have stood still since', () => {
+test('nothing is known about stamps from before the exchange: that clock may have stood still since', () => {
   const clock = new ServerClock()
   clock.sample(5000, 100)
   expect(clock.asOfMs(99)).toBe(Number.NEGATIVE_INFINITY)

@@ -11,7 +11,7 @@ it('seeds survive the wire', () => {
   )
 })
 
-it('has the form that other languages read: 16 lower-case digits', () => {
+it('has the form that clients in other languages read: 16 lower-case digits', () => {
   expect(formatSeed(0xfeedn)).toBe('000000000000feed')
 })
 
@@ -21,12 +21,12 @@ it('anything else is undefined', () => {
   }
 })
 
-it('is the first bits of the low word, as other languages must take them', () => {
+it('is the first bits of the low word, as clients in other languages compute it', () => {
   expect(changeHashOf({ low: -1, high: 0 })).toBe(2 ** CHANGE_HASH_BITS - 1)
   expect(changeHashOf({ low: 0x1234_5678, high: 0 })).toBe(0x12345)
 })
 
-it('meets one path in a thousand, if a thousand have changed', () => {
+it('collides for one path in a thousand, if a thousand have changed', () => {
   const hash = hashUnder(7n)
   const hashOf = (id: number) => changeHashOf(hash(`/db/shop/products/${id}`))
   const changed = new Set(Array.from({ length: 1000 }, (_, id) => hashOf(id)))

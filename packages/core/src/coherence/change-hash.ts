@@ -1,8 +1,8 @@
 /**
- * A path's hash where changes are listed one by one: 20 bits of it, which is what their place on the wire has (see
- * `packed-changes.ts`). Paths that fall together get the later position of the two, so a reader asks for one of them under
- * another name than he need, and so does every other reader. Of the thousand changes that 10 writes a second make in a
- * window of 100 seconds, that meets one path in a thousand, as often as in a segment's filter.
+ * A path's hash where changes are listed one by one: 20 bits of it, which is the space it has on the wire (see
+ * `packed-changes.ts`). Two paths with the same hash get the later position of the two, so a reader asks for one of them under
+ * another URL than necessary, and so does every other reader. Of the thousand changes that 10 writes a second make in a
+ * window of 100 seconds, that affects one path in a thousand, as often as in a segment's filter.
  */
 import type { KeyHash } from '@freshet/bloom'
 

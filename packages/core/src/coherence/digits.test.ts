@@ -4,7 +4,7 @@ import { DigitReader, formatFixed, formatNumber } from './digits.js'
 
 const INVALID = expect.objectContaining({ code: 'ANSWER_INVALID' })
 
-it('numbers survive the wire, one after the other', () => {
+it('consecutive numbers survive the wire', () => {
   const any = fc.maxSafeNat().map(value => ({ value, width: 0 }))
   const fixed = fc
     .integer({ min: 1, max: 8 })
@@ -20,16 +20,16 @@ it('numbers survive the wire, one after the other', () => {
   )
 })
 
-it('has the form that other languages read', () => {
+it('has the form that clients in other languages read', () => {
   expect([0, 31, 32, 1000, 1024].map(formatNumber)).toEqual(['A', 'f', 'gB', 'of', 'ggB'])
   expect(formatFixed(0x12345, 4)).toBe('ASNF')
 })
 
 it.each([
   ['nothing', ''],
-  ['a number that goes on', 'gg'],
-  ['what is no digit', 'é'],
-  ['a number that no position can be', '_'.repeat(20)],
+  ['a number without its last digit', 'gg'],
+  ['a character that is not a digit', 'é'],
+  ['a number too large for a position', '_'.repeat(20)],
 ])('%s is refused', (_, text) => {
   expect(() => new DigitReader(text).number()).toThrow(INVALID)
 })

@@ -1,5 +1,5 @@
 /**
- * Whole numbers in few characters, which may stand in JSON, events and URLs as they are: base64url digits, six bits each.
+ * Whole numbers in few characters, which need no escaping in JSON, events and URLs: base64url digits, six bits each.
  *
  *     of fixed width     the most significant digit first
  *     of any size        five bits in each digit, the least significant first; the sixth says that another follows
@@ -23,7 +23,7 @@ export function formatNumber(value: number): string {
   return text + DIGITS[rest]!
 }
 
-/** Reads them one after the other. Throws ANSWER_INVALID where there is none. */
+/** Reads numbers one after the other. Throws ANSWER_INVALID where there is no number. */
 export class DigitReader {
   readonly #text: string
   #at = 0
@@ -32,7 +32,7 @@ export class DigitReader {
     this.#text = text
   }
 
-  /** What has not been read yet. */
+  /** The text that has not been read yet. */
   get rest(): string {
     return this.#text.slice(this.#at)
   }
@@ -57,7 +57,7 @@ export class DigitReader {
     const character = this.#text[this.#at++]
     if (character === undefined) throw sketchInvalid('it is cut short')
     const value = DIGITS.indexOf(character)
-    if (value < 0) throw sketchInvalid(`${JSON.stringify(character)} in it is no digit`)
+    if (value < 0) throw sketchInvalid(`${JSON.stringify(character)} in it is not a digit`)
     return value
   }
 }

@@ -14,7 +14,7 @@ function pairs(list: readonly KeyHash[]): Set<string> {
   return new Set(list.map(({ low, high }) => `${low},${high}`))
 }
 
-it('holds each hash once, and a union holds what any of its parts does', () => {
+it('holds each hash once, and a union holds the hashes of all its parts', () => {
   fc.assert(
     fc.property(fc.array(hashes, { maxLength: 5 }), lists => {
       const union = uniteHashSets(lists.map(toHashSet))

@@ -8,7 +8,7 @@ const create = (nowMs: number, remembered?: Uint8Array) =>
   new Lifetimes({ ...(remembered && { remembered }), nowMs, ...EXTRA })
 
 describe('the window', () => {
-  it('is the longest lifetime and what comes on top', () => {
+  it('is the longest lifetime, the longest response time and the slack', () => {
     const lifetimes = create(0)
     lifetimes.use(100, 0)
     expect(lifetimes.windowMs(0)).toBe(140)
@@ -36,7 +36,7 @@ describe('the window', () => {
     for (let i = 0; i < 5; i++) expect(lifetimes.windowMs(5)).toBe(540)
   })
 
-  it('takes what a restart finds to have been promised a moment ago', () => {
+  it('counts a lifetime that a restart finds as promised a moment ago', () => {
     const before = create(0)
     const remembered = before.use(500, 0)
     const after = create(90_000, remembered)
@@ -45,13 +45,13 @@ describe('the window', () => {
     expect(after.windowMs(90_000 + 541)).toBe(140)
   })
 
-  it('covers what is remembered before anything new is promised', () => {
+  it('covers the remembered lifetimes before anything new is promised', () => {
     expect(create(0, create(0).use(500, 0)).windowMs(0)).toBe(540)
   })
 })
 
-describe('what has to be remembered', () => {
-  it('is said before a longer lifetime is used, and not again while nothing changes', () => {
+describe('the remembered lifetimes', () => {
+  it('are returned before a longer lifetime is used, and not again while nothing changes', () => {
     const lifetimes = create(0)
     expect(lifetimes.use(100, 0)).toBeDefined()
     expect(lifetimes.use(100, 10)).toBeUndefined()
@@ -59,7 +59,7 @@ describe('what has to be remembered', () => {
     expect(lifetimes.use(200, 30)).toBeUndefined()
   })
 
-  it('keeps the old promise when a lifetime is lowered, and drops it later', () => {
+  it('keep the old promise when a lifetime is lowered, and drop it later', () => {
     const lifetimes = create(0)
     lifetimes.use(500, 0)
     const lowered = lifetimes.use(100, 10)
@@ -68,7 +68,7 @@ describe('what has to be remembered', () => {
     expect(create(2000, later).windowMs(2000)).toBe(140)
   })
 
-  it.each(['', 'x', '{}', '[null]', '["5"]', '[-1]'])('is refused with a code if it is %j', text => {
+  it.each(['', 'x', '{}', '[null]', '["5"]', '[-1]'])('are refused with a code if they are %j', text => {
     const remembered = new TextEncoder().encode(text)
     expect(() => create(0, remembered)).toThrow(FreshetError)
     expect(() => create(0, remembered)).toThrow(expect.objectContaining({ code: 'STORE_DAMAGED' }))

@@ -3,23 +3,23 @@
  *
  *     window = longest lifetime still promised to any copy + longest time an answer takes + slack
  *
- * The slack is for all that lets a copy live longer than it should, summed over the caches that a copy passes one after
- * another: what each serves past expiry (Varnish's grace is ten seconds), the second that Age is rounded by, the time on
- * the way that a cache does not add to Age. And once: the time from the store's clock being read for a commit to the
+ * The slack covers everything that lets a copy live longer than it should, summed over the caches that a copy passes one
+ * after another: how long each serves past expiry (Varnish's grace is ten seconds), the second that Age is rounded by, the
+ * time on the way that a cache does not add to Age. And once: the time from reading the store's clock for a commit to the
  * commit being visible, and the drift of clocks. A cache that does not count Age, unless it is next to the server, or does not
- * send it, unless no other cache follows, adds a whole lifetime. That is not in the window: sessions find such copies out
+ * send it, unless no other cache follows, adds a whole lifetime. That is not in the window: sessions detect such copies
  * by their position.
  *
- * A lifetime that was promised stays promised until the last copy with it has died, also when the configuration has been
+ * A promised lifetime stays promised until the last copy with it has died, even if the configuration has been
  * lowered since, and across a restart. So a longer lifetime is remembered on disk before the first copy with it leaves
- * (`use`), and what a restart finds remembered is taken to have been promised a moment ago.
+ * (`use`), and a lifetime that a restart finds remembered counts as promised a moment ago.
  *
  * Times are those of the store's clock.
  */
 import { FreshetError } from '@freshet/protocol'
 
 export interface LifetimesOptions {
-  /** What an earlier run remembered. */
+  /** The lifetimes that an earlier run remembered. */
   readonly remembered?: Uint8Array
   readonly nowMs: number
   readonly responseMsMax: number
@@ -34,9 +34,9 @@ interface PastLifetime {
 
 export class Lifetimes {
   readonly #extraMs: number
-  /** The longest in use now; it is being promised all the time. */
+  /** The longest lifetime in use now; it is being promised all the time. */
   #currentMs = 0
-  /** Longer ones that are not promised any more, but may still be alive. */
+  /** Longer lifetimes that are no longer promised, but whose copies may still be alive. */
   #past: readonly PastLifetime[]
 
   constructor({ remembered, nowMs, responseMsMax, slackMs }: LifetimesOptions) {
@@ -50,8 +50,8 @@ export class Lifetimes {
   }
 
   /**
-   * Says that from now on the longest lifetime promised is `longestMs`. The answer must be on disk before the first copy
-   * with a longer lifetime than before is handed out; undefined if nothing has to be remembered anew.
+   * From now on the longest promised lifetime is `longestMs`. The result must be on disk before the first copy with a longer
+   * lifetime than before is handed out; undefined if the remembered lifetimes do not change.
    */
   use(longestMs: number, nowMs: number): Uint8Array | undefined {
     const before = this.#remembered()
@@ -88,7 +88,7 @@ function isLifetime(value: unknown): value is number {
 function damaged(cause?: unknown): FreshetError {
   return new FreshetError(
     'STORE_DAMAGED',
-    'The lifetimes that the store remembers cannot be read, so it is not known which copies are still alive. ' +
+    'The lifetimes that the store remembers cannot be read, so the server does not know which copies are still alive. ' +
       'Restore the store from a backup.',
     { cause },
   )

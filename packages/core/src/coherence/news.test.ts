@@ -27,7 +27,7 @@ function sketchOf(count: number): Sketch {
 }
 
 describe('news', () => {
-  it('are the head again to a reader of the same sketch', () => {
+  it('become the same head again for a reader of the same sketch', () => {
     fc.assert(
       fc.property(head, given => {
         expect(parseNews(formatNews(given, given.tail.from, 'n')!, KNOWN, 'n')).toEqual(given)
@@ -35,7 +35,7 @@ describe('news', () => {
     )
   })
 
-  it('are nothing to the reader of another sketch', () => {
+  it('are refused by the reader of another sketch', () => {
     fc.assert(
       fc.property(head, fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }), (given, seed) => {
         const known = { log: 'log', seed: formatSeed(seed) }
@@ -45,7 +45,7 @@ describe('news', () => {
     )
   })
 
-  it('are nothing to a reader whose request had another nonce', () => {
+  it('are refused by a reader whose request had another nonce', () => {
     fc.assert(
       fc.property(head, fc.string(), fc.string(), (given, asked, other) => {
         const news = formatNews(given, given.tail.from, asked)!
@@ -60,7 +60,7 @@ describe('news', () => {
     expect(news?.slice(0, 8)).toBe('yr1FD7o1')
   })
 
-  it('are made only where all that is missing is listed', () => {
+  it('are made only if everything that is missing is listed', () => {
     const made = (sketch: Sketch, after?: number) =>
       formatNews({ ...sketch.head(after), log: 'log', timeMs: 0 }, after, '')
     expect(made(sketchOf(5), 3)).toBeDefined()
@@ -81,7 +81,7 @@ describe('news', () => {
     )
   })
 
-  it('never make a reader fail in any other way, whatever comes', () => {
+  it('never make a reader fail in any other way, whatever the bytes', () => {
     fc.assert(
       fc.property(fc.string(), text => {
         for (const read of [() => parseNews(text, KNOWN, 'n'), () => parseEvent(text, { to: 5, askedMs: 5 })]) {
@@ -106,7 +106,7 @@ describe('news', () => {
 })
 
 describe('an event', () => {
-  it('goes on where the one before it ended', () => {
+  it('continues where the one before it ended', () => {
     fc.assert(
       fc.property(naturals(5), ([to, time, step, later, hash]) => {
         const [askedMs, laterMs] = [time! * EVENT_TIME_MS, later! * EVENT_TIME_MS]
@@ -118,7 +118,7 @@ describe('an event', () => {
     )
   })
 
-  it('of two writes takes 15 characters, and one of none 4', () => {
+  it('of two writes takes 15 characters, and one of no writes takes 4', () => {
     const changes = packChanges(
       100,
       102,

@@ -1,6 +1,6 @@
 /**
- * What is new to a reader who was here a moment ago, in as few characters as will do; in the digits of `digits.ts`. A
- * head that lists all that its reader does not know becomes
+ * The changes since a reader's last request, in as few characters as possible, in the digits of `digits.ts`. A head that
+ * lists everything its reader does not know becomes
  *
  *     +------------------+-------+----------------+--------+---------+
  *     | proof: 8 digits, | after | after - where  | timeMs | changes |
@@ -9,10 +9,10 @@
  *     +------------------+-------+----------------+--------+---------+
  *
  * The proof is the hash of the request's nonce under the sketch's seed. The seed stands for the log, from which servers
- * derive it. So a reader who finds another proof than expected has news of another log, or the answer to another request,
+ * derive it. So a reader that finds another proof than expected has news of another log, or the answer to another request,
  * which a cache has kept: it asks for a whole head, which names both.
  *
- * On a stream, each event goes on where the one before ended, and has only what was added:
+ * On a stream, each event continues where the one before ended, and has only what was added:
  *
  *     +------------------+---------+
  *     | askedMs: how     | changes |                                         a number of any size, in units of 8 ms; and as
@@ -31,7 +31,7 @@ export const EVENT_TIME_MS = 8
 
 const PROOF_DIGITS = 8
 
-/** Undefined for a head that is not the news of a reader who knows everything up to `after`. */
+/** Undefined for a head that is not the news of a reader that knows everything up to `after`. */
 export function formatNews(head: ReaderHead, after: Position | undefined, nonce: string): string | undefined {
   const { position, from, timeMs, seed, segments, tail } = head
   if (after === undefined || segments.length > 0 || !('changes' in tail)) return undefined
@@ -41,7 +41,7 @@ export function formatNews(head: ReaderHead, after: Position | undefined, nonce:
 }
 
 /**
- * For a reader who knows a sketch of this log and seed, and asked with this nonce; undefined if the news are of another
+ * For a reader that knows a sketch of this log and seed, and asked with this nonce; undefined if the news are of another
  * sketch, or the answer to another request. Throws ANSWER_INVALID.
  */
 export function parseNews(

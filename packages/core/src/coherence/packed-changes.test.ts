@@ -27,7 +27,7 @@ const stretch: fc.Arbitrary<Stretch> = fc
 const pack = ({ from, to, changes }: Stretch): PackedChanges => packChanges(from, to, changes)
 
 describe('packed changes', () => {
-  it('are the same when they are unpacked, wherever they begin and however far apart they are', () => {
+  it('are the same after unpacking, wherever they begin and however far apart they are', () => {
     fc.assert(
       fc.property(stretch, given => {
         expect(unpackChanges(given.from, pack(given))).toEqual({ to: given.to, changes: given.changes })
@@ -36,7 +36,7 @@ describe('packed changes', () => {
     )
   })
 
-  it('have the form that other languages read', () => {
+  it('have the form that clients in other languages read', () => {
     const changes = [
       { position: 101, hash: 0x12345 },
       { position: 101, hash: 0xfffff },
@@ -50,7 +50,7 @@ describe('packed changes', () => {
     expect(packChanges(500, 510, changes)).toHaveLength(2 + 4 * 10)
   })
 
-  it('that are cut short anywhere are refused, and nothing is made of them', () => {
+  it('that are cut short anywhere are refused', () => {
     fc.assert(
       fc.property(stretch, fc.nat(), (given, seed) => {
         const packed = pack(given)
@@ -62,7 +62,7 @@ describe('packed changes', () => {
     )
   })
 
-  it('of which one was left out are refused', () => {
+  it('that lack a change are refused', () => {
     const changes = [1, 2, 3].map(position => ({ position, hash: position }))
     const packed = packChanges(0, 3, changes)
     for (const at of [2, 6, 10]) {
@@ -70,7 +70,7 @@ describe('packed changes', () => {
     }
   })
 
-  it('never make a reader fail in any other way, whatever comes', () => {
+  it('never make a reader fail in any other way, whatever the text', () => {
     const digit = fc.constantFrom(...'ABCDEgho0189-_'.split(''), '%', '\u0000', 'é', '😀')
     fc.assert(
       fc.property(
@@ -93,7 +93,7 @@ describe('packed changes', () => {
     )
   })
 
-  it('that claim to be many do not take memory first', () => {
+  it('that claim to be many are refused before any memory is allocated', () => {
     expect(() => unpackChanges(0, 'A________B')).toThrow(/cut short|too large/)
   })
 })

@@ -1,5 +1,5 @@
 /**
- * The changes of (from, to], one by one, in as few characters as will do. `from` is known to the reader. In the digits of
+ * The changes of (from, to], one by one, in as few characters as possible. `from` is known to the reader. In the digits of
  * `digits.ts`:
  *
  *     +-----------+-------+--------+--------+-----+
@@ -12,8 +12,8 @@
  *     +-----------------------+-----------+
  *
  * Changes are in the order of the log; a step leads from the position of the last one, or from `from`, to this one's. A
- * path that changed several times is listed once, where it changed last. Their number is there so that a list that was
- * cut short is found out: it would hide changes.
+ * path that changed several times is listed once, where it changed last. The count is there so that a reader detects a list
+ * that was cut short: it would hide changes.
  */
 import type { PackedChanges, Position } from '@freshet/protocol'
 import { CHANGE_HASH_BITS } from './change-hash.js'
@@ -30,7 +30,7 @@ const HASHES = 2 ** CHANGE_HASH_BITS
 const STEP_MAX = 15
 const CHANGE_DIGITS = 4
 
-/** The last change of each path; they must be in order, and stay so. */
+/** The last change of each path. The changes must be in order, and stay so. */
 export function lastOfEach(changes: readonly ListedChange[]): readonly ListedChange[] {
   const last = new Map(changes.map(change => [change.hash, change]))
   return changes.filter(change => last.get(change.hash) === change)
@@ -57,7 +57,7 @@ export function unpackChanges(
   const reader = new DigitReader(packed)
   const to = from + reader.number()
   const count = reader.number()
-  // Before memory is taken for them.
+  // Check before memory is allocated for them.
   if (count * CHANGE_DIGITS > packed.length) throw sketchInvalid('it is cut short')
   let position = from
   const changes = Array.from({ length: count }, () => {
@@ -67,6 +67,6 @@ export function unpackChanges(
     return { position, hash: digits % HASHES }
   })
   if (!Number.isSafeInteger(to) || position > to) throw sketchInvalid(`it has changes after its end, ${to}`)
-  if (reader.rest !== '') throw sketchInvalid('it goes on after its last change')
+  if (reader.rest !== '') throw sketchInvalid('it continues after its last change')
   return { to, changes }
 }

@@ -18,7 +18,7 @@ const filterOf = (keys: readonly string[], seed = SEED) => {
   return encodeBloom(filter)
 }
 
-/** Runs it; whatever it throws must be ours. */
+/** Runs it; any error it throws must be ours. */
 function refusedOrFine(work: () => unknown): void {
   try {
     work()
@@ -29,7 +29,7 @@ function refusedOrFine(work: () => unknown): void {
 }
 
 describe('a bundle of segments', () => {
-  it('gives back the filters in order', () => {
+  it('returns the filters in order', () => {
     fc.assert(
       fc.property(fc.array(fc.array(fc.string(), { maxLength: 9 }), { maxLength: 9 }), lists => {
         const bundle = encodeSegmentBundle(lists.map(keys => filterOf(keys)))
@@ -68,7 +68,7 @@ describe('a bundle of segments', () => {
 })
 
 describe('the names of segments in a URL', () => {
-  it('are read as they were written', () => {
+  it('are parsed as they were formatted', () => {
     const ref = fc.tuple(fc.nat(), fc.integer({ min: 1, max: 1000 })).map(([from, by]) => ({ from, to: from + by }))
     fc.assert(
       fc.property(fc.array(ref, { minLength: 1, maxLength: SEGMENTS_PER_BUNDLE_MAX }), refs => {
@@ -95,12 +95,12 @@ describe('the names of segments in a URL', () => {
     expect(parseSegmentRefs(text)).toBeUndefined()
   })
 
-  it('are not more than a bundle holds', () => {
+  it('are refused if they are more than a bundle holds', () => {
     const refs = Array.from({ length: SEGMENTS_PER_BUNDLE_MAX + 1 }, (_, i) => ({ from: i, to: i + 1 }))
     expect(parseSegmentRefs(formatSegmentRefs(refs))).toBeUndefined()
   })
 
-  it('never crash their reader', () => {
+  it('never crash their parser', () => {
     fc.assert(
       fc.property(fc.string(), text => {
         const refs = parseSegmentRefs(text)

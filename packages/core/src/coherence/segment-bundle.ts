@@ -1,5 +1,5 @@
 /**
- * Several segments in one answer, so that a reader who comes anew asks once. For each, in the order asked for:
+ * Several segments in one answer, so that a new reader needs one request. For each segment, in the requested order:
  *
  *     +---------------------+---------------------------+
  *     | length, 4 bytes, LE | encoded filter            |

@@ -11,7 +11,7 @@ function segment(from: number, to: number, newestMs: number): Segment {
   return { from, to, level: 0, newestMs, hashes: toHashSet([hash(`/db/a/b/${to}`)]) }
 }
 
-it('a filter has what is in the set, also when that is nothing', () => {
+it('a filter has what is in the set, even if the set is empty', () => {
   const shape = { seed: 1n, falsePositiveRateMax: 0.001 }
   const filter = decodeBloom(filterOf(toHashSet([hash('/db/a/b/1')]), shape))
   expect(filter.has('/db/a/b/1')).toBe(true)
@@ -66,7 +66,7 @@ it('merging at every step or only once gives the same segments', () => {
   )
 })
 
-it('a reader who comes anew has a few dozen segments to fetch, however long the window', () => {
+it('a new reader has a few dozen segments to fetch, however long the window', () => {
   for (const windowMs of [60_000, 3_600_000, 24 * 3_600_000]) {
     let segments: readonly Segment[] = []
     for (let timeMs = 0; timeMs < windowMs; timeMs += SLOT_MS) {

@@ -4,8 +4,8 @@
  *
  * Segments are cut by the store's clock, so that every server over the same log, and every one after a restart, cuts
  * them alike. At level 0 a segment holds one slot of `slotMs`; when eight slots are over, they are merged into one of
- * level 1, and so on, as long as eight of the result still fit into the window: a reader who comes anew has a few dozen
- * segments to fetch, and what is dropped with the oldest is at most an eighth of a window late.
+ * level 1, and so on, as long as eight of the result still fit into the window. So a new reader has a few dozen segments
+ * to fetch, and the oldest segment is dropped at most an eighth of a window late.
  */
 import { createBloom, encodeBloom } from '@freshet/bloom'
 import type { Position } from '../store/index.js'
@@ -51,7 +51,7 @@ export function mergeSegments(
   return merged
 }
 
-/** `slotOf` says which segments belong together; undefined for those whose time has not come. */
+/** `slotOf` returns the slot of a segment, which decides what is merged; undefined if the slot is not over yet. */
 function mergeRuns(
   segments: readonly Segment[],
   level: number,
@@ -71,7 +71,7 @@ function mergeRuns(
   return result
 }
 
-/** Segments that follow one another, as one. */
+/** Consecutive segments, as one. */
 function unite(run: readonly Segment[], level: number): Segment {
   const last = run.at(-1)!
   return {

@@ -7,7 +7,7 @@ import { formatToken, parseToken } from './session-token.js'
 const position = fc.maxSafeNat()
 const path = fc.string({ unit: 'binary' })
 
-it('a token gives back the session, and needs no escaping in a URL', () => {
+it('a token restores the session, and needs no escaping in a URL', () => {
   const floors = fc.array(fc.tuple(path, position), { maxLength: 20 })
   fc.assert(
     fc.property(fc.option(fc.string({ minLength: 1 }), { nil: undefined }), position, floors, (log, reached, pairs) => {
@@ -59,16 +59,16 @@ function jsonOf(value: unknown): string {
 it.each([
   ['another format', [2, 'log', 5, []]],
   ['a negative position', [1, 'log', -5, []]],
-  ['a position that is no integer', [1, 'log', 5.5, []]],
+  ['a position that is not an integer', [1, 'log', 5.5, []]],
   ['half a floor', [1, 'log', 5, ['/db/a/b/c']]],
-  ['a floor that is no position', [1, 'log', 5, ['/db/a/b/c', '7']]],
+  ['a floor that is not a position', [1, 'log', 5, ['/db/a/b/c', '7']]],
   ['no log', [1, null, 5, []]],
 ])('a token with %s is refused', (_, parts) => {
   const token = encode(JSON.stringify(parts))
   expect(() => parseToken(token)).toThrow(expect.objectContaining({ code: 'TOKEN_INVALID' }))
 })
 
-/** As a token is encoded, whatever is in it. */
+/** Encodes anything the way a token is encoded. */
 function encode(json: string): string {
   return toBase64(new TextEncoder().encode(json)).replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '')
 }

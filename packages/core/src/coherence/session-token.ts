@@ -49,7 +49,7 @@ function isFloor(pair: readonly [unknown, unknown]): pair is readonly [Path, Pos
 function invalid(cause?: unknown): FreshetError {
   return new FreshetError(
     'TOKEN_INVALID',
-    'This is no session token, or it was cut short. Pass `db.session.token` of another session as it is, or none.',
+    'This is not a session token, or it was cut short. Pass the unchanged `db.session.token` of another session, or none.',
     { cause },
   )
 }

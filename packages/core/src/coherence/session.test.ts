@@ -30,8 +30,8 @@ function sessionAt(...given: Parameters<typeof head>): Session {
   return session
 }
 
-describe('which sketch a read needs', () => {
-  it('is none for mode any, and one not older than the mode allows for the others', () => {
+describe('the sketch that a read needs', () => {
+  it('is not needed for mode any, and must not be older than the mode allows for the others', () => {
     const session = new Session({ stalenessMs: 1000 })
     expect(session.needsRefresh('any', 0)).toBe(false)
     expect(session.needsRefresh('session', 0)).toBe(true)
@@ -44,7 +44,7 @@ describe('which sketch a read needs', () => {
     expect(session.needsRefresh('current', 5001)).toBe(true)
   })
 
-  it('counts from when the head was asked for, also if a later position was known by then', () => {
+  it('is as fresh as the request of its head, even if a later position was known by then', () => {
     const session = sessionAt(5)
     session.installHead(head(4), undefined, [], 9000)
     expect([session.position, session.knownAsOfMs]).toEqual([5, 9000])
@@ -52,7 +52,7 @@ describe('which sketch a read needs', () => {
     expect(session.knownAsOfMs).toBe(9000)
   })
 
-  it('is one of an own request where nothing may be missed, however new an event is', () => {
+  it('must come from an own request if nothing may be missed, however new an event is', () => {
     const session = sessionAt(5)
     expect(session.push(event(5, 5), 500)).toBe(true)
     expect(session.needsRefresh({ withinMs: 1 }, 501)).toBe(false)
@@ -62,7 +62,7 @@ describe('which sketch a read needs', () => {
     expect(session.needsRefresh('current', 500)).toBe(false)
   })
 
-  it('is as new as an event that joins on, and not as one that does not', () => {
+  it('is as new as an event that follows it directly, but not as one that leaves a gap', () => {
     const session = sessionAt(5)
     expect(session.push(event(6, 7), 500)).toBe(false)
     expect(session.knownAsOfMs).toBe(0)
@@ -76,7 +76,7 @@ describe('which sketch a read needs', () => {
 })
 
 describe('news', () => {
-  it('are a head to who knows the rest, and nothing to others', () => {
+  it('become a head for a reader that knows the rest, and not for others', () => {
     const session = sessionAt(3)
     const sketch = createSketch({ seed: 7n, from: 0, windowMs: 1000 })
     for (let at = 1; at <= 5; at++) sketch.append([{ position: at, timeMs: 0, keys: ['shop/products/1'], tags: [] }])
@@ -88,21 +88,21 @@ describe('news', () => {
     expect(new Session({ stalenessMs: 1000 }).readNews(news, 'n')).toBeUndefined()
   })
 
-  it('of another log make a whole head needed', () => {
+  it('of another log require a whole head', () => {
     const sketch = createSketch({ seed: 8n, from: 0, windowMs: 1000 })
     const news = formatNews({ ...sketch.head(0), log: 'other', timeMs: 9 }, 0, 'n')!
     expect(sessionAt(3).readNews(news, 'n')).toBeUndefined()
   })
 })
 
-describe('where a path is asked for', () => {
-  it('is the plain URL if it did not change, and always in mode any', () => {
+describe('the position that a path is asked for at', () => {
+  it('is absent (the plain URL) if the path did not change, and always in mode any', () => {
     expect(sessionAt(3).at(READ, 'session')).toBeUndefined()
     expect(sessionAt(3, [2]).at(READ, 'session')).toBe(2)
     expect(sessionAt(3, [2]).at(READ, 'any')).toBeUndefined()
   })
 
-  it('is not before what the session wrote, until the sketch knows of it', () => {
+  it('is not before an own write, until the sketch knows of it', () => {
     const session = sessionAt(3)
     session.wrote([PATH], 5)
     expect(session.at(READ, 'session')).toBe(5)
@@ -114,7 +114,7 @@ describe('where a path is asked for', () => {
     expect(session.at(READ, 'session')).toBeUndefined()
   })
 
-  it('is not before what the session saw, be it there or not', () => {
+  it('is not before what the session saw, whether present or absent', () => {
     const session = sessionAt(3)
     expect(session.accepts(READ, undefined, 'session', { version: 5, position: 6 })).toBe(true)
     session.saw(PATH, 5)
@@ -127,14 +127,14 @@ describe('where a path is asked for', () => {
     expect(session.at(READ, 'session')).toBe(9)
   })
 
-  it('of a list is not before what the session saw of an object in it', () => {
+  it('is, for a list, not before what the session saw of an object in it', () => {
     const session = sessionAt(3)
     session.saw(PATH, 5)
     expect(session.at({ paths: ['/db/shop/products'] }, 'session')).toBe(5)
     expect(session.at({ paths: ['/db/shop/products/2'] }, 'session')).toBeUndefined()
   })
 
-  it('is the later of what was seen and what the sketch knows', () => {
+  it('is the later of what the session saw and what the sketch knows', () => {
     const session = sessionAt(3, [2])
     session.wrote([PATH], 7)
     expect(session.at(READ, 'session')).toBe(7)
@@ -144,7 +144,7 @@ describe('where a path is asked for', () => {
 })
 
 describe('an answer', () => {
-  it('of a state before the position asked for is refused', () => {
+  it('of a state before the requested position is refused', () => {
     const session = sessionAt(9, [7])
     expect(session.accepts(READ, 7, 'session', { version: 5, position: 6 })).toBe(false)
     expect(session.accepts(READ, 7, 'session', { version: undefined, position: 6 })).toBe(false)
@@ -152,7 +152,7 @@ describe('an answer', () => {
     expect(session.accepts(READ, 7, 'session', { version: 7, position: 6 })).toBe(true)
   })
 
-  it('under the plain URL that was read before the window began is refused, and then asked for elsewhere', () => {
+  it('under the plain URL that was read before the window began is refused, and then requested under another URL', () => {
     const session = sessionAt(9, [], { from: 4 })
     expect(session.at(READ, 'session')).toBeUndefined()
     expect(session.accepts(READ, undefined, 'session', { version: 2, position: 3 })).toBe(false)
@@ -163,7 +163,7 @@ describe('an answer', () => {
     expect(session.accepts(READ, undefined, 'session', { version: 2, position: 4 })).toBe(true)
   })
 
-  it('that has lived too long will do in mode any', () => {
+  it('that has lived too long is accepted in mode any', () => {
     const session = sessionAt(9, [], { from: 4 })
     expect(session.accepts(READ, undefined, 'any', { version: 2, position: 3 })).toBe(true)
   })
@@ -192,7 +192,7 @@ describe('an answer', () => {
     expect(session.accepts(READ, 8, 'session', { version: 8, position: undefined })).toBe(true)
   })
 
-  it('without a position will do where the window is the whole log: an earlier state would be in the sketch', () => {
+  it('without a position is accepted where the window is the whole log: an earlier state would be in the sketch', () => {
     expect(sessionAt(3).accepts(READ, undefined, 'session', ABSENT)).toBe(true)
   })
 })
@@ -201,7 +201,7 @@ describe('an answer about several paths', () => {
   const OTHER = '/db/shop/products/2'
   const both = { paths: [PATH, OTHER] }
 
-  it('must be new enough for each of them, and raises the floor of none', () => {
+  it('must be new enough for each of them, and raises no floor', () => {
     const session = sessionAt(3)
     session.wrote([OTHER], 5)
     expect(session.accepts(both, 4, 'session', { version: 0, position: 4 })).toBe(false)
@@ -211,14 +211,14 @@ describe('an answer about several paths', () => {
     expect([session.at(READ, 'session'), session.at({ paths: [OTHER] }, 'session')]).toEqual([undefined, 5])
   })
 
-  it('that was read before the window began makes all of them be asked for elsewhere', () => {
+  it('that was read before the window began sends all of them to another URL', () => {
     const session = sessionAt(9, [], { from: 4 })
     expect(session.accepts(both, undefined, 'session', { version: 0, position: 3 })).toBe(false)
     expect([session.at(READ, 'session'), session.at({ paths: [OTHER] }, 'session')]).toEqual([9, 9])
   })
 })
 
-it('a list that was shown must be known to the sketch before anything else is read', () => {
+it('once a list was shown, the sketch must reach its version before anything else is read', () => {
   const session = sessionAt(3)
   session.sawList(3)
   expect(session.needsRefresh('session', 0)).toBe(false)
@@ -231,7 +231,7 @@ it('a list that was shown must be known to the sketch before anything else is re
 })
 
 describe('a token', () => {
-  it('hands on what was seen and written', () => {
+  it('hands on what the session has seen and written', () => {
     const first = sessionAt(3)
     first.wrote([PATH], 7)
     const second = new Session({ stalenessMs: 1000, token: first.token })
@@ -257,7 +257,7 @@ describe('a token', () => {
     )
   })
 
-  it('handed on by its bearer before he spoke to a server is the same', () => {
+  it('is the same if its bearer hands it on before speaking to a server', () => {
     const first = sessionAt(5)
     first.wrote([PATH], 7)
     expect(new Session({ stalenessMs: 0, token: first.token }).token).toBe(first.token)
@@ -265,7 +265,7 @@ describe('a token', () => {
 })
 
 describe('another log', () => {
-  it('voids what was seen, written and promised in the old one', () => {
+  it('voids everything seen, written and promised in the old one', () => {
     const session = new Session({ stalenessMs: 1000, token: sessionAt(500).token })
     session.installHead(head(500), undefined, [], 0)
     session.wrote([PATH], 600)
@@ -285,7 +285,7 @@ describe('the result of a query', () => {
   const SETTINGS = '/db/shop/products?settings'
   const dependsOn = { bucket: BUCKET, paths: [BOOKS, SETTINGS] }
 
-  /** Of the commits in a log of ten, the second was of a book and the fourth of something else; the window is after `from`. */
+  /** In a log of ten commits, the second was of a book and the fourth of something else; the window is after `from`. */
   function session({ settingsAt = 0, from = 0 } = {}): Session {
     const sketch = createSketch({ seed: 7n, from, windowMs: 1000 })
     for (let position = from + 1; position <= 10; position++) {
@@ -298,18 +298,18 @@ describe('the result of a query', () => {
     return session
   }
 
-  it('is asked for where something that it depends on last changed, whatever else did in the bucket', () => {
+  it('is asked for at the last change that it depends on, whatever else changed in the bucket', () => {
     expect(session().at(dependsOn, 'session')).toBe(2)
     expect(session().at({ bucket: BUCKET, paths: [BUCKET] }, 'session')).toBe(10)
     expect(session().at({ bucket: BUCKET, paths: [SETTINGS] }, 'session')).toBeUndefined()
     expect(session().at(dependsOn, 'any')).toBeUndefined()
   })
 
-  it('is asked for after the settings of the bucket have changed: its tags may not be written any more', () => {
+  it('is asked for at a change of the settings of the bucket: its tags may no longer be written', () => {
     expect(session({ settingsAt: 7 }).at(dependsOn, 'session')).toBe(7)
   })
 
-  it('is asked for where the session itself wrote, until the sketch knows of that', () => {
+  it('is asked for at an own write, until the sketch knows of it', () => {
     const writer = session()
     writer.wrote([BUCKET], 12)
     expect(writer.at(dependsOn, 'session')).toBe(12)
@@ -318,7 +318,7 @@ describe('the result of a query', () => {
     expect(writer.at(dependsOn, 'session')).not.toBe(12)
   })
 
-  it('will do if it includes what it says itself that it depends on', () => {
+  it('is accepted if it includes the last changes of the dependencies that it names', () => {
     const of = (version: number, position: number | undefined, at?: number) =>
       session().accepts(dependsOn, at, 'session', { version, position })
     expect([of(1, 1), of(2, 2), of(1, 5)]).toEqual([false, true, true])
@@ -329,7 +329,7 @@ describe('the result of a query', () => {
     expect([of(1, undefined), of(2, undefined), of(1, undefined, 5)]).toEqual([false, true, false])
   })
 
-  it('from before the window is refused, and the next is asked for at the position of the session', () => {
+  it('from before the window is refused, and then asked for at the position of the session', () => {
     const late = session({ from: 5 })
     expect(late.at(dependsOn, 'session')).toBeUndefined()
     expect(late.accepts(dependsOn, undefined, 'session', { version: 2, position: 4 })).toBe(false)

@@ -1,14 +1,14 @@
 /**
  * A session: what one reader has seen and written, and how fresh its reads must be. It decides which URL a read uses and
- * whether the answer will do; its owner fetches.
+ * whether to accept the answer; its owner fetches.
  *
- * What it keeps, whatever the caches in between do:
+ * What it guarantees, whatever the caches in between do:
  * - **current**: an answer reflects every commit up to the session's position, and everything acknowledged more than the
  *   allowed staleness ago;
  * - **monotonic**: no answer is older than one seen before for the same path;
  * - **read your writes**.
  *
- * How: a path that changed during the window is asked for as `?at=` the position where it last may have, and such a URL
+ * How: a path that changed during the window is asked for as `?at=` the position of its last possible change, and such a URL
  * is only ever answered from a state that includes that position. What the session itself saw or wrote beyond the
  * sketch is a floor, and is asked for in the same way. A floor that the sketch has caught up with is dropped: from then
  * on the sketch knows of that change itself.
@@ -18,8 +18,8 @@
  * a copy twice as long).
  *
  * Every answer must prove itself, since caches are faulty in several ways at once: its position, or its version, must
- * reach what was asked for; under the plain URL, the beginning of the window. An answer that lost its position on the way
- * proves no more than its version does. So no promise rests on lifetimes, on how caches name their copies, or on which
+ * reach the requested position; under the plain URL, the beginning of the window. An answer that lost its position on the way
+ * proves no more than its version does. So no promise depends on lifetimes, on how caches name their copies, or on which
  * headers they keep: where they fail, answers are refused. (Only a hostile cache could forge positions and versions.)
  *
  * "Before" is between reads that do not overlap: a read says nothing about one that began before it ended.
@@ -31,7 +31,7 @@ import { formatToken, parseToken, type SessionToken } from './session-token.js'
 import { type HeadPlan, type ReaderHead, SketchView } from './sketch-view.js'
 
 /**
- * any: the nearest copy, however old, for what does not matter. session: as the session promises. current: reflects
+ * any: the nearest copy, however old, for data whose age does not matter. session: as the session promises. current: reflects
  * everything acknowledged before the read began. withinMs: reflects everything acknowledged longer ago than that.
  */
 export type ReadMode = 'any' | 'session' | 'current' | { readonly withinMs: number }
@@ -39,11 +39,11 @@ export type ReadMode = 'any' | 'session' | 'current' | { readonly withinMs: numb
 export interface SessionOptions {
   /** How old the sketch may be for reads of mode 'session'. */
   readonly stalenessMs: number
-  /** Of the session that this one continues. */
+  /** The token of the session that this one continues. */
   readonly token?: string
 }
 
-/** What came back for a read. `position` is that of the state it was read from, unless a cache removed it. */
+/** The answer to a read. `position` is that of the state it was read from, unless a cache removed it. */
 export interface Answer {
   /** Undefined if there is no such object. */
   readonly version: Version | undefined
@@ -53,7 +53,7 @@ export interface Answer {
 /** What the answer to a read depends on: it changes only if one of these paths does. */
 export interface Dependencies {
   readonly paths: readonly Path[]
-  /** The bucket that a query was asked of: what the session itself saw or wrote in it may belong in any result. */
+  /** The bucket of a query: anything that the session itself saw or wrote in it may belong in any result. */
   readonly bucket?: Path
 }
 
@@ -62,7 +62,7 @@ export class Session {
   readonly #sketch = new SketchView()
   /** The position that a path must be asked for at, where the sketch does not know of it yet. */
   #floors = new Map<Path, Position>()
-  /** Everything committed up to this position must be reflected: from the token, or since a list showed it. */
+  /** Every answer must reflect everything committed up to this position: from the token, or since a list showed it. */
   #positionMin: Position = 0
   #logExpected: string | undefined
   /** The sketch reflects everything acknowledged before this time, by the owner's monotonic clock. */
@@ -81,7 +81,7 @@ export class Session {
     return Math.max(this.#sketch.position, this.#positionMin)
   }
 
-  /** The sketch knows of every change after this position: what was read before it may have changed since, unnoticed. */
+  /** The sketch knows of every change after this position. An object read before it may have changed since, unnoticed. */
   get windowFrom(): Position {
     return this.#sketch.from
   }
@@ -95,13 +95,13 @@ export class Session {
     return this.#knownAsOfMs
   }
 
-  /** Hand it to another tab, device or service: what it reads will not be older than what was read here. */
+  /** Hand it to another tab, device or service: what that session reads will not be older than what was read here. */
   get token(): string {
     const log = this.#sketch.log ?? this.#logExpected
     return formatToken({ log, position: this.position, floors: [...this.#floors] })
   }
 
-  /** The log that it belongs to; undefined until the first head. */
+  /** The log that the session belongs to; undefined until the first head. */
   get log(): string | undefined {
     return this.#sketch.log ?? this.#logExpected
   }
@@ -111,11 +111,11 @@ export class Session {
     if (mode === 'any') return false
     if (this.#sketch.log === undefined || this.#sketch.position < this.#positionMin) return true
     const ageMs = ageMsMax(mode, this.stalenessMs)
-    // Where nothing may be missed, only an own request is proof: what events say of the time is inferred from two clocks.
+    // If nothing may be missed, only an own request is proof: the time of an event is inferred from two clocks.
     return beganAtMs - ageMs > (ageMs > 0 ? this.#knownAsOfMs : this.#askedAsOfMs)
   }
 
-  /** The position to ask for, so that the answer is new enough for all it depends on; undefined for the plain URL. */
+  /** The position to ask for, so that the answer is new enough for everything it depends on; undefined for the plain URL. */
   at({ paths, bucket }: Dependencies, mode: ReadMode): Position | undefined {
     if (mode === 'any') return undefined
     let latest = bucket === undefined ? 0 : this.#floorOf(bucket)
@@ -124,9 +124,9 @@ export class Session {
   }
 
   /**
-   * Whether an answer that was asked for at `at` will do. If not, some cache on the way gave out a copy of another URL, or
-   * one that expired long ago, or removed what proves it: ask `at` again, which then names a URL that no such copy can
-   * have, and repeat the read past the caches. The result of a query says itself what it depends on, so it is judged by
+   * Whether to accept an answer that was requested with `at`. If not, some cache on the way gave out a copy of another URL, or
+   * one that expired long ago, or removed the headers that prove it. Then call `at` again, which now names a URL that no such
+   * copy can have, and repeat the read past the caches. The result of a query names its own dependencies, so it is judged by
    * `dependsOn` as it is known now. Call `saw` with what an accepted answer shows of each object.
    */
   accepts(dependsOn: Dependencies, at: Position | undefined, mode: ReadMode, { version, position }: Answer): boolean {
@@ -136,24 +136,24 @@ export class Session {
     return true
   }
 
-  /** Takes note that an object, or a list, was shown in this version, or was absent at this position. */
+  /** Records that an object, or a list, was shown in this version, or was absent at this position. */
   saw(path: Path, position: Position): void {
     this.#reach(position)
     if (position <= this.#sketch.position) return
     this.#raiseFloor(path, position)
-    // What a read of an object has shown, no later list of its bucket may deny.
+    // No later list of the bucket may contradict what a read of an object has shown.
     this.#raiseFloor(bucketPathOf(path), position)
   }
 
   /**
-   * Takes note that a list was shown in this version. It also showed what is not there, which has no name that a floor
-   * could be kept for: so the sketch must reach that far before anything else is read.
+   * Records that a list was shown in this version. The list also showed which objects are absent, and an absent object has no
+   * name that a floor could be kept for. So the sketch must reach this version before anything else is read.
    */
   sawList(version: Version): void {
     this.#positionMin = Math.max(this.#positionMin, version)
   }
 
-  /** Takes note of an own write. `paths` includes those of the buckets whose lists it changed. */
+  /** Records an own write. `paths` includes those of the buckets whose lists it changed. */
   wrote(paths: readonly Path[], position: Position): void {
     for (const path of paths) this.#raiseFloor(path, position)
     this.#reach(position)
@@ -164,7 +164,7 @@ export class Session {
     return { after: this.#sketch.after, at: this.#positionMin }
   }
 
-  /** The head that news stand for; undefined if a whole one must be asked for. Throws ANSWER_INVALID. */
+  /** The head that the news stand for; undefined if a whole one must be asked for. Throws ANSWER_INVALID. */
   readNews(news: string, nonce: string): ReaderHead | undefined {
     const { log, seed } = this.#sketch
     return log === undefined ? undefined : parseNews(news, { log, seed }, nonce)
@@ -181,7 +181,7 @@ export class Session {
 
   /**
    * Takes a head that was asked for at `askedAtMs`, with the filters of the segments that were missing. True if the
-   * server has another store now: nothing that was read from the old one counts any more. Throws TOKEN_INVALID if the
+   * server has another store now: nothing that was read from the old one counts. Throws TOKEN_INVALID if the
    * session's token is of another log, ANSWER_INVALID if the head makes no sense.
    */
   installHead(head: ReaderHead, after: Position | undefined, filters: readonly Bloom[], askedAtMs: number): boolean {
@@ -189,7 +189,7 @@ export class Session {
     const isAnotherLog = this.#sketch.log !== undefined && this.#sketch.log !== head.log
     this.#sketch.install(head, after, filters)
     if (isAnotherLog) this.#forgetLog()
-    // Also if the head was ignored: then what is known reaches further than the head, which reflects that time.
+    // Even if the head was ignored: then the session knows more than the head, and the head reflects that time.
     this.#askedAsOfMs = Math.max(this.#askedAsOfMs, askedAtMs)
     this.#knownAsOfMs = Math.max(this.#knownAsOfMs, askedAtMs)
     this.#reach(head.position)
@@ -198,8 +198,8 @@ export class Session {
   }
 
   /**
-   * Takes a pushed event of the session's own log; false if a head must be fetched. `asOfMs` says that the event's `to`
-   * includes everything acknowledged before that time; -Infinity if the event does not say so.
+   * Takes a pushed event of the session's own log; false if a head must be fetched. `asOfMs`: the event's `to` includes
+   * everything acknowledged before that time; -Infinity if the event does not say so.
    */
   push(event: ChangesEvent, asOfMs: number): boolean {
     if (!this.#sketch.push(event)) return false
@@ -208,7 +208,7 @@ export class Session {
     return true
   }
 
-  /** Where an event that was not pushed yet says that a path has changed. */
+  /** The position of a path's last change in an event that was not pushed yet. */
   preview(event: ChangesEvent): (path: Path) => Position | undefined {
     return this.#sketch.preview(event)
   }
@@ -223,16 +223,16 @@ export class Session {
     if (this.#sketch.log !== undefined || this.#logExpected === undefined || this.#logExpected === head.log) return
     throw new FreshetError(
       'TOKEN_INVALID',
-      'The session token is of another store than this server has. Start a new session, without the token.',
+      'The session token belongs to another store than the one of this server. Start a new session, without the token.',
     )
   }
 
   /** `included`: the answer is proven to be of a state that includes this position. */
   #refuses(dependsOn: Dependencies, at: Position | undefined, mode: ReadMode, included: Position): boolean {
     const { paths, bucket } = dependsOn
-    // More may be known by now of what a result depends on than when it was asked for.
+    // More dependencies may be known by now than when the result was asked for.
     if (bucket !== undefined && included < (this.at(dependsOn, mode) ?? 0)) return true
-    // Each is looked at, also after the first that will not do: the next URL must be new enough for all of them.
+    // Every path is checked, even after the first that is too old: the next URL must be new enough for all of them.
     const judged = bucket === undefined ? paths : [bucket]
     return judged.filter(path => this.#isTooOld(path, at, included)).length > 0
   }
@@ -244,7 +244,7 @@ export class Session {
     return true
   }
 
-  /** Another log: what was seen and written there says nothing here. */
+  /** Another log: what the session saw and wrote in the old one says nothing about it. */
   #forgetLog(): void {
     this.#floors.clear()
     this.#positionMin = 0
@@ -275,7 +275,7 @@ function ageMsMax(mode: ReadMode, stalenessMs: number): number {
   return typeof mode === 'object' ? mode.withinMs : stalenessMs
 }
 
-/** `/db/shop/products` of `/db/shop/products/42`, and of itself. */
+/** `/db/shop/products` for `/db/shop/products/42`, and for itself. */
 function bucketPathOf(path: Path): Path {
   return path.split('/', 4).join('/')
 }

@@ -1,4 +1,4 @@
-/** What a reader says of a sketch that it cannot use: better an error than a change that nobody knows of. */
+/** A reader's error for a sketch that it cannot use: better an error than a change that it does not know of. */
 import { FreshetError } from '@freshet/protocol'
 
 export function sketchInvalid(reason: string, cause?: unknown): FreshetError {

@@ -37,22 +37,22 @@ function install(view: SketchView, sketch: Sketch, log = 'log'): void {
 }
 
 describe('before the first head', () => {
-  it('nothing is known, and no event is taken', () => {
+  it('nothing is known, and no event is accepted', () => {
     const view = new SketchView()
     expect([view.log, view.after, view.at(path(1))]).toEqual([undefined, undefined, undefined])
     expect(view.push({ from: 0, to: 1, askedMs: 0, changes: packChanges(0, 1, []) })).toBe(false)
   })
 })
 
-describe('where a path is asked for', () => {
-  it('is its last change where that is listed, the end of its segment where not, and nowhere if it did not change', () => {
+describe('the position that a path is asked for at', () => {
+  it('is its last change if that is listed, the end of its segment if not, and absent if it did not change', () => {
     const view = new SketchView()
     install(view, sketchOf([0, 10, 5000, 5010]))
     expect([1, 2, 3, 4, 5].map(id => view.at(path(id)))).toEqual([2, 2, 3, 4, undefined])
     expect(view.at('/db/shop/products')).toBe(4)
   })
 
-  it('is the same for all readers who poll often', () => {
+  it('is the same for all readers that poll often', () => {
     const [early, late] = [new SketchView(), new SketchView()]
     install(early, sketchOf([0]))
     install(late, sketchOf([0]))
@@ -64,7 +64,7 @@ describe('where a path is asked for', () => {
 })
 
 describe('a head', () => {
-  it('that is older than what is known is ignored', () => {
+  it('that is older than the known one is ignored', () => {
     const view = new SketchView()
     install(view, sketchOf([0, 10, 20]))
     const older = headOf(sketchOf([0, 10]))
@@ -73,17 +73,17 @@ describe('a head', () => {
     expect(view.position).toBe(3)
   })
 
-  it('of another log is only taken whole, and voids what was known', () => {
+  it('of another log is only accepted whole, and voids the known changes', () => {
     const view = new SketchView()
     install(view, sketchOf([0, 10, 20]))
     const other = headOf(sketchOf([0]), 3, 'other')
     expect(view.plan(other, 3)).toEqual({ kind: 'restart' })
-    expect(() => view.install(other, 3, [])).toThrow(/join/)
+    expect(() => view.install(other, 3, [])).toThrow(/continue/)
     install(view, sketchOf([0]), 'other')
     expect([view.log, view.position, view.at(path(3))]).toEqual(['other', 1, undefined])
   })
 
-  it('under another seed does not join on: the hashes known would never be found again', () => {
+  it('under another seed cannot continue the old one: the known hashes would never be found again', () => {
     const view = new SketchView()
     install(view, sketchOf([0]))
     const head = headOf(sketchOf([0, 10], WINDOW_MS, 8n), 1)
@@ -93,7 +93,7 @@ describe('a head', () => {
     expect([view.at(path(1)), view.at(path(2))]).toEqual([1, 2])
   })
 
-  it('whose filters were fetched before an event came is joined by the right ones', () => {
+  it('whose filters were fetched before an event came is installed with the right ones', () => {
     // Three segments are missing. While they are fetched, an event makes the first two known: the third filter must not
     // be taken for the first, or the change of path 3 would be forgotten.
     const sketch = sketchOf([0, 5000, 10_000, 15_000])
@@ -115,7 +115,7 @@ describe('a head', () => {
     expect(view.log).toBeUndefined()
   })
 
-  it('of a server whose window begins earlier does not make known what was dropped', () => {
+  it('of a server whose window begins earlier does not bring back what was dropped', () => {
     const late = sketchOf([0, 150_000])
     late.advance(150_000, WINDOW_MS)
     const view = new SketchView()
@@ -126,7 +126,7 @@ describe('a head', () => {
     expect(view.position).toBe(3)
   })
 
-  it('makes a reader who slept longer than the window start over', () => {
+  it('makes a reader that slept longer than the window start over', () => {
     const view = new SketchView()
     install(view, sketchOf([0, 10]))
     const sketch = sketchOf([0, 10, 20, 500_000])
@@ -149,11 +149,11 @@ describe('a head', () => {
       head => ({ ...head, tail: { from: 0, to: 3, changes: packChanges(0, 3, [{ position: 9, hash: 1 }]) } }),
     ],
     ['a list that is cut short', head => ({ ...head, tail: cut(head.tail) })],
-    ['a list that is none', head => ({ ...head, tail: { from: 0, to: 3, changes: 'DB%' } })],
-    ['a tail that is no filter', head => ({ ...head, tail: { from: 0, to: 3, filter: 'AAAA' } })],
+    ['a tail that is not a list', head => ({ ...head, tail: { from: 0, to: 3, changes: 'DB%' } })],
+    ['a tail that is not a filter', head => ({ ...head, tail: { from: 0, to: 3, filter: 'AAAA' } })],
     ['a tail that is not base64', head => ({ ...head, tail: { from: 0, to: 3, filter: '%' } })],
-    ['a seed that is none', head => ({ ...head, seed: 'x' })],
-  ])('with %s is refused, and nothing of it is taken', (_, spoil) => {
+    ['an invalid seed', head => ({ ...head, seed: 'x' })],
+  ])('with %s is refused, and nothing of it is installed', (_, spoil) => {
     const view = new SketchView()
     const head = spoil(headOf(sketchOf([0, 10, 20])))
     expect(() => view.install(head, undefined, [])).toThrow(expect.objectContaining({ code: 'ANSWER_INVALID' }))
@@ -170,7 +170,7 @@ describe('an event', () => {
     expect(view.position).toBe(1)
   })
 
-  it('that overlaps what is known is taken', () => {
+  it('that overlaps the known changes is accepted', () => {
     const view = new SketchView()
     install(view, sketchOf([0]))
     const changes = sketchOf([0, 10, 20]).changesAfter(0)!

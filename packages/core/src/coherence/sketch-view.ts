@@ -1,10 +1,10 @@
 /**
- * The sketch, as a reader holds it: all it knows of the changes in (from, position].
+ * The sketch, as a reader holds it: everything it knows about the changes in (from, position].
  *
  * Invariant: if a path changed at a position in (from, position], `at(path)` is that position or a later one, and not
- * later than `position`. What it does not deny may be wrong (filters), what it denies is so.
+ * later than `position`. If it reports a change, it may be wrong (filters); if it reports none, it is right.
  *
- * It only goes forward: an older head is ignored. A head of another log, or one that does not join on to what is known,
+ * It only goes forward: an older head is ignored. A head of another log, or one that leaves a gap after the known changes,
  * makes it start over. Changes listed one by one are kept so: then every reader asks for a changed object under the same
  * URL, `?at=` its version, and shares the copy.
  */
@@ -16,21 +16,21 @@ import { type ListedChange, unpackChanges } from './packed-changes.js'
 import { decodeFilter } from './segment-bundle.js'
 import { sketchInvalid } from './sketch-invalid.js'
 
-/** What a reader uses of a head. */
+/** The parts of a head that a reader uses. */
 export type ReaderHead = Omit<CoherenceHead, 'windowMs' | 'nonce' | 'open'>
 
 interface KnownSegment extends SegmentRef {
   readonly filter: Bloom
 }
 
-/** Past these it is cheaper to start over from the server's merged segments. */
+/** Beyond these it is cheaper to start over from the server's merged segments. */
 const LISTED_MAX = 4096
 const SEGMENTS_MAX = 128
 
 export type HeadPlan =
-  /** Nothing new, or older than what is known. */
+  /** Nothing new, or older than the known changes. */
   | { readonly kind: 'ignore' }
-  /** Ask for a head without `after`: this one does not join on to what is known. */
+  /** Ask for a head without `after`: this one leaves a gap after the known changes. */
   | { readonly kind: 'restart' }
   /** Fetch these segments, then `install` the head with them. */
   | { readonly kind: 'install'; readonly missing: readonly SegmentRef[] }
@@ -43,7 +43,7 @@ export class SketchView {
   #position: Position = 0
   /** By ascending `to`. */
   #segments: readonly KnownSegment[] = []
-  /** Latest position by hash, of which few bits are known: who falls together gets the later position. */
+  /** Latest position by hash, of which few bits are known: paths with the same hash get the later position. */
   #listed = new Map<number, Position>()
 
   /** Undefined until the first head is installed. */
@@ -51,7 +51,7 @@ export class SketchView {
     return this.#log
   }
 
-  /** As heads have it. Of nothing, if no head is installed. */
+  /** As in heads. Meaningless until a head is installed. */
   get seed(): string {
     return formatSeed(this.#seed)
   }
@@ -90,7 +90,7 @@ export class SketchView {
   plan(head: ReaderHead, after: Position | undefined): HeadPlan {
     const isSameLog = head.log === this.#log
     if (isSameLog && head.position < this.#position) return { kind: 'ignore' }
-    // Under another seed the hashes known would not be found again, although the log is the same.
+    // Under another seed the known hashes would not be found again, although the log is the same.
     const isSameSketch = isSameLog && parseSeed(head.seed) === this.#seed
     const isWhole = after === undefined || (isSameLog && after < head.from)
     if (!isWhole && (!isSameSketch || after > this.#position)) return { kind: 'restart' }
@@ -99,15 +99,15 @@ export class SketchView {
   }
 
   /**
-   * Takes a head, with the filters of the segments that `plan` called missing, in that order. All or nothing.
+   * Installs a head, with the filters of the segments that `plan` called missing, in that order. All or nothing.
    *
-   * Events and other heads may have come since `plan`. Then less is missing than was fetched: what is still missing are
-   * the last ones, since what is known only grows.
+   * Events and other heads may have come since `plan`. Then less is missing than was fetched, and the missing filters are
+   * the last ones, since knowledge only grows.
    */
   install(head: ReaderHead, after: Position | undefined, filters: readonly Bloom[]): void {
     const plan = this.plan(head, after)
     if (plan.kind === 'ignore') return
-    if (plan.kind === 'restart') throw sketchInvalid('it does not join on to what is known')
+    if (plan.kind === 'restart') throw sketchInvalid('it does not continue from the known changes')
     const seed = parseSeed(head.seed)
     if (seed === undefined) throw sketchInvalid('its seed is not 16 hex digits')
     const surplus = filters.length - plan.missing.length
@@ -124,8 +124,8 @@ export class SketchView {
   }
 
   /**
-   * Takes a pushed event. False if a head must be fetched first: because the event does not join on to what is known, or
-   * because too much is listed here. Events only ever add; it takes a head to learn what has left the window.
+   * Takes a pushed event. False if a head must be fetched first: because the event leaves a gap after the known changes, or
+   * because too much is listed here. Events only ever add; only a head says what has left the window.
    */
   push(event: ChangesEvent): boolean {
     if (this.#log === undefined || event.from > this.#position) return false
@@ -136,7 +136,7 @@ export class SketchView {
     return true
   }
 
-  /** Where an event that was not pushed yet says that a path has changed. */
+  /** The position of a path's last change in an event that was not pushed yet. */
   preview(event: ChangesEvent): (path: Path) => Position | undefined {
     const positions = new Map<number, Position>()
     for (const { hash, position } of listIn(event)) positions.set(hash, position)
@@ -158,7 +158,7 @@ export class SketchView {
     }
   }
 
-  /** Another server's window may begin earlier; what was dropped here on account of a later one is not known any more. */
+  /** Another server's window may begin earlier; the changes dropped here because of a later window stay unknown. */
   #moveTo(from: Position, position: Position): void {
     this.#position = position
     if (from <= this.#from) return
@@ -183,7 +183,7 @@ function decodeTail(base64: string, seed: bigint): Bloom {
   return decodeFilter(bytes, seed)
 }
 
-/** A hole between segments would be a stretch of the log whose changes nobody knows of. */
+/** A hole between segments would be a stretch of the log whose changes the reader does not know. */
 function checkJoined(known: Position, refs: readonly SegmentRef[], end: Position): void {
   let reached = known
   for (const { from, to } of refs) {

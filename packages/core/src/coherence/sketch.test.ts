@@ -24,7 +24,7 @@ const changesOf = (sketch: Sketch, after?: number) => {
 }
 
 describe('a head', () => {
-  it('of an empty log covers nothing and has nothing', () => {
+  it('of an empty log covers nothing and is empty', () => {
     expect(create().head()).toMatchObject({ position: 0, from: 0, segments: [], tail: { from: 0, to: 0 } })
     expect(changesOf(create())).toEqual([])
   })
@@ -49,7 +49,7 @@ describe('a head', () => {
     expect(changesOf(sketch)).toEqual([1, 1, 1, 2, 2])
   })
 
-  it('has only what is new for who was here a moment ago, even after the slot was closed', () => {
+  it('has only what is new for a recent reader, even after the slot was closed', () => {
     const sketch = create()
     sketch.append([entry(1, 0, 1), entry(2, 100, 2)])
     sketch.advance(5000, WINDOW_MS)
@@ -58,7 +58,7 @@ describe('a head', () => {
     expect(changesOf(sketch, 2)).toEqual([])
   })
 
-  it('has segments for who missed too much to list, and a filter for a long tail', () => {
+  it('has segments for a reader that missed too much to list, and a filter for a long tail', () => {
     const sketch = create()
     sketch.append([entry(1, 0, 1)])
     const many = Array.from({ length: LISTED_CHANGES_MAX }, (_, i) => entry(i + 2, 2000, i))
@@ -70,7 +70,7 @@ describe('a head', () => {
     expect(changesOf(sketch, LISTED_CHANGES_MAX)).toEqual([LISTED_CHANGES_MAX + 1, LISTED_CHANGES_MAX + 1])
   })
 
-  it('is whole for who knows too little, and harmless for who claims to know more than there is', () => {
+  it('is whole for a reader that knows too little, and harmless for one that claims to know more than there is', () => {
     const sketch = create(1000)
     sketch.append([entry(1, 0, 1), entry(2, 5000, 2)])
     sketch.advance(5000, 1000)
@@ -104,7 +104,7 @@ describe('time', () => {
     expect(sketch.from).toBe(1)
   })
 
-  it('that stands still drops nothing, however often one looks', () => {
+  it('that stands still drops nothing, however often it is read', () => {
     const sketch = create()
     sketch.append([entry(1, 50, 1)])
     for (let i = 0; i < 1000; i++) sketch.advance(2000, WINDOW_MS)
@@ -130,7 +130,7 @@ it('a commit that changed nothing does not move the window past younger states',
 })
 
 describe('a segment', () => {
-  it('has every path that changed in it, also if another server cut it otherwise', () => {
+  it('has every path that changed in it, even if another server cut it differently', () => {
     const sketch = create()
     sketch.append([entry(1, 0, 1), entry(2, 1500, 2), entry(3, 3000, 3)])
     expect(decodeBloom(sketch.segment({ from: 0, to: 1 })!).has('/db/shop/products/1')).toBe(true)
@@ -139,7 +139,7 @@ describe('a segment', () => {
     expect(odd.has('/db/shop/products')).toBe(true)
   })
 
-  it('is undefined where it reaches out of the window or beyond what is known', () => {
+  it('is undefined if it reaches out of the window or beyond the known log', () => {
     const sketch = create()
     sketch.append([entry(1, 0, 1), entry(2, WINDOW_MS, 2)])
     sketch.advance(WINDOW_MS + 1, WINDOW_MS)
@@ -149,7 +149,7 @@ describe('a segment', () => {
     expect(sketch.segment({ from: 1, to: 2 })).toBeDefined()
   })
 
-  it('is spelled as URLs are', () => {
+  it('is spelled as in URLs', () => {
     const sketch = create()
     sketch.append([entry(1, 0, 'a b&ü')])
     expect(decodeBloom(sketch.folded()).has('/db/shop/products/a%20b%26%C3%BC')).toBe(true)
@@ -169,7 +169,7 @@ it('the log must be appended in order', () => {
   expect(() => sketch.append([entry(2, 0, 1)])).toThrow(RangeError)
 })
 
-it('changes are listed one by one as long as all that follow are known so', () => {
+it('changes are listed one by one as long as all later ones are known individually', () => {
   const sketch = create()
   for (let position = 1; position <= 3000; position++) sketch.append([entry(position, position * 100, position)])
   const listed = (after: number) => positionsIn(after, sketch.changesAfter(after)!)
@@ -181,7 +181,7 @@ it('changes are listed one by one as long as all that follow are known so', () =
   expect(listed(oldest)).toHaveLength(3000 - oldest + 1)
 })
 
-it('a rebuilt sketch does not claim to list what it never saw', () => {
+it('a rebuilt sketch does not claim to list changes that it never saw', () => {
   const sketch = create(WINDOW_MS, 100)
   sketch.append([entry(101, 0, 1)])
   expect(sketch.changesAfter(50)).toBeUndefined()
@@ -200,7 +200,7 @@ it('memory follows the window, not the age of the log', () => {
   expect(sketch.size().segments).toBeLessThan(40)
 })
 
-it('says how many bytes a reader who comes anew is sent, and how often its filters err together', () => {
+it('says how many bytes a new reader is sent, and how often its filters err together', () => {
   const sketch = create()
   const keys = Array.from({ length: 300 }, (_, i) => i)
   for (let second = 0; second < 40; second++) {
@@ -216,14 +216,14 @@ it('says how many bytes a reader who comes anew is sent, and how often its filte
   let wrong = 0
   for (let i = 0; i < asked; i++) if (view.some(filter => filter.has(`never changed ${i}`))) wrong++
   expect(head.segments.length).toBeGreaterThan(3)
-  // Beyond that of one filter, which is 0.001 at most.
+  // More than that of one filter, which is 0.001 at most.
   expect(wrong / asked).toBeGreaterThan(0.002)
   expect(falsePositiveRate / (wrong / asked)).toBeGreaterThan(0.8)
   expect(falsePositiveRate / (wrong / asked)).toBeLessThan(1.5)
   expect(create().cost().falsePositiveRate).toBe(0)
 })
 
-it('a rebuilt sketch covers what the lost one did', () => {
+it('a rebuilt sketch covers the same changes as the lost one', () => {
   const entries = Array.from({ length: 500 }, (_, i) => entry(i + 1, i * 400, i % 50))
   const lost = create()
   for (const each of entries) {

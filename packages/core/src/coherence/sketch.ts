@@ -6,9 +6,9 @@
  * at or before `from` happened longer than a window ago by the store's clock. That clock never runs ahead of real time,
  * so no copy read before such a change is alive in any cache.
  *
- * A change of an object is also a change of its bucket's path: that is the key of the lists of the bucket; and of the tags it
- * carries, which the results of queries depend on. A change of a bucket's settings is one of its path with `?settings`: which
- * tags there are may be another thing from then on.
+ * A change of an object is also a change of its bucket's path, which is the key of the bucket's lists, and of the tags it
+ * carries, which the results of queries depend on. A change of a bucket's settings is a change of its path with `?settings`:
+ * the bucket may have other tags from then on.
  */
 import { type Key as HashableKey, hashUnder, type KeyHash } from '@freshet/bloom'
 import {
@@ -29,20 +29,20 @@ import { type FilterShape, filterOf, mergeSegments, type Segment } from './segme
 import { costOfFilters, type SketchCost } from './sketch-cost.js'
 
 export interface SketchOptions {
-  /** The same for every server over the same log, and another for another log: see `news.ts`. */
+  /** The same for every server over the same log, and different for another log: see `news.ts`. */
   readonly seed: bigint
   /** Where the log begins: everything up to here is older than the window. */
   readonly from: Position
   readonly windowMs: number
-  /** Of each segment's filter. A false positive costs one more fetch from the origin, nothing else. */
+  /** The rate of each segment's filter. A false positive costs one more fetch from the origin, nothing else. */
   readonly falsePositiveRateMax?: number
   /** How long the open tail grows before it becomes a segment. */
   readonly slotMs?: number
 }
 
-/** So many changed paths are sent one by one; more are sent as segments and a filter. */
+/** Up to this many changed paths are sent one by one; more are sent as segments and a filter. */
 export const LISTED_CHANGES_MAX = 256
-/** As many recent changes are kept one by one. */
+/** This many recent changes are kept one by one. */
 const RECENT_CHANGES_MAX = 1024
 const TAIL_CHANGES_MAX = 4096
 
@@ -68,7 +68,7 @@ export class Sketch {
   #windowMs: number
   #segments: readonly Segment[] = []
   #tail: Change[] = []
-  /** Changes already closed into a segment, still listed one by one to readers who were here a moment ago. */
+  /** Changes already closed into a segment, still listed one by one to recent readers. */
   #recent: Change[] = []
   /** The changes after this position are all known one by one. */
   #listedFrom: Position
@@ -83,7 +83,7 @@ export class Sketch {
     this.#windowMs = options.windowMs
   }
 
-  /** Where the window begins; the log up to here is not needed any more. */
+  /** Where the window begins; the log up to here is no longer needed. */
   get from(): Position {
     return this.#from
   }
@@ -93,7 +93,7 @@ export class Sketch {
     return this.#position
   }
 
-  /** Takes what the log has after `position`, in order. */
+  /** Takes the log's entries after `position`, in order. */
   append(entries: readonly LogEntry[]): void {
     for (const { position, timeMs, keys, tags } of entries) {
       if (position <= this.#position) throw new RangeError(`Position ${position} does not follow ${this.#position}.`)
@@ -105,7 +105,7 @@ export class Sketch {
     }
   }
 
-  /** Lets time pass: closes the tail's slot, merges what may be merged, drops what has left the window. */
+  /** Moves time on: closes the tail's slot, merges segments that are due, drops those that have left the window. */
   advance(nowMs: number, windowMs: number): void {
     this.#windowMs = windowMs
     const first = this.#tail[0]
@@ -118,7 +118,7 @@ export class Sketch {
     this.#listedFrom = Math.max(this.#listedFrom, this.#from)
   }
 
-  /** What a reader who knows everything up to `after` lacks; everything, for one who knows nothing or too little. */
+  /** What a reader that knows everything up to `after` lacks; everything, for one that knows nothing or too little. */
   head(after?: Position): SketchHead {
     const known = after === undefined || after < this.#from ? this.#from : after
     const listed = after === undefined ? undefined : this.#listedAfter(known)
@@ -135,8 +135,8 @@ export class Sketch {
   }
 
   /**
-   * The encoded filter of the changes in (from, to]: of exactly those if it is a segment of ours; else, since another
-   * server may have cut otherwise, of a little more, which is as good. Undefined if it reaches out of the window.
+   * The encoded filter of the changes in (from, to]: of exactly those if it is one of our segments; otherwise, since another
+   * server may have cut differently, of a little more, which is as good. Undefined if it reaches out of the window.
    */
   segment({ from, to }: SegmentRef): Uint8Array | undefined {
     if (from >= to || from < this.#from || to > this.#position) return undefined
@@ -146,7 +146,7 @@ export class Sketch {
     return this.#filterWithTail(touched)
   }
 
-  /** The whole window as one filter, for simple clients: what is in it may have changed. */
+  /** The whole window as one filter, for simple clients: a path in it may have changed. */
   folded(): Uint8Array {
     return this.#filterWithTail(this.#segments)
   }
@@ -164,7 +164,7 @@ export class Sketch {
     return { segments: this.#segments.length, changes }
   }
 
-  /** What it costs readers, for metrics. */
+  /** Its cost to readers, for metrics. */
   cost(): SketchCost {
     const head = this.head()
     const segments = this.#segments.map(({ hashes }) => hashes.length)
@@ -227,7 +227,7 @@ export class Sketch {
   }
 }
 
-/** Every path that a commit is a change of: those of its keys, of the lists of their buckets, of its tags. */
+/** Every path that a commit changes: those of its keys, of the lists of their buckets, of its tags. */
 function pathsOf(keys: readonly Key[], tags: readonly Tag[]): Set<Path> {
   const paths = new Set<Path>()
   for (const key of keys) {
@@ -240,7 +240,7 @@ function pathsOf(keys: readonly Key[], tags: readonly Tag[]): Set<Path> {
   return paths
 }
 
-/** The changes after a position, one more than `countMax` at most. They are in order, so this reads no further. */
+/** The changes after a position, at most one more than `countMax`. They are in order, so this reads no further. */
 function newerThan(changes: readonly Change[], after: Position, countMax: number): readonly Change[] {
   let start = changes.length
   while (start > 0 && changes[start - 1]!.position > after && changes.length - start <= countMax) start--

@@ -1,4 +1,4 @@
-/** One step of building indexes for the objects that were there before them. */
+/** One step of building indexes, for the objects that are older than the indexes. */
 import { parseFields } from '../queries/index.js'
 import type { Content } from './commit-view.js'
 import { type EntryChange, valuesOf } from './decide-indexes.js'
@@ -12,7 +12,7 @@ export interface BuildProgress {
 }
 
 export interface BuildStep {
-  /** All indexes of the bucket, as they are after it. */
+  /** All indexes of the bucket, as they are after this step. */
   readonly indexes: readonly IndexRecord[]
   readonly entries: readonly EntryChange[]
 }
@@ -23,7 +23,7 @@ export function unbuiltOf(indexes: readonly IndexRecord[]): readonly IndexRecord
   return unready.filter(({ cursor }) => cursor === unready[0]!.cursor)
 }
 
-/** Undefined content: the object is gone by now. */
+/** Undefined content: the object was deleted meanwhile. */
 export function buildStep(
   indexes: readonly IndexRecord[],
   objects: Iterable<readonly [id: string, content: Content | undefined]>,
@@ -47,7 +47,7 @@ export function buildStep(
 export function advance(index: IndexRecord, done: number, { cursor, total }: BuildProgress): IndexRecord {
   const { cursor: _, ...rest } = index
   const soFar = index.done + done
-  // Some may have come and gone since they were counted.
+  // Some objects may have been added or deleted since they were counted.
   if (cursor === undefined) return { ...rest, isReady: true, done: soFar, total: soFar }
   return { ...rest, cursor, done: soFar, total: Math.max(total, soFar) }
 }

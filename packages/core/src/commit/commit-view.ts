@@ -1,4 +1,4 @@
-/** What a commit is decided by: the state that it would follow. All of it is at hand; nothing is waited for. */
+/** The state that a commit would follow, by which it is decided. All of it is at hand; nothing is waited for. */
 import type { OperationTables, RetentionOptions } from '../counters/index.js'
 import type { ChangedKeys, Key, Position, StoredValue, Version } from '../store/index.js'
 import type { IndexView } from './decide-indexes.js'
@@ -10,10 +10,10 @@ export interface CommitView
     IndexView,
     RetentionOptions,
     Pick<OperationTables, 'window' | 'foreign'> {
-  /** Of the last commit. */
+  /** The position of the last commit. */
   readonly position: Position
   /** The store's clock: the time that the commit will have. */
   readonly timeMs: number
-  /** 0 if the key is not there. */
+  /** 0 if the key is absent. */
   versionOf(key: Key): Version
 }

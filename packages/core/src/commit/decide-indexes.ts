@@ -1,9 +1,9 @@
 /**
- * What the writes of a commit do to indexes: declarations, entries and tags. Nothing here throws because of what an object
- * holds: what cannot be parsed has no fields.
+ * The effects of a commit's writes on indexes: declarations, entries and tags. The content of an object never makes this
+ * throw: an object that cannot be parsed has no fields.
  *
  * Entries are added and removed whether or not an index is built yet. A write removes the entry of the value before, if there is
- * one yet, and adds that of the value after; the build adds those of all objects that were there. Either order ends the same.
+ * one yet, and adds the entry of the value after; the build adds the entries of all older objects. Either order ends the same.
  */
 import { bucketOfKey, idOfKey, type SortValue } from '@freshet/protocol'
 import { addTags, parseFields, valueAt } from '../queries/index.js'
@@ -11,18 +11,18 @@ import { type IndexDeclaration, indexesIn, type Key, type Position, type Tag, ty
 import type { Content } from './commit-view.js'
 import type { IndexNumbers, IndexRecord } from './index-record.js'
 
-/** An entry of an index that is to be there, or not to be there any more. */
+/** An index entry to add or to remove. */
 export interface EntryChange {
   /** The number of the index. */
   readonly index: number
-  /** Of its fields, in their order. */
+  /** The values of the index's fields, in their order. */
   readonly values: readonly SortValue[]
   readonly id: string
   readonly isThere: boolean
 }
 
 export interface IndexEffects {
-  /** The buckets whose indexes are others from now on. */
+  /** The buckets whose indexes change, with their new indexes. */
   readonly declared: ReadonlyMap<Key, readonly IndexRecord[]>
   readonly numbers: IndexNumbers | undefined
   /** In the order in which they take effect. */
@@ -33,7 +33,7 @@ export interface IndexEffects {
 export interface IndexView {
   indexesOf(bucket: Key): readonly IndexRecord[]
   readonly indexNumbers: IndexNumbers
-  /** What a key holds. Good until the next question. */
+  /** The content of a key. Valid until the next call. */
   contentOf(key: Key): Content | undefined
 }
 
@@ -44,10 +44,10 @@ interface Draft {
   readonly tags: Set<Tag>
 }
 
-/** Undefined: nothing. */
+/** Undefined: no index is affected. */
 export function decideIndexes(writes: readonly Write[], position: Position, view: IndexView): IndexEffects | undefined {
   let draft: Draft | undefined
-  // Indexes count from the commit that declares them, for all that it writes.
+  // A new index applies to all writes of the commit that declares it.
   for (const write of writes) {
     const declarations = indexesIn(write)
     if (declarations === undefined) continue
@@ -89,13 +89,13 @@ function declare(
 
 export interface Redeclared {
   readonly indexes: readonly IndexRecord[]
-  /** The numbers of those that are gone. */
+  /** The numbers of the dropped indexes. */
   readonly dropped: readonly number[]
-  /** The last number given. */
+  /** The last number assigned. */
   readonly last: number
 }
 
-/** What a bucket has after a declaration: an index that keeps its name and its fields is kept. Undefined if nothing changes. */
+/** A bucket's indexes after a declaration: an index that keeps its name and its fields is kept. Undefined if nothing changes. */
 export function redeclare(
   before: readonly IndexRecord[],
   declarations: readonly IndexDeclaration[],
@@ -111,7 +111,7 @@ export function redeclare(
   return dropped.length === 0 && last === lastBefore ? undefined : { indexes, dropped, last }
 }
 
-/** Undefined: the object is not there. `value` is undefined if it has no fields. */
+/** Undefined: the object is absent. `value` is undefined if it has no fields. */
 type Fields = { readonly value: object | undefined } | undefined
 
 interface ObjectChange {
@@ -131,7 +131,7 @@ function reindex(draft: Draft, { bucket, id, before, after }: ObjectChange, inde
     if (valuesBefore && !isSame) {
       draft.entries.push({ index: index.number, values: valuesBefore, id, isThere: false })
     }
-    // While it is built, even the same entry may not be there yet.
+    // While the index is being built, even an unchanged entry may still be missing.
     if (valuesAfter && !(isSame && index.isReady)) {
       draft.entries.push({ index: index.number, values: valuesAfter, id, isThere: true })
     }
@@ -142,7 +142,7 @@ export function valuesOf({ fields }: IndexDeclaration, value: object | undefined
   return fields.map(field => valueAt(value, field))
 }
 
-/** Whether their entries are the same. Entries of arrays and objects all are. */
+/** Whether their entries are the same. Entries of arrays and objects are all the same. */
 function areSame(a: readonly SortValue[], b: readonly SortValue[]): boolean {
   return a.every((value, i) => value === b[i] || (isOther(value) && isOther(b[i])))
 }

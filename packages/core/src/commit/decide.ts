@@ -1,12 +1,12 @@
 /**
- * Decides on a commit: whether it may be made, and what follows from it. It reads the state through a view and changes nothing;
- * whoever asked applies the effects, all of them in one atomic step, or none.
+ * Decides on a commit: whether it may be made, and with which effects. It reads the state through a view and changes nothing;
+ * the caller applies the effects, all of them in one atomic step, or none.
  *
- * - An operation that was done before is answered as it was then, and has no effects.
- * - A commit is refused if a read or a list no longer holds, or if an addition would break a counter's bound. A refused commit has
- *   no effects.
- * - A commit that writes takes the position after the view's. One that writes nothing takes none; if it has an operation, that
- *   is remembered nevertheless, so that a late copy does nothing either.
+ * - An operation that was done before gets its first answer again, and has no effects.
+ * - A commit is refused if a read or a list no longer holds, or if an addition would break a counter's bound. A refused commit
+ *   has no effects.
+ * - A commit that writes takes the position after the view's. One that writes nothing takes none; if it has an operation, the
+ *   operation is remembered all the same, so that a late copy of it does nothing either.
  *
  * Every engine decides by this function, except for Redis, whose script decides by the same rules (a property test compares the
  * two).
@@ -34,15 +34,15 @@ export interface Decision {
 }
 
 export interface Effects {
-  /** Of the commit; the position before it if nothing is written. */
+  /** The commit's position; the position before it if nothing is written. */
   readonly position: Position
-  /** The values, those of counters included. None: the log gets no entry. */
+  /** The values, those of counters included. If empty, the log gets no entry. */
   readonly writes: readonly Write[]
   /** Undefined: no index or tag is touched. */
   readonly indexes: IndexEffects | undefined
-  /** What is to be remembered, if the commit has an operation. */
+  /** The operation to remember, if the commit has one. */
   readonly operation: Operation | undefined
-  /** What the counters have reached. */
+  /** The new values of the counters. */
   readonly units: readonly number[]
 }
 

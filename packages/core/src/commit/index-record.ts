@@ -2,16 +2,16 @@
 import type { IndexState } from '../store/index.js'
 
 export interface IndexRecord extends IndexState {
-  /** Never given twice in one store, so that no entry left over from a dropped index is taken for one of its successor. */
+  /** Never reused within a store, so that no leftover entry of a dropped index is taken for an entry of its successor. */
   readonly number: number
-  /** While it is built: the id that the build has reached. */
+  /** While the index is being built: the id that the build has reached. */
   readonly cursor?: string
 }
 
 /** What all indexes of a store share. */
 export interface IndexNumbers {
-  /** The last one given. */
+  /** The last number assigned. */
   readonly last: number
-  /** Those whose entries are still to be removed. */
+  /** The indexes whose entries must still be removed. */
   readonly dropped: readonly number[]
 }

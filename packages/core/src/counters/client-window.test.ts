@@ -1,6 +1,6 @@
 /**
- * Clients that send, lose answers, send again, give up and are delivered twice and late, against a server that only
- * remembers what a window does: nothing takes effect twice, and every retry in time gets its first answer.
+ * Clients that send, lose answers, send again, give up and are delivered twice and late, against a server that remembers
+ * no more than a window does: nothing takes effect twice, and every retry in time gets its first answer.
  */
 import type { OwnOperationId } from '@freshet/protocol'
 import fc from 'fast-check'
@@ -41,7 +41,7 @@ const STEP: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('wait' as const), ms: fc.integer({ min: 1, max: 70_000 }) }) },
 )
 
-test('nothing takes effect twice, and who asks again in time gets the first answer', () => {
+test('nothing takes effect twice, and a retry in time gets the first answer', () => {
   let replays = 0
   fc.assert(
     fc.property(fc.array(STEP, { maxLength: 80 }), steps => {
@@ -75,7 +75,7 @@ function play(steps: readonly Step[]): number {
       const sequence = [...pending][step.which]
       if (sequence !== undefined) pending.delete(sequence)
     } else if (step.kind === 'deliver' && sent.length > 0) {
-      // Any of them, also one that was answered long ago: the network may deliver it again.
+      // Any of them, even one that was answered long ago: the network may deliver it again.
       const { id, fingerprint } = sent[step.which % sent.length]!
       const judged = judgeOwn(window, id, fingerprint, nowMs, RETENTION)
       if (judged.kind === 'new') {
@@ -86,7 +86,7 @@ function play(steps: readonly Step[]): number {
         replays++
         expect(judged.done.position).toBe(applied.get(id.sequence))
       } else if (pending.has(id.sequence) && nowMs - id.madeMs <= RETENTION.retentionMs) {
-        expect.unreachable(`${id.sequence}, which its client waits for, was refused: ${judged.reason}`)
+        expect.unreachable(`${id.sequence}, whose client waits for it, was refused: ${judged.reason}`)
       }
       if (step.isAnswered && judged.kind !== 'refused') pending.delete(id.sequence)
     }
@@ -100,13 +100,13 @@ describe('a window', () => {
   })
   const done = { fingerprint: 'x', position: 1, units: [], note: '' }
 
-  test('knows another request under the same id', () => {
+  test('recognises another request under the same id', () => {
     const window = emptyWindow()
     rememberOwn(window, own(1, 0), done, 0)
     expect(judgeOwn(window, own(1, 0), 'y', 0, RETENTION)).toEqual({ kind: 'refused', reason: 'mismatched' })
   })
 
-  test('forgets what is settled, and nothing else', () => {
+  test('forgets settled operations, and no others', () => {
     const window = emptyWindow()
     for (let sequence = 1; sequence <= 1000; sequence++) {
       rememberOwn(window, own(sequence, Math.max(0, sequence - 3)), done, 0)
@@ -115,7 +115,7 @@ describe('a window', () => {
     expect(judgeOwn(window, own(5, 4), 'x', 0, RETENTION)).toEqual({ kind: 'refused', reason: 'settled' })
   })
 
-  test('refuses what is too old, too far ahead, or too much', () => {
+  test('refuses operations that are too old, too far ahead, or too many', () => {
     const judge = (id: OwnOperationId, window?: ClientWindow) => judgeOwn(window, id, 'x', 5000, RETENTION)
     expect(judge(own(1, 0, 3999))).toEqual({ kind: 'refused', reason: 'expired' })
     expect(judge(own(1, 0, 4000))).toEqual({ kind: 'new' })

@@ -1,15 +1,15 @@
 /**
- * What is remembered of one client's operations: those it may still send again, with what came of them. A client says with
- * each operation which ones it has settled, so a window holds about as many as it has under way: after a million operations
- * of a thousand clients some tens of bytes for each client. (An anti-replay window, RFC 4303 section 3.4.3, has a bit for
- * each of the last so many instead; it could not give the first answer again.)
+ * The operations of one client that it may still send again, with their results. A client says with each operation which
+ * ones it has settled, so a window holds about as many as the client has under way: after a million operations of a thousand
+ * clients, some tens of bytes for each client. (An anti-replay window, RFC 4303 section 3.4.3, instead has a bit for each of
+ * the last n operations; it could not give the first answer again.)
  *
  * Invariants:
  * - An operation that was applied is in `done`, or settled, until the whole window has expired.
- * - What is settled is never applied, whether it was before or not: its client does not wait for it any more.
- * - A window expires only when every operation that it could know of is too old to be taken.
+ * - A settled operation is never applied, whether it was applied before or not: its client no longer waits for it.
+ * - A window expires only when every operation that it could know of is too old to be accepted.
  *
- * Times are the store's clock. A client's own comparison with it may be off by a little, either way.
+ * Times are the store's clock. A client's estimate of that clock may be off by a little, either way.
  */
 import type { OwnOperationId } from '@freshet/protocol'
 import type { DoneOperation, OperationRefusal } from '../store/index.js'
@@ -28,21 +28,21 @@ export type Judgement =
   | { readonly kind: 'refused'; readonly reason: OperationRefusal }
 
 export interface RetentionOptions {
-  /** How long after it was made an operation is taken, and so how long it must be remembered. */
+  /** How long after it was made an operation is accepted, and so how long it must be remembered. */
   readonly retentionMs: number
 }
 
 export const RETENTION_MS_DEFAULT: number = 24 * 3600 * 1000
 /** How far a client's idea of the store's clock may be ahead. */
 export const AHEAD_MS_MAX = 60_000
-/** So many operations a client may have under way. */
+/** How many operations a client may have under way. */
 export const UNSETTLED_MAX = 4096
 
 export function emptyWindow(): ClientWindow {
   return { settledTo: 0, lastMs: 0, done: new Unsettled() }
 }
 
-/** Undefined: a client that is not known. */
+/** `window` is undefined for an unknown client. */
 export function judgeOwn(
   window: ClientWindow | undefined,
   id: OwnOperationId,
@@ -65,7 +65,7 @@ export function judgeDone(done: DoneOperation, fingerprint: string): Judgement {
   return done.fingerprint === fingerprint ? { kind: 'replay', done } : { kind: 'refused', reason: 'mismatched' }
 }
 
-/** An operation that was judged to be new has been applied. */
+/** Records that an operation which was judged to be new has been applied. */
 export function rememberOwn(
   window: ClientWindow,
   id: Pick<OwnOperationId, 'sequence' | 'settledTo'>,
@@ -80,7 +80,7 @@ export function rememberOwn(
   if (nowMs > window.lastMs) window.lastMs = nowMs
 }
 
-/** Whether no operation that it knows of could be taken any more. */
+/** Whether every operation that it knows of is too old to be accepted. */
 export function hasExpired({ lastMs }: ClientWindow, nowMs: number, { retentionMs }: RetentionOptions): boolean {
   return nowMs - lastMs > retentionMs + AHEAD_MS_MAX
 }

@@ -3,7 +3,7 @@ import { CompactIds } from './compact-ids.js'
 
 const HOUR_MS = 3_600_000
 
-/** So many an hour, evenly. */
+/** This many an hour, evenly. */
 function addFor(ids: CompactIds, fromHour: number, toHour: number, perHour: number): void {
   for (let i = 0; i < (toHour - fromHour) * perHour; i++) {
     const hash = ids.hashOf(`id-${fromHour}-${i}`)
@@ -11,7 +11,7 @@ function addFor(ids: CompactIds, fromHour: number, toHour: number, perHour: numb
   }
 }
 
-test('it remembers for the window, errs no more often than asked for, and follows the load', () => {
+test('it remembers for the window, stays below the requested error rate, and follows the load', () => {
   const ids = new CompactIds({ falsePositiveRateMax: 0.001 }, 24 * HOUR_MS)
   addFor(ids, 0, 30, 1000)
   const small = ids.sizeBytes()
@@ -27,7 +27,7 @@ test('it remembers for the window, errs no more often than asked for, and follow
   expect(ids.has(ids.hashOf('id-30-0'), 140 * HOUR_MS)).toBe(false)
 })
 
-test('within its memory it becomes full, and then not, when the load is over', () => {
+test('it becomes full at its memory limit, and is no longer full when the load is over', () => {
   const ids = new CompactIds({ memoryBytesMax: 512 * 1024 }, 24 * HOUR_MS)
   addFor(ids, 0, 1, 100_000)
   expect(ids.isFull()).toBe(false)
@@ -38,6 +38,6 @@ test('within its memory it becomes full, and then not, when the load is over', (
   expect(ids.isFull()).toBe(false)
 })
 
-test('an id has the hash it always had', () => {
+test('the hash of an id never changes', () => {
   expect([...new CompactIds({}, 1000).hashOf('order-1')]).toEqual([0x52, 0xd1, 0xbe, 0x96, 0x0a, 0xad, 0x8b, 0xc2])
 })

@@ -1,27 +1,27 @@
 /**
- * Ids as the paper remembers them: in a forgetful filter alone, which adapts to the load. It knows that an id came, within the
- * window; and with a small probability, which is told, it takes a new one for one that came. What is kept of an id is its
- * hash, so that the filter can be filled again without the ids.
+ * Ids as the paper remembers them: in a forgetful filter alone, which adapts to the load. It knows that an id came within the
+ * window. With a small probability, which it reports, it takes a new id for one that came. It keeps the hash of each id, so
+ * that the filter can be filled again without the ids.
  */
 import { createForgetfulBloom, hashUnder, type WindowedFilter } from '@freshet/bloom'
 
 export interface CompactOptions {
-  /** To stay below; 0.001 unless given. */
+  /** The rate to stay below; 0.001 unless given. */
   readonly falsePositiveRateMax?: number
-  /** What the filter may take, 64 MiB unless given. If the rate cannot be kept within it, it is full. */
+  /** How much memory the filter may take, 64 MiB unless given. If the rate cannot be kept within it, the filter is full. */
   readonly memoryBytesMax?: number
-  /** Another filter than the adaptive one, with the window that it is to have. */
+  /** Another filter than the adaptive one; it gets the window. */
   readonly createFilter?: (windowMs: number) => WindowedFilter
 }
 
 const RATE_MAX_DEFAULT = 0.001
 const MEMORY_BYTES_MAX_DEFAULT = 64 * 1024 * 1024
-/** Of each of the filter's parts. */
+/** For each of the filter's parts. */
 const BITS = 2 ** 20
 const HASHES = 10
 /** From its longest time between refreshes to none. */
 const STEPS = 20
-/** Hashes are kept: it must not change. */
+/** Hashes are stored, so the seed must not change. */
 const SEED = 0n
 
 export const ID_HASH_BYTES = 8
@@ -50,7 +50,7 @@ export class CompactIds {
     this.#filter.add(hash, nowMs)
   }
 
-  /** It errs too often to take more. */
+  /** Whether it errs too often to take more ids. */
   isFull(): boolean {
     return this.#filter.estimatedRate() > 2 * this.#rateMax
   }

@@ -1,4 +1,4 @@
-/** Additions to counters, decided: what each comes to, or which bound stands in the way. */
+/** Decides additions to counters: the sum, or the bound that prevents it. */
 import type { Addition, CounterRefusal } from '../store/index.js'
 import { formatUnits, parseUnits } from './decimal.js'
 
@@ -8,22 +8,22 @@ export const COUNTER_TYPE = 'application/json'
 
 const DECODER = new TextDecoder()
 const ZERO = 0x30
-/** So many digits are exact in any arithmetic. */
+/** This many digits are exact in any arithmetic. */
 const SMALL_DIGITS = 9
 
-/** `body`: what is there; undefined if nothing is. */
+/** `body`: the stored text; undefined if the counter is absent. */
 export function addTo({ key, by, decimals, min, max }: Addition, body: Uint8Array | undefined): Added {
   const before = body === undefined ? 0 : (smallUnits(body, decimals) ?? parseUnits(DECODER.decode(body), decimals))
   if (before === undefined) return { key, units: undefined, reason: 'no-counter' }
   const units = before + by
   if (!Number.isSafeInteger(units)) return { key, units: before, reason: 'inexact' }
-  // A bound that was set later may be broken already: coming nearer to it is always allowed.
+  // A bound that was set later may be broken already: an addition that comes nearer to it is always allowed.
   if (min !== undefined && units < min && by < 0) return { key, units: before, reason: 'below-min' }
   if (max !== undefined && units > max && by > 0) return { key, units: before, reason: 'above-max' }
   return { units, body: toBytes(formatUnits(units, decimals)) }
 }
 
-/** The quick way for what counters mostly are: a few digits. Undefined for anything else. */
+/** The fast path for most counters: a few digits. Undefined for anything else. */
 function smallUnits(body: Uint8Array, decimals: number): number | undefined {
   const { length } = body
   if (decimals !== 0 || length === 0 || length > SMALL_DIGITS || (body[0] === ZERO && length > 1)) return undefined

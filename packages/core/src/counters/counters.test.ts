@@ -5,7 +5,7 @@ import { addTo } from './counter.js'
 import { formatUnits, parseUnits } from './decimal.js'
 
 describe('units', () => {
-  test('are what the text says, and the text is what they were printed as', () => {
+  test('are parsed from the text they were printed as', () => {
     fc.assert(
       fc.property(fc.maxSafeInteger(), fc.integer({ min: 0, max: DECIMALS_MAX }), (units, decimals) => {
         expect(parseUnits(formatUnits(units, decimals), decimals)).toBe(units + 0)
@@ -13,7 +13,7 @@ describe('units', () => {
     )
   })
 
-  test('of texts that are no such number are undefined', () => {
+  test('are undefined for a text that is not such a number', () => {
     for (const text of ['', '-', '1e3', ' 1', '01', '1.', '.5', '0x1', 'NaN', '9007199254740993'])
       expect(parseUnits(text, 2)).toBe(undefined)
     expect(parseUnits('1.234', 2)).toBe(undefined)
@@ -35,7 +35,7 @@ describe('additions', () => {
     expect(added('0.10', 20, {}, 2)).toBe('0.30')
   })
 
-  test('stop at their bounds, but may come nearer to one that is broken', () => {
+  test('stop at their bounds, but may come nearer to a bound that is broken', () => {
     expect(added('5', -6, { min: 0 })).toBe('below-min')
     expect(added('5', -5, { min: 0 })).toBe('0')
     expect(added('5', 6, { max: 10 })).toBe('above-max')

@@ -5,7 +5,7 @@
 
 const DECIMAL = /^-?(?:0|[1-9][0-9]*)(?:\.([0-9]+))?$/
 
-/** Undefined if the text is no number with at most so many decimals, or too large to be exact. */
+/** Undefined if the text is not a number with at most `decimals` decimals, or is too large to be exact. */
 export function parseUnits(text: string, decimals: number): number | undefined {
   const match = DECIMAL.exec(text)
   if (match === null) return undefined

@@ -1,6 +1,6 @@
 /**
- * Which operations were done, and what came of them: one way to ask, whatever the id is. Ids of our clients are remembered
- * by client (`client-window.ts`), others one by one. What is remembered is written in the same commit as the effect.
+ * Which operations were done, with their results: one way to ask, for every kind of id. Ids of our clients are remembered
+ * by client (`client-window.ts`), others one by one. The memory is written in the same commit as the effect.
  */
 import type { OwnOperationId } from '@freshet/protocol'
 import type { DoneOperation, Operation, Position } from '../store/index.js'
@@ -14,12 +14,12 @@ import {
   rememberOwn,
 } from './client-window.js'
 
-/** Where it is remembered: tables of a store, seen from within a commit. */
+/** Where operations are remembered: tables of a store, seen from within a commit. */
 export interface OperationTables {
   window(client: string): ClientWindow | undefined
-  /** The window of this id's client, new or changed: this was done. */
+  /** Stores the window of this id's client, new or changed, after this operation was done. */
   setWindow(id: OwnOperationId, window: ClientWindow, done: DoneOperation): void
-  /** 'seen': it was done or refused before, and that is all that is known. 'full': no more can be remembered. */
+  /** 'seen': it was done or refused before, and its result is not known. 'full': no more operations can be remembered. */
   foreign(id: string): ForeignOperation | 'seen' | 'full' | undefined
   setForeign(id: string, operation: ForeignOperation): void
 }

@@ -9,7 +9,7 @@ function wrongShare(seen: SeenIds): number {
   return wrong / 20_000
 }
 
-test('it knows all of the window, errs seldom, and says how often', () => {
+test('it knows all ids of the window, errs seldom, and says how often', () => {
   const seen = new SeenIds({ windowMs: WINDOW_MS, seed: 7n })
   for (let i = 0; i < 300_000; i++) seen.add(`id-${i}`, i)
   for (let i = 0; i < 300_000; i += 37) expect(seen.has(`id-${i}`)).toBe(true)
@@ -19,7 +19,7 @@ test('it knows all of the window, errs seldom, and says how often', () => {
   expect((8 * seen.sizeBytes()) / 300_000).toBeLessThan(32)
 })
 
-test('under a steady load it stays as large as that needs', () => {
+test('it does not grow under a steady load', () => {
   const seen = new SeenIds({ windowMs: WINDOW_MS, seed: 7n })
   const sizes: number[] = []
   // Ten windows, of 100,000 ids each.
@@ -30,7 +30,7 @@ test('under a steady load it stays as large as that needs', () => {
   }
   expect((8 * Math.max(...sizes.slice(3))) / 100_000).toBeLessThan(45)
   expect(wrongShare(seen)).toBeLessThan(0.01)
-  // And when it is over, it is small again.
+  // When the load is over, it is small again.
   for (let i = 0; i < 40_000; i++) seen.add(`late-${i}`, 10_000_000 + 100 * i)
   expect(seen.sizeBytes()).toBeLessThan(sizes.at(-1)!)
 })

@@ -1,7 +1,8 @@
 /**
- * Which ids are surely new: a rotating filter (docs/decisions/0003) whose slices grow with the load. All are asked; ids go into the
- * newest, and when that is full another takes its place: twice as large if it was full soon, so that there are few of them.
- * A slice goes when the last of its ids is too old to matter. So nothing is forgotten early, and memory follows the load.
+ * Which ids are certainly new: a rotating filter (docs/decisions/0003) whose slices grow with the load. All slices are asked; ids
+ * go into the newest. When that is full a new one takes its place, twice as large if it filled up soon, so that there are few
+ * slices. A slice is dropped when the last of its ids is too old to matter. So nothing is forgotten early, and memory follows
+ * the load.
  */
 import { type Bloom, createBloom, expectedRate, hashUnder, type KeyHash } from '@freshet/bloom'
 
@@ -18,9 +19,9 @@ interface Slice {
 }
 
 const ENTRIES_FIRST = 10_000
-/** Of each slice, when it is full. There are rarely more than eight of them. */
+/** Of each slice, when it is full. There are rarely more than eight slices. */
 const SLICE_RATE_MAX = 0.001
-/** Slices that last for less of the window are too small. */
+/** A slice that lasts for less than this share of the window is too small. */
 const SOON_SHARE = 0.25
 
 export class SeenIds {
@@ -41,7 +42,7 @@ export class SeenIds {
     return false
   }
 
-  /** Times do not go back. */
+  /** `nowMs` must not go back. */
   add(id: string, nowMs: number): void {
     let slice = this.#slices.at(-1)
     if (slice === undefined || slice.filter.count >= slice.entriesMax) {
@@ -53,7 +54,7 @@ export class SeenIds {
     slice.newestMs = nowMs
   }
 
-  /** Of a new id to be taken for one that may have been seen. */
+  /** The probability that a new id is taken for one that may have been seen. */
   estimatedRate(): number {
     return 1 - this.#slices.reduce((none, { filter }) => none * (1 - expectedRate(filter, filter.count)), 1)
   }

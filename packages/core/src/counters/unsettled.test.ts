@@ -7,7 +7,7 @@ const STEP = fc.record({ drops: fc.boolean(), sequence: fc.integer({ min: 1, max
 
 const bySequence = ([a]: readonly [number, unknown], [b]: readonly [number, unknown]) => a - b
 
-test('it holds what a map would', () => {
+test('it holds the same entries as a map', () => {
   fc.assert(
     fc.property(fc.array(STEP, { maxLength: 60 }), steps => {
       const unsettled = new Unsettled()

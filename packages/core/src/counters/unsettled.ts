@@ -1,11 +1,11 @@
 /**
- * What came of a client's operations that are not settled, by sequence. There are very many such lists, mostly with one operation
- * or two: these have places of their own, which costs half of the memory that arrays would. Where there are more, after a
- * batch, the others are in arrays in their order: the new one is mostly the last, and settled are the first.
+ * The results of a client's unsettled operations, by sequence. There are very many such lists, most of them with one or two
+ * operations: these have fields of their own, which costs half of the memory that arrays would. Further operations, after a
+ * batch, are in arrays in their order: a new operation is mostly the last, and the settled ones are the first.
  */
 import type { DoneOperation } from '../store/index.js'
 
-/** Nothing has this sequence. */
+/** No operation has this sequence. */
 const NONE = 0
 
 export class Unsettled {
@@ -28,7 +28,7 @@ export class Unsettled {
     return sequences[place] === sequence ? done[place] : undefined
   }
 
-  /** Of an operation that is not in it. */
+  /** The sequence must not be in it. */
   add(sequence: number, done: DoneOperation): void {
     if (this.#second === NONE) {
       this.#second = sequence
@@ -42,7 +42,7 @@ export class Unsettled {
     }
   }
 
-  /** Up to and including this one. */
+  /** Up to and including `settledTo`. */
   dropTo(settledTo: number): void {
     if (this.#first <= settledTo) {
       this.#first = NONE
@@ -94,7 +94,7 @@ function insert({ sequences, done }: Others, sequence: number, operation: DoneOp
   }
 }
 
-/** Where it is, or would be. */
+/** The index where it is, or would be. */
 function placeOf(sequence: number, sequences: readonly number[]): number {
   if (sequences.length === 0 || sequences.at(-1)! < sequence) return sequences.length
   let low = 0

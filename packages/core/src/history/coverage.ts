@@ -1,7 +1,7 @@
 /**
- * Whether every write is known. Versions only grow, so a read of something is judged by the writes that are known, and
- * those that are not do no harm. Only "it is not there" may always be explained by a deletion that nobody recorded: such a
- * read is judged only where none can be missing, because all parts of the server recorded, from before the write that the
+ * Whether every write is known. Versions only grow, so a read of an object can be judged by the known writes alone, and
+ * unknown writes do no harm. Only "it is not there" may always be explained by a deletion that was not recorded. Such a
+ * read is judged only where no deletion can be missing: all parts of the server recorded, from before the write that the
  * read missed until after the read ended.
  */
 import type { Position } from '@freshet/protocol'
@@ -29,13 +29,13 @@ export class Coverage {
     this.#times = times
   }
 
-  /** A part that begins anew, or that lost lines and goes on under another name, covers from its new position on. */
+  /** A part that starts again, or that lost lines and continues under another name, covers from its new position on. */
   note({ s: session, c: clock, log, part, pos = 0, share = 1 }: SessionRecord): void {
     if (part === undefined) return
     const [index, count] = part
     const parts = this.#partsOf(log, count)
     const known = parts.known.get(index)
-    // It says so again and again; what counts is from where on its lines are here.
+    // A part repeats its session line; what counts is the position from which its lines are present.
     if (known?.session !== session) parts.known.set(index, { session, clock, from: pos, share })
   }
 
@@ -47,7 +47,7 @@ export class Coverage {
     return parts
   }
 
-  /** Whether every change of the path after this position is known, that somebody could have seen by then. */
+  /** Whether every change of the path after this position that a reader could have seen by then is known. */
   isComplete(log: string, path: string, after: Position, until: Moment): boolean {
     const parts = this.#logs.get(log)
     if (parts === undefined || parts.known.size < parts.count) return false

@@ -1,15 +1,15 @@
 /**
- * A map that stays within bounds by forgetting what was not asked for longest, in two generations: when the young one is
- * full it becomes the old one, and the old one is forgotten. What is found in the old one moves to the young.
+ * A map that stays within bounds by forgetting the entries that were not read for longest, in two generations: when the
+ * young one is full it becomes the old one, and the old one is forgotten. An entry found in the old one moves to the young.
  */
 export class Generations<Value> {
   readonly #entriesMax: number
   #young = new Map<string, Value>()
   #old = new Map<string, Value>()
-  /** How many were forgotten. */
+  /** How many entries were forgotten. */
   forgotten = 0
 
-  /** Holds the last `entriesMax` at least, and twice as many at most. */
+  /** Holds at least the last `entriesMax` entries, and at most twice as many. */
   constructor(entriesMax: number) {
     this.#entriesMax = entriesMax
   }

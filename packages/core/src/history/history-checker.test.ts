@@ -1,4 +1,4 @@
-/** The checker against a naive oracle that knows the true times: it finds what is broken, and accuses nobody wrongly. */
+/** The checker against a naive oracle that knows the true times: it finds every broken promise and makes no false accusation. */
 import { describe, expect, test } from 'vitest'
 import { createRandom } from '../store/conformance/random.js'
 import { HistoryChecker, type HistoryCheckerOptions } from './history-checker.js'
@@ -33,7 +33,7 @@ function optionsFrom(random: () => number): ModelOptions {
   }
 }
 
-/** Lets some promised reads return an older version than they did, or nothing at all. */
+/** Makes some promised reads return an older version than they did, or nothing at all. */
 function plant(history: ModelHistory, random: () => number): TrueRecord<ReadRecord>[] {
   const reads = history.records.filter(
     (each): each is TrueRecord<ReadRecord> => each.record.op === 'read' && each.record.within !== undefined,
@@ -55,7 +55,7 @@ function plant(history: ModelHistory, random: () => number): TrueRecord<ReadReco
 }
 
 describe('random histories', () => {
-  test('a history that keeps every promise has no violation, whoever records and whatever is left out', () => {
+  test('a history that keeps every promise has no violation, whichever part records and whatever is left out', () => {
     let undecided = 0
     for (let seed = 1; seed <= HISTORIES; seed++) {
       const random = createRandom(seed).next
@@ -71,7 +71,7 @@ describe('random histories', () => {
     expect(undecided).toBeGreaterThan(0)
   })
 
-  test('every promise that is broken is found, with its kind; and nothing that is not', () => {
+  test('every broken promise is found, with its kind, and no kept one is reported', () => {
     const found = Object.fromEntries(PROMISES.map(promised => [promised, 0]))
     let planted = 0
     let inDoubt = 0
@@ -82,7 +82,7 @@ describe('random histories', () => {
       const { names, violations } = check(recordsOf(history), { isComplete: true, settleMs: 4000 })
       const broken = judgeNaively(history, 0)
       for (const name of names) expect(broken, `seed ${seed}: accused wrongly of ${name}`).toContain(name)
-      // What is broken by less than the clocks are in doubt may be found, if they happen to be known better; or not.
+      // A promise broken by less than the doubt of the clocks may or may not be found: the clocks may happen to be known better.
       for (const name of judgeNaively(history, history.doubtUsMax)) {
         expect(names, `seed ${seed}: not found: ${name}`).toContain(name)
       }
@@ -128,7 +128,7 @@ function kinds(records: readonly HistoryRecord[], options: HistoryCheckerOptions
 }
 
 describe('a planted bug', () => {
-  test('a stale read is reported with the write it missed, who acknowledged it when, and where it came from', () => {
+  test('a stale read is reported with the write it missed, who acknowledged it when, and where it was served from', () => {
     const { violations } = check([A, B, write('a', 2000, 1), write('a', 10_000, 2), read('b', 35_500, 1)])
     expect(violations.map(formatViolation)).toEqual([
       [
@@ -141,48 +141,48 @@ describe('a planted bug', () => {
     ])
   })
 
-  test('what may be as old as that is not accused; a moment more is', () => {
+  test('a read at its promised age is not accused; one that is slightly older is', () => {
     const history = [A, B, write('a', 2000, 1), write('a', 10_000, 2)]
     expect(kinds([...history, read('b', 60_000, 1, { within: 50 })])).toEqual([])
     expect(kinds([...history, read('b', 60_001, 1, { within: 50 })])).toEqual(['current'])
   })
 
-  test('a lost own write', () => {
+  test('a lost own write is found', () => {
     const history = [A, write('a', 2000, 1), write('a', 10_000, 2)]
     expect(kinds([...history, read('a', 11_000, 1, { within: 5000 })])).toEqual(['own write'])
     expect(kinds([...history, read('a', 9500, 1, { within: 5000 })])).toEqual([])
   })
 
-  test('going back, but not between reads that overlap', () => {
+  test('going back is found, but not between reads that overlap', () => {
     const history = [A, read('a', 1000, 7, { e: 5000 })]
     expect(kinds([...history, read('a', 5001, 6)])).toEqual(['monotonic'])
     expect(kinds([...history, read('a', 4999, 6)])).toEqual([])
   })
 
-  test('going back after a hand-over to another device, and to a third', () => {
+  test('going back is found after a hand-over to another device, and to a third', () => {
     const token = { f: 1, op: 'token', s: 'a', t: 9000, token: 'aa' } as const
     const next = { f: 1, op: 'token', s: 'c', t: 1_020_000, token: 'cc' } as const
     const history = [A, read('a', 1000, 7), token, { ...C, from: 'aa' }]
     expect(kinds([...history, read('c', 1_011_000, 6)])).toEqual(['monotonic'])
     expect(kinds([...history, next, { ...B, from: 'cc' }, read('b', 30_000, 6)])).toEqual(['monotonic'])
-    // What was seen only after the token had been taken was not handed on.
+    // What the session saw after the token was taken was not handed on.
     expect(
       kinds([A, read('a', 1000, 5), token, read('a', 9500, 7), { ...C, from: 'aa' }, read('c', 1_011_000, 6)]),
     ).toEqual([])
   })
 
-  test('a session whose token nobody recorded is not accused, and that is told', () => {
+  test('a session whose token was not recorded is not accused, and the summary says so', () => {
     const { violations, summary } = check([A, read('a', 1000, 7), { ...C, from: 'zz' }, read('c', 1_011_000, 6)])
     expect(violations).toEqual([])
     expect(summary).toMatchObject({ handOvers: 1, undecided: { handOvers: 1 } })
   })
 
-  test('falling behind the session position, whatever the clocks say', () => {
+  test('falling behind the session position is found, whatever the clocks say', () => {
     const history = [A, C, write('a', 2000, 1), write('a', 50_000, 2)]
     expect(kinds([...history, read('c', 5000, 1, { sp: 2, within: 60_000 })])).toEqual(['position'])
   })
 
-  test('a thing that was created and is not there; unless it may have been deleted, or others may have', () => {
+  test('a created object that is missing is found, unless it may have been deleted, recorded or not', () => {
     const history = [A, B, write('a', 2000, 1)]
     const gone = read('b', 35_500, 0, { pos: 1 })
     expect(kinds([...history, gone])).toEqual(['current'])
@@ -193,7 +193,7 @@ describe('a planted bug', () => {
     expect(summary.undecided.absence).toBe(1)
   })
 
-  test('seeing again what had been deleted', () => {
+  test('seeing a deleted object again is found', () => {
     expect(kinds([A, read('a', 1000, 0, { pos: 9 }), read('a', 5000, 8)])).toEqual(['monotonic'])
   })
 
@@ -207,7 +207,7 @@ describe('between clocks', () => {
   const history = [A, C, write('a', 2000, 1), write('a', 500_000, 2)]
   const end = [later(A), later(C)]
 
-  test('what lies within their doubt is not decided; what lies outside is', () => {
+  test('times within the doubt are not decided; times outside it are', () => {
     // By the clock here, the read began 500 ms + 5 ms, give or take 10 (and drift).
     const near = check([...history, read('c', 1_505_000, 1), ...end])
     expect(near.violations).toEqual([])
@@ -219,7 +219,7 @@ describe('between clocks', () => {
     expect(before).toMatchObject({ violations: [], summary: { undecided: { times: 0 } } })
   })
 
-  test('of what has no later sample only is certain that it came after the earlier one', () => {
+  test('a time without a later sample is only known to be after the earlier sample', () => {
     const inBetween = { ...C, t: 1_700_000 }
     const early = check([...history, read('c', 1_600_000, 1), later(A)])
     expect(early).toMatchObject({ violations: [], summary: { undecided: { times: 1 } } })
@@ -240,16 +240,16 @@ describe('between clocks', () => {
     const server = { ...A, s: 'srv', c: 'server', role: 'server', part: [0, 1] } as const
     const gone = read('c', 1_600_000, 0, { pos: 2 })
     const ended = [...end, { ...server, t: LATER, pos: 2 }]
-    const told = write('srv', 499_000, 2)
-    expect(kinds([{ ...server, pos: 0 }, ...history, told, gone, ...ended], {})).toEqual(['current'])
+    const acknowledged = write('srv', 499_000, 2)
+    expect(kinds([{ ...server, pos: 0 }, ...history, acknowledged, gone, ...ended], {})).toEqual(['current'])
     expect(kinds([...history, { ...server, pos: 3 }, gone, ...ended], {})).toEqual([])
     const isHalf = (record: HistoryRecord) => ('part' in record ? { ...record, part: [0, 2] as const } : record)
-    expect(kinds([{ ...server, pos: 0 }, ...history, told, gone, ...ended].map(isHalf), {})).toEqual([])
+    expect(kinds([{ ...server, pos: 0 }, ...history, acknowledged, gone, ...ended].map(isHalf), {})).toEqual([])
   })
 })
 
-describe('what is summed up', () => {
-  test('how stale reads were, and where from', () => {
+describe('the summary', () => {
+  test('says how stale reads were, and where they were served from', () => {
     const history = [A, B, write('a', 2000, 1), write('a', 10_000, 2)]
     const reads = [
       ...Array.from({ length: 9 }, (_, i) => read('b', 20_000 + i, 1, { within: 1000 })),
@@ -267,12 +267,12 @@ describe('what is summed up', () => {
     expect(summary.staleness.max).toBe(100)
   })
 
-  test('lines of sessions that nobody told of are counted, not judged', () => {
+  test('lines without a session line before them are counted, not judged', () => {
     const { summary, violations } = check([read('a', 1, 7), read('a', 5000, 6)])
     expect({ violations, lines: summary.undecided.lines }).toEqual({ violations: [], lines: 2 })
   })
 
-  test('memory stays within bounds, and what had to be forgotten is told', () => {
+  test('memory stays within bounds, and what had to be forgotten is reported', () => {
     const bounds = { pathsMax: 100, pairsMax: 100, sessionsMax: 10, readsMax: 50, settleMs: 1e9 }
     const paths = Array.from({ length: 2000 }, (_, i) => `/p${i}`)
     const history: HistoryRecord[] = paths.flatMap((path, i) => [

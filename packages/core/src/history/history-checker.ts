@@ -2,13 +2,14 @@
  * Reads a recorded history and finds every read that broke what it was promised (`violation.ts`), as it streams by, in
  * bounded memory. It never accuses on a guess:
  *
- * - A read is held to what was acknowledged before it began. Within one clock that is exact; between clocks it counts only
- *   if it is so wherever in their ranges the two times lie (`server-times.ts`). What is in between is undecided.
- * - Only writes that were recorded are missed. What others wrote makes a version higher, never lower; and where something
- *   is not there, the latest deletion that may have been seen is taken as the one that was (`coverage.ts`).
- * - A session is held to what had ended before the read began; a read says nothing about one that it overlaps.
+ * - A read is held to the writes that were acknowledged before it began. Within one clock that is exact. Between clocks a
+ *   write counts only if it came first wherever the two times lie in their ranges (`server-times.ts`). Anything in between
+ *   is undecided.
+ * - Only recorded writes can be missed. Writes that were not recorded make a version higher, never lower. If an object is
+ *   absent, the checker takes the latest deletion that the read may have seen as the one that it saw (`coverage.ts`).
+ * - A session is held to the operations that had ended before the read began; a read says nothing about one that it overlaps.
  *
- * A read is judged when the stream is some seconds past it, since what it missed may stand in another recording. Lines of
+ * A read is judged when the stream is some seconds past it, since the write it missed may be in another recording. Lines of
  * one session come in the order in which they were recorded, those of different recordings about as they happened.
  */
 import type { Position } from '@freshet/protocol'
@@ -24,13 +25,13 @@ import type { Promised, Violation } from './violation.js'
 export interface HistoryCheckerOptions {
   /** Called for each violation, in about the order of the stream. */
   readonly onViolation?: (violation: Violation) => void
-  /** The recordings hold every write there was, so a thing that is not there was deleted by one of them, or never was. */
+  /** The recordings hold every write, so an object that is not there was deleted by one of them, or never existed. */
   readonly isComplete?: boolean
-  /** How far recordings may be apart, and how long a read waits for its verdict, by the time in the stream. */
+  /** How far apart in time recordings may be, and how long a read waits for its verdict, by the time in the stream. */
   readonly settleMs?: number
   /** How much of the history is held. */
   readonly windowMs?: number
-  /** How many paths, pairs of session and path, and sessions are remembered; of paths and pairs twice as many at most. */
+  /** How many paths, pairs of session and path, and sessions are remembered; at most twice as many paths and pairs. */
   readonly pathsMax?: number
   readonly pairsMax?: number
   readonly sessionsMax?: number
@@ -64,9 +65,9 @@ export class HistoryChecker {
   readonly #floors: SessionFloors
   readonly #tally = new HistoryTally()
   #pending: PendingRead[] = []
-  /** Those before it have been judged. */
+  /** The index of the next read to judge; those before it have been judged. */
   #next = 0
-  /** How far the stream is, about, as server's time. */
+  /** How far the stream has come, about, in server time. */
   #nowUs = Number.NEGATIVE_INFINITY
 
   constructor(options: HistoryCheckerOptions = {}) {
@@ -100,13 +101,13 @@ export class HistoryChecker {
     else this.#addWrite(record, session)
   }
 
-  /** When nothing more comes: judges what still waits. */
+  /** The stream has ended: judges the reads that still wait. */
   finish(): HistorySummary {
     this.#judgeUntil(Number.POSITIVE_INFINITY)
     return this.summary()
   }
 
-  /** Of what has been judged so far. */
+  /** Covers the reads that have been judged so far. */
   summary(): HistorySummary {
     return this.#tally.summary({
       waiting: this.#pending.length - this.#next,
@@ -136,12 +137,12 @@ export class HistoryChecker {
   #addWrite(write: WriteRecord, { clock, log, isServer }: KnownSession): void {
     this.#tally.writes++
     const { s: session, b, e, at: position, w = [], d = [] } = write
-    const told = { session, began: { clock, us: b }, ended: { clock, us: e } }
+    const acknowledgement = { session, began: { clock, us: b }, ended: { clock, us: e } }
     const nowUs = this.#advance(clock, e)
     for (const [paths, isDelete] of [[w, false] as const, [d, true] as const]) {
       for (const path of paths) {
         const name = `${log} ${path}`
-        this.#writes.note(name, position, isDelete, told, nowUs)
+        this.#writes.note(name, position, isDelete, acknowledgement, nowUs)
         if (isServer) continue
         noteFloor(this.#floors.of(session, name).wrote, { session, endedUs: e, position, isAbsent: isDelete })
       }
@@ -192,7 +193,7 @@ export class HistoryChecker {
     const writes = this.#writes.of(name)
     const began: Moment = { clock: session.clock, us: read.b }
     const ended: Moment = { clock: session.clock, us: read.e }
-    // What is not there is taken to be as late as it can be.
+    // An absent object is taken to be as recent as it can be.
     const shown = read.v > 0 ? read.v : this.#lastDeletion(writes, ended)
     const staleMs = this.#stalenessMs(writes, shown, began)
     const verdict = this.#tally.read(read, staleMs, writes.length > 0)
@@ -245,7 +246,7 @@ export class HistoryChecker {
     const broken: Violation[] = []
     const check = (promised: Promised, floor: Floor | undefined) => {
       if (floor === undefined || floor.position <= shown) return
-      // Not there, and later not there either: nothing can be said of which came first.
+      // Absent now, and absent in the later state too: the order of the two cannot be known.
       if (read.v === 0 && floor.isAbsent) return
       const missed = writes.findLast(({ position }) => position === floor.position)
       broken.push({ ...this.#violation(promised, read, session, began, missed), floor })
@@ -273,7 +274,7 @@ export class HistoryChecker {
     return isUnknown ? 'unknown' : 'not before'
   }
 
-  /** How long ago, when the read began, something newer had been acknowledged; undefined if nothing had. About. */
+  /** How long before the read began something newer had been acknowledged, about; undefined if nothing had. */
   #stalenessMs(writes: readonly KnownWrite[], shown: Position, began: Moment): number | undefined {
     let oldest: KnownWrite | undefined
     for (let index = writes.length - 1; index >= 0 && writes[index]!.position > shown; index--) oldest = writes[index]!

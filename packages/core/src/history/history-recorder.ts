@@ -1,20 +1,20 @@
-/** Makes the lines of one session, or of one server. Whoever owns it says when things happened. */
+/** Makes the lines of one session, or of one server. Its owner supplies the times. */
 import type { Path, Position, Version } from '@freshet/protocol'
 import { formatRecord, RECORD_FORMAT, type SessionRecord } from './record.js'
 import { createNaming, isInSample, nameOfToken } from './recorded-name.js'
 
 export interface HistoryRecorderOptions {
-  /** Takes one line, without its end. */
+  /** Takes one line, without its line end. */
   readonly write: (line: string) => void
   /** The share of paths that is recorded, from 0 to 1. */
   readonly sample?: number
-  /** Records hashes under this secret instead of paths. All recorders of one history need the same. */
+  /** Records hashes under this secret instead of paths. All recorders of one history need the same secret. */
   readonly hashPaths?: string
-  /** Of the process's clock. */
+  /** The name of the process's clock. */
   readonly clock: string
 }
 
-/** What an exchange with the server said of its clock: when the answer came, and how far ahead it was then, from and to. */
+/** What an exchange with the server showed about its clock: when the answer came, and the least and most it was ahead then. */
 export interface ClockSample {
   readonly atUs: number
   readonly leastUs: number
@@ -52,7 +52,7 @@ export class HistoryRecorder {
     this.#nameOf = createNaming(options.hashPaths)
   }
 
-  /** To be written first, and again with every exchange about the time. */
+  /** Must be written first, and again after every exchange about the time. */
   session(
     s: string,
     log: string,

@@ -1,13 +1,13 @@
-/** What a history came to, in numbers. */
+/** A checked history in numbers. */
 import type { ReadRecord } from './record.js'
 import { StalenessHistogram, type StalenessQuantiles } from './staleness-histogram.js'
 import { PROMISES, type Promised } from './violation.js'
 
 export interface ServedFromCount {
   reads: number
-  /** When they began, something newer had been acknowledged. */
+  /** Reads for which something newer had been acknowledged when they began. */
   stale: number
-  /** Broke a promise. */
+  /** Reads that broke a promise. */
   broken: number
 }
 
@@ -16,12 +16,12 @@ export interface HistorySummary {
   readonly sessions: number
   readonly writes: number
   readonly reads: number
-  /** Those that were promised something. */
+  /** Reads that were promised something. */
   readonly promisedReads: number
-  /** Reads that broke at least one promise; and how often each was broken. */
+  /** Reads that broke at least one promise; and how often each promise was broken. */
   readonly brokenReads: number
   readonly violations: Readonly<Record<Promised, number>>
-  /** How long ago something newer had been acknowledged when a read began, in ms; of the reads of which that is so. */
+  /** For stale reads: how long before the read began something newer had been acknowledged, in ms. */
   readonly staleness: StalenessQuantiles
   readonly servedFrom: Readonly<Record<string, ServedFromCount>>
   readonly handOvers: number
@@ -29,13 +29,13 @@ export interface HistorySummary {
   readonly undecided: {
     /** The clocks of the read and of a write that it missed are not known well enough. */
     readonly times: number
-    /** Nothing was there, which a deletion that nobody recorded would explain. */
+    /** The object was absent, which a deletion that was not recorded would explain. */
     readonly absence: number
-    /** Nobody recorded a write of what was read: only that it does not go back was checked. */
+    /** No write of the object was recorded: the checker only checked that reads do not go back. */
     readonly withoutWrites: number
     /** Sessions that continue one whose token was not recorded. */
     readonly handOvers: number
-    /** Lines of sessions that no line before them told of. */
+    /** Lines whose session has no session line before them. */
     readonly lines: number
     /** Paths and sessions that had to make room: what they saw and wrote before is forgotten. */
     readonly forgotten: number
@@ -61,7 +61,7 @@ export class HistoryTally {
   readonly #servedFrom = new Map<string, ServedFromCount>()
   readonly #violations = Object.fromEntries(PROMISES.map(promised => [promised, 0])) as Record<Promised, number>
 
-  /** A read that was judged; tell the verdict if it broke a promise. */
+  /** Counts a read that was judged. Call `isBroken` if it broke a promise. */
   read({ by = 'unknown', within }: ReadRecord, staleMs: number | undefined, hasWrites: boolean): { isBroken(): void } {
     this.#reads++
     if (within !== undefined) this.#promisedReads++

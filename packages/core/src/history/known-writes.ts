@@ -1,16 +1,16 @@
 /**
- * The truth, as far as it was recorded: who was told that what was written, when. It holds a window of it; of what is
- * older, the latest of each path.
+ * The recorded truth: which write was acknowledged to which session, and when. It holds a window of the history, and for
+ * older writes the latest one of each path.
  *
- * A write may be told of twice, by its client and by the server. Both are true: whichever shows that it was acknowledged
- * in time will do.
+ * A write may be recorded twice, by its client and by the server. Both are true; either may show that it was acknowledged
+ * in time.
  */
 import type { Position } from '@freshet/protocol'
 import { Generations } from './generations.js'
 import type { Moment } from './server-times.js'
 
 export interface Acknowledgement {
-  /** Of the session that was told, or the server that told. */
+  /** The session that received the acknowledgement, or the server that sent it. */
   readonly session: string
   readonly began: Moment
   readonly ended: Moment
@@ -20,7 +20,7 @@ export interface KnownWrite {
   readonly position: Position
   readonly isDelete: boolean
   readonly acknowledged: Acknowledgement[]
-  /** Of the stream, when it came. */
+  /** The stream's time when it came. */
   readonly notedUs: number
 }
 
@@ -44,13 +44,13 @@ export class KnownWrites {
     return this.#paths.get(path) ?? NONE
   }
 
-  note(path: string, position: Position, isDelete: boolean, told: Acknowledgement, nowUs: number): void {
+  note(path: string, position: Position, isDelete: boolean, acknowledgement: Acknowledgement, nowUs: number): void {
     const writes = this.#paths.getOrCreate(path, () => [])
     let index = writes.length
     while (index > 0 && writes[index - 1]!.position > position) index--
     const same = writes[index - 1]
-    if (same?.position === position) same.acknowledged.push(told)
-    else writes.splice(index, 0, { position, isDelete, acknowledged: [told], notedUs: nowUs })
+    if (same?.position === position) same.acknowledged.push(acknowledgement)
+    else writes.splice(index, 0, { position, isDelete, acknowledged: [acknowledgement], notedUs: nowUs })
     if (writes.length > CROWD) this.#prune(writes, nowUs)
   }
 

@@ -23,7 +23,7 @@ function record(options: { readonly sample?: number; readonly hashPaths?: string
 }
 
 describe('the format', () => {
-  test('is what it was: golden lines, which read back as they were written', () => {
+  test('has not changed: golden lines read back as they were written', () => {
     const lines = record()
     expect(lines).toEqual([
       '{"f":1,"op":"session","s":"k3f9","c":"p81k","log":"9c1e","t":3000,"lo":52000,"hi":55000,"from":"f0b89a1b28e247f0"}',
@@ -35,7 +35,7 @@ describe('the format', () => {
     expect(lines.map(line => formatRecord(parseRecord(line)))).toEqual(lines)
   })
 
-  test('holds no path where there is a secret, and the same name for the same path', () => {
+  test('holds no path if there is a secret, and has the same name for the same path', () => {
     const lines = record({ hashPaths: 'a secret' })
     expect(lines.join()).not.toContain('/db')
     const [, commit, read] = lines.map(parseRecord)
@@ -46,19 +46,19 @@ describe('the format', () => {
   test.each([
     ['', 'it is not JSON, or it was cut off (0 characters)'],
     ['{"f":1,"op":"re', 'it is not JSON, or it was cut off (15 characters)'],
-    ['[]', 'it is JSON, but no object'],
+    ['[]', 'it is JSON, but not an object'],
     ['{"f":2,"op":"read"}', 'its format (f) is 2; this version of Freshet reads 1'],
-    ['{"f":1,"op":"raed"}', 'op is "raed", none of session, read, write, commit, token'],
+    ['{"f":1,"op":"raed"}', 'op is "raed", not one of session, read, write, commit, token'],
     ['{"f":1,"op":"token","s":"a","t":0.5,"token":"x"}', 't must be a whole number, not 0.5'],
     [
       '{"f":1,"op":"read","s":"a","path":"/p","b":1,"e":2,"v":-1,"pos":0}',
-      'v must be a whole number from 0 on, not -1',
+      'v must be a whole number of at least 0, not -1',
     ],
-    ['{"f":1,"op":"write","s":"a","b":1,"e":2,"at":3,"w":"/p"}', 'w must be a list of texts, not "/p"'],
-    ['{"f":1,"op":"session","s":"a","c":"c","t":0}', 'log must be a text, not missing'],
+    ['{"f":1,"op":"write","s":"a","b":1,"e":2,"at":3,"w":"/p"}', 'w must be a list of strings, not "/p"'],
+    ['{"f":1,"op":"session","s":"a","c":"c","t":0}', 'log must be a string, not missing'],
   ])('refuses %j, and says why', (line, why) => {
     expect(() => parseRecord(line)).toThrow(
-      new FreshetError('RECORDING_INVALID', `This is no line of a recording: ${why}.`),
+      new FreshetError('RECORDING_INVALID', `This is not a line of a recording: ${why}.`),
     )
   })
 })
@@ -66,7 +66,7 @@ describe('the format', () => {
 describe('a sample', () => {
   const paths = Array.from({ length: 20_000 }, (_, i) => `/db/shop/products/${i}`)
 
-  test('is of paths: about the share asked for, and a smaller one is part of a larger', () => {
+  test('holds about the requested share of paths, and a smaller sample is part of a larger', () => {
     const small = paths.filter(path => isInSample(path, 0.01))
     expect(small.length).toBeGreaterThan(150)
     expect(small.length).toBeLessThan(250)
@@ -74,7 +74,7 @@ describe('a sample', () => {
     expect(paths.every(path => isInSample(path, 1) && !isInSample(path, 0))).toBe(true)
   })
 
-  test('leaves out everything of a path, or nothing; and says so', () => {
+  test('leaves out all records of a path or none, and says so', () => {
     const lines = record({ sample: 0.5 })
     expect(lines[0]).toContain('"share":0.5')
     for (const path of ['/db/shop/products/42', '/db/shop/products/43']) {

@@ -1,6 +1,6 @@
 /**
- * The record of a history: what clients and servers did, one JSON line for each operation that ended, so that somebody
- * else can find out whether the promises were kept. Values are never recorded.
+ * The record of a history: what clients and servers did, one JSON line for each operation that ended. Another program can
+ * check from it whether the promises were kept. Values are never recorded.
  *
  *     {"f":1,"op":"session","s":"k3f9","c":"p81k","log":"9c1e","t":1021400,"lo":52000,"hi":53100}
  *     {"f":1,"op":"write","s":"k3f9","b":1022000,"e":1025100,"at":22,"w":["/db/shop/products/42","/db/shop/products"]}
@@ -8,19 +8,19 @@
  *      "sp":20,"by":"shared cache"}                                      (one line; broken here to fit)
  *     {"f":1,"op":"token","s":"k3f9","t":1040000,"token":"5f1e0c2b9a7d4e33"}
  *
- * Every line says its format (`f`) and needs no other than a session line of its session before it, which is repeated
- * every few seconds: recordings may be cut, rotated, merged and filtered by line.
+ * Every line has its format (`f`) and depends on no other line except an earlier session line of its session, which is
+ * repeated every few seconds: recordings may be cut, rotated, merged and filtered by line.
  *
  * Times are whole microseconds of the clock `c`, which all sessions of one process share and which never gives the same
- * time twice; so within a process everything is ordered exactly. Between processes there is the server's clock: a session
- * line tells that at `t` the server's clock was ahead by `lo` to `hi` (Cristian's method, with what is certain rather than
+ * time twice, so within a process everything is ordered exactly. Between processes there is the server's clock: a session
+ * line says that at `t` the server's clock was ahead by `lo` to `hi` (Cristian's method, with the certain bounds rather than
  * the middle). An operation's begin is taken before it began and its end after it ended: both err on the lenient side.
  */
 import { FreshetError, type Path, type Position, type Version } from '@freshet/protocol'
 
 export const RECORD_FORMAT = 1
 
-/** Who records, by which clock, of which log; and how that clock stands to the server's. */
+/** The recording process, its clock and its log; and how that clock compares with the server's. */
 export interface SessionRecord {
   readonly f: typeof RECORD_FORMAT
   readonly op: 'session'
@@ -28,14 +28,14 @@ export interface SessionRecord {
   readonly c: string
   readonly log: string
   readonly t: number
-  /** The server's clock less this one: at least, at most. Absent if nobody could be asked. */
+  /** The server's clock minus this one: at least, at most. Absent if no server could be asked. */
   readonly lo?: number
   readonly hi?: number
-  /** It continues the session that this token was taken of. */
+  /** The token of the session that this one continues. */
   readonly from?: string
-  /** 'server': writes are all that it acknowledged, reads what it answered, and it has no session of its own. */
+  /** 'server': writes are all that it acknowledged, reads are what it answered, and it has no session of its own. */
   readonly role?: 'server'
-  /** Of a server: which of how many, that together see every write; and the position it had reached at `t`. */
+  /** Of a server: its index among the servers that together see every write; and the position it had reached at `t`. */
   readonly part?: readonly [index: number, count: number]
   readonly pos?: Position
   /** The share of paths that is recorded; 1 if absent. See `isInSample`. */
@@ -49,15 +49,15 @@ export interface ReadRecord {
   readonly path: Path
   readonly b: number
   readonly e: number
-  /** The answer reflects everything acknowledged longer than this before it began, in ms. Absent: promises nothing. */
+  /** The answer reflects everything acknowledged longer than this before it began, in ms. Absent: it promises nothing. */
   readonly within?: number
-  /** 0 for what is not there. */
+  /** 0 if the object is absent. */
   readonly v: Version
-  /** The state that it was read from includes this. */
+  /** The state that it was read from includes this position. */
   readonly pos: Position
-  /** The session's position when it began: no answer is older. */
+  /** The session's position when the read began: no answer may be older. */
   readonly sp?: Position
-  /** Where it was served from. */
+  /** What served it. */
   readonly by?: string
 }
 
@@ -68,14 +68,14 @@ export interface WriteRecord {
   readonly b: number
   /** When it was acknowledged. */
   readonly e: number
-  /** The position that was acknowledged: the version of all it wrote. */
+  /** The acknowledged position: the version of everything it wrote. */
   readonly at: Position
-  /** What changed, with the buckets whose lists changed; and what was deleted. */
+  /** The paths that changed, with the buckets whose lists changed; and the deleted paths. */
   readonly w?: readonly Path[]
   readonly d?: readonly Path[]
 }
 
-/** The session was handed on: whoever takes up this token continues what it had seen and written by then. */
+/** The session was handed on: a session that starts from this token continues what this one had seen and written by then. */
 export interface TokenRecord {
   readonly f: typeof RECORD_FORMAT
   readonly op: 'token'
@@ -90,14 +90,14 @@ export function formatRecord(record: HistoryRecord): string {
   return JSON.stringify(record)
 }
 
-/** Throws RECORDING_INVALID, which says what is wrong with the line. Fields it does not know are let be. */
+/** Throws RECORDING_INVALID, which says what is wrong with the line. Ignores unknown fields. */
 export function parseRecord(line: string): HistoryRecord {
   const record = parseObject(line)
   if (record.f !== RECORD_FORMAT) {
     throw invalid(`its format (f) is ${show(record.f)}; this version of Freshet reads ${RECORD_FORMAT}`)
   }
   const fields = typeof record.op === 'string' ? FIELDS[record.op] : undefined
-  if (fields === undefined) throw invalid(`op is ${show(record.op)}, none of ${Object.keys(FIELDS).join(', ')}`)
+  if (fields === undefined) throw invalid(`op is ${show(record.op)}, not one of ${Object.keys(FIELDS).join(', ')}`)
   for (let i = 0; i < fields.length; i++) {
     const { name, wants, fits } = fields[i]!
     if (!fits(record[name])) throw invalid(`${name} must be ${wants}, not ${show(record[name])}`)
@@ -111,19 +111,19 @@ interface Field {
   readonly fits: (value: unknown) => boolean
 }
 
-const TEXT = { wants: 'a text', fits: (value: unknown) => typeof value === 'string' && value !== '' }
+const TEXT = { wants: 'a string', fits: (value: unknown) => typeof value === 'string' && value !== '' }
 const WHOLE = { wants: 'a whole number', fits: (value: unknown) => Number.isSafeInteger(value) }
 const POSITION = {
-  wants: 'a whole number from 0 on',
+  wants: 'a whole number of at least 0',
   fits: (value: unknown) => Number.isSafeInteger(value) && (value as number) >= 0,
 }
-const AGE = { wants: 'a number from 0 on', fits: (value: unknown) => typeof value === 'number' && value >= 0 }
+const AGE = { wants: 'a number of at least 0', fits: (value: unknown) => typeof value === 'number' && value >= 0 }
 const PATHS = {
-  wants: 'a list of texts',
+  wants: 'a list of strings',
   fits: (value: unknown) => Array.isArray(value) && value.every(path => typeof path === 'string'),
 }
 const PART = {
-  wants: 'two whole numbers, which of how many',
+  wants: 'two whole numbers, the index and the count',
   fits: (value: unknown) => Array.isArray(value) && value.length === 2 && value.every(Number.isSafeInteger),
 }
 
@@ -158,7 +158,7 @@ function parseObject(line: string): Record<string, unknown> {
     throw invalid(`it is not JSON, or it was cut off (${line.length} characters)`, cause)
   }
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
-  throw invalid('it is JSON, but no object')
+  throw invalid('it is JSON, but not an object')
 }
 
 function show(value: unknown): string {
@@ -166,5 +166,5 @@ function show(value: unknown): string {
 }
 
 function invalid(what: string, cause?: unknown): FreshetError {
-  return new FreshetError('RECORDING_INVALID', `This is no line of a recording: ${what}.`, { cause })
+  return new FreshetError('RECORDING_INVALID', `This is not a line of a recording: ${what}.`, { cause })
 }

@@ -1,10 +1,10 @@
 /**
- * What a path is called in a recording, and whether it is in the sample.
+ * The name of a path in a recording, and whether it is in the sample.
  *
- * A sample is of paths, not of operations: whoever leaves out operations at random leaves out the very reads and writes
- * that show a violation, and half a session looks like a good one. It is not of sessions either: then the writes that a
- * sampled session should have seen are missing. Which paths are in it follows from their names alone, so that all
- * recorders keep the same ones, whoever they are, and of those everything; and a smaller sample is part of a larger one.
+ * A sample consists of paths, not of operations: a sample of random operations leaves out the very reads and writes that
+ * show a violation, and half a session looks like a good one. It does not consist of sessions either: then the writes that
+ * a sampled session should have seen are missing. The name of a path alone decides whether it is in the sample. So all
+ * recorders keep the same paths, and everything about them, and a smaller sample is part of a larger one.
  */
 import { hashUnder, type KeyHash } from '@freshet/bloom'
 import type { Path } from '@freshet/protocol'
@@ -14,7 +14,7 @@ const hashOfToken = hashUnder(0x70ce4n)
 const hashOfSecret = hashUnder(0x5ec7e7n)
 const WORD = 2 ** 32
 
-/** Of a name as recorded, hashed or not. */
+/** `name`: as recorded, hashed or not. */
 export function isInSample(name: string, share: number): boolean {
   return share >= 1 || hashForSample(name).low >>> 0 < share * WORD
 }
@@ -26,7 +26,7 @@ export function createNaming(secret: string | undefined): (path: Path) => string
   return path => hex(hashOfPath(path))
 }
 
-/** Tokens name paths, and can be used; what stands for one in a recording cannot. */
+/** A token names paths and can be used; its name in a recording reveals nothing and cannot be used. */
 export function nameOfToken(token: string): string {
   return hex(hashOfToken(token))
 }

@@ -1,13 +1,13 @@
 /**
- * Times of different clocks, made comparable: each is a range of the server's time that it certainly lies in.
+ * Times of different clocks, made comparable: each is a range of server time that certainly contains it.
  *
  * A clock is known by samples: at `t` the server's was ahead by `lo` to `hi`. Between two samples both clocks may drift,
- * one may have slept and the other may have stood still, so a time is placed in the range that spans the samples on
- * either side of it, each widened by what quartz may drift. Of what lies after the last sample only that is certain: it
- * was later than that; and before the first, earlier.
+ * one may have slept and the other may have stood still. So a time is placed in the range that spans the samples on
+ * either side of it, each widened by the drift of quartz. A time after the last sample is only known to be later than that
+ * sample, and a time before the first sample to be earlier.
  *
- * It departs from the truth only if a clock slept and the server's stood still just as long between the same two samples;
- * or in the seconds before a crash of the server, since its clock may go through some seconds twice then.
+ * It is wrong only if a clock slept and the server's stood still for the same length of time between the same two samples,
+ * or in the seconds before a crash of the server, since its clock may then go through some seconds twice.
  */
 export interface TimeRange {
   readonly lo: number
@@ -20,7 +20,7 @@ interface Sample extends TimeRange {
 }
 
 const DRIFT_MAX = 0.0005
-/** More often says nothing new. */
+/** Closer samples add nothing. */
 const SPACING_US = 200_000
 const SAMPLES_MAX = 512
 const NONE: readonly Sample[] = []
@@ -38,7 +38,7 @@ export class ServerTimes {
     }
   }
 
-  /** Infinite on a side where there is no sample. */
+  /** Infinite on a side that has no sample. */
   place(clock: string, timeUs: number): TimeRange {
     const samples = this.#clocks.get(clock) ?? NONE
     const after = firstAfter(samples, timeUs)
@@ -53,19 +53,19 @@ export class ServerTimes {
     }
   }
 
-  /** About when it was; for what need not be certain. */
+  /** About when it was, for uses that need no certainty. */
   estimate(clock: string, timeUs: number): number {
     const sample = this.#clocks.get(clock)?.at(-1)
     return sample === undefined ? timeUs : timeUs + (sample.lo + sample.hi) / 2
   }
 
-  /** The middle of where it was placed; about. */
+  /** The middle of the range, about. */
   about({ clock, us }: Moment): number {
     const { lo, hi } = this.place(clock, us)
     return Number.isFinite(lo) && Number.isFinite(hi) ? (lo + hi) / 2 : this.estimate(clock, us)
   }
 
-  /** Until when everything by this clock can be placed, at least, as server's time. */
+  /** At least until when every time of this clock can be placed, in server time. */
   knownUntil(clock: string): number {
     const sample = this.#clocks.get(clock)?.at(-1)
     return sample === undefined ? Number.NEGATIVE_INFINITY : sample.t + sample.lo
@@ -79,7 +79,7 @@ function firstAfter(samples: readonly Sample[], timeUs: number): number {
   return index
 }
 
-/** A time, and whose. */
+/** A time, and the clock it was read from. */
 export interface Moment {
   readonly clock: string
   readonly us: number

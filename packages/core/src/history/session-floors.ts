@@ -1,16 +1,16 @@
 /**
- * What each session has seen and written of each path, and when: what no later read of it may fall behind. A session that
- * continues another, by its token, starts from what that one had seen and written when the token was taken; whatever it
- * does itself comes after that, so no clocks are compared.
+ * What each session has seen and written of each path, and when: no later read of the session may fall behind that. A
+ * session that continues another, by its token, starts from what that one had seen and written when the token was taken.
+ * Whatever it does itself comes after that, so no clocks are compared.
  */
 import type { Position } from '@freshet/protocol'
 import { Generations } from './generations.js'
 
 export interface Floor {
-  /** Of the session that it stems from. */
+  /** The session that saw or wrote it. */
   readonly session: string
   readonly endedUs: number
-  /** The version seen or written; for what was not there, the position as of which it was not. */
+  /** The version seen or written; for an absent object, the position as of which it was absent. */
   readonly position: Position
   readonly isAbsent: boolean
 }
@@ -26,7 +26,7 @@ export interface Floors {
   readonly wrote: Floor[]
 }
 
-/** Ever later, and ever higher. A read that takes so long that this many others end meanwhile is let off. */
+/** Ever later, and ever higher. A read during which this many others end is not judged. */
 const FLOORS_MAX = 32
 const HAND_OVERS_MAX = 16
 
@@ -51,7 +51,7 @@ export class SessionFloors {
     return this.#floors.getOrCreate(`${session} ${path}`, createFloors)
   }
 
-  /** The highest of what had ended when something of this session began, there or in those it continues. */
+  /** The highest floor that had ended when this operation began, in this session or in those it continues. */
   before(kind: keyof Floors, own: Floors, session: string, path: string, beganUs: number): Floor | undefined {
     let highest = highestBefore(own[kind], beganUs)
     let parent = this.#parents.get(session)

@@ -1,4 +1,4 @@
-/** Ages in buckets that grow by a twentieth each, so that a quantile is right to five per cent, whatever the number. */
+/** Ages in buckets that grow by a twentieth each, so that a quantile is right to five per cent, however many ages there are. */
 const GROWTH = Math.log(1.05)
 const LEAST_MS = 0.01
 

@@ -1,13 +1,13 @@
-/** A promise that was broken, with all that shows it. */
+/** A broken promise, with all the evidence. */
 
 import type { KnownWrite } from './known-writes.js'
 import type { ReadRecord } from './record.js'
 import type { Floor } from './session-floors.js'
 
 /**
- * current: something acknowledged longer than the promised time before the read began is missing. position: something
- * that the session's position includes is. monotonic: the session, or one that it continues, had seen a later state.
- * own write: it had written a later one, and been told so.
+ * current: something is missing that was acknowledged longer than the promised time before the read began. position:
+ * something is missing that the session's position includes. monotonic: the session, or one that it continues, had seen
+ * a later state. own write: the session had written a later one, and the server had acknowledged it.
  */
 export const PROMISES = ['current', 'position', 'monotonic', 'own write'] as const
 export type Promised = (typeof PROMISES)[number]
@@ -19,13 +19,13 @@ export interface Violation {
   readonly clock: string
   /** The latest write that should have been seen, if it was recorded. */
   readonly missed: KnownWrite | undefined
-  /** How long before the read began it had been acknowledged, at least and at most; if that is known. */
+  /** How long before the read began it had been acknowledged, at least and at most; undefined if not known. */
   readonly acknowledgedMsBefore: { readonly least: number; readonly most: number } | undefined
   /** What the session had seen or written itself. */
   readonly floor: Floor | undefined
 }
 
-/** For people. */
+/** As text for people. */
 export function formatViolation(violation: Violation): string {
   const { promised, read } = violation
   const clock = clockName(violation.clock)
@@ -41,11 +41,11 @@ export function formatViolation(violation: Violation): string {
 
 function missedLines({ missed, acknowledgedMsBefore: before }: Violation): string[] {
   if (missed === undefined) return []
-  const told = missed.acknowledged.map(
+  const acks = missed.acknowledged.map(
     ({ session, ended }) => `to ${session} at ${seconds(ended.us)} (clock ${clockName(ended.clock)})`,
   )
   return [
-    `  missed the ${missed.isDelete ? 'deletion' : 'write'} at position ${missed.position}, acknowledged ${told.join(' and ')}`,
+    `  missed the ${missed.isDelete ? 'deletion' : 'write'} at position ${missed.position}, acknowledged ${acks.join(' and ')}`,
     ...(before === undefined ? [] : [`  that was ${age(before)} before the read began`]),
   ]
 }
@@ -62,7 +62,7 @@ function age({ least, most }: { readonly least: number; readonly most: number })
   return most - least < 0.001 ? `${least.toFixed(1)} ms` : `${least.toFixed(1)} to ${most.toFixed(1)} ms`
 }
 
-/** A clock is told apart with the log whose server it was compared with. */
+/** A clock's key also has the log of the server that it was compared with. */
 function clockName(clock: string): string {
   return clock.split(' ')[0]!
 }

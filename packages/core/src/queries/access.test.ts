@@ -24,27 +24,27 @@ describe('the plan', () => {
       { index: 'price', equal: ['category'], isSorted: true },
     ],
     [
-      'equality and range, which is not the order',
+      'equality and range, in another order than the sort',
       { where: { category: 'books', price: { $lt: 3 } }, sort: [{ field: 'name' }] },
       [CATEGORY, PRICE, NAME],
       { index: 'price', equal: ['category'], range: 'price', isSorted: false },
     ],
     ['order alone', { sort: [{ field: 'name' }] }, [PRICE, NAME], { index: 'name', equal: [], isSorted: true }],
     [
-      'several values are in no order',
+      'several values come in no order',
       { where: { category: { $in: ['a', 'b'] } }, sort: [{ field: 'price' }] },
       [PRICE],
       { index: 'price', equal: ['category'], isSorted: false },
     ],
     ['one id', { where: { $id: '7', name: { $gt: '' } } }, [NAME], { equal: [], range: '$id', isSorted: true }],
-    ['what is below $or narrows nothing', { where: { $or: [{ name: 'x' }] } }, [NAME], { equal: [], isSorted: true }],
+    ['conditions below $or narrow nothing', { where: { $or: [{ name: 'x' }] } }, [NAME], { equal: [], isSorted: true }],
   ])('%s', (_, query, indexes, expected) => {
     const { text, ...plan } = planQuery(query, indexes)
     expect(plan).toEqual(expected)
     expect(text).toContain('Reads the ')
   })
 
-  test('the index to declare has the fields of equality first, then those of the range or the sort', () => {
+  test('the index to declare has the fields with equality first, then those of the range or the sort', () => {
     const sort = [{ field: 'price' }, { field: 'name' }]
     expect(fieldsToIndex({ where: { price: { $lt: 1 }, category: 'x' }, sort }, 4)).toEqual([
       'category',
@@ -57,24 +57,24 @@ describe('the plan', () => {
   })
 })
 
-describe('what a result depends on', () => {
+describe('the dependencies of a result', () => {
   const tagsOf = (query: Query, ...indexes: IndexState[]) => dependenciesOf('s/p', query, indexes)?.tags
 
-  test('the longest prefix of an index that the filter demands equality of, whether it is ready or not', () => {
+  test('are the longest prefix of an index whose fields the filter sets equal, whether the index is ready or not', () => {
     const both: Query = { where: { category: 'books', $and: [{ price: 3 }] } }
     expect(tagsOf(both, CATEGORY, index('p', ['category', 'price'], false))).toEqual(['s/p?category,price=["books",3]'])
     expect(tagsOf(both, index('n', ['category', 'name']))).toEqual(['s/p?category=["books"]'])
     expect(tagsOf({ where: { gone: { $exists: false } } }, index('g', ['gone']))).toEqual(['s/p?gone=[missing]'])
   })
 
-  test('up to ten tags; beyond that a shorter prefix, or the bucket', () => {
+  test('are up to ten tags; beyond that a shorter prefix, or the bucket', () => {
     const among = (count: number) => ({ $in: Array.from({ length: count }, (_, i) => i) })
     expect(tagsOf({ where: { category: among(2), price: among(5) } }, PRICE)?.length).toBe(10)
     expect(tagsOf({ where: { category: among(3), price: among(4) } }, PRICE)?.length).toBe(3)
     expect(tagsOf({ where: { category: among(11) } }, PRICE)).toBe(undefined)
   })
 
-  test('nothing less than the bucket without equality', () => {
+  test('are the whole bucket without equality', () => {
     expect(tagsOf({ where: { category: { $gte: 'a' } } }, CATEGORY)).toBe(undefined)
     expect(tagsOf({ where: { $or: [{ category: 'a' }] } }, CATEGORY)).toBe(undefined)
     expect(tagsOf({ where: { price: 1 } }, PRICE)).toBe(undefined)

@@ -1,9 +1,9 @@
 /**
- * Which way a query takes: through which index, how far that narrows it down, and whether entries come in the order asked for.
+ * How a query is answered: through which index, how far that narrows it down, and whether entries come in the requested order.
  *
- * An index serves the equality that the filter demands of its first fields; then, of the field after them, a range, or the
- * sort's order, or both. Where its order goes further than the sort's, or less far, runs of entries that it calls equal are
- * sorted one by one, and still a page ends where it is full.
+ * An index serves the equality that the filter demands of its first fields; then, for the field after them, a range, or the
+ * sort's order, or both. If the index order has more fields than the sort, or fewer, runs of entries that are equal by the
+ * index are sorted one by one, and a page still ends when it is full.
  */
 import {
   type Condition,
@@ -20,20 +20,20 @@ import { type Conditions, conditionsOf, valuesDemanded } from './conditions.js'
 import { matchesCondition } from './matches.js'
 import { type Order, orderOf } from './order.js'
 
-/** An index is entered at so many places at most. */
+/** The most places at which one query may enter an index. */
 const PLACES_MAX = 100
 const RANGE_OPERATORS = ['$lt', '$lte', '$gt', '$gte', '$prefix'] as const
 
 export interface Access {
-  /** None: the bucket itself, by id. */
+  /** Undefined: the bucket itself, by id. */
   readonly index?: IndexState
   /** The values that the filter demands of each of the index's first fields. */
   readonly equal: readonly (readonly TagValue[])[]
-  /** The field after those, or the id, and what is demanded of it. */
+  /** The field after those, or the id, and the conditions on it. */
   readonly range?: { readonly field: string; readonly conditions: readonly Condition[] }
   readonly isSorted: boolean
   readonly isDescending: boolean
-  /** So many of the index's fields are in the sort's order; undefined: all of them, and the ids as well. */
+  /** How many of the index's fields are in the sort's order; undefined: all of them, and the ids as well. */
   readonly sortedFields?: number
 }
 
@@ -79,7 +79,7 @@ function accessById(conditions: Conditions, order: Order): Access {
 
 function accessThrough(index: IndexState, conditions: Conditions, order: Order): Access {
   const equal = demandedPrefix(index, conditions)
-  // Entries that an index calls equal come by id.
+  // Entries that are equal by the index come in the order of their ids.
   const field = index.fields[equal.length] ?? ID_FIELD
   const bounds = (conditions.get(field) ?? []).filter(condition => field === ID_FIELD || isRange(condition))
   return {
@@ -106,7 +106,7 @@ function isRange(condition: Condition): boolean {
   return RANGE_OPERATORS.some(operator => operator in condition)
 }
 
-/** The sort's fields without those of which only one value is found. */
+/** The sort's fields, without those that can have only one value. */
 function varyingFields(conditions: Conditions, { fields }: Order): readonly Sort[] {
   return fields.filter(({ field }) => valuesDemanded(conditions.get(field))?.length !== 1)
 }
@@ -131,14 +131,14 @@ function isNext({ field, descending = false }: Sort, next: string | undefined, i
   return field === next && descending === isDescending
 }
 
-/** Whether an entry is among those that this way leads to. */
+/** Whether this access reaches the entry. */
 export function isReached({ index, equal, range }: Access, candidate: Candidate): boolean {
   const isEqual = equal.every((values, i) => values.includes(fieldOf(candidate, index!.fields[i]!) as TagValue))
   if (!isEqual || range === undefined) return isEqual
   return range.conditions.every(condition => matchesCondition(condition, fieldOf(candidate, range.field)))
 }
 
-/** How a query would be answered with these indexes, of which only those that are ready are used. */
+/** How a query would be answered with these indexes. Only those that are ready are used. */
 export function planQuery(query: Query, indexes: readonly IndexState[]): QueryPlan {
   return describeAccess(chooseAccess(query, indexes))
 }
@@ -150,7 +150,7 @@ export function describeAccess({ index, equal, range, isSorted }: Access): Query
     ...(fields.length > 0 ? [`where ${fields.join(' and ')} ${fields.length === 1 ? 'is' : 'are'} equal`] : []),
     ...(range ? [`over a range of ${range.field}`] : []),
   ]
-  const order = isSorted ? 'in the order asked for, until the page is full' : 'then sorts all that it finds'
+  const order = isSorted ? 'in the requested order, until the page is full' : 'then sorts all that it finds'
   return {
     ...(index && { index: index.name }),
     equal: fields,
@@ -160,14 +160,14 @@ export function describeAccess({ index, equal, range, isSorted }: Access): Query
   }
 }
 
-/** The fields of the index that would help most: those of equality first, then those of a range or the sort. */
+/** The fields of the index that would help most: those with equality first, then those of a range or the sort. */
 export function fieldsToIndex(query: Query, fieldsMax: number): IndexDeclaration['fields'] {
   const conditions = conditionsOf(query.where)
   const names = [...conditions.keys()].filter(field => field !== ID_FIELD)
   const equal = names.filter(field => valuesDemanded(conditions.get(field)) !== undefined)
   const range = names.filter(field => !equal.includes(field) && conditions.get(field)!.some(isRange))
   const sort = varyingFields(conditions, orderOf(query)).map(({ field }) => field)
-  // A range serves the sort as well if it is of the sort's first field; else the sort would be in vain.
+  // A range serves the sort as well if it is on the sort's first field; otherwise the sort's fields would not help.
   const last = range.length > 0 && !range.includes(sort[0] ?? '') ? range.slice(0, 1) : sort
   return [...new Set([...equal, ...last])].slice(0, fieldsMax)
 }

@@ -1,4 +1,4 @@
-/** A query answered in the plainest way, from all entries of a bucket: what every other way must agree with. */
+/** Answers a query in the plainest way, from all entries of a bucket: every other way must agree with it. */
 import { QUERY_LIMIT_DEFAULT, type Query } from '@freshet/protocol'
 import type { StoredEntry } from '../store/store.js'
 import { type Access, isReached } from './access.js'
@@ -12,7 +12,7 @@ export interface Found {
   readonly examined: number
 }
 
-/** Of what this way leads to; with how many entries a store that has the index would look at. */
+/** Answers from the entries that this access reaches; with how many entries a store that has the index would look at. */
 export function answerQuery(entries: readonly StoredEntry[], query: Query, access: Access): Found {
   const order = orderOf(query)
   const start = startOf(query, order)

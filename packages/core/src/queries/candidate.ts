@@ -1,7 +1,7 @@
 /**
- * What a query looks at: an object's id and its value, parsed. What cannot be parsed, is not JSON, or is no object has no
- * fields. Values are brought into the form in which they are compared and written down: -0 is 0, a number too large to be one
- * is the largest there is, and half a surrogate pair is U+FFFD. So what is equal has one spelling, in tags, cursors and indexes.
+ * What a query looks at: an object's id and its parsed value. A value that cannot be parsed, is not JSON, or is not an object
+ * has no fields. Values are normalised for comparing and writing: -0 becomes 0, a number that is too large becomes the largest
+ * number, and half a surrogate pair becomes U+FFFD. So equal values have one spelling, in tags, cursors and indexes.
  */
 import { ID_FIELD, isWellFormed, type SortValue } from '@freshet/protocol'
 

@@ -1,6 +1,6 @@
 /**
- * What a filter demands of single fields, whatever else it says: the members of its top level, and of the `$and` there. Only
- * these can narrow down what is looked at, and only equality makes a result depend on less than the whole bucket.
+ * The conditions of a filter on single fields that hold whatever else it says: the members of its top level, and of the `$and`
+ * there. Only these can narrow down the search, and only equality makes a result depend on less than the whole bucket.
  */
 import type { Condition, Filter, Scalar, TagValue } from '@freshet/protocol'
 import { conditionOf } from './matches.js'
@@ -16,7 +16,7 @@ export function conditionsOf(filter: Filter | undefined, found: Map<string, Cond
   return found
 }
 
-/** The only values that a field can have, in the order given, each once; undefined if it can have any number of others. */
+/** The only values that a field can have, in the given order, each once; undefined if the conditions do not list them. */
 export function valuesDemanded(conditions: readonly Condition[] | undefined): readonly TagValue[] | undefined {
   const demands = (conditions ?? []).flatMap(condition => {
     if ('$eq' in condition) return [[condition.$eq as TagValue]]
@@ -26,7 +26,7 @@ export function valuesDemanded(conditions: readonly Condition[] | undefined): re
   return demands.sort((a, b) => a.length - b.length)[0]
 }
 
-/** Every way to take one value of each. */
+/** Every combination of one value of each list. */
 export function combinations(values: readonly (readonly TagValue[])[]): readonly (readonly TagValue[])[] {
   return values.reduce<readonly (readonly TagValue[])[]>(
     (begun, next) => begun.flatMap(one => next.map(value => [...one, value])),

@@ -1,10 +1,10 @@
 /**
- * The tags that the result of a query depends on, and those that a write carries.
+ * The tags that the result of a query depends on, and the tags that a write carries.
  *
- * Why it is enough: say the result differs between two positions, and the filter demands that the fields F have the values v.
+ * Why they suffice: say the result differs between two positions, and the filter demands that the fields F have the values v.
  * Then some object that is in one of the two results was written or deleted in between. If it was in the first, its first
- * change since then had v before; if it is in the second, its last had v after. Either carries the tag of F and v. (Objects
- * that only move up because others left a page are covered by those others.)
+ * change since then had v before; if it is in the second, its last change had v after. Either carries the tag of F and v.
+ * (Objects that only move up because others left a page are covered by those others.)
  */
 import { type IndexDeclaration, type Key, type SortValue, type Tag, type TagValue, tagOf } from '@freshet/protocol'
 import type { StoreQuery } from '../store/store.js'
@@ -17,7 +17,7 @@ const TAGS_MAX = 10
 
 export interface DependencyTags {
   readonly tags: readonly Tag[]
-  /** The fields that they are of: a prefix of a declared index. */
+  /** The fields of the tags: a prefix of a declared index. */
   readonly fields: readonly string[]
 }
 
@@ -49,7 +49,7 @@ export function dependenciesOf(
   return { fields, tags: combinations(values).map(combination => tagOf(bucket, fields, combination)) }
 }
 
-/** Adds the tags that an object has under these indexes, with this value. */
+/** Adds the tags that an object with this value has under these indexes. */
 export function addTags(
   tags: Set<Tag>,
   bucket: Key,

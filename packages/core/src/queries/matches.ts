@@ -1,4 +1,4 @@
-/** Whether a filter says yes to an object. */
+/** Whether a filter matches an object. */
 import type { Condition, Filter, Scalar, SortValue } from '@freshet/protocol'
 import { type Candidate, fieldOf } from './candidate.js'
 import { compareValues } from './order.js'

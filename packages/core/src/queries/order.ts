@@ -12,7 +12,7 @@ import {
 } from '@freshet/protocol'
 import { type Candidate, fieldOf } from './candidate.js'
 
-/** The fields of a sort that come before the id, each once, and the direction of the id that ends it. */
+/** The fields of a sort that come before the id, each once, and the direction of the id that ends the sort. */
 export interface Order {
   readonly fields: readonly Sort[]
   readonly isIdDescending: boolean
@@ -58,12 +58,12 @@ export function compareBy(query: Query): (a: Candidate, b: Candidate) => number 
   return (a, b) => comparePlaces(order, placeOf(order, a), placeOf(order, b))
 }
 
-/** Where a query goes on; undefined if it begins. Throws QUERY_INVALID. */
+/** The place after which a query continues; undefined for its first page. Throws QUERY_INVALID. */
 export function startOf(query: Query, order: Order): Place | undefined {
   return query.after === undefined ? undefined : parseCursor(query.after, order.fields.length)
 }
 
-/** The cursor behind an entry. */
+/** The cursor just after an entry. */
 export function cursorAt(order: Order, candidate: Candidate): string {
   return formatCursor(placeOf(order, candidate))
 }

@@ -1,4 +1,4 @@
-/** What a query is told that would have to look at too much: the index that would help it, or what else to do. */
+/** The error for a query that would have to look at too much: it names the index that would help, or another remedy. */
 import { FreshetError, INDEX_FIELDS_MAX, type IndexDeclaration, type Key, type Query } from '@freshet/protocol'
 import type { IndexState } from '../store/store.js'
 import { fieldsToIndex } from './access.js'
@@ -30,8 +30,9 @@ function remedy(
 ): string {
   if (index) return `Declare the index ${JSON.stringify(index)} with the bucket's settings.`
   if (fields.length === 0)
-    return 'Demand equality or a range of a field at the top level of the filter, and index that field.'
-  if (existing?.isReady) return 'Demand equality of more fields, narrow the range, or sort by the fields of an index.'
+    return 'Filter by equality or a range of a field at the top level of the filter, and index that field.'
+  if (existing?.isReady)
+    return 'Filter by equality of more fields, narrow the range, or sort by the fields of an index.'
   return `The index ${existing?.name} will help when it is ready; ${existing?.done} of ${existing?.total} objects are in it.`
 }
 

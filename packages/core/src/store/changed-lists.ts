@@ -1,7 +1,7 @@
 /**
- * Whether what lists have shown still holds. A bucket that has not changed at all is the common case; else the change log
- * says whether any change since was within the range. So lists of one part of a bucket do not mind writes to another. What
- * depends on tags asks those alone, if they have been written all the time since.
+ * Whether a list that was read still holds. Most often the bucket has not changed at all. Otherwise the change log says
+ * whether any later change was within the range, so lists of one part of a bucket are not affected by writes to another.
+ * A list that depends on tags is checked by those alone, if they have been written all the time since.
  */
 import {
   bucketOfKey,
@@ -17,17 +17,17 @@ import {
 import type { ReadList, ReadVersion } from './store.js'
 
 export interface ChangedKeys {
-  /** The position of the last change in a bucket; 0 if there was none. */
+  /** The position of the last change in a bucket; 0 if there is no such change. */
   bucketVersion(bucket: Key): Version
-  /** The keys of each commit after a position, in any order; undefined among them: some are not known any more. */
+  /** The keys of each commit after a position, in any order; an undefined element means that some are no longer known. */
   changesAfter(position: Position): Iterable<readonly Key[] | undefined>
   /** The position of the last change that carries a tag; 0 if none is known. */
   tagVersion(tag: Tag): Version
-  /** Since when an index has been declared that begins with these fields; undefined if there is none. */
+  /** Since when an index that begins with these fields has been declared; undefined if there is no such index. */
   declaredAt(bucket: Key, fields: readonly string[]): Position | undefined
 }
 
-/** Beyond so many commits it is not looked any further: reading the list again is as quick. */
+/** The most commits that are searched: beyond them, reading the list again is as quick. */
 const COMMITS_MAX = 10_000
 
 /** The buckets whose lists no longer hold, or may not hold, with their versions. */

@@ -1,4 +1,4 @@
-/** What every store refuses before it begins: the caller's mistakes, thrown as TypeError. */
+/** The caller's mistakes that every store refuses before it begins, thrown as TypeError. */
 import { idOfKey, OPERATION_ID_BYTES_MAX, objectionToIndexes } from '@freshet/protocol'
 import { type Addition, DECIMALS_MAX, type Operation } from './operations.js'
 import type { Commit, LeaseAsk, ReadList, ScanRange, Write } from './store.js'
@@ -7,8 +7,8 @@ const SCAN_LIMIT_DEFAULT = 100
 export const CHANGES_LIMIT_DEFAULT = 1000
 
 /**
- * Throws unless every member is what `Commit` says, there is something in the commit, be it an operation to remember or a lease that is
- * given back, and nothing is written twice. Behind this a mistake could spoil what others commit in the same step.
+ * Throws unless every member is what `Commit` says, there is something in the commit (which may be an operation to remember or a
+ * lease to give back), and nothing is written twice. After this check, a mistake could spoil other commits of the same step.
  */
 export function checkCommit({ reads = [], lists = [], writes, adds = [], operation, lease }: Commit): void {
   for (const { key, version } of reads) {
@@ -41,7 +41,8 @@ function checkList({ bucket, version, tags, from, to, after, prefix, through }: 
   checkText('The bucket of a list', bucket)
   checkPosition('The version of a list', version)
   for (const bound of [from, to, after, prefix, through]) {
-    if (bound !== undefined && typeof bound !== 'string') throw new TypeError(`Ids bound a list, not ${String(bound)}.`)
+    if (bound !== undefined && typeof bound !== 'string')
+      throw new TypeError(`A list is bounded by ids, not ${String(bound)}.`)
   }
   if (tags === undefined) return
   if (!Array.isArray(tags)) throw new TypeError('The tags of a list must be an array.')
@@ -61,19 +62,19 @@ function checkWrite(write: Write): void {
 
 function checkAdd({ key, by, decimals, min = 0, max = 0 }: Addition): void {
   checkText('The key of an addition', key)
-  if (idOfKey(key) === undefined) throw new TypeError(`${JSON.stringify(key)} is a bucket, and no counter.`)
-  if (!Number.isSafeInteger(by)) throw new TypeError(`What is added is a whole number of units, not ${by}.`)
+  if (idOfKey(key) === undefined) throw new TypeError(`${JSON.stringify(key)} is a bucket, not a counter.`)
+  if (!Number.isSafeInteger(by)) throw new TypeError(`An addition must be a whole number of units, not ${by}.`)
   if (!Number.isSafeInteger(min) || !Number.isSafeInteger(max))
-    throw new TypeError(`The bounds of a counter are whole numbers of units, not ${min} and ${max}.`)
+    throw new TypeError(`The bounds of a counter must be whole numbers of units, not ${min} and ${max}.`)
   if (Number.isInteger(decimals) && decimals >= 0 && decimals <= DECIMALS_MAX) return
-  throw new TypeError(`A counter has 0 to ${DECIMALS_MAX} decimals, not ${decimals}.`)
+  throw new TypeError(`A counter must have 0 to ${DECIMALS_MAX} decimals, not ${decimals}.`)
 }
 
 function checkOperation({ id, fingerprint, note = '' }: Operation): void {
   if (typeof fingerprint !== 'string') throw new TypeError('The fingerprint of an operation must be text.')
   if (typeof note !== 'string') throw new TypeError('The note of an operation must be text.')
   if (id.kind !== 'own' && id.kind !== 'foreign')
-    throw new TypeError(`The id of an operation is own or foreign, not ${JSON.stringify(id)}.`)
+    throw new TypeError(`The id of an operation must be own or foreign, not ${JSON.stringify(id)}.`)
   checkOperationText(id.kind === 'own' ? id.client : id.id)
   if (id.kind === 'foreign') return
   const { sequence, settledTo, madeMs } = id
@@ -86,19 +87,19 @@ function checkOperation({ id, fingerprint, note = '' }: Operation): void {
 function checkOperationText(id: string): void {
   checkText('The id of an operation', id)
   if (id.length <= OPERATION_ID_BYTES_MAX) return
-  throw new TypeError(`The id of an operation may have ${OPERATION_ID_BYTES_MAX} characters, not ${id.length}.`)
+  throw new TypeError(`The id of an operation may have at most ${OPERATION_ID_BYTES_MAX} characters, not ${id.length}.`)
 }
 
 function checkLease({ id, ms = 0, keys }: LeaseAsk): void {
   if (id !== undefined) checkText('The id of a lease', id)
-  if (!Number.isFinite(ms)) throw new TypeError(`A lease lasts milliseconds, not ${ms}.`)
+  if (!Number.isFinite(ms)) throw new TypeError(`The duration of a lease must be a number of milliseconds, not ${ms}.`)
   for (const key of keys) checkText('A leased key', key)
 }
 
 function checkIndexes(write: Write): void {
   if (!('indexes' in write) || write.indexes === undefined) return
   if (idOfKey(write.key) !== undefined)
-    throw new TypeError(`${JSON.stringify(write.key)} is no bucket: it has no indexes.`)
+    throw new TypeError(`${JSON.stringify(write.key)} is not a bucket, so it cannot have indexes.`)
   const objection = objectionToIndexes(write.indexes)
   if (objection !== undefined) throw new TypeError(`The indexes of ${write.key} cannot be declared: ${objection}.`)
 }
@@ -110,11 +111,11 @@ export function scanLimit({ limit = SCAN_LIMIT_DEFAULT }: ScanRange): number {
 
 export function checkLimit(limit: number): number {
   if (Number.isSafeInteger(limit) && limit >= 1) return limit
-  throw new TypeError(`limit must be a whole number from 1, not ${limit}.`)
+  throw new TypeError(`limit must be a whole number of at least 1, not ${limit}.`)
 }
 
 /** Throws unless it is a position. */
 export function checkPosition(name: string, position: number): void {
   if (Number.isSafeInteger(position) && position >= 0) return
-  throw new TypeError(`${name} must be a position, a whole number from 0, not ${position}.`)
+  throw new TypeError(`${name} must be a position, a whole number of at least 0, not ${position}.`)
 }

@@ -1,11 +1,11 @@
 /**
- * Asks a store every sentence of its contract (`store.ts`). Each adapter's test calls this, and so may an adapter from
- * elsewhere; the test runner is passed in.
+ * Checks a store against every sentence of its contract (`store.ts`). Each adapter's test calls this, and a third-party
+ * adapter can call it too; the test runner is passed in.
  *
  *     testStore({ kit: { describe, test, expect, nextTurn }, open: async () => ({ store: await openMyStore(), dispose }) })
  *
- * Where a store has a second way in, from another process or over a channel, pass it as `peer`: then each is asked what
- * the other was told.
+ * If a store can also be opened a second way, from another process or over a channel, pass that as `peer`: then each is
+ * asked for what the other was given.
  */
 import { testClockAndMemory } from './conformance/clock-and-memory.js'
 import { testCommits } from './conformance/commits.js'
@@ -34,7 +34,7 @@ export function testStore(options: ConformanceOptions): void {
   describe('scans', () => testScans(options))
   describe('queries', () => testQueries(options))
   describe('the log', () => testLog(options))
-  describe('the clock, and what is remembered', () => testClockAndMemory(options))
+  describe('the clock and the memory', () => testClockAndMemory(options))
   describe('closing and opening', () => testLifecycle(options))
   describe('anything, in any order', () => testRandomWalk(options))
 }

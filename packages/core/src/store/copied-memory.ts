@@ -1,5 +1,5 @@
 /**
- * Under this name a store remembers, in digits, up to which position its data came with a copy of its files that was put in place of another. What was
- * newer than the copy may be lost. Absent: no such copy was noticed.
+ * The name under which a store remembers, in digits, the position up to which its data came with a copy of its files that
+ * replaced others. Anything newer than the copy may be lost. Absent: no such copy was noticed.
  */
 export const COPIED_MEMORY = 'copied'

@@ -1,4 +1,4 @@
-/** Who holds what, for stores that are in one process. */
+/** The holders of names, for stores that are in one process. */
 export class Holders {
   readonly #held = new Map<string, { readonly holder: string; readonly untilMs: number }>()
 

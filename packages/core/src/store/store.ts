@@ -2,20 +2,20 @@
  * The Store: one way in (`commit`), few ways out. Everything above it is the same on every engine.
  *
  * A store keeps values under keys (`shop/products/42`), and an ordered, durable **change log**. One commit takes one
- * position; the version of everything it writes is that position. So versions grow per key, also across deletion and
- * new creation, and no tombstones are needed to know that.
+ * position; the version of everything it writes is that position. So versions grow per key, even across deletion and
+ * re-creation, and no tombstones are needed for that.
  *
- * What every store promises, and `conformance.ts` asks:
+ * What every store promises, and `conformance.ts` checks:
  * - A commit is atomic: its reads are validated, its writes applied and its log entry appended in one step, or none is.
  * - When `commit` resolves, the commit is durable, as far as the store's `durability` says.
- * - Commits are strictly ordered. Who sees the state at position p sees every commit up to p, and none after it in part.
- * - A position is never given twice, not after a crash either, nor by a new store in the place of an old one: positions go on
+ * - Commits are strictly ordered. A reader of the state at position p sees every commit up to p, and no part of a later one.
+ * - A position is never given twice, not even after a crash, nor by a new store in the place of an old one: positions continue
  *   from the time of day (`first-position.ts`). They may have gaps.
  * - `position()` is at least the position of every commit acknowledged, by any process, before it was called.
  * - Nothing is visible to `get`, `scan`, `changes` or `position` before it is durable.
  *
- * Errors: TypeError for what the caller should have known; STORE_CLOSED from every method after `close`; STORE_FULL when
- * the disk is; STORE_DAMAGED when what is read cannot be right; STORE_TAKEN_OVER when another process has become the
+ * Errors: TypeError for mistakes that the caller could have avoided; STORE_CLOSED from every method after `close`; STORE_FULL
+ * when the disk is full; STORE_DAMAGED when stored data cannot be right; STORE_TAKEN_OVER when another process has become the
  * writer. A commit that fails leaves no trace.
  */
 import type {
@@ -59,21 +59,21 @@ export interface Store {
   readonly log: string
 
   /**
-   * The latest durable value of a key. Embedded stores answer at once, others with a promise: the read path is too hot
-   * to wait where there is nothing to wait for. With `atLeast`, which `position` has reached, a value from any state that includes
-   * that position will do; a store may ignore it.
+   * The latest durable value of a key. Embedded stores answer at once, others with a promise: the read path is too hot to
+   * wait where there is nothing to wait for. With `atLeast`, which `position` has reached, the value may come from any state
+   * that includes that position; a store may ignore it.
    */
   get(key: Key, atLeast?: Position): MaybePromise<StoredValue | undefined>
 
-  /** The values of all keys in one state, in the order asked for. */
+  /** The values of all keys in one state, in the requested order. */
   getMany(keys: readonly Key[]): Promise<Snapshot<readonly (StoredValue | undefined)[]>>
 
   /** One page of a bucket (`shop/products`), from one state, by ascending id in UTF-8 byte order. */
   scan(bucket: Key, range?: ScanRange): Promise<ScanPage>
 
   /**
-   * One page of what a query finds in a bucket, from one state. Throws QUERY_INVALID, and QUERY_TOO_BROAD if more entries
-   * would have to be looked at for it than the store's `scanMax`.
+   * One page of the entries that a query finds in a bucket, from one state. Throws QUERY_INVALID, and QUERY_TOO_BROAD if it
+   * would have to look at more entries than the store's `scanMax`.
    */
   query(bucket: Key, query: StoreQuery): Promise<QueryPage>
 
@@ -81,8 +81,8 @@ export interface Store {
   queryVersion(bucket: Key, query: StoreQuery): Promise<QueryVersion>
 
   /**
-   * The indexes of a bucket, as declared with its own record (`PutWrite.indexes`). What was there before is indexed by the
-   * store in the background; an index finds nothing until it is ready, but its tags are written from its declaration on.
+   * The indexes of a bucket, as declared with its own record (`PutWrite.indexes`). The store indexes older objects in the
+   * background; an index finds nothing until it is ready, but its tags are written from its declaration on.
    */
   indexes(bucket: Key): MaybePromise<readonly IndexState[]>
 
@@ -92,7 +92,7 @@ export interface Store {
   /** Validates, applies and appends in one durable step; a conflict is an answer, not an error, and changes nothing. */
   commit(commit: Commit): Promise<CommitResult>
 
-  /** Forgets operations that are too old to be taken. Resolves when done. */
+  /** Forgets operations that are too old to be accepted. Resolves when done. */
   forgetOperations(): Promise<void>
 
   operationCounts(): MaybePromise<OperationCounts>
@@ -102,7 +102,7 @@ export interface Store {
 
   /**
    * The log after a position, in order, as far as it is durable; at most `limit` entries (default 1000). Throws
-   * LOG_TRIMMED if some of what follows `after` is gone.
+   * LOG_TRIMMED if part of the log after `after` is gone.
    */
   changes(after: Position, limit?: number): MaybePromise<readonly LogEntry[]>
 
@@ -116,69 +116,69 @@ export interface Store {
   trim(upTo: Position): Promise<void>
 
   /**
-   * The store's clock, in milliseconds. It never goes back, and never faster than real time: it stands still while no
-   * process has the store open. So an age by this clock is never more than the true one. It is no time of day. (After a
-   * crash it goes on from where it was last stored: some seconds may come twice, but none that the log has seen.)
+   * The store's clock, in milliseconds. It never goes back, and never runs faster than real time: it stands still while no
+   * process has the store open. So an age by this clock is never more than the true one. It is not a time of day. (After a
+   * crash it continues from where it was last stored: some seconds may come twice, but none that the log has seen.)
    */
   nowMs(): number
 
   /**
-   * Calls the listener soon after a commit, also one of another process, became visible; once for several that come
-   * together, with the position of the last. Returns the way to stop it.
+   * Calls the listener soon after a commit became visible, including a commit of another process; once for several that
+   * come together, with the position of the last. Returns a function that stops it.
    */
   onCommit(listener: (position: Position) => void): () => void
 
-  /** Small things that must survive a restart and are not data: seeds, promises made, cursors. Durable when resolved. */
+  /** Small values that must survive a restart and are not data: seeds, promises made, cursors. Durable when resolved. */
   remember(name: string, value: Uint8Array): Promise<void>
   recall(name: string): MaybePromise<Uint8Array | undefined>
 
   /**
-   * To be the one of several processes that does something: true, for so long by the store's clock, if nobody else is. Who is
-   * renews it before its time is over; 0 gives it up. It is a way to share work, and no lock: who hangs may wake up after its
-   * time, beside the next. It need not survive a restart of the store.
+   * Makes the caller the only one of several processes that does something: true, for `ms` by the store's clock, if no other
+   * process holds the name. The holder renews it before its time is over; 0 gives it up. It is a way to share work, not a lock:
+   * a holder that hangs may wake up after its time, beside the next holder. It need not survive a restart of the store.
    */
   hold(name: string, holder: string, ms: number): MaybePromise<boolean>
 
   /**
-   * Whether a bucket is a table of other programs, whose rows are deleted with its objects; as of now, never from memory. Absent where no
-   * bucket can be one.
+   * Whether a bucket is a table of other programs, whose rows are deleted with its objects; checked now, never from memory.
+   * Absent if no bucket can be such a table.
    */
   isTable?(bucket: Key): Promise<boolean>
 
-  /** How many reads were answered by whom, where there are replicas that may; since it was opened. */
+  /** How many reads each source has answered since the store was opened, where there are replicas that may answer. */
   readCounts?(): readonly ReadCount[]
 
-  /** Of a store that is made of several: how each of them was lately. It asks nobody. */
+  /** For a store made of several nodes: the recent state of each node. Sends no requests. */
   nodes?(): readonly StoreNode[]
 
-  /** Waits for what is under way. Idempotent. */
+  /** Waits for operations under way. Idempotent. */
   close(): Promise<void>
 }
 
 export interface ReadCount {
-  /** `primary`, or where a replica is. */
+  /** `primary`, or the address of a replica. */
   readonly source: string
-  /** Objects, each by itself; lists and what is read of one state count as one. */
+  /** Objects, each by itself; a list counts as one, and so do objects read from one state. */
   readonly reads: number
-  /** Of a replica: how many it was asked for and not believed, for it was behind. */
+  /** Of a replica: how many of its answers were not used because it was behind. */
   readonly behind?: number
-  /** Of a replica: whether it is asked, as long as it answers and is not too far behind. */
+  /** Of a replica: whether reads go to it: it answers, and is not too far behind. */
   readonly isUsed?: boolean
-  /** Of a replica: how long it takes to answer, lately. */
+  /** Of a replica: how long it took to answer recently. */
   readonly answerMs?: number
 }
 
 export interface StoreNode {
-  /** Where it is, for people: without a password. */
+  /** Its address, for people: without a password. */
   readonly place: string
   /**
-   * silent: it does not answer. emptied: it answers, and has lost what it had, or is not of this store; it has no vote. rebuilding: its values
-   * are copied from another node.
+   * silent: it does not answer. emptied: it answers, and has lost its contents, or is not of this store; it has no vote.
+   * rebuilding: its values are being copied from another node.
    */
   readonly state: 'well' | 'silent' | 'emptied' | 'rebuilding'
-  /** How many records of the log are not in its values yet, as far as is known; not of one that is to be rebuilt. */
+  /** How many records of the log are not in its values yet, as far as is known; absent for a node that must be rebuilt. */
   readonly behind?: number
-  /** Not while it has never answered. */
+  /** Absent while it has never answered. */
   readonly durability?: StoreSupports['durability']
   /** Why it does not answer, if that is known. */
   readonly trouble?: string
@@ -187,7 +187,7 @@ export interface StoreNode {
 export interface StoreSupports {
   /** 'disk': acknowledged means on disk. 'relaxed': survives the process, maybe not the machine. 'none': memory. */
   readonly durability: 'disk' | 'relaxed' | 'none'
-  /** How long an operation is remembered, and one of our clients' is accepted after it was made. */
+  /** How long an operation is remembered, and how long after it was made an operation of one of our clients is accepted. */
   readonly retentionMs: number
 }
 
@@ -199,13 +199,13 @@ export interface Snapshot<Value> {
 export interface ScanRange extends IdRange {
   /** Default 100. */
   readonly limit?: number
-  /** Entries it says false to are left out and do not count towards the limit. */
+  /** Entries for which it returns false are left out and do not count towards the limit. */
   readonly filter?: (entry: StoredEntry) => boolean
 }
 
 export interface ScanPage {
   readonly entries: readonly StoredEntry[]
-  /** Pass it as `after` to go on; undefined when the range is exhausted. With a filter, nothing may follow after all. */
+  /** Pass it as `after` to continue; undefined when the range is exhausted. With a filter, nothing may follow after all. */
   readonly next?: string
   /** The position of the last change in the bucket; 0 if there never was one. */
   readonly version: Version
@@ -214,8 +214,8 @@ export interface ScanPage {
 
 export interface StoreQuery extends Query {
   /**
-   * The names of the indexes that may lead to the result, and give it tags; none: the bucket is read by id. Absent: any. For callers
-   * whose reads must touch no other entries than those that they may see.
+   * The names of the indexes that may be used for the result and give it tags; empty: the bucket is read by id. Absent: any. For
+   * callers whose reads must not touch entries that they may not see.
    */
   readonly through?: readonly string[]
 }
@@ -223,25 +223,25 @@ export interface StoreQuery extends Query {
 export interface IndexState extends IndexDeclaration {
   /** The commit that declared it. */
   readonly declaredAt: Position
-  /** Only then it is used to find. */
+  /** Queries use it only then. */
   readonly isReady: boolean
-  /** How many of the objects that were there before it has, and of how many, as counted when the build began. */
+  /** How many of the older objects are in it, and how many there were when the build began. */
   readonly done: number
   readonly total: number
 }
 
 /** When the result of a query last changed, or may have. */
 export interface QueryVersion {
-  /** The same version, the same result: the highest position of what it depends on. */
+  /** The same version means the same result: the highest position of what it depends on. */
   readonly version: Version
   readonly position: Position
-  /** Nothing but a write that carries one of these tags can change the result; 'bucket': any write to the bucket can. */
+  /** Only a write that carries one of these tags can change the result; 'bucket': any write to the bucket can. */
   readonly dependsOn: readonly Tag[] | 'bucket'
 }
 
 export interface QueryPage extends QueryVersion {
   readonly entries: readonly StoredEntry[]
-  /** Pass it as `after` to go on; undefined when nothing follows. */
+  /** Pass it as `after` to continue; undefined when nothing follows. */
   readonly next?: string
   readonly plan: QueryPlan
   /** How many entries were looked at. */
@@ -254,34 +254,34 @@ export interface BucketChange {
 }
 
 export interface Commit {
-  /** What must still hold: the version of a key, or 0 for "not there". */
+  /** Must still hold: the version of a key, or 0 for an absent one. */
   readonly reads?: readonly ReadVersion[]
-  /** Ranges of buckets that must be as they were. */
+  /** Ranges of buckets that must not have changed. */
   readonly lists?: readonly ReadList[]
-  /** No key twice. None: no position is taken; the answer is one at which all reads and lists hold, or what does not. */
+  /** No key twice. Empty: no position is taken; the result is a position at which all reads and lists hold, or the conflicts. */
   readonly writes: readonly Write[]
-  /** What is to be added to counters: no key twice, nor one that is written. Changes like any other. */
+  /** Additions to counters: no key twice, nor one that is written. Changes like any other. */
   readonly adds?: readonly Addition[]
   /**
-   * With it, the commit takes effect once, however often it is asked for. If it changes nothing, that is remembered too: so
-   * that what was refused is not done by a copy that comes late.
+   * With it, the commit takes effect once, however often it is sent. If it changes nothing, that is remembered too, so that a
+   * late copy does not do what was refused.
    */
   readonly operation?: Operation
-  /** A hint, which a store may ignore: it changes when a commit is validated, and never what comes of that. */
+  /** A hint, which a store may ignore: it changes when a commit is validated, never its result. */
   readonly lease?: LeaseAsk
 }
 
-/** For keys that many want to write at once: to be the next who may. Drawn up in `transactions/lease-queue.ts`. */
+/** For keys that many want to write at once: asks to be the next who may. Designed in `transactions/lease-queue.ts`. */
 export interface LeaseAsk {
   /** The lease that this commit was made under, which ends with it. */
   readonly id?: string
-  /** If the commit is refused: lease what had changed and what it writes for so long. The answer waits for it. */
+  /** If the commit is refused: lease the changed keys and those it writes, for this long. The answer waits for the lease. */
   readonly ms?: number
-  /** Of which keys, at most. */
+  /** At most these keys are leased. */
   readonly keys: readonly Key[]
 }
 
-/** Until it is used, or its time is over, others who would write these keys wait. */
+/** Until it is used, or its time is over, others that would write these keys wait. */
 export interface GrantedLease {
   readonly id: string
   readonly ms: number
@@ -299,11 +299,11 @@ export interface ReadVersion {
 export interface ReadList extends IdRange {
   readonly bucket: Key
   readonly version: Version
-  /** The last id it is about, inclusive. */
+  /** The last id of the range, inclusive. */
   readonly through?: string
   /**
-   * Only writes that carry one of these tags count, and the range does not. A tag whose index is not declared any more, or
-   * was declared after this version, does not hold.
+   * Only writes that carry one of these tags count; the range does not matter. A tag does not hold if its index is no longer
+   * declared, or was declared after this version.
    */
   readonly tags?: readonly Tag[]
 }
@@ -316,13 +316,13 @@ export interface PutWrite {
   /** The store takes ownership. */
   readonly body: Uint8Array
   /**
-   * Only with a bucket's own key: the indexes it has from this commit on. Absent: as they were. One that keeps its name and
-   * its fields is kept as it is. They go when the bucket's own record is deleted.
+   * Only with a bucket's own key: the indexes it has from this commit on. Absent: unchanged. An index that keeps its name and
+   * its fields is kept. Deleting the bucket's own record removes them all.
    */
   readonly indexes?: readonly IndexDeclaration[]
 }
 
-/** Deleting what is not there is a change like any other. */
+/** Deleting an absent key is a change like any other. */
 export interface DeleteWrite {
   readonly key: Key
   readonly delete: true
@@ -332,18 +332,18 @@ export type CommitResult =
   | {
       readonly committed: true
       readonly position: Position
-      /** What the counters have reached, in the order of `adds`; absent if there were none. */
+      /** The new values of the counters, in the order of `adds`; absent if the commit has no additions. */
       readonly units?: readonly number[]
-      /** It was done before: all of this is of then, and `note` was given with it. */
+      /** The operation was done before: all members are from then, and `note` was given with it. */
       readonly replayed?: { readonly note: string }
     }
   /** The reads that no longer hold, with the versions that do. */
   | {
       readonly committed: false
       readonly conflicts: readonly ReadVersion[]
-      /** The buckets whose lists no longer hold, with their versions; absent if there are none. */
+      /** The buckets whose lists no longer hold, with their versions; absent if all lists hold. */
       readonly changedLists?: readonly ReadVersion[]
-      /** If one was asked for, and granted; the conflicts may be from before it was. */
+      /** If one was requested and granted; the conflicts may be from before it was. */
       readonly lease?: GrantedLease
       /** The counters that could not be added to. */
       readonly refusedAdds?: readonly CounterRefusal[]
@@ -355,11 +355,11 @@ export interface LogEntry {
   readonly position: Position
   /**
    * The store's clock at the commit. Does not go back from one entry to the next. If it took longer than a second from then
-   * until the commit was visible, the same keys are in a second entry, soon after, with a time at which it was.
+   * until the commit was visible, the same keys are in a second entry, soon after, with a time at which it was visible.
    */
   readonly timeMs: number
   /** The keys that were written, added to or deleted. */
   readonly keys: readonly Key[]
-  /** What they carry: for each index, and each prefix of its fields, their values before and after. Each once. */
+  /** The tags of its writes: for each index, and each prefix of its fields, their values before and after. Each once. */
   readonly tags: readonly Tag[]
 }

@@ -22,7 +22,7 @@ function join(queue: LeaseQueue, ticket: Ticket, nowMs: number): Step[] {
 }
 
 describe('leases', () => {
-  test('go to one at a time, in the order in which they were asked for', () => {
+  test('are granted one at a time, in the order of the requests', () => {
     const queue = queueOf()
     expect(join(queue, asks('one', 1, 'a'), 0)).toEqual([{ id: 'one', outcome: 'leased' }])
     expect(join(queue, asks('two', 2, 'a', 'b'), 0)).toEqual([])
@@ -34,7 +34,7 @@ describe('leases', () => {
     expect(queue.advance(20)).toEqual([{ id: 'three', outcome: 'leased' }])
   })
 
-  test('hold back who would only pass, until they end', () => {
+  test('hold back writers without a lease until they end', () => {
     const queue = queueOf()
     join(queue, asks('one', 1, 'a'), 0)
     expect(join(queue, passes('two', 2, 'a'), 0)).toEqual([])
@@ -45,7 +45,7 @@ describe('leases', () => {
     expect(queue.isIdle).toBe(true)
   })
 
-  test('do not end under a holder who has come back in time, and are gone for one who has not', () => {
+  test('do not end while a holder that came back in time commits, and are lost by one that was late', () => {
     const queue = queueOf()
     join(queue, asks('one', 1, 'a'), 0)
     expect(queue.use('one', 99)).toMatchObject({ id: 'one' })
@@ -57,7 +57,7 @@ describe('leases', () => {
     expect(queue.use('never', 600)).toBeUndefined()
   })
 
-  test('are had first by a holder who asks for more', () => {
+  test('go first to a holder that asks for more', () => {
     const queue = queueOf()
     join(queue, asks('one', 1, 'a'), 0)
     join(queue, asks('two', 2, 'a', 'b'), 0)
@@ -67,7 +67,7 @@ describe('leases', () => {
     expect(queue.advance(50)).toEqual([{ id: 'more', outcome: 'leased' }])
   })
 
-  test('are bounded in number, as is the waiting and how long it takes', () => {
+  test('are bounded in number, as are the waiting tickets and their waiting time', () => {
     const queue = queueOf({ leasesMax: 1, waitingMax: 1, waitMsMax: 50 })
     join(queue, asks('one', 1, 'a'), 0)
     expect(join(queue, asks('two', 2, 'b'), 0)).toEqual([{ id: 'two', outcome: 'late' }])
@@ -93,7 +93,7 @@ const MOVE: fc.Arbitrary<Move> = fc.oneof(
   fc.record({ kind: fc.constant('wait' as const), ms: fc.integer({ min: 1, max: 300 }) }),
 )
 
-test('whatever happens, no key is leased twice, nobody is overtaken, and everybody gets an answer', () => {
+test('whatever happens, no key is leased twice, no ticket is overtaken, and every ticket gets an answer', () => {
   fc.assert(fc.property(fc.array(MOVE, { maxLength: 60 }), play), { numRuns: 500 })
 })
 

@@ -1,31 +1,31 @@
 /**
- * Leases: who may write a few contended keys next. Optimistic transactions that all change one key mostly abort each other;
- * one that was refused may therefore have its keys leased for a moment, and others that would write them wait (hybrid
+ * Leases: which transaction may write a few contended keys next. Optimistic transactions that all change one key mostly
+ * abort each other. A refused one may therefore lease its keys for a moment, and others that would write them wait (hybrid
  * concurrency control, which the thesis of Gessert and Bücklers names as future work in its section 3.1.4).
  *
- * A lease is a hint. Whoever comes is validated as ever; a queue that is lost in a crash, a lease that ends too early or a
- * commit that overtakes one costs a retry and never correctness. So everything here is bounded, and who is out of bounds
- * goes on without a lease.
+ * A lease is a hint. Every commit is validated as usual; a queue that is lost in a crash, a lease that ends too early or a
+ * commit that overtakes a lease costs a retry and never correctness. So everything here is bounded, and a ticket that
+ * exceeds a bound goes on without a lease.
  *
  * Invariants:
  * - Of two tickets that have a key in common, the one with the lower order goes first (first come, first served).
- * - No two leases have a key in common, and nobody who waits is let through to a key that is leased.
+ * - No two leases have a key in common, and no waiting ticket is let through to a key that is leased.
  * - A ticket takes all its keys at once or none, and a holder is never made to wait: there is no deadlock to break.
- * - Nobody waits for longer than `waitMsMax`.
+ * - No ticket waits for longer than `waitMsMax`.
  */
 import type { Key } from '../store/store.js'
 
 export interface Ticket {
-  /** Unique, and not to be guessed: who shows it holds the lease. */
+  /** Unique and unguessable: showing it proves that the caller holds the lease. */
   readonly id: string
-  /** Who has the lower one came first. One that asks again for more keeps its own. */
+  /** The lower order came first. A holder that asks for more keys keeps its order. */
   readonly order: number
   readonly keys: readonly Key[]
-  /** How long it is to have the keys; undefined if it is only to be let through. */
+  /** How long to lease the keys; undefined if the ticket only waits to be let through. */
   readonly leaseMs: number | undefined
 }
 
-/** 'through': nobody else is leased its keys. 'leased': it has them now. 'late': it has waited as long as one may. */
+/** 'through': its keys are not leased to others. 'leased': it holds them now. 'late': it has waited as long as it may. */
 export type Outcome = 'through' | 'leased' | 'late'
 
 export interface Step {
@@ -61,7 +61,7 @@ export class LeaseQueue {
     this.#limits = limits
   }
 
-  /** Nobody holds anything, and nobody waits. */
+  /** There are no leases and no waiting tickets. */
   get isIdle(): boolean {
     return this.#leases.size === 0 && this.#waiting.length === 0
   }
@@ -70,7 +70,7 @@ export class LeaseQueue {
     return ++this.#lastOrder
   }
 
-  /** False if too many wait already: then it must go on as if there were no leases. */
+  /** False if too many wait already: then the ticket must go on as if there were no leases. */
   join(ticket: Ticket, nowMs: number): boolean {
     if (this.#waiting.length >= this.#limits.waitingMax) return false
     const at = this.#waiting.findLastIndex(other => other.ticket.order <= ticket.order)
@@ -78,7 +78,7 @@ export class LeaseQueue {
     return true
   }
 
-  /** The holder has come back: until `end`, the lease lasts. Undefined if there is none, or none any more. */
+  /** The holder has come back: the lease lasts until `end`. Undefined if there is no such lease, or it has ended. */
   use(id: string, nowMs: number): Ticket | undefined {
     const lease = this.#leases.get(id)
     if (lease === undefined || lease.endsAtMs <= nowMs) return undefined
@@ -90,7 +90,7 @@ export class LeaseQueue {
     this.#leases.delete(id)
   }
 
-  /** Who waits no longer, in their order. */
+  /** The tickets that no longer wait, in their order. */
   advance(nowMs: number): Step[] {
     for (const [id, { endsAtMs }] of this.#leases) if (endsAtMs <= nowMs) this.#leases.delete(id)
     const taken = new Set([...this.#leases.values()].flatMap(({ ticket }) => ticket.keys))
@@ -98,14 +98,14 @@ export class LeaseQueue {
     this.#waiting = this.#waiting.filter(({ ticket, untilMs }) => {
       const outcome = this.#outcomeOf(ticket, untilMs, taken, nowMs)
       if (outcome !== undefined) steps.push({ id: ticket.id, outcome })
-      // Who came later has to wait for this one, whether it goes on with a lease or waits itself.
+      // A later ticket has to wait for this one, whether this one goes on with a lease or waits itself.
       if (outcome === undefined || outcome === 'leased') for (const key of ticket.keys) taken.add(key)
       return outcome === undefined
     })
     return steps
   }
 
-  /** When `advance` has something to do even if nothing happens until then; undefined if never. */
+  /** When `advance` has something to do even if nothing else happens before; undefined if never. */
   get wakeAtMs(): number | undefined {
     const times = [
       ...[...this.#leases.values()].map(lease => lease.endsAtMs),

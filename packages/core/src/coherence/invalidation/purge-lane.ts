@@ -1,8 +1,8 @@
 /**
- * One pass over the change log: how far it was read, which targets wait, and what is under way.
+ * One pass over the change log: how far it was read, which targets wait, and which are under way.
  *
  * Invariant: every change up to `settled` was purged, by this pass, after it was made. Targets wait in the order of their
- * oldest change, so the first one says how far that is. A target that changes again while it waits is purged once; one
+ * oldest change, so the first one determines `settled`. A target that changes again while it waits is purged once; one
  * that changes while it is under way waits again, since the purge under way may have come before the change.
  */
 
@@ -46,7 +46,7 @@ export class PurgeLane {
     return this.#waiting.keys()
   }
 
-  /** Takes what was read, up to a position, as long as there are fewer than `targetsMax`; a commit is not taken in part. */
+  /** Takes the entries read up to a position, while fewer than `targetsMax` targets wait; a commit is not taken in part. */
   add(entries: readonly LogEntry[], upTo: Position, targetsMax: number): void {
     if (entries.length === 0) this.position = upTo
     for (const entry of entries) {
@@ -57,14 +57,14 @@ export class PurgeLane {
     }
   }
 
-  /** Everything up to a position is purged at once, instead of what waits and what was not read yet. */
+  /** Everything up to a position is purged at once, instead of the waiting targets and the entries not read yet. */
   widen(upTo: Position, timeMs: number): void {
     const [oldest = { position: this.position + 1, timeMs }] = this.#waiting.values()
     this.#waiting = new Map([[EVERYTHING, oldest]])
     this.position = upTo
   }
 
-  /** What these purge waits no more: it is under way. */
+  /** The changes that these targets purge no longer wait: they are under way. */
   depart(targets: readonly PurgeTarget[]): void {
     this.#underWay = undefined
     if (targets[0] === EVERYTHING) {

@@ -4,7 +4,7 @@
  * - the cursor passes a change only if it was purged after the longest response time (or its copies had expired);
  * - whenever the queue has nothing to do, every change was purged after it was made;
  * - in the end, every change was purged after the longest response time;
- * - what is held in memory stays bounded.
+ * - memory stays bounded.
  */
 import { type Position, pathOfKey } from '@freshet/protocol'
 import fc from 'fast-check'
@@ -72,7 +72,7 @@ class Life {
     expect(this.#queue.size).toBeLessThanOrEqual(2 * (TARGETS_MAX + 2 * COMMIT_KEYS_MAX) + BATCH_MAX)
   }
 
-  /** With fine weather and time, until nothing is left to do. */
+  /** Without failures and with enough time, until nothing is left to do. */
   end(): void {
     this.#weather = 'fine'
     for (let i = 0; i < 5000; i++) {
@@ -124,7 +124,7 @@ class Life {
     this.#hasFailed = false
   }
 
-  /** Only what is older than any copy is trimmed. */
+  /** Trims only changes that are older than any copy. */
   #trim(): void {
     const old = this.entries.filter(entry => entry.timeMs + WINDOW_MS < this.#nowMs).at(-1)
     if (old) this.#trimmedTo = Math.max(this.#trimmedTo, old.position)

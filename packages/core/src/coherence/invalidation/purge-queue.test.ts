@@ -17,7 +17,7 @@ const OPTIONS: PurgeQueueOptions = {
   referencePrefix: 'run',
 }
 
-/** A queue, its log, and a driver that does what it is told to. */
+/** A queue, its log, and a driver that carries out its steps. */
 class Scene {
   readonly queue: PurgeQueue
   readonly entries: LogEntry[] = []
@@ -81,7 +81,7 @@ test('a change purges the object and the lists of its bucket at once, and again 
   expect(scene.batches[1]).toEqual([OBJECT, LISTS, 'run-2'])
 })
 
-test('what changes ten times while it waits is purged once', () => {
+test('a target that changes ten times while it waits is purged once', () => {
   const scene = new Scene({ intervalMs: 200 })
   scene.commit('white')
   scene.run()
@@ -92,7 +92,7 @@ test('what changes ten times while it waits is purged once', () => {
   expect(scene.batches.slice(1)).toEqual([[OBJECT, LISTS, 'run-2']])
 })
 
-test('a batch that failed is sent again as it was, later and later; what changed since comes after it', () => {
+test('a failed batch is sent again unchanged, later and later; changes since then come after it', () => {
   const scene = new Scene()
   scene.fails = true
   scene.commit('green')
@@ -113,7 +113,7 @@ test('a batch that failed is sent again as it was, later and later; what changed
   expect(scene.queue.isDown).toBe(false)
 })
 
-test('waits grow up to their limit, by chance between half and all of them, and heed the cache', () => {
+test('waits grow up to their limit, at random between half and all of it, and last as long as the cache asks', () => {
   const scene = new Scene()
   scene.commit('green')
   scene.do(scene.queue.next(0, 1))
@@ -130,7 +130,7 @@ test('waits grow up to their limit, by chance between half and all of them, and 
   expect(untilMs(1)).toEqual({ kind: 'wait', untilMs: 5000 })
 })
 
-test('down and up are told once each', () => {
+test('down and up are reported once each', () => {
   const { queue } = new Scene()
   expect([queue.failed(0, 0), queue.failed(0, 0), queue.failed(0, 0)]).toEqual([undefined, 'down', undefined])
   expect([queue.sent(), queue.sent()]).toEqual(['up', undefined])
@@ -145,11 +145,11 @@ test('the cursor passes a change only after its second purge, and is not remembe
     const settled = scene.entries.filter(entry => entry.timeMs + 1000 <= scene.nowMs).at(-1)?.position ?? 0
     expect(scene.cursor?.twice ?? 0).toBeLessThanOrEqual(settled)
   }
-  // Also although the same three objects change all the time.
+  // It advances although the same three objects change all the time.
   expect(scene.cursor?.twice).toBeGreaterThan(20)
 })
 
-test('more than fits becomes one purge of everything where the cache can, and the rest of the log is not read', () => {
+test('too many changes become one purge of everything if the cache can, and the rest of the log is not read', () => {
   const scene = new Scene({ canPurgeEverything: true, targetsMax: 20 })
   for (let i = 0; i < 500; i++) scene.commit(`t${i}`)
   scene.run()
@@ -163,7 +163,7 @@ test('more than fits becomes one purge of everything where the cache can, and th
   expect(scene.queue.cursor).toEqual({ once: 500, twice: 500 })
 })
 
-test('more than fits is read bit by bit where the cache cannot purge everything', () => {
+test('too many changes are read bit by bit if the cache cannot purge everything', () => {
   const scene = new Scene({ targetsMax: 20 })
   for (let i = 0; i < 500; i++) scene.commit(`t${i}`)
   let sizeMax = 0
@@ -187,7 +187,7 @@ test('repeats and first purges share a batch, so that neither keeps the other wa
 })
 
 test.each([true, false])(
-  'behind a trimmed log it purges everything if it can (%s), and goes on',
+  'if the log was trimmed beyond its cursor it purges everything if it can (%s), and goes on',
   canPurgeEverything => {
     const scene = new Scene({ canPurgeEverything })
     for (let i = 0; i < 9; i++) scene.commit('green')
@@ -199,7 +199,7 @@ test.each([true, false])(
   },
 )
 
-test('repeats fill a batch when nothing else is to be purged', () => {
+test('repeats fill a batch when there is nothing else to purge', () => {
   const scene = new Scene({ batchMax: 4 })
   for (let i = 0; i < 7; i++) scene.commit(`old${i}`)
   scene.run()
@@ -208,7 +208,7 @@ test('repeats fill a batch when nothing else is to be purged', () => {
   expect(scene.batches.map(batch => batch.length - 1)).toEqual([4, 4, 4, 4])
 })
 
-test('how far it is behind is the age of the oldest change not purged', () => {
+test('its lag is the age of the oldest change not purged', () => {
   const scene = new Scene()
   scene.fails = true
   scene.nowMs = 70
@@ -223,14 +223,14 @@ test('how far it is behind is the age of the oldest change not purged', () => {
   expect(scene.queue.lag(2)).toEqual({ positions: 0, sinceMs: undefined })
 })
 
-test('a server that takes over first purges what no cache was told of, and repeats the rest when it is due', () => {
+test('a server that takes over first purges the changes that no cache was sent, and repeats the rest when it is due', () => {
   const first = new Scene()
   for (let i = 0; i < 20; i++) first.commit(`old-${i}`)
   first.run()
   first.nowMs = 500
   first.run()
   expect(first.cursor).toEqual({ once: 20, twice: 0 })
-  // The server is killed; another writes on, and takes over.
+  // The server is killed; another server continues to write, and takes over.
   const nowMs = 900
   const second = new Scene({ cursor: first.cursor!, cursorAgeMs: 400, nowMs })
   second.entries.push(...first.entries)

@@ -1,26 +1,26 @@
 /**
- * Decides what one cache is told, and when. The log is the queue: it is durable, ordered and already there. What is here
- * is only where two passes over it are, and the targets that they read and have not purged yet, each once.
+ * Decides what to purge from one cache, and when. The log is the queue: it is durable, ordered and already there. This class
+ * holds only how far two passes over it have got, and the targets that they have read and not purged yet, each once.
  *
  *     the log   ....|.............|..............|.....|......   head
  *                   twice:        repeats        once: first pass
  *                   settled       read to        settled, read to
  *
  * - The **first pass** purges every change as soon as it is read.
- * - The **second pass** purges it again when no older answer can be on its way any more (`repeat-schedule.ts`).
- *   The cursor has both settled positions, and after a restart each pass goes on from its own. So a restart, or another server that takes
- *   over, loses no purge, and begins with the changes that no cache has been sent: those are the copies that are outdated for certain. A cache
- *   that was down for so long that both passes wait for the same target is told once, late enough for both.
+ * - The **second pass** purges it again when no older answer can still be on its way (`repeat-schedule.ts`).
+ *   The cursor has both settled positions, and after a restart each pass goes on from its own. So a restart, or another server
+ *   that takes over, loses no purge, and begins with the changes that no cache has been sent: those are the copies that are
+ *   certainly outdated. If a cache was down until both passes wait for the same target, it is purged once, late enough for both.
  *
- * Memory is bounded: who has `targetsMax` targets waiting reads no further. A cache that can purge everything is then
- * told to, once, instead of what waits and the rest of the log. Another is told bit by bit, as fast as it goes. If the
- * log is trimmed meanwhile, nothing is lost: it is trimmed only of changes older than any living copy, so what a purge
- * would have removed has expired.
+ * Memory is bounded: a pass that has `targetsMax` targets waiting reads no further. A cache that can purge everything then
+ * gets one such purge instead of the waiting targets and the rest of the log. Any other cache is purged bit by bit, as fast
+ * as it goes. If the log is trimmed meanwhile, nothing is lost: it is trimmed only of changes older than any living copy, so
+ * every copy that a purge would have removed has expired.
  *
- * One batch is under way at a time. It is sent again as it is, under the same reference, until it succeeds: a service
+ * One batch is under way at a time. It is sent again unchanged, under the same reference, until it succeeds: a service
  * that knows the reference need not do it twice. Changes that came since are in later batches, never in it.
  *
- * Times are of any clock that does not jump, but those of changes, which are the store's.
+ * Times are from any clock that does not jump, except the times of changes, which are from the store's clock.
  */
 
 import type { Position } from '@freshet/protocol'
@@ -36,35 +36,35 @@ export interface PurgeCursor {
 }
 
 export interface PurgeQueueOptions {
-  /** Where the log is read from: what was remembered last, or its beginning. */
+  /** Where to read the log from: the cursor that was remembered last, or the beginning of the log. */
   readonly cursor: PurgeCursor
-  /** So long ago, at least, everything up to `once` was committed. */
+  /** At least how long ago everything up to `once` was committed. */
   readonly cursorAgeMs: number
   readonly nowMs: number
   /** The longest time from a change to the arrival of an answer that was read before it. */
   readonly repeatAfterMs: number
-  /** How many targets may wait in either pass; one commit may go beyond. */
+  /** How many targets may wait in either pass; one commit may exceed it. */
   readonly targetsMax: number
   /** How many targets are sent at once. */
   readonly batchMax: number
-  /** Between the beginnings of two batches, at least. */
+  /** The least time between the beginnings of two batches. */
   readonly intervalMs: number
-  /** How often the cursor is remembered, at most. */
+  /** The least time between two writes of the cursor. */
   readonly cursorIntervalMs: number
   readonly canPurgeEverything: boolean
   readonly backOff: { readonly firstMs: number; readonly mostMs: number }
-  /** Begins every reference; of this run alone. */
+  /** The beginning of every reference; unique to this run. */
   readonly referencePrefix: string
 }
 
 export interface PurgeBatch {
   /** Either EVERYTHING alone, or paths. */
   readonly targets: readonly PurgeTarget[]
-  /** The same when the same batch is sent again, and no other's. */
+  /** The same when the same batch is sent again; no other batch has it. */
   readonly reference: string
   /** How many of the targets are purged for the second time. */
   readonly repeats: number
-  /** How far the log had been read: whoever asks the server now gets an answer from no earlier state. */
+  /** How far the log had been read: the server answers from no earlier state from now on. */
   readonly readTo: Position
 }
 
@@ -74,13 +74,13 @@ export type PurgeStep =
   | { readonly kind: 'read'; readonly pass: Pass; readonly after: Position; readonly upTo: Position }
   | { readonly kind: 'send'; readonly batch: PurgeBatch }
   | { readonly kind: 'remember'; readonly cursor: PurgeCursor }
-  /** Until then, or until there is more in the log; without a time, only that. */
+  /** Until that time, or until there is more in the log; without a time, only the latter. */
   | { readonly kind: 'wait'; readonly untilMs?: number }
 
-/** Whether a state begins or ends that people should know of. */
+/** Whether a state that operators should know of begins or ends. */
 export type StateChange = 'down' | 'up' | undefined
 
-/** A connection may break for once; a cache that fails twice in a row is down. */
+/** A connection may break once; a cache that fails twice in a row is down. */
 const FAILURES_WHEN_DOWN = 2
 
 export class PurgeQueue {
@@ -112,19 +112,19 @@ export class PurgeQueue {
     return this.#failures >= FAILURES_WHEN_DOWN
   }
 
-  /** A restart may begin here. */
+  /** Where a restart may begin. */
   get cursor(): PurgeCursor {
     const { first, second } = this.#lanes
     return { once: Math.max(first.settled, second.settled), twice: second.settled }
   }
 
-  /** How far the first pass is behind, and when the oldest change was made that it has not purged. */
+  /** How far the first pass is behind, and when the oldest change that it has not purged was made. */
   lag(head: Position): { readonly positions: number; readonly sinceMs: number | undefined } {
     const { settled, oldest } = this.#lanes.first
     return { positions: Math.max(0, head - settled), sinceMs: oldest?.timeMs }
   }
 
-  /** What to do now; `head` is the log's last position. Whatever it is must be done, and told, before the next. */
+  /** What to do now; `head` is the log's last position. The caller must do it, and report it, before the next call. */
   next(nowMs: number, head: Position): PurgeStep {
     const isCursorDue = nowMs >= this.#remembered.nowMs + this.#options.cursorIntervalMs
     if (isCursorDue && this.#hasAdvanced) return { kind: 'remember', cursor: this.cursor }
@@ -141,8 +141,8 @@ export class PurgeQueue {
   }
 
   /**
-   * The log, as a `read` asked for it. Says whether everything will be purged, since it was more than fits, or since `concernsAll`
-   * says that any copy may be one that nobody should have.
+   * Takes the part of the log that a `read` asked for. Returns whether everything will be purged, because it was more than fits,
+   * or because `concernsAll` says that any copy may be one that no reader should have.
    */
   took(step: PurgeStep & { kind: 'read' }, entries: readonly LogEntry[], nowMs: number, concernsAll = false): boolean {
     const { targetsMax, canPurgeEverything } = this.#options
@@ -155,7 +155,7 @@ export class PurgeQueue {
     return widens
   }
 
-  /** What a `read` asked for begins only after `trimmedTo`. Says whether everything will be purged. */
+  /** The log that a `read` asked for begins only after `trimmedTo`. Returns whether everything will be purged. */
   trimmed(step: PurgeStep & { kind: 'read' }, trimmedTo: Position, storeMs: number, nowMs: number): boolean {
     const lane = this.#lanes[step.pass]
     if (this.#options.canPurgeEverything) lane.widen(Math.max(trimmedTo, step.upTo), storeMs)
@@ -178,7 +178,7 @@ export class PurgeQueue {
   failed(nowMs: number, random: number, retryAfterMs = 0): StateChange {
     const { firstMs, mostMs } = this.#options.backOff
     const backOffMs = Math.min(mostMs, firstMs * 2 ** Math.min(this.#failures, 30))
-    // At least half of it, so that it does grow; the rest by chance, so that caches do not come back all at once.
+    // At least half of it, so that it does grow; the rest at random, so that caches do not all come back at once.
     this.#retryAtMs = nowMs + Math.max(retryAfterMs, backOffMs * (0.5 + random / 2))
     this.#failures++
     return this.#failures === FAILURES_WHEN_DOWN ? 'down' : undefined

@@ -1,10 +1,10 @@
 /**
- * When which stretch of the log is purged again. A cache may be filling with an old answer while it is told to purge, and
- * keep it; the answer left the server at most the longest response time after the change. Whoever purges after that has
+ * When each stretch of the log is purged again. A cache may be filling with an old answer while it is purged, and
+ * keep that answer; it left the server at most the longest response time after the change. A purge after that time has
  * the last word.
  *
  * Stretches that were read shortly after one another are repeated together, with the last of them. So there are only a
- * few, and what changes all the time is repeated a few times per response time, not once for each change.
+ * few, and an object that changes all the time is repeated a few times per response time, not once for each change.
  */
 import type { Position } from '@freshet/protocol'
 

@@ -15,13 +15,13 @@ function learn(entries: readonly LogEntry[], share = 0.1): LearntLifetimes {
   return learnt
 }
 
-/** A key written so many times, so far apart. */
+/** A key written this many times, at this interval. */
 function writes(key: string, count: number, gapMs: number): LogEntry[] {
   return Array.from({ length: count }, (_, i) => ({ position: i + 1, timeMs: i * gapMs, keys: [key], tags: [] }))
 }
 
 describe('a learnt lifetime', () => {
-  it('is short for what is written often and long for what is not', () => {
+  it('is short for a key that is written often and long for one that is not', () => {
     const often = learn(writes('a', 50, 20 * SECOND))
     expect(often.lifetimeMs('a', 50, 49 * 20 * SECOND, BOUNDS)).toBeCloseTo(2 * SECOND)
     const seldom = learn(writes('a', 50, 10 * HOUR))
@@ -39,13 +39,13 @@ describe('a learnt lifetime', () => {
     }
   })
 
-  it('of what is older than the log starts from where the log begins', () => {
+  it('of a key older than the log starts from where the log begins', () => {
     const learnt = new LearntLifetimes({ seed: 1n, shareOfAge: 0.1 })
     learnt.begin(100, 5 * DAY)
     expect(learnt.lifetimeMs('old', 40, 6 * DAY, BOUNDS)).toBe(DAY / 10)
   })
 
-  it('of what was written a moment ago, before the log told of it, is the shortest', () => {
+  it('of a key written a moment ago, before the log shows it, is the shortest', () => {
     expect(learn(writes('a', 3, DAY)).lifetimeMs('b', 99, 3 * DAY, BOUNDS)).toBe(SECOND)
   })
 
@@ -107,7 +107,7 @@ describe('whatever happens', () => {
     )
   })
 
-  it('a restart that reads the same log learns the same, also where it reads some of it twice', () => {
+  it('a restart that reads the same log learns the same, even if it reads some of it twice', () => {
     fc.assert(
       fc.property(fc.array(entry, { minLength: 1, maxLength: 60, size: 'max' }), fc.nat(60), (entries, again) => {
         const log = toLog(entries)
@@ -131,7 +131,7 @@ describe('whatever happens', () => {
   }
 })
 
-it('keys that are not to be learnt leave no trace, but time passes with them', () => {
+it('keys that are not learnt leave no trace, but their commits still move time on', () => {
   const learnt = new LearntLifetimes({ seed: 1n, shareOfAge: 0.1 })
   for (const entry of writes('a', 20, HOUR)) learnt.follow(entry, () => false)
   expect(learnt.lifetimeMs('a', 20, 19 * HOUR, BOUNDS)).toBe(SECOND)

@@ -66,7 +66,7 @@ describe('the interval between writes', () => {
 })
 
 describe('memory', () => {
-  it('is what was asked for, rounded up, and stays so', () => {
+  it('is the requested size, rounded up, and stays so', () => {
     const intervals = new WriteIntervals(1000)
     expect(intervals.sizeBytes).toBe(1024 * 28)
     for (let i = 0; i < 20_000; i++) written(intervals, `key ${i}`, [1], i)

@@ -1,12 +1,12 @@
 /**
  * How often keys are written: for each key its last write, and the smoothed time between its writes.
  *
- * Memory is fixed: sets of four places, and a key goes to the set that its hash says. The key in a set that was neither
- * read nor written for longest makes room for a new one. A place is 28 bytes:
+ * Memory is fixed: sets of four places, and the hash of a key selects its set. A new key replaces the key of its set that
+ * was neither read nor written for longest. A place is 28 bytes:
  *
  *     tag: uint32 | last write: float64 | last use: float64 | log of the interval: float64 (NaN: written once)
  *
- * Two keys of one set with the same tag are taken for one, which then seems to be written more often than either is.
+ * Two keys of one set with the same tag are treated as one, which then seems to be written more often than either is.
  *
  * The interval is smoothed by its logarithm: it falls from a day to seconds within a few writes, where the mean of the
  * intervals themselves would take dozens, and one long pause does not hide that a key is written in bursts.
@@ -15,7 +15,7 @@ import type { KeyHash } from '@freshet/bloom'
 
 const WAYS = 4
 const BYTES_PER_PLACE = 28
-/** What the newest interval counts. */
+/** The weight of the newest interval. */
 const WEIGHT = 0.25
 
 export class WriteIntervals {
@@ -25,7 +25,7 @@ export class WriteIntervals {
   readonly #usedMs: Float64Array
   readonly #logs: Float64Array
 
-  /** Rounded up to a power of two. */
+  /** `entriesMax` is rounded up to a power of two. */
   constructor(entriesMax: number) {
     if (!(entriesMax >= 1 && entriesMax <= 2 ** 26))
       throw new TypeError(`entriesMax must be 1 to 2^26, not ${entriesMax}.`)
@@ -41,7 +41,7 @@ export class WriteIntervals {
     return this.#tags.length * BYTES_PER_PLACE
   }
 
-  /** Takes note of a write. Several at one time count as one. */
+  /** Records a write. Several at one time count as one. */
   wrote(hash: KeyHash, timeMs: number): void {
     const place = this.#find(hash)
     if (place === -1) {
@@ -56,7 +56,7 @@ export class WriteIntervals {
     this.#usedMs[place] = timeMs
   }
 
-  /** The smoothed interval, and takes note of a read; undefined if fewer than two writes are remembered. */
+  /** Returns the smoothed interval, and records a read; undefined if fewer than two writes are remembered. */
   intervalMs(hash: KeyHash, nowMs: number): number | undefined {
     const place = this.#find(hash)
     if (place === -1) return undefined

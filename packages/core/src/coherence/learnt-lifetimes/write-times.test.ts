@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { WriteTimes } from './write-times.js'
 
 describe('the time of a write, by its position', () => {
-  it('is that of the mark that covers it', () => {
+  it('is the time of the mark that covers it', () => {
     const times = new WriteTimes(10)
     times.mark(5, 0)
     times.mark(9, 60_000)
@@ -11,7 +11,7 @@ describe('the time of a write, by its position', () => {
     expect(times.timeOf(10)).toBeUndefined()
   })
 
-  it('is exact to a second while there is room', () => {
+  it('is exact to a second while there is room for more marks', () => {
     const times = new WriteTimes(100)
     for (let i = 0; i < 500; i++) times.mark(i, i * 100)
     for (let i = 1; i < 500; i++) expect(times.timeOf(i)! - i * 100).toBeLessThan(1000)
@@ -50,7 +50,7 @@ describe('the time of a write, by its position', () => {
     }
   })
 
-  it('passes over what is known, and what would make time go back', () => {
+  it('ignores marks that are known, and marks that would make time go back', () => {
     const times = new WriteTimes(10)
     times.mark(5, 5000)
     times.mark(4, 9000)

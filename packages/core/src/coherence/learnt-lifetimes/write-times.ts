@@ -1,10 +1,10 @@
 /**
- * When the commit at a position was, from a few marks along the log: so the age of any object follows from its version,
+ * When the commit at a position was made, from a few marks along the log: so the age of any object follows from its version,
  * and nothing has to be kept for each object.
  *
- * Invariant: the time answered is never before the true one, so an age is never too great. A mark says that everything up
+ * Invariant: the returned time is never before the true one, so an age is never too great. A mark says that everything up
  * to its position was committed by its time; leaving out marks therefore only makes ages smaller. When there are too
- * many, those go that lie closer together than fits their age.
+ * many marks, those that lie closer together than their age requires are dropped.
  */
 import type { Position } from '../../store/index.js'
 
@@ -13,12 +13,12 @@ interface Mark {
   readonly timeMs: number
 }
 
-/** Within this, marks are not told apart: lifetimes are sent in whole seconds. */
+/** Marks closer than this are merged: lifetimes are sent in whole seconds. */
 const STEP_MS = 1000
 
 export class WriteTimes {
   readonly #marksMax: number
-  /** How far apart marks may be, as a share of their age: from a second to a month that takes half the marks. */
+  /** How far apart marks may be, as a share of their age: so ages from a second to a month take half the marks. */
   readonly #coarseness: number
   /** By ascending position, and so by ascending time. */
   #marks: Mark[] = []
@@ -33,11 +33,11 @@ export class WriteTimes {
     return this.#marks.length
   }
 
-  /** Says that everything up to this position was committed by then. What is known already is left as it is. */
+  /** Everything up to this position was committed by then. Ignored if the marks say so already. */
   mark(position: Position, timeMs: number): void {
     const [before, last] = [this.#marks.at(-2), this.#marks.at(-1)]
     if (last && (position <= last.position || timeMs < last.timeMs)) return
-    // The first mark stays where it is: nothing is known of what came before it.
+    // The first mark stays where it is: nothing is known about the log before it.
     if (last && before && timeMs - before.timeMs < STEP_MS) this.#marks.pop()
     this.#marks.push({ position, timeMs })
     if (this.#marks.length > this.#marksMax) this.#thin()

@@ -1,6 +1,6 @@
 /**
  * Random histories in which every promise is kept: sessions over a linearisable store, in several processes whose clocks
- * differ, drift, and know the server's only roughly. Each record comes with its true times, by which an oracle can judge
+ * differ, drift, and know the server's only roughly. Each record comes with its true times, so that an oracle can judge
  * it naively.
  */
 import type { HistoryRecord, ReadRecord, WriteRecord } from '../record.js'
@@ -24,7 +24,7 @@ export interface ModelOptions {
 
 export interface ModelHistory {
   readonly records: TrueRecord[]
-  /** Whom each session continues, and since when. */
+  /** The session that each session continues, and since when. */
   readonly parents: ReadonlyMap<string, { readonly session: string; readonly atUs: number }>
   /** No two clocks are further in doubt than this. */
   readonly doubtUsMax: number
@@ -157,8 +157,8 @@ class Model {
   #handOn(parent: ModelSession): void {
     const token = `token ${this.#nowUs}`
     const t = this.#local(parent.clock, this.#nowUs)
-    const told: HistoryRecord = { f: 1, op: 'token', s: parent.name, t, token: nameOfToken(token) }
-    this.#records.push({ record: told, beganUs: this.#nowUs, endedUs: this.#nowUs })
+    const handedOn: HistoryRecord = { f: 1, op: 'token', s: parent.name, t, token: nameOfToken(token) }
+    this.#records.push({ record: handedOn, beganUs: this.#nowUs, endedUs: this.#nowUs })
     const child = this.#open(Math.floor(this.#random() * this.#options.clocks), parent)
     this.#parents.set(child.name, { session: parent.name, atUs: this.#nowUs })
     this.#nowUs += 1
@@ -174,7 +174,7 @@ class Model {
     session.floors.set(path, [...(session.floors.get(path) ?? []), { state, endedUs }])
   }
 
-  /** Commits are made one after the other, so an operation is done before the next begins to commit. */
+  /** Commits happen one after the other, so each is complete before the next begins. */
   #write(session: ModelSession): void {
     const path = `p${Math.floor(this.#random() * this.#options.paths)}`
     const isDelete = this.#random() < 0.15

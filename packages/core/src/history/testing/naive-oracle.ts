@@ -1,6 +1,6 @@
 /**
- * Judges a history of the model by its true times, in the plainest way there is. `marginUs` makes it stricter: a time
- * only counts as before another if it is by more than that.
+ * Judges a history of the model by its true times, in the plainest possible way. `marginUs` makes it stricter: a time
+ * counts as before another only if it is earlier by more than the margin.
  */
 import type { ReadRecord, WriteRecord } from '../record.js'
 import type { Promised } from '../violation.js'

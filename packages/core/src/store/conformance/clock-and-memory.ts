@@ -5,7 +5,7 @@ export function testClockAndMemory(options: ConformanceOptions): void {
 
   testWith(
     options,
-    'the clock never goes back: not behind a commit read from the log',
+    'the clock never goes back, nor behind a commit read from the log',
     async ({ store, peer = store }) => {
       let last = store.nowMs()
       for (let i = 0; i < 50; i++) {
@@ -21,7 +21,7 @@ export function testClockAndMemory(options: ConformanceOptions): void {
 
   testWith(
     options,
-    'what is remembered is recalled, byte for byte, by every way in',
+    'a remembered value is recalled, byte for byte, through every access path',
     async ({ store, peer = store }) => {
       expect(await store.recall('seed')).toBe(undefined)
       const value = bytes(0, 1, 255)
@@ -40,7 +40,7 @@ export function testClockAndMemory(options: ConformanceOptions): void {
     },
   )
 
-  testWith(options, 'what is remembered is no data: it has no position and is in no bucket', async ({ store }) => {
+  testWith(options, 'a remembered value is not data: it has no position and is in no bucket', async ({ store }) => {
     const start = await store.position()
     await store.remember('a/b/c', bytes(1))
     expect(await store.position()).toBe(start)
@@ -51,23 +51,27 @@ export function testClockAndMemory(options: ConformanceOptions): void {
     expect([...((await store.recall('a/b/c')) ?? [])]).toEqual([1])
   })
 
-  testWith(options, 'one holds what several want, until its time is over or it gives it up', async under => {
-    const { store, peer = store } = under
-    expect(await store.hold('keeper', 'one', 60_000)).toBe(true)
-    expect(await peer.hold('keeper', 'two', 60_000)).toBe(false)
-    expect(await peer.hold('another', 'two', 60_000)).toBe(true)
-    expect(await peer.hold('keeper', 'one', 60_000)).toBe(true)
-    expect(await peer.hold('keeper', 'two', 0)).toBe(false)
-    expect(await store.hold('keeper', 'one', 0)).toBe(true)
-    expect(await peer.hold('keeper', 'two', 1)).toBe(true)
-    const overMs = store.nowMs() + 2
-    while (store.nowMs() < overMs) await options.kit.nextTurn()
-    expect(await store.hold('keeper', 'one', 60_000)).toBe(true)
-    const wanted = Array.from({ length: 20 }, async (_, i) => (i % 2 ? store : peer).hold('race', `${i}`, 60_000))
-    expect((await Promise.all(wanted)).filter(isHeld => isHeld).length).toBe(1)
-  })
+  testWith(
+    options,
+    'only one of several holders has a name, until its time is over or it gives the name up',
+    async under => {
+      const { store, peer = store } = under
+      expect(await store.hold('keeper', 'one', 60_000)).toBe(true)
+      expect(await peer.hold('keeper', 'two', 60_000)).toBe(false)
+      expect(await peer.hold('another', 'two', 60_000)).toBe(true)
+      expect(await peer.hold('keeper', 'one', 60_000)).toBe(true)
+      expect(await peer.hold('keeper', 'two', 0)).toBe(false)
+      expect(await store.hold('keeper', 'one', 0)).toBe(true)
+      expect(await peer.hold('keeper', 'two', 1)).toBe(true)
+      const overMs = store.nowMs() + 2
+      while (store.nowMs() < overMs) await options.kit.nextTurn()
+      expect(await store.hold('keeper', 'one', 60_000)).toBe(true)
+      const wanted = Array.from({ length: 20 }, async (_, i) => (i % 2 ? store : peer).hold('race', `${i}`, 60_000))
+      expect((await Promise.all(wanted)).filter(isHeld => isHeld).length).toBe(1)
+    },
+  )
 
-  testWith(options, 'the log has an id, the same by every way in', async ({ store, peer = store }) => {
+  testWith(options, 'the log has an id, the same through every access path', async ({ store, peer = store }) => {
     expect(store.log.length).toBeGreaterThan(0)
     expect(peer.log).toBe(store.log)
     expect(peer.supports).toEqual(store.supports)

@@ -1,4 +1,4 @@
-/** The order of strings by their code points, written plainly for the models. UTF-16, which `<` goes by, has another. */
+/** The order of strings by their code points, written plainly for the models. UTF-16, which `<` uses, has another order. */
 export function compareCodePoints(a: string, b: string): number {
   const [pointsA, pointsB] = [[...a], [...b]]
   for (let i = 0; i < Math.min(pointsA.length, pointsB.length); i++) {

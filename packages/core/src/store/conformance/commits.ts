@@ -49,7 +49,7 @@ function testWriting(options: ConformanceOptions): void {
     expect(plain(await store.get('a/b/ä & 漢 😀'))).toMatchObject({ body: [1] })
   })
 
-  testWith(options, 'what was never written is undefined, also next to what was', async ({ store }) => {
+  testWith(options, 'a key that was never written is undefined, even next to one that was', async ({ store }) => {
     await write(store, put('a/b/c', 1))
     for (const key of ['a/b/d', 'a/b/', 'a/b/cc', 'a/b', 'a', '', `a/b/${'c'.repeat(5000)}`]) {
       expect(await store.get(key)).toBe(undefined)
@@ -143,7 +143,7 @@ function testValidation(options: ConformanceOptions): void {
 function testDeletion(options: ConformanceOptions): void {
   const { expect } = options.kit
 
-  testWith(options, 'what is deleted is gone; what is created again is newer than it ever was', async under => {
+  testWith(options, 'a deleted object is gone; one that is created again is newer than it ever was', async under => {
     const { store } = under
     const created = await write(store, put('a/b/c', 1))
     const deleted = await write(store, remove('a/b/c'))
@@ -156,7 +156,7 @@ function testDeletion(options: ConformanceOptions): void {
     expect(stale).toEqual({ committed: false, conflicts: [{ key: 'a/b/c', version: again }] })
   })
 
-  testWith(options, 'deleting what is not there is a change like any other', async ({ store }) => {
+  testWith(options, 'deleting an absent object is a change like any other', async ({ store }) => {
     const start = await store.position()
     const position = await write(store, remove('a/b/never'))
     expect(position).toBeGreaterThan(start)
@@ -181,7 +181,7 @@ function testSeveralKeys(options: ConformanceOptions): void {
     ])
   })
 
-  testWith(options, 'many keys are read from one state, in the order asked for', async under => {
+  testWith(options, 'many keys are read from one state, in the requested order', async under => {
     const first = await write(under.store, put('a/b/1', 1))
     const second = await write(under.store, put('a/b/2', 2))
     for (const store of everyWayIn(under)) {

@@ -9,7 +9,7 @@ export function testConcurrency(options: ConformanceOptions): void {
 function testRaces(options: ConformanceOptions): void {
   const { expect } = options.kit
 
-  testWith(options, 'of many that read the same version, one succeeds', async under => {
+  testWith(options, 'of many commits that read the same version, one succeeds', async under => {
     const ways = waysIn(under)
     const version = await write(under.store, put('a/b/c', 0))
     const attempt = (i: number): Commit => ({ reads: [{ key: 'a/b/c', version }], writes: [put('a/b/c', i)] })
@@ -23,7 +23,7 @@ function testRaces(options: ConformanceOptions): void {
     expect((await under.store.get('a/b/c'))?.version).toBe(position)
   })
 
-  testWith(options, 'a conflict takes nobody else with it', async under => {
+  testWith(options, 'a conflict does not affect other commits', async under => {
     const ways = waysIn(under)
     const start = await under.store.position()
     const commits = Array.from({ length: 60 }, (_, i): Commit => {
@@ -54,7 +54,7 @@ function testRaces(options: ConformanceOptions): void {
 function testSnapshots(options: ConformanceOptions): void {
   const { expect } = options.kit
 
-  testWith(options, 'what is acknowledged is seen at once, by every way in', async under => {
+  testWith(options, 'an acknowledged commit is visible at once, through every access path', async under => {
     const ways = waysIn(under)
     for (let i = 0; i < 200; i++) {
       const position = await write(ways(i), put('a/b/c', i))
@@ -65,7 +65,7 @@ function testSnapshots(options: ConformanceOptions): void {
     }
   })
 
-  testWith(options, 'a state shows a commit whole or not at all, and says truly how far it goes', async under => {
+  testWith(options, 'a state shows a commit whole or not at all, and has its true position', async under => {
     const ways = waysIn(under)
     const keys = ['a/b/1', 'a/b/2', 'c/d/3']
     let isOver = false
@@ -102,7 +102,7 @@ async function increment(store: Store, key: string): Promise<Position> {
   }
 }
 
-/** The ways in by turns. */
+/** The access paths in turn. */
 function waysIn({ store, peer }: StoreUnderTest): (turn: number) => Store {
   return turn => (peer && turn % 2 === 1 ? peer : store)
 }

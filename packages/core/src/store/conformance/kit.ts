@@ -1,12 +1,12 @@
-/** What the suite needs from its caller, and the few things that all of its tests do. */
+/** What the suite needs from its caller, and the helpers that all of its tests share. */
 import type { Commit, Key, Position, Store, StoredValue } from '../store.js'
 
-/** As in vitest, and near enough to that in others. */
+/** As in vitest, and close enough to other runners. */
 export interface TestKit {
   describe(name: string, body: () => void): void
   test(name: string, body: () => Promise<void>): void
   expect(actual: unknown, message?: string): Matchers
-  /** Lets whatever else is waiting have its turn, such as `setImmediate` of node:timers/promises. */
+  /** Gives other pending work its turn, such as `setImmediate` of node:timers/promises does. */
   nextTurn(): Promise<unknown>
 }
 
@@ -20,7 +20,7 @@ export interface Matchers {
 
 export interface StoreUnderTest {
   readonly store: Store
-  /** Another way into the same store. */
+  /** Another access path to the same store. */
   readonly peer?: Store
   /** Closes the store and opens it again; undefined if it keeps nothing. */
   readonly reopen?: () => Promise<Store>
@@ -32,9 +32,9 @@ export interface ConformanceOptions {
   readonly kit: TestKit
   /** A new, empty store. */
   open(): Promise<StoreUnderTest>
-  /** The random walk's; a failure names it. */
+  /** The seed of the random walk; a failure names it. */
   readonly seed?: number
-  /** How many things the random walk does. */
+  /** How many actions the random walk takes. */
   readonly steps?: number
   /** How many buckets the random queries fill; 40 unless given. */
   readonly queryBuckets?: number

@@ -14,9 +14,9 @@ export function testLifecycle(options: ConformanceOptions): void {
     }
   })
 
-  testWith(options, 'closing waits for what is under way', async ({ store }) => {
+  testWith(options, 'closing waits for operations under way', async ({ store }) => {
     await Promise.all(Array.from({ length: 1600 }, (_, i) => write(store, put(`c/d/${i}`, i))))
-    // Long enough to be in the middle when the store is told to close.
+    // Long enough to be under way when the store closes.
     const scanning = store.scan('c/d', { limit: 2000 })
     const committing = Array.from({ length: 50 }, (_, i) => write(store, put(`a/b/${i}`, i)))
     const reading = [store.getMany(['a/b/1']), store.scan('a/b'), store.buckets()]
@@ -28,44 +28,40 @@ export function testLifecycle(options: ConformanceOptions): void {
     expect((await scanning).entries.length).toBe(1600)
   })
 
-  testWith(
-    options,
-    'a store that keeps things has them all when it is opened again',
-    async ({ store, peer, reopen }) => {
-      if (!reopen) {
-        expect(store.supports.durability).toBe('none')
-        return
-      }
-      await write(store, put('a/b/1', 1))
-      await write(store, put('a/b/2', 2))
-      await write(store, remove('a/b/2'))
-      const trimmed = await write(store, put('c/d/ä', 3))
-      const last = await write(peer ?? store, put('a/b/3', 4))
-      await store.remember('seed', bytes(5))
-      await store.trim(trimmed)
-      const values = await Promise.all(['a/b/1', 'a/b/2', 'a/b/3', 'c/d/ä'].map(key => store.get(key)))
-      const [buckets, entries, timeMs, position] = [
-        await store.buckets(),
-        await store.changes(trimmed),
-        store.nowMs(),
-        await store.position(),
-      ]
+  testWith(options, 'a durable store has everything when it is opened again', async ({ store, peer, reopen }) => {
+    if (!reopen) {
+      expect(store.supports.durability).toBe('none')
+      return
+    }
+    await write(store, put('a/b/1', 1))
+    await write(store, put('a/b/2', 2))
+    await write(store, remove('a/b/2'))
+    const trimmed = await write(store, put('c/d/ä', 3))
+    const last = await write(peer ?? store, put('a/b/3', 4))
+    await store.remember('seed', bytes(5))
+    await store.trim(trimmed)
+    const values = await Promise.all(['a/b/1', 'a/b/2', 'a/b/3', 'c/d/ä'].map(key => store.get(key)))
+    const [buckets, entries, timeMs, position] = [
+      await store.buckets(),
+      await store.changes(trimmed),
+      store.nowMs(),
+      await store.position(),
+    ]
 
-      const again = await reopen()
-      expect(again.log).toBe(store.log)
-      const found = await Promise.all(['a/b/1', 'a/b/2', 'a/b/3', 'c/d/ä'].map(key => again.get(key)))
-      expect(found.map(plain)).toEqual(values.map(plain))
-      expect(await again.buckets()).toEqual(buckets)
-      expect(await again.changes(trimmed)).toEqual(entries)
-      expect(await again.trimmedTo()).toBe(trimmed)
-      expect([...((await again.recall('seed')) ?? [])]).toEqual([5])
-      expect(again.nowMs()).toBeGreaterThanOrEqual(timeMs)
-      expect(await again.position()).toBeGreaterThanOrEqual(position)
-      expect(await write(again, put('a/b/1', 6))).toBeGreaterThan(last)
-      const times = (await again.changes(trimmed)).map(entry => entry.timeMs)
-      expect(times).toEqual([...times].sort((a, b) => a - b))
-    },
-  )
+    const again = await reopen()
+    expect(again.log).toBe(store.log)
+    const found = await Promise.all(['a/b/1', 'a/b/2', 'a/b/3', 'c/d/ä'].map(key => again.get(key)))
+    expect(found.map(plain)).toEqual(values.map(plain))
+    expect(await again.buckets()).toEqual(buckets)
+    expect(await again.changes(trimmed)).toEqual(entries)
+    expect(await again.trimmedTo()).toBe(trimmed)
+    expect([...((await again.recall('seed')) ?? [])]).toEqual([5])
+    expect(again.nowMs()).toBeGreaterThanOrEqual(timeMs)
+    expect(await again.position()).toBeGreaterThanOrEqual(position)
+    expect(await write(again, put('a/b/1', 6))).toBeGreaterThan(last)
+    const times = (await again.changes(trimmed)).map(entry => entry.timeMs)
+    expect(times).toEqual([...times].sort((a, b) => a - b))
+  })
 }
 
 function everyMethod(store: Store): Record<string, () => unknown> {

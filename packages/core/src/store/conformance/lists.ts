@@ -32,7 +32,7 @@ export function testLists(options: ConformanceOptions): void {
     expect(await holds(store, now)).toBe(false)
   })
 
-  testWith(options, 'a list of a bucket that was not there holds until it is', async ({ store }) => {
+  testWith(options, 'a list of an absent bucket holds until the bucket exists', async ({ store }) => {
     await write(store, put('a/c/a', 1))
     expect(await holds(store, { bucket: 'a/b', version: 0 })).toBe(true)
     await write(store, put('a/b/a', 1))
@@ -52,7 +52,7 @@ export function testLists(options: ConformanceOptions): void {
     expect(await codeOf(() => store.commit({ writes: [] }))).toBe('TypeError')
   })
 
-  testWith(options, 'where the log was trimmed, a list is taken to have changed', async ({ store }) => {
+  testWith(options, 'a list from before the beginning of a trimmed log counts as changed', async ({ store }) => {
     const version = await write(store, put('a/b/a', 1))
     await write(store, put('a/b/z', 1))
     const list = { bucket: 'a/b', version, to: 'b' }
@@ -61,9 +61,9 @@ export function testLists(options: ConformanceOptions): void {
     expect(await holds(store, list)).toBe(false)
   })
 
-  testWith(options, 'of commits at the same time, no two rely on what the other changes', async ({ store }) => {
+  testWith(options, 'of concurrent commits, no two rely on a list that the other changes', async ({ store }) => {
     const random = createRandom(options.seed ?? 1)
-    // Before the first position nothing is known: a list from there would be taken to have changed.
+    // Before the first position nothing is known: a list from there would count as changed.
     const first = await write(store, put('a/b/a', 1), put('a/c/a', 1))
     const model = new ListModel(first)
     for (let step = 0; step < STEPS; step += 3) {
@@ -78,7 +78,7 @@ export function testLists(options: ConformanceOptions): void {
         model.apply(position, commit)
       }
       commits.forEach((commit, i) => {
-        // Refused for a reason: at the latest after all of them, some of it had changed.
+        // Refused for a reason: after all of them at the latest, a list that it relied on had changed.
         const result = results[i]!
         if (!result.committed) expect(model.changed(commit.lists ?? []).length, `step ${step}`).toBeGreaterThan(0)
       })
@@ -105,7 +105,7 @@ function drawCommit(random: Random, first: Position, position: Position): Commit
   return { lists: [list()], writes }
 }
 
-/** Every change there was, and nothing clever. */
+/** Every change, in the plainest form. */
 class ListModel {
   readonly #changes: { readonly position: Position; readonly key: Key }[] = []
   position: Position

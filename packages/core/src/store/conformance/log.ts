@@ -28,7 +28,7 @@ function testEntries(options: ConformanceOptions): void {
     }
   })
 
-  testWith(options, 'it is read in pieces of the size asked for, 1000 unless asked', async ({ store }) => {
+  testWith(options, 'it is read in pieces of the requested size, 1000 by default', async ({ store }) => {
     const start = await store.position()
     const positions = await writeMany(store, 1300)
     expect((await store.changes(start)).length).toBe(1000)
@@ -42,18 +42,22 @@ function testEntries(options: ConformanceOptions): void {
     }
   })
 
-  testWith(options, 'its times never go back, and lie between before and after', async ({ store }) => {
-    const start = await store.position()
-    const before = store.nowMs()
-    await writeMany(store, 100)
-    const after = store.nowMs()
-    const times = (await store.changes(start)).map(({ timeMs }) => timeMs)
-    expect(times).toEqual([...times].sort((a, b) => a - b))
-    expect(times[0]).toBeGreaterThanOrEqual(before)
-    expect(after).toBeGreaterThanOrEqual(times.at(-1)!)
-  })
+  testWith(
+    options,
+    'its times never go back, and lie between the clock before and the clock after',
+    async ({ store }) => {
+      const start = await store.position()
+      const before = store.nowMs()
+      await writeMany(store, 100)
+      const after = store.nowMs()
+      const times = (await store.changes(start)).map(({ timeMs }) => timeMs)
+      expect(times).toEqual([...times].sort((a, b) => a - b))
+      expect(times[0]).toBeGreaterThanOrEqual(before)
+      expect(after).toBeGreaterThanOrEqual(times.at(-1)!)
+    },
+  )
 
-  testWith(options, 'who listens hears of commits, by every way in, until he stops', async under => {
+  testWith(options, 'a listener is called for commits through every access path, until it stops', async under => {
     for (const listening of [under.store, under.peer ?? under.store]) {
       const heard: number[] = []
       const stop = listening.onCommit(position => heard.push(position))
@@ -68,7 +72,7 @@ function testEntries(options: ConformanceOptions): void {
   })
 }
 
-/** Resolves when a listener of its own has heard of a position; commits once more, in case it came too late for this one. */
+/** Resolves when a listener of its own was called for a position; commits again, in case it was too late for this one. */
 async function hears(listening: Store, committing: Store, position: number): Promise<void> {
   const heard = new Promise<void>(resolve => {
     const stop = listening.onCommit(reached => {
@@ -86,7 +90,7 @@ function testTrimming(options: ConformanceOptions): void {
 
   testWith(
     options,
-    'the log of a new store begins where the store does; what was there before it is unknown',
+    'the log of a new store begins where the store does; anything before it is unknown',
     async under => {
       for (const store of [under.store, under.peer ?? under.store]) {
         const start = await store.position()
@@ -97,7 +101,7 @@ function testTrimming(options: ConformanceOptions): void {
     },
   )
 
-  testWith(options, 'a trimmed log begins where it was cut; who needs more is told so', async under => {
+  testWith(options, 'a trimmed log begins where it was cut; reading from before that is LOG_TRIMMED', async under => {
     const start = await under.store.position()
     const positions = await writeMany(under.store, 20)
     expect(await under.store.trimmedTo()).toBe(start)
@@ -137,9 +141,9 @@ function testTrimming(options: ConformanceOptions): void {
     ])
     expect(await store.trimmedTo()).toBe(positions[4400])
     const rest = [...positions.slice(4401), ...later].sort((a, b) => a - b)
-    const told = (await store.changes(positions[4400]!)).map(({ position }) => position)
-    // What took long to become visible is told again, under a position of its own.
-    expect(told.filter(position => rest.includes(position))).toEqual(rest)
+    const listed = (await store.changes(positions[4400]!)).map(({ position }) => position)
+    // A commit that took long to become visible is listed again, under a position of its own.
+    expect(listed.filter(position => rest.includes(position))).toEqual(rest)
   })
 }
 

@@ -1,4 +1,4 @@
-/** Commits that no program should ask for: each is a TypeError for its caller, and nobody else notices. */
+/** Commits that no program should make: each is a TypeError for its caller, and does not affect other callers. */
 import type { Commit, Store } from '../store.js'
 import { type ConformanceOptions, codeOf, put, testWith, write } from './kit.js'
 
@@ -13,7 +13,7 @@ export function testMalformedCommits(options: ConformanceOptions): void {
 
   testWith(
     options,
-    'a malformed commit is a TypeError for its caller, and the store goes on for others',
+    'a malformed commit is a TypeError for its caller, and the store keeps serving others',
     async under => {
       const { store, peer = store, reopen } = under
       for (const way of [store, peer]) {

@@ -1,4 +1,4 @@
-/** Counters, and commits that take effect once however often they are asked for. */
+/** Counters, and commits that take effect once however often they are sent. */
 import type { OperationId, OwnOperationId } from '@freshet/protocol'
 import type { Addition } from '../operations.js'
 import type { Commit, CommitResult, Store } from '../store.js'
@@ -12,7 +12,7 @@ const COUNTERS = ['a/n/x', 'a/n/y', 'a/n/z'] as const
 export function testCounters(options: ConformanceOptions): void {
   const { expect } = options.kit
 
-  testWith(options, 'counters begin at 0, and say what they have reached', async ({ store }) => {
+  testWith(options, 'counters begin at 0, and return their new values', async ({ store }) => {
     const result = await store.commit({ writes: [], adds: [add('a/n/x', 5), { ...add('a/n/y', -250), decimals: 2 }] })
     expect(result).toMatchObject({ committed: true, units: [5, -250] })
     expect(await textOf(store, 'a/n/x')).toBe('5')
@@ -22,7 +22,7 @@ export function testCounters(options: ConformanceOptions): void {
     expect((await store.changes(position - 1)).map(({ keys }) => [...keys].sort())).toEqual([['a/n/x', 'a/n/y']])
   })
 
-  testWith(options, 'a counter at its bound refuses, and with it the whole commit', async ({ store }) => {
+  testWith(options, 'a counter at its bound refuses the whole commit', async ({ store }) => {
     await store.commit({ writes: [], adds: [add('a/n/x', 5)] })
     const below = { ...add('a/n/x', -6), min: 0 }
     expect(await store.commit({ writes: [put('a/b/c', 1)], adds: [add('a/n/y', 1), below] })).toEqual({
@@ -75,7 +75,7 @@ export function testOperations(options: ConformanceOptions): void {
 
   testWith(
     options,
-    'sent twice at once it takes effect once, and both are told the same',
+    'an operation sent twice at once takes effect once, and both copies get the same result',
     async ({ store, peer = store }) => {
       const commit = operationOf(idOf('own', 1, 0), 'print', { adds: [add('a/n/x', 1)] })
       const results = await Promise.all([store.commit(commit), peer.commit(commit), store.commit(commit)])
@@ -84,21 +84,25 @@ export function testOperations(options: ConformanceOptions): void {
     },
   )
 
-  testWith(options, 'what was done is found before what has changed since', async ({ store }) => {
-    const { position } = (await store.commit({ writes: [put('a/b/c', 1)] })) as { position: number }
-    const reads = [{ key: 'a/b/c', version: position }]
-    const commit = operationOf(idOf('foreign', 1, 0), 'print', { reads, writes: [put('a/b/c', 2)] })
-    const first = await store.commit(commit)
-    expect(first.committed).toBe(true)
-    expect(await store.commit(commit)).toEqual({ ...first, replayed: { note: 'a note' } })
-  })
+  testWith(
+    options,
+    'an operation that was done is recognised before later changes can refuse it',
+    async ({ store }) => {
+      const { position } = (await store.commit({ writes: [put('a/b/c', 1)] })) as { position: number }
+      const reads = [{ key: 'a/b/c', version: position }]
+      const commit = operationOf(idOf('foreign', 1, 0), 'print', { reads, writes: [put('a/b/c', 2)] })
+      const first = await store.commit(commit)
+      expect(first.committed).toBe(true)
+      expect(await store.commit(commit)).toEqual({ ...first, replayed: { note: 'a note' } })
+    },
+  )
 
   testOperationIds(options)
   testRefusedOperations(options)
 
   testWith(
     options,
-    'any operations, lost and repeated in any order, come to the sum of those acknowledged',
+    'any operations, lost and repeated in any order, add up to the sum of the acknowledged ones',
     async under => {
       const { peer = under.store, reopen } = under
       await walk(under.store, peer, reopen, createRandom(options.seed ?? 6), expect)
@@ -111,7 +115,7 @@ function testOperationIds(options: ConformanceOptions): void {
 
   testWith(
     options,
-    'a commit that cannot hold tells whether its operation was done, and leaves nothing',
+    'a commit that cannot hold shows whether its operation was done, and leaves nothing behind',
     async ({ store }) => {
       const reads = [{ key: 'a/b/never', version: Number.MAX_SAFE_INTEGER }]
       for (const id of [{ kind: 'foreign', id: 'some key' }, idOf('own', 1, 0)] as const) {
@@ -128,7 +132,7 @@ function testOperationIds(options: ConformanceOptions): void {
     },
   )
 
-  testWith(options, 'ids of foreign operations may have 255 characters, and spaces among them', async ({ store }) => {
+  testWith(options, 'ids of foreign operations may have 255 characters, including spaces', async ({ store }) => {
     for (const last of ['a', 'b']) {
       const id = { kind: 'foreign', id: `of  a caller ${'x'.repeat(241)}${last}` } as const
       const commit = operationOf(id, 'print', { writes: [put('a/b/c', 1)] })
@@ -144,7 +148,7 @@ function testRefusedOperations(options: ConformanceOptions): void {
 
   testWith(
     options,
-    'a commit that was refused may be tried again under the same id, unless that is remembered',
+    'a refused commit may be tried again under the same id, unless the refusal is remembered',
     async ({ store }) => {
       const commit = operationOf(idOf('own', 1, 0), 'print', { adds: [{ ...add('a/n/x', -1), min: 0 }] })
       expect((await store.commit(commit)).committed).toBe(false)
@@ -156,7 +160,7 @@ function testRefusedOperations(options: ConformanceOptions): void {
   for (const name of ['own', 'foreign'] as const) {
     testWith(
       options,
-      `what was refused is not done later, once that is remembered: id ${name}`,
+      `a refused operation is not done later, once its refusal is remembered: id ${name}`,
       async ({ store, peer = store, reopen }) => {
         const before = await store.position()
         const commit = operationOf(idOf(name, 1, 0), 'print', { adds: [{ ...add('a/n/x', -1), min: 0 }] })
@@ -175,7 +179,7 @@ function testRefusedOperations(options: ConformanceOptions): void {
     )
   }
 
-  testWith(options, 'what is settled is not done, and what is too old is not', async ({ store }) => {
+  testWith(options, 'a settled operation is not done, nor one that is too old or too early', async ({ store }) => {
     const refusal = async (id: OwnOperationId) => {
       const result = await store.commit(operationOf(id, 'print', { adds: [add('a/n/x', 1)] }))
       return result.committed ? 'done' : result.refusedOperation

@@ -16,7 +16,7 @@ export function testQueries(options: ConformanceOptions): void {
 function testFinding(options: ConformanceOptions): void {
   const { expect } = options.kit
 
-  testWith(options, 'a query finds what matches, in order', async under => {
+  testWith(options, 'a query finds the matching objects, in order', async under => {
     const { store } = under
     await write(store, declare(['category', 'price']))
     await write(
@@ -44,7 +44,7 @@ function testFinding(options: ConformanceOptions): void {
     }
   })
 
-  testWith(options, 'what is no JSON object has no fields', async ({ store }) => {
+  testWith(options, 'a value that is not a JSON object has no fields', async ({ store }) => {
     await write(store, declare(['a']))
     const bodies = ['{"a":1', '[{"a":1}]', '1', '', '{"a":1}'].map(text => new TextEncoder().encode(text))
     await write(store, ...bodies.map((body, i) => ({ key: `${BUCKET}/${i}`, contentType: 'application/json', body })), {
@@ -57,31 +57,35 @@ function testFinding(options: ConformanceOptions): void {
     expect(await ids(store, { where: { a: { $exists: false } } })).toEqual(['0', '1', '2', '3', 'text'])
   })
 
-  testWith(options, 'a query that looks at too much is refused, and told which index it needs', async ({ store }) => {
-    const count = 10_001
-    await write(store, ...Array.from({ length: count }, (_, i) => object(String(i), { kind: i % 1000, price: i })))
-    const query: Query = { where: { kind: 7 }, sort: [{ field: 'price' }], limit: 5 }
-    const error = (await errorOf(() => store.query(BUCKET, query))) as { code?: string; details?: object } | undefined
-    expect(error?.code).toBe('QUERY_TOO_BROAD')
-    expect(error?.details).toMatchObject({ index: { fields: ['kind', 'price'] } })
-    expect((await store.query(BUCKET, { limit: 5 })).examined).toBe(6)
-    await write(store, declare(['kind', 'price']))
-    await ready(options, store, BUCKET)
-    const [state] = await store.indexes(BUCKET)
-    expect(state).toMatchObject({ isReady: true, done: count, total: count })
-    const page = await store.query(BUCKET, query)
-    expect(page.entries.map(({ id }) => id)).toEqual(['7', '1007', '2007', '3007', '4007'])
-    expect(page.examined).toBe(6)
-    const last = await store.query(BUCKET, { ...query, sort: [{ field: 'price', descending: true }], limit: 2 })
-    expect(last.entries.map(({ id }) => id)).toEqual(['9007', '8007'])
-    expect(last.examined).toBe(3)
-  })
+  testWith(
+    options,
+    'a query that looks at too much is refused, and the error names the index it needs',
+    async ({ store }) => {
+      const count = 10_001
+      await write(store, ...Array.from({ length: count }, (_, i) => object(String(i), { kind: i % 1000, price: i })))
+      const query: Query = { where: { kind: 7 }, sort: [{ field: 'price' }], limit: 5 }
+      const error = (await errorOf(() => store.query(BUCKET, query))) as { code?: string; details?: object } | undefined
+      expect(error?.code).toBe('QUERY_TOO_BROAD')
+      expect(error?.details).toMatchObject({ index: { fields: ['kind', 'price'] } })
+      expect((await store.query(BUCKET, { limit: 5 })).examined).toBe(6)
+      await write(store, declare(['kind', 'price']))
+      await ready(options, store, BUCKET)
+      const [state] = await store.indexes(BUCKET)
+      expect(state).toMatchObject({ isReady: true, done: count, total: count })
+      const page = await store.query(BUCKET, query)
+      expect(page.entries.map(({ id }) => id)).toEqual(['7', '1007', '2007', '3007', '4007'])
+      expect(page.examined).toBe(6)
+      const last = await store.query(BUCKET, { ...query, sort: [{ field: 'price', descending: true }], limit: 2 })
+      expect(last.entries.map(({ id }) => id)).toEqual(['9007', '8007'])
+      expect(last.examined).toBe(3)
+    },
+  )
 }
 
 function testIndexes(options: ConformanceOptions): void {
   const { expect } = options.kit
 
-  testWith(options, 'indexes are those last declared with the bucket; what stays the same is kept', async under => {
+  testWith(options, 'indexes are those last declared with the bucket; an unchanged index is kept', async under => {
     const { store } = under
     expect(await store.indexes(BUCKET)).toEqual([])
     const first = await write(store, declare(['a'], ['b', 'c']))
@@ -101,7 +105,7 @@ function testIndexes(options: ConformanceOptions): void {
     expect(await store.indexes(BUCKET)).toEqual([])
   })
 
-  testWith(options, 'indexes that cannot be, or are not of a bucket, are a mistake', async ({ store }) => {
+  testWith(options, 'impossible indexes, and indexes on anything but a bucket, are a TypeError', async ({ store }) => {
     const wrong = [
       { ...declare([]), key: BUCKET },
       declare(['a', 'a']),
@@ -116,7 +120,7 @@ function testIndexes(options: ConformanceOptions): void {
     expect(await store.get(BUCKET)).toBe(undefined)
   })
 
-  testWith(options, 'indexes, and how far they are, survive', async under => {
+  testWith(options, 'indexes and the progress of their builds survive reopening', async under => {
     const { store } = under
     if (!under.reopen) return
     await write(store, ...Array.from({ length: 1500 }, (_, i) => object(String(i), { a: i % 3 })))
@@ -133,7 +137,7 @@ function testIndexes(options: ConformanceOptions): void {
 function testTags(options: ConformanceOptions): void {
   const { expect } = options.kit
 
-  testWith(options, 'the log says what a write was under each index, before and after', async ({ store }) => {
+  testWith(options, 'the log has the tags of a write under each index, before and after', async ({ store }) => {
     await write(store, object('1', { a: 1, b: 'x' }))
     const start = await write(store, declare(['a', 'b']))
     await write(store, object('1', { a: 2 }))
@@ -152,30 +156,34 @@ function testTags(options: ConformanceOptions): void {
 function testRelying(options: ConformanceOptions): void {
   const { expect } = options.kit
 
-  testWith(options, 'a commit that relies on a query meets what would have been in its result', async ({ store }) => {
-    await write(store, declare(['a']))
-    await write(store, object('1', { a: 1 }), object('2', { a: 2 }))
-    const query: Query = { where: { a: 1 } }
-    const seen = await store.query(BUCKET, query)
-    const list = { bucket: BUCKET, version: seen.version, tags: seen.dependsOn as readonly string[] }
-    const holds = async () => (await store.commit({ lists: [list], writes: [] })).committed
-    await write(store, object('2', { a: 2, more: true }), object('3', { a: 3 }))
-    expect(await holds()).toBe(true)
-    const position = await write(store, object('4', { a: 1 }))
-    expect(await store.commit({ lists: [list], writes: [object('5', {})] })).toEqual({
-      committed: false,
-      conflicts: [],
-      changedLists: [{ key: BUCKET, version: position }],
-    })
-    expect(await store.get(`${BUCKET}/5`)).toBe(undefined)
-    const results = await Promise.all([
-      store.commit({ lists: [{ ...list, version: position }], writes: [object('6', { a: 1 })] }),
-      store.commit({ lists: [{ ...list, version: position }], writes: [object('7', { a: 1 })] }),
-    ])
-    expect(results.filter(({ committed }) => committed).length).toBe(1)
-  })
+  testWith(
+    options,
+    'a commit that relies on a query conflicts with a write that changes its result',
+    async ({ store }) => {
+      await write(store, declare(['a']))
+      await write(store, object('1', { a: 1 }), object('2', { a: 2 }))
+      const query: Query = { where: { a: 1 } }
+      const seen = await store.query(BUCKET, query)
+      const list = { bucket: BUCKET, version: seen.version, tags: seen.dependsOn as readonly string[] }
+      const holds = async () => (await store.commit({ lists: [list], writes: [] })).committed
+      await write(store, object('2', { a: 2, more: true }), object('3', { a: 3 }))
+      expect(await holds()).toBe(true)
+      const position = await write(store, object('4', { a: 1 }))
+      expect(await store.commit({ lists: [list], writes: [object('5', {})] })).toEqual({
+        committed: false,
+        conflicts: [],
+        changedLists: [{ key: BUCKET, version: position }],
+      })
+      expect(await store.get(`${BUCKET}/5`)).toBe(undefined)
+      const results = await Promise.all([
+        store.commit({ lists: [{ ...list, version: position }], writes: [object('6', { a: 1 })] }),
+        store.commit({ lists: [{ ...list, version: position }], writes: [object('7', { a: 1 })] }),
+      ])
+      expect(results.filter(({ committed }) => committed).length).toBe(1)
+    },
+  )
 
-  testWith(options, 'tags hold only as long as their index was declared', async ({ store }) => {
+  testWith(options, 'tags hold only as long as their index is declared', async ({ store }) => {
     await write(store, declare(['a']))
     await write(store, object('1', { a: 1 }))
     const seen = await store.query(BUCKET, { where: { a: 1 } })
@@ -192,15 +200,15 @@ function testRelying(options: ConformanceOptions): void {
     const again = await write(store, declare(['a']))
     expect(await holds()).toBe(false)
     await ready(options, store, BUCKET)
-    const anew = await store.query(BUCKET, { where: { a: 1 } })
-    expect(anew.entries.map(({ id }) => id)).toEqual(['1', '2'])
-    expect(anew.version).toBe(again)
-    expect((await store.commit({ lists: [{ ...list, version: anew.version }], writes: [] })).committed).toBe(true)
+    const afresh = await store.query(BUCKET, { where: { a: 1 } })
+    expect(afresh.entries.map(({ id }) => id)).toEqual(['1', '2'])
+    expect(afresh.version).toBe(again)
+    expect((await store.commit({ lists: [{ ...list, version: afresh.version }], writes: [] })).committed).toBe(true)
     const foreign = { bucket: BUCKET, version: seen.version, tags: ['shop/other?a=[1]'] }
     expect((await store.commit({ lists: [foreign], writes: [] })).committed).toBe(false)
   })
 
-  testWith(options, 'a text of any length can be found, and changes the results that depend on it', async under => {
+  testWith(options, 'a string of any length can be found, and changes the results that depend on it', async under => {
     const { store } = under
     await write(store, declare(['a', 'b', 'c', 'd']))
     const long = '\u0001é"'.repeat(400)

@@ -1,9 +1,9 @@
-/** What a query should find, in the plainest form: it has its own idea of values, of their order, and of filters. */
+/** What a query should find, in the plainest form: with its own notion of values, of their order, and of filters. */
 
 import type { Query } from '../store.js'
 import { compareCodePoints } from './code-point-order.js'
 
-/** As it is compared: a missing one is undefined, an array or object {}. */
+/** A value as it is compared: a missing one is undefined, an array or object is {}. */
 export type ModelValue = null | boolean | number | string | undefined | object
 
 export interface ModelObject {
@@ -17,7 +17,7 @@ export interface ModelPage {
   readonly isLast: boolean
 }
 
-/** The page of all these objects that follows an object, as that was when it was shown. */
+/** The page of these objects that follows an object, as that object was when it was shown. */
 export function pageOf(objects: readonly ModelObject[], query: Query, after?: ModelObject): ModelPage {
   const { where = {}, limit = 100 } = query
   const found = objects

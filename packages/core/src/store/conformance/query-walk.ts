@@ -1,7 +1,7 @@
 /**
- * Random buckets, indexes, writes and queries against the model (`query-model.ts`). Of every query that is asked again later
- * it is known what it found and what that depended on; so each step asks also what coherence rests on:
- * - If a result has changed, one of the tags it depended on is in the log since, or the bucket's own record is.
+ * Random buckets, indexes, writes and queries against the model (`query-model.ts`). The walk remembers the result of every
+ * query that it repeats, and what the result depended on. So each step also checks what coherence relies on:
+ * - If a result has changed, the log since then has one of the tags it depended on, or the bucket's own record.
  * - A result of the same version is the same result.
  * - A commit that relies on a result succeeds only if it is still the same.
  */
@@ -14,7 +14,7 @@ import { createRandom, type Random } from './random.js'
 const FIELDS = ['a', 'b', 'c.d'] as const
 const IDS = ['1', '10', '2', 'a', 'ab', 'b', 'c', 'd', 'e', 'é', '\uffff', '😀', '😀x'] as const
 const LONG = 'long '.repeat(50)
-/** As JSON, and what it is then. */
+/** JSON, with the value that it is compared as. */
 const VALUES: readonly (readonly [json: string, value: ModelValue])[] = [
   ['null', null],
   ['true', true],
@@ -41,7 +41,7 @@ const VALUES: readonly (readonly [json: string, value: ModelValue])[] = [
   ['[1]', {}],
   ['{"e":1}', {}],
 ]
-/** So that many objects have the same. */
+/** Values that many objects share. */
 const COMMON = VALUES.filter(([json]) => json === '1' || json === '-1' || json.includes(LONG))
 const SCALARS = VALUES.map(([, value]) => value).filter(
   (value): value is Scalar => value === null || typeof value !== 'object',
@@ -51,13 +51,17 @@ const QUERIES_PER_BUCKET = 6
 
 export function testQueryWalk(options: ConformanceOptions): void {
   const { seed = 1, queryBuckets: buckets = 40 } = options
-  testWith(options, `${buckets} buckets are queried as their model is, from seed ${seed}`, async ({ store, peer }) => {
-    const random = createRandom(seed)
-    for (let number = 0; number < buckets; number++) {
-      const walk = new QueryWalk(options, random, store, peer ?? store, `walk/b${number}`)
-      await walk.run()
-    }
-  })
+  testWith(
+    options,
+    `queries of ${buckets} buckets agree with their model, from seed ${seed}`,
+    async ({ store, peer }) => {
+      const random = createRandom(seed)
+      for (let number = 0; number < buckets; number++) {
+        const walk = new QueryWalk(options, random, store, peer ?? store, `walk/b${number}`)
+        await walk.run()
+      }
+    },
+  )
 }
 
 interface Seen {
@@ -146,7 +150,7 @@ class QueryWalk {
     const { version, dependsOn, position } = before.page
     const list = { bucket: this.#bucket, version, ...(dependsOn !== 'bucket' && { tags: dependsOn }) }
     const { committed } = await this.#store.commit({ lists: [list], writes: [] })
-    if (committed) this.#same(now.result, before.result, query, before.page, 'a commit relied on what has changed')
+    if (committed) this.#same(now.result, before.result, query, before.page, 'a commit relied on a changed result')
     if (before.result === now.result) return
     this.#same(await this.#isInLog(position, dependsOn), true, query, before.page, 'a change is not in the log')
   }
@@ -160,7 +164,7 @@ class QueryWalk {
     })
   }
 
-  /** Page by page, with writes in between: each is what follows the last entry of the one before. */
+  /** Page by page, with writes in between: each page is what follows the last entry of the one before. */
   async #readPages(query: Query): Promise<void> {
     const paged = { ...query, limit: 1 + this.#random.below(4) }
     let last: ModelObject | undefined
@@ -177,8 +181,8 @@ class QueryWalk {
     } while (after !== undefined)
   }
 
-  /** The runner's own comparison takes long, for one that is made so often. */
-  #same(actual: unknown, expected: unknown, query: Query, { plan }: QueryPage, what = 'not as the model'): void {
+  /** The runner's own comparison is too slow to be made this often. */
+  #same(actual: unknown, expected: unknown, query: Query, { plan }: QueryPage, what = 'differs from the model'): void {
     if (actual === expected) return
     const about = `${what}: ${this.#bucket}, ${JSON.stringify(query)}. ${plan.text}`
     this.#options.kit.expect(actual, about).toBe(expected)
@@ -239,7 +243,7 @@ function drawFilter(random: Random, depth: number): Filter {
   return Object.fromEntries(members)
 }
 
-/** Most often one of a few, so that much is found. */
+/** Most often one of a few, so that many objects are found. */
 function drawScalar(random: Random): Scalar {
   return random.pick(random.chance(0.5) ? [1, -1, `${LONG}1`, `${LONG}2`] : SCALARS)
 }

@@ -1,7 +1,7 @@
 /**
  * Random commits, many at the same time, with reads, scans and trims between and beside them, all compared with a model.
  *
- * What runs at the same time has no order until it is over: then the positions say it. A commit must have met its reads
+ * Concurrent operations have no order until they are over: then their positions show it. A commit must have met its reads
  * at its position; a conflict must be true of some state between the positions around it; a read names its state.
  */
 import type { Commit, CommitResult, Key, Position, ReadVersion, ScanRange, Store } from '../store.js'
@@ -16,7 +16,7 @@ const BOUNDS = [...IDS, '', '0', 'z', '🀀']
 
 export function testRandomWalk(options: ConformanceOptions): void {
   const { seed = 1, steps = STEPS_DEFAULT } = options
-  testWith(options, `a store does as its model does, ${steps} steps from seed ${seed}`, async under => {
+  testWith(options, `a store agrees with its model, ${steps} steps from seed ${seed}`, async under => {
     const model = new StoreModel(await under.store.position())
     const walk = new RandomWalk(options, under, model, createRandom(seed))
     for (let done = 0; done < steps; ) done += await walk.step()
@@ -42,7 +42,7 @@ class RandomWalk {
     this.#random = random
   }
 
-  /** Returns how many things it did. */
+  /** Returns how many actions it took. */
   async step(): Promise<number> {
     const random = this.#random
     this.#before = this.#model.position
@@ -79,13 +79,13 @@ class RandomWalk {
     return random.chance(0.5) ? { writes } : { reads: readKeys.map(key => this.#drawRead(key)), writes }
   }
 
-  /** Mostly what holds now; it may no longer hold when the commit gets its turn. */
+  /** Mostly the current version; it may no longer hold when the commit gets its turn. */
   #drawRead(key: Key): ReadVersion {
     const version = this.#model.at(key, this.#before)?.version ?? 0
     return { key, version: this.#random.chance(0.85) ? version : this.#drawPosition() }
   }
 
-  /** Puts what was committed into the model, in order, and checks every answer. */
+  /** Adds the commits to the model, in order, and checks every answer. */
   #learn(commits: readonly Commit[], results: readonly CommitResult[]): void {
     const model = this.#model
     const answered = commits.map((commit, i) => ({ commit, result: results[i]! }))
@@ -107,7 +107,7 @@ class RandomWalk {
     }
   }
 
-  /** Starts beside the commits; what it returns checks the answer once the model knows them. */
+  /** Starts beside the commits. The returned function checks the answer once the model knows the commits. */
   async #startReading(): Promise<() => void> {
     const kind = this.#random.below(3)
     for (let turns = this.#random.below(8); turns > 0; turns--) await this.#nextTurn()
@@ -167,7 +167,7 @@ class RandomWalk {
     return range
   }
 
-  /** Any since the store began, and one that is not there yet. */
+  /** Any position since the store began, or one that does not exist yet. */
   #drawPosition(): Position {
     const { start, position } = this.#model
     return start + this.#random.below(position - start + 2)

@@ -1,4 +1,4 @@
-/** Chance from a seed, so that a failure can be had again. The generator is mulberry32. */
+/** Random choices from a seed, so that a failure can be reproduced. The generator is mulberry32. */
 export interface Random {
   /** A number from 0 to below 1. */
   next(): number

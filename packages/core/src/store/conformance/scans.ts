@@ -1,7 +1,7 @@
 import type { ScanRange, Store } from '../store.js'
 import { type ConformanceOptions, errorOf, plain, put, remove, testWith, write } from './kit.js'
 
-/** Where UTF-8, UTF-16 and a reader's eye put things in different places. */
+/** Ids that UTF-8, UTF-16 and a human reader would sort differently. */
 const IDS = ['!', '0', '1', '10', '2', 'A', 'a', 'a!', 'aa', 'aé', 'b', 'é', 'ﬀ', '\uffee', '😀', '😀a', '🀀', '~']
 
 export function testScans(options: ConformanceOptions): void {
@@ -13,12 +13,12 @@ export function testScans(options: ConformanceOptions): void {
 function testOrder(options: ConformanceOptions): void {
   const { expect } = options.kit
 
-  testWith(options, 'ids come in the order of their code points, whatever order they were written in', async under => {
+  testWith(options, 'ids come in the order of their code points, in whatever order they were written', async under => {
     await fill(under.store, [...IDS].reverse())
     for (const store of [under.store, under.peer ?? under.store]) {
       expect(await idsOf(store, {})).toEqual(inOrder(IDS))
     }
-    // That U+FFEE comes before U+1F600 is what UTF-16 gets wrong.
+    // UTF-16 gets this wrong: U+FFEE comes before U+1F600.
     expect(inOrder(['😀', '\uffee'])).toEqual(['\uffee', '😀'])
   })
 
@@ -39,7 +39,7 @@ function testOrder(options: ConformanceOptions): void {
     }
   })
 
-  testWith(options, 'a prefix is one of characters, alone and with bounds', async ({ store }) => {
+  testWith(options, 'a prefix is matched by characters, alone and with bounds', async ({ store }) => {
     await fill(store, IDS)
     for (const prefix of ['', 'a', '1', 'é', '😀', 'x', 'aa', 'a'.repeat(3000)]) {
       for (const more of [{}, { from: 'aa' }, { to: 'aa' }, { after: 'a' }, { from: '0', to: '\uffee' }]) {
@@ -85,7 +85,7 @@ function testPages(options: ConformanceOptions): void {
     expect((await store.scan('a/b', { limit: 1, prefix: '1' })).next).toBe(undefined)
   })
 
-  testWith(options, 'what the filter says no to does not count towards the limit', async ({ store }) => {
+  testWith(options, 'entries that the filter rejects do not count towards the limit', async ({ store }) => {
     const ids = Array.from({ length: 1100 }, (_, i) => String(10_000 + i))
     await fill(store, ids)
     const filter = ({ id }: { id: string }) => id.endsWith('7')
@@ -103,7 +103,7 @@ function testPages(options: ConformanceOptions): void {
 
   testWith(
     options,
-    'an entry is what get returns, with its id; a limit is a whole number from 1',
+    'an entry is what get returns, with its id; a limit is a whole number of at least 1',
     async ({ store }) => {
       await fill(store, ['1'])
       const { entries } = await store.scan('a/b')
@@ -132,7 +132,7 @@ function testBuckets(options: ConformanceOptions): void {
     expect((await store.scan('a/none')).entries).toEqual([])
   })
 
-  testWith(options, "a page has the position of its bucket's last change, whatever that was", async under => {
+  testWith(options, "a page has the position of its bucket's last change, whatever the change", async under => {
     const { store } = under
     expect((await store.scan('a/b')).version).toBe(0)
     const first = await write(store, put('a/b/1', 1))
@@ -172,7 +172,7 @@ function inOrder(ids: readonly string[]): string[] {
   return [...ids].sort(compare)
 }
 
-/** By code points, one by one: slow, and plain to see. */
+/** By code points, one by one: slow, but obviously right. */
 function compare(a: string, b: string): number {
   const pointsA = [...a].map(character => character.codePointAt(0)!)
   const pointsB = [...b].map(character => character.codePointAt(0)!)

@@ -1,6 +1,6 @@
 /**
- * What a store should hold, in the plainest form: for each key, every value it ever had and since which position. So the
- * model can say what any state looked like.
+ * What a store should hold, in the plainest form: for each key, every value it ever had, with the position it had it from. So
+ * the model can reconstruct any state.
  */
 
 import type { Commit, Key, Position, ReadVersion, ScanRange, Version } from '../store.js'
@@ -56,7 +56,7 @@ export class StoreModel {
       .map(({ key }) => ({ key, version: versionOf(key) }))
   }
 
-  /** All that is in the range, in the order of code points. */
+  /** Everything in the range, in the order of code points. */
   scanAt(bucket: Key, { from, to, after, prefix }: ScanRange, position: Position): ModelEntry[] {
     const entries = [...this.#changes.keys()]
       .filter(key => key.startsWith(`${bucket}/`))
