@@ -1,6 +1,6 @@
 /**
- * The store: the one implementation of `Store`, over any `Engine`. It checks what it is asked, lets commits wait for leases,
- * scans and queries over views of the engine, reports where the log begins, and waits for what is under way before it closes.
+ * The store: the one implementation of `Store`, over any `Engine`. It checks arguments, lets commits wait for leases, scans
+ * and queries over views of the engine, reports where the log begins, and waits for work under way before it closes.
  */
 import {
   type BucketChange,
@@ -64,7 +64,7 @@ export class EngineStore<Over extends Engine = Engine> implements Store {
     this.#log = engine.log
   }
 
-  /** If the engine begins another log, this changes when `changes` or `trimmedTo` finds that out: who follows it starts over then. */
+  /** If the engine begins another log, this changes when `changes` or `trimmedTo` finds out. Followers then start over. */
   get log(): string {
     return this.#log
   }
@@ -134,7 +134,7 @@ export class EngineStore<Over extends Engine = Engine> implements Store {
     }
   }
 
-  /** A commit that was checked elsewhere. Throws if the store is closed. */
+  /** A commit that the caller has checked. Throws if the store is closed. */
   commitChecked(commit: Commit): Promise<CommitResult> {
     const submit = () => {
       this.#checkOpen()
@@ -230,7 +230,7 @@ export class EngineStore<Over extends Engine = Engine> implements Store {
     await this.engine.close()
   }
 
-  /** What cannot be a bucket is asked for as one that is not there. */
+  /** A name that cannot be a bucket reads as a bucket that does not exist. */
   #readBucket<Result extends { readonly position: Position }>(
     bucket: Key,
     subject: Subject,
@@ -258,7 +258,7 @@ export class EngineStore<Over extends Engine = Engine> implements Store {
     return trimmedTo
   }
 
-  /** Closing waits for it, if it has to be waited for. */
+  /** Closing waits for the work if it is asynchronous. */
   #waited<Result>(work: MaybePromise<Result>): MaybePromise<Result> {
     return work instanceof Promise ? this.#underWay.during(work) : work
   }
@@ -268,13 +268,13 @@ export class EngineStore<Over extends Engine = Engine> implements Store {
   }
 }
 
-/** A key that is asked for twice is answered with bytes of its own, twice. */
+/** A key that is requested twice gets two copies of its bytes. */
 function ownValues(values: readonly (StoredValue | undefined)[]): readonly (StoredValue | undefined)[] {
-  const told = new Set<StoredValue>()
+  const seen = new Set<StoredValue>()
   return values.map(value => {
     if (value === undefined) return undefined
-    const isTold = told.has(value)
-    told.add(value)
-    return isTold ? { ...value, body: value.body.slice() } : value
+    const isSeen = seen.has(value)
+    seen.add(value)
+    return isSeen ? { ...value, body: value.body.slice() } : value
   })
 }

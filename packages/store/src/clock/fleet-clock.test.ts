@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { FleetClock, LEASE_MS } from './fleet-clock.js'
 
-/** The head as an engine keeps it, by a clock of its own that may be set. */
+/** The head as an engine keeps it, by the engine's own clock, which may be set. */
 class Head {
   timeMs = 0
   setMs = 0
@@ -20,7 +20,7 @@ class Head {
 
 interface Server {
   readonly clock: FleetClock
-  /** What its machine's clock is ahead of the true time, and how fast it runs. */
+  /** How far its machine's clock is ahead of the true time, and how fast it runs. */
   readonly offsetMs: number
   readonly rate: number
 }
@@ -30,7 +30,7 @@ const steps = fc.array(
     /** Until then nothing happens. */
     pauseMs: fc.integer({ min: 0, max: 3000 }),
     server: fc.nat({ max: 2 }),
-    /** From the engine to the server. */
+    /** How long a message takes from the engine to the server. */
     wayMs: fc.integer({ min: 0, max: 400 }),
     /** The engine's time of day is set. */
     jumpMs: fc.oneof(
@@ -52,7 +52,7 @@ test('no server is ever ahead of the store, goes back, or goes faster than time,
         const [offsetMs, rate] = [i * 1e7, 1 + ppm / 1e6]
         return { clock: new FleetClock(() => trueMs * rate + offsetMs), offsetMs, rate }
       })
-      const told = [0, 0, 0]
+      const reported = [0, 0, 0]
       for (const { pauseMs, server, wayMs, jumpMs } of all) {
         trueMs += pauseMs
         engineAheadMs += jumpMs
@@ -66,9 +66,9 @@ test('no server is ever ahead of the store, goes back, or goes faster than time,
         clock.learn(storeMs, { sentMs, receivedMs: clock.monotonicMs })
         servers.forEach((each, i) => {
           const nowMs = each.clock.nowMs()
-          expect(nowMs).toBeGreaterThanOrEqual(told[i]!)
-          told[i] = nowMs
-          // But for what two quartz clocks differ by over the samples that are kept.
+          expect(nowMs).toBeGreaterThanOrEqual(reported[i]!)
+          reported[i] = nowMs
+          // Except for the difference between two quartz clocks over the samples that are kept.
           if (jumps === 0) expect(nowMs).toBeLessThanOrEqual(head.timeAt(trueMs + engineAheadMs) + 1)
           expect(nowMs).toBeLessThanOrEqual(trueMs * (1 + 1e-4) + (jumps + 1) * LEASE_MS)
         })
@@ -78,7 +78,7 @@ test('no server is ever ahead of the store, goes back, or goes faster than time,
   )
 })
 
-test('a commit that hangs for long stops the clock of everybody', () => {
+test('a commit that hangs stops the clock of every server', () => {
   let trueMs = 0
   const head = new Head()
   const clock = new FleetClock(() => trueMs)

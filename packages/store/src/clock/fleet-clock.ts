@@ -1,28 +1,30 @@
 /**
  * The store's clock, where several servers on several machines have one store.
  *
- * The engine keeps it: the head has a time, and when that was set by the engine's own clock. The store's time is that time
- * plus what has passed since by the engine's clock, but never more than LEASE_MS, and never less than nothing:
+ * The engine keeps it: the head stores a time, and the reading of the engine's own clock when that time was set. The store's
+ * time is the stored time plus what has passed since by the engine's clock, limited to the range from 0 to LEASE_MS:
  *
  *     time(now) = head.time + clamp(now - head.set, 0, LEASE_MS)
  *
- * Each transaction that commits sets both, and so does each server several times within LEASE_MS when nothing is committed.
- * So it goes on while any server has the store open, and stands still when none has; and if the engine's time of day is set,
- * back or forward, however far, the store's clock loses or gains at most LEASE_MS by it, once.
+ * Each transaction that commits sets both, and each server does so several times within LEASE_MS when nothing is committed.
+ * So the clock advances while any server has the store open, and stands still when none has. If the engine's time of day is
+ * set, back or forward, however far, the store's clock loses or gains at most LEASE_MS, once.
  *
- * A server cannot ask for it each time: `nowMs` is synchronous, and on every path. It takes what it was told, and goes on from
- * there by its own monotonic clock. Two things keep this from ever being ahead of the store's time:
- * - What it was told was true before it arrived. So each sample is late, by the way back; the least late of the last few is used.
- *   (Only of the last few: two quartz clocks differ by some 50 millionths, so that old samples would run ahead. And only of those
- *   since when the store's clock cannot have stood still: from one to the next less than LEASE_MS went by.)
- * - It goes no further than LEASE_MS beyond what it knows the head to hold. A server that is cut off stands still.
+ * A server cannot query the engine each time: `nowMs` is synchronous, and on every path. The server takes the time of the
+ * last reply and advances it by its own monotonic clock. Two rules keep the result from ever being ahead of the store's time:
+ * - A reply was true before it arrived. So each sample is late by the time that the reply took; the least late of the last few
+ *   samples is used. (Only of the last few: two quartz clocks differ by some 50 millionths, so old samples would run ahead.
+ *   And only samples from a period in which the store's clock cannot have stood still: less than LEASE_MS passed from each to
+ *   the next.)
+ * - The server goes at most LEASE_MS beyond the last time that it knows the head to hold. The clock of a server that is cut
+ *   off stands still.
  *
- * So whatever time any server has told anybody, a commit decided later has no earlier time: an age by this clock is never more
- * than the true one, on whichever server. And a commit that hangs on its way to the disk keeps the head locked: the clock then
- * stands still for everybody, so that no entry of the log is older, when it becomes visible, than LEASE_MS.
+ * So whatever time any server has reported, a commit decided later has no earlier time: an age by this clock never exceeds
+ * the true age, on any server. A commit that is stuck on its way to the disk keeps the head locked, and the clock then stands
+ * still for every server; so an entry of the log is never older than LEASE_MS when it becomes visible.
  */
 
-/** How far time goes on by itself, and a server's clock without being told. */
+/** How far the store's time advances when no server sets it, and a server's clock when it hears nothing from the engine. */
 export const LEASE_MS = 1000
 const SAMPLES = 8
 
@@ -48,12 +50,12 @@ export class FleetClock {
     return this.#monotonicMs()
   }
 
-  /** How long ago it was last told. */
+  /** The time since the last reply from the engine. */
   get silentMs(): number {
     return this.#monotonicMs() - this.#last.receivedMs
   }
 
-  /** The head holds this time; it was set after `sentMs`, and told at `receivedMs`, by the machine's clock. */
+  /** The head holds `timeMs`: it was set after `sentMs`, and the reply arrived at `receivedMs`, both by the machine's clock. */
   learn(timeMs: number, { sentMs, receivedMs }: Sample): void {
     const stoodStill = receivedMs - this.#last.sentMs > LEASE_MS
     this.#last = { sentMs, receivedMs }
@@ -62,7 +64,7 @@ export class FleetClock {
     this.#storedMs = Math.max(this.#storedMs, timeMs)
   }
 
-  /** The log has a commit of this time. The head's time is at least as late, so this clock is still not ahead of it. */
+  /** The log has a commit with this time. The head's time is at least as late, so this clock is still not ahead of it. */
   isAtLeast(timeMs: number): void {
     this.#lastMs = Math.max(this.#lastMs, timeMs)
   }

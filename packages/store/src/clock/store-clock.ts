@@ -1,6 +1,6 @@
 /**
- * The store's clock: it goes on from where the store last knew it to be, by the machine's monotonic clock, which is the
- * same for all its processes. The time of day has no part in it: that may jump.
+ * The store's clock: it continues from the last time that the store recorded, by the machine's monotonic clock, which is the
+ * same for all its processes. It never uses the time of day, which may jump.
  */
 
 /** What another process of this machine needs to have the same clock. */
@@ -25,7 +25,7 @@ export class StoreClock {
   }
 }
 
-/** Milliseconds of CLOCK_MONOTONIC: since the machine was started, and not while it slept. */
+/** Milliseconds of CLOCK_MONOTONIC: since the machine started, without the time that it slept. */
 export function monotonicMs(): number {
   const [seconds, nanoseconds] = process.hrtime()
   return seconds * 1000 + nanoseconds / 1e6

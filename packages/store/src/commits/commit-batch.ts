@@ -1,9 +1,9 @@
 /**
- * What one transaction will do, decided before it does any of it: every commit of the batch is decided by the state with the
- * effects of those before it (`decide` of core), and its effects are collected here. So a conflict in one touches no other, and
- * nothing that can go wrong in deciding can leave half a commit behind.
+ * What one transaction will do, decided before it does any of it. Each commit of the batch is decided (`decide` of core) by
+ * the state with the effects of the commits before it, and its effects are collected here. So a conflict in one commit
+ * affects no other, and an error while deciding cannot leave half a commit behind.
  *
- * Engines keep values in different forms: `Kept` is that of the engine at hand.
+ * Engines keep values in different forms: `Kept` is the form of this engine.
  */
 import {
   type BuildStep,
@@ -33,29 +33,29 @@ import {
 import { bucketOfKey } from '@freshet/protocol'
 import type { Changed } from '../records/log-batch.js'
 
-/** The state before a batch. All of it is at hand; what is read is good until the next question. */
+/** The state before a batch, all of it in memory; a result is valid until the next call. */
 export interface BatchState<Kept> {
   readonly position: Position
-  /** The time that the commits will have. */
+  /** The time of the commits. */
   readonly timeMs: number
   readonly retentionMs: number
   readonly indexNumbers: IndexNumbers
-  /** What has been done, and where it is remembered. */
+  /** The operations that were done, and where they are recorded. */
   readonly operations: OperationTables
   kept(key: Key): Kept | undefined
-  /** A value as it is to be kept. */
+  /** A value in the form in which the engine keeps it. */
   keep(position: Position, write: PutWrite): Kept
   versionIn(kept: Kept): Version
   contentIn(kept: Kept): Content | undefined
   bucketVersion(bucket: Key): Version
   indexesOf(bucket: Key): readonly IndexRecord[]
   tagVersion(tag: Tag): Version
-  /** The keys of each commit after a position; undefined among them: some are not known any more. */
+  /** The keys of each commit after a position; undefined among them: some are no longer known. */
   changesAfter(position: Position): Iterable<readonly Key[] | undefined>
 }
 
 export class CommitBatch<Kept> implements CommitView {
-  /** What each key will hold; undefined: nothing. */
+  /** The new value of each key; undefined: the key is deleted. */
   readonly values: Map<Key, Kept | undefined> = new Map()
   readonly buckets: Map<Key, Position> = new Map()
   /** What each commit changes. */
@@ -64,7 +64,7 @@ export class CommitBatch<Kept> implements CommitView {
   /** In the order in which they take effect. */
   readonly entries: EntryChange[] = []
   readonly #state: BatchState<Kept>
-  /** As far as they were asked for. */
+  /** Those that were read so far. */
   readonly #indexes = new Map<Key, readonly IndexRecord[]>()
   readonly #redeclared = new Set<Key>()
   #numbers: IndexNumbers | undefined
@@ -89,17 +89,17 @@ export class CommitBatch<Kept> implements CommitView {
     return this.#state.retentionMs
   }
 
-  /** If not, there is nothing to write. */
+  /** If false, there is nothing to write. */
   get hasChanges(): boolean {
     return this.log.length > 0 || this.#hasRemembered || this.entries.length > 0 || this.#redeclared.size > 0
   }
 
-  /** The buckets whose indexes are others than before. */
+  /** The buckets whose indexes have changed. */
   get indexes(): ReadonlyMap<Key, readonly IndexRecord[]> {
     return new Map(Array.from(this.#redeclared, bucket => [bucket, this.indexesOf(bucket)]))
   }
 
-  /** If they are others than before. */
+  /** Undefined if they have not changed. */
   get changedNumbers(): IndexNumbers | undefined {
     return this.#numbers
   }
@@ -108,7 +108,7 @@ export class CommitBatch<Kept> implements CommitView {
     return this.#numbers ?? this.#state.indexNumbers
   }
 
-  /** The commit has been checked. */
+  /** The caller has checked the commit. */
   commit(commit: Commit): CommitResult {
     const { result, effects } = decide(commit, this)
     if (effects === undefined) return result
@@ -135,7 +135,7 @@ export class CommitBatch<Kept> implements CommitView {
     return result
   }
 
-  /** A second entry for changes that are in the log already, under a later time. */
+  /** A second entry, with a later time, for changes that are already in the log. */
   logAgain(changed: Changed): void {
     this.#position++
     this.log.push(changed)
@@ -170,7 +170,7 @@ export class CommitBatch<Kept> implements CommitView {
     return this.buckets.get(bucket) ?? this.#state.bucketVersion(bucket)
   }
 
-  /** Those of this batch first, since they are at hand. */
+  /** The changes of this batch first, since they are in memory. */
   *changesAfter(position: Position): Generator<readonly Key[] | undefined> {
     const before = this.#position - this.log.length
     for (const { keys } of this.log.slice(Math.max(0, position - before))) yield keys

@@ -1,14 +1,14 @@
 /**
- * Where commits wait for leases to end, in the one process that writes a store; workers' commits come through it as well,
- * with what they ask for. What may be leased to whom is decided in `core/transactions`; here are the clock and the timer.
+ * Where commits wait for leases to end, in the one process that writes a store; the commits of workers come through it too,
+ * with the leases that they request. `core/transactions` decides who may lease what; the clock and the timer are here.
  *
- * While nothing is leased, a commit that asks for no lease need not come here.
+ * While nothing is leased, a commit that requests no lease need not come here.
  */
 import { randomUUID } from 'node:crypto'
 import type { CommitResult, Key, LeaseAsk } from '@freshet/core/store'
 import { LeaseQueue, type Outcome, type Ticket } from '@freshet/core/transactions'
 
-/** A thousand of each: more would not help anybody who waits. */
+/** A thousand of each: more would not help those who wait. */
 const LIMITS = { leasesMax: 1000, waitingMax: 1000, waitMsMax: 5_000 }
 
 export interface GatedCommit {
@@ -27,7 +27,7 @@ export class CommitGate {
     this.#nowMs = nowMs
   }
 
-  /** If so, the commit need not pass. */
+  /** If true, the commit need not call `pass`. */
   isOpenTo(commit: GatedCommit): boolean {
     return commit.lease === undefined && this.#queue.isIdle
   }
@@ -45,7 +45,7 @@ export class CommitGate {
       if (result.committed || lease?.ms === undefined || wanted.length === 0) return result
       const ticket: Ticket = { id: randomUUID(), order, keys: wanted, leaseMs: lease.ms }
       const outcome = this.#wait(ticket)
-      // Only now that it waits for more: it is the first whom its own keys go to.
+      // Ended only after the new ticket has joined the queue, which makes this client the first to get its own keys again.
       this.#end(held)
       if ((await outcome) !== 'leased') return result
       const granted = { id: ticket.id, ms: lease.ms, waitedMs: Math.round(this.#nowMs() - beganMs), keys: wanted }
@@ -55,7 +55,7 @@ export class CommitGate {
     }
   }
 
-  /** Nobody waits any longer. */
+  /** All waits end. */
   close(): void {
     this.#isClosed = true
     clearTimeout(this.#timer)
@@ -89,7 +89,7 @@ export class CommitGate {
   }
 }
 
-/** What had changed, what it writes, and what it had already; of all that, what it may have. */
+/** The keys to lease, if any key of the request had changed: those, its keys that the commit writes, and keys already held. */
 function leasable(result: CommitResult, written: readonly Key[], ask: LeaseAsk, held: Ticket | undefined): Key[] {
   const among = new Set(ask.keys)
   const changed = result.committed ? [] : result.conflicts.map(({ key }) => key).filter(key => among.has(key))

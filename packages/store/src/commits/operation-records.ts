@@ -1,5 +1,5 @@
 /**
- * What is remembered of operations, as text:
+ * The records of operations, as text:
  *
  *     window    [settledTo, lastMs, [[sequence, fingerprint, position, units, note], ...]]
  *     foreign   [timeMs, fingerprint, position, units, note]

@@ -1,6 +1,6 @@
 /**
- * Work of a store in the background that is begun whenever there may be something to do. It never runs twice at a time: who wakes it
- * while it runs makes it look once more.
+ * Background work of a store, started whenever there may be something to do. It never runs twice at a time: `wake` during a
+ * run makes it check once more.
  */
 export class UpkeepLoop {
   readonly #work: () => Promise<void>
@@ -9,7 +9,7 @@ export class UpkeepLoop {
   #wasRefused = false
   #isStopped = false
 
-  /** `work` looks at `isStopped` between its steps. */
+  /** `work` checks `isStopped` between its steps. */
   constructor(work: () => Promise<void>) {
     this.#work = work
   }
@@ -18,18 +18,18 @@ export class UpkeepLoop {
     return this.#isStopped
   }
 
-  /** Looks whether there is something to do. */
+  /** Checks whether there is something to do. */
   wake(): void {
     if (this.#isStopped) return
     this.#isAsked = true
     this.#running ??= this.#run().finally(() => {
       this.#running = undefined
-      // It may have been woken between the last look and this.
+      // `wake` may have been called between the last check and this.
       if (this.#isAsked) this.wake()
     })
   }
 
-  /** If it failed, tries again. */
+  /** Tries again if the last run failed. */
   retry(): void {
     if (!this.#wasRefused) return
     this.#wasRefused = false
@@ -48,7 +48,7 @@ export class UpkeepLoop {
       try {
         await this.#work()
       } catch {
-        // An engine that is gone tells whoever uses the store; on a full disk, the next try may succeed.
+        // If the engine is gone, the next read or commit reports it; if the disk is full, the next try may succeed.
         this.#wasRefused = true
       }
     }

@@ -1,9 +1,10 @@
 /**
- * Group commit: whatever arrives while one transaction is under way goes into the next. One transaction at a time from each
- * server; between servers, the head's lock orders them.
+ * Group commit: commits that arrive while one transaction is under way go into the next. Each server has one transaction at a
+ * time; between servers, the head's lock orders them.
  *
- * A transaction whose answer was lost is not guessed about: it had locked the head, so whoever gets the head next knows that it
- * has ended, and the log says how. Only if the database stays away for too long is a commit reported as not known.
+ * The outcome of a transaction whose reply was lost is looked up, not guessed. The transaction had locked the head, so the
+ * next transaction that gets the lock knows that it has ended, and the log says how. Only if the database stays away for too
+ * long is the outcome of a commit reported as unknown.
  */
 import { setTimeout as delay, setImmediate } from 'node:timers/promises'
 import type { RetentionOptions } from '@freshet/core/counters'
@@ -25,11 +26,11 @@ const PAUSE_MS = 20
 export interface CommitQueueOptions extends RetentionOptions {
   readonly database: Pick<Database, 'place' | 'transact' | 'isCommitted'>
   readonly clock: Pick<FleetClock, 'nowMs' | 'monotonicMs' | 'learn'>
-  /** So long a database that does not answer is waited for. */
+  /** How long to wait for a database that does not answer. */
   readonly waitMsMax: number
-  /** So many bytes go into one transaction, or one commit; 16 MiB unless given. */
+  /** The most bytes in one transaction, or one commit; 16 MiB by default. */
   readonly bytesMax?: number
-  /** Called before those who wait for their commits are answered. */
+  /** Called before the callers get their results. */
   readonly onCommitted: (position: Position) => void
 }
 
@@ -44,19 +45,19 @@ export class CommitQueue {
   readonly #options: CommitQueueOptions
   readonly #waiting: Task[] = []
   readonly #others: (() => Promise<void>)[] = []
-  /** Buckets that had indexes when they were last written to: what is there before will be needed. */
+  /** Buckets that had indexes when they were last written to: commits to them will need the previous values. */
   readonly #indexed = new Set<Key>()
   #running: Promise<void> | undefined
-  /** Waits for its turn. */
+  /** Has not begun yet. */
   #taking: Promise<Taken> | undefined
-  /** After a batch was refused its commits are tried one by one: one that cannot be must not take others with it. */
+  /** After a batch was refused, its commits are tried one by one, so that one that cannot be made does not fail the others. */
   #alone = 0
 
   constructor(options: CommitQueueOptions) {
     this.#options = options
   }
 
-  /** The commit has been checked. */
+  /** The caller has checked the commit. */
   commit(commit: Commit): Promise<CommitResult> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ commit, askedMs: performance.now(), resolve, reject })
@@ -64,16 +65,19 @@ export class CommitQueue {
     })
   }
 
-  /** Gives positions to what others have written to tables that are buckets: of all that was there when it was asked for. */
+  /** Gives positions to all that other programs had written, before this call, to tables that are buckets. */
   takeIncoming(): Promise<Taken> {
-    // One that has not begun yet is as good.
+    // A take that has not begun yet is good for this call too.
     this.#taking ??= this.#take(false, () => {
       this.#taking = undefined
     })
     return this.#taking
   }
 
-  /** Of what was there before a table became a bucket, one part, so that others may commit between. */
+  /**
+   * Takes one part of the rows that were there before a table became a bucket, so that other commits can come between the
+   * parts.
+   */
   takeBackfill(): Promise<Taken> {
     return this.#take(true, () => {})
   }
@@ -90,7 +94,7 @@ export class CommitQueue {
     }
   }
 
-  /** Another transaction, between two batches. */
+  /** Runs another transaction between two batches. */
   between<Result>(work: () => Promise<Result>): Promise<Result> {
     return new Promise((resolve, reject) => {
       this.#others.push(() => work().then(resolve, reject))
@@ -104,12 +108,12 @@ export class CommitQueue {
   }
 
   async #run(): Promise<void> {
-    // Whatever else arrives in this turn is taken along.
+    // Commits that arrive in the same turn join the batch.
     await setImmediate()
     while (this.#waiting.length + this.#others.length > 0) {
       await this.#others.shift()?.()
       if (this.#waiting.length > 0) await this.#runBatch(this.#next())
-      // And what those commit next who were just answered.
+      // So do the next commits of callers that have just been answered.
       await setImmediate()
     }
     this.#running = undefined
@@ -128,7 +132,7 @@ export class CommitQueue {
 
   async #runBatch(tasks: readonly Task[]): Promise<void> {
     const { database, waitMsMax } = this.#options
-    // Of the one that has waited longest: those who come while the database is away do not wait for each other in turn.
+    // The deadline of the commit that has waited longest: commits that arrive while the database is away do not wait in turn.
     const deadlineMs = tasks[0]!.askedMs + waitMsMax
     for (;;) {
       const attempt = newAttempt(tasks)
@@ -153,7 +157,7 @@ export class CommitQueue {
       receivedMs = clock.monotonicMs
       attempt.incoming = state.incoming
       const before = state.incoming.writes.length > 0 ? [{ writes: state.incoming.writes }] : []
-      // What is not taken yet comes before all that is asked for, too.
+      // What other programs have written comes first, including what this transaction cannot take.
       attempt.isPartial = state.incoming.isFull && asked.length > 0
       const commits = attempt.isPartial ? before : [...before, ...asked]
       await this.#readBefore(state, commits, needs.keys)
@@ -163,7 +167,7 @@ export class CommitQueue {
       return attempt.changes
     })
     if (attempt.changes) clock.learn(attempt.changes.timeMs, { sentMs, receivedMs })
-    if (attempt.isPartial) throw new EngineBusy(new Error('Other programs have written more than one commit takes.'))
+    if (attempt.isPartial) throw new EngineBusy(new Error('Other programs have written more than one commit can take.'))
     this.#answer(attempt)
   }
 
@@ -172,11 +176,11 @@ export class CommitQueue {
     for (const [i, { resolve }] of tasks.entries()) resolve(results[i]!)
   }
 
-  /** Finds out what became of a lost transaction. False: nothing did, it may be tried again. */
+  /** Finds out what became of a lost transaction. False: it was not committed and may be retried. */
   async #settle(attempt: Attempt, lost: EngineLost, deadlineMs: number): Promise<boolean> {
     const { database } = this.#options
     const { tasks, batch, isPartial } = attempt
-    // What has taken no position can be done twice.
+    // A transaction that took no position can be repeated.
     if (batch === undefined || batch.commits === 0 || isPartial) return false
     for (;;) {
       let reason: unknown = lost
@@ -224,7 +228,7 @@ export class CommitQueue {
     return sets
   }
 
-  /** What indexes need to know of the objects that are written. */
+  /** Reads the previous values of written objects, as far as indexes need them. */
   async #readBefore(state: LockedState, commits: readonly Commit[], keysRead: ReadonlySet<Key>): Promise<void> {
     const writes = commits.flatMap(commit => commit.writes)
     const declaring = writes.filter(write => indexesIn(write)?.length).map(({ key }) => key)
@@ -247,7 +251,7 @@ interface Attempt {
   batch: LockedBatch | undefined
   changes: Changes | undefined
   incoming: Incoming | undefined
-  /** What others have written was committed, and not what was asked for. */
+  /** The changes of other programs were committed, the requested commits were not. */
   isPartial: boolean
 }
 

@@ -1,9 +1,10 @@
 /**
- * An engine over a database that any number of servers use at once. Nothing that decides is in the memory of any of them:
- * positions, versions, the log, the clock, which operations were done are the database's, and change in one transaction.
+ * An engine over a database that any number of servers use at once. No server keeps deciding state in memory: positions,
+ * versions, the log, the clock and the record of operations are in the database, and change in one transaction.
  *
- * How positions come in the order of commits: every transaction that writes locks the one row of `head` before it reads anything,
- * and gives positions from it. So transactions follow each other, and a reader who sees a position sees all before it.
+ * Why positions are in the order of commits: each writing transaction locks the one row of `head` before it reads anything,
+ * and takes its positions from it. So transactions follow each other, and a reader who sees a position sees all commits
+ * before it.
  */
 import { AHEAD_MS_MAX } from '@freshet/core/counters'
 import {
@@ -32,14 +33,14 @@ import type { Database } from './database.js'
 import { IndexUpkeep } from './index-upkeep.js'
 
 const TICK_MS = LEASE_MS / 4
-/** Every so many ticks the engine looks whether an index was left unfinished. */
+/** How often, in ticks, the engine checks whether an index was left unfinished. */
 const UPKEEP_TICKS = 40
 
 export interface DatabaseEngineOptions {
   readonly database: Database
   readonly supports: StoreSupports
   readonly attachment: Attachment
-  /** How long a database that does not answer is waited for. */
+  /** How long to wait for a database that does not answer. */
   readonly waitMsMax: number
   /** Replicas that may answer reads. */
   readonly standbys: readonly RemoteReplica[]
@@ -66,7 +67,7 @@ export class DatabaseEngine implements Engine {
   #asking: Promise<Position> | undefined
   #isStopped = false
 
-  /** Resolves when the database has told the time. */
+  /** Resolves when the database has reported the time. */
   static async open(options: DatabaseEngineOptions): Promise<DatabaseEngine> {
     const { database, waitMsMax } = options
     const clock = new FleetClock(monotonicMs)
@@ -141,7 +142,7 @@ export class DatabaseEngine implements Engine {
     return { ...counts, memoryBytes: 0, mode: 'exact', falsePositiveRate: 0 }
   }
 
-  /** All who ask in one turn share the question: a server asks for each read. */
+  /** All calls in one turn share one query: a server calls this for each read. */
   position(): Promise<Position> {
     this.#asking ??= new Promise((resolve, reject) => {
       setImmediate(() => {
@@ -202,16 +203,19 @@ export class DatabaseEngine implements Engine {
 
   /** Other programs may have changed tables that are buckets. */
   look(): void {
-    // If the database is gone there is nothing to see, and the next read reports it.
+    // If the database is gone, the next read reports it.
     if (!this.#isStopped) this.position().catch(() => {})
   }
 
-  /** Of what was there before a table became a bucket, one part. */
+  /** Takes one part of the rows that were there before a table became a bucket. */
   takeBackfill(): Promise<Taken> {
     return retrying(this.#patience, () => this.#queue.takeBackfill())
   }
 
-  /** The database was connected to again, and has gone on from the time of day: it may be another one, without its last moments. */
+  /**
+   * The connection was made again, and positions continue from the time of day: the database may be a different one, without
+   * the last moments.
+   */
   startOver(): void {
     this.#reads.replicas.startOver()
   }
@@ -234,7 +238,7 @@ export class DatabaseEngine implements Engine {
       this.#upkeep.wake()
       if (this.#database.sharesTables) this.#finishBackfill().catch(() => {})
     }
-    // Commits do the same.
+    // Commits set the time as well.
     if (this.#isTicking || this.#clock.silentMs < TICK_MS / 2) return
     this.#isTicking = true
     // While the database is gone the clock stands still, and the next read or commit reports it.

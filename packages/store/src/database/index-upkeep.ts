@@ -1,6 +1,7 @@
 /**
- * Builds indexes in the background, step by step, and removes what is left of dropped ones. How far it has come is in the same
- * transaction as what it has done: after a crash, any server goes on from there; and if two do at once, they take turns.
+ * Builds indexes in the background, step by step, and removes the entries of dropped ones. Each step and the record of its
+ * progress are one transaction: after a crash, any server continues from there; if two servers build at once, they take
+ * turns.
  */
 import { buildStep, unbuiltOf } from '@freshet/core/commit'
 import type { Key } from '@freshet/core/store'
@@ -18,9 +19,12 @@ export interface IndexUpkeepOptions {
 }
 
 const NO_NEEDS: Needs = { keys: [], buckets: [], indexes: [], tags: [], clients: [], foreign: [] }
-/** So many objects are indexed, or entries removed, in one transaction: commits that wait behind it hardly notice. */
+/**
+ * How many objects are indexed, or entries removed, in one transaction: small enough that commits waiting behind it hardly
+ * notice.
+ */
 export const STEP_OBJECTS = 500
-/** Nothing of operations is decided here. */
+/** Upkeep decides nothing about operations. */
 const RETENTION = { retentionMs: 0 }
 
 export class IndexUpkeep {
@@ -31,7 +35,7 @@ export class IndexUpkeep {
     this.#options = options
   }
 
-  /** Looks whether there is something to do. */
+  /** Checks whether there is something to do. */
   wake(): void {
     this.#loop.wake()
   }

@@ -1,6 +1,6 @@
 /**
- * A batch of commits over a state that was read, and locked, as a whole before it is decided: what SQL databases and logs have.
- * What it comes to is written by the same transaction (`Changes`).
+ * A batch of commits over a state that is read and locked as a whole before anything is decided, as in SQL databases and
+ * logs. The same transaction writes the result (`Changes`).
  */
 import { randomUUID } from 'node:crypto'
 import type { BuildStep, Content, IndexNumbers, IndexRecord } from '@freshet/core/commit'
@@ -15,7 +15,7 @@ import type { ChangedBefore, Changes, LockedState } from './database.js'
 const NOTHING_BEFORE: ChangedBefore = { after: 0, entries: [] }
 
 export class LockedBatch {
-  /** By which it is found again, if the answer to its transaction was lost. */
+  /** Identifies the batch in the log if the reply to its transaction was lost. */
   readonly id: string = randomUUID()
   readonly #state: LockedTables
   readonly #batch: CommitBatch<StoredValue>
@@ -25,17 +25,17 @@ export class LockedBatch {
     this.#batch = new CommitBatch(this.#state)
   }
 
-  /** After its last commit. */
+  /** The position of its last commit. */
   get position(): Position {
     return this.#batch.position
   }
 
-  /** How many have taken a position. */
+  /** How many commits have taken a position. */
   get commits(): number {
     return this.#batch.log.length
   }
 
-  /** The commit has been checked. */
+  /** The caller has checked the commit. */
   commit(commit: Commit): CommitResult {
     return this.#batch.commit(commit)
   }
@@ -44,7 +44,7 @@ export class LockedBatch {
     return this.#batch.indexesOf(bucket)
   }
 
-  /** What a step of building indexes comes to. */
+  /** Adds the result of a step of building indexes. */
   build(bucket: Key, step: BuildStep): void {
     this.#batch.build(bucket, step)
   }

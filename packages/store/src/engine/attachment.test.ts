@@ -1,4 +1,4 @@
-/** What follows from what is found, and from what a server knows. */
+/** What a server concludes from the database that it finds and from what it knows. */
 import { describe, expect, test } from 'vitest'
 import { Attachment, type Found, judge, positionAfter } from './attachment.js'
 
@@ -19,7 +19,7 @@ describe('the log', () => {
     ['goes on', 'if what is known was trimmed', {}, { log: 'log', position: 5 }, 'go-on'],
     ['is another', 'if a position is known that is not there', {}, { log: 'log', position: 101 }, 'start-over'],
     ['is another', 'if one was passed over', { isSkipped: true }, { log: 'log', position: 50 }, 'start-over'],
-    ['goes on', 'for who knows the one before it', { isSkipped: true }, { log: 'before', position: 9 }, 'go-on'],
+    ['goes on', 'if the log before it is known', { isSkipped: true }, { log: 'before', position: 9 }, 'go-on'],
     ['is another', 'if the one before reached further', {}, { log: 'before', position: 10 }, 'start-over'],
     ['is another', 'on another engine', { isSameEngine: false }, { log: 'log', position: 100 }, 'start-over'],
     ['is another', 'after a start that may lose', { isSameRun: false }, { log: 'log', position: 100 }, 'start-over'],
@@ -29,14 +29,14 @@ describe('the log', () => {
   })
 })
 
-test('positions go on beyond all that is there and all that is known', () => {
+test('positions continue beyond every position found and every position known', () => {
   const far = Number.MAX_SAFE_INTEGER - 10
   expect(positionAfter('skip', { ...FOUND, position: far }, { log: 'log', position: 1 })).toBe(far)
   expect(positionAfter('start-over', FOUND, { log: 'log', position: far })).toBe(far + 1)
   expect(positionAfter('skip', FOUND, { log: 'log', position: 1 })).toBeGreaterThan(FOUND.position)
 })
 
-test('whoever is connected to the one before is told when a database or its log is another, and else not', () => {
+test('connections end when the database or its log is a different one, and only then', () => {
   let others = 0
   const attachment = new Attachment({ log: 'a', position: 1, run: '1' }, () => others++)
   attachment.learn(7)

@@ -1,55 +1,56 @@
 /**
- * Which database this is that was connected to, and whether it has all that it has acknowledged.
+ * Which database a server has connected to, and whether it still has everything that it acknowledged.
  *
- * A standby that takes over may lack the last moments, and so may a machine that did not flush, or a copy that was put back. Whoever has seen
- * what is lost, a server, a cache, a session, must not go on from there: copies of what never was would be taken for current. So
- * the log is another one from then on: it has a new id, and begins where positions go on. Followers are told LOG_TRIMMED and build
- * their sketch anew, sessions drop what they have.
+ * * A standby that takes over may lack the last moments, and so may a machine that did not flush, or a backup that was
+ * restored. Whatever has seen the lost part (a server, a cache, a session) must not continue from there: it would take copies
+ * of data that no longer exists for current. So the log is a different one from then on: it has a new id, and begins at the
+ * position where numbering continues. Followers get LOG_TRIMMED and rebuild their sketch; sessions drop what they have.
  *
- * Whoever makes a connection looks at what is there before anything else is asked on it, and decides, in one transaction that has locked the
- * head, so that of several who come at once one does it and the others find it done:
- * - *start over*, if something was lost or may be: a position that this server knows of is not there; the database is another one than
- *   the head was last used on, or its tables were put back (`isSameEngine`); it was started again and does not flush what it acknowledges
- *   (`mayHaveLost`); or it was started again and no server that was following it at that time says so first: its files may have been put back.
- * - *skip*: it was started again, and has lost nothing that a server knows of which was following it. Positions go on from the time of
- *   day (0005), for a position is never given twice, whatever was lost unnoticed.
- * - *go on*: it is the one that it was.
+ * Whichever server makes a connection first examines the database, before any other request on that connection. It decides in
+ * one transaction that has locked the head; if several servers connect at once, one of them acts and the others find it done:
+ * - *start over*, if something was lost or may have been lost: a position that this server knows is missing; the database is
+ *   not the one on which the head was last used, or its tables were restored (`isSameEngine`); it was restarted and does not
+ *   flush what it acknowledges (`mayHaveLost`); or it was restarted and the first server to connect was not following it at
+ *   that time: its files may have been restored.
+ * - *skip*: it was restarted, and has lost nothing that a server that was following it knows of. Positions continue from the
+ *   time of day (0005), because a position is never given twice, whatever was lost unnoticed.
+ * - *go on*: the same database, not restarted.
  *
- * How a position that was lost is told from one that was reached: positions that were passed over are remembered, as stretches of the log
- * (`skipped`). Nobody was ever given a position within one. So a server that knows of one has it from a state that is gone; even if others
- * have connected before it, and have had positions go on beyond what it knows.
+ * How a lost position is distinguished from one that was reached: skipped positions are recorded as stretches of the log
+ * (`skipped`). No commit ever had a position within a stretch. So a server that knows such a position has it from a state
+ * that is gone, even if other servers connected earlier and made positions continue beyond the ones it knows.
  */
 import { type LogPlace, type Position, positionAtTime } from '@freshet/core/store'
 
-/** What a server has seen: '' before there is any log. */
+/** What a server has seen. The log is '' before there is any log. */
 export interface Known extends LogPlace {
-  /** From an earlier process. It may lack the last moments: by it something is known to be lost, never that nothing is. */
+  /** From an earlier process. It may lack the last moments: it can prove that something was lost, never that nothing was. */
   readonly isRecalled?: boolean
 }
 
-/** `recalled`: by an earlier process, if there was one. */
+/** `recalled`: recorded by an earlier process, if there was one. */
 export function knownFrom(recalled: LogPlace | undefined): Known {
   return recalled === undefined ? { log: '', position: 0 } : { ...recalled, isRecalled: true }
 }
 
 export interface FoundPlace extends LogPlace {
   readonly trimmedTo: Position
-  /** The known position is one that was passed over; where that is not remembered, undefined. */
+  /** Whether the known position was skipped; undefined where skipped positions are not recorded. */
   readonly isSkipped?: boolean
 }
 
-/** What there is, of one state. */
+/** What the database holds, read in one state. */
 export interface Found extends FoundPlace {
-  /** It is the database that the head was last used on, and the same tables: not a standby that took over, nor a dump put back. */
+  /** The database and tables on which the head was last used: not a standby that took over, nor a restored dump. */
   readonly isSameEngine: boolean
-  /** It was not started anew since then. */
+  /** The database was not restarted since then. */
   readonly isSameRun: boolean
-  /** If it was started anew, it may have lost what it had acknowledged. */
+  /** After a restart, it may have lost what it had acknowledged. */
   readonly mayHaveLost: boolean
 }
 
 export interface Attached extends Known {
-  /** Another if the database is, or was started anew. */
+  /** Changes if the database is a different one, or was restarted. */
   readonly run: string
 }
 
@@ -62,26 +63,32 @@ export function judge(found: Found, known: Known): Verdict {
   return found.mayHaveLost || !wasFollowing ? 'start-over' : 'skip'
 }
 
-/** Where positions go on; not further ahead of the time of day than they were, for that is all that is left if everything is lost. */
+/**
+ * Where positions continue. Not further ahead of the time of day than before, since that is all that is left if everything is
+ * lost.
+ */
 export function positionAfter(verdict: Verdict, found: Found, known: Known): Position {
   const reached = verdict === 'start-over' ? Math.max(found.position, known.position) + 1 : found.position
   return Math.max(reached, positionAtTime(Date.now()))
 }
 
-/** Who knows of another log must know of nothing beyond where this one begins: else it would take what follows for what it has seen. */
+/**
+ * A server that knows another log must not know any position beyond the beginning of this one: it would take later entries
+ * for those that it has seen.
+ */
 export function isLost(found: FoundPlace, known: LogPlace): boolean {
   const { log, position, trimmedTo, isSkipped = false } = found
   if (known.log === '') return false
   return known.log === log ? known.position > position || isSkipped : known.position >= trimmedTo
 }
 
-/** What one server knows of the database that it is connected to, by however many connections. */
+/** What one server knows of the database that it is connected to, over all its connections. */
 export class Attachment {
   readonly #onAnother: () => void
   #attached: Attached
   #position: Position
 
-  /** `onAnother`: whoever is connected to the one before must not be any more. */
+  /** `onAnother` must end all connections to the previous database. */
   constructor(attached: Attached, onAnother: () => void) {
     this.#attached = attached
     this.#position = attached.position
@@ -96,17 +103,17 @@ export class Attachment {
     return { log: this.log, position: this.#position }
   }
 
-  /** The database has told this position. */
+  /** The database has reported this position. */
   learn(position: Position): void {
     if (position > this.#position) this.#position = position
   }
 
-  /** The database has told a position before one that it had told: its tables may have been restored. Connections look again. */
+  /** The database has reported a position before an earlier one: its tables may have been restored. Connections check again. */
   doubt(): void {
     this.#onAnother()
   }
 
-  /** A connection was made, and this is what it leads to. */
+  /** A connection was made, and this is the database that it reached. */
   attach(attached: Attached): void {
     const { run, log } = this.#attached
     this.#attached = attached

@@ -1,4 +1,4 @@
-/** Those who want to hear of commits. Calls are merged: what counts is how far the log has got. */
+/** Listeners for commits. Calls are merged: only the last position counts. */
 import type { Position } from '@freshet/core/store'
 
 export class CommitListeners {
@@ -6,7 +6,7 @@ export class CommitListeners {
   #pending: Position | undefined
 
   add(listener: (position: Position) => void): () => void {
-    // A function of its own, so that the same listener added twice is called twice and stopped once.
+    // A new function, so that the same listener added twice is called twice and stopped once.
     const own = (position: Position) => listener(position)
     this.#listeners.add(own)
     return () => this.#listeners.delete(own)
@@ -16,7 +16,7 @@ export class CommitListeners {
     return this.#listeners.size === 0
   }
 
-  /** Later in this turn, so that a listener that throws hurts nobody who is in the middle of something. */
+  /** Later in this turn, so that a listener that throws does not interrupt the caller. */
   notifySoon(position: Position): void {
     const isFirst = this.#pending === undefined
     this.#pending = position

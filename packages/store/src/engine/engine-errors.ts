@@ -1,10 +1,10 @@
-/** What goes wrong with a connection or a transaction, for those who may try again. */
+/** What can go wrong with a connection or a transaction, for callers that may retry. */
 import type { FreshetError } from '@freshet/protocol'
 
 /** The connection is gone. */
 export class EngineLost extends Error {
   override readonly name = 'EngineLost'
-  /** Whether what was asked for may have been done. */
+  /** Whether the request may have been carried out. */
   readonly isUnknown: boolean
 
   constructor(cause: unknown, isUnknown: boolean) {
@@ -13,7 +13,7 @@ export class EngineLost extends Error {
   }
 }
 
-/** One of the commits of a transaction cannot be made, and the others can, without it. */
+/** One commit of a transaction cannot be made; the others can, without it. */
 export class CommitRefused extends Error {
   override readonly name = 'CommitRefused'
   readonly reason: FreshetError
@@ -24,7 +24,7 @@ export class CommitRefused extends Error {
   }
 }
 
-/** Refused for the sake of another transaction; nothing was done. */
+/** Refused in favour of another transaction; nothing was done. */
 export class EngineBusy extends Error {
   override readonly name = 'EngineBusy'
 

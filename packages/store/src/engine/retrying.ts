@@ -1,4 +1,4 @@
-/** What may be done twice is, until a database that does not answer has been waited for long enough. */
+/** Retries idempotent work until a database that does not answer has had enough time. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { EngineBusy, EngineLost } from './engine-errors.js'
 import { storeUnavailable } from './store-errors.js'
@@ -10,7 +10,7 @@ export interface RetryingOptions {
   readonly waitMsMax: number
 }
 
-/** Without async functions where all goes well: this is the path that all reads take. */
+/** Without async functions where all goes well: every read takes this path. */
 export function retrying<Result>(options: RetryingOptions, work: () => Promise<Result>): Promise<Result> {
   return work().catch(error => retry(options, error, work))
 }

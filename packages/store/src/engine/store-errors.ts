@@ -1,8 +1,8 @@
-/** What goes wrong with a database, in the words of the store. */
+/** What can go wrong with a database, in the terms of the store. */
 import type { Position } from '@freshet/core/store'
 import { FreshetError } from '@freshet/protocol'
 
-/** `outcome`, of a commit: whether it may have been made nevertheless. */
+/** `outcome`, for a commit: whether it may have been made nevertheless. */
 export function storeUnavailable(place: string, cause: unknown, outcome: 'not-done' | 'unknown'): FreshetError {
   const reason = cause instanceof Error ? cause.message : String(cause)
   const made = outcome === 'unknown' ? ' A commit that was under way may or may not have been made.' : ''
@@ -38,6 +38,6 @@ export function storeClosed(place: string): FreshetError {
 export function logTrimmed(after: Position, trimmedTo: Position): FreshetError {
   return new FreshetError(
     'LOG_TRIMMED',
-    `The log begins after position ${trimmedTo}; what follows ${after} is no longer complete. Start over.`,
+    `The log begins after position ${trimmedTo}; the entries after ${after} are no longer complete. Start over.`,
   )
 }

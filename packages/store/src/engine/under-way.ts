@@ -7,7 +7,7 @@ export class UnderWay {
     return work.finally(() => this.#works.delete(work))
   }
 
-  /** Resolves when all that has begun by now has ended, well or not. */
+  /** Resolves when all work that has begun by now has ended, whether it failed or not. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.#works)
   }

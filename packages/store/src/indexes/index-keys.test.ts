@@ -26,7 +26,7 @@ const number = fc.oneof(
 const scalar: fc.Arbitrary<Scalar> = fc.oneof(fc.constant(null), fc.boolean(), number, text)
 const value: fc.Arbitrary<SortValue> = fc.oneof(scalar, fc.constantFrom<SortValue>(undefined, [1], {}))
 
-test('the order of the bytes is the order of the values, as far as they are not cut', () => {
+test('the order of the bytes is the order of the values, up to where a text is cut', () => {
   fc.assert(
     fc.property(value, value, (a, b) => {
       const [bytesA, bytesB] = [encodeIndexValue(a), encodeIndexValue(b)]
@@ -74,7 +74,7 @@ test('a range holds every value that its conditions match', () => {
       const difference = compareValues(found, operand)
       const isMatch = isSameType && (difference === 0 ? name.endsWith('e') : difference < 0 === name.startsWith('$l'))
       if (isMatch) expect(isIn({ [name]: operand }, found, id)).toBe(true)
-      // And, unless something was cut or lies at the bound, no other.
+      // Nothing else, unless a text was cut or the value lies at the bound.
       else if (difference !== 0 && !mayBeCut(encodeIndexValue(found)))
         expect(isIn({ [name]: operand }, found, id)).toBe(false)
     }),

@@ -1,6 +1,6 @@
 /**
- * The keys of index entries, laid out so that the order of their bytes is the order of queries (`compareValues` in core). Every
- * number is big-endian.
+ * The keys of index entries, laid out so that the order of their bytes is the order of queries (`compareValues` in core). All
+ * numbers are big-endian.
  *
  *     entry     4: number of the index | the values of its fields, below | id, UTF-8
  *
@@ -8,12 +8,12 @@
  *     null      10
  *     false     20
  *     true      21
- *     number    30 | 8: double; all bits flipped if it is negative, else only the sign
+ *     number    30 | 8: double; all bits inverted if it is negative, else only the sign bit
  *     text      40 | UTF-8, at most 200 bytes after 00 became 01 01, and 01 became 01 02 | 00
  *     other     50    arrays and objects
  *
- * A text of 200 bytes may have been cut. What follows it is then in no order that means anything: readers sort such runs of
- * entries themselves. No byte of an entry is ff after its number, so ff ends every range.
+ * A text of 200 bytes may have been cut. The entries that share a cut text have no meaningful order after it: readers sort
+ * such runs of entries themselves. After its index number, no byte of an entry is ff, so ff ends every range.
  */
 import type { Condition, Scalar, SortValue } from '@freshet/protocol'
 
@@ -35,7 +35,7 @@ export function indexPrefix(number: number): Buffer {
   return prefix
 }
 
-/** The number of the index that an entry, or a bound of a range of entries, is of. */
+/** The number of the index to which an entry, or a bound of a range of entries, belongs. */
 export function indexNumberOf(entry: Buffer): number {
   return entry.readUInt32BE()
 }
@@ -62,9 +62,9 @@ function encodeNumber(value: number): Buffer {
   return bytes
 }
 
-/** Without its end: so it begins every text that begins with this one. */
+/** Without the final 0, so that the result is a prefix of every text that begins with this one. */
 function encodeText(text: string): Buffer {
-  // No more of it can matter, since no character takes less than a byte.
+  // A longer part cannot matter, since each character takes at least a byte.
   const plain = Buffer.from(text.slice(0, TEXT_BYTES_MAX))
   const safe = plain.some(byte => byte <= 1) ? escaped(plain) : plain
   return Buffer.concat([Buffer.of(TEXT), safe.subarray(0, TEXT_BYTES_MAX)])
@@ -74,7 +74,7 @@ function escaped(bytes: Buffer): Buffer {
   return Buffer.from([...bytes].flatMap(byte => (byte <= 1 ? [1, byte + 1] : [byte])))
 }
 
-/** Whether what follows this value in an entry is in no order. */
+/** Whether entries with this value may be unordered after it. */
 export function mayBeCut(encoded: Uint8Array): boolean {
   return encoded[0] === TEXT && encoded.length === TEXT_BYTES_MAX + 2
 }
@@ -96,14 +96,14 @@ export interface EntryRange {
   readonly high: Buffer
 }
 
-/** All entries that begin so. */
+/** All entries with this prefix. */
 export function entriesUnder(prefix: Buffer): EntryRange {
   return { low: prefix, high: Buffer.concat([prefix, END]) }
 }
 
 /**
- * Narrows a range of entries by what is demanded of the value after `prefix`. It may still hold others: what lies at a bound,
- * and what a cut text cannot tell apart.
+ * Narrows a range of entries by the conditions on the value after `prefix`. The result may still contain entries that do not
+ * match: those at a bound, and those whose text was cut.
  */
 export function narrow(range: EntryRange, prefix: Buffer, conditions: readonly Condition[]): EntryRange {
   let { low, high } = range

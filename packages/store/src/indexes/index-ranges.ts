@@ -1,6 +1,7 @@
 /**
- * Where the entries that a query is answered from lie: ranges of an index, or of the bucket by id. As narrow as is simple; a
- * range may hold more than it should, never less. The same for every store that keeps entries as `index-keys.ts` lays them out.
+ * The ranges, of an index or of the bucket by id, that contain the entries of a query. They are as narrow as is simple: a
+ * range may contain entries that do not match, but never misses one that does. The same for every store that keeps entries as
+ * `index-keys.ts` lays them out.
  */
 import { type Access, combinations, orderOf } from '@freshet/core/queries'
 import { compareUtf8 } from '@freshet/core/store'
@@ -22,11 +23,11 @@ import {
 export interface Step {
   readonly key: Buffer
   readonly id: string
-  /** What it has in common with those that it is to be sorted with; undefined: it is in its place. */
+  /** Names the run of entries that this one must be sorted with; undefined: the entry is already in order. */
   readonly run: string | undefined
 }
 
-/** One for each combination of the values that are demanded. */
+/** One for each combination of the values that the query requires. */
 export function entryRangesOf(
   index: number,
   access: Access,
@@ -37,7 +38,7 @@ export function entryRangesOf(
   const prefixes = combinations(access.equal).map(values =>
     Buffer.concat([indexPrefix(index), ...values.map(encodeIndexValue)]),
   )
-  // Texts that differ only behind the cut lead to the same entries, which must be met once.
+  // Texts that differ only after the cut lead to the same range, which must be read only once.
   const places = new Map(prefixes.map(prefix => [prefix.toString('latin1'), prefix]))
   return [...places.values()].map(prefix => {
     const range = narrowed(prefix, access)
@@ -50,7 +51,7 @@ export function entryRangesOf(
 function narrowed(prefix: Buffer, { equal, range }: Access): EntryRange {
   const all = entriesUnder(prefix)
   if (range?.field !== ID_FIELD) return narrow(all, prefix, range?.conditions ?? [])
-  // Behind a text that was cut ids are in no order.
+  // After a cut text, ids are in no order.
   if (equal.flat().some(value => mayBeCut(encodeIndexValue(value)))) return all
   const folder = '/'
   const { low, high } = idBounds(folder, range.conditions)
@@ -58,7 +59,7 @@ function narrowed(prefix: Buffer, { equal, range }: Access): EntryRange {
   return { low: at(low), high: high.startsWith(folder) ? at(high) : all.high }
 }
 
-/** What an entry of an index with so many fields leads to. */
+/** What an entry of an index with `fields` fields leads to. */
 export function stepAt(key: Buffer, fields: number, { isSorted, sortedFields }: Access): Step {
   const ends = valueEnds(key, fields)
   const id = key.toString('utf8', ends.at(-1))
@@ -75,7 +76,7 @@ function runOf(key: Buffer, ends: readonly number[], sortedFields: number | unde
   return undefined
 }
 
-/** The encoded values at which a sorted stretch goes on, up to the first that may have been cut. */
+/** The encoded values at which a sorted stretch continues, up to the first that may have been cut. */
 function sortedValues(access: Access, query: Query, start: Place | undefined): readonly Buffer[] {
   if (start === undefined || !access.isSorted) return []
   const sort = orderOf(query).fields.map(({ field }) => field)
@@ -85,12 +86,12 @@ function sortedValues(access: Access, query: Query, start: Place | undefined): r
   return cut === -1 ? values : values.slice(0, cut + 1)
 }
 
-/** What is at the place itself is left in: whether it comes after the cursor is asked of its values. */
+/** The range includes entries at the place itself: their values decide whether they come after the cursor. */
 function beginAt({ low, high }: EntryRange, place: Buffer, isDescending: boolean): EntryRange {
   return isDescending ? { low, high: earlier(high, entriesUnder(place).high) } : { low: later(low, place), high }
 }
 
-/** Keys from `low` up to, not including, `high`; as narrow as is simple. */
+/** Keys from `low` to `high`, which is excluded; as narrow as is simple. */
 export function idBounds(
   folder: string,
   conditions: readonly Condition[],
@@ -116,12 +117,12 @@ export function idBounds(
   return { low, high }
 }
 
-/** The least text that comes after all that begin so; undefined if there is none. */
+/** The least text that comes after every text with this prefix; undefined if no text does. */
 export function textAfter(prefix: string): string | undefined {
   const points = [...prefix]
   while (points.at(-1) === '\u{10ffff}') points.pop()
   const last = points.pop()?.codePointAt(0)
   if (last === undefined) return undefined
-  // Beyond what stands for half a character only.
+  // Skips the surrogates, which are no characters.
   return points.join('') + String.fromCodePoint(last === 0xd7ff ? 0xe000 : last + 1)
 }

@@ -1,4 +1,4 @@
-/** The records that say which indexes there are, and how far each is built. */
+/** The records that list the indexes and how far each is built. */
 import { createHash } from 'node:crypto'
 import type { IndexNumbers, IndexRecord } from '@freshet/core/commit'
 import type { IndexState, Tag } from '@freshet/core/store'
@@ -24,7 +24,10 @@ export function decodeNumbers(record: Buffer | undefined): IndexNumbers {
   return record === undefined ? { last: 0, dropped: [] } : (JSON.parse(record.toString()) as IndexNumbers)
 }
 
-/** The key of a tag. One too long for the engine goes by its hash: should two ever share it, both only change more often. */
+/**
+ * The key of a tag. A tag too long for the engine is replaced by its hash; if two tags ever had the same hash, each would
+ * only change more often than it needs to.
+ */
 export function tagKey(tag: Tag): string {
   return isTooLong(tag) ? `#${createHash('sha256').update(tag).digest('hex')}` : tag
 }

@@ -1,6 +1,7 @@
 /**
- * Gathers one page of a query from entries that come in the order asked for, or in any. In order, each is in its place, or in a
- * run of entries that are sorted here; in any order, only the best are kept, so that a page never needs much memory.
+ * Collects one page of a query from entries that arrive in the requested order, or in any order. In the requested order, each
+ * entry is either in place or in a run of entries that is sorted here. In any order, only the best are kept, so a page never
+ * needs much memory.
  */
 import {
   type Candidate,
@@ -17,7 +18,7 @@ import { type FreshetError, type Place, QUERY_LIMIT_DEFAULT, type Query } from '
 export interface PageCollectorOptions {
   readonly query: Query
   readonly order: Order
-  /** Where the page before ended. */
+  /** Where the previous page ended. */
   readonly start: Place | undefined
   readonly isSorted: boolean
   readonly scanMax: number
@@ -43,7 +44,7 @@ export class PageCollector {
     this.#limit = options.query.limit ?? QUERY_LIMIT_DEFAULT
   }
 
-  /** Whether an entry of this run can still be on the page, or show that there is another one. */
+  /** Whether an entry of this run can still be on the page, or prove that there is a next page. */
   wants(run: string | undefined): boolean {
     if (!this.#options.isSorted) return true
     if (run === undefined || run !== this.#runName) this.#endRun()

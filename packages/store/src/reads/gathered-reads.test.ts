@@ -7,7 +7,7 @@ function aValue(version: number): StoredValue {
   return { version, contentType: 'text/plain', body: Buffer.of(version) }
 }
 
-test('what is asked for in one turn is asked for once, each key once, and everybody owns what it gets', async () => {
+test('the reads of one turn are one request, each key once, and each caller owns the bytes that it gets', async () => {
   const asked: (readonly Key[])[] = []
   const reads = new GatheredReads(async keys => {
     asked.push(keys)
@@ -28,7 +28,7 @@ test('what is asked for in one turn is asked for once, each key once, and everyb
   expect(asked.length).toBe(2)
 })
 
-test('many are asked for in parts, and those of a part that fails are told so', async () => {
+test('many keys are read in parts, and if a part fails, only its reads fail', async () => {
   const keys = Array.from({ length: 100 }, (_, i) => `${i}`)
   const parts: number[] = []
   const reads = new GatheredReads(async part => {

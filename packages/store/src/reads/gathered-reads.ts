@@ -1,13 +1,13 @@
-/** Single objects that are asked for in one turn of the event loop are read together, each once. */
+/** Single objects that are requested in one turn of the event loop are read together, each once. */
 import type { Key, MaybePromise, Position, StoredValue } from '@freshet/core/store'
 import { SharedTurn } from './shared-turn.js'
 
-/** More would not be cheaper, and who waits for a small object would wait for many large ones. */
+/** More would not be cheaper, and the reader of a small object would wait for many large ones. */
 const KEYS_PER_READ = 32
 
 /**
- * Values, the latest, or from any state that includes `atLeast`. What is not in the map is not there; what cannot be told yet is
- * promised.
+ * Values: the latest, or from any state that includes `atLeast`. A key that is not in the map does not exist; a value that is
+ * not known yet is a promise.
  */
 export type ReadValues = (
   keys: readonly Key[],
@@ -35,16 +35,16 @@ export class GatheredReads {
   async #readAll(asked: readonly Asked[]): Promise<readonly MaybePromise<StoredValue | undefined>[]> {
     const keys = asked.length === 1 ? [asked[0]!.key] : [...new Set(asked.map(({ key }) => key))]
     const found = await this.#read(keys, latestOf(asked))
-    const told = keys.length === asked.length ? undefined : new Set<Key>()
+    const seen = keys.length === asked.length ? undefined : new Set<Key>()
     return asked.map(({ key }) => {
-      const isTold = told?.has(key) ?? false
-      told?.add(key)
-      return isTold ? ownCopy(found.get(key)) : found.get(key)
+      const isSeen = seen?.has(key) ?? false
+      seen?.add(key)
+      return isSeen ? ownCopy(found.get(key)) : found.get(key)
     })
   }
 }
 
-/** What is recent enough for all. */
+/** A position recent enough for all callers. */
 function latestOf(asked: readonly Asked[]): Position | undefined {
   let latest = 0
   for (const { atLeast } of asked) {
@@ -54,7 +54,7 @@ function latestOf(asked: readonly Asked[]): Position | undefined {
   return latest
 }
 
-/** Who reads a value owns its bytes. */
+/** Each caller owns the bytes that it gets. */
 async function ownCopy(value: MaybePromise<StoredValue | undefined>): Promise<StoredValue | undefined> {
   const found = await value
   return found && { ...found, body: Buffer.from(found.body) }

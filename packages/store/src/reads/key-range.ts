@@ -1,11 +1,11 @@
-/** Ranges of keys, as a database can be asked for them. */
+/** Ranges of keys, in the form that a database can read. */
 import { compareUtf8, type Key, type ScanRange } from '@freshet/core/store'
 import type { Bound, KeyRange } from '../engine/engine.js'
 import { textAfter } from '../indexes/index-ranges.js'
 
 /**
- * A database's text has no character 0, and so no key has. A bound may have one: what is above it is above all up to there,
- * and what is below it is at most that.
+ * Text in a database cannot contain the character 0, and so no key contains it. A bound may: a key above such a bound is
+ * above everything up to that character, and a key below it is at most that.
  */
 export function keyRange(low: Bound, high: Bound, limit: number, isDescending = false): KeyRange {
   return { low: { ...cut(low, false) }, high: { ...cut(high, true) }, isDescending, limit }
@@ -31,7 +31,7 @@ export function scanBounds(
   }
 }
 
-/** What follows every key in a folder: 0 is the character after the slash. */
+/** The least key after every key in a folder: 0 is the character after the slash. */
 export function folderEnd(folder: Key): Key {
   return `${folder.slice(0, -1)}0`
 }

@@ -8,7 +8,7 @@ function entry(position: number, ...keys: string[]): LogEntry {
 }
 
 describe('what changed last', () => {
-  test('is told by key and by bucket, and not of what was before', () => {
+  test('is known by key and by bucket, but not from before the stretch begins', () => {
     const changes = new LastChanges({ namesMax: 100 })
     expect(changes.areUnchangedSince(10, [])).toBe(false)
     changes.startAt(10)
@@ -22,7 +22,7 @@ describe('what changed last', () => {
     expect([9, 10, 11, 12, 14, 20].filter(position => changes.isKnown(position))).toEqual([10, 11, 14, 20])
   })
 
-  test('has no gaps: what does not follow on is ignored', () => {
+  test('has no gaps: entries that leave a gap are ignored', () => {
     const changes = new LastChanges({ namesMax: 100 })
     changes.startAt(10)
     changes.append(12, [entry(13, 'a/b/1')], 13)
@@ -31,7 +31,7 @@ describe('what changed last', () => {
     expect([changes.from, changes.to, changes.isKnown(6), changes.isKnown(11)]).toEqual([10, 12, false, true])
   })
 
-  test('is what a log that is kept whole says, however little room there is, or cannot be told', () => {
+  test('agrees with the whole log or is unknown, however little room there is', () => {
     const keys = ['a/b/1', 'a/b/2', 'a/b', 'a/c/1', 'd/e/1', 'd/e/2']
     const commits = fc.array(fc.record({ gap: fc.integer({ min: 1, max: 3 }), keys: fc.subarray(keys) }), {
       maxLength: 60,

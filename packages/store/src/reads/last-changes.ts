@@ -1,31 +1,31 @@
 /**
- * When each key last changed, as the change log tells it, over a stretch of the log. It is what `last_ts` of a key is where an engine
- * replicates by itself (Akbarinia, Pacitti, Valduriez, section 4): there is no need to ask anybody for a timestamp that the log,
- * which a server follows anyhow, has told already.
+ * When each key last changed, from the change log, over a stretch of the log. It is the `last_ts` of a key where an engine
+ * replicates by itself (Akbarinia, Pacitti, Valduriez, section 4): no request for a timestamp is needed, because a server
+ * follows the log anyhow.
  *
- * A replica answers from its state at some position s. That is the answer which the state at `required` would give if
+ * A replica answers from its state at some position s. Its answer equals that of the state at `required` if
  *
- *     1. s is known: a position that the log, or whoever keeps it, has told. No position is given twice, so the state at s is then a
- *        state of this store, and not of one that was cut off from it and went on by itself;
- *     2. and either s >= required, or nothing that the answer depends on has changed after s, up to `required` at least.
+ *     1. s is known: a position that the log, or its keeper, has reported. No position is given twice, so the state at s is then
+ *        a state of this store, and not of a database that was cut off from it and continued by itself;
+ *     2. and either s >= required, or nothing that the answer depends on changed after s, up to `required` at least.
  *
- * The stretch is (from, to]: every change in it is here, none from before it. Where it cannot tell, the answer is no.
+ * The stretch is (from, to]: all its changes are here, and none from before it. Where the answer is unknown, it is no.
  *
- * Invariant: of every name that changed in (from, to], `#last` has the position of the last change, in the order of these.
+ * Invariant: for each name that changed in (from, to], `#last` has the position of its last change, in the order of these.
  */
 
 import type { Key, LogEntry, Position } from '@freshet/core/store'
 import { bucketOfKey } from '@freshet/protocol'
 
 export interface LastChangesOptions {
-  /** So many names are remembered, those that changed last, and so many positions. */
+  /** How many names are remembered, those that changed last, and how many positions. */
   readonly namesMax: number
 }
 
 export class LastChanges {
   readonly #namesMax: number
   readonly #last = new Map<string, Position>()
-  /** Positions that are known, all from `from` on. */
+  /** The known positions, all at or after `from`. */
   readonly #known = new Set<Position>()
   #from: Position = Number.POSITIVE_INFINITY
   #to: Position = Number.NEGATIVE_INFINITY
@@ -34,7 +34,7 @@ export class LastChanges {
     this.#namesMax = namesMax
   }
 
-  /** Nothing before it can be told; infinite before `startAt`. */
+  /** Nothing before it is known; infinite before `startAt`. */
   get from(): Position {
     return this.#from
   }
@@ -43,7 +43,7 @@ export class LastChanges {
     return this.#to
   }
 
-  /** What was known is of no account any more; nothing is, until `startAt`. */
+  /** Forgets everything; nothing is known until `startAt`. */
   forget(): void {
     this.#last.clear()
     this.#known.clear()
@@ -51,7 +51,7 @@ export class LastChanges {
     this.#to = Number.NEGATIVE_INFINITY
   }
 
-  /** From this position on, which the store has reached. */
+  /** Begins at this position, which the store has reached. */
   startAt(position: Position): void {
     this.forget()
     this.#from = position
@@ -59,12 +59,12 @@ export class LastChanges {
     this.#known.add(position)
   }
 
-  /** The store has told this position. */
+  /** The store has reported this position. */
   learn(position: Position): void {
     if (position >= this.#from) this.#known.add(position)
   }
 
-  /** All entries after a position, up to another that the store has reached; what does not follow on is ignored. */
+  /** All entries after a position, up to another that the store has reached; entries that leave a gap are ignored. */
   append(after: Position, entries: readonly LogEntry[], upTo: Position): void {
     if (after > this.#to || upTo <= this.#to) return
     for (const { position, keys } of entries) {
@@ -84,19 +84,19 @@ export class LastChanges {
     return this.#known.has(position)
   }
 
-  /** Whether none of these has changed after a position, up to `to`. False also if that cannot be told. */
+  /** Whether none of these has changed after a position, up to `to`. Also false if that is unknown. */
   areUnchangedSince(position: Position, names: readonly string[]): boolean {
     if (position < this.#from) return false
     return names.every(name => (this.#last.get(name) ?? 0) <= position)
   }
 
   #note(name: string, position: Position): void {
-    // To the end.
+    // Moves it to the end.
     this.#last.delete(name)
     this.#last.set(name, position)
   }
 
-  /** A quarter at once: to take out the first of many, one by one, is slow. */
+  /** Removes a quarter at once: removing the first of many, one by one, is slow. */
   #shrink(): void {
     if (Math.max(this.#last.size, this.#known.size) <= this.#namesMax) return
     const quarter = Math.ceil(this.#namesMax / 4)
@@ -118,7 +118,7 @@ function nth(positions: Iterable<Position>, count: number): Position {
   return 0
 }
 
-/** The name of all that is listed in a bucket. No key ends in a slash. */
+/** The name of everything that is listed in a bucket. No key ends in a slash. */
 export function listOf(bucket: Key): string {
   return `${bucket}/`
 }

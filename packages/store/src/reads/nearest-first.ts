@@ -1,22 +1,22 @@
 /**
- * In which order replicas are asked. The nearest is the one that takes the least time until it has answered with what is current: with
- * answers in t ms, of which a share p is current, it takes t / p to get one. (To search places of which each costs t and succeeds
- * with p, in the order of t / p, is what takes the least time on average.)
+ * The order in which replicas are asked. The nearest is the one that takes the least time to return a current answer: if it
+ * answers in t ms, and a share p of its answers is current, that takes t / p. (Searching places that cost t each and succeed
+ * with probability p takes the least time on average in the order of t / p.)
  *
- * Those that are about as near take turns.
+ * Replicas that are about as near take turns.
  */
 export interface Nearness {
-  /** How long it takes to answer, lately. */
+  /** How long it has taken to answer, lately. */
   readonly answerMs: number
-  /** Which share of its answers is current, lately. */
+  /** Which share of its answers has been current, lately. */
   readonly currentShare: number
 }
 
-/** What takes less is as good as at once. */
+/** Anything faster counts as immediate. */
 const AT_ONCE_MS = 1
 const ABOUT_AS_NEAR = 1.25
 const SHARE_MIN = 0.01
-/** A replica that takes so much longer than the primary, and by so much more, is slow. */
+/** A replica is slow if its answers take SLOW_TIMES as long as the primary's, and SLOW_MS more. */
 const SLOW_TIMES = 4
 const SLOW_MS = 50
 
@@ -29,7 +29,7 @@ export function nearestFirst<Each extends Nearness>(all: readonly Each[], turn: 
   return [...near.slice(first), ...near.slice(0, first), ...sorted.slice(near.length)]
 }
 
-/** Whoever asks it would have waited less for the primary. */
+/** A reader would have waited less for the primary. */
 export function isSlow({ answerMs }: Nearness, primaryMs: number): boolean {
   return answerMs > SLOW_MS + SLOW_TIMES * primaryMs
 }

@@ -1,6 +1,7 @@
 /**
- * Queries over the tables of a database, all from one state. An index leads to the ids, by ranges of its entries; the values are
- * read many at a time, and the whole filter is asked of each here. So a range may hold more than it should, never less.
+ * Queries over the tables of a database, all from one state. An index leads to ids, through ranges of its entries; the values
+ * are read many at a time, and the whole filter is applied to each here. So a range may contain entries that do not match,
+ * but must not miss any.
  */
 import type { IndexRecord } from '@freshet/core/commit'
 import {
@@ -32,19 +33,19 @@ import { keyRange } from './key-range.js'
 import { entryOf } from './scan-page.js'
 
 export const ENTRIES_PER_READ = 500
-/** If a read was not enough, the next is so many times as large: few reads, and few entries that are not wanted. */
+/** If a read was not enough, the next is this many times as large: few reads, and few needless entries. */
 const GROWTH = 8
 
-/** Some of the entries on the way, in order. */
+/** Some of the entries of a stretch, in order. */
 interface Piece {
   readonly length: number
-  /** What an entry has in common with those that it is to be sorted with; undefined: it is in its place. */
+  /** The run of entries that this one must be sorted with; undefined: it is already in order. */
   runAt(i: number): string | undefined
-  /** A view may read the value only here: so entries that are not wanted cost nothing. */
+  /** A view may read the value only at this call, so entries that are not wanted cost nothing. */
   entryAt(i: number): StoredEntry
 }
 
-/** What lies on the way, piece by piece. */
+/** Reads the entries of a range, piece by piece. */
 type Stretch = (limit: number) => Promise<Piece>
 
 export async function queryPage(view: View, bucket: Key, query: Query, scanMax: number): Promise<QueryPage> {
@@ -110,14 +111,14 @@ function throughIndex(view: View, bucket: Key, index: IndexRecord, access: Acces
       entryAt: i => {
         const { id } = steps[i]!
         const found = value.get(valueKeys[i]!)
-        if (found === undefined) throw storeDamaged(`an index of ${bucket} names ${id}, which is not there`)
+        if (found === undefined) throw storeDamaged(`an index of ${bucket} names ${id}, which does not exist`)
         return entryOf(id, found)
       },
     }
   }
 }
 
-/** The bucket itself. */
+/** Reads the bucket itself. */
 function byId(view: View, bucket: Key, access: Access, start: Place | undefined): Stretch {
   let after = idStart(bucket, access, start)
   return async limit => {
@@ -131,12 +132,12 @@ function byId(view: View, bucket: Key, access: Access, start: Place | undefined)
   }
 }
 
-/** The key that a bucket is read after, by id; undefined: from its beginning, or its end. */
+/** The key after which a bucket is read by id; undefined: it is read from its beginning, or its end. */
 export function idStart(bucket: Key, { isSorted }: Access, start: Place | undefined): Key | undefined {
   return isSorted && start ? `${bucket}/${start.id}` : undefined
 }
 
-/** What is read of a bucket, by id, after a key in the direction of reading. */
+/** The range of a bucket to read, by id, after a key in the direction of reading. */
 export function idRange(bucket: Key, { range, isDescending }: Access, after: Key | undefined, limit: number): KeyRange {
   const { low, high } = idBounds(`${bucket}/`, range?.conditions ?? [])
   const isAfterLow = after !== undefined && compareUtf8(after, low) >= 0

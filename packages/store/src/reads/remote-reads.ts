@@ -1,6 +1,6 @@
 /**
- * Reads of an engine over a network. Single objects that are asked for in one turn are read together. Where there are replicas, the nearest
- * that is current in what is asked for answers (`replica-reads.ts`), else the primary.
+ * Reads of an engine over a network. Single objects that are requested in one turn are read together. Where there are
+ * replicas, the nearest one that is current for the request answers (`replica-reads.ts`); otherwise the primary does.
  */
 import type { Key, LogEntry, MaybePromise, Position, ReadCount, Snapshot, StoredValue } from '@freshet/core/store'
 import type { LogPart, Subject, View } from '../engine/engine.js'
@@ -12,13 +12,13 @@ import { AskPrimary, type Replica, ReplicaReads } from './replica-reads.js'
 
 /** A replica throws at once if it does not answer, or holds another store. */
 export interface RemoteReplica extends Replica {
-  /** Those that are there. */
+  /** The values of those keys that exist. */
   values(keys: readonly Key[]): Promise<Snapshot<ReadonlyMap<Key, StoredValue>>>
   inOneState<Result>(subject: Subject, read: (view: View) => Promise<Result>): Promise<Result>
 }
 
 export interface RemotePrimary {
-  /** The latest values. What is not in the map is not there; what is promised is not durable yet. */
+  /** The latest values. A key that is not in the map does not exist; a promised value is not durable yet. */
   latest(
     keys: readonly Key[],
     atLeast: Position | undefined,
@@ -32,11 +32,11 @@ export interface RemotePrimary {
 export interface RemoteReadsOptions {
   readonly primary: RemotePrimary
   readonly replicas: readonly RemoteReplica[]
-  /** The primary's, now. */
+  /** The primary's position, now. */
   readonly position: () => Promise<Position>
-  /** The primary's log, as `Engine.changes` has it. */
+  /** The primary's log, as returned by `Engine.changes`. */
   readonly changes: (after: Position, limit: number) => Promise<LogPart>
-  /** Is called when a replica is not used any more, with the reason. */
+  /** Called with the reason when a replica is no longer used. */
   readonly onWarning: (text: string) => void
 }
 
@@ -45,7 +45,7 @@ export class RemoteReads {
   readonly #changes: RemoteReadsOptions['changes']
   readonly #gathered: GatheredReads
   readonly #underWay = new UnderWay()
-  /** What the primary has told is told to these (`tell`, `follow`, `startOver`). */
+  /** Reports of the primary must be passed on to these (`tell`, `follow`, `startOver`). */
   readonly replicas: ReplicaReads<RemoteReplica>
 
   constructor({ primary, replicas, position, changes, onWarning }: RemoteReadsOptions) {
@@ -66,7 +66,7 @@ export class RemoteReads {
     read: (view: View) => Promise<Result>,
   ): Promise<Result> {
     const askPrimary = () => this.#primary.inOneState(subject, read)
-    // How far an index is built is not in the log: a replica cannot be shown to be current in it.
+    // The log does not record how far an index is built, so no replica can be shown to be current in that.
     const isAboutIndexes = subject.query === undefined && subject.expected === 0
     if (this.replicas.isEmpty || isAboutIndexes) return askPrimary()
     return this.replicas.read<Result>({
@@ -79,11 +79,12 @@ export class RemoteReads {
 
   /** The primary's log. Replicas are judged by it, so every read of it goes through here. */
   async changes(after: Position, limit: number): Promise<LogPart> {
-    const { told } = this.replicas
+    const { reported } = this.replicas
     const part = await this.#changes(after, limit)
     const { entries, trimmedTo } = part
     const last = entries.at(-1)?.position ?? after
-    if (after >= trimmedTo) this.replicas.follow(after, entries, entries.length < limit ? Math.max(last, told) : last)
+    if (after >= trimmedTo)
+      this.replicas.follow(after, entries, entries.length < limit ? Math.max(last, reported) : last)
     return part
   }
 
@@ -116,7 +117,10 @@ export class RemoteReads {
   }
 }
 
-/** That an index is ready changes no object, and is not in the log: a replica may not know it yet, and would read all of a bucket instead. */
+/**
+ * That an index is ready changes no object and is not in the log: a replica may not know it yet, and would read a whole
+ * bucket instead.
+ */
 async function readReady<Result>(
   view: View,
   { bucket, query, expected }: Subject,

@@ -1,28 +1,31 @@
 /**
- * Reads from replicas of an engine that replicates by itself, which are never older than those from the primary would be: the level
- * CURRENT of the paper (Akbarinia, Pacitti, Valduriez), over PostgreSQL, MariaDB and Redis. The nearest replica is asked first, and
- * the next, and at last the primary, only if it is behind in what is asked for.
+ * Reads from replicas of an engine that replicates by itself, never older than reads from the primary: the level CURRENT of
+ * the paper (Akbarinia, Pacitti, Valduriez), over PostgreSQL, MariaDB and Redis. The nearest replica is asked first; the next
+ * one, and at last the primary, only if the replica is behind in the requested data.
  *
- * A replica applies what the primary has committed, in the order of commits, some time later. With each answer it says, of the same
- * state, how far it has come: the position s of the store's own head. So nothing has to be known of how the engine counts (LSN, GTID),
- * and nothing has to be believed. Whoever reads must not miss what was acknowledged before: that is `required`, which the
- * primary has told before, or is asked for while the replica is asked for the value. The answer is taken if
+ * A replica applies the primary's commits, in their order, some time later. Each of its answers includes, from the same
+ * state, how far it has come: the position s of the store's own head. So this server need not know how the engine counts
+ * (LSN, GTID), and takes nothing on trust. A reader must not miss a commit that was acknowledged earlier. That bound is
+ * `required`: a position that the primary has reported already, or that it is asked for while the replica reads the value.
+ * The answer is accepted if
  *
- *     s is known,  and  s >= required, or nothing that it depends on was changed after s
+ *     s is known,  and  s >= required, or nothing that the answer depends on changed after s
  *
- * - *Nothing was changed*: by the change log, which this server follows, or catches up with now, to `required` at least
- *   (`LastChanges`). A commit appends to the log in the same step that changes the data, and positions are in the order of commits: so
- *   what is not in the log between s and `required` is the same in both states, and the replica's answer is that of the state at
- *   `required`. For one object, a replica that is seconds behind is nearly always current.
- * - *s is known*: the primary has told this position, itself or in its log. So nobody sees what the primary does not show yet, because
- *   it waits for its disk or for another replica. And no position is given twice (0005): so a replica that was promoted, and written to
- *   by somebody else, has one that is not known, and so has one that follows it.
- * - *A primary that is gone may have lost its last moments*, and some replica may have them. Whoever connects to a primary anew has it go on
- *   from the time of day before he asks it anything, and forgets all positions from before (`startOver`). Those are never known again.
+ * - *Nothing changed*: according to the change log, which this server follows, or catches up with now, at least to `required`
+ *   (`LastChanges`). A commit appends to the log in the same step that changes the data, and positions are in the order of
+ *   commits. So what is not in the log between s and `required` is the same in both states, and the replica's answer is that
+ *   of the state at `required`. For one object, a replica that is seconds behind is nearly always current.
+ * - *s is known*: the primary has reported this position, itself or in its log. So no reader sees a commit that the primary
+ *   does not show yet because it waits for its disk or for another replica. And no position is given twice (0005): a replica
+ *   that was promoted, and written to by another server, has a position that is not known, and so has a replica that follows
+ *   it.
+ * - *A primary that is gone may have lost its last moments*, and some replica may have them. A server that reconnects to a
+ *   primary first makes positions continue from the time of day, and forgets all earlier positions (`startOver`). Those are
+ *   never known again.
  *
- * Which replica is asked: the nearest that was not seen to be behind in this a moment ago. That is a guess, and decides nothing else.
- * A replica that is gone, slow, too far behind for what is known of the log, or not of this store is left alone until it was seen, in
- * the background, to be well: so one read pays for that, and not all.
+ * Which replica is asked: the nearest that was not seen, a moment ago, to be behind in the requested data. That is a guess,
+ * and decides nothing else. A replica that is gone, slow, too far behind for the known part of the log, or not of this store
+ * is not used until a background check finds it well: so one read pays for that, not all.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Key, LogEntry, MaybePromise, Position, ReadCount, Snapshot } from '@freshet/core/store'
@@ -31,25 +34,25 @@ import { LastChanges } from './last-changes.js'
 import { isSlow, type Nearness, nearestFirst } from './nearest-first.js'
 
 export interface Replica {
-  /** For messages: where it is, without a password. */
+  /** Where it is, for messages; without a password. */
   readonly place: string
   close(): Promise<void>
 }
 
 export interface ReplicaReadsOptions<Reader extends Replica> {
   readonly replicas: readonly Reader[]
-  /** Where a replica is. Throws at once if it does not answer, or is of another store. */
+  /** The position of a replica. Throws at once if the replica does not answer, or is of another store. */
   readonly reached: (replica: Reader) => Promise<Position>
-  /** The primary's, now. */
+  /** The primary's position, now. */
   readonly position: () => Promise<Position>
-  /** The primary's log, as `Store.changes` has it. */
+  /** The primary's log, as returned by `Store.changes`. */
   readonly changes: (after: Position, limit: number) => Promise<readonly LogEntry[]>
-  /** Is told when a replica is not used any more, and why. */
+  /** Called with the reason when a replica is no longer used. */
   readonly onWarning: (text: string) => void
 }
 
 export interface ReplicaRead<Reader, Result> {
-  /** A state that includes this position, which the primary has told, is recent enough; undefined: the latest. */
+  /** Any state that includes this position, which the primary has reported, is recent enough; undefined: the latest. */
   readonly atLeast: Position | undefined
   /** What the answer depends on: keys, and buckets as `listOf` names them. */
   readonly names: readonly string[]
@@ -58,7 +61,7 @@ export interface ReplicaRead<Reader, Result> {
 }
 
 export interface ReplicaReadEach<Reader, Value> {
-  /** As above. */
+  /** As in `ReplicaRead`. */
   readonly atLeast: Position | undefined
   readonly keys: readonly Key[]
   readonly ask: (replica: Reader, keys: readonly Key[]) => Promise<Snapshot<Values<Value>>>
@@ -67,50 +70,50 @@ export interface ReplicaReadEach<Reader, Value> {
 
 type Values<Value> = ReadonlyMap<Key, Value>
 
-/** One replica's answer, and what can be said of it. */
+/** One replica's answer, and what is known about it. */
 interface Answer<Result> {
   readonly found: Result
-  /** What it was asked for. */
+  /** The names for which the replica was asked. */
   readonly asked: readonly string[]
   /** What the answer must include. */
   readonly reached: Position
-  /** Whether it is current in what depends on these names. */
+  /** Whether the answer is current in everything that depends on these names. */
   areCurrent(names: readonly string[]): boolean
   count(current: number, behind: number): void
 }
 
-/** How often those that are left alone are looked at, and those that nobody reads from. */
+/** How often unused replicas are checked, and replicas without recent reads. */
 const LOOK_MS = 100
 const LOOK_AT_IDLE_MS = 1000
-/** Longer than a replica mostly takes, it is not waited for. */
+/** How long to wait for a replica, beyond the time that it usually takes. */
 const PATIENCE_MS = 50
 const PATIENCE_TIMES = 8
 const ANSWER_MS_MAX = 2000
-/** So long a replica that was behind in something is not asked for it again. */
+/** For this long, a replica that was behind in something is not asked for it again. */
 const MOMENT_MS = 100
-/** How much the last answer counts. */
+/** The weight of the last answer in an average. */
 const WEIGHT = 0.1
-/** Looks are few. */
+/** Larger, since checks are rare. */
 const WEIGHT_OF_LOOK = 0.5
-/** What is known of the log. */
+/** Limits on the known part of the log. */
 const NAMES_MAX = 50_000
 const ENTRIES_PER_READ = 1000
 const READS_TO_CATCH_UP = 20
-/** So many looks in a row a replica may be at a position that is not known: the primary may have jumped there unnoticed. */
+/** For this many checks in a row a replica may be at an unknown position: the primary may have jumped there unnoticed. */
 const STRANGE_LOOKS = 20
 
 interface Followed<Reader> extends Nearness {
   readonly replica: Reader
-  /** How many it has answered, and how many not, for it was behind. */
+  /** How many reads it has answered, and how many it could not, because it was behind. */
   reads: number
   behind: number
   isUsed: boolean
-  /** Said once, until it is well again. */
+  /** It was reported as missing; true until it is well again. */
   isMissed: boolean
   answerMs: number
   currentShare: number
   askedMs: number
-  /** Where it was then. */
+  /** Its position at that time. */
   position: Position
   strangeLooks: number
 }
@@ -123,7 +126,7 @@ export class ReplicaReads<Reader extends Replica> {
   #turn = 0
   #byPrimary = 0
   #primaryMs = 0
-  #told: Position = 0
+  #reported: Position = 0
   #epoch = 0
   #catchingUp: Promise<void> | undefined
   #lastNames: readonly string[] = []
@@ -151,7 +154,7 @@ export class ReplicaReads<Reader extends Replica> {
     return this.#followed.length === 0
   }
 
-  /** What a replica answers, if one can be trusted to; else what the primary does. */
+  /** The answer of a replica that can be trusted, if there is one; otherwise the primary's. */
   async read<Result>({ atLeast, names, ask, askPrimary }: ReplicaRead<Reader, Result>): Promise<Result> {
     const wanted = (isLikely: (name: string) => boolean) => (names.every(isLikely) ? names : [])
     for await (const { found, reached, areCurrent, count } of this.#asking(atLeast, wanted, ask)) {
@@ -163,7 +166,10 @@ export class ReplicaReads<Reader extends Replica> {
     return askPrimary()
   }
 
-  /** Objects, each by itself: those that a replica is behind in are asked for further on. What is not in the map is not there. */
+  /**
+   * Objects, each by itself: objects in which a replica is behind are requested from the next one. A key that is not in the
+   * result does not exist.
+   */
   async readEach<Value>({ atLeast, keys, ask, askPrimary }: ReplicaReadEach<Reader, Value>): Promise<Values<Value>> {
     const all = new Map<Key, Value>()
     let left = keys
@@ -180,26 +186,26 @@ export class ReplicaReads<Reader extends Replica> {
     return all.size === 0 ? rest : new Map([...all, ...rest])
   }
 
-  /** The primary has told this position. */
+  /** The primary has reported this position. */
   tell(position: Position): void {
-    this.#told = Math.max(this.#told, position)
+    this.#reported = Math.max(this.#reported, position)
     this.#changes.learn(position)
   }
 
-  /** What the primary has told up to now: every read of its log that is begun afterwards includes it. */
-  get told(): Position {
-    return this.#told
+  /** The last position that the primary has reported: every read of its log that begins afterwards includes it. */
+  get reported(): Position {
+    return this.#reported
   }
 
-  /** A part of the log was read, by whomever: all after one position, up to another. */
+  /** A part of the log was read, here or elsewhere: all entries after one position, up to another. */
   follow(after: Position, entries: readonly LogEntry[], upTo: Position): void {
     this.#changes.append(after, entries, upTo)
   }
 
-  /** This may be another primary, without the last moments of the one before: no position from before is known any more. */
+  /** This may be another primary, without the last moments of the previous one: no earlier position counts as known. */
   startOver(): void {
     this.#epoch++
-    this.#told = 0
+    this.#reported = 0
     this.#changes.forget()
     for (const followed of this.#followed) followed.isUsed = false
   }
@@ -227,8 +233,8 @@ export class ReplicaReads<Reader extends Replica> {
   }
 
   /**
-   * Asks one after the other, the nearest first, until whoever asks has what it wants; of each what is wanted, and is not likely to be
-   * older there than it should be.
+   * Asks one replica after the other, the nearest first, until the caller stops; each replica only for wanted names in which
+   * it is probably current.
    */
   async *#asking<Result extends { readonly position: Position }>(
     atLeast: Position | undefined,
@@ -240,10 +246,10 @@ export class ReplicaReads<Reader extends Replica> {
       const asked = wanted(name => !this.#wasBehind(followed, name))
       if (asked.length === 0) continue
       this.#lastNames = asked
-      // At the same time as the first replica is asked.
+      // Runs while the first replica is asked.
       if (required === undefined) {
         required = this.#askPrimaryPosition()
-        if (followed.position < this.#told) this.#catchUpAlong()
+        if (followed.position < this.#reported) this.#catchUpAlong()
       }
       if (typeof required !== 'number') required.catch(() => {})
       const found = await this.#ask(followed, replica => ask(replica, asked))
@@ -261,7 +267,7 @@ export class ReplicaReads<Reader extends Replica> {
     }
   }
 
-  /** A moment ago it was, by what it said itself: then it probably is, and is not asked in vain. */
+  /** Whether it was behind a moment ago, by its own answer: then it probably still is, and asking it would be in vain. */
   #wasBehind({ position, askedMs }: Followed<Reader>, name: string): boolean {
     return performance.now() - askedMs < MOMENT_MS && !this.#changes.areUnchangedSince(position, [name])
   }
@@ -274,10 +280,10 @@ export class ReplicaReads<Reader extends Replica> {
       const patienceMs = Math.min(ANSWER_MS_MAX, PATIENCE_MS + PATIENCE_TIMES * followed.answerMs)
       return await this.#timed(followed, patienceMs, () => ask(followed.replica))
     } catch (error) {
-      // Of what is asked for the primary may say the same.
+      // The primary may give the same answer to this request.
       if (error instanceof AskPrimary) return 'refused'
       if (error instanceof FreshetError && !error.code.startsWith('STORE_')) return 'refused'
-      // Who was only slow is looked at again soon; nothing is said of that.
+      // A replica that was only slow is checked again soon, without a warning.
       if (error instanceof TooSlow) followed.isUsed = false
       else this.#miss(followed, error)
       return 'missed'
@@ -315,7 +321,7 @@ export class ReplicaReads<Reader extends Replica> {
     return changes.isKnown(position) && (position >= required || changes.to >= required)
   }
 
-  /** A replica is at this position. Has the primary told of it? */
+  /** A replica is at this position. Finds out whether the primary has reported it. */
   async #catchUpWith(position: Position): Promise<void> {
     const reached = await this.#askPrimaryPosition().catch(() => 0)
     if (reached > position) await this.#catchUpTo(reached)
@@ -327,7 +333,7 @@ export class ReplicaReads<Reader extends Replica> {
     followed.currentShare = lately(followed.currentShare, current / (current + behind))
   }
 
-  /** Reads the log up to a position that the primary has told, as far as that can be done. Those who want the same share it. */
+  /** Reads the log up to a position that the primary has reported, as far as possible. Concurrent callers share the reads. */
   async #catchUpTo(position: Position): Promise<void> {
     const changes = this.#changes
     for (let reads = 0; changes.to < position; reads++) {
@@ -343,9 +349,9 @@ export class ReplicaReads<Reader extends Replica> {
     }
   }
 
-  /** The log will be needed as well: right behind the question for the position, it takes no round trip of its own. */
+  /** The log will be needed as well; read right behind the request for the position, it takes no extra round trip. */
   #catchUpAlong(): void {
-    this.#catchingUp ??= nextTurn().then(() => this.#readChanges(this.#told))
+    this.#catchingUp ??= nextTurn().then(() => this.#readChanges(this.#reported))
   }
 
   async #readChanges(reached: Position): Promise<void> {
@@ -355,7 +361,7 @@ export class ReplicaReads<Reader extends Replica> {
       const last = entries.at(-1)?.position ?? after
       this.follow(after, entries, entries.length < ENTRIES_PER_READ ? Math.max(last, reached) : last)
     } catch (error) {
-      // It begins anew with the next look. Whatever else it is, the primary says it to whoever reads.
+      // The next check begins again. The primary itself reports any other error to readers.
       if (error instanceof FreshetError && error.code === 'LOG_TRIMMED') this.startOver()
     } finally {
       this.#catchingUp = undefined
@@ -370,7 +376,7 @@ export class ReplicaReads<Reader extends Replica> {
     this.#options.onWarning(`The replica at ${followed.replica.place} is not read from: ${reason}`)
   }
 
-  /** At those that are left alone, and those that nobody has read from for a while. */
+  /** Checks the unused replicas, and those without recent reads. */
   async #look(): Promise<void> {
     const nowMs = performance.now()
     const due = this.#followed.filter(({ isUsed, askedMs }) => !isUsed || nowMs - askedMs > LOOK_AT_IDLE_MS)
@@ -382,7 +388,7 @@ export class ReplicaReads<Reader extends Replica> {
       if (epoch === this.#epoch && this.#changes.from === Number.POSITIVE_INFINITY) this.#changes.startAt(position)
       await Promise.all(due.map(followed => this.#lookAt(followed)))
     } catch {
-      // While the primary is gone there is nothing to compare with, and whoever reads is told.
+      // While the primary is gone there is nothing to compare with, and the next read reports it.
     }
     this.#isLooking = false
   }
@@ -391,7 +397,7 @@ export class ReplicaReads<Reader extends Replica> {
     try {
       const { replica, isUsed } = followed
       if (!isUsed) {
-        // It may have to be connected to, which is not what is to be measured.
+        // This may have to connect first, which must not be measured.
         await within(ANSWER_MS_MAX, this.#options.reached(replica))
         followed.answerMs = 0
       }
@@ -407,12 +413,12 @@ export class ReplicaReads<Reader extends Replica> {
         return
       }
       followed.isUsed = false
-      // It is behind; nothing to be said.
+      // It is behind, which needs no warning.
       if (position < this.#changes.from) followed.isMissed = false
       else if (++followed.strangeLooks > STRANGE_LOOKS) {
         this.#miss(
           followed,
-          `it is at position ${position}, which the primary has never told: it follows another, or none`,
+          `it is at position ${position}, which the primary has never reported: it follows another primary, or none`,
         )
       }
     } catch (error) {
@@ -425,7 +431,7 @@ function lately(before: number, now: number, weight: number = WEIGHT): number {
   return before + weight * (now - before)
 }
 
-/** What a replica could answer the primary can answer better. */
+/** The primary can answer this better than a replica. */
 export class AskPrimary extends Error {
   override readonly name = 'AskPrimary'
 }
@@ -436,7 +442,7 @@ class TooSlow extends Error {
 
 function within<Result>(ms: number, work: Promise<Result>): Promise<Result> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new TooSlow(`nothing has come back for ${Math.round(ms)} ms`)), ms)
+    const timer = setTimeout(() => reject(new TooSlow(`no reply for ${Math.round(ms)} ms`)), ms)
     work.then(resolve, reject).finally(() => clearTimeout(timer))
   })
 }

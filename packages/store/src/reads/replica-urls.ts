@@ -1,8 +1,11 @@
-/** Replicas that are named in the address of a database: `?replicas=host:port,host:port`. All else is the same for them. */
+/**
+ * Replicas that are named in the URL of a database: `?replicas=host:port,host:port`. The rest of the URL is the same for
+ * them.
+ */
 import { storeUnusable } from '../engine/store-errors.js'
 
 export interface NamedReplicas {
-  /** Without them. */
+  /** Without the replicas. */
   readonly url: string
   readonly replicas: readonly string[]
 }
@@ -27,9 +30,9 @@ export function replicasIn(text: string): NamedReplicas {
 }
 
 function at(url: URL, host: string): string {
-  if (!HOST.test(host)) throw new TypeError(`${host} is no host`)
+  if (!HOST.test(host)) throw new TypeError(`${host} is not a host`)
   const replica = new URL(url)
-  // Set alone, a host without a port would keep the other's.
+  // If only `host` were set, a host without a port would keep the primary's port.
   replica.port = ''
   replica.host = host
   return replica.href

@@ -12,10 +12,10 @@ import type { View } from '../engine/engine.js'
 import { keyRange, scanBounds } from './key-range.js'
 
 const VALUES_PER_READ = 1000
-/** If a filter left too few, the next read is so many times as large. */
+/** If the filter left too few, the next read is this many times as large. */
 const GROWTH = 4
 
-/** Whether the view is asked only once. */
+/** Whether the view is read only once. */
 export function isOneRead({ filter }: ScanRange, limit: number): boolean {
   return filter === undefined && limit < VALUES_PER_READ
 }
@@ -39,7 +39,7 @@ export async function scanPage(view: View, bucket: Key, range: ScanRange, limit:
   }
 }
 
-/** By naming each property: a spread takes longer than reading the value. */
+/** Names each property: a spread takes longer than reading the value. */
 export function entryOf(id: string, { version, contentType, body }: StoredValue): StoredEntry {
   return { id, version, contentType, body }
 }

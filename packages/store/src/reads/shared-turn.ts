@@ -1,7 +1,7 @@
 /**
- * What is asked for in one turn of the event loop goes together: a busy server has many requests in each, and what a command costs
- * the driver and the engine, beside what it finds, is more than one thing more in it does. Nothing waits for it: what comes alone is
- * sent in the same turn, alone; and while nothing is under way, as soon as those are done who are at work just now.
+ * Requests of one turn of the event loop are sent together. A busy server has many in each turn, and the fixed cost of a
+ * command, in the driver and the engine, exceeds the cost of one more item in it. Nothing is delayed: a single request is
+ * sent in the same turn, alone; while nothing is under way, a batch is sent as soon as the current callbacks have run.
  */
 import type { MaybePromise } from '@freshet/core/store'
 
@@ -11,7 +11,7 @@ interface Waiting<Item, Answer> {
   reject(error: unknown): void
 }
 
-/** One answer for each, in their order; what cannot be told yet is promised. */
+/** One answer for each item, in their order; an answer that is not known yet is a promise. */
 export type AskTogether<Item, Answer> = (items: readonly Item[]) => Promise<readonly MaybePromise<Answer>[]>
 
 export class SharedTurn<Item, Answer> {

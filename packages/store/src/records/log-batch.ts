@@ -1,7 +1,7 @@
 /**
  * One record of the change log, for all commits of one transaction, under the position of the last. Positions within it are
- * consecutive. The store's time comes first (8 bytes, double, little-endian), then the keys, UTF-8: a byte 0 separates the keys of
- * one commit, a byte 1 the commits. If a commit carries tags, they follow its keys after a byte 2, separated by a byte 0.
+ * consecutive. The store's time comes first (8 bytes, double, little-endian), then the keys, UTF-8: a byte 0 separates the
+ * keys of one commit, a byte 1 the commits. If a commit has tags, they follow its keys after a byte 2, separated by a byte 0.
  */
 import type { Key, LogEntry, Position, Tag } from '@freshet/core/store'
 
@@ -9,7 +9,7 @@ const KEY_SEPARATOR = '\0'
 const COMMIT_SEPARATOR = '\u0001'
 const TAGS_MARK = '\u0002'
 
-/** What the log has of one commit. */
+/** What the log records of one commit. */
 export interface Changed {
   readonly keys: readonly Key[]
   readonly tags: readonly Tag[]

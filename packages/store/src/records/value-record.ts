@@ -1,9 +1,9 @@
 /**
  * The bytes of a value, the same on every engine that stores it as bytes:
  *
- *     0  1  content type: its number in CONTENT_TYPES, or 0: spelled out at 8
+ *     0  1  content type: its number in CONTENT_TYPES; 0 if it is spelled out at 8
  *     1  7  version, little-endian
- *     8  n  only if it is spelled out: one byte for its length, then the content type, UTF-8
+ *     8  n  only if spelled out: one byte for the length, then the content type, UTF-8
  *     …     the body, as written
  */
 import type { Commit, Key, StoredValue, Version } from '@freshet/core/store'
@@ -33,7 +33,7 @@ const HEADER_BYTES = 8
 const CONTENT_TYPE_BYTES_MAX = 255
 const TWO_TO_32 = 2 ** 32
 
-/** Throws TypeError for what cannot be stored, so that nothing is left that could fail half way. */
+/** Throws TypeError for anything that cannot be stored, so that nothing can fail half way through a commit. */
 export function checkStorable({ reads, lists, writes, adds }: Commit): void {
   if (reads) for (const { key } of reads) checkKey(key)
   if (lists) for (const { bucket } of lists) checkKey(bucket)
@@ -44,7 +44,7 @@ export function checkStorable({ reads, lists, writes, adds }: Commit): void {
   }
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: what separates keys in log-batch.ts
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they separate keys in log-batch.ts
 const SEPARATORS = /[\u0000-\u0002]/
 
 function checkKey(key: Key): void {
@@ -52,7 +52,7 @@ function checkKey(key: Key): void {
   if (isTooLong(key)) throw new TypeError(`A key may have ${KEY_BYTES_MAX} bytes, not ${Buffer.byteLength(key)}.`)
 }
 
-/** Whether a key, or a bucket, can have been written; one that cannot must not reach an engine. */
+/** Whether a key, or a bucket, can have been written; a name that cannot must not reach an engine. */
 export function isStorable(key: Key): boolean {
   return key !== '' && !isTooLong(key) && !key.includes('\0')
 }
@@ -106,8 +106,8 @@ export function versionOf(record: Uint8Array): Version {
 }
 
 /**
- * Reads the first `size` bytes of a buffer that the engine will use again: what it returns is a copy. Undefined if this
- * is no value.
+ * Reads the first `size` bytes of a buffer that the engine will reuse: the result is a copy. Undefined if the bytes are not a
+ * value.
  */
 export function decodeValue(buffer: Uint8Array, size: number): StoredValue | undefined {
   const found = bodyOf(buffer, size)
@@ -119,7 +119,7 @@ export function decodeValue(buffer: Uint8Array, size: number): StoredValue | und
 
 export type Content = Omit<StoredValue, 'version'>
 
-/** The content type and the body, not copied, in the first `size` bytes. Undefined if this is no value. */
+/** The content type and the body, not copied, in the first `size` bytes. Undefined if the bytes are not a value. */
 export function bodyOf(buffer: Uint8Array, size: number = buffer.length): Content | undefined {
   if (size < HEADER_BYTES) return undefined
   const number = buffer[0]!
