@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { checkOverlap, type Level, parseAddress } from './address.js'
 
-test('an address says where the nodes are, and what is left out', () => {
+test('an address names the nodes, and options that are left out have defaults', () => {
   const full = 'cassandra://me:p%40ss@a,b,c:9043/shop?name=one&replication=5&read=one&write=all&dc=east&tls=true'
   expect(parseAddress(full)).toEqual({
     ...{ hosts: ['a', 'b', 'c'], port: 9043, keyspace: 'shop', name: 'one', replication: 5, read: 'one', write: 'all' },
@@ -18,7 +18,7 @@ test('an address says where the nodes are, and what is left out', () => {
   })
 })
 
-test('what cannot be understood is refused, without the password', () => {
+test('an address that cannot be parsed is refused, and the message leaves out the password', () => {
   const mistakes = {
     'cassandra://': /should be like/,
     'cassandra://me:secret@a/B': /"B" cannot be a keyspace/,
@@ -34,7 +34,7 @@ test('what cannot be understood is refused, without the password', () => {
   }
 })
 
-test('levels are taken if every read meets every write before it', () => {
+test('levels are accepted if every read sees every earlier write', () => {
   const isTaken = (read: Level, write: Level, copies: number) => {
     try {
       checkOverlap({ ...parseAddress('cassandra://a'), read, write }, copies)

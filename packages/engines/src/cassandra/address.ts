@@ -1,12 +1,13 @@
 /**
- * What an address says:
+ * The address of a store in Cassandra:
  *
  *     cassandra://user:password@host1,host2:9042/keyspace?name=main&replication=3&read=quorum&write=quorum&dc=east&tls=true
  *
- * `name`: of the store, for there may be several in a keyspace. `replication`: how many copies there are, if the keyspace has to be made.
- * `read` and `write`: how many of them each read and write of an object's row asks (one, quorum, all); the log is always by a majority. `read=current`:
- * an object is read from one copy, and from a majority only if that one is behind.
- * `dc`: the data centre that all servers are in; reads and writes are then by a majority of that one alone.
+ * `name`: the name of the store; one keyspace may hold several stores.
+ * `replication`: how many copies the keyspace keeps, if it has to be created.
+ * `read` and `write`: how many copies each read and write of an object's row waits for (one, quorum, all). The log always
+ * uses a majority. `read=current`: an object is read from one copy, and from a majority only if that copy is behind.
+ * `dc`: the data centre that all servers are in; reads and writes then need a majority of its copies alone.
  */
 import { storeUnusable } from '@freshet/store/engine'
 
@@ -18,13 +19,13 @@ export interface CassandraAddress {
   readonly replication: number
   readonly read: Level
   readonly write: Level
-  /** Objects are read from one copy first. */
+  /** Objects are read from one copy first (`read=current`). */
   readonly readsNearest: boolean
   readonly dc: string | undefined
   readonly user: string | undefined
   readonly password: string | undefined
   readonly isEncrypted: boolean
-  /** For messages: without user and password. */
+  /** For messages: the address without user and password. */
   readonly place: string
 }
 
@@ -36,7 +37,7 @@ const ADDRESS = /^cassandra:\/\/(?:([^:@/?]*)(?::([^@/?]*))?@)?([^/?@]+)(?:\/([^
 const KEYSPACE = /^[a-z][a-z0-9_]{0,47}$/
 const NAMES = ['name', 'replication', 'read', 'write', 'dc', 'tls']
 
-/** Throws STORE_UNUSABLE if it cannot be understood. */
+/** Throws STORE_UNUSABLE if the address cannot be parsed. */
 export function parseAddress(url: string): CassandraAddress {
   const parts = ADDRESS.exec(url)
   if (parts === null) throw mistake('it should be like cassandra://host1,host2:9042/keyspace')
@@ -70,7 +71,8 @@ export function parseAddress(url: string): CassandraAddress {
 function parseServers(text: string): { readonly hosts: readonly string[]; readonly port: number } {
   const servers = text.split(',').map(server => /^(.+?)(?::(\d+))?$/.exec(server))
   const ports = new Set(servers.flatMap(server => (server?.[2] === undefined ? [] : [Number(server[2])])))
-  if (servers.includes(null) || ports.size > 1) throw mistake('all nodes should be at the same port, after the last')
+  if (servers.includes(null) || ports.size > 1)
+    throw mistake('all nodes should use the same port, written after the last host')
   return { hosts: servers.map(server => server![1]!), port: [...ports][0] ?? PORT }
 }
 
@@ -85,13 +87,13 @@ function mistake(why: string): Error {
   return storeUnusable('the address given', why)
 }
 
-/** Throws unless whoever reads a row asks at least one copy of those that whoever wrote it has waited for. */
+/** Throws unless every read of a row asks at least one of the copies that the write of the row has waited for. */
 export function checkOverlap({ read, write, place }: CassandraAddress, copies: number): void {
   const count = { one: 1, quorum: Math.floor(copies / 2) + 1, all: copies }
   if (count[read] + count[write] > copies) return
   throw storeUnusable(
     place,
-    `with read=${read} and write=${write} of ${copies} copies, a read may miss what was written before it. Leave both at quorum, ` +
+    `with read=${read} and write=${write} of ${copies} copies, a read may miss an earlier write. Leave both at quorum, ` +
       'or make one of them all',
   )
 }

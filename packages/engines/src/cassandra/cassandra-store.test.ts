@@ -21,11 +21,11 @@ testFleetStore(
     const name = randomUUID()
     return () => open(name)
   },
-  // The same code plans queries on every engine, and here each takes the longest.
+  // All engines plan queries with the same code, and each query takes the longest here.
   { queryBuckets: WALK_SIZE.queryBuckets },
 )
 
-test('a commit that writes nothing is validated by the latest state, though nobody would refuse an append', async () => {
+test('a commit that writes nothing is validated against the latest state, although it appends nothing', async () => {
   const name = randomUUID()
   const [store, peer] = [await open(name), await open(name)]
   const commit = async (by: Store, body: string) => {
@@ -34,7 +34,7 @@ test('a commit that writes nothing is validated by the latest state, though nobo
   }
   const before = await commit(store, '1')
   const validated = { reads: [{ key: 'a/b/c', version: before }], writes: [] }
-  // It has read the key, and remembers it.
+  // The store has read the key, and remembers it.
   expect(await store.commit(validated)).toEqual({ committed: true, position: before })
   const after = await commit(peer, '2')
   const conflicts = [{ key: 'a/b/c', version: after }]
@@ -42,7 +42,7 @@ test('a commit that writes nothing is validated by the latest state, though nobo
   await Promise.all([store.close(), peer.close()])
 })
 
-test('a read that asks for a position sees it, though another server has committed it', async () => {
+test('a read that asks for a position sees it, even if another server has committed it', async () => {
   const name = randomUUID()
   const [store, peer] = [await open(name), await open(name)]
   const put = { key: 'a/b/c', contentType: 'text/plain', body: Buffer.from('1') }

@@ -3,14 +3,15 @@
  *
  *     UPDATE log SET head = n, ... WHERE part = p AND slot = n IF head = n - 1
  *
- * `head` is the partition's own, so the condition is about the partition, which is what Cassandra's Paxos orders. Whoever is refused
- * has been overtaken. Nobody appends to n before he knows of n - 1, so there are no gaps.
+ * `head` is a static column of the partition, so the condition is about the partition, which is what Cassandra's Paxos orders.
+ * If the update is refused, another server has appended first. A server appends to slot n only when it knows slot n - 1, so
+ * there are no gaps.
  *
- * What is read is read by a majority, and that is enough: an append is acknowledged when a majority has it, so whoever reads later
- * meets it. What a majority does not have yet may be read from one node, but then Cassandra brings the others that were asked up to it
- * before it answers (read_repair = BLOCKING, the default): so what was read once is read by all from then on. A serial read would, besides,
- * finish an append that its server did not live to finish. Nobody was told of that one, so nobody misses it; the next append
- * finishes it, and is refused by it.
+ * Reads ask a majority, and that is enough: an append is acknowledged when a majority has it, so every later read finds it. A
+ * read may return a record that only a minority has yet, but then Cassandra first writes it to the other nodes that were asked
+ * (read_repair = BLOCKING, the default). So once one read has returned a record, all later reads return it. A serial read would
+ * also finish an append whose server has crashed. That append was never acknowledged, so no client misses it; the next append
+ * finishes it, and is refused because of it.
  */
 import type { LogEntry, Position } from '@freshet/core/store'
 import type { types } from 'cassandra-driver'
@@ -21,21 +22,21 @@ import type { Session } from './session.js'
 import { SLOTS_PER_PART } from './statements.js'
 
 const RECORDS_PER_READ = 32
-/** Logs are trimmed after minutes at the earliest. */
+/** A log is trimmed after minutes at the earliest, so a shorter sleep misses nothing. */
 const SLEPT_MS = 30_000
 
 export class ChangeLog implements LoggedChangeLog {
   readonly #session: Session
   readonly #store: string
   readonly #clocks: readonly (() => number)[]
-  /** By each of the clocks, when it was last known that nothing was deleted unread. */
+  /** By each of the clocks: when this server last knew that no unread record had been deleted. */
   #readMs: readonly number[]
 
-  /** `nowMs`: the store's time, which is set forward when this machine comes back among others. */
+  /** `nowMs`: the store's time, which is set forward when this machine reconnects to others. */
   constructor(session: Session, store: string, nowMs: () => number) {
     this.#session = session
     this.#store = store
-    // The first does not go on while the machine sleeps, the others may be set back: whichever has gone on furthest tells.
+    // The first clock stops while the machine sleeps, and the others may be set back: the clock that advanced furthest counts.
     this.#clocks = [() => performance.now(), () => Date.now(), nowMs]
     this.#readMs = this.#clocks.map(clock => clock())
   }
@@ -51,7 +52,9 @@ export class ChangeLog implements LoggedChangeLog {
     return undefined
   }
 
-  /** Some of the records after a slot; fewer than `RECORDS_PER_READ` and not the last of a partition: these are all. */
+  /**
+   * Some of the records after a slot. If there are fewer than `RECORDS_PER_READ` and the partition is not full, these are all.
+   */
   async read(after: number): Promise<LogPage> {
     const part = partOf(after + 1)
     const { rows } = await this.#session.read('log', 'records', [this.#store, part, after, RECORDS_PER_READ])
@@ -61,16 +64,16 @@ export class ChangeLog implements LoggedChangeLog {
     return { records, isEnd: rows.length < RECORDS_PER_READ && (rows.length === 0 || partOf(last + 1) === part) }
   }
 
-  /** Nothing follows: it may have been deleted, while this server slept for as long as that takes at least. */
+  /** Nothing follows: the records may have been deleted, if this server slept at least as long as that takes. */
   async #isGone(part: number, after: number): Promise<boolean> {
     const nowMs = this.#clocks.map(clock => clock())
     if (nowMs.some((ms, i) => ms - this.#readMs[i]! >= SLEPT_MS) && (await this.#isDeleted(part, after))) return true
-    // Not before it is known: others who read meanwhile have slept as well.
+    // Only now, after the check: other reads that ran at the same time slept as well.
     this.#readMs = nowMs
     return false
   }
 
-  /** How far a part goes is known also when its records are deleted. */
+  /** The partition's `head` remains when its records are deleted. */
   async #isDeleted(part: number, after: number): Promise<boolean> {
     const found = (await this.#session.read('log', 'head', [this.#store, part])).first()
     if (!found?.head || found.head.toNumber() <= after) return false
@@ -80,7 +83,7 @@ export class ChangeLog implements LoggedChangeLog {
   async last(): Promise<LogRecord | undefined> {
     const hint = (await this.#session.read('log', 'part', [this.#store])).first()
     let last: types.Row | undefined
-    // Whoever begins a partition says so after it.
+    // A server that begins a partition writes the hint only after that, so the hint may be behind.
     for (let part = hint ? hint.part.toNumber() : 0; ; part++) {
       const row = (await this.#session.read('log', 'lastRecord', [this.#store, part])).first()
       if (!row) return last && recordOf(last)

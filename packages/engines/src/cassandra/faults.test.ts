@@ -1,4 +1,7 @@
-/** What a Cassandra that is killed, cut off, stopped or put back may not do. One node, reached directly or over a line. */
+/**
+ * Promises that hold while Cassandra is killed, cut off, stopped or restored. One node, reached directly or over a cuttable
+ * line.
+ */
 import { randomUUID } from 'node:crypto'
 import type { Position, Store } from '@freshet/core/store'
 import { FreshetError } from '@freshet/protocol'
@@ -18,7 +21,7 @@ import { expectExact, Progress, positionOf, put, textOf, watch, writeOn } from '
 const KILLS = Number(process.env.FRESHET_KILLS ?? 2)
 const WRITERS = 8
 const KEYSPACE = 'faults'
-/** Each start takes its time on a busy machine. */
+/** A start of the node may take this long on a busy machine. */
 const WAIT_MS_MAX = 120_000
 const KILLS_MS_MAX = (KILLS + 1) * WAIT_MS_MAX
 
@@ -28,7 +31,7 @@ let direct: cassandra.Client
 beforeAll(async () => {
   node = await startCassandra({ isBehindLines: true })
   const listen = { host: '127.0.1.1', port: node.port }
-  // Only appends, and what is held, are answered so.
+  // Only the answers to appends, and to `hold`, contain this.
   line = await CuttingLine.open(node.port, bytes => bytes.includes('[applied]'), { listen })
   direct = new cassandra.Client({
     contactPoints: ['127.0.0.1'],
@@ -49,7 +52,7 @@ afterEach(async () => {
   for (const end of toEnd.splice(0).reverse()) await end()
 })
 
-/** `far` is over the line. */
+/** `far` is reached over the line. */
 async function open(where: 'near' | 'far', name: string, options: Partial<CassandraStoreOptions> = {}): Promise<Store> {
   const host = where === 'near' ? '127.0.0.1' : '127.0.1.1'
   const url = `cassandra://${host}:${node.port}/${KEYSPACE}?name=${name}`
@@ -64,7 +67,7 @@ async function rowsOf(query: string, parameters: readonly (string | number)[]): 
 }
 
 test(
-  `a node that is killed ${KILLS} times keeps what was acknowledged, and each commit is made once`,
+  `a node that is killed ${KILLS} times keeps what it acknowledged, and each commit is made once`,
   async () => {
     const name = randomUUID()
     const stores = [await open('near', name), await open('near', name)]
@@ -91,7 +94,7 @@ test(
 )
 
 for (const when of ['before', 'after'] as const) {
-  test(`an append whose connection is lost ${when} it is made is made once, and not unknown`, async () => {
+  test(`an append whose connection is lost ${when} it is made counts once, and its outcome is known`, async () => {
     const name = randomUUID()
     const [far, near] = [await open('far', name), await open('near', name)]
     const before = positionOf(await far.commit({ writes: [put('a/b/c', 'before')] }))
@@ -104,18 +107,18 @@ for (const when of ['before', 'after'] as const) {
     expect((await near.get('a/b/marked'))?.version).toBe(position)
     const entries = await near.changes(before)
     expect(entries.map(({ keys }) => keys)).toEqual([['a/b/marked', 'a/n/x']])
-    // And it goes on, in both directions.
+    // The store goes on, in both directions.
     const next = positionOf(await near.commit({ writes: [put('a/b/c', 'again')] }))
     expect((await far.get('a/b/c'))?.version).toBe(next)
   })
 }
 
-test('a server that ends between appending and writing rows has committed: everybody sees it, and somebody writes the rows', async () => {
+test('a server that ends after an append, before writing rows, has committed, and another server writes the rows', async () => {
   const name = randomUUID()
   const far = await open('far', name, { waitMsMax: 500 })
   const near = await open('near', name)
   await near.commit({ writes: [put('a/b/c', 'old')] })
-  // Else its append would be refused first.
+  // Otherwise its append would first be refused.
   await far.position()
   line.cutNext({ request: 'a/b/new', when: 'after', forAll: true })
   const lost = far.commit({ writes: [put('a/b/c', 'new'), put('a/b/new', 'new')] })
@@ -129,13 +132,13 @@ test('a server that ends between appending and writing rows has committed: every
     ['new', 'new'],
   ])
   expect(await row()).toEqual([])
-  // Whoever comes next does it.
+  // The next server to open the store writes the row.
   const next = await open('near', name)
   expect(await textOf(next, 'a/b/new')).toBe('new')
   await eventually('the row is written', async () => (await row()).length === 1)
 })
 
-test('so does a server that was there all the time, when the log has gone on for a while', async () => {
+test('a server that stayed open writes those rows too, once the log has advanced far enough', async () => {
   const name = randomUUID()
   const far = await open('far', name, { waitMsMax: 200 })
   const near = await open('near', name)
@@ -151,7 +154,7 @@ test('so does a server that was there all the time, when the log has gone on for
   expect(await textOf(near, 'a/b/new')).toBe('new')
 })
 
-test('rows may be written again, late and in any order: the newest stay', async () => {
+test('rows may be written again, late and in any order: the newest ones stay', async () => {
   const name = randomUUID()
   const store = await open('near', name)
   for (const text of ['9', '8', '7']) await store.commit({ writes: [put('a/b/c', text), put('a/b/gone', text)] })
@@ -170,7 +173,7 @@ test('rows may be written again, late and in any order: the newest stay', async 
   expect(await rows.memory('name')).toEqual(Buffer.from([1]))
 })
 
-test('a node that does not answer is given up, and used again when it does', async () => {
+test('a node that does not answer is given up, and used again when it answers', async () => {
   const name = randomUUID()
   const store = await open('near', name, { waitMsMax: 2000, answerMsMax: 2000 })
   await store.commit({ writes: [put('a/b/c', '1')] })
@@ -191,7 +194,7 @@ function isUnavailable(error: unknown): boolean {
   throw error
 }
 
-test('what could be seen much later than it was stamped is in the log once more', async () => {
+test('a record that becomes visible much later than its stamp has its keys in the log a second time', async () => {
   const name = randomUUID()
   const [far, near] = [await open('far', name), await open('near', name)]
   await far.commit({ writes: [put('a/b/c', 'before')] })
@@ -209,13 +212,13 @@ test('what could be seen much later than it was stamped is in the log once more'
   const [first, second] = await near.changes(position - 1)
   expect(second!.keys).toEqual(first!.keys)
   expect(second!.timeMs).toBeGreaterThan(cutMs + 1500)
-  // It is one, though both servers have noticed.
+  // There is one second entry, though both servers noticed the late record.
   await far.commit({ writes: [put('a/b/c', 'after')] })
   expect((await near.changes(position)).map(({ keys }) => keys)).toEqual([['a/b/late'], ['a/b/c']])
   expect((await near.get('a/b/late'))?.version).toBe(position)
 })
 
-test('a log that has lost what a server has seen is another log, whose positions go on', async () => {
+test('a log that has lost records that a server has seen becomes another log, whose positions go on', async () => {
   const name = randomUUID()
   const store = await open('near', name)
   const { log } = store
@@ -230,13 +233,13 @@ test('a log that has lost what a server has seen is another log, whose positions
   await rowsOf(`UPDATE ${KEYSPACE}.log SET head = ? WHERE store = ? AND part = 0`, [last - 1, name])
   const next = positionOf(await store.commit({ writes: [put('a/b/d', 'new')] }))
   expect(next).toBeGreaterThan(lost)
-  // The store has the new id from the moment that whoever follows the log is refused.
+  // The store has the new id as soon as a reader that follows the log is refused.
   await expect(store.changes(lost)).rejects.toMatchObject({ code: 'LOG_TRIMMED' })
   expect(store.log).not.toBe(log)
   expect((await store.changes(await store.trimmedTo())).map(({ keys }) => keys)).toEqual([['a/b/d']])
 })
 
-test('a log is deleted by partitions, and nobody can append to one that is gone', async () => {
+test('a log is deleted by partitions, and no server can append to a deleted one', async () => {
   const name = randomUUID()
   const store = await open('near', name)
   const positions: Position[] = []
@@ -250,7 +253,7 @@ test('a log is deleted by partitions, and nobody can append to one that is gone'
   const some = positions.at(-3)!
   expect((await store.changes(positions[3]!, 3)).map(({ position }) => position)).toEqual(positions.slice(4, 7))
   const other = await open('near', name)
-  // It has not followed the log from its beginning.
+  // This server has not followed the log from its beginning.
   const from = await other.changes(positions[0]!, 100_000)
   expect(from.map(({ position }) => position)).toEqual(positions.slice(1))
   await other.trim(some)
@@ -265,7 +268,7 @@ test('a log is deleted by partitions, and nobody can append to one that is gone'
   expect((await direct.execute(late, [name], { prepare: true })).wasApplied()).toBe(false)
 })
 
-/** A store, and one of the same name whose place in the log is deleted while nobody asks it for anything. */
+/** A store, and another server of the same store, idle while its place in the log is deleted. */
 async function trimmedUnder(): Promise<{ store: Store; sleeper: Store }> {
   const name = randomUUID()
   const [store, sleeper] = [await open('near', name), await open('near', name)]
@@ -276,9 +279,9 @@ async function trimmedUnder(): Promise<{ store: Store; sleeper: Store }> {
   return { store, sleeper }
 }
 
-// A process that was stopped finds that all clocks have gone on; one whose machine slept, all but the monotonic one.
+// A process that was stopped finds that all clocks have advanced; on a machine that slept, all but the monotonic clock have.
 for (const [what, clock] of [['machine slept', Date] as const, ['process was stopped', performance] as const]) {
-  test(`a server whose ${what} while the log was trimmed goes on from its end, and serves nothing old`, async () => {
+  test(`a server whose ${what} while the log was trimmed goes on from the log's end, and serves nothing old`, async () => {
     const { store, sleeper } = await trimmedUnder()
     const nowMs = clock.now.bind(clock)
     const spy = vi.spyOn(clock, 'now').mockImplementation(() => nowMs() + 60_000)
@@ -295,9 +298,9 @@ for (const [what, clock] of [['machine slept', Date] as const, ['process was sto
   })
 }
 
-test('a server that slept and has no clock that says so finds out by its first commit, and goes on', async () => {
+test('a server that slept and has no clock that shows it finds out by its first commit, and goes on', async () => {
   const { store, sleeper } = await trimmedUnder()
-  // Its place in the log may have been taken by anybody, and is gone.
+  // Any server may have taken its slot, and the slot is deleted.
   const first = sleeper.commit({ writes: [put('a/b/d', 'awake')] })
   await expect(first).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE', details: { outcome: 'unknown' } })
   expect(await textOf(sleeper, 'a/b/c')).toBe(`${SLOTS_PER_PART}`)
@@ -305,7 +308,7 @@ test('a server that slept and has no clock that says so finds out by its first c
   expect((await store.get('a/b/d'))?.version).toBe(position)
 })
 
-test('a commit that is too large is refused, and takes nobody with it', async () => {
+test('a commit that is too large is refused, and the commits beside it are made', async () => {
   const store = await open('near', randomUUID())
   const large = { key: 'a/b/large', contentType: 'text/plain', body: Buffer.alloc(10 * 1024 * 1024, 1) }
   const [refused, ...others] = await Promise.allSettled([
@@ -321,7 +324,7 @@ test('a commit that is too large is refused, and takes nobody with it', async ()
 
 test('operations that are too old are forgotten, and only those', async () => {
   const name = randomUUID()
-  // Long enough for all that is done with the new one while it is new.
+  // Long enough for everything the test does while the new operation must count as new.
   const retentionMs = 5000
   const store = await open('near', name, { retentionMs })
   const operation = (id: string) => ({ id: { kind: 'foreign', id } as const, fingerprint: id })
@@ -338,7 +341,7 @@ test('operations that are too old are forgotten, and only those', async () => {
   expect(await third.commit({ ...add, operation: operation('new') })).toMatchObject({ replayed: { note: '' } })
 })
 
-test('what the settings put at risk is told', async () => {
+test('settings that put data at risk cause warnings, and levels that could miss writes are refused', async () => {
   const warnings: string[] = []
   await open('near', randomUUID(), { onWarning: warning => warnings.push(warning) })
   expect(warnings).toEqual([expect.stringMatching(/one copy .*ALTER KEYSPACE faults/)])

@@ -1,17 +1,18 @@
 /**
- * What tells that the tables of a store were put back from a snapshot. Cassandra keeps the newest of everything, so a snapshot can only be loaded into
- * tables that were emptied or made again:
+ * Detects that the tables of a store were restored from a snapshot. Cassandra keeps the newest version of everything, so a
+ * snapshot can only be loaded into tables that were emptied or created again, and both leave a trace:
  *
- *     TRUNCATE           each node notes it for each table, in `truncated_at` of its own system.local
+ *     TRUNCATE           each node notes the time for each table, in `truncated_at` of its own system.local
  *     DROP and CREATE    the rows of the table's columns in system_schema.columns are written again. ALTER writes only those of
  *                        the columns that it adds, and the table's own row
  *
- * Files that were copied back while a node was stopped leave no trace here. A server finds that out by what it knew (`recalled`).
+ * If files were copied back while a node was stopped, they leave no trace here. A server detects that by the log position that it
+ * remembers (`recalled`).
  */
 import type { Identity } from '../log/identity.js'
 import type { Session } from './session.js'
 
-/** By the id of a node, for those that answer. */
+/** By the id of a node, for the nodes that answer: when the table was emptied. */
 type Emptied = Readonly<Record<string, string>>
 
 interface Noted {
@@ -44,7 +45,7 @@ function timesOf(truncatedAt: unknown): ReadonlyMap<string, string> {
   return new Map(Array.from(map, ([id, time]) => [String(id), time.toString('hex')]))
 }
 
-/** Nodes that are new, or were away, say nothing. */
+/** A node that is new, or was away, is not compared. */
 function isSame(noted: Noted, now: Noted): boolean {
   return (
     noted.made === now.made &&

@@ -13,7 +13,7 @@ import { testDroppedIndex } from '../under-test/test-dropped-index.js'
 import { openCassandraStore } from './open-cassandra-store.js'
 
 const isInstalled = isCassandraInstalled()
-if (!isInstalled) console.warn('Not tested: indexes in Cassandra. It takes Java and Maven.')
+if (!isInstalled) console.warn('Not tested: indexes in Cassandra. They need Java and Maven.')
 
 let cassandra: RunningCassandra
 let client: cassandraDriver.Client
@@ -39,13 +39,16 @@ function json(key: string, text: string): PutWrite {
   return { key, contentType: 'application/json', body: Buffer.from(text) }
 }
 
-/** When the log of the keyspace `earlier` was made, as two tables of the schema have it. Earlier versions noted the first, and the second is compared with it. */
+/**
+ * When the log of the keyspace `earlier` was created, according to two tables of the schema. Earlier versions noted the first
+ * time, and compare it with the second.
+ */
 async function madeMs(table: string, column: string): Promise<string> {
   const query = `SELECT WRITETIME(${column}) AS made FROM system_schema.${table} WHERE keyspace_name = 'earlier' AND table_name = 'log'`
   return String((await client.execute(query)).first().made)
 }
 
-test.skipIf(!isInstalled)('what a dropped index leaves behind is removed', async () => {
+test.skipIf(!isInstalled)('the entries of a dropped index are removed', async () => {
   const name = randomUUID()
   const store = await open('freshet', name)
   await testDroppedIndex(store, async () => {
@@ -56,7 +59,7 @@ test.skipIf(!isInstalled)('what a dropped index leaves behind is removed', async
 })
 
 test.skipIf(!isInstalled)(
-  'a store of a version without indexes is opened, keeps its log, and has queries',
+  'a store that a version without indexes made opens, keeps its log, and answers queries',
   async () => {
     const before = await open('earlier')
     const { log } = before

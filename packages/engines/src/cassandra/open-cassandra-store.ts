@@ -1,4 +1,4 @@
-/** Opening a store in Cassandra: connecting, making what is not there, and looking at what could cost acknowledged writes. */
+/** Opens a store in Cassandra: connects, creates what is missing, and warns of settings that could lose acknowledged writes. */
 import { createHash } from 'node:crypto'
 import { RETENTION_MS_DEFAULT } from '@freshet/core/counters'
 import { SCAN_MAX_DEFAULT } from '@freshet/core/queries'
@@ -18,19 +18,19 @@ import { openingFailed, Session } from './session.js'
 import { INDEXING_COLUMN, TABLES } from './statements.js'
 
 export interface CassandraStoreOptions {
-  /** `cassandra://host1,host2:9042/keyspace?replication=3`; `address.ts` has what else it may say. */
+  /** `cassandra://host1,host2:9042/keyspace?replication=3`; for all options see `address.ts`. */
   readonly url: string
-  /** How many entries a query may look at for one page; 10,000 unless given. */
+  /** How many entries a query may read for one page; 10,000 unless given. */
   readonly scanMax?: number
-  /** How long operations are remembered, and accepted after they were made; a day unless given. */
+  /** How long operations are remembered, and how old an operation may be when it arrives; a day unless given. */
   readonly retentionMs?: number
   /** How long the store waits for nodes that do not answer; 5,000 unless given. */
   readonly waitMsMax?: number
-  /** Without an answer for so long, another node is asked; 3,000 unless given. */
+  /** If a node does not answer within this time, another node is asked; 3,000 unless given. */
   readonly answerMsMax?: number
-  /** Called with what the settings put at risk; a warning of the process unless given. */
+  /** Called with each risk that the settings bring; unless given, it becomes a warning of the process. */
   readonly onWarning?: (text: string) => void
-  /** Where an earlier process knew the log to be: if the store was put back before that, it begins another log. */
+  /** The log and position that an earlier process knew. If the store was restored to before that, it begins another log. */
   readonly recalled?: LogPlace | undefined
 }
 
@@ -38,12 +38,12 @@ const WAIT_MS_MAX = 5_000
 const ANSWER_MS_MAX = 3_000
 const VERSION_MIN = 4
 const ALTER_TRIES_MAX = 5
-/** A record is written three times over by Paxos, with something around it. */
+/** Paxos writes a record three times, each with some overhead. */
 const SHARE_OF_MUTATION = 0.6
 
 /**
- * Throws STORE_UNAVAILABLE if no node answers, STORE_UNUSABLE if Cassandra refuses the login, is too old, or if reads could miss writes by
- * what the address says.
+ * Throws STORE_UNAVAILABLE if no node answers, STORE_UNUSABLE if Cassandra refuses the login or is too old, or if the levels in
+ * the address would let reads miss writes.
  */
 export async function openCassandraStore(options: CassandraStoreOptions): Promise<EngineStore<LogEngine>> {
   const { scanMax = SCAN_MAX_DEFAULT } = options
@@ -90,7 +90,7 @@ export async function openCassandraStore(options: CassandraStoreOptions): Promis
   }
 }
 
-/** Makes what is missing; several servers may do so at once. */
+/** Creates what is missing; several servers may do so at once. */
 async function prepare(session: Session, { keyspace, replication, dc }: CassandraAddress): Promise<void> {
   const [found] = await session.ask('SELECT release_version AS version, data_center AS dc FROM system.local')
   const version = String(found?.version)
@@ -100,7 +100,7 @@ async function prepare(session: Session, { keyspace, replication, dc }: Cassandr
   const copies = `{'class': 'NetworkTopologyStrategy', '${dc ?? found?.dc}': ${replication}}`
   const existing = await session.ask('SELECT table_name FROM system_schema.tables WHERE keyspace_name = ?', [keyspace])
   const tables = new Set(existing.map(({ table_name }) => table_name))
-  // A user who may not create need not, if everything is there.
+  // If everything exists, a user without the right to create tables is enough.
   const missing = Object.entries(TABLES).filter(([table]) => !tables.has(table))
   if (tables.size === 0) {
     await session.define(`CREATE KEYSPACE IF NOT EXISTS ${keyspace} WITH replication = ${copies}`)
@@ -112,7 +112,7 @@ async function prepare(session: Session, { keyspace, replication, dc }: Cassandr
   if (tables.has('log')) await addIndexing(session, keyspace)
 }
 
-/** To the log of an earlier version. */
+/** Adds the column to the log of an earlier version. */
 async function addIndexing(session: Session, keyspace: string): Promise<void> {
   const query = `SELECT type FROM system_schema.columns
     WHERE keyspace_name = ? AND table_name = 'log' AND column_name = 'indexing'`
@@ -126,7 +126,7 @@ async function addIndexing(session: Session, keyspace: string): Promise<void> {
   }
 }
 
-/** Otherwise two servers that create a table at the same moment would make two of one name. */
+/** Without a fixed id, two servers that create a table at the same moment would create two tables of one name. */
 function idOfTable(text: string): string {
   const hash = createHash('md5').update(text).digest('hex')
   return `${hash.slice(0, 8)}-${hash.slice(8, 12)}-3${hash.slice(13, 16)}-a${hash.slice(17, 20)}-${hash.slice(20)}`
@@ -150,26 +150,24 @@ async function inspect(session: Session, address: CassandraAddress): Promise<Ins
     ...(isFlushed
       ? []
       : [
-          `Cassandra at ${place} has commitlog_sync: ${sync}: acknowledged writes are not on disk yet, and are lost if the machines of a ` +
-            'majority of their copies fail within the same seconds. Set it to batch or group on every node.',
+          `Cassandra at ${place} has commitlog_sync: ${sync}: it acknowledges writes that are not on disk yet. They are lost ` +
+            'if the machines of a majority of their copies fail within the same seconds. Set it to batch or group on every node.',
         ]),
     ...(copies === 1
       ? [
-          `Cassandra at ${place} keeps one copy of keyspace ${address.keyspace}: if its node is lost, so is the data, and while it is away ` +
-            `there is no store. ALTER KEYSPACE ${address.keyspace} to a replication of 3.`,
+          `Cassandra at ${place} keeps one copy of keyspace ${address.keyspace}: if its node is lost, the data is lost, and ` +
+            `while the node is away the store is unavailable. ALTER KEYSPACE ${address.keyspace} to a replication of 3.`,
         ]
       : []),
     ...(copies === 2
-      ? [
-          `Cassandra at ${place} keeps two copies of keyspace ${address.keyspace}: both are needed for a majority. Have 3.`,
-        ]
+      ? [`Cassandra at ${place} keeps two copies of keyspace ${address.keyspace}: a majority needs both. Use 3 copies.`]
       : []),
   ]
   const kib = /^(\d+)KiB$/.exec(settings.get('max_mutation_size') ?? '')?.[1]
   return { durability: isFlushed ? 'disk' : 'relaxed', warnings, mutationBytesMax: Number(kib ?? 16_384) * 1024 }
 }
 
-/** How many copies a majority is of. */
+/** How many copies there are, of which a majority is needed. */
 async function copiesOf(session: Session, { keyspace, dc, place }: CassandraAddress): Promise<number> {
   const [found] = await session.ask('SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?', [
     keyspace,

@@ -1,11 +1,11 @@
 /**
- * A record of the log, as it is in the row of a slot.
+ * The columns of a record of the log, in the row of its slot.
  *
- * What it changes in indexes is one map, whose keys begin with a letter for what they are the key of:
+ * Changes of indexes are one map. The first letter of each key says what the rest names:
  *
  *     i + bucket   the bytes of `encodeIndexes`
- *     t + tag      the position of the last change that carries it, in digits
- *     e + entry    1: it is there from now on; no byte: it is not
+ *     t + tag      the position of the last change that carries the tag, in digits
+ *     e + entry    1: the entry exists from now on; no byte: it is removed
  *     c + number   no byte: all entries of this dropped index are to be removed
  */
 import type { LogEntry, StoredValue } from '@freshet/core/store'
@@ -18,7 +18,7 @@ const { unset } = cassandra.types
 const NOTHING = Buffer.alloc(0)
 const IS_THERE = Buffer.of(1)
 
-/** From `id` on, in the order of the statement that appends. A column that is left out (`unset`) takes no room in its row. */
+/** From `id` on, in the order of the statement that appends. A column that is left out (`unset`) takes no space in its row. */
 export function columnsOf({ id, state, commits, effects }: LogRecord): Parameter[] {
   const objects = new Map([...effects.objects].map(([key, value]) => [key, value ? spell(value) : NOTHING] as const))
   const keys = commits.length === 0 ? unset : encodeLogBatch(state.timeMs, commits)

@@ -1,11 +1,11 @@
 /**
- * Numbers that only grow: rows whose timestamp is their own value, so that what is read is the highest that anybody has written, in
- * whichever order. And holders, by lightweight transaction.
+ * Numbers that only grow: the timestamp of each row is its own value, so a read returns the highest value that any server has
+ * written, in whatever order. And the holders of names (`hold`), by lightweight transaction.
  */
 import type { Registers } from '../log/log-storage.js'
 import type { Session } from './session.js'
 
-/** A timestamp is not negative; a number may be. */
+/** Timestamps cannot be negative, but these numbers can. */
 const STAMP_BASE = 2 ** 50
 
 export class CassandraRegisters implements Registers {

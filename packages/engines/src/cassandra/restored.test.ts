@@ -1,4 +1,4 @@
-/** A snapshot that was put back while no server ran: the log is another one. */
+/** A snapshot that was restored while no server ran: the store begins another log. */
 import { cpSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { LogPlace, Store } from '@freshet/core/store'
@@ -16,7 +16,7 @@ import { openCassandraStore } from './open-cassandra-store.js'
 import { TABLES } from './statements.js'
 
 const isInstalled = isCassandraInstalled()
-if (!isInstalled) console.warn('Not tested: snapshots of Cassandra. It takes Java and Maven.')
+if (!isInstalled) console.warn('Not tested: snapshots of Cassandra. They need Java and Maven.')
 
 let cassandra: RunningCassandra
 const stores: Store[] = []
@@ -52,7 +52,7 @@ async function cql(query: string): Promise<void> {
   }
 }
 
-test.skipIf(!isInstalled)('nodetool snapshot, TRUNCATE, nodetool refresh', async () => {
+test.skipIf(!isInstalled)('nodetool snapshot, TRUNCATE and nodetool refresh begin another log', async () => {
   const open = opener('truncated')
   const { lost, store } = await restoreUnnoticed({
     open,
@@ -70,7 +70,7 @@ test.skipIf(!isInstalled)('nodetool snapshot, TRUNCATE, nodetool refresh', async
 })
 
 test.skipIf(!isInstalled)(
-  'files of a snapshot, copied back while Cassandra is stopped: by what a server knew',
+  'files of a snapshot that are copied back while Cassandra is stopped begin another log, if a server remembers its position',
   async () => {
     const open = opener('copied')
     const before = await open()
@@ -82,7 +82,7 @@ test.skipIf(!isInstalled)(
     expect(again.log).toBe(lost.log)
     const known = { log: again.log, position: await again.position() }
     await again.close()
-    // What the commit log has would be put back over the files.
+    // On startup Cassandra would replay its commit log over the files.
     await cassandra.nodetool('drain')
     await cassandra.kill()
     rmSync(join(cassandra.folder, 'node-1', 'commitlog'), { recursive: true })

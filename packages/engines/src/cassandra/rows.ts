@@ -1,4 +1,4 @@
-/** The rows below the log: reading them, and writing what records say. */
+/** The rows below the log: reads them, and writes the changes of records to them. */
 import { createHash } from 'node:crypto'
 import type { BucketChange, Key, Position, StoredValue } from '@freshet/core/store'
 import { bucketOfKey, idOfKey } from '@freshet/protocol'
@@ -53,7 +53,7 @@ export class Rows implements LoggedRows {
   async page(bucket: Key, { low, high, isDescending, limit }: KeyRange): Promise<KeyedValue[]> {
     const folder = `${bucket}/`
     const lowId = low.key.slice(folder.length)
-    // What is above all keys of the bucket is no id.
+    // A bound above all keys of the bucket is not an id of the bucket.
     const highId = high.key.startsWith(folder) ? high.key.slice(folder.length) : undefined
     const begin = low.isIncluded && lowId !== '' ? '>=' : '>'
     const end = highId === undefined ? 'end' : high.isIncluded ? '<=' : '<'
@@ -152,7 +152,7 @@ export class Rows implements LoggedRows {
     return (await this.#session.read('rows', 'memory', [this.#store, name])).first()?.value
   }
 
-  /** Rows have the record's stamp. */
+  /** Rows carry the record's stamp as their timestamp. */
   async apply(record: LogRecord): Promise<void> {
     const together = [...this.#partitionsOf(record)].flatMap(statements => [...inParts(statements)])
     let next = 0
@@ -162,7 +162,7 @@ export class Rows implements LoggedRows {
     await Promise.all(Array.from({ length: Math.min(AT_ONCE, together.length) }, worker))
   }
 
-  /** What it writes, by partition. */
+  /** The statements that write the record, by partition. */
   *#partitionsOf({ state: { stamp }, effects }: LogRecord): Generator<Statement[]> {
     const store = this.#store
     for (const [bucket, changes] of groupBy([...effects.objects], ([key]) => bucketOfKey(key))) {
@@ -233,7 +233,7 @@ function shardOf(id: string): number {
   return createHash('md5').update(id).digest()[0]! % SHARDS
 }
 
-/** Not too many, and not too large, for one statement. */
+/** Splits statements so that no batch has too many, or too many bytes. */
 function* inParts(statements: readonly Statement[]): Generator<readonly Statement[]> {
   let part: Statement[] = []
   let bytes = 0

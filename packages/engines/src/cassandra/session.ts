@@ -1,4 +1,4 @@
-/** The driver's client, what is asked of it at which consistency, and what its errors mean. It connects again by itself. */
+/** The driver's client: at which consistency it sends each statement, and what its errors mean. It reconnects by itself. */
 
 import { EngineLost, storeUnavailable, storeUnusable } from '@freshet/store/engine'
 import cassandra, { type types } from 'cassandra-driver'
@@ -21,7 +21,7 @@ export interface Statement {
   readonly parameters: readonly Parameter[]
 }
 
-/** `log`: by a majority. `rows`: as the address says. `nearest`: from one copy, of this data centre. */
+/** `log`: by a majority. `rows`: at the level in the address. `nearest`: from one copy, in this data centre. */
 export type At = 'log' | 'rows' | 'nearest'
 
 export interface Consistencies {
@@ -33,14 +33,14 @@ export interface Consistencies {
 
 export interface SessionOptions {
   readonly address: CassandraAddress
-  /** Without an answer for so long, another node is asked. */
+  /** If a node does not answer within this time, another node is asked. */
   readonly answerMsMax: number
 }
 
 const RECONNECT_MS = 250
 const HEARTBEAT_MS = 2000
 const { responseErrorCodes, consistencies } = cassandra.types
-/** What the engine will say again, however often it is asked. */
+/** Errors that Cassandra returns again however often the statement is repeated. */
 const FINAL: ReadonlySet<number> = new Set([
   responseErrorCodes.syntaxError,
   responseErrorCodes.unauthorized,
@@ -76,7 +76,7 @@ export class Session {
     await this.#do(() => this.client.connect())
   }
 
-  /** Whenever a node cannot be reached any more. */
+  /** Called whenever a node becomes unreachable. */
   onNodeLost(listener: () => void): void {
     this.client.on('hostDown', listener)
   }
@@ -102,14 +102,14 @@ export class Session {
     await this.#execute(name, parameters, at === 'log' ? this.#at.log : this.#at.writeRows)
   }
 
-  /** Of one partition: together, or not at all. */
+  /** The statements must belong to one partition. They are applied together, or not at all. */
   async writeTogether(statements: readonly Statement[]): Promise<void> {
     const queries = statements.map(({ name, parameters }) => ({ query: this.#queries.get(name)!, params: parameters }))
     const options = { prepare: true, logged: false, isIdempotent: true, consistency: this.#at.writeRows }
     await this.#do(() => this.client.batch(queries, options))
   }
 
-  /** A lightweight transaction: undefined if it was done, else what was found instead. */
+  /** A lightweight transaction. Undefined: it was applied; otherwise the row that was found instead. */
   async compareAndSet(name: StatementName, parameters: readonly Parameter[]): Promise<types.Row | undefined> {
     const result = await this.#execute(name, parameters, this.#at.log, { serialConsistency: this.#at.serial })
     return result.wasApplied() ? undefined : result.first()
@@ -121,7 +121,7 @@ export class Session {
     return rows ?? []
   }
 
-  /** Changes the schema. All nodes must agree on that, which takes longer than an answer. */
+  /** Changes the schema. All nodes must agree on the change, which takes longer than other statements. */
   async define(statement: string): Promise<void> {
     const options = { consistency: consistencies.localOne, readTimeout: SCHEMA_MS_MAX }
     await this.#do(() => this.client.execute(statement, [], options))
@@ -145,7 +145,7 @@ export class Session {
     consistency: types.consistencies,
     more: cassandra.QueryOptions = {},
   ): Promise<types.ResultSet> {
-    // Whatever is asked here may be asked twice: see `append` of change-log.ts for what is conditional.
+    // Every statement here may be sent twice. For conditional ones see `append` of change-log.ts.
     const options = { prepare: true, isIdempotent: true, consistency, ...more }
     return this.#do(() => this.client.execute(this.#queries.get(name)!, [...parameters], options))
   }
@@ -160,12 +160,12 @@ export class Session {
 
   #errorOf(error: unknown): unknown {
     const { errors } = cassandra
-    if (error instanceof errors.AuthenticationError) return storeUnusable(this.place, 'it does not let us in', error)
+    if (error instanceof errors.AuthenticationError) return storeUnusable(this.place, 'it refused the login', error)
     if (error instanceof errors.NoHostAvailableError) {
       const inner = Object.values(error.innerErrors ?? {})
       const refused = inner.find(each => each instanceof errors.AuthenticationError)
       return refused
-        ? storeUnusable(this.place, 'it does not let us in', refused)
+        ? storeUnusable(this.place, 'it refused the login', refused)
         : new EngineLost(reasonOf(error), true)
     }
     if (error instanceof errors.ResponseError && FINAL.has(error.code)) {
@@ -188,12 +188,12 @@ function isUnconnected(error: unknown): boolean {
 const ROWS_PER_PAGE = 1000
 const SCHEMA_MS_MAX = 30_000
 
-/** While a store is opened nobody waits for it to come back. */
+/** A store that is being opened does not wait for nodes to come back, so the error is final. */
 export function openingFailed(place: string, error: unknown): unknown {
   return error instanceof EngineLost ? storeUnavailable(place, error, 'not-done') : error
 }
 
-/** The driver's own message leaves out why. */
+/** The driver's own message leaves out the reasons. */
 function reasonOf(error: cassandra.errors.NoHostAvailableError): Error {
   const reasons = Object.entries(error.innerErrors ?? {}).map(([host, inner]) => `${host}: ${(inner as Error).message}`)
   return new Error(reasons.length === 0 ? 'no node can be reached' : reasons.join('; '), { cause: error })
@@ -219,7 +219,7 @@ function clientOptions(address: CassandraAddress, answerMsMax: number): cassandr
       loadBalancing: new loadBalancing.TokenAwarePolicy(nearest),
       reconnection: new reconnection.ConstantReconnectionPolicy(RECONNECT_MS),
     },
-    // A connection that was silent for so long once is given up: whatever is asked over it may be lost.
+    // A connection that did not answer once within this time is closed: later requests over it might be lost as well.
     socketOptions: { connectTimeout: answerMsMax, readTimeout: answerMsMax, defunctReadTimeoutThreshold: 1 },
     pooling: { heartBeatInterval: HEARTBEAT_MS },
     monitorReporting: { enabled: false },

@@ -1,44 +1,44 @@
 /**
- * The tables and statements of a store in Cassandra. There may be several stores in one keyspace: `store` is the name of one, and
- * stands in every partition's key.
+ * The tables and statements of a store in Cassandra. One keyspace may hold several stores: `store` is the name of one, and
+ * is part of every partition key.
  *
- *     log         The truth. A partition has SLOTS_PER_PART slots, each a record of one or many commits; `head`, the partition's own
- *                 (static), is its last slot, and what an append is conditional on.
- *                   id        of the record, at random: by it a record whose append was not answered is recognised
- *                   state     what holds after it: LogState of `log-record.ts`, JSON
- *                   changed   the keys of its commits, with its time: the bytes that `encodeLogBatch` of @freshet/store/records draws
- *                   objects, buckets, clients, operations, memory: what is to be written to the tables below; no bytes: deleted
- *                   indexing  what is to be written to the tables of indexes, as `record-columns.ts` draws it. It is one column because
+ *     log         The truth. A partition has SLOTS_PER_PART slots, each a record of one or many commits; `head`, a static
+ *                 column of the partition, is its last slot, and an append is conditional on it.
+ *                   id        random, for each record: it identifies a record whose append was not answered
+ *                   state     the state after the record: LogState of `log-record.ts`, JSON
+ *                   changed   the keys of its commits, with its time: the bytes that `encodeLogBatch` of
+ *                             @freshet/store/records draws
+ *                   objects, buckets, clients, operations, memory: the changes of the tables below; no bytes: deleted
+ *                   indexing  the changes of the tables of indexes, as `record-columns.ts` draws them. It is one column because
  *                             each answer describes each column, and most answers about the end of the log hold no record
  *     objects     a bucket is a partition; `value` has the bytes that `encodeValue` draws. A bucket's own record has OWN_ID
  *     buckets     the position of the last change of each
  *     clients     windows of clients, and when they were last changed: JSON of ../sql/operation-records.ts; in SHARDS partitions
- *     operations  what came of operations of others, likewise
- *     memory      small things
+ *     operations  the results of foreign operations, likewise
+ *     memory      small values that the store remembers by name
  *     index_records  the indexes of each bucket: the bytes of `encodeIndexes`
  *     tags        the position of the last change that carries each tag; in SHARDS partitions
  *     index_entries  an index is a partition; `entry` has the bytes that `index-keys.ts` of @freshet/store draws
- *     holders     who holds what, until when by the store's clock
- *     clocks      the store's time, and what machines add to their own clock for it
- *     parts       the newest partition of the log, or one not long before it
+ *     holders     which process holds a name, and until when by the store's clock
+ *     clocks      the store's time, and the offset that each machine adds to its own clock
+ *     parts       the newest partition of the log, or a slightly older one
  *
- * Rows of the tables below the log are written with the stamp of the record that they are from as their timestamp: so they can be
- * written late, and any number of times, by any server. `clocks` and `parts` have their own value for a timestamp: what is there is the
- * highest that was written.
+ * Each row of the tables below the log has the stamp of its record as its timestamp. So any server can write it, late and any
+ * number of times. In `clocks` and `parts` the timestamp is the value itself, so the highest value that was written stays.
  *
- * Stores that earlier versions made have neither the column `indexing` nor the tables `index_records`, `tags` and `index_entries`: the
- * server that opens one adds them.
+ * Stores that earlier versions made have neither the column `indexing` nor the tables `index_records`, `tags` and
+ * `index_entries`: the server that opens one adds them.
  */
 
 export const SLOTS_PER_PART = 512
 export const SHARDS = 64
-/** No id has this character, and it is before all others. */
+/** No id contains this character, and it sorts before all others. */
 export const OWN_ID = '\0'
 
-/** The column of `log` that stores of earlier versions do not have. */
+/** The column of `log` that stores made by earlier versions lack. */
 export const INDEXING_COLUMN = 'indexing frozen<map<text, blob>>'
 
-/** Each with its columns, from which the id of the table is made too: whoever creates it at the same time creates the same. */
+/** The columns of each table. The table's id is derived from them, so servers that create it at the same time agree on the id. */
 export const TABLES: Readonly<Record<string, string>> = {
   log: `store text, part bigint, slot bigint, head bigint STATIC, id text, state text, changed blob,
     objects frozen<map<text, blob>>, buckets frozen<map<text, bigint>>, clients frozen<map<text, text>>,
@@ -88,7 +88,7 @@ const statements = {
   records: `${RECORDS} AND slot > ? LIMIT ?`,
   lastRecord: `${RECORDS} ORDER BY slot DESC LIMIT 1`,
   changes: 'SELECT slot, state, changed FROM log WHERE store = ? AND part = ? AND slot > ? LIMIT ?',
-  // Not the partition's own `head`: it keeps whoever comes late from appending again what was deleted.
+  // This keeps the partition's `head`, so that a late server cannot append to a deleted slot again.
   dropPart: 'DELETE FROM log WHERE store = ? AND part = ? AND slot >= 0',
   head: 'SELECT head FROM log WHERE store = ? AND part = ? LIMIT 1',
   part: 'SELECT part FROM parts WHERE store = ?',

@@ -5,7 +5,7 @@ import { type ControlConnection, createSteadyClient } from './steady-client.js'
 
 const OPTIONS = { contactPoints: ['127.0.0.1'], localDataCenter: 'here' }
 
-/** The driver's own, over a node that takes one connection and then falls silent. */
+/** The members of the driver's control connection that the test replaces: the node takes one connection, then falls silent. */
 interface Control extends ControlConnection {
   connection: unknown
   _refreshControlConnection(): Promise<void>
@@ -13,7 +13,10 @@ interface Control extends ControlConnection {
   readonly _profileManager: { getDefaultLoadBalancing(): unknown }
 }
 
-/** What comes of two connections that are lost at once, and of the one that is found instead, which is lost as well. */
+/**
+ * Loses two connections at once, then the connection that replaces them. Returns the failures, and how many connections were
+ * made.
+ */
 async function loseTwoAtOnce(client: cassandra.Client): Promise<{ failures: unknown[]; connections: number }> {
   const { controlConnection: control } = client as unknown as { controlConnection: Control }
   const failures: unknown[] = []
@@ -40,7 +43,7 @@ async function loseTwoAtOnce(client: cassandra.Client): Promise<{ failures: unkn
   return { failures, connections }
 }
 
-test('a client looks for a control connection once at a time; the driver alone fails', async () => {
+test('a client looks for one control connection at a time, where the driver alone fails', async () => {
   const alone = await loseTwoAtOnce(new cassandra.Client(OPTIONS))
   expect(alone.failures).toEqual([expect.any(TypeError)])
   expect(await loseTwoAtOnce(createSteadyClient(OPTIONS))).toEqual({ failures: [], connections: 2 })

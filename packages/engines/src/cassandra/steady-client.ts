@@ -1,10 +1,11 @@
 /**
- * The driver's client, without a fault of it (NODEJS-681, in 4.10): when two connections are lost at once it looks for a new control
- * connection twice, one of the two fails with a TypeError that nobody waits for, and the process ends.
+ * The driver's client, without one of its bugs (NODEJS-681, in 4.10): when two connections are lost at once, the driver looks
+ * for a new control connection twice. One of the two attempts fails with a TypeError that no code handles, and the process
+ * ends.
  */
 import cassandra from 'cassandra-driver'
 
-/** Of the driver's, and not told by its types. */
+/** A class of the driver, which its types leave out. */
 export interface ControlConnection {
   _refresh(hosts?: unknown): Promise<void>
 }
@@ -17,7 +18,7 @@ export function createSteadyClient(options: cassandra.ClientOptions): cassandra.
   const refresh = control._refresh.bind(control)
   let refreshing: Promise<void> | undefined
   control._refresh = hosts => {
-    // With hosts it goes on with what it has begun.
+    // With `hosts`, the driver continues an attempt that it has begun.
     if (hosts !== undefined) return refresh(hosts)
     refreshing ??= refresh()
       .catch(() => {

@@ -1,4 +1,4 @@
-/** Three nodes, three copies of everything; a majority is enough. Each node is behind a line. */
+/** Three nodes, three copies of everything; a majority is enough. Each node is reached over a line that can be cut. */
 import { randomUUID } from 'node:crypto'
 import type { Store } from '@freshet/core/store'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
@@ -8,17 +8,17 @@ import { endCassandra, type RunningCassandra, startCassandra } from '../under-te
 import { type CassandraStoreOptions, openCassandraStore } from './open-cassandra-store.js'
 import { expectExact, Progress, put, textOf, watch, writeOn } from './under-test/crash-writers.js'
 
-/** Each on another node than the one before. */
+/** Each kill is of another node than the one before. */
 const KILLS = Number(process.env.FRESHET_KILLS ?? 1)
 const WRITERS = 6
-/** Three nodes, and each start of one, take their time on a busy machine. */
+/** Three nodes, and each restart of one, take their time on a busy machine. */
 const START_MS_MAX = 240_000
 const TEST_MS_MAX = 400_000
 
 let cluster: RunningCassandra
 const lines: CuttingLine[] = []
 beforeAll(async () => {
-  // What a node has missed, it has missed until a server reads it by a majority.
+  // A node that missed a write keeps missing it until a server reads it by a majority.
   const settings = { hinted_handoff_enabled: 'false' }
   cluster = await startCassandra({ nodes: 3, isBehindLines: true, settings })
   for (const targetHost of cluster.hosts) {
@@ -45,7 +45,7 @@ async function open(name: string, options: Partial<CassandraStoreOptions> = {}, 
 }
 
 test(
-  'a node is killed, lines are cut: everything acknowledged is there, once',
+  'while a node is killed and lines are cut, every acknowledged commit is there, once',
   async () => {
     const name = randomUUID()
     const warnings: string[] = []
@@ -76,7 +76,9 @@ test(
   TEST_MS_MAX,
 )
 
-/** Of the next that is appended, over whichever line. Also what is not appended has such keys: then it is tried again. */
+/**
+ * Loses the answer to the next append, over any line. Requests that are not appends contain such keys too: then it tries again.
+ */
 async function loseAnAnswer(): Promise<void> {
   const cuts = () => lines.reduce((sum, line) => sum + line.cuts, 0)
   const before = cuts()
@@ -87,7 +89,7 @@ async function loseAnAnswer(): Promise<void> {
 }
 
 test(
-  'without a majority nothing is acknowledged, and with it everything goes on',
+  'without a majority nothing is acknowledged, and with a majority everything goes on',
   async () => {
     const name = randomUUID()
     const store = await open(name, { waitMsMax: 3000 })
@@ -125,21 +127,21 @@ test('rows may be read from one copy if they are written to all of them', async 
 })
 
 test(
-  'objects are read from one copy if it is current, and from a majority if it has missed a write or a deletion',
+  'objects are read from one copy if it is current, and from a majority if that copy has missed a write or a deletion',
   async () => {
     const name = randomUUID()
     const writer = await open(name)
     const keys = Array.from({ length: 60 }, (_, i) => `a/b/${i}`)
     const expected = new Map(keys.map((key, i): [string, string | undefined] => [key, i % 4 === 0 ? undefined : 'new']))
     await writer.commit({ writes: keys.map(key => put(key, 'old')) })
-    // So that all copies have them.
+    // This read gives the objects to all copies.
     await (await open(name)).scan('a/b', { limit: 100 })
     await cluster.kill(2)
     const changes = keys.map(key =>
       expected.get(key) === undefined ? { key, delete: true as const } : put(key, 'new'),
     )
     await writer.commit({ writes: changes })
-    // Records that follow say that the rows were written: whoever opens the store then needs to read nothing from before.
+    // Later records say that the rows were written, so a server that opens the store need not read earlier records.
     for (let i = 0; i < 10; i++) await writer.commit({ writes: [put('a/c/later', `${i}`)] })
     await writer.close()
     await cluster.startAgain(2)
@@ -151,7 +153,8 @@ test(
     const { nearest = 0, majority = 0 } = counts()
     expect(nearest + majority).toBe(6 * keys.length)
     expect(nearest).toBeGreaterThan(2 * keys.length)
-    // Each once, to know what the latest is; and whenever the copy that had missed them was asked, if nobody has repaired it before.
+    // Once for each key, to learn its latest version, and again whenever the copy that missed the write was asked before its
+    // repair.
     expect(majority).toBeGreaterThanOrEqual(keys.length)
   },
   TEST_MS_MAX,

@@ -1,6 +1,7 @@
 /**
- * Which file a path names, so that a file that was copied back is not taken for the one that it replaced. The inode alone does not
- * tell: a file system gives the number of a removed file to the next one. The time of birth does, where it is known.
+ * Which file a path names, so that a restored copy is not mistaken for the file that it replaced. The inode alone does not
+ * identify a file: a file system gives the number of a removed file to the next one. The time of birth does, where it is
+ * known.
  */
 import { type BigIntStats, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
@@ -19,7 +20,7 @@ export function identifyFile(path: string): FileIdentity {
   return identityOf(statFile(path), [statFile(folder), statFile(dirname(folder))])
 }
 
-/** The folders above the file show whether the system knows times of birth: a file may not have changed since it was made. */
+/** The parent folders show whether the system knows times of birth: a file may be unchanged since its creation. */
 export function identityOf(file: FileTimes, folders: readonly FileTimes[]): FileIdentity {
   const born = [file, ...folders].some(isBirthKnown) ? `${file.birthtimeNs}` : ''
   return { file: `${file.ino}/${born}`, changedNs: `${file.ctimeNs}` }
@@ -30,7 +31,7 @@ function isBirthKnown({ birthtimeNs, ctimeNs }: FileTimes): boolean {
   return birthtimeNs !== 0n && birthtimeNs !== ctimeNs
 }
 
-/** Certainly another file than the one that was noted. False if either time of birth is not known. */
+/** Whether this is certainly another file than the one that was noted. False if either time of birth is unknown. */
 export function isOtherFile(noted: string, found: string): boolean {
   const [before, after] = [noted, found].map(birthOf)
   return before !== undefined && after !== undefined && before !== after

@@ -1,8 +1,8 @@
 /**
- * What one write transaction will do: commits, decided by `CommitBatch` over the tables of LMDB, and the store's own upkeep.
+ * One write transaction: commits, decided by `CommitBatch` over the tables of LMDB, and the store's own upkeep.
  *
- * It is decided outside of the transaction. That is sound because there is one writer with one transaction at a time: the
- * state cannot change in between, or else the epoch has, and then the transaction does nothing.
+ * It is decided outside of the transaction. That is safe because one writer runs one transaction at a time: the state cannot
+ * change in between, unless the epoch has changed too, and then the transaction does nothing.
  */
 
 import { buildStep, type Content, type IndexNumbers, type IndexRecord, unbuiltOf } from '@freshet/core/commit'
@@ -35,13 +35,13 @@ import type { DoneOperations } from './operations/done-operations.js'
 import type { RecordArena } from './record-arena.js'
 import { encodeHead, type Head } from './records.js'
 
-/** So many records of the log are deleted in one transaction: commits that wait behind it hardly notice. */
+/** How many records of the log are deleted in one transaction: few enough that commits waiting behind it hardly notice. */
 const TRIM_RECORDS_MAX = 1000
 const NOTHING = new Uint8Array(0)
 
 export interface BatchOptions {
   readonly tables: Tables
-  /** Its records are there until it has been applied, and that is on disk. */
+  /** Its records must stay allocated until the batch has been applied and is on disk. */
   readonly arena: RecordArena
   readonly head: Head
   readonly nowMs: number
@@ -63,7 +63,7 @@ export class Batch {
   constructor({ tables, arena, head, nowMs, operations }: BatchOptions) {
     this.#tables = tables
     this.#operations = operations
-    // The clock of a log entry never goes back, even if the clock that it was started from did.
+    // The time of log entries never goes back, even if the clock from which it started did.
     const timeMs = Math.max(head.timeMs, nowMs)
     operations.begin(timeMs, head.position)
     this.#commits = new CommitBatch(new TablesState(tables, arena, { position: head.position, timeMs }, operations))
@@ -74,28 +74,28 @@ export class Batch {
     return this.#commits.position
   }
 
-  /** The time that its log entries have. */
+  /** The time of its log entries. */
   get timeMs(): number {
     return this.#commits.timeMs
   }
 
-  /** What its commits change, all together. */
+  /** The changes of all its commits together. */
   get changed(): Changed {
     const { values, log } = this.#commits
     return { keys: [...values.keys()], tags: [...new Set(log.flatMap(({ tags }) => tags))] }
   }
 
-  /** If not, there is nothing to apply. */
+  /** If false, there is nothing to apply. */
   get hasChanges(): boolean {
     return this.#hasUpkeep || this.#commits.hasChanges
   }
 
-  /** The commit has been checked. */
+  /** The caller has checked the commit. */
   commit(commit: Commit): CommitResult {
     return this.#commits.commit(commit)
   }
 
-  /** A second entry for changes that are in the log already, under a later time. */
+  /** A second entry, with a later time, for changes that are already in the log. */
   logAgain(changed: Changed): void {
     this.#commits.logAgain(changed)
   }
@@ -105,22 +105,22 @@ export class Batch {
     this.#memory.set(name, value)
   }
 
-  /** Keeps the clock even if nothing else is to be written. */
+  /** Stores the clock even if nothing else is written. */
   checkpoint(): void {
     this.#hasUpkeep = true
   }
 
-  /** What was written without flushes has been flushed. */
+  /** Records that all that was written without flushes has been flushed. */
   endRelaxed(): void {
     this.#hasUpkeep = true
     this.#endsRelaxed = true
   }
 
-  /** One step of a trim. True if nothing is left to delete. */
+  /** Takes one step of a trim. True if nothing is left to delete. */
   trim(upTo: Position): boolean {
     const before = this.#trimmedTo ?? readTrimmedTo(this.#tables)
     this.#trimmedTo = Math.max(before, Math.min(upTo, this.position))
-    // Another trim of the same batch has taken its step.
+    // Another trim in the same batch has already taken its step.
     if (this.#trimmed.length > 0) return false
     const range = { start: 0, end: this.#trimmedTo + 1, limit: TRIM_RECORDS_MAX }
     this.#trimmed = [...this.#tables.log.getKeys(range)]
@@ -128,13 +128,13 @@ export class Batch {
     return this.#trimmed.length < TRIM_RECORDS_MAX
   }
 
-  /** One step of building a bucket's indexes. True if there may be more to do. */
+  /** Takes one step of building a bucket's indexes. True if there may be more to do. */
   buildIndexes(bucket: Key): boolean {
     const indexes = this.#commits.indexesOf(bucket)
     const [first] = unbuiltOf(indexes)
     if (first === undefined) return false
     const folder = `${bucket}/`
-    // What follows every key in the folder: 0 is the character after the slash.
+    // The key after every key in the folder: 0 is the character after the slash.
     const range = { start: folder + (first.cursor ?? ''), end: `${bucket}0` }
     const total = first.total || this.#tables.values.getKeysCount({ ...range })
     const exclusiveStart = first.cursor !== undefined
@@ -149,14 +149,14 @@ export class Batch {
     return true
   }
 
-  /** One step of forgetting operations. Where to go on after it; undefined if nothing is left to forget. */
+  /** Takes one step of forgetting operations. Returns where to continue; undefined if nothing is left to forget. */
   forgetOperations(after: string | undefined): string | undefined {
     const last = this.#operations.forget(after)
     this.#hasUpkeep ||= this.#operations.hasChanges
     return last
   }
 
-  /** One step of removing what is left of indexes that were dropped. */
+  /** Takes one step of removing the entries of dropped indexes. */
   sweepIndexes(): void {
     this.#hasUpkeep = true
     const { last, dropped } = this.#commits.indexNumbers
@@ -167,7 +167,7 @@ export class Batch {
     if (this.#swept.length === 0) this.#commits.setNumbers({ last, dropped: dropped.slice(1) })
   }
 
-  /** Only here LMDB's tables are written to. */
+  /** The only place that writes to LMDB's tables. */
   apply(epoch: number): void {
     const { values, buckets, log, memory, meta } = this.#tables
     const commits = this.#commits
@@ -223,7 +223,7 @@ class TablesState implements BatchState<Uint8Array> {
     return decodeNumbers(this.#tables.meta.get('indexes'))
   }
 
-  /** Good until LMDB's next read. */
+  /** Valid until LMDB's next read. */
   kept(key: Key): Uint8Array | undefined {
     const { values } = this.#tables
     return values.getBinaryFast(key)?.subarray(0, values.lastSize)

@@ -1,6 +1,7 @@
 /**
- * How a store is opened: one process becomes its writer, in one transaction. In the same one it begins another log if the store was copied back from a
- * backup (`store-place.ts`), and skips the positions that may have been given before (`lmdb-engine.ts`).
+ * How a store is opened: one process becomes its writer, in one transaction. The same transaction begins another log if the
+ * store was restored from a backup (`store-place.ts`), and skips the positions that may have been given earlier
+ * (`lmdb-engine.ts`).
  */
 import { randomUUID } from 'node:crypto'
 import { COPIED_MEMORY, type Position } from '@freshet/core/store'
@@ -15,7 +16,10 @@ import { type FoundFile, writeReached } from './store-place.js'
 
 const POSITIONS_SKIPPED = 2 * TASKS_PER_BATCH_MAX
 
-/** Before anything is written. If that is a copy it stays noted, so that it is found again if this process ends too early. */
+/**
+ * Called before anything is written. If the file is a copy, the note stays, so that the copy is detected again if this
+ * process ends too early.
+ */
 export async function noteOpening(path: string, { reached, changedNs }: FoundFile): Promise<void> {
   if (reached?.changedNs !== changedNs) return
   await writeReached(path, { log: reached.log, position: reached.position })
@@ -51,7 +55,7 @@ export async function beginEpoch(
         }
       : { epoch: 1, position: positionsAfter, timeMs: 0 }
     const logBefore = environment.meta.get('log')?.toString()
-    // A store of an older Freshet has noted no place.
+    // A store written by an older Freshet has no place noted.
     const isElsewhere = (environment.meta.get('place')?.toString() ?? place) !== place
     const isOlder = before && reached && (reached.log !== logBefore || reached.position > before.position)
     const isChanged = reached?.changedNs !== undefined && reached.changedNs !== found.changedNs

@@ -1,7 +1,7 @@
 /**
- * How the process that writes and one that reads talk: in order, without loss while it lasts, and able to carry bytes.
- * A pair of ports in one process will do, as will the channel that Node puts between a process and its child, if both
- * were told to carry more than JSON:
+ * The messages between the writing process and a reading process: ordered, without loss while the channel lasts, and able to
+ * carry bytes. A pair of message ports in one process will do, and so will the channel that Node opens between a process and
+ * its child, if both use a serialization that carries more than JSON:
  *
  *     cluster.setupPrimary({ serialization: 'advanced' })
  */
@@ -10,21 +10,21 @@ import { FreshetError, type FreshetErrorCode } from '@freshet/protocol'
 import type { ClockBase } from '@freshet/store/clock'
 
 export interface Channel<In, Out> {
-  /** Throws, or does nothing, when the other end is gone. */
+  /** Throws, or does nothing, if the other end is gone. */
   send(message: Out): void
   onMessage(listener: (message: In) => void): void
   /** Calls the listener once, when the other end is gone. */
   onClose?(listener: () => void): void
 }
 
-/** What a reader asks the writer to do. Questions of one turn travel together, and so do the answers. */
+/** The requests of a reader to the writer. Questions of one turn are sent together, and so are the answers. */
 export type ToWriter =
   | { readonly kind: 'attach'; readonly bytes: Uint8Array }
   | { readonly kind: 'ask'; readonly questions: readonly (readonly [id: number, question: Question])[] }
   | { readonly kind: 'detach' }
 
 export type Question =
-  /** Checked already. */
+  /** The reader has checked the commit. */
   | { readonly commit: Commit }
   | { readonly trim: Position }
   | { readonly forgetOperations: true }
@@ -45,7 +45,7 @@ export interface Attached {
   readonly supports: StoreSupports
 }
 
-/** A commit's result, what is remembered of operations, whether something is held, or nothing. */
+/** The result of a commit, the counts of operations, whether a name is held, or nothing. */
 export type Answered = CommitResult | OperationCounts | boolean | undefined
 
 export type Answer = { readonly result: Answered } | { readonly error: ErrorMessage }
@@ -78,7 +78,8 @@ export interface IpcEndpoint {
 export function ipcChannel<In, Out>(endpoint: IpcEndpoint): Channel<In, Out> {
   return {
     send(message) {
-      // Without a callback, a child that has just been killed would bring its parent down. `onClose` tells of its end.
+      // Without a callback, the error of sending to a killed child would bring its parent down. `onClose` reports the child's
+      // end.
       endpoint.send?.({ [TAG]: message }, () => {})
     },
     onMessage(listener) {

@@ -1,4 +1,4 @@
-/** What a kill -9 may not do: to the writer, at any moment; to a reader, to anybody else. */
+/** What a kill -9 must not do: of the writer, at any moment; of a reader, to any other process. */
 import { setTimeout } from 'node:timers/promises'
 import type { LogEntry, Position, StoredEntry } from '@freshet/core/store'
 import { expect, test } from 'vitest'
@@ -55,7 +55,7 @@ async function runAndKill(path: string, round: number): Promise<Killed> {
   })
   const opening = await writer.message(isOpening)
   await writer.message(isAcknowledged)
-  // Some time, not a wait for something: the moment of the kill is to be any.
+  // A random time, not a wait for a condition: the kill may come at any moment.
   await setTimeout(Math.random() * 80)
   await writer.kill()
   return { opening, acknowledged }
@@ -71,7 +71,7 @@ async function checkRound(
   // No commit is there in part.
   expect(b!.map(({ id, version }) => [id, version])).toEqual(a!.map(({ id, version }) => [id, version]))
   expect(c!.map(({ id, version }) => [id, version])).toEqual(a!.map(({ id, version }) => [id, version]))
-  // Whatever was acknowledged is there, as it was.
+  // Everything that was acknowledged is there, unchanged.
   const versions = new Map(a!.map(({ id, version }) => [id, version]))
   for (const [number, position] of acknowledged) expect(versions.get(String(number))).toBe(position)
   for (const { id, body } of a!) expect(Buffer.from(body).toString()).toBe(`${id} `.repeat(1 + (Number(id) % 60)))
@@ -96,7 +96,7 @@ async function wholeLog(store: EmbeddedStore): Promise<readonly LogEntry[]> {
   return store.changes(await store.trimmedTo(), 1_000_000)
 }
 
-test('a reader that is killed takes nothing with it: the writer goes on, and forgets it', async () => {
+test('a killed reader takes nothing with it: the writer continues, and forgets the reader', async () => {
   const folder = await temporaryFolder()
   const store = await openEmbeddedStore({ path: folder.path })
   const service = serveReaders(store)
@@ -106,13 +106,13 @@ test('a reader that is killed takes nothing with it: the writer goes on, and for
     const reader = startProcess(busyReader, [folder.path])
     readers.push(reader)
     const { send, onMessage } = ipcChannel<ToWriter, FromWriter>(reader.child)
-    // Without `onClose`, so that the test finds what the service would have cleared away.
+    // Without `onClose`, so that the test finds what the service would have cleaned up.
     service.attach({ send, onMessage })
     await reader.message(isOpen)
     const until = Date.now() + 20 + Math.random() * 60
     while (Date.now() < until) await store.commit({ writes: [put('a/b/1', kill), put('a/b/2', kill)] })
     await reader.kill()
-    // One that was killed while it had the table of readers locked is forgotten as well, and LMDB does not count it.
+    // A reader that was killed while it had LMDB's table of readers locked is forgotten as well, but LMDB does not count it.
     forgotten += store.engine.forgetDeadReaders()
     expect(store.engine.forgetDeadReaders()).toBe(0)
     const result = await store.commit({ writes: [put('a/b/1', kill)] })
@@ -124,7 +124,7 @@ test('a reader that is killed takes nothing with it: the writer goes on, and for
   await folder.remove()
 })
 
-test('a reader whose writer is killed says so, and still reads what it knows to be durable', async () => {
+test('a reader whose writer is killed reports that, and still reads what it knows to be durable', async () => {
   const folder = await temporaryFolder()
   const writer = startProcess(writerProcess, [folder.path])
   await writer.message(isOpen)

@@ -1,7 +1,7 @@
 /**
- * A look at LMDB's file before LMDB is let near it: LMDB trusts every byte, and ends the whole process over some. A file
- * of some size is examined as a whole. In a larger one that would delay the start: there, what leads to the records is examined,
- * and each record when it is read; `freshet check store` examines the rest.
+ * Checks LMDB's file before LMDB opens it: LMDB trusts every byte, and some damage makes it end the whole process. A file of
+ * moderate size is examined as a whole. For a larger file that would delay the start: there, only the pages that lead to the
+ * records are examined, and each record when it is read; `freshet check store` examines the rest.
  */
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,12 +10,12 @@ import { examineFile } from './integrity/examine-file.js'
 import { FileDamage, LmdbFile } from './integrity/lmdb-file.js'
 import { storeDamaged } from './lmdb-errors.js'
 
-/** Takes a second or two. */
+/** Examining this much takes a second or two. */
 const EXAMINED_WHOLE_BYTES_MAX = 256 * 1024 * 1024
 
 /**
- * Throws STORE_DAMAGED if the store cannot be opened. What it returns are the keys of damaged objects: everything else can be
- * used, and a read of one of these throws STORE_DAMAGED.
+ * Throws STORE_DAMAGED if the store cannot be opened. Returns the keys of damaged objects: everything else can be used, and
+ * reading one of these throws STORE_DAMAGED.
  */
 export async function checkDataFile(path: string): Promise<readonly string[]> {
   const bytes = statSync(join(path, DATA_FILE), { throwIfNoEntry: false })?.size ?? 0
@@ -28,7 +28,7 @@ export async function checkDataFile(path: string): Promise<readonly string[]> {
   return damages.flatMap(({ key }) => key ?? [])
 }
 
-/** For a file that another process writes to: only that it is LMDB's. Throws STORE_DAMAGED. */
+/** For a file that another process writes to: checks only that it is a file of LMDB. Throws STORE_DAMAGED. */
 export function checkHeader(path: string): void {
   try {
     new LmdbFile(join(path, DATA_FILE)).close()

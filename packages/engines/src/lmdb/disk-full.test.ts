@@ -5,11 +5,11 @@ import { openEmbeddedStore } from './embedded-store.js'
 import { temporaryFolder } from './under-test/temporary-folder.js'
 
 const mayMount = process.getuid?.() === 0 && process.platform === 'linux'
-if (!mayMount) console.warn('Not tested: a full disk. It takes a small file system, which only root may mount.')
+if (!mayMount) console.warn('Not tested: a full disk. It needs a small file system, which only root may mount.')
 
 // Only root can mount a file system that is small enough to fill.
-test.skipIf(!mayMount)('a full disk refuses commits, keeps the rest, and is forgiven when there is space', async () => {
-  // LMDB prints every refusal.
+test.skipIf(!mayMount)('a full disk refuses commits, keeps the rest, and recovers when there is space', async () => {
+  // LMDB prints each refusal.
   vi.spyOn(console, 'error').mockImplementation(() => {})
   const folder = await temporaryFolder()
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=6m', 'tmpfs', folder.path])

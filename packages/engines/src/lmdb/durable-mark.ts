@@ -1,6 +1,6 @@
 /**
- * How far the store is durable. LMDB shows a commit to readers a moment before it is on disk; whoever meets
- * something above the mark waits here until the mark has passed it.
+ * How far the store is durable. LMDB shows a commit to readers a moment before it is on disk; a reader that finds something
+ * above the mark waits here until the mark has passed it.
  */
 import type { Position } from '@freshet/core/store'
 

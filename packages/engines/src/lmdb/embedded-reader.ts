@@ -11,13 +11,13 @@ import { WriterLine } from './writer-line.js'
 export interface EmbeddedReaderOptions {
   /** The folder that the writer has open. */
   readonly path: string
-  /** Leads to the writer, which has passed its end to `serveReaders(store).attach`. */
+  /** Leads to the writer, which has passed its own end to `serveReaders(store).attach`. */
   readonly channel: ReaderChannel
-  /** How many entries a query may look at for one page; 10,000 by default. */
+  /** How many entries a query may examine for one page; 10,000 by default. */
   readonly scanMax?: number
 }
 
-/** Resolves once the writer has answered. Throws what the writer's store throws, or STORE_CLOSED if the channel ends. */
+/** Resolves once the writer has answered. Throws the errors of the writer's store, or STORE_CLOSED if the channel ends. */
 export async function openEmbeddedReader(options: EmbeddedReaderOptions): Promise<EngineStore<LmdbReaderEngine>> {
   const { path, channel, scanMax = SCAN_MAX_DEFAULT } = options
   const line = new WriterLine(path, channel)

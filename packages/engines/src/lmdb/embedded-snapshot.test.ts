@@ -33,7 +33,7 @@ function put(key: string, value: unknown) {
   })
 }
 
-test('a snapshot stays as it was while others write, and sees all of it when it is renewed', async () => {
+test('a snapshot stays unchanged while others write, and sees all their writes once it is renewed', async () => {
   for (let i = 0; i < 700; i++) await put(`shop/products/${i}`, i)
   const snapshot = await openEmbeddedSnapshot(folder.path)
   const position = await snapshot.position()
@@ -57,6 +57,6 @@ test('a snapshot stays as it was while others write, and sees all of it when it 
   await snapshot.close()
 })
 
-test('where there is no store, nothing is made, and it says so', async () => {
+test('opening a snapshot where there is no store creates nothing, and throws', async () => {
   await expect(openEmbeddedSnapshot(`${folder.path}/none`)).rejects.toMatchObject({ code: 'STORE_UNUSABLE' })
 })

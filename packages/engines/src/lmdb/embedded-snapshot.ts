@@ -1,4 +1,4 @@
-/** Opens one state of an embedded store, to be read while a server may be writing to it. */
+/** Opens one state of an embedded store for reading, even while a server is writing to it. */
 import { SCAN_MAX_DEFAULT } from '@freshet/core/queries'
 import type { Store } from '@freshet/core/store'
 import { EngineStore } from '@freshet/store'
@@ -15,7 +15,7 @@ export interface StoreState
     Store,
     'log' | 'buckets' | 'get' | 'getMany' | 'scan' | 'indexes' | 'position' | 'changes' | 'trimmedTo' | 'close'
   > {
-  /** Only of a snapshot: takes the latest state. No read may be under way. */
+  /** Only on a snapshot: takes the latest state. No read may be under way. */
   renew?(): void
 }
 
@@ -25,7 +25,7 @@ export class EmbeddedSnapshot extends EngineStore<LmdbSnapshotEngine> implements
   }
 }
 
-/** Opens no writer, and takes no lock. Throws STORE_UNUSABLE if there is no store, STORE_DAMAGED. */
+/** Opens no writer, and takes no lock. Throws STORE_UNUSABLE if there is no store, STORE_DAMAGED if it is damaged. */
 export async function openEmbeddedSnapshot(path: string): Promise<EmbeddedSnapshot> {
   await requireStore(path)
   if (await isLocked(path)) checkHeader(path)

@@ -28,7 +28,7 @@ for (const durability of ['disk', 'relaxed'] as const) {
           },
         }
       },
-      // Further where no disk is waited for.
+      // More steps where no commit waits for a disk.
       steps: WALK_SIZE.steps * (durability === 'relaxed' ? 10 : 2),
       queryBuckets: WALK_SIZE.queryBuckets * (durability === 'relaxed' ? 10 : 2),
     })

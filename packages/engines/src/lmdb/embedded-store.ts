@@ -12,23 +12,24 @@ import { readFound, readPlace, writeReached } from './store-place.js'
 import { takeWriterLock } from './writer-lock.js'
 
 export interface EmbeddedStoreOptions {
-  /** A folder of its own; created if it is not there. */
+  /** A folder of its own; created if it does not exist. */
   readonly path: string
   /**
    * 'disk' by default: a commit is on disk before it is acknowledged. 'relaxed' flushes once a second: several times faster,
-   * and safe when the process is killed; but if the machine goes down, all of the store may be lost, and it will refuse to
-   * open. For tests, imports, and data that you can make again.
+   * and safe if the process is killed; but if the machine goes down, the whole store may be lost, and it will refuse to open.
+   * For tests, imports, and data that you can create again.
    */
   readonly durability?: 'disk' | 'relaxed'
-  /** The store gives positions beyond this one; by default, beyond that of the time of day. */
+  /** The store gives positions beyond this one; by default, beyond the position of the time of day. */
   readonly positionsAfter?: Position
-  /** How many entries a query may look at for one page; 10,000 by default. */
+  /** How many entries a query may examine for one page; 10,000 by default. */
   readonly scanMax?: number
-  /** How long operations are remembered, and taken after they were made; a day by default. */
+  /** How long operations are remembered, and accepted after they were made; a day by default. */
   readonly retentionMs?: number
   /**
-   * If given, the store remembers only hashes of operations whose ids other programs made: 8 bytes on disk for each, but their
-   * first answers cannot be given again, and a few that are new are refused. Those of our clients are remembered in full.
+   * If given, the store remembers only hashes of operations whose ids other programs made: 8 bytes on disk each, but their
+   * first results cannot be returned again, and a few new ones are refused. Operations of our own clients are remembered in
+   * full.
    */
   readonly compact?: CompactOptions
 }

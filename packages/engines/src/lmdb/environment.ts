@@ -1,6 +1,6 @@
 /**
- * LMDB as this store uses it: thirteen tables, opened with the settings that were soaked (docs/decisions/0004). What its type
- * declarations leave out or leave open is declared here, once. Every record that is read has passed its checksum.
+ * LMDB as this store uses it: thirteen tables, opened with the settings that were soaked (docs/decisions/0004). Declarations
+ * that LMDB's types omit, or leave too loose, are here, once. Every record that is read has passed its checksum.
  */
 import { join } from 'node:path'
 import { open, type RootDatabase } from 'lmdb'
@@ -11,12 +11,12 @@ import { RecordArena } from './record-arena.js'
 import { hasChecksums } from './records.js'
 
 export const DATA_FILE = 'data.mdb'
-/** Where LMDB keeps which processes read. */
+/** The file in which LMDB lists the processes that read. */
 export const LOCK_TABLE = 'data.mdb-lock'
 
 /**
- * Address space, not memory or disk. LMDB enlarges its map by itself when it must; with so much of it, it need not, in
- * any of the processes that share it.
+ * Address space, not memory or disk. LMDB enlarges its map by itself when necessary; with this much, it need not, in any of
+ * the processes that share the map.
  */
 const MAP_BYTES = 2 ** 36
 const READERS_MAX = 1000
@@ -41,7 +41,7 @@ export interface RangeOptions<K> extends ReadOptions {
   readonly end?: K | undefined
   readonly exclusiveStart?: boolean
   readonly inclusiveEnd?: boolean
-  /** From the start, which is then the higher end, down to the end. */
+  /** Reads downwards from the start, which is then the higher end, to the end. */
   readonly reverse?: boolean
   readonly limit?: number
 }
@@ -53,10 +53,10 @@ export interface Table<K> {
   get(key: K, options?: ReadOptions): Buffer | undefined
   getRange(options: RangeOptions<K>): Iterable<{ readonly key: K; readonly value: Buffer }>
   getKeys(options: RangeOptions<K>): Iterable<K>
-  /** Changes the options it is given. */
+  /** Changes the options object that it is given. */
   getKeysCount(options: RangeOptions<K>): number
   getStats(): TableStats
-  /** Only within `write` and `transaction`. The promises they return say nothing more than those two do. */
+  /** Only within `write` and `transaction`. The returned promises add nothing to those of these two. */
   put(key: K, record: Uint8Array, epoch?: number): unknown
   remove(key: K): unknown
 }
@@ -69,7 +69,7 @@ export interface TableStats {
   readonly overflowPages: number
 }
 
-/** Each record has the epoch that wrote it; those of other tables have none. */
+/** Each record has the epoch that wrote it; records of other tables have none. */
 export interface MetaTable extends Omit<Table<string>, 'put'> {
   put(key: string, record: Uint8Array, epoch: number): unknown
 }
@@ -92,22 +92,22 @@ export interface Tables {
 
 export interface Environment extends Tables {
   /**
-   * Does what the action puts and removes in one transaction, on another thread, if the head still has this epoch; else
-   * does nothing. Resolves, when it is on disk, to whether it did; when it is relaxed, as soon as this process is no longer
-   * needed for it. Others see the outcome a little earlier than that. What the action reads is the state before.
+   * Runs the puts and removes of the action in one transaction, on another thread, if the head still has this epoch;
+   * otherwise does nothing. Resolves to whether it ran: when it is on disk, or in relaxed mode as soon as this process is no
+   * longer needed for it. Other processes see the result a little earlier. Reads of the action see the state before.
    *
-   * If the action throws, so does this, and what it had put by then may be committed.
+   * If the action throws, so does this, and what the action had put by then may be committed.
    */
   write(epoch: number, action: () => void): Promise<boolean>
-  /** Runs the action in a write transaction, on this thread: it reads what it writes. Resolves when it is on disk. */
+  /** Runs the action in a write transaction, on this thread, so it reads its own writes. Resolves when it is on disk. */
   transaction<Result>(action: () => Result): Promise<Result>
-  /** The next read sees the latest state; without it, reads of one turn of the event loop share one. */
+  /** The next read sees the latest state; otherwise reads of one turn of the event loop share one state. */
   refresh(): void
   /** Holds the state that the next read would see. */
   useReadTransaction(): ReadTransaction
-  /** Writes to disk what is not there yet, on another thread. */
+  /** Writes to disk, on another thread, what is not there yet. */
   flush(): Promise<void>
-  /** Frees what processes that were killed had held. Returns how many there were. */
+  /** Frees what killed processes had held. Returns how many such processes there were. */
   readerCheck(): number
   close(): Promise<void>
 }
@@ -115,7 +115,7 @@ export interface Environment extends Tables {
 export interface EnvironmentOptions {
   readonly path: string
   readonly mode: 'flushing' | 'relaxed' | 'reading'
-  /** Looks at the meta table, if there is one, before anything is written. Throws to keep it from being opened. */
+  /** Reads the meta table, if there is one, before anything is written. Throws to prevent the store from being opened. */
   readonly inspect: (meta: MetaTable | undefined) => void
 }
 
@@ -128,10 +128,10 @@ export async function openEnvironment({ path, mode, inspect }: EnvironmentOption
     maxReaders: READERS_MAX,
     mapSize: MAP_BYTES,
     readOnly: mode === 'reading',
-    // Our own queue does the batching. LMDB's would also leave a rejected promise behind, unseen, when the disk is
-    // full, and Node would end the process over it.
+    // Our own queue batches the transactions. LMDB's would also leave a rejected promise unhandled when the disk is full, and
+    // Node would end the process because of it.
     eventTurnBatching: false,
-    // Without this it flushes while the next transaction may begin (its "overlapping sync"): the mode that was soaked.
+    // Otherwise LMDB flushes while the next transaction may begin (its "overlapping sync"), the mode that was soaked.
     noSync: mode === 'relaxed',
   }
   const root = open(options)
@@ -148,7 +148,7 @@ export async function openEnvironment({ path, mode, inspect }: EnvironmentOption
     return {
       ...checked,
       write(epoch, action) {
-        // One transaction at a time: the records of the one before are on disk.
+        // One transaction at a time: the records of the previous one are on disk.
         arena.clear()
         return (tables.meta as ConditionalTable).ifVersion('head', epoch, action)
       },
@@ -168,7 +168,7 @@ export async function openEnvironment({ path, mode, inspect }: EnvironmentOption
   }
 }
 
-/** A method that lmdb has but does not declare. */
+/** lmdb has this method but does not declare it. */
 function flush(root: RootDatabase): Promise<void> {
   const { sync } = root as unknown as { sync(done: (error?: Error) => void): void }
   return new Promise((resolve, reject) => sync.call(root, error => (error ? reject(error) : resolve())))
@@ -224,7 +224,7 @@ function mapTables(create: (name: string) => AnyTable): Tables {
 }
 
 function openTable(root: RootDatabase, name: string, more: { readonly create?: boolean } = {}): AnyTable | undefined {
-  // `keyEncoder` and `create` are options that lmdb documents but does not declare.
+  // lmdb documents the options `keyEncoder` and `create` but does not declare them.
   const options = {
     encoding: 'binary' as const,
     keyEncoder: KEYS_OF_TABLE[name],

@@ -1,6 +1,7 @@
 /**
- * Examines all of an embedded store, and hands out what is whole. Beside a server that writes to it, a state is held, so that what is
- * read of it does not change; a store that no process has open is read without its engine, which may not survive the damage.
+ * Examines a whole embedded store, and passes on what is undamaged. While a server is writing to the store, this holds a
+ * state, so that what it reads does not change; a store that no process has open is read without its engine, which might not
+ * survive the damage.
  */
 
 import { join } from 'node:path'
@@ -17,7 +18,7 @@ import { requireStore } from './store-folder.js'
 import { isLocked } from './writer-lock.js'
 
 export interface ExamineStoreOptions extends Pick<ExamineOptions, 'path' | 'onProgress'> {
-  /** Called with each whole object or bucket. Of a bucket the indexes are given. Its body is good only during the call. */
+  /** Called with each undamaged object or bucket; for a bucket, with its indexes. The body is valid only during the call. */
   readonly onWhole?: (key: Key, content: Content, indexes: readonly IndexDeclaration[] | undefined) => void
 }
 
@@ -28,7 +29,7 @@ export async function examineEmbeddedStore({ path, onProgress, onWhole }: Examin
   await requireStore(path)
   const indexesOf = new Map<Key, readonly IndexDeclaration[]>()
   const onRecord: ExamineOptions['onRecord'] = (table, key, record) => {
-    // The indexes come first: tables are in the order of their names.
+    // The indexes come first: tables are read in the order of their names.
     if (table === NAME_OF_TABLE.indexes) {
       indexesOf.set(
         key,
@@ -52,7 +53,7 @@ async function examineHeld(options: ExamineOptions): Promise<Examination | undef
       const before = stateOf(file)
       snapshot.renew()
       snapshot.position()
-      // If no commit came between, what is held is this state.
+      // If no commit came in between, the held state is this one.
       if (before !== undefined && stateOf(file)?.transaction === before.transaction) {
         return await examineFile({ ...options, meta: before })
       }

@@ -1,4 +1,4 @@
-/** What becomes of commits when LMDB fails: tried again, refused, or the end, and nothing by halves. */
+/** What becomes of commits when LMDB fails: retried, refused, or the end of the store, but never half done. */
 
 import { tmpdir } from 'node:os'
 import type { Commit } from '@freshet/core/store'
@@ -23,20 +23,20 @@ test('commits of one turn share a transaction; each has its own position', async
   expect(mark.position).toBe(3)
 })
 
-test('what LMDB refuses without a trace is tried again, and answered once', async () => {
+test('a batch that LMDB refuses without a trace is retried, and answered once', async () => {
   const { environment, commit, durable, failures } = setUp()
   environment.failures.push({ kind: 'refuse', code: MDB_BAD_TXN }, { kind: 'refuse', code: MDB_BAD_TXN })
   const results = await Promise.all([commit('a'), commit('b')])
   expect(results.map(result => result.committed && result.position)).toEqual([1, 2])
   expect(environment.transactions).toBe(3)
-  // Twice in a row is not twice in all: the count begins anew.
+  // The limit counts refusals in a row, and the count starts again.
   environment.failures.push({ kind: 'refuse', code: MDB_BAD_TXN }, { kind: 'refuse', code: MDB_BAD_TXN })
   expect(await commit('c')).toEqual({ committed: true, position: 3 })
   expect(durable).toEqual([2, 3])
   expect(failures).toEqual([])
 })
 
-test('what is refused three times in a row is the end, for those who wait as well', async () => {
+test('three refusals in a row end the store, also for those who wait', async () => {
   const { environment, commit, mark, failures } = setUp()
   for (let i = 0; i < 3; i++) environment.failures.push({ kind: 'refuse', code: MDB_BAD_TXN })
   const waiting = mark.reached(1)
@@ -49,7 +49,7 @@ test('what is refused three times in a row is the end, for those who wait as wel
   expect(mark.position).toBe(0)
 })
 
-test('what is written but could not be flushed is never acknowledged, and never tried again', async () => {
+test('a batch that was written but not flushed is never acknowledged, and never retried', async () => {
   const { environment, commit, mark } = setUp()
   for (const code of [EIO, ENOSPC]) {
     environment.failures.push({ kind: 'not-flushed', code })
@@ -60,7 +60,7 @@ test('what is written but could not be flushed is never acknowledged, and never 
   expect(mark.position).toBe(0)
 })
 
-test("a mistake of one caller, found when its commit is decided, is that caller's alone", async () => {
+test('an error in deciding one commit fails only that commit', async () => {
   const { environment, commit, group, failures } = setUp()
   const mistake = group.submit(() => {
     throw new TypeError('No such thing.')
@@ -72,7 +72,7 @@ test("a mistake of one caller, found when its commit is decided, is that caller'
   expect([environment.transactions, failures]).toEqual([2, []])
 })
 
-test('an error in the middle of writing is the end: some of it may have been committed', async () => {
+test('an error in the middle of writing ends the store: a part may have been committed', async () => {
   const { environment, commit } = setUp()
   environment.failures.push({ kind: 'throw-half-way' })
   const outcomes = await Promise.allSettled([commit('a'), commit('b'), commit('c')])
@@ -81,7 +81,7 @@ test('an error in the middle of writing is the end: some of it may have been com
   expect(environment.transactions).toBe(1)
 })
 
-test('for want of space, one by one is tried what was refused together; then it goes on as before', async () => {
+test('commits refused together on a full disk are tried one by one; then batches form again', async () => {
   const { environment, commit } = setUp()
   environment.failures.push({ kind: 'refuse', code: ENOSPC }, { kind: 'refuse', code: ENOSPC })
   const outcomes = await Promise.allSettled([commit('a'), commit('b'), commit('c')])
@@ -92,7 +92,7 @@ test('for want of space, one by one is tried what was refused together; then it 
   expect(environment.transactions).toBe(5)
 })
 
-test('a transaction of another epoch is not ours to make', async () => {
+test('after another process has begun an epoch, commits are refused', async () => {
   const { environment, commit, failures } = setUp()
   environment.meta.put('head', encodeHead({ epoch: 2, position: 9, timeMs: 0 }), 2)
   await expect(commit('a')).rejects.toMatchObject({ code: 'STORE_TAKEN_OVER' })
@@ -100,13 +100,13 @@ test('a transaction of another epoch is not ours to make', async () => {
   expect(environment.values.get('a/b/a')).toBe(undefined)
 })
 
-test('what was slow to become visible is logged once more, with a time at which it was', async () => {
+test('a commit that became visible late is logged again, with a time at which it was visible', async () => {
   const { environment, group, commit, clock, entries } = setUp()
   takeLong(environment, clock, 20_000)
   const results = await Promise.all([commit('a'), commit('b')])
   expect(results.map(result => result.committed && result.position)).toEqual([1, 2])
   await group.idle()
-  // A copy of what was there before may have been read until 20,000, and lives from then on.
+  // A copy of the earlier value may have been read until 20,000, and lives from then on.
   expect(entries()).toEqual([
     { position: 1, timeMs: 0, keys: ['a/b/a'], tags: [] },
     { position: 2, timeMs: 0, keys: ['a/b/b'], tags: [] },
@@ -116,7 +116,7 @@ test('what was slow to become visible is logged once more, with a time at which 
   expect(await commit('c')).toEqual({ committed: true, position: 4 })
 })
 
-test('with what is logged once more go its tags', async () => {
+test('a commit that is logged again keeps its tags', async () => {
   const { environment, group, commit, clock, entries } = setUp()
   const index = { number: 1, name: 'by-x', fields: ['x'], declaredAt: 0, isReady: true, done: 0, total: 0 }
   environment.indexes.put('a/b', encodeIndexes([index]))
@@ -129,7 +129,7 @@ test('with what is logged once more go its tags', async () => {
   ])
 })
 
-test('to log it again takes as long as it may: what it says is true from its own time on', async () => {
+test('logging again may take any time: the entry is true from its own time on', async () => {
   const { environment, group, commit, clock, entries } = setUp()
   takeLong(environment, clock, 20_000)
   await commit('a')
@@ -145,7 +145,7 @@ test('to log it again takes as long as it may: what it says is true from its own
   ])
 })
 
-test('what could not be logged again goes along with what is written next', async () => {
+test('a commit that could not be logged again is logged with the next write', async () => {
   const { environment, group, commit, clock, entries } = setUp()
   takeLong(environment, clock, 20_000)
   await commit('a')
@@ -156,7 +156,7 @@ test('what could not be logged again goes along with what is written next', asyn
   expect(entries().at(-1)).toEqual({ position: 2, timeMs: 20_000, keys: ['a/b/a'], tags: [] })
 })
 
-test('conflicts alone write nothing', async () => {
+test('a batch of conflicts alone writes nothing', async () => {
   const { environment, group } = setUp()
   const commit: Commit = { reads: [{ key: 'a/b/c', version: 5 }], writes: [{ key: 'a/b/c', delete: true }] }
   const result = await group.submit(batch => batch.commit(commit))
@@ -190,7 +190,7 @@ function setUp() {
   return { environment, mark, durable, failures, group, commit, clock, entries }
 }
 
-/** The next transaction does. */
+/** Makes the next transaction take that long. */
 function takeLong(environment: FakeEnvironment, clock: { nowMs: number }, durationMs: number): void {
   environment.onFlush = () => {
     clock.nowMs += durationMs

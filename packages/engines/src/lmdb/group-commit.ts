@@ -1,16 +1,17 @@
 /**
- * Group commit: whatever arrives while one transaction is on its way to the disk goes into the next. One transaction at
- * a time, so that what is on its way is always one known stretch of positions.
+ * Group commit: commits that arrive while one transaction is on its way to the disk go into the next. There is one
+ * transaction at a time, so the transaction under way is always one known stretch of positions.
  *
- * A transaction ends in one of three ways. It is flushed: the mark advances, then the tasks are answered. It is refused
- * and leaves no trace: if the disk is full its tasks fail, and the next may succeed; else the tasks are tried again, since
- * it was LMDB that stumbled. Or it left a trace and is not durable, or was refused again and again, or another
- * process has become the writer: then nothing more is written, and whoever waits is told why.
+ * A transaction ends in one of three ways. It is flushed: the mark advances, then the tasks are answered. Or it is refused
+ * and leaves no trace: if the disk is full its tasks fail, and the next transaction may succeed; otherwise LMDB stumbled, and
+ * the tasks are retried. Or it has left a trace without being durable, or was refused again and again, or another process has
+ * become the writer: then nothing more is written, and all waiting tasks are rejected with the reason.
  *
- * The time in the log is that of the decision. Until the flush is over readers get what was there before, and caches keep it
- * for a lifetime from then on; so the window of the sketch allows for a little delay, not for a disk that hangs. What took
- * longer is logged once more in the next batch, with a time at which it was visible. If the process ends before that, the
- * store's clock goes on from the first entry's time, and no copy is older by it than it would have been without the delay.
+ * The time in the log is that of the decision. Until the flush is over readers get the previous data, and caches keep it for
+ * a lifetime from then on; so the window of the sketch allows for a short delay, but not for a disk that hangs. A batch that
+ * took longer is logged again in the next batch, with a time at which it was visible. If the process ends before that, the
+ * store's clock continues from the first entry's time, and no copy is older because of it than it would have been without the
+ * delay.
  */
 import { setImmediate } from 'node:timers/promises'
 import type { Position } from '@freshet/core/store'
@@ -26,7 +27,7 @@ import { decodeHead, type Head } from './records.js'
 
 export const TASKS_PER_BATCH_MAX = 4096
 const TRIES_MAX = 3
-/** A small part of the slack that the window has, most of which is for caches. */
+/** A small part of the window's slack, most of which is for caches. */
 const VISIBLE_AFTER_MS_MAX = 1000
 
 export interface GroupCommitOptions {
@@ -36,7 +37,7 @@ export interface GroupCommitOptions {
   readonly mark: DurableMark
   readonly nowMs: () => number
   readonly operations: DoneOperations
-  /** Called when the mark has advanced, before those who wait for their commits are answered. */
+  /** Called when the mark has advanced, before the callers get their results. */
   readonly onDurable: (position: Position) => void
   /** Called once, when nothing more will be written. */
   readonly onFailed: (error: unknown) => void
@@ -56,20 +57,20 @@ export class GroupCommit {
   #waiting: Task[] = []
   #running: Promise<void> | undefined
   #failure: { readonly error: unknown } | undefined
-  /** After a batch was refused its tasks are tried one by one: one that is too large must not take others with it. */
+  /** After a batch was refused, its tasks are tried one by one, so that one that is too large does not fail the others. */
   #alone = 0
-  /** How often the batch at the head of the queue was refused for no reason of its own. */
+  /** How often the batch at the head of the queue was refused for a reason that is not its own. */
   #refusals = 0
-  /** What is in log entries that are too old for when it became visible. */
+  /** The changes whose log entries have a time before they became visible. */
   #late: Changed | undefined
 
   constructor(options: GroupCommitOptions) {
     this.#options = options
   }
 
-  /** Adds to the next batch. Resolves, with what `plan` said, when the batch is durable. */
+  /** Adds to the next batch. Resolves, with the result of `plan`, when the batch is durable. */
   submit<Result>(plan: (batch: Batch) => Result): Promise<Result>
-  /** The same plan for many: what differs is handed to it. */
+  /** One plan for many calls, with an argument for each. */
   submit<Result, Argument>(plan: (batch: Batch, argument: Argument) => Result, argument: Argument): Promise<Result>
   submit<Result>(plan: (batch: Batch, argument: unknown) => Result, argument?: unknown): Promise<Result> {
     if (this.#failure) return Promise.reject(this.#failure.error)
@@ -85,7 +86,7 @@ export class GroupCommit {
     while (this.#running) await this.#running
   }
 
-  /** Writes nothing more, and tells everyone why. */
+  /** Ends all writing, and rejects all waiting tasks with the error. */
   fail(error: unknown, underWay: readonly Task[] = []): void {
     const { mark, onFailed } = this.#options
     const isFirst = this.#failure === undefined
@@ -96,11 +97,11 @@ export class GroupCommit {
   }
 
   async #run(): Promise<void> {
-    // Whatever else arrives in this turn is taken along.
+    // Commits that arrive in the same turn join the batch.
     await setImmediate()
     while (this.#waiting.length > 0) {
       await this.#runBatch(this.#take())
-      // And what those commit next who were just answered.
+      // So do the next commits of callers that have just been answered.
       await afterAllPromises()
     }
     this.#running = undefined
@@ -144,8 +145,8 @@ export class GroupCommit {
   }
 
   /**
-   * A task that meets a damaged record, or a mistake of its caller, is refused, and the others are decided again without it. False: they
-   * are waiting for that, and there is nothing to write.
+   * A task that meets a damaged record, or a mistake of its caller, is refused, and the others are decided again without it.
+   * False: the others are waiting for that, and there is nothing to write.
    */
   #plan(tasks: readonly Task[], batch: Batch): boolean {
     for (const task of tasks) {
@@ -161,7 +162,7 @@ export class GroupCommit {
     return true
   }
 
-  /** As far as LMDB shows it. */
+  /** As LMDB shows it. */
   #head(): Head {
     return decodeHead(this.#options.environment.meta.get('head')!)
   }
@@ -170,7 +171,7 @@ export class GroupCommit {
     const { path } = this.#options
     return new FreshetError(
       'STORE_TAKEN_OVER',
-      `Another process has taken over the store at ${path}. This one writes no more; stop it.`,
+      `Another process has taken over the store at ${path}. This process no longer writes to it; stop it.`,
     )
   }
 
@@ -190,7 +191,7 @@ export class GroupCommit {
     const { changed } = batch
     if (changed.keys.length === 0) return
     this.#late = changed
-    // A batch for this alone, if nothing else is waiting. Should it be refused, the next will do.
+    // A batch for this alone, if nothing else is waiting. If it is refused, the next batch will do.
     this.submit(() => {}).catch(() => {})
   }
 
@@ -221,21 +222,21 @@ export class GroupCommit {
   }
 }
 
-/** Whether only the task that met it fails. */
+/** Whether the error fails only the task that met it. */
 function isOfTask(error: unknown): boolean {
   return error instanceof TypeError || (error instanceof FreshetError && error.code === 'STORE_DAMAGED')
 }
 
 interface Refusal {
-  /** What LMDB rejected with. */
+  /** The error of LMDB. */
   readonly error: unknown
-  /** What was thrown while its tables were written to: what came before it may be committed. */
+  /** An error thrown while the tables were being written: what was written before it may be committed. */
   readonly thrown: unknown
-  /** The position before. */
+  /** The position before the batch. */
   readonly before: Position
 }
 
-/** Resolves when nothing that was waiting for a promise can go on. */
+/** Resolves when all continuations that were waiting for promises have run. */
 function afterAllPromises(): Promise<void> {
   return new Promise(resolve => process.nextTick(resolve))
 }

@@ -4,8 +4,8 @@ import type { KeyEncoder } from './environment.js'
 const TWO_TO_32 = 2 ** 32
 
 /**
- * Text as UTF-8, written straight into LMDB's buffer. By one call: LMDB's buffers are objects of many shapes, so a loop that
- * stores byte by byte takes ten times as long.
+ * Text as UTF-8, written straight into LMDB's buffer. With one call: LMDB's buffers are objects of many shapes, so a loop
+ * that stores byte by byte takes ten times as long.
  */
 export const textKeys: KeyEncoder<string> = {
   writeKey(key, target, start) {
@@ -15,7 +15,7 @@ export const textKeys: KeyEncoder<string> = {
   readKey: (source, start, end) => source.toString('utf8', start, end),
 }
 
-/** LMDB expects a RangeError when its buffer is too small, and then comes with a fresh one. */
+/** LMDB expects a RangeError when its buffer is too small, and then calls again with a new one. */
 function checkRoom(key: string, target: Buffer, start: number): void {
   const room = target.length - start
   if (key.length * 3 <= room || Buffer.byteLength(key) <= room) return

@@ -27,7 +27,7 @@ async function openEmbedded(): Promise<Opened> {
   return { store, dispose }
 }
 
-/** As a worker has it: the queue is in the other process. */
+/** As in a worker: the queue is in the other process. */
 async function openReader(): Promise<Opened> {
   const folder = await temporaryFolder()
   const writer = startProcess(new URL('./under-test/writer-process.js', import.meta.url), [folder.path])
@@ -49,7 +49,7 @@ function put(key: string, version: number | undefined, lease?: Commit['lease']):
   return { reads, writes, ...(lease === undefined ? {} : { lease }) }
 }
 
-/** A commit that read too early, and wants the key. */
+/** A commit that read too early, and requests a lease of the key. */
 async function refused(store: Store, ms = LONG_MS): Promise<GrantedLease> {
   const result = await store.commit(put(KEY, 0, { ms, keys: [KEY] }))
   return leaseOf(result)
@@ -85,7 +85,7 @@ describe.each([
     }
   }
 
-  test('are granted with a refusal alone, and only for what was asked for', () =>
+  test('are granted only with a refusal, and only for the requested keys', () =>
     withStore(async store => {
       const ask = { ms: LONG_MS, keys: [OTHER] }
       expect(await store.commit(put(OTHER, 0, ask))).toMatchObject({ committed: true })
@@ -94,7 +94,7 @@ describe.each([
       expect(await refused(store)).toMatchObject({ ms: LONG_MS, keys: [KEY] })
     }))
 
-  test('make others wait who would write the key, and nobody else', () =>
+  test('make other writers of the key wait, and no one else', () =>
     withStore(async store => {
       const { id } = await refused(store)
       const done: string[] = []
@@ -109,7 +109,7 @@ describe.each([
       expect(await versionOf(store, KEY)).toBeGreaterThan((own as { position: number }).position)
     }))
 
-  test('go from hand to hand in the order of asking, so that each needs one more try', () =>
+  test('are granted in the order of the requests, so that each client needs one more try', () =>
     withStore(async store => {
       const order: number[] = []
       const clients = Array.from({ length: 8 }, async (_, i) => {
@@ -122,7 +122,7 @@ describe.each([
       expect(order).toEqual([0, 1, 2, 3, 4, 5, 6, 7])
     }))
 
-  test('that nobody uses end by themselves', () =>
+  test('that are not used end by themselves', () =>
     withStore(async store => {
       const { id } = await refused(store, 30)
       expect(await store.commit(put(KEY, undefined))).toMatchObject({ committed: true })
@@ -138,7 +138,7 @@ describe.each([
     }))
 })
 
-test('closing a store lets everybody go who waits', async () => {
+test('closing a store ends all waits', async () => {
   const { store, dispose } = await openEmbedded()
   await store.commit(put(KEY, undefined))
   await refused(store)

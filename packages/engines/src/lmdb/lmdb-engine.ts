@@ -2,13 +2,14 @@
  * The engine of an embedded store, in the one process that writes to it. Any number of processes may read the same folder
  * beside it (`lmdb-reader-engine.ts`, `serve-readers.ts`).
  *
- * What it guarantees, beyond the contract of an Engine:
+ * Its guarantees, beyond the contract of an Engine:
  * - One writer. Opening draws a new epoch; every transaction checks that the epoch is still its own.
- * - No position twice. Opening goes on from the time of day (`positionAtTime`), so that none that was ever shown is given
- *   again: not if the machine lost its last moments with its power (a disk that lies about flushing), nor if this is a new
- *   store where another one was, or an old one restored from a backup. If that clock is behind, it skips two batches.
- * - Another log after it was restored from a backup (`store-place.ts`): sessions start over.
- * - A clock that does not go back. Each batch stores it, and an idle store every ten seconds; opening goes on from there.
+ * - No position twice. Opening continues from the time of day (`positionAtTime`), so that no position that was ever shown is
+ *   given again: neither if the machine lost its last moments in a power failure (a disk that lies about flushing), nor if
+ *   this is a new store in the place of another, or an old one restored from a backup. If that clock is behind, it skips two
+ *   batches.
+ * - Another log after the store was restored from a backup (`store-place.ts`): sessions start over.
+ * - A clock that does not go back. Each batch stores it, and an idle store every ten seconds; opening continues from there.
  *   So after a crash it may repeat up to ten seconds that are in no log entry.
  */
 import { randomBytes } from 'node:crypto'
@@ -61,7 +62,7 @@ export class LmdbEngine extends LmdbReads implements Engine {
   readonly hasLeases = true
   /** For readers in other processes. */
   readonly clock: StoreClock
-  /** The keys whose records were found damaged when the store was opened: to read them throws STORE_DAMAGED. */
+  /** The keys whose records were found damaged when the store was opened: reading them throws STORE_DAMAGED. */
   readonly damagedKeys: readonly Key[]
   readonly #lock: WriterLock
   readonly #operations: DoneOperations
@@ -101,7 +102,7 @@ export class LmdbEngine extends LmdbReads implements Engine {
   commit(commit: Commit): Promise<CommitResult> {
     const committing = this.#groupCommit.submit(planCommit, commit)
     if (commit.writes.some(declaresIndexes)) {
-      // The caller gets the error of a commit that failed; then there is nothing to build.
+      // The caller gets the error of a failed commit; then there is nothing to build.
       committing.then(
         () => this.#builder.wake(),
         () => {},
@@ -149,13 +150,13 @@ export class LmdbEngine extends LmdbReads implements Engine {
     return this.mark.position
   }
 
-  /** Calls the observer at once, and in order, when something becomes durable. Returns the way to stop it. */
+  /** Calls the observer at once, and in order, when something becomes durable. Returns a function that stops it. */
   observe(observer: DurabilityObserver): () => void {
     this.#observers.add(observer)
     return () => this.#observers.delete(observer)
   }
 
-  /** Frees the states that killed readers had held; without this the file would grow. Returns how many readers there were. */
+  /** Frees the states that killed readers held; otherwise the file would grow. Returns how many such readers there were. */
   forgetDeadReaders(): number {
     return this.environment.readerCheck()
   }
@@ -198,13 +199,13 @@ export class LmdbEngine extends LmdbReads implements Engine {
   }
 
   #checkpoint(): void {
-    // All who wait for a commit, or come later, get the error of a failure; here there is nobody to report it to.
+    // All present and later commits get the error of a failure; a checkpoint has no caller to report it to.
     this.#groupCommit.submit(batch => batch.checkpoint()).catch(() => {})
     this.#noteReached()
     this.#builder.retry()
   }
 
-  /** One after the other. If it cannot be written, as on a full disk, the next one may be. */
+  /** One write after another. If one fails, for example on a full disk, the next may succeed. */
   #noteReached(): void {
     const place = this.#logPlace
     this.#noting = this.#noting.then(() => writeReached(this.place, place)).catch(() => {})
@@ -223,7 +224,7 @@ export class LmdbEngine extends LmdbReads implements Engine {
   async #endRelaxed(): Promise<void> {
     await this.#flushing
     await this.environment.flush()
-    // If the store has failed, its mark stays, and the next process that opens it finds it.
+    // If the store has failed, the mark of relaxed mode remains, and the next process that opens it finds it.
     await this.#groupCommit.submit(batch => batch.endRelaxed()).catch(() => {})
     await this.environment.flush()
   }

@@ -1,4 +1,4 @@
-/** What LMDB throws, in the words of the store. */
+/** The errors of LMDB, in the terms of the store. */
 import { statfs } from 'node:fs/promises'
 import { FreshetError } from '@freshet/protocol'
 
@@ -9,7 +9,7 @@ const MDB_MAP_FULL = -30792
 const FULL = [ENOSPC, EDQUOT, MDB_MAP_FULL]
 const ALMOST_FULL_BYTES = 64 * 1024 * 1024
 
-/** LMDB reports a failed commit at two places; the reason is at the second. */
+/** LMDB reports a failed commit in two places; the reason is in the second. */
 export async function reasonOf(error: unknown): Promise<unknown> {
   const { commitError } = error as { commitError?: Promise<unknown> }
   if (commitError === undefined) return error
@@ -19,7 +19,7 @@ export async function reasonOf(error: unknown): Promise<unknown> {
   )
 }
 
-/** Whether a commit failed for want of space. */
+/** Whether a commit failed for lack of space. */
 export async function isFull(path: string, error: unknown): Promise<boolean> {
   const { code } = error as { code?: unknown }
   // The last write before the disk is full succeeds in part, which LMDB reports as an input/output error.
@@ -43,8 +43,8 @@ export function storeFull(path: string, cause: unknown): FreshetError {
 export function storeDamaged(path: string, what: string, cause?: unknown): FreshetError {
   return new FreshetError(
     'STORE_DAMAGED',
-    `The store at ${path} cannot be trusted: ${what}. Check the disk. Then restore a backup, or let freshet check store ` +
-      '--salvage copy all that is whole into a new store.',
+    `The store at ${path} cannot be trusted: ${what}. Check the disk. Then restore a backup, or run freshet check store ` +
+      '--salvage to copy all undamaged data into a new store.',
     { cause },
   )
 }
@@ -56,7 +56,7 @@ export function recordDamaged(path: string, table: string, key: string | number 
     'STORE_DAMAGED',
     `The store at ${path} is damaged: the record of ${JSON.stringify(name)} (table ${table}) does not match its checksum. ` +
       'Everything else can still be read. Check the disk; run freshet check store to find all damage, and freshet restore ' +
-      '--damaged to take the record from a backup.',
+      '--damaged to restore the record from a backup.',
     { details: { table, key: name } },
   )
 }

@@ -1,6 +1,6 @@
 /**
- * The engine of an embedded store in a process beside the one that writes. It reads the same files by itself, on its own core;
- * what it writes goes over the channel to the writer, where commits also wait for leases.
+ * The engine of an embedded store in a process beside the one that writes. It reads the same files by itself, on its own
+ * core; its writes go through the channel to the writer, where commits also wait for leases.
  */
 import type { Commit, CommitResult, OperationCounts, Position, StoreSupports } from '@freshet/core/store'
 import { StoreClock } from '@freshet/store/clock'
@@ -14,7 +14,7 @@ export interface LmdbReaderEngineOptions {
   readonly path: string
   readonly line: WriterLine
   readonly environment: Environment
-  /** What the writer has answered. */
+  /** The writer's answer. */
   readonly attached: Attached
 }
 

@@ -1,4 +1,4 @@
-/** Nothing is visible before it is durable: here the mark is moved by hand, and LMDB is ahead of it. */
+/** Nothing is visible before it is durable: in these tests the mark is moved by hand, and LMDB is ahead of it. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Batch } from './batch.js'
 import { DurableMark } from './durable-mark.js'
@@ -40,12 +40,12 @@ afterEach(async () => {
 for (const isShared of [false, true]) {
   const where = isShared ? 'in a reader' : 'in the writer'
 
-  test(`${where}, what is durable is there at once`, () => {
+  test(`${where}, durable data is returned at once`, () => {
     const reads = readsOf(isShared)
     expect(reads.get('a/b/old')).toMatchObject({ version: 1 })
   })
 
-  test(`${where}, a value, a deletion and a state that are not durable yet are waited for`, async () => {
+  test(`${where}, a read waits for a value, a deletion and a state that are not durable yet`, async () => {
     const reads = readsOf(isShared)
     const waiting = [
       reads.get('a/b/changed'),
@@ -72,7 +72,7 @@ for (const isShared of [false, true]) {
     ])
   })
 
-  test(`${where}, a read that waits for what will never be durable fails with the reason`, async () => {
+  test(`${where}, a read that waits for data that will never be durable fails with the reason`, async () => {
     const reads = readsOf(isShared)
     const waiting = reads.get('a/b/changed')
     mark.fail(new Error('lost'))
@@ -82,7 +82,7 @@ for (const isShared of [false, true]) {
   })
 }
 
-test('the writer knows how far it has got; a reader finds a newer state, and waits', async () => {
+test('the writer knows the durable position; a reader finds a newer state, and waits', async () => {
   const writer = readsOf(false)
   expect(writer.position()).toBe(1)
   expect((await writer.changes(0, 100)).entries.map(({ position }) => position)).toEqual([1])

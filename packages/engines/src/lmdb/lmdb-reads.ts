@@ -1,9 +1,9 @@
 /**
- * The reads of an embedded store: the same in the process that writes, in those that read beside it, and of a snapshot.
+ * The reads of an embedded store, the same in the writing process, in those that read beside it, and from a snapshot.
  *
- * A read sees one state of LMDB. What is in that state and above the durable mark is waited for, not left out: the older value
- * is gone, and what was read becomes true for all readers the moment it is durable. (Absence, too: a deletion leaves no
- * version behind, so a read that finds nothing waits for all of the state.)
+ * A read sees one state of LMDB. It waits for data in that state that is above the durable mark, instead of leaving it out:
+ * the older value is gone, and what was read becomes true for all readers the moment it is durable. (So does absence: a
+ * deletion leaves no version behind, so a read that finds nothing waits for the whole state.)
  */
 import type { BucketChange, Key, LogEntry, MaybePromise, Position, StoredValue } from '@freshet/core/store'
 import { CommitListeners, type LogBegin, type LogPart, type Subject, type View } from '@freshet/store/engine'
@@ -21,9 +21,9 @@ export interface LmdbReadsOptions {
   readonly log: string
   readonly mark: DurableMark
   /**
-   * Other processes commit, too. LMDB lets the reads of one turn share a state, and in that turn a commit may have been
-   * acknowledged elsewhere; so each read begins with the latest state. Where only this process commits, LMDB moves on by
-   * itself before a commit is acknowledged.
+   * Other processes commit, too. LMDB lets the reads of one turn share a state, and during that turn another process may have
+   * had a commit acknowledged; so each read begins with the latest state. Where only this process commits, LMDB itself moves
+   * to the new state before a commit is acknowledged.
    */
   readonly isShared: boolean
 }
@@ -34,7 +34,7 @@ export class LmdbReads {
   readonly listeners: CommitListeners = new CommitListeners()
   protected readonly environment: Environment
   protected readonly mark: DurableMark
-  /** If there is one, everything is read from it. Whoever sets it ends it. */
+  /** If set, everything is read from it. The class that sets it must end it. */
   protected state: ReadTransaction | undefined
   readonly #isShared: boolean
 
@@ -54,7 +54,7 @@ export class LmdbReads {
     return this.mark.has(position) ? value : this.mark.reached(position).then(() => value)
   }
 
-  /** Resolves when all of the state is durable. */
+  /** Resolves when the whole state is durable. */
   async inOneState<Result>(_subject: Subject, read: (view: View) => Promise<Result>): Promise<Result> {
     if (this.#isShared) this.environment.refresh()
     const transaction = this.state ?? this.environment.useReadTransaction()
@@ -77,7 +77,7 @@ export class LmdbReads {
   }
 
   position(): MaybePromise<Position> {
-    // Where only this process commits, what is acknowledged is at or below the mark.
+    // Where only this process commits, everything that was acknowledged is at or below the mark.
     if (!this.#isShared) return this.mark.position
     this.environment.refresh()
     const position = this.#reached(this.state)
@@ -116,7 +116,7 @@ export class LmdbReads {
     return { log: this.log, trimmedTo: record ? decodeNumber(record) : 0 }
   }
 
-  /** The position of a state; of the latest, if none is given. */
+  /** The position of a state; of the latest by default. */
   #reached(transaction: ReadTransaction | undefined): Position {
     const record = this.environment.meta.get('head', { transaction })
     if (record === undefined) throw storeDamaged(this.place, 'its head is missing')

@@ -1,10 +1,11 @@
 /**
- * One state of an embedded store, held: what backups and exports read while the server goes on beside them, in its own process.
- * LMDB keeps the pages of a state as long as a process reads it, so the store's file grows by what is written meanwhile;
- * `renew` lets go of the state and takes the latest. Nothing can be written through it.
+ * One held state of an embedded store, from which backups and exports read while the server continues in its own process.
+ * LMDB keeps the pages of a state as long as a process reads it, so the store's file grows by what is written in the
+ * meantime; `renew` releases the state and takes the latest. The snapshot cannot be written to.
  *
- * The latest commits of a state may not be on disk yet, and not be acknowledged. If the machine goes down in that moment, the
- * store has lost them, although they were read here. A caller that goes on from a position must check that the log still has it.
+ * The latest commits of a state may not be on disk yet, and not acknowledged. If the machine goes down at that moment, the
+ * store loses them although they were read here. A caller that continues from a position must check that the log still has
+ * it.
  */
 import type { StoreSupports } from '@freshet/core/store'
 import type { FreshetError } from '@freshet/protocol'

@@ -6,7 +6,7 @@ import { type EmbeddedStore, openEmbeddedStore } from './embedded-store.js'
 import { type TemporaryFolder, temporaryFolder } from './under-test/temporary-folder.js'
 
 const MANY = 1300
-/** With keys as long as they may be, and characters that UTF-16 sorts otherwise. */
+/** With keys of the maximal length, and characters whose order in UTF-16 is different. */
 const IDS = ['a', 'a0', 'a\u{ffff}', 'b', 'b\u{10000}', 'c', 'x'.repeat(1020), `${'x'.repeat(1017)}\u{20ac}`]
 const KEYS = IDS.map(id => `a/b/${id}`).sort(compareUtf8)
 
@@ -31,7 +31,7 @@ function keysOf(range: KeyRange): Promise<readonly Key[]> {
   return store.engine.inOneState({ isOneRead: true }, read)
 }
 
-test('a page has the keys of its range in either direction, also between bounds that no key can have', async () => {
+test('a page has the keys of its range in either direction, even between bounds that cannot be keys', async () => {
   const ends = fc.constantFrom('', 'x', `${'x'.repeat(1020)}y`, 'y'.repeat(3000), `${'x'.repeat(1500)}\u{10000}`)
   const texts = fc.tuple(fc.constantFrom(...IDS, 'a00', ''), ends).map(([id, end]) => `a/b/${id}${end}`)
   const bounds = fc.record({ key: texts, isIncluded: fc.boolean() })
@@ -54,7 +54,7 @@ test('a page has the keys of its range in either direction, also between bounds 
   )
 })
 
-test('a long scan and a long query let other work have the thread after every 500 entries', async () => {
+test('a long scan and a long query yield the thread to other work after every 500 entries', async () => {
   const turnsDuring = async (read: () => Promise<unknown>) => {
     let turns = 0
     let isOver = false

@@ -1,6 +1,6 @@
 /**
- * Reads of one state of an embedded store. A value is read when it is asked for, so that a query that stops early reads no more
- * values than it looks at. Reads of many entries let other work have the thread in between.
+ * Reads of one state of an embedded store. A value is read when it is accessed, so that a query that stops early reads only
+ * the values that it examines. Reads of many entries yield the thread to other work in between.
  */
 import { setImmediate } from 'node:timers/promises'
 import type { IndexRecord } from '@freshet/core/commit'
@@ -18,16 +18,16 @@ import { decodeNumber, isTooLong } from '@freshet/store/records'
 import type { ReadOptions, ReadTransaction, Table, Tables } from './environment.js'
 import { valueAt } from './stored-value.js'
 
-/** After so many entries other work has the thread. */
+/** A read yields the thread after this many entries. */
 const ENTRIES_PER_TURN = 500
-/** More than a key may have, and less than LMDB takes. */
+/** More than a key may have, and less than LMDB's limit. */
 const BOUND_BYTES_MAX = 1200
 
 export interface LmdbViewOptions {
   readonly path: string
   readonly tables: Tables
   readonly transaction: ReadTransaction
-  /** Of the state. */
+  /** The position of the state. */
   readonly position: Position
 }
 
@@ -36,7 +36,7 @@ export class LmdbView implements View, Values {
   readonly #tables: Tables
   readonly #position: Position
   readonly #options: ReadOptions
-  /** How many entries were read since other work had the thread. */
+  /** How many entries were read since the thread was last yielded. */
   #read = 0
 
   constructor({ path, tables, transaction, position }: LmdbViewOptions) {
@@ -49,7 +49,7 @@ export class LmdbView implements View, Values {
   async page(bucket: Key, range: KeyRange): Promise<BucketPage> {
     const values = await this.#inTurns<PageValue>(range.limit, (last, limit) => {
       const found = this.#keys(range, last?.key, limit).map(key => new PageValue(this, key))
-      // They would all be read in one turn, later.
+      // Otherwise they would all be read later, in one turn.
       if (range.limit > ENTRIES_PER_TURN) for (const value of found) value.read()
       return found
     })
@@ -92,7 +92,7 @@ export class LmdbView implements View, Values {
     return [...this.#tables.values.getKeys({ ...bounds, reverse: isDescending, limit, transaction })]
   }
 
-  /** Up to `limit` of what `read` finds behind the last that it found. */
+  /** Up to `limit` entries, from calls of `read` that each continue after the last entry found. */
   async #inTurns<Entry>(
     limit: number,
     read: (last: Entry | undefined, limit: number) => Entry[],
@@ -118,13 +118,13 @@ export class LmdbView implements View, Values {
   }
 }
 
-/** As much of a bound as LMDB takes. No key is as long as what is left of it, so the same keys lie on either side. */
+/** The part of a bound that LMDB accepts. No key is as long as that part, so the same keys lie on either side. */
 function bounded(bound: Key): Key {
   if (!isTooLong(bound)) return bound
   return bound.slice(0, new TextEncoder().encodeInto(bound, new Uint8Array(BOUND_BYTES_MAX)).read)
 }
 
-/** A value of a page. It is read when it is first asked for. */
+/** A value of a page, read when it is first accessed. */
 class PageValue implements KeyedValue {
   readonly key: Key
   readonly #view: LmdbView

@@ -1,4 +1,4 @@
-/** One writer at a time: who is told what, and what keeps the data safe if somebody does not listen. */
+/** One writer at a time: the errors that a second one gets, and what keeps the data safe if the lock is ignored. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -13,10 +13,10 @@ import { LOCK_FILE } from './writer-lock.js'
 const writerProcess = new URL('./under-test/writer-process.js', import.meta.url)
 const isOpen = (message: unknown): message is 'open' => message === 'open'
 const isLinux = process.platform === 'linux'
-if (!isLinux) console.warn('Not tested: the lock of a zombie. It takes /proc, which only Linux has.')
+if (!isLinux) console.warn('Not tested: the lock of a zombie. It needs /proc, which only Linux has.')
 const write = { writes: [{ key: 'a/b/c', contentType: 'text/plain', body: Buffer.from('x') }] }
 
-test('a second server is told which process has the store open, and what to do', async () => {
+test('the error of a second server names the process that has the store open, and what to do', async () => {
   const folder = await temporaryFolder()
   const writer = startProcess(writerProcess, [folder.path])
   await writer.message(isOpen)
@@ -31,7 +31,7 @@ test('a second server is told which process has the store open, and what to do',
   await folder.remove()
 })
 
-test('a process cannot open a store that it has open already, and can once it has closed it', async () => {
+test('a process cannot open a store twice, but can after closing it', async () => {
   const folder = await temporaryFolder()
   const store = await openEmbeddedStore({ path: folder.path })
   await expect(openEmbeddedStore({ path: folder.path })).rejects.toMatchObject({ code: 'STORE_LOCKED' })
@@ -40,7 +40,7 @@ test('a process cannot open a store that it has open already, and can once it ha
   await folder.remove()
 })
 
-test('a lock whose process was killed is taken over without a word', async () => {
+test('a lock whose process was killed is taken over silently', async () => {
   const folder = await temporaryFolder()
   const writer = startProcess(writerProcess, [folder.path])
   await writer.message(isOpen)
@@ -49,7 +49,7 @@ test('a lock whose process was killed is taken over without a word', async () =>
   await folder.remove()
 })
 
-test('a lock is stale if its number now belongs to another process, or if it is of an earlier boot', async () => {
+test('a lock is stale if its process id now belongs to another process, or if it is of an earlier boot', async () => {
   const folder = await temporaryFolder()
   const file = join(folder.path, LOCK_FILE)
   const store = await openEmbeddedStore({ path: folder.path })
@@ -70,19 +70,19 @@ test('a lock is stale if its number now belongs to another process, or if it is 
 })
 
 // Elsewhere the system does not say which processes are zombies.
-test.skipIf(!isLinux)('a lock is stale if its process has ended, although its parent has not asked how', async () => {
+test.skipIf(!isLinux)('a lock is stale if its process has ended, even if its parent has not waited', async () => {
   const folder = await temporaryFolder()
   const module = new URL('../../dist/lmdb/index.js', import.meta.url).href
   const program = `
     const { openEmbeddedStore } = await import(${JSON.stringify(module)})
     await openEmbeddedStore({ path: ${JSON.stringify(folder.path)} })
     process.kill(process.pid, 'SIGKILL')`
-  // What the shell turns into knows nothing of the process that the shell started.
+  // The program that replaces the shell does not know the process that the shell started.
   const parent = spawn('sh', ['-c', '"$0" --input-type=module -e "$1" & exec sleep 60', process.execPath, program])
   const file = join(folder.path, LOCK_FILE)
   await expect.poll(() => readFile(file, 'utf8').catch(() => '')).not.toBe('')
   const { pid } = JSON.parse(await readFile(file, 'utf8')) as { pid: number }
-  // Its main thread is a zombie, and the last of its others has ended.
+  // Its main thread is a zombie, and its last other thread has ended.
   await expect.poll(() => readFile(`/proc/${pid}/stat`, 'utf8')).toMatch(/\) Z (?:\S+ ){16}1 /)
   await (await openEmbeddedStore({ path: folder.path })).close()
   parent.kill()
@@ -96,7 +96,7 @@ test('a writer that was taken over writes nothing more, and leaves the lock of t
   await store.commit(write)
   const failures: unknown[] = []
   store.engine.observe({ onDurable: () => {}, onFailed: error => failures.push(error) })
-  // Somebody did not believe the lock.
+  // As if an operator had removed the lock of a running server.
   await rm(file)
   const other = startProcess(writerProcess, [folder.path])
   await other.message(isOpen)
@@ -112,7 +112,7 @@ test('a writer that was taken over writes nothing more, and leaves the lock of t
   await folder.remove()
 })
 
-test('each opening goes on beyond the last position, by two batches at least, and from the clock', async () => {
+test('each opening continues beyond the last position, by at least two batches, and from the clock', async () => {
   const folder = await temporaryFolder()
   let store = await openEmbeddedStore({ path: folder.path, positionsAfter: 0 })
   expect(await store.position()).toBe(0)
@@ -124,14 +124,14 @@ test('each opening goes on beyond the last position, by two batches at least, an
     expect(await store.position()).toBe(1 + opening * 2 * TASKS_PER_BATCH_MAX)
     expect(await store.trimmedTo()).toBe(0)
     expect(store.nowMs()).toBeGreaterThanOrEqual(timeMs)
-    // Not by the time of day: hardly any time has passed by this one.
+    // Not the time of day: by the store's clock, hardly any time has passed.
     expect(store.nowMs()).toBeLessThan(10_000)
   }
   await store.close()
   await folder.remove()
 })
 
-test('a new store in the place of another gives none of its positions, and says that it knows of none', async () => {
+test('a new store in the place of another gives none of its positions, and reports that it knows none', async () => {
   const folder = await temporaryFolder()
   const old = await openEmbeddedStore({ path: folder.path })
   await Promise.all(Array.from({ length: 100 }, () => old.commit(write)))
@@ -147,7 +147,7 @@ test('a new store in the place of another gives none of its positions, and says 
   await folder.remove()
 })
 
-test('a store that was put back from a backup gives no position of what was lost', async () => {
+test('a store restored from a backup never gives a lost position again', async () => {
   const [folder, backup] = [await temporaryFolder(), await temporaryFolder()]
   const day = { today: 1_000_000, tomorrow: 2_000_000 }
   let store = await openEmbeddedStore({ path: folder.path, positionsAfter: day.today })

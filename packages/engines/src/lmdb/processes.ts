@@ -1,12 +1,12 @@
-/** What tells one process, and one boot of the machine, from another. Empty where the system does not say. */
+/** Identifies a process, and a boot of the machine. Empty where the system does not provide it. */
 import { readFileSync } from 'node:fs'
 
-/** When a process started, in ticks since the machine did: a number given to another process later has another. */
+/** When a process started, in ticks since the machine did: a later process with the same id has another value. */
 export function startOf(pid: number): string {
   return statOf(pid).startedAt
 }
 
-/** Whether the process that had this number, and started then, has not ended. */
+/** Whether the process with this id and start time has not ended. */
 export function isRunning(pid: number, startedAt: string): boolean {
   try {
     process.kill(pid, 0)
@@ -23,12 +23,13 @@ interface ProcessStat {
 }
 
 /**
- * A process that has ended is kept as a zombie until its parent has asked how. One whose main thread is a zombie but has others
- * has not ended: they may be in the middle of a flush.
+ * An ended process remains as a zombie until its parent has waited for it. A process whose main thread is a zombie but has
+ * other threads has not ended: they may be in the middle of a flush.
  */
 function statOf(pid: number): ProcessStat {
   const stat = readSystemFile(`/proc/${pid}/stat`)
-  // The second field, the name of the program, is in brackets and may hold anything. After it, from the third on:
+  // The second field, the name of the program, is in parentheses and may contain anything. The fields after it, from the
+  // third on:
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   const [state, threads, startedAt = ''] = [fields[0], Number(fields[17]), fields[19]]
   return { startedAt, hasEnded: (state === 'Z' && threads <= 1) || state === 'X' }

@@ -1,6 +1,6 @@
 /**
- * Memory for the records of one batch, used again for the next. LMDB keeps hold of a buffer for long after it is
- * done with it; if each record had its own, the collector would have more work than all the rest of a commit.
+ * Memory for the records of one batch, reused for the next. LMDB holds on to a buffer long after it is done with it; if each
+ * record had its own, garbage collection would cost more than the rest of a commit.
  */
 const ARENA_BYTES = 2 ** 20
 
@@ -15,7 +15,7 @@ export class RecordArena {
     return record
   }
 
-  /** Only when nobody uses any longer what was allocated. */
+  /** Call only when none of the allocated records is in use. */
   clear(): void {
     this.#used = 0
   }

@@ -53,7 +53,7 @@ test('a value is decoded as it was encoded, from a buffer that holds more', () =
   )
 })
 
-test('what is no value is not taken for one', () => {
+test('bytes that are not a value are not decoded', () => {
   expect(decodeValue(Buffer.alloc(7), 7)).toBe(undefined)
   expect(decodeValue(Buffer.alloc(8), 8)).toBe(undefined)
   expect(decodeValue(Buffer.from([200, 0, 0, 0, 0, 0, 0, 0, 1]), 9)).toBe(undefined)
@@ -81,7 +81,7 @@ test('log entries and heads are decoded as they were encoded', () => {
   )
 })
 
-test('keys are in order, byte by byte, and come back', () => {
+test('encoded keys keep their order, byte by byte, and are decoded again', () => {
   fc.assert(
     fc.property(version, version, key, (a, b, text) => {
       const order = Buffer.compare(
@@ -97,7 +97,7 @@ test('keys are in order, byte by byte, and come back', () => {
   )
 })
 
-test('a key that does not fit says so, in the way that LMDB expects', () => {
+test('a key that does not fit throws the error that LMDB expects', () => {
   expect(() => textKeys.writeKey('äää', Buffer.alloc(10), 5)).toThrow(RangeError)
   expect(() => positionKeys.writeKey(1, Buffer.alloc(10), 5)).toThrow(RangeError)
 })

@@ -1,7 +1,7 @@
 /**
- * The bytes of an embedded store. It is thirteen ordered tables in one LMDB file; every number is little-endian unless it
- * is part of a key, where big-endian makes the order of bytes the order of numbers. Each record ends with a checksum
- * (integrity/checked-records.ts), which is left out here.
+ * The bytes of an embedded store: thirteen ordered tables in one LMDB file. All numbers are little-endian, except in keys,
+ * where big-endian makes the order of bytes the order of numbers. Each record ends with a checksum
+ * (integrity/checked-records.ts), which is omitted here.
  *
  *     table     key                        record
  *     values    key, UTF-8                 value: value-record.ts of @freshet/store
@@ -22,12 +22,12 @@
  *               'indexes'                  IndexNumbers, JSON
  *               'head'                     8: epoch | 8: position | 8: time (doubles)
  *
- * Formats 1 to 3 have no checksums, and format 1 has no indexes, no tags and no operations either. All are read, except the
+ * Formats 1 to 3 have no checksums, and format 1 has no indexes, tags or operations. All of them can be read, except the
  * operations of format 2, which had another form. A writer adds the checksums when it opens such a store
- * (integrity/add-checksums.ts): while it does, the record of the format has no checksum yet, and says 4.
+ * (integrity/add-checksums.ts): until it has finished, the record of the format has no checksum, and says 4.
  *
- * The head goes with every write transaction: the epoch names the process that may write, the position is that of the
- * last commit, and the time is the store's clock when it was written.
+ * Each write transaction writes the head: the epoch identifies the process that may write, the position is that of the last
+ * commit, and the time is the store's clock at the time of writing.
  */
 import type { Position } from '@freshet/core/store'
 
@@ -41,12 +41,12 @@ export function encodeFormat(version: number): Uint8Array {
   return record
 }
 
-/** 0 if this is no format. */
+/** 0 if the record is not a format. */
 export function decodeFormat(record: Buffer): number {
   return record.length === FORMAT_BYTES ? record.readUInt32LE() : 0
 }
 
-/** Whether the records of a store have checksums, by its format as LMDB has it; a new store's will. */
+/** Whether the records of a store have checksums, by its format as LMDB stores it; a new store's will. */
 export function hasChecksums(record: Buffer | undefined): boolean {
   return record?.length !== FORMAT_BYTES
 }

@@ -1,4 +1,4 @@
-/** A folder, or its file, that was copied back while no server ran: the log is another one. */
+/** A folder, or its file, that was restored from a copy while no server ran: the log becomes another one. */
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { COPIED_MEMORY, type Store } from '@freshet/core/store'
@@ -53,10 +53,10 @@ test.each([
   ['the folder, renamed', 'rm -r "$1"; mv "$2" "$1"'],
   // The new file may be given the inode of the removed one.
   ['the folder in its place', 'rm -r "$1"; cp -a "$2" "$1"'],
-  // As rsync does: it leaves alone what has the same size and time, such as .place.
+  // Like rsync, which skips files with the same size and time, such as .place.
   ['all files by rsync', 'for f in data.mdb .reached; do cp -p "$2/$f" "$1/$f~"; mv "$1/$f~" "$1/$f"; done'],
   ['all files by rsync, in place', 'for f in data.mdb .reached; do cp -p "$2/$f" "$1/$f"; done'],
-])('a copy of a closed store is noticed, and that is remembered: %s', async (_, restore) => {
+])('a copy of a closed store is detected, and that is remembered: %s', async (_, restore) => {
   const log = await filled()
   sh('cp -a "$1" "$2"')
   await filled()
@@ -71,12 +71,12 @@ test.each([
   expect([again.log, (await again.recall(COPIED_MEMORY))?.toString()]).toEqual([store.log, `${copiedTo}`])
 })
 
-test('a store that is opened again, also under another name or after its process was killed, has the same log', async () => {
+test('a store that is opened again, even under another name or after its process was killed, has the same log', async () => {
   const log = await filled()
   expect(await filled()).toBe(log)
   sh('mv "$1" "$2"; mv "$2" "$1"')
   expect(await filled()).toBe(log)
-  // As after a kill: nothing was noted when it was closed.
+  // As after a kill: closing noted nothing.
   const store = await open()
   sh('cp "$1/.reached" "$2"')
   await put(store, 'a/b/2')
@@ -86,7 +86,7 @@ test('a store that is opened again, also under another name or after its process
   expect([again.log, await again.recall(COPIED_MEMORY)]).toEqual([log, undefined])
 })
 
-test('a change of owner or mode is not taken for a copy', async () => {
+test('a change of owner or mode does not count as a copy', async () => {
   await filled()
   sh('chown -R "$(id -u)" "$1"; chmod -R go= "$1"')
   expect(await (await open()).recall(COPIED_MEMORY)).toBeUndefined()

@@ -1,6 +1,6 @@
 /**
- * The writer's end of the channels to readers in other processes: does what they ask, and tells them how far the store is
- * durable. A reader learns of the mark before anybody learns that the commits below it succeeded.
+ * The writer's end of the channels to readers in other processes: carries out their requests, and reports how far the store
+ * is durable. A reader learns the new mark before any caller learns that the commits below it succeeded.
  */
 import type { MaybePromise } from '@freshet/core/store'
 import {
@@ -16,7 +16,7 @@ import type { EmbeddedStore } from './embedded-store.js'
 import { storeClosed } from './lmdb-errors.js'
 
 export interface ReadersService {
-  /** Serves one reader until the channel closes. Returns the way to stop earlier. */
+  /** Serves one reader until the channel closes. Returns a function that stops earlier. */
   attach(channel: WriterChannel): () => void
 }
 
@@ -33,7 +33,7 @@ class ReaderSession {
   readonly #store: EmbeddedStore
   readonly #channel: WriterChannel
   #stopObserving: (() => void) | undefined
-  /** What this reader may hold, and as whom. */
+  /** The names that this reader may hold, and the holder of each. */
   readonly #held = new Map<string, string>()
   #isOver = false
   #answers: (readonly [id: number, answer: Answer])[] = []
@@ -103,7 +103,7 @@ class ReaderSession {
   #answerSoon(id: number, answer: Answer): void {
     this.#answers.push([id, answer])
     if (this.#answers.length > 1) return
-    // Those of one group commit come in one run of microtasks.
+    // Answers of one group commit come in one run of microtasks.
     setImmediate(() => this.#send({ kind: 'answers', answers: this.#answers.splice(0) }))
   }
 
@@ -112,7 +112,7 @@ class ReaderSession {
     try {
       this.#channel.send(message)
     } catch {
-      // The reader is gone; whether its commits were made is in the store.
+      // The reader is gone; the store shows whether its commits were made.
       this.end()
     }
   }

@@ -6,7 +6,7 @@ import { openEmbeddedStore } from './embedded-store.js'
 import { openEnvironment } from './environment.js'
 import { temporaryFolder } from './under-test/temporary-folder.js'
 
-test('a folder that is not there is created, with all above it', async () => {
+test('a missing folder is created, with its parents', async () => {
   const folder = await temporaryFolder()
   const path = join(folder.path, 'new', 'store.d')
   await (await openEmbeddedStore({ path })).close()
@@ -14,7 +14,7 @@ test('a folder that is not there is created, with all above it', async () => {
   await folder.remove()
 })
 
-test('a folder with other files in it, or no folder at all, is refused and left as it was', async () => {
+test('a folder with other files, or a path that is not a folder, is refused and left as it was', async () => {
   const folder = await temporaryFolder()
   await writeFile(join(folder.path, 'thesis.txt'), 'three years of work')
   await expect(openEmbeddedStore({ path: folder.path })).rejects.toMatchObject({
@@ -29,7 +29,7 @@ test('a folder with other files in it, or no folder at all, is refused and left 
   await folder.remove()
 })
 
-test('a folder that this user may not write to is refused; one that he may write to is not', async () => {
+test('a folder that this user may not write to is refused; a writable one is not', async () => {
   const folder = await temporaryFolder()
   const [closed, open] = ['closed', 'open'].map(name => join(folder.path, name)) as [string, string]
   await Promise.all([mkdir(closed), mkdir(open)])
@@ -39,11 +39,11 @@ test('a folder that this user may not write to is refused; one that he may write
   await folder.remove()
 })
 
-test('a folder that cannot be made is refused, also below one that takes no others', () => {
+test('a folder that cannot be created is refused, even below one that cannot have subfolders', () => {
   for (const path of ['/proc/freshet', '/proc/freshet/store']) expect(openAsNobody(path)).toBe('STORE_UNUSABLE')
 })
 
-/** Root may write everywhere: so he becomes nobody first, in a process of its own, once it has loaded its modules. */
+/** Root may write everywhere: so the program, in its own process, drops its rights once it has loaded its modules. */
 function openAsNobody(path: string): string {
   const module = new URL('../../dist/lmdb/index.js', import.meta.url).href
   const program = `
@@ -62,7 +62,7 @@ function openAsNobody(path: string): string {
   })
 }
 
-test('no other account may read the folder and its files, whatever the umask and whatever they were before', async () => {
+test('no other account may read the folder and its files, whatever the umask and their earlier modes', async () => {
   const folder = await temporaryFolder()
   const path = join(folder.path, 'store')
   const modesOf = async () => {
@@ -77,7 +77,7 @@ test('no other account may read the folder and its files, whatever the umask and
     const store = await openEmbeddedStore({ path })
     expect(await modesOf()).toEqual(closed)
     await store.close()
-    // As a version before left it.
+    // As an earlier version left it.
     await Promise.all([
       chmod(path, 0o755),
       chmod(join(path, 'data.mdb'), 0o664),
@@ -92,7 +92,7 @@ test('no other account may read the folder and its files, whatever the umask and
   }
 })
 
-test('a file that is no store, or was cut off, is damaged', async () => {
+test('a file that is not a store, or was cut off, is reported as damaged', async () => {
   const folder = await temporaryFolder()
   const file = join(folder.path, 'data.mdb')
   await writeFile(file, 'this is not a store '.repeat(1000))
@@ -112,7 +112,7 @@ test('a file that is no store, or was cut off, is damaged', async () => {
   await folder.remove()
 })
 
-test('a store of a newer format is refused, and opens again with a newer Freshet', async () => {
+test('a store of a newer format is refused, and a newer Freshet can still open it', async () => {
   const folder = await temporaryFolder()
   await (await openEmbeddedStore({ path: folder.path })).close()
   await setFormat(folder.path, 99)

@@ -1,4 +1,4 @@
-/** Makes sure, before anything is written, that a folder is one that a store may live in. */
+/** Checks, before anything is written, that a folder is suitable for a store. */
 import { constants } from 'node:fs'
 import { access, chmod, mkdir, open, readdir, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
@@ -7,13 +7,13 @@ import { storeDamaged, storeUnusable } from './lmdb-errors.js'
 import { bootId } from './processes.js'
 import { decodeFormat, FORMAT_VERSION } from './records.js'
 
-/** What file systems put into every folder that is a mount point. */
+/** Files that file systems put into each folder that is a mount point. */
 const NOT_FOREIGN = ['lost+found']
 
 const FOLDER_MODE = 0o700
 export const FILE_MODE = 0o600
 
-/** Creates the folder if need be. No other account may look into it, whatever the umask. Throws STORE_UNUSABLE. */
+/** Creates the folder if necessary. No other account may read it, whatever the umask. Throws STORE_UNUSABLE. */
 export async function prepareFolder(path: string): Promise<void> {
   await usable(path, async () => {
     await makeFolder(path)
@@ -34,14 +34,14 @@ async function usable(path: string, prepare: () => Promise<void>): Promise<void>
   }
 }
 
-/** LMDB would create it readable by all. */
+/** LMDB would create the file readable by all. */
 async function createClosed(path: string): Promise<void> {
   const file = await open(path, 'a', FILE_MODE)
   await file.close()
   await closeToOthers(path, FILE_MODE)
 }
 
-/** What belongs to another account stays as that account wants it. */
+/** A file of another account keeps its mode. */
 async function closeToOthers(path: string, mode: number): Promise<void> {
   try {
     if (((await stat(path)).mode & 0o777) !== mode) await chmod(path, mode)
@@ -56,7 +56,10 @@ async function refuseOtherFiles(path: string): Promise<void> {
   throw storeUnusable(path, `it is a folder that holds other files (${foreign[0]}) and no store; choose an empty one`)
 }
 
-/** Closed to other accounts. As `mkdir` with `recursive`, which tries without end where a folder is there that takes no others, such as /proc. */
+/**
+ * Closed to other accounts. Unlike `mkdir` with `recursive`, it ends where an existing folder accepts no subfolders, such as
+ * /proc.
+ */
 export async function makeFolder(folder: string): Promise<void> {
   const path = resolve(folder)
   try {
@@ -84,7 +87,7 @@ export async function requireStore(path: string): Promise<void> {
   }
 }
 
-/** Makes the folder's list of files, and its own place in the one above, as durable as what is in them. */
+/** Makes the folder's list of files, and its own entry in the parent folder, as durable as their contents. */
 export async function flushFolder(path: string): Promise<void> {
   for (const folder of [path, dirname(resolve(path))]) {
     const handle = await open(folder)
@@ -103,7 +106,7 @@ function reasonInWords({ code, message }: NodeJS.ErrnoException): string {
 /** Throws unless these tables are of a format that this version reads. */
 export function checkFormat(path: string, meta: MetaTable | undefined): void {
   const record = meta?.get('format')
-  // A new store, or one whose creation was cut short before anything was in it.
+  // A new store, or one whose creation was interrupted before anything was written.
   if (record === undefined) return
   const version = decodeFormat(record)
   if (version > FORMAT_VERSION) {
@@ -113,12 +116,12 @@ export function checkFormat(path: string, meta: MetaTable | undefined): void {
     )
   }
   if (version < 1) throw storeDamaged(path, 'its format is not a number')
-  // Without flushes, the machine was free to write pages in any order; who knows which it got to.
+  // Without flushes, the system may have written pages in any order before the machine went down.
   const boot = meta?.get('relaxed')?.toString() ?? bootId()
   if (boot !== bootId()) throw storeDamaged(path, 'the machine went down while it was open with durability "relaxed"')
 }
 
-/** What opening LMDB threw, in words. */
+/** Turns an error of opening LMDB into one of the store. */
 export function openingFailed(path: string, error: unknown): unknown {
   const { code, message } = error as { code?: unknown; message: string }
   return typeof code === 'number' ? storeUnusable(path, message, error) : error

@@ -1,14 +1,15 @@
 /**
- * Which folder this is, and how far the store in it had come: so that a store that was copied back is known for one.
+ * Which folder this is, and how far the store in it has come, so that a store that was restored from a copy is detected.
  *
- *     .place     is written once. The store notes its inode and when that last changed, and the inode of its own file. No copy has the same, not even
- *                one over the same file: the system sets the time of the change.
- *     .reached   the log and a position, written when the store is opened and closed, and every few seconds. It shows that `data.mdb` alone was copied
- *                back over itself. Once the store is closed, also when `data.mdb` last changed: so it shows that both were.
+ *     .place     Written once. The store notes its inode and when that last changed, and the inode of its own file. No copy
+ *                has the same values, not even one over the same file, because the system sets the time of the change.
+ *     .reached   The log and a position, written when the store is opened and closed, and every few seconds. It shows whether
+ *                `data.mdb` alone was restored over itself. After the store is closed, it also has the time of the last change of
+ *                `data.mdb`, and so shows whether both files were restored.
  *
- * A change of owner or mode looks like a copy. That costs sessions a fresh start, and nothing else. What is certainly a copy is remembered
- * (`COPIED_MEMORY`): a file with another time of birth; or one that changed while the store was closed, though `.place` did not.
- * A snapshot of the whole volume that is rolled back leaves no trace here.
+ * A change of owner or mode looks like a copy. That costs sessions a fresh start, and nothing else. A certain copy is
+ * remembered (`COPIED_MEMORY`): a file with another time of birth, or one that changed while the store was closed although
+ * `.place` did not. A snapshot of the whole volume that is rolled back leaves no trace here.
  */
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -25,20 +26,20 @@ export interface Reached extends LogPlace {
   readonly changedNs?: string | undefined
 }
 
-/** To be compared with what the store has noted. */
+/** To be compared with the store's own notes. */
 export interface FoundFile extends FileIdentity {
   readonly reached: Reached | undefined
 }
 
-/** Before the store is opened, which changes the file. */
+/** Call before opening the store, which changes the file. */
 export async function readFound(path: string): Promise<FoundFile> {
   return { ...identifyFile(join(path, DATA_FILE)), reached: await readReached(path) }
 }
 
-/** To be compared with what the store has noted. */
+/** To be compared with the store's own notes. */
 export async function readPlace(path: string): Promise<string> {
   const file = join(path, PLACE_FILE)
-  await writeFile(file, 'Freshet knows by this file that its folder was not copied back from a backup.\n', {
+  await writeFile(file, 'Freshet uses this file to detect that its folder was restored from a backup.\n', {
     ...OWNER_ONLY,
     flag: 'wx',
   }).catch((error: NodeJS.ErrnoException) => {
@@ -48,7 +49,7 @@ export async function readPlace(path: string): Promise<string> {
   return `${place.ino}/${place.ctimeNs}/${data.ino}`
 }
 
-/** Undefined if there is none, or none that can be read. */
+/** Undefined if the file does not exist or cannot be read. */
 async function readReached(path: string): Promise<Reached | undefined> {
   try {
     const { log, position, changedNs } = JSON.parse(await readFile(join(path, REACHED_FILE), 'utf8')) as Reached
@@ -64,7 +65,7 @@ export async function writeReached(path: string, { log, position, changedNs }: R
   await rename(`${file}.new`, file)
 }
 
-/** The data file is closed, so that it changes no more. */
+/** Call when the data file is closed and no longer changes. */
 export async function writeLastReached(path: string, reached: LogPlace): Promise<void> {
   await writeReached(path, { ...reached, changedNs: `${statFile(join(path, DATA_FILE)).ctimeNs}` })
 }

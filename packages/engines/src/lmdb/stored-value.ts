@@ -4,7 +4,7 @@ import { decodeValue } from '@freshet/store/records'
 import type { ReadOptions, Table } from './environment.js'
 import { storeDamaged } from './lmdb-errors.js'
 
-/** A copy. Throws STORE_DAMAGED if the record is damaged. */
+/** Returns a copy. Throws STORE_DAMAGED if the record is damaged. */
 export function valueAt(
   path: string,
   values: Table<string>,
@@ -14,6 +14,6 @@ export function valueAt(
   const buffer = options ? values.getBinaryFast(key, options) : values.getBinaryFast(key)
   if (buffer === undefined) return undefined
   const value = decodeValue(buffer, values.lastSize)
-  if (value === undefined) throw storeDamaged(path, `what it holds under ${JSON.stringify(key)} is not a value`)
+  if (value === undefined) throw storeDamaged(path, `the record of ${JSON.stringify(key)} is not a value`)
   return value
 }

@@ -1,4 +1,4 @@
-/** A reader's end of the channel to the writer: asks, and hears how far the store is durable. */
+/** A reader's end of the channel to the writer: sends questions, and learns how far the store is durable. */
 import type { Position } from '@freshet/core/store'
 import { FreshetError } from '@freshet/protocol'
 import {
@@ -40,12 +40,12 @@ export class WriterLine {
       this.#attaching = { resolve, reject }
       this.#channel.onMessage(message => this.#onMessage(message))
       this.#channel.onClose?.(() => this.end(this.#writerGone()))
-      // The bytes are there to find out whether the channel carries any.
+      // The bytes show whether the channel can carry bytes.
       this.#channel.send({ kind: 'attach', bytes: Uint8Array.of(1) })
     })
   }
 
-  /** Questions of one turn travel together. */
+  /** Questions of one turn are sent together. */
   ask(question: Question): Promise<Answered> {
     if (this.#failure) return Promise.reject(this.#failure.error)
     const asked = new Promise<Answered>((resolve, reject) => {

@@ -1,9 +1,9 @@
 /**
- * The friendly half of having one writer: a file that names the process, so that a second server is told what to do. It
- * is not what keeps the data safe; that is the epoch, which every transaction checks (`group-commit.ts`).
+ * The friendly half of having one writer: a file that names the process, so that a second server can report what to do. It is
+ * not what keeps the data safe; that is the epoch, which every transaction checks (`group-commit.ts`).
  *
- * A lock is stale when its process is gone: ended, or of an earlier boot, or its number now belongs to another process, which
- * started at another time. Stale locks are taken over without a word.
+ * A lock is stale when its process is gone: it has ended, or is of an earlier boot, or its id now belongs to another process,
+ * which started at another time. Stale locks are taken over silently.
  */
 import { randomUUID } from 'node:crypto'
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
@@ -16,15 +16,15 @@ export const LOCK_FILE = 'writer.lock'
 
 interface Holder {
   readonly pid: number
-  /** When it started, in the kernel's ticks, and in which boot; where the system does not say, empty. */
+  /** When the process started, in the kernel's ticks, and in which boot; empty where the system does not provide it. */
   readonly startedAt: string
   readonly boot: string
-  /** Sets two openings by one process apart. */
+  /** Distinguishes two openings by one process. */
   readonly token: string
 }
 
 export interface WriterLock {
-  /** Leaves it alone if it has passed to another. */
+  /** Does nothing if another process has taken over the lock. */
   release(): Promise<void>
 }
 
@@ -39,7 +39,7 @@ export async function takeWriterLock(path: string): Promise<WriterLock> {
     )
   }
   const own: Holder = { pid: process.pid, startedAt: startOf(process.pid), boot: bootId(), token: randomUUID() }
-  // Written aside and moved, so that nobody finds half of it.
+  // Written under another name and moved, so that no process reads half of it.
   const draft = `${file}.${own.token}`
   await writeFile(draft, `${JSON.stringify(own)}\n`, { mode: FILE_MODE })
   await rename(draft, file)
@@ -60,7 +60,7 @@ async function readHolder(file: string): Promise<Holder | undefined> {
   try {
     return JSON.parse(await readFile(file, 'utf8')) as Holder
   } catch {
-    // Not there, or not readable as a lock: in either case it names nobody.
+    // The file does not exist, or is not a lock: in either case it names no process.
     return undefined
   }
 }

@@ -1,7 +1,8 @@
 /**
- * The store's clock (`shared-clock.ts` of @freshet/store has the argument): that of the servers' machines, which meet several times a second. They
- * meet in numbers that only grow, so that what is read is the highest time that any of them has told, whoever it was. So does what each machine
- * adds to its clock: all its servers have the same.
+ * The store's clock (`shared-clock.ts` of @freshet/store has the argument): the clocks of the servers' machines, which compare
+ * times several times a second. They compare by numbers that only grow, so a read returns the highest time that any server has
+ * written. The offset that each machine adds to its clock is such a number too: all servers of one machine have the same
+ * offset.
  */
 import type { SharedClock } from '@freshet/store/clock'
 import type { Registers } from './log-storage.js'
@@ -17,7 +18,7 @@ export class ClockMeetings {
     this.#clock = clock
   }
 
-  /** `atLeastMs`: a time that the log has seen. */
+  /** `atLeastMs`: a time that the log has reached. */
   async begin(atLeastMs: number): Promise<void> {
     await this.#learn(atLeastMs)
     await this.meet()
@@ -25,15 +26,15 @@ export class ClockMeetings {
     await this.#learn(atLeastMs)
   }
 
-  /** Tells the others how late it is, and is told. */
+  /** Writes this server's time for the others, and reads theirs. */
   async meet(): Promise<void> {
     const nowMs = this.#clock.nowMs()
     const offsetMs = nowMs - this.#clock.monotonicMs()
-    const told = new Map([
+    const own = new Map([
       [TIME, nowMs],
       [this.#boot, offsetMs],
     ])
-    await this.#registers.raise(told)
+    await this.#registers.raise(own)
     await this.#learn(0)
   }
 
@@ -42,9 +43,9 @@ export class ClockMeetings {
   }
 
   async #learn(atLeastMs: number): Promise<void> {
-    const told = await this.#registers.highest()
-    // By now it is later than that: whoever is set to it is never ahead.
-    const behindMs = Math.max(told.get(TIME) ?? 0, Math.ceil(atLeastMs)) - this.#clock.monotonicMs()
-    this.#clock.meet(Math.max(told.get(this.#boot) ?? Number.NEGATIVE_INFINITY, behindMs))
+    const highest = await this.#registers.highest()
+    // By now it is later than the time that was read, so a clock that is set to it is never ahead.
+    const behindMs = Math.max(highest.get(TIME) ?? 0, Math.ceil(atLeastMs)) - this.#clock.monotonicMs()
+    this.#clock.meet(Math.max(highest.get(this.#boot) ?? Number.NEGATIVE_INFINITY, behindMs))
   }
 }

@@ -1,4 +1,7 @@
-/** What commits are decided by: what was found of what they need, and over it what the log has beyond. And what they come to. */
+/**
+ * The state that commits are decided against: what was read of what they need, with later records over it. And what they
+ * change.
+ */
 
 import type { Key, Position, StoredValue } from '@freshet/core/store'
 import { bucketOfKey } from '@freshet/protocol'
@@ -10,14 +13,14 @@ import { LogView, type ViewParts } from './log-view.js'
 import type { Mirror, Recent } from './mirror.js'
 import { TakenRows } from './taken-rows.js'
 
-/** What a record is to change, beside what follows from that. */
+/** What a record is to change; its other fields follow from that. */
 export interface Draft {
   readonly state?: Partial<LogState>
   readonly commits?: LogRecord['commits']
   readonly effects?: Effects
 }
 
-/** Of a state that the mirror may have gone beyond since; what came between is pinned in it. */
+/** Of a state that the mirror may have passed since; the records in between are pinned in it. */
 export interface Found {
   readonly objects: Map<Key, StoredValue | undefined>
   readonly buckets: Map<Key, Position | undefined>
@@ -32,7 +35,7 @@ export async function fetchNeeds(
   rows: Rows,
   { keys, buckets, clients, foreign, indexes, tags }: Needs,
 ): Promise<Found> {
-  // Without numbers no bucket has ever had an index; if one gets the first meanwhile, the mirror will say so.
+  // Without `numbers` no bucket has ever had an index. If one gets its first meanwhile, the mirror will have it.
   const readIndexes = async (missing: readonly Key[]) =>
     mirror.state.numbers === undefined ? new Map<Key, Buffer>() : rows.indexes(missing)
   const [a, b, c, d, e, f] = await Promise.all([
@@ -46,7 +49,7 @@ export async function fetchNeeds(
   return { objects: a, buckets: b, clients: c, operations: d, indexes: e, tags: f }
 }
 
-/** What is recent, or else what the tables have; the mirror keeps that from then on. */
+/** Recent values, or else those in the tables, which the mirror then keeps. */
 async function fetchMissing<Value>(
   recent: Recent<Value | undefined>,
   all: Iterable<string>,
@@ -76,7 +79,10 @@ export interface StateParts extends ViewParts {
   count(bucket: Key): Promise<number>
 }
 
-/** The state at the end of the mirror. If the mirror goes on meanwhile, the slot after this state is taken, and all is decided again. */
+/**
+ * The state at the end of the mirror. If the mirror advances meanwhile, the slot after this state is taken, and all is decided
+ * again.
+ */
 export function stateAtEnd({ found, nowMs, changedAfter, count, ...parts }: StateParts): LockedState {
   const { mirror, rows } = parts
   const { state, objects } = mirror
@@ -104,7 +110,7 @@ export function stateAtEnd({ found, nowMs, changedAfter, count, ...parts }: Stat
   }
 }
 
-/** Those that are there; what is recent goes over what was found. */
+/** The values that exist; recent ones replace those that were found. */
 function present<Kept, Value>(
   found: ReadonlyMap<string, Kept | undefined>,
   recent: { has(key: string): boolean; get(key: string): Kept | undefined },

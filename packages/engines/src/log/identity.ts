@@ -1,9 +1,9 @@
-/** What tells that tables or nodes were put back by their own tools. It is compared with what the store remembers of it. */
+/** Detects that tables or nodes were restored by their own tools: it is compared with the identity that the store remembers. */
 export interface Identity {
   isSame(noted: string): boolean
-  /** To be remembered from now on: of a node that is away, what was noted. */
+  /** The text to remember from now on. For a node that is away, it keeps what was noted. */
   toNote(noted: string | undefined): string
 }
 
-/** Under this name. */
+/** The name that the store remembers it under. */
 export const IDENTITY = 'freshet:identity'

@@ -5,17 +5,17 @@ function aValue(version: number) {
   return { version, contentType: 'text/plain', body: Buffer.of(1) }
 }
 
-test('what one copy has is believed if it is not older than what is known', () => {
+test('the version of one copy counts as current if it is not older than the known one', () => {
   const known = new KnownVersions()
   expect(known.isCurrent('a', aValue(9))).toBe(false)
   expect(known.isCurrent('a', undefined)).toBe(false)
   known.learn('a', aValue(5), 8)
   expect([4, 5, 6].map(version => known.isCurrent('a', aValue(version)))).toEqual([false, true, true])
-  // It has missed the write; or somebody has deleted it since: a majority knows.
+  // The copy has missed the write, or another server has deleted the object since: a majority knows which.
   expect(known.isCurrent('a', undefined)).toBe(false)
 })
 
-test('a copy that has missed a deletion is not believed, nor one that has missed what was not there', () => {
+test('after a known deletion a copy counts as current if it has no object, or a newer one', () => {
   const known = new KnownVersions()
   known.learn('a', aValue(5), 5)
   known.learn('a', undefined, 8)
@@ -23,7 +23,7 @@ test('a copy that has missed a deletion is not believed, nor one that has missed
   expect([5, 7, 9].map(version => known.isCurrent('a', aValue(version)))).toEqual([false, false, true])
 })
 
-test('as much is kept as there is room for', () => {
+test('the oldest known versions are forgotten when there is no room', () => {
   const known = new KnownVersions(2)
   for (const key of ['a', 'b', 'a', 'c']) known.learn(key, aValue(1), 1)
   expect(['a', 'b', 'c'].map(key => known.isCurrent(key, aValue(1)))).toEqual([true, false, true])

@@ -1,16 +1,16 @@
 /**
- * Which version of an object is the latest, of those that this server knows of: `last_ts` of the paper (Akbarinia, Pacitti, Valduriez), whose
- * authority here is the log. A row that is read from one copy alone may be old: whoever wrote it has waited for a majority of them, and this one
- * may have missed it. It is current if it is at least as new as what is known.
+ * The latest version of each object that this server knows of: `last_ts` of the paper (Akbarinia, Pacitti, Valduriez), whose
+ * authority here is the log. A row that is read from one copy alone may be old: its writer waited for a majority of the copies,
+ * and this one may have missed the write. The row is current if it is at least as new as the known version.
  *
- * What is known is from a read by a majority (the paper's indirect initialisation), and from every record of the log since.
+ * A version is known from a read by a majority (the paper's indirect initialisation), and from every record of the log since.
  */
 import type { Key, Position, StoredValue } from '@freshet/core/store'
 
 const KEYS_MAX = 100_000
 
 interface Known {
-  /** Nothing before this position is the latest. */
+  /** No version before this position is the latest. */
   readonly from: Position
   readonly isThere: boolean
 }
@@ -23,7 +23,9 @@ export class KnownVersions {
     this.#keysMax = keysMax
   }
 
-  /** `position`: of a state in which this was the latest; of something that is not there nothing older is it any more. */
+  /**
+   * `position`: of a state in which `value` was the latest. If the object is absent, nothing older than `position` is current.
+   */
   learn(key: Key, value: StoredValue | undefined, position: Position): void {
     this.#known.delete(key)
     this.#known.set(key, { from: value?.version ?? position, isThere: value !== undefined })
@@ -34,7 +36,7 @@ export class KnownVersions {
     }
   }
 
-  /** Whether what one copy has is the latest, or newer than what is known. False also if nothing is. */
+  /** Whether the value of one copy is the latest, or newer than the known version. False also if no version is known. */
   isCurrent(key: Key, value: StoredValue | undefined): boolean {
     const known = this.#known.get(key)
     if (known === undefined) return false

@@ -1,4 +1,4 @@
-/** What a `LogDatabase` is over, and how it reads and waits. */
+/** What a `LogDatabase` needs, and how it reads and waits. */
 import type { LogPlace } from '@freshet/core/store'
 import type { Identity } from './identity.js'
 import type { LogState } from './log-record.js'
@@ -13,9 +13,9 @@ export interface LogDatabaseOptions {
   /** Objects are read from one copy first. */
   readonly readsNearest?: boolean
   readonly nowMs: () => number
-  /** A record was met, of this server or another. */
+  /** Called for each new record, of this server or another. */
   readonly onRecord: (state: LogState) => void
-  /** Where an earlier process knew the log to be. If that is gone, another log begins. */
+  /** The log and position that an earlier process knew. If they are gone, another log begins. */
   readonly recalled?: LogPlace | undefined
   readonly identity?: Identity
 }

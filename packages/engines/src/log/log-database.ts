@@ -1,13 +1,15 @@
 /**
- * How an engine over a log commits and reads (`log-storage.ts` has what it is over). The log is the truth: a commit is made when its record
- * is appended. Everybody can see it by then, since every read looks at the end of the log as well. The rows are written afterwards, by the
- * server that has appended; if it did not live to do so, by any server that finds that it was not done.
+ * How an engine over a log commits and reads; `log-storage.ts` says what it needs. The log is the truth: a commit is made when
+ * its record is appended. From then on every read sees it, since every read also looks at the end of the log. The server that
+ * appended writes the rows afterwards. If it crashed first, any server that finds them unwritten writes them.
  *
- * A commit is decided by the state before it, read from rows and from the mirror, and appended to the slot after that state. If the slot
- * is taken, the state was not the latest: the records that came between are put over it, and the commit is decided again.
+ * A commit is decided against the state before it, read from rows and from the mirror, and is appended to the slot after that
+ * state. If the slot is taken, the state was not the latest: the records in between are applied over it, and the commit is
+ * decided again.
  *
- * An append whose answer is lost is made again, in the same slot, as the same record. Then it is appended once: either now, or before, which is
- * seen by its id; or another record has the slot, and it never will be.
+ * If the answer to an append is lost, the server repeats the append: the same record, in the same slot. So the record is
+ * appended once, either now or by the first attempt, which its id shows. Or another record has the slot, and this one will
+ * never be appended.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -37,10 +39,10 @@ import { RowWriter } from './row-writer.js'
 import { Turns } from './turns.js'
 import { UnfinishedIndexes } from './unfinished-indexes.js'
 
-/** Another server has so many slots' time to write its rows. */
+/** When this many slots have been appended after a record whose rows are not written, another server writes them. */
 const PATIENCE_SLOTS = 64
 const PAUSE_MS = 20
-/** Longer than this from its stamp until it could be seen, and the keys of a record are told again. */
+/** If a record becomes visible longer than this after its stamp, its keys are put into the log again. */
 const LATE_MS = 1000
 
 export class LogDatabase {
@@ -52,11 +54,11 @@ export class LogDatabase {
   readonly #writer: RowWriter
   #mirror: Mirror
   #looking: Promise<void> | undefined
-  /** When the log was last looked at without finding anything, by the store's clock. */
+  /** When this server last read the log to its end, by the store's clock. */
   #lookedMs = Number.NEGATIVE_INFINITY
   #firstPart = 0
   #late: LogRecord[] = []
-  /** The append that nobody knows the outcome of. */
+  /** The last append. If its answer was lost, its outcome is unknown. */
   #lost: LogRecord | undefined
   #isToFence = true
   readonly #nearest: NearestRows | undefined
@@ -76,7 +78,7 @@ export class LogDatabase {
     this.#nearest = options.readsNearest ? new NearestRows(options.rows) : undefined
   }
 
-  /** Makes the log if there is none. Waits as long as `waitMsMax` for a log that does not answer. Throws STORE_UNAVAILABLE. */
+  /** Creates the log if it does not exist. Waits up to `waitMsMax` for a log that does not answer. Throws STORE_UNAVAILABLE. */
   static open(options: LogDatabaseOptions): Promise<LogDatabase> {
     return retrying(options, () => LogDatabase.#openOnce(options))
   }
@@ -85,11 +87,11 @@ export class LogDatabase {
     const { changeLog } = options
     let last = await changeLog.last()
     if (last === undefined) {
-      // Whoever is first makes it.
+      // The first server to append creates it.
       await changeLog.append(firstRecord())
       last = await changeLog.last()
     }
-    if (last === undefined) throw storeDamaged('there is no log, and none can be begun')
+    if (last === undefined) throw storeDamaged('there is no log, and a new one could not be begun')
     const database = new LogDatabase(options, last)
     await database.#look()
     await database.#beginIfPutBack(options)
@@ -102,7 +104,7 @@ export class LogDatabase {
     return this.#mirror.state
   }
 
-  /** The last that this server has followed the log to. */
+  /** The last slot that this server has followed the log to. */
   get slot(): number {
     return this.#mirror.slot
   }
@@ -112,19 +114,19 @@ export class LogDatabase {
     return this.#mirror.applied
   }
 
-  /** Whether keys are to be told again. */
+  /** Whether keys of late records are still to be put into the log again. */
   get isLate(): boolean {
     return this.#late.length > 0
   }
 
-  /** What could be lost may have been: positions go on from the time of day before anything else is committed. */
+  /** Acknowledged writes may have been lost: before the next commit, positions go on from the time of day. */
   distrust(): void {
     this.#isToFence = true
   }
 
   // Reading.
 
-  /** To the log's end, as it is now or later. Those who ask in the same turn share one look. */
+  /** Follows the log to its end, as of now or later. Calls in the same turn of the event loop share one look. */
   look(): Promise<void> {
     this.#looking ??= Promise.resolve().then(() => {
       this.#looking = undefined
@@ -148,7 +150,7 @@ export class LogDatabase {
     })
   }
 
-  /** Objects that were read from rows. */
+  /** How many objects were read from rows, and by which way. */
   readCounts(): readonly ReadCount[] {
     return this.#nearest?.counts() ?? []
   }
@@ -161,12 +163,12 @@ export class LogDatabase {
     const mirror = this.#mirror
     const look = async () => {
       await this.look()
-      if (this.#mirror !== mirror) throw new EngineBusy('the log was begun again')
+      if (this.#mirror !== mirror) throw new EngineBusy('the log began again')
     }
     return this.#pinned(pin => readOneState({ mirror, pin, rows: this.#rows, look }, subject, read))
   }
 
-  /** The buckets whose indexes are not all built, and the indexes whose entries are to be removed. */
+  /** The buckets with indexes that are not fully built, and the dropped indexes whose entries are still to be removed. */
   async unfinishedIndexes(): Promise<{ readonly buckets: readonly Key[]; readonly dropped: readonly number[] }> {
     if (this.state.numbers === undefined) await this.look()
     if (this.state.numbers === undefined) return { buckets: [], dropped: [] }
@@ -193,13 +195,13 @@ export class LogDatabase {
     })
   }
 
-  /** As far as this server has followed the log. */
+  /** Entries of the log as far as this server has followed it. */
   async changes(after: Position, limit: number): Promise<readonly LogEntry[]> {
     const known = this.#mirror.entriesAfter(after)
     if (known !== undefined) return known.slice(0, limit)
     const { slot: lastSlot, state } = this.#mirror
     const entries = await this.#log.changes(after, limit, { firstPart: state.firstPart, lastSlot })
-    // Some of it may have been trimmed meanwhile: whoever asks `state` now knows.
+    // Part of the log may have been trimmed meanwhile: after this look, `state` shows it.
     await this.look()
     return entries.slice(0, limit)
   }
@@ -216,7 +218,7 @@ export class LogDatabase {
     await this.#writer.room(this.#mirror)
     await this.#pinned(async pin => {
       const isAmongOthers = this.#turns.isAmongOthers(this.#options.nowMs())
-      // To be refused would take longer than a look.
+      // A refused append would take longer than a look.
       const [found] = await Promise.all([
         fetchNeeds(this.#mirror, this.#rows, needs),
         isAmongOthers ? this.look() : undefined,
@@ -228,10 +230,10 @@ export class LogDatabase {
         const changes = await decide(stateAtEnd({ ...parts, ...this.#decisionReads }))
         if (changes !== undefined) {
           const isAppended = await this.#append(this.#draw(slot, draftOf(changes)))
-          if (isAppended === undefined) throw new EngineLost('its place in the log was deleted meanwhile', true)
+          if (isAppended === undefined) throw new EngineLost('its slot in the log was deleted meanwhile', true)
           if (isAppended) return
         } else {
-          // Nothing to append, so nobody would say that this state is not the latest.
+          // Nothing is appended, so no refusal can show that this state is not the latest.
           await this.look()
           if (this.#mirror.slot === slot) return
         }
@@ -239,13 +241,13 @@ export class LogDatabase {
     })
   }
 
-  /** What became of the append that was lost last. Undefined: its slot was dropped meanwhile, or was long ago. */
+  /** Whether the last append was made, after its answer was lost. Undefined: its slot was deleted meanwhile, or is long past. */
   async isCommitted(): Promise<boolean | undefined> {
     const record = this.#lost
     return record && this.#settle(record, await this.#log.append(record))
   }
 
-  /** Removes all entries of an index that was dropped. */
+  /** Removes all entries of a dropped index. */
   async clearIndex(index: number): Promise<void> {
     await this.#change(() => ({ effects: { ...NO_EFFECTS, cleared: new Set([index]) } }))
   }
@@ -261,7 +263,7 @@ export class LogDatabase {
     )
     const { trimmedTo } = this.state
     const { slot } = this.#mirror
-    // As the last record has it: that is where whoever opens the store begins to read.
+    // `applied` as the last record has it: a server that opens the store begins to read there.
     const { applied } = this.state
     const first = Math.max(this.state.firstPart, this.#firstPart)
     const needed = await this.#log.partBefore(
@@ -273,8 +275,8 @@ export class LogDatabase {
     this.#firstPart = Math.max(first, needed)
   }
 
-  /** Tells the keys again that were seen late, unless somebody else has. */
-  async tellAgain(): Promise<void> {
+  /** Puts the keys of late records into the log again, unless another server has. */
+  async repeatLate(): Promise<void> {
     await this.#change(({ position }) => {
       const commits = this.#late.flatMap(record => record.commits)
       const again = this.#late.map(({ slot }) => slot)
@@ -282,12 +284,12 @@ export class LogDatabase {
     })
   }
 
-  /** Positions go on from the time of day; and what was being appended by others is finished, or never will be. */
+  /** Positions go on from the time of day. An append that another server had begun is finished by now, or never will be. */
   async fence(waitMsMax: number = this.#options.waitMsMax): Promise<void> {
     this.#isToFence = false
     await this.#change(({ position, trimmedTo }) => {
       const next = Math.max(position, positionAtTime(Date.now()))
-      // An empty log begins at its position.
+      // An empty log begins at this position.
       return { state: { position: next, trimmedTo: trimmedTo === position ? next : trimmedTo } }
     }, waitMsMax)
   }
@@ -327,17 +329,17 @@ export class LogDatabase {
     }
   }
 
-  /** What follows was deleted while this server slept: it begins at the end, as one that is opened does. Its reads begin anew. */
+  /** The next records were deleted while this server slept: it begins at the log's end, as when opened. Its reads start over. */
   async #overslept(error: unknown): Promise<never> {
     const last = error instanceof SlotsGone ? await this.#log.last() : undefined
     if (last === undefined) throw error
     this.#mirror = new Mirror(last)
     this.#late = []
-    throw new EngineBusy('the log has gone on without this server for long')
+    throw new EngineBusy('the log went on while this server slept, and its next records were deleted')
   }
 
   #absorb(record: LogRecord): void {
-    // Somebody may have read without it, at a time when by its stamp it was there.
+    // A client may have read without this record at a time when, by its stamp, it was there.
     const isLate = record.commits.length > 0 && this.#lookedMs > record.state.timeMs + LATE_MS
     if (!this.#mirror.absorb(record)) return
     this.#turns.meet(record.state.append, this.#options.nowMs())
@@ -350,7 +352,7 @@ export class LogDatabase {
     if (oldest !== undefined && record.slot - oldest.slot > PATIENCE_SLOTS) this.#write(oldest)
   }
 
-  /** A record of its own, made from the state that is then the latest; tried until it is known to be appended, or for so long. */
+  /** Appends a record that `make` derives from the latest state. Retries until it is known to be appended, or for `waitMsMax`. */
   async #change(
     make: (state: LogState) => Draft | undefined,
     waitMsMax: number = this.#options.waitMsMax,
@@ -383,7 +385,7 @@ export class LogDatabase {
       timeMs: Math.max(before.timeMs, this.#options.nowMs()),
       firstPart: Math.max(before.firstPart, this.#firstPart),
       applied: this.#mirror.applied,
-      done: this.#mirror.untold(),
+      done: this.#mirror.unreported(),
       again: [],
       append: this.#turns.note,
       ...state,
@@ -393,7 +395,7 @@ export class LogDatabase {
     return record
   }
 
-  /** False: another record has its slot, and is in the mirror. Undefined: which has, is not known any more. Throws EngineLost if not yet. */
+  /** False: the mirror has another record in its slot. Undefined: which has it is no longer known. EngineLost: not known yet. */
   async #append(record: LogRecord): Promise<boolean | undefined> {
     this.#lost = record
     const startMs = performance.now()
@@ -409,11 +411,11 @@ export class LogDatabase {
 
   async #settle(record: LogRecord, reached: number | undefined): Promise<boolean | undefined> {
     if (reached === undefined) {
-      // Whoever looked meanwhile may have met it.
+      // A look that ran meanwhile may have absorbed it already.
       this.#absorb(record)
     } else if (reached < record.slot) {
       await this.#startOver()
-      throw new EngineBusy('the log has lost what it had')
+      throw new EngineBusy('the log has lost records that it had')
     } else {
       await this.#lookUpTo(record.slot)
     }
@@ -422,23 +424,23 @@ export class LogDatabase {
       this.#turns.lose()
       return id === undefined ? undefined : false
     }
-    this.#mirror.wasTold(record.state.done)
+    this.#mirror.wasReported(record.state.done)
     this.#write(record)
     return true
   }
 
-  /** To a slot that is known to be taken: whoever does not get there has slept while it was deleted, whatever the clocks say. */
+  /** Follows the log to a taken slot. If it ends before, the slot was deleted while this server slept, whatever clocks say. */
   async #lookUpTo(slot: number): Promise<void> {
     try {
       await this.look()
       if (this.#mirror.slot < slot) await this.#overslept(new SlotsGone(this.#mirror.slot))
     } catch (error) {
-      // It has begun anew, and does not know that slot.
+      // This server began again at the log's end, so it does not know that slot.
       if (!(error instanceof EngineBusy)) throw error
     }
   }
 
-  /** What this server has seen is not there any more: it is another log. */
+  /** Records that this server has seen are gone: it begins another log. */
   async #startOver(): Promise<void> {
     const last = await this.#log.last()
     if (last === undefined) throw storeDamaged('the log is gone')
@@ -454,14 +456,14 @@ export class LogDatabase {
     for (const record of this.#mirror.unapplied()) this.#write(record)
   }
 
-  /** Another log, if this one was put back while no server was following it. */
+  /** Begins another log, if this one was restored while no server was following it. */
   async #beginIfPutBack({ recalled, identity }: LogDatabaseOptions): Promise<void> {
     const noted = identity && (await this.recall(IDENTITY))?.toString()
     const isSame = identity === undefined || noted === undefined || identity.isSame(noted)
     const before = this.state.log
     await this.#change(state => {
       const isPutBack = recalled !== undefined && isLost(state, recalled)
-      // Of several that find out, the first begins it.
+      // Of several servers that notice, the first begins the new log.
       if (!isPutBack && (isSame || state.log !== before)) return undefined
       return { state: anotherLog(Math.max(state.position, recalled?.position ?? 0)) }
     })
@@ -473,7 +475,7 @@ export class LogDatabase {
     this.#writer.write(record, this.#mirror)
   }
 
-  /** Who waited for others does not know what they have done. */
+  /** After waiting for other servers, this one looks at what they have appended. */
   async #turn(): Promise<void> {
     const waitMs = this.#turns.waitMs(this.#options.nowMs())
     if (waitMs === 0) return
@@ -492,7 +494,7 @@ export class LogDatabase {
 
   async #changedAfter(after: Position, limit: number): Promise<ChangedBefore> {
     const entries = await this.changes(after, limit + 1)
-    // So many that the last are not among them: then nothing is known.
+    // There are more than `limit`, so the last ones are missing: report that nothing is known.
     return entries.length > limit ? { after: this.state.position, entries: [] } : { after: 0, entries }
   }
 }

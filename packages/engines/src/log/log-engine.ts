@@ -1,6 +1,6 @@
 /**
- * An engine over a log, for any number of servers at once. `log-database.ts` has how it commits and reads, docs/decisions/0012 the reasons.
- * Here are the queue of commits, the clock, and what is done in the background.
+ * An engine over a log, for any number of servers at once. `log-database.ts` says how it commits and reads, docs/decisions/0012
+ * why. This file has the queue of commits, the clock, and the background work.
  */
 import { AHEAD_MS_MAX } from '@freshet/core/counters'
 import {
@@ -47,9 +47,9 @@ export interface LogEngineParts {
   readonly registers: Registers
   readonly supports: StoreSupports
   readonly waitMsMax: number
-  /** Where it is over several. */
+  /** For a store over several nodes: the state of each. */
   nodes?(): readonly StoreNode[]
-  /** Ends what the parts are over. */
+  /** Closes what the engine runs on. */
   close(): Promise<void>
 }
 
@@ -58,7 +58,7 @@ const MEET_MS = 250
 const LISTEN_MS = 50
 /** How often the engine looks for unfinished indexes. */
 const UPKEEP_MS = 10_000
-/** Many commits share a record of about so many bytes. */
+/** Commits share a record until it has about this many bytes. */
 const BYTES_PER_RECORD = 1024 * 1024
 
 export class LogEngine implements Engine {
@@ -137,7 +137,7 @@ export class LogEngine implements Engine {
       const { kind } = this.#parts
       throw new FreshetError(
         'LIMIT_EXCEEDED',
-        `The commit is too large for ${kind}. ${error.message} Write less at once.`,
+        `The commit is too large for ${kind}. ${error.message} Write less in one commit.`,
       )
     }
   }
@@ -159,7 +159,7 @@ export class LogEngine implements Engine {
     return { ...counts, memoryBytes: 0, diskBytes, mode: 'exact', falsePositiveRate: 0 }
   }
 
-  /** Requests that come before the log is looked at share the answer: a server asks for each read. */
+  /** Calls that come before the log is looked at share the answer: a server calls this for each read. */
   position(): Promise<Position> {
     this.#asking ??= Promise.resolve().then(async () => {
       this.#asking = undefined
@@ -225,7 +225,7 @@ export class LogEngine implements Engine {
     await this.#parts.close()
   }
 
-  /** A server has committed. */
+  /** A server, this one or another, has committed up to `position`. */
   hear(position: Position): void {
     if (position <= this.#heard) return
     this.#heard = position
@@ -237,7 +237,7 @@ export class LogEngine implements Engine {
     return { log, trimmedTo }
   }
 
-  /** All of them, by one record. */
+  /** Removes all entries, by one record. */
   async #removeEntries(index: number): Promise<number> {
     await this.#queue.between(() => this.#database.clearIndex(index))
     return 0
@@ -245,14 +245,14 @@ export class LogEngine implements Engine {
 
   #meet(): void {
     this.#inBackground('meet', () => this.#parts.meetings.meet())
-    if (this.#database.isLate) this.#inBackground('again', () => this.#queue.between(() => this.#database.tellAgain()))
+    if (this.#database.isLate) this.#inBackground('again', () => this.#queue.between(() => this.#database.repeatLate()))
   }
 
   #listen(): void {
     if (!this.listeners.isEmpty) this.#inBackground('listen', () => this.#database.look())
   }
 
-  /** One of a kind at a time. If the log cannot be reached, the next read or commit reports it. */
+  /** Runs one task of a kind at a time. If the log cannot be reached, the next read or commit reports it. */
   #inBackground(kind: string, work: () => Promise<void>): void {
     if (this.#busy.has(kind)) return
     this.#busy.add(kind)
@@ -266,7 +266,7 @@ export class LogEngine implements Engine {
     return this.#underWay.during(retrying({ place, waitMsMax }, work))
   }
 
-  /** Once more if the log was begun again in between. */
+  /** Tries once more if the log began again meanwhile. */
   async #again(work: () => Promise<void>): Promise<void> {
     try {
       await work().catch(error => (error instanceof EngineBusy ? work() : Promise.reject(error)))

@@ -5,23 +5,23 @@ import { storeDamaged } from '@freshet/store/engine'
 import { type Changed, decodeValue } from '@freshet/store/records'
 import type { AppendNote } from './turns.js'
 
-/** What holds after a record. */
+/** The state after a record. */
 export interface LogState {
   /** The id of the log. */
   readonly log: string
   readonly position: Position
-  /** Grows with each record, and is never less than the position: the timestamp of what is written because of it. */
+  /** Grows with each record, and is never less than the position: the timestamp of the rows that the record writes. */
   readonly stamp: number
-  /** The store's time; does not go back. */
+  /** The store's time; it does not go back. */
   readonly timeMs: number
   readonly trimmedTo: Position
   /** Partitions of the log before this one have been deleted. */
   readonly firstPart: number
   /** The rows of all records up to this slot have been written. */
   readonly applied: number
-  /** And of these, by whoever has appended this. */
+  /** Slots beyond `applied` whose rows have been written too, by the server that appended this record. */
   readonly done: readonly number[]
-  /** The keys of these slots, which were seen late, are in this record once more. */
+  /** The slots of records that were seen late: this record contains their keys once more. */
   readonly again: readonly number[]
   readonly append: AppendNote
   /** The numbers of indexes. Left out until the store's first index is declared. */
@@ -41,9 +41,9 @@ export interface Effects {
   readonly indexes: ReadonlyMap<Key, Buffer>
   /** By `tagKey`. */
   readonly tags: ReadonlyMap<string, Position>
-  /** By `spellEntry`: whether the index entry is there from now on. */
+  /** By `spellEntry`: whether the index entry exists from now on. */
   readonly entries: ReadonlyMap<string, boolean>
-  /** The numbers of dropped indexes all of whose entries are to be removed. No query reads them any more. */
+  /** The numbers of dropped indexes whose entries are all to be removed. Queries no longer read them. */
   readonly cleared: ReadonlySet<number>
 }
 
@@ -76,7 +76,7 @@ export function hasEffects({ effects }: LogRecord): boolean {
   return Object.values(effects).some(({ size }) => size > 0)
 }
 
-/** About how many bytes it takes in the tables. */
+/** About how many bytes the record takes in the tables. */
 export function bytesOf({ effects }: LogRecord): number {
   let bytes = 0
   for (const [key, value] of effects.objects) bytes += key.length + (value?.body.length ?? 0) + 16
@@ -97,7 +97,7 @@ export function readValue(key: Key, bytes: Buffer): StoredValue {
   return value
 }
 
-/** The bytes of an index entry as latin1 text: in the same order, and good as the key of a map. */
+/** The bytes of an index entry as latin1 text: in the same order, and usable as the key of a map. */
 export function spellEntry(entry: Buffer): string {
   return entry.toString('latin1')
 }
@@ -106,11 +106,11 @@ export function readEntry(text: string): Buffer {
   return Buffer.from(text, 'latin1')
 }
 
-/** More than a record may hold. */
+/** The record is larger than the storage takes. */
 export class RecordTooLarge extends Error {
   override readonly name = 'RecordTooLarge'
 
   constructor(bytes: number) {
-    super(`A record of the log would have ${bytes} bytes.`)
+    super(`It needs a log record of ${bytes} bytes.`)
   }
 }

@@ -1,7 +1,7 @@
 /**
- * What a store over a log needs of whatever keeps it: a log that is appended to slot by slot, rows that follow it, and small numbers.
- * `../cassandra` has them in tables, `../quorum` over several stores. Errors: `EngineLost` if it does not answer, or not
- * yet; what was asked for may have been done. All of it may be asked for twice.
+ * What a store over a log needs from its storage: a log that is appended to slot by slot, rows that follow it, and small numbers.
+ * `../cassandra` keeps them in tables, `../quorum` over several stores. All methods throw `EngineLost` if the storage does not
+ * answer, or not yet; the work may have been done all the same. All of them may be repeated.
  */
 import type { BucketChange, Key, LogEntry, Position, StoredValue } from '@freshet/core/store'
 import type { EntriesRange, KeyedValue, KeyRange } from '@freshet/store/engine'
@@ -10,11 +10,11 @@ import type { LogRecord } from './log-record.js'
 export interface LogPage {
   /** In order. */
   readonly records: readonly LogRecord[]
-  /** There are no more. */
+  /** No records follow these. */
   readonly isEnd: boolean
   /**
-   * Whatever was appended before this was asked is in this slot or before it; undefined: that is not known. Where others keep appending there
-   * may never be an end to be seen: whoever has read up to here has seen what he must.
+   * Every record that was appended before this call is in this slot or an earlier one; undefined: that is not known. While
+   * other servers keep appending, a reader may never find an end. It has read all it must when it has read up to here.
    */
   readonly reaches?: number | undefined
 }
@@ -22,15 +22,16 @@ export interface LogPage {
 /** Slots from 0, without gaps, each written once. They are deleted in parts of consecutive slots. */
 export interface ChangeLog {
   /**
-   * Undefined: it is appended, and whoever reads from now on reads it. Else the slot that the log has reached instead: this one was
-   * taken, maybe by this very record, if its append was tried before; or, if it is less, the log has lost what it had.
+   * Undefined: it is appended, and every read from now on returns it. Otherwise the slot that the log has reached. Then this
+   * slot was taken, perhaps by this very record in an earlier attempt; or, if the number is lower than the slot, the log has
+   * lost records.
    */
   append(record: LogRecord): Promise<number | undefined>
   /** Some of the records after a slot. Throws SlotsGone if the next was deleted. */
   read(after: number): Promise<LogPage>
   /** Undefined: there is no log. */
   last(): Promise<LogRecord | undefined>
-  /** At least so many entries after a position, if there are, up to a slot. `firstPart`: no part before it is needed. */
+  /** At least `limit` entries after a position, if there are that many, up to a slot. `firstPart`: no earlier part is needed. */
   changes(
     after: Position,
     limit: number,
@@ -42,54 +43,54 @@ export interface ChangeLog {
   dropPart(part: number): Promise<void>
 }
 
-/** The slots that follow have been deleted: whoever slept for so long begins at the log's end. */
+/** The next slots were deleted: a server that slept that long begins again at the log's end. */
 export class SlotsGone extends Error {
   override readonly name = 'SlotsGone'
 
   constructor(after: number) {
-    super(`What follows slot ${after} of the log was deleted.`)
+    super(`The records after slot ${after} of the log were deleted.`)
   }
 }
 
 /**
- * What the log comes to, as far as it was applied. A read has at least what every `apply` that has ended before it began has written, and maybe
- * some of what is in the log beyond.
+ * The state that results from the log, as far as it was applied. A read sees the writes of every `apply` that ended before the
+ * read began, and perhaps some of later records.
  */
 export interface Rows {
-  /** `nearest`: from one copy, which may be behind, where there is a difference. */
+  /** `nearest`: from one copy, which may be behind, if the storage keeps several. */
   object(key: Key, at?: 'rows' | 'nearest'): Promise<StoredValue | undefined>
-  /** Those that are there. */
+  /** The objects that exist. */
   objects(keys: Iterable<Key>): Promise<Map<Key, StoredValue>>
-  /** In the order of the range; fewer than its limit: there are no more. The bucket's own record is not among them. */
+  /** In the order of the range. Fewer than its limit: there are no more. The bucket's own record is left out. */
   page(bucket: Key, range: KeyRange): Promise<KeyedValue[]>
   /** About how many objects a bucket has. */
   count(bucket: Key): Promise<number>
   allBuckets(): Promise<BucketChange[]>
   buckets(names: Iterable<Key>): Promise<Map<Key, Position>>
-  /** Windows of clients, or what came of operations of others. */
+  /** Windows of clients, or the results of foreign operations. */
   records(table: RecordTable, ids: Iterable<string>): Promise<Map<string, string>>
   allRecords(table: RecordTable): AsyncGenerator<{ readonly id: string; readonly record: string }>
-  /** Unless it was written after this stamp. */
+  /** Deletes the record, unless it was written after this stamp. */
   dropRecord(table: RecordTable, id: string, stamp: number): Promise<void>
   memory(name: string): Promise<Buffer | undefined>
-  /** The indexes of buckets that have any, or had. */
+  /** The indexes of the buckets that have indexes, or had some. */
   indexes(buckets: Iterable<Key>): Promise<Map<Key, Buffer>>
   allIndexes(): Promise<Map<Key, Buffer>>
   /** By `tagKey`: the position of the last change that carries the tag. */
   tags(tags: Iterable<string>): Promise<Map<string, Position>>
-  /** In the order of the range, which is one of a single index; fewer than its limit: there are no more. */
+  /** In the order of the range, which lies in one index. Fewer than its limit: there are no more. */
   entries(range: EntriesRange): Promise<Buffer[]>
-  /** Whatever a record says. Any number of times, by anybody, in any order: what is there is that of the highest stamp. */
+  /** Writes the changes of a record. Any server may call it, any number of times, in any order: the highest stamp wins. */
   apply(record: LogRecord): Promise<void>
 }
 
 export type RecordTable = 'clients' | 'operations'
 
-/** Numbers that only grow, and who holds what. */
+/** Numbers that only grow, and which process holds which name. */
 export interface Registers {
-  /** Each is then at least so high. */
+  /** Afterwards each number is at least this value. */
   raise(values: ReadonlyMap<string, number>): Promise<void>
-  /** All there are, at least as high as any was when this was asked. */
+  /** All numbers, each at least as high as it was when this was called. */
   highest(): Promise<ReadonlyMap<string, number>>
   /** See `Store.hold`; `nowMs` is the store's time. */
   hold(name: string, holder: string, ms: number, nowMs: () => number): Promise<boolean>

@@ -1,8 +1,8 @@
 /**
- * A view of a store over a log: rows, and over them what the log has changed since the mirror was pinned. Rows that were taken may be of
- * different moments since then. That does no harm: whatever changed in between is in the log, and goes over them.
+ * A view of a store over a log: rows, with the log's changes since the mirror was pinned over them. The rows may have been read
+ * at different moments since then. That does no harm: every change in between is in the log, and goes over them.
  *
- * What a view has shown is of one state if the log has changed none of it since the view was made. `one-state.ts` sees to that.
+ * The parts of a view are of one state if the log has changed none of them since the view was made. `one-state.ts` checks that.
  */
 import type { IndexRecord } from '@freshet/core/commit'
 import type { Key, Position, Snapshot, StoredValue, Version } from '@freshet/core/store'
@@ -99,7 +99,7 @@ export class LogView implements AsyncView {
     return decodeIndexes(found.get(bucket))
   }
 
-  /** As `#latest`, of small things, which the mirror keeps from then on. */
+  /** As `#latest`, for small values, which the mirror keeps from then on. */
   #learned<Value extends Version | Buffer>(
     recent: Recent<Value | undefined>,
     taken: Map<string, Value | undefined>,
@@ -118,8 +118,8 @@ export class LogView implements AsyncView {
   }
 
   /**
-   * What records have changed since the pin, else what was taken. What was not taken yet is now, from the mirror or from rows. `copy`: of
-   * what the mirror keeps.
+   * The values that records have changed since the pin, else those that were taken. Values that were not taken yet are taken
+   * now, from the mirror or from rows. `copy` copies a value that the mirror keeps.
    */
   async #latest<Value>(
     recent: Recent<Value | undefined>,
@@ -144,7 +144,7 @@ export class LogView implements AsyncView {
     return new Map(keys.map(key => [key, recent.isAfter(key, slot) ? kept(key) : taken.get(key)]))
   }
 
-  /** What the log has changed in a bucket, by key; its own record is not among it. */
+  /** What the log has changed in a bucket, by key. The bucket's own record is left out. */
   #changesOf(bucket: Key): Changes<KeyedValue> {
     const known = this.#objects.get(bucket)
     if (known !== undefined) return known

@@ -16,7 +16,7 @@ const STATE = {
   append: new Turns().note,
 }
 
-/** Writes one key. */
+/** A record that writes one key. */
 function record(slot: number, key: string, size = 1, more: Partial<LogRecord['state']> = {}): LogRecord {
   const value = { version: slot, contentType: 'text/plain', body: Buffer.alloc(size, slot) }
   return {
@@ -43,20 +43,20 @@ test('records are absorbed in order, each once', () => {
   expect(mirror.entriesAfter(1)?.map(({ position }) => position)).toEqual([2])
 })
 
-test('rows are known to be written as far as all before them are, whoever has written them', () => {
+test('rows count as written up to the first slot whose rows are unwritten, whichever servers wrote them', () => {
   const mirror = newMirror()
   for (const slot of [1, 2, 3]) mirror.absorb(record(slot, `${slot}`))
   expect(mirror.unapplied().map(({ slot }) => slot)).toEqual([1, 2, 3])
   mirror.applyDone(2)
   mirror.applyDone(3)
-  expect([mirror.applied, mirror.untold()]).toEqual([0, [2, 3]])
-  // Another server tells in a record of its own that it has written those of 1.
+  expect([mirror.applied, mirror.unreported()]).toEqual([0, [2, 3]])
+  // Another server reports in a record of its own that it has written the rows of slot 1.
   mirror.absorb(record(4, '4', 1, { done: [1] }))
-  expect([mirror.applied, mirror.untold()]).toEqual([3, []])
+  expect([mirror.applied, mirror.unreported()]).toEqual([3, []])
   expect(mirror.unapplied().map(({ slot }) => slot)).toEqual([4])
 })
 
-test('whoever reads rows keeps what was appended since, however much is forgotten', () => {
+test('a pin keeps the records appended since, however much the mirror forgets', () => {
   const mirror = newMirror()
   const size = 1024 * 1024
   mirror.absorb(record(1, 'first', size))
@@ -75,7 +75,7 @@ test('whoever reads rows keeps what was appended since, however much is forgotte
   expect(mirror.objects.has('99')).toBe(true)
 })
 
-test('what was read is kept unless the log has newer', () => {
+test('a value that was read is kept unless the log has a newer one', () => {
   const mirror = newMirror()
   mirror.objects.learn('a', undefined)
   mirror.absorb(record(1, 'a'))

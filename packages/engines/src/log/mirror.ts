@@ -1,12 +1,12 @@
 /**
  * What one server knows: how far the log goes, the records whose rows may not have been written yet, and what it has read lately.
  *
- * The state at the log's end is the rows, and on top of them the records beyond `applied`: the rows of everything up to there have
- * been written, so whoever reads rows now sees at least that. Of the records beyond, and of what was read, the newest is kept here
- * by key: each record that is absorbed is put over it. So what is here of a key is its value at the log's end, as far as this
- * server has followed it.
+ * The state at the log's end is the rows with the records beyond `applied` over them. The rows of all records up to `applied`
+ * have been written, so every read of rows from now on sees at least those. Of the later records, and of what was read, the
+ * mirror keeps the newest value of each key: each absorbed record replaces older values. So the value here is the key's value
+ * at the log's end, as far as this server has followed it.
  *
- * Whoever reads rows and looks at the log afterwards needs the records since he began: he pins them (`pin`).
+ * A reader that reads rows and looks at the log afterwards needs the records since it began: it pins them (`pin`).
  */
 import type { LogEntry, Position, StoredValue, Version } from '@freshet/core/store'
 import { KnownVersions } from './known-versions.js'
@@ -15,7 +15,7 @@ import { bytesOf, entriesOf, hasEffects, type LogRecord, type LogState } from '.
 const CACHE_BYTES_MAX = 16 * 1024 * 1024
 const ENTRIES_MAX = 20_000
 const IDS_MAX = 1000
-/** For each thing that is kept, whatever it is. */
+/** Added to the size of each kept value, whatever it is. */
 const BYTES_EACH = 64
 
 export class Mirror {
@@ -26,14 +26,14 @@ export class Mirror {
   readonly memory: Recent<Buffer | undefined> = new Recent()
   readonly indexes: Recent<Buffer | undefined> = new Recent()
   readonly tags: Recent<Version | undefined> = new Recent()
-  /** Of objects that are not here any more, or were read from rows. */
+  /** Of objects that the mirror no longer holds, or that were read from rows. */
   readonly versions: KnownVersions = new KnownVersions()
   #state: LogState
   #slot: number
   #applied: number
   readonly #done = new Set<number>()
-  /** Applied by this server, and not yet in any record. */
-  readonly #untold = new Set<number>()
+  /** Slots that this server has applied, and no record reports yet. */
+  readonly #unreported = new Set<number>()
   readonly #pins = new Map<symbol, number>()
   #records: LogRecord[] = []
   readonly #ids = new Map<number, string>()
@@ -41,7 +41,7 @@ export class Mirror {
   /** The position that the entries follow. */
   #entriesAfter: Position
 
-  /** It begins with the last record, and knows of none of those between `applied` and that. */
+  /** The mirror begins with the last record, and knows none of the records between `applied` and that one. */
   constructor(last: LogRecord) {
     this.#slot = last.state.applied
     this.#applied = last.state.applied
@@ -53,7 +53,7 @@ export class Mirror {
     return this.#state
   }
 
-  /** The last that it knows. */
+  /** The last slot that it knows. */
   get slot(): number {
     return this.#slot
   }
@@ -62,7 +62,7 @@ export class Mirror {
     return this.#applied
   }
 
-  /** In the order of the log; what is known is ignored. True: it was new. */
+  /** Records come in the order of the log; a known one is ignored. True: it was new. */
   absorb(record: LogRecord): boolean {
     if (record.slot <= this.#slot) return false
     if (record.slot !== this.#slot + 1) throw new Error(`Record ${record.slot} does not follow ${this.#slot}.`)
@@ -91,21 +91,21 @@ export class Mirror {
 
   /** This server has written the rows of a record. */
   applyDone(slot: number): void {
-    this.#untold.add(slot)
+    this.#unreported.add(slot)
     this.#done.add(slot)
     this.#advance(this.#applied)
   }
 
-  /** To be told in the next record; it is known to all when that has been appended. */
-  untold(): readonly number[] {
-    return [...this.#untold]
+  /** To be reported in the next record. Every server knows of them once that record is appended. */
+  unreported(): readonly number[] {
+    return [...this.#unreported]
   }
 
-  wasTold(slots: readonly number[]): void {
-    for (const slot of slots) this.#untold.delete(slot)
+  wasReported(slots: readonly number[]): void {
+    for (const slot of slots) this.#unreported.delete(slot)
   }
 
-  /** Until it is released, everything beyond what was applied by now is kept. */
+  /** Until it is released, the mirror keeps every record beyond what was applied when it was pinned. */
   pin(): Pin {
     const key = Symbol()
     const from = this.#applied
@@ -120,7 +120,7 @@ export class Mirror {
     }
   }
 
-  /** Those whose rows may not have been written, the oldest first. */
+  /** The records whose rows may not have been written, the oldest first. */
   unapplied(): readonly LogRecord[] {
     return this.#records.filter(({ slot }) => slot > this.#applied && !this.#done.has(slot))
   }
@@ -129,12 +129,12 @@ export class Mirror {
     return this.#records.reduce((sum, record) => (record.slot > this.#applied ? sum + bytesOf(record) : sum), 0)
   }
 
-  /** The id of a record; undefined if that was long ago. */
+  /** The id of a record; undefined if its slot is long past. */
   idAt(slot: number): string | undefined {
     return this.#ids.get(slot)
   }
 
-  /** Undefined: some of them are not here any more. */
+  /** Undefined: some of these entries are no longer kept. */
   entriesAfter(position: Position): readonly LogEntry[] | undefined {
     if (position < this.#entriesAfter) return undefined
     const from = this.#entries.findIndex(entry => entry.position > position)
@@ -155,7 +155,7 @@ export class Mirror {
   #advance(applied: number): void {
     this.#applied = Math.max(this.#applied, applied)
     while (this.#done.has(this.#applied + 1)) this.#applied++
-    for (const slots of [this.#done, this.#untold]) {
+    for (const slots of [this.#done, this.#unreported]) {
       for (const slot of slots) if (slot <= this.#applied) slots.delete(slot)
     }
     this.#forget()
@@ -175,21 +175,21 @@ export class Mirror {
 }
 
 export interface Pin {
-  /** Rows that are read from now on have at least everything up to this slot. */
+  /** Every read of rows from now on sees at least everything up to this slot. */
   readonly slot: number
-  /** What has been appended since, and some before. */
+  /** The records appended since, and perhaps some older ones. */
   recordsSince(): readonly LogRecord[]
   release(): void
 }
 
 interface Kept<Value> {
   readonly value: Value
-  /** Of the record that it is from; 0: it was read. */
+  /** The slot of the record that it is from; 0: it was read from rows. */
   readonly slot: number
   readonly bytes: number
 }
 
-/** The latest of each key, as many as there is room for, and as must be kept. */
+/** The latest value of each key: as many as there is room for, and all that must be kept. */
 export class Recent<Value> {
   readonly #kept = new Map<string, Kept<Value>>()
   #bytes = 0
@@ -202,7 +202,7 @@ export class Recent<Value> {
     return this.#kept.get(key)?.value
   }
 
-  /** Whether it is from a record after a slot, and was not read from rows. */
+  /** Whether the value is from a record after a slot, and was not read from rows. */
   isAfter(key: string, slot: number): boolean {
     const kept = this.#kept.get(key)
     return kept !== undefined && kept.slot > slot
@@ -215,12 +215,12 @@ export class Recent<Value> {
     this.#bytes += bytes
   }
 
-  /** What was read from the tables; what is here is newer, or the same. */
+  /** Keeps a value that was read from the tables, unless a value is here: that one is newer, or the same. */
   learn(key: string, value: Value, size = 0): void {
     if (!this.#kept.has(key)) this.set(key, value, 0, size)
   }
 
-  /** Of what is there, the oldest first, and nothing of a record beyond the floor. */
+  /** Forgets the oldest values, but none from a record beyond the floor. */
   forget(floor: number): void {
     if (this.#bytes <= CACHE_BYTES_MAX) return
     for (const [key, { slot }] of this.#kept) {

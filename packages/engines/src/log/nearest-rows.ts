@@ -1,6 +1,6 @@
 /**
- * Objects from one copy of their row if that is not behind, by what is known of their versions (`known-versions.ts`), else from a majority; and who
- * has answered.
+ * Reads objects from one copy of their row, if the known versions (`known-versions.ts`) show that it is current, else from a
+ * majority. Counts which of the two answered.
  */
 import type { Key, ReadCount, StoredValue } from '@freshet/core/store'
 import type { Rows } from './log-storage.js'
@@ -15,10 +15,10 @@ export class NearestRows {
     this.#rows = rows
   }
 
-  /** Of an object that the mirror does not have; what it has is pinned. `looking`: until the mirror is as far as it has to be. */
+  /** Reads an object that the mirror lacks; the mirror is pinned. `looking`: resolves when the mirror is as far as it must be. */
   async object(key: Key, mirror: Mirror, looking: Promise<void> | undefined): Promise<StoredValue | undefined> {
     const [near] = await Promise.all([this.#rows.object(key, 'nearest'), looking])
-    // It has changed meanwhile: the row is of no account.
+    // A record has changed the object meanwhile: the row does not matter.
     if (mirror.objects.has(key)) return undefined
     if (mirror.versions.isCurrent(key, near)) {
       this.#byNearest++
@@ -34,7 +34,7 @@ export class NearestRows {
   counts(): readonly ReadCount[] {
     return [
       { source: 'majority', reads: this.#byMajority },
-      // Each that a majority had to answer was asked for in vain.
+      // Each read that a majority answered had asked one copy in vain.
       { source: 'nearest', reads: this.#byNearest, behind: this.#byMajority },
     ]
   }

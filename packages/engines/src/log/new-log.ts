@@ -1,10 +1,13 @@
-/** How a log begins, the first of a store or one in the place of another: with an id of its own, where positions go on from the time of day (0005). */
+/**
+ * How a log begins, as the first of a store or in place of another: with an id of its own, and positions that go on from the
+ * time of day (0005).
+ */
 import { randomUUID } from 'node:crypto'
 import { type Position, positionAtTime } from '@freshet/core/store'
 import { type LogRecord, type LogState, NO_EFFECTS } from './log-record.js'
 import { Turns } from './turns.js'
 
-/** It begins beyond this position. */
+/** The new log begins beyond this position. */
 export function anotherLog(position: Position): Pick<LogState, 'log' | 'position' | 'trimmedTo'> {
   const begin = Math.max(position + 1, positionAtTime(Date.now()))
   return { log: randomUUID(), position: begin, trimmedTo: begin }

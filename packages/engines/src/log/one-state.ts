@@ -1,13 +1,13 @@
 /**
- * Several reads of one state, over a log. Rows have no snapshots: they are read first, the log is looked at afterwards, and what it has
- * changed goes over them.
+ * Several reads of one state, over a log. Rows have no snapshots. So rows are read first, the log is looked at afterwards, and
+ * its changes are put over the rows.
  *
- *     pin the mirror │ read: rows, each with the changes known so far │ look at the log │ nothing changed that was read: done
+ *     pin the mirror │ read: rows, each with the changes known so far │ look at the log │ nothing that was read has changed: done
  *                                                                                       │ else: read again, with the changes
  *
- * Reading again takes no rows that were taken before, as they are as good as new: what changed since they were taken is in the log by
- * now. So it needs no look either, unless it comes to rows that were not taken yet. However fast others commit, a read ends: at the
- * latest when it has taken all the rows of the bucket.
+ * Reading again does not fetch rows that were taken before, as they are as good as new: the log now has every change since they
+ * were taken. So it needs no look either, unless it needs rows that were not taken yet. However fast other servers commit, a
+ * read ends: at the latest when it has taken all the rows of the bucket.
  */
 import type { Position } from '@freshet/core/store'
 import { EngineBusy, EngineLost, type Subject, type View } from '@freshet/store/engine'
@@ -16,7 +16,7 @@ import { LogView, type ViewParts } from './log-view.js'
 import { TakenRows } from './taken-rows.js'
 
 export interface OneStateParts extends ViewParts {
-  /** Lets the mirror follow the log to its end. */
+  /** Makes the mirror follow the log to its end. */
   look(): Promise<void>
 }
 
@@ -43,7 +43,7 @@ export async function readOneState<Result extends { readonly position: Position 
 
 type Attempt<Result> = { readonly result: Result } | { readonly error: unknown }
 
-/** What was read may not have been of one state. Then it may have looked damaged. */
+/** The parts that were read may not have been of one state, and then they may have looked damaged. */
 async function attempted<Result>(reading: Promise<Result>): Promise<Attempt<Result>> {
   try {
     return { result: await reading }
@@ -53,7 +53,7 @@ async function attempted<Result>(reading: Promise<Result>): Promise<Attempt<Resu
   }
 }
 
-/** A query depends on nothing but the objects and the indexes of its bucket: entries and tags change with them. */
+/** A query depends only on the objects and the indexes of its bucket: entries and tags change with them. */
 function concerns({ effects }: LogRecord, { bucket, keys = [] }: Subject): boolean {
   if (bucket !== undefined && (effects.buckets.has(bucket) || effects.indexes.has(bucket))) return true
   return keys.some(key => effects.objects.has(key))

@@ -1,4 +1,4 @@
-/** Writes the rows of records, in the background, until it is done: the engine may be away for a while. */
+/** Writes the rows of records in the background, until they are written: the storage may be away for a while. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { EngineLost } from '@freshet/store/engine'
 import type { LogRecord } from './log-record.js'
@@ -8,7 +8,10 @@ import type { Mirror } from './mirror.js'
 const UNAPPLIED_BYTES_MAX = 64 * 1024 * 1024
 const PAUSE_MS = 20
 const PAUSE_MS_MAX = 1000
-/** Later than that it is for others to do: what was deleted since must not come back when the engine has forgotten that it was. */
+/**
+ * After this time, other servers write the rows. A later attempt could bring back an object that was deleted since, once the
+ * storage has forgotten the deletion.
+ */
 const TRIED_MS_MAX = 3_600_000
 
 export class RowWriter {
@@ -20,7 +23,7 @@ export class RowWriter {
     this.#rows = rows
   }
 
-  /** Tells the mirror when it is done. */
+  /** Reports to the mirror when the rows are written. */
   write(record: LogRecord, mirror: Mirror): void {
     const { slot } = record
     if (this.#writing.has(slot) || slot <= mirror.applied) return
@@ -30,7 +33,7 @@ export class RowWriter {
     )
   }
 
-  /** Rows that are not written are in the memory of all servers: there must not be too many. */
+  /** Waits for room: records whose rows are not written are in the memory of all servers, so there must not be too many. */
   async room(mirror: Mirror): Promise<void> {
     while (mirror.unappliedBytes > UNAPPLIED_BYTES_MAX) {
       for (const record of mirror.unapplied()) this.write(record, mirror)
@@ -38,7 +41,7 @@ export class RowWriter {
     }
   }
 
-  /** Rows need not be written by us; but if the engine is there, they soon are. */
+  /** Another server could write the remaining rows, but if the storage answers, they are soon written here. */
   async close(waitMsMax: number): Promise<void> {
     const giveUp = delay(waitMsMax, undefined, { ref: false })
     await Promise.race([Promise.all(this.#writing.values()), giveUp])
@@ -53,7 +56,7 @@ export class RowWriter {
         mirror.applyDone(record.slot)
         return
       } catch (error) {
-        // What is no passing trouble is told to whoever reads or commits; another server may be luckier.
+        // If the error does not pass, the next read or commit reports it; another server may succeed.
         if (!(error instanceof EngineLost) || this.#isClosed) return
         await delay(pauseMs, undefined, { ref: false })
       }

@@ -10,7 +10,7 @@ function forwards(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-test('rows with changes over them are those of the changed table, wherever and in whichever direction they are read', async () => {
+test('rows with changes over them equal the rows of the changed table, from any bound and in either direction', async () => {
   const property = fc.asyncProperty(
     keys,
     fc.array(fc.tuple(key, fc.boolean()), { maxLength: 20 }),
@@ -46,7 +46,7 @@ test('rows with changes over them are those of the changed table, wherever and i
   await fc.assert(property, { numRuns: 500 })
 })
 
-test('what was read once is not asked for again', async () => {
+test('rows that were read are not fetched again', async () => {
   const asked: string[] = []
   const stretch = new Stretch({
     compare: forwards,

@@ -1,6 +1,6 @@
 /**
- * A stretch of rows in the order of reading, as far as it was read. Who reads it again gets the same rows; who reads on extends it.
- * So a read that is repeated for the sake of a later state does not ask for its rows again (`one-state.ts`).
+ * A stretch of rows in the order of reading, as far as it was read. Reading it again returns the same rows; reading beyond its
+ * end extends it. So a read that is repeated against a later state does not fetch its rows again (`one-state.ts`).
  */
 import type { Bound } from '@freshet/store/engine'
 
@@ -19,7 +19,7 @@ export interface StretchOptions<Row extends Keyed> {
   compare(a: string, b: string): number
   /** Rows from a bound on; fewer than `limit`: there are no more. */
   fetch(from: Bound, limit: number): Promise<readonly Row[]>
-  /** How many rows are asked for at once at most. */
+  /** The most rows to fetch at once. */
   readonly rowsMax: number
 }
 
@@ -33,7 +33,7 @@ export class Stretch<Row extends Keyed> {
     this.#options = options
   }
 
-  /** At least `count` rows from a bound on, if there are so many. */
+  /** At least `count` rows from a bound on, if there are that many. */
   async from(bound: Bound, count: number): Promise<Part<Row>> {
     if (!this.#covers(bound)) {
       this.#start = bound
@@ -62,7 +62,7 @@ export class Stretch<Row extends Keyed> {
     return this.#isAll || fromStart === 0 || (last !== undefined && this.#options.compare(key, last.key) <= 0)
   }
 
-  /** Of the first row that a bound does not leave out. */
+  /** The index of the first row that a bound includes. */
   #indexOf({ key, isIncluded }: Bound): number {
     let [low, high] = [0, this.#rows.length]
     while (low < high) {
@@ -75,7 +75,7 @@ export class Stretch<Row extends Keyed> {
   }
 }
 
-/** The first `limit` rows from a bound on, after changes: undefined stands for a row that is deleted. */
+/** The first `limit` rows from a bound on, with changes over them: undefined means that the row is deleted. */
 export async function changedRows<Row extends Keyed>(
   stretch: Stretch<Row>,
   changes: ReadonlyMap<string, Row | undefined>,
@@ -85,7 +85,7 @@ export async function changedRows<Row extends Keyed>(
   for (let count = limit; ; count += limit) {
     const { rows, isAll } = await stretch.from(from, count)
     if (within.length === 0) return rows.slice(0, limit)
-    // What comes after the last row that was read is not known yet.
+    // Changes after the last row that was read cannot be placed yet.
     const last = isAll ? undefined : rows.at(-1)!.key
     const merged = new Map(rows.map(row => [row.key, row]))
     for (const [key, row] of within) {

@@ -1,4 +1,4 @@
-/** What a read has taken of rows since it pinned the mirror, each thing once, so that repeating the read costs no question. */
+/** The rows that a read has taken since it pinned the mirror, each once, so that repeating the read fetches nothing again. */
 import { compareUtf8, type Key, type StoredValue, type Version } from '@freshet/core/store'
 import type { Bound, EntriesRange, KeyedValue, KeyRange } from '@freshet/store/engine'
 import { readEntry, spellEntry } from './log-record.js'

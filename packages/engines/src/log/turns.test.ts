@@ -5,12 +5,12 @@ function fleet(count: number): Turns[] {
   return Array.from({ length: count }, () => new Turns()).sort((a, b) => (a.server < b.server ? -1 : 1))
 }
 
-/** All meet a record of each. */
+/** Every server meets a record of every server. */
 function meetAll(servers: readonly Turns[], nowMs: number): void {
   for (const { note } of servers) for (const server of servers) server.meet(note, nowMs)
 }
 
-test('whoever is alone, or in nobody’s way, does not wait', () => {
+test('a server that is alone, or whose appends meet no others, does not wait', () => {
   const [a, b] = fleet(2) as [Turns, Turns]
   meetAll([a], 0)
   expect([a.waitMs(0), a.isAmongOthers(0)]).toEqual([0, false])
@@ -19,7 +19,7 @@ test('whoever is alone, or in nobody’s way, does not wait', () => {
   expect([b.waitMs(24), b.isAmongOthers(2000)]).toEqual([0, false])
 })
 
-test('those who get into each other’s way take turns, and each has one', () => {
+test('servers whose appends collide take turns, and each gets one', () => {
   const servers = fleet(3)
   servers[1]!.lose()
   meetAll(servers, 0)
@@ -28,15 +28,15 @@ test('those who get into each other’s way take turns, and each has one', () =>
     const free = servers.filter(server => server.waitMs(nowMs) === 0)
     expect(free.length).toBeLessThanOrEqual(1)
     for (const server of free) slices.set(server, slices.get(server)! + 1)
-    // Who waits for so long has its turn then.
+    // After the wait that it computed, a server has its turn.
     for (const server of servers) expect(server.waitMs(nowMs + server.waitMs(nowMs))).toBe(0)
   }
-  // The last append of a slice is begun when there is time for it.
+  // A slice's last append begins while there is still time for it.
   expect([...slices.values()]).toEqual([170, 170, 170])
   expect(servers.map(server => server.waitMs(1001))).toEqual([0, 0, 0])
 })
 
-test('slices are long enough for the slowest, and who has not appended lately need not wait', () => {
+test('slices are long enough for the slowest server, and a server that has not appended lately does not wait', () => {
   const [a, b] = fleet(2) as [Turns, Turns]
   for (const ms of [500, 20, 300]) b.took(ms)
   a.lose()

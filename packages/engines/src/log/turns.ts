@@ -1,11 +1,12 @@
 /**
- * Who of several servers appends when. Whoever appends at the same time as another hinders both: Paxos lets them outbid each
- * other, and Cassandra's pauses for up to a tenth of a second. (Two servers, 64 commits in flight in all: a sixth of the commits of one.) So while
- * servers get into each other's way, they take turns: time, by the store's clock, is divided into slices, one for each server that has
- * appended in the last second, long enough for a few appends.
+ * Which of several servers appends when. Servers that append at the same time hinder each other: Paxos lets them outbid each
+ * other, and Cassandra's pauses for up to a tenth of a second. (Two servers, 64 commits in flight in all: a sixth of the
+ * commits of one.) So while servers collide, they take turns: time, by the store's clock, is divided into slices, one for each
+ * server that has appended in the last second, long enough for a few appends.
  *
- * What everybody needs to know for it is in the records of the log: who has appended, how long that took, and how often somebody else
- * was first. If servers are not quite at one over it, they get into each other's way, as they would without: it is an advice, no lock.
+ * Everything that a server needs for this is in the records of the log: which servers have appended, how long that took, and
+ * how often another server was first. If servers disagree a little, they collide as they would without turns: turns are advice,
+ * not a lock.
  */
 import { randomUUID } from 'node:crypto'
 
@@ -53,7 +54,7 @@ export class Turns {
     if (this.#took.length > SAMPLES) this.#took.shift()
   }
 
-  /** Whether somebody else has appended lately: then what is known of the log's end is not to be relied on. */
+  /** Whether another server has appended lately: then this server's view of the log's end is unreliable. */
   isAmongOthers(nowMs: number): boolean {
     return this.#active(nowMs).some(([server]) => server !== this.server)
   }
@@ -70,13 +71,13 @@ export class Turns {
     return isOurs ? 0 : (roundMs - intoMs) % roundMs
   }
 
-  /** The same for all who have met the same records. */
+  /** The same for all servers that have met the same records. */
   #active(nowMs: number): [string, { readonly atMs: number; readonly tookMs: number }][] {
     for (const [server, { atMs }] of this.#seen) if (nowMs - atMs > MEMORY_MS) this.#seen.delete(server)
     return [...this.#seen].sort(([a], [b]) => (a < b ? -1 : 1))
   }
 
-  /** The shortest of the last few, which nobody was in the way of; in steps, so that slices seldom change. */
+  /** The shortest of the last few appends, in which no other server interfered; in steps, so that slices seldom change. */
   get #tookMs(): number {
     const shortestMs = this.#took.length === 0 ? 0 : Math.min(TOOK_MS_MAX, ...this.#took)
     const ms = Math.max(TOOK_MS_MIN, shortestMs)

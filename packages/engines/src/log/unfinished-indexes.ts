@@ -1,4 +1,4 @@
-/** Which indexes of a store over a log are not built yet, and how many objects their buckets have. */
+/** Finds the indexes of a store over a log that are not built yet, and counts the objects of their buckets. */
 import { unbuiltOf } from '@freshet/core/commit'
 import type { Key } from '@freshet/core/store'
 import { decodeIndexes } from '@freshet/store/indexes'
@@ -20,7 +20,9 @@ export class UnfinishedIndexes {
     return buckets
   }
 
-  /** When they were found. It shows progress, so it need not be exact, and no commit waits for it. Undefined: it was not found. */
+  /**
+   * The count when `find` ran. It shows progress, so it need not be exact, and no commit waits for it. Undefined: not counted.
+   */
   countIn(bucket: Key): number | undefined {
     return this.#counted.get(bucket)
   }

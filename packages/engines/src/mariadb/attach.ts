@@ -1,11 +1,12 @@
 /**
- * What is looked at on each new connection before anything else is asked on it: which MariaDB this is, and whether it may have lost something.
- * `attachment.ts` of @freshet/store draws up what follows from that.
+ * The check of each new connection, before any other request on it: which MariaDB is this, and may it have lost something?
+ * `attachment.ts` of @freshet/store describes what follows from the answer.
  *
- * - Another database: another `server_id`, which no two servers share of which one replicates the other. Or another time at which the table of
- *   the head was made, which is that of its file: what `mariadb-dump` or `mariabackup` has put back has another.
- * - Started again: `runs` is a table in memory, so it is empty then; on a replica it names another server. A server that finds it empty draws an id
- *   for this run; `engine`, which is on disk, has the id of the run that the head was last used in.
+ * - Another database: another `server_id`, which a server never shares with one that it replicates. Or another creation time
+ *   of the head's table, which is that of its file: a restore by `mariadb-dump` or `mariabackup` changes it.
+ * - Restarted: `runs` is a table in memory, so it is empty after a restart; on a replica it names another server. A server
+ *   that finds it empty draws an id for this run; `engine`, which is on disk, has the id of the run in which the head was
+ *   last used.
  */
 import { randomUUID } from 'node:crypto'
 import type { StoreSupports } from '@freshet/core/store'
@@ -15,22 +16,22 @@ import { checkPrimary } from './mariadb-connection.js'
 import { durabilityOf, SETTINGS, settingsIn } from './settings.js'
 
 export interface AttachOptions {
-  /** What the names of the tables begin with. */
+  /** The prefix of the table names. */
   readonly prefix: string
   readonly known: Known
-  /** Positions go on from the time of day in any case. */
+  /** Positions continue from the time of day in any case. */
   readonly isSkipping: boolean
 }
 
 interface FoundMariadb extends Found {
-  /** Undefined: nobody has drawn one yet. */
+  /** Undefined: no server has drawn one yet. */
   readonly run: string | undefined
-  /** As the head was last used on, and as it is now. */
+  /** Where the head was last used, and as it is now. */
   readonly engine: string
   readonly engineNow: string
 }
 
-/** Of a server, not of its address: what has come in the place of another is another. */
+/** Identifies the server rather than its address: a different server at the same address counts as another. */
 const SERVER = `CONCAT(@@hostname, ':', @@port, ':', @@server_id, ':', @@datadir)`
 
 function madeAt(prefix: string): string {
@@ -78,7 +79,7 @@ async function goOnElsewhere(
   const position = positionAfter(verdict, found, known)
   const log = isAnother ? randomUUID() : found.log
   const trimmedTo = isAnother ? position : found.trimmedTo
-  // What was passed over before the log begins is nobody's question any more.
+  // Positions that were skipped before the log begins are no longer needed.
   await connection.query(`DELETE FROM ${prefix}skipped WHERE begun < ?`, [trimmedTo])
   await connection.query(`REPLACE INTO ${prefix}skipped VALUES (?, ?)`, [found.position, position])
   const set = `UPDATE ${prefix}head SET log = ?, position = ?, trimmed_to = ?`
@@ -103,7 +104,7 @@ async function look(connection: Connection, { prefix, known }: AttachOptions): P
     isSkipped: isSkipped === 1,
     isSameEngine: serverBefore === String(server),
     isSameRun: run !== null && String(run) === String(lastRun),
-    // Whoever changes the setting after a crash cannot undo it.
+    // Changing the setting after a crash does not undo the loss.
     mayHaveLost: durability === 'relaxed' || durabilityBefore === 'relaxed',
     run: run === null ? undefined : String(run),
     engine: String(engine ?? ''),
@@ -111,7 +112,7 @@ async function look(connection: Connection, { prefix, known }: AttachOptions): P
   }
 }
 
-/** There is nothing to be written down. */
+/** Whether nothing need be written. */
 function isSettled(found: FoundMariadb, { known, isSkipping }: AttachOptions): boolean {
   return !isSkipping && judge(found, known) === 'go-on' && found.engine === found.engineNow
 }

@@ -1,11 +1,12 @@
 /**
- * Reads of what may not be on disk yet.
+ * Reads of data that may not be on disk yet.
  *
- * InnoDB shows a commit to others, and releases its locks, before it flushes it (`innobase_commit`, storage/innobase/handler/
- * ha_innodb.cc: `innobase_commit_ordered_2`, then `trx_commit_complete_for_mysql`). Who has read it then has seen what a power
- * failure takes back. So what is read beyond the position that is known to be durable is read again here, and told only when a
- * change of our own, made after it on the same connection, was committed: the log is flushed from its beginning, so all that was
- * there to be read is on disk by then. One flush serves all who read meanwhile.
+ * InnoDB shows a commit to others, and releases its locks, before it flushes it (`innobase_commit`,
+ * storage/innobase/handler/ha_innodb.cc: `innobase_commit_ordered_2`, then `trx_commit_complete_for_mysql`). So a reader may
+ * see what a power failure then takes back. Therefore a result beyond the position that is known to be durable is read again
+ * here, and returned only after a change of our own, made later on the same connection, has been committed. The log is
+ * flushed from its beginning, so by then everything that the read could see is on disk. One flush serves all reads that are
+ * waiting.
  */
 import type { MariadbConnection, Row } from './mariadb-connection.js'
 import type { Statement } from './statements.js'

@@ -1,4 +1,4 @@
-/** What a database that goes away, hangs, or loses something may not do to commits. */
+/** What a database that goes away, hangs, or loses something must not do to commits. */
 import type { Store } from '@freshet/core/store'
 import { type Connection, createConnection } from 'mariadb'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -9,7 +9,7 @@ import { endMariadb, type RunningMariadb, startMariadb } from '../under-test/sta
 import { testSqlFaults } from '../under-test/test-sql-faults.js'
 import { type MariadbStoreOptions, openMariadbStore } from './open-mariadb-store.js'
 
-/** A commit is visible, and acknowledged, when a replica has it. */
+/** A commit becomes visible, and is acknowledged, once a replica has it. */
 const SEMI_SYNCHRONOUS = {
   log_bin: 'binary-log',
   sync_binlog: '1',
@@ -17,7 +17,7 @@ const SEMI_SYNCHRONOUS = {
   rpl_semi_sync_master_enabled: 'ON',
   rpl_semi_sync_master_wait_point: 'AFTER_SYNC',
   rpl_semi_sync_master_timeout: '3600000',
-  // Until there is one.
+  // Until there is a replica.
   rpl_semi_sync_master_wait_no_slave: 'OFF',
 }
 let mariadb: RunningMariadb
@@ -44,7 +44,7 @@ testSqlFaults(
   },
 )
 
-test('what another server commits is told when it is known to be on disk, and what was there before at once', async () => {
+test('reads show commits of another server once they are on disk, and older data at once', async () => {
   const prefix = stage.space()
   const [store, other] = [await open({ prefix }), await open({ prefix })]
   await put(store, 'a/b/old')
@@ -55,7 +55,7 @@ test('what another server commits is told when it is known to be on disk, and wh
   // So that `other` cannot flush.
   await client.query(`BEGIN; SELECT * FROM ${prefix}flushes FOR UPDATE`)
   const position = await put(store, 'a/b/new')
-  let told = 0
+  let answered = 0
   const reads = [
     other.get('a/b/new'),
     other.get('a/b/none'),
@@ -65,11 +65,11 @@ test('what another server commits is told when it is known to be on disk, and wh
     other.buckets(),
     other.changes(position - 1),
     other.commit({ reads: [{ key: 'a/b/new', version: position }], writes: [] }),
-  ].map(read => Promise.resolve(read).then(() => told++))
+  ].map(read => Promise.resolve(read).then(() => answered++))
   expect((await other.get('a/b/old'))?.body.length).toBe(1)
   expect((await store.get('a/b/new'))?.version).toBe(position)
   await untilWaiting(client, 3)
-  expect(told).toBe(0)
+  expect(answered).toBe(0)
   expect(heard.filter(each => each >= position)).toEqual([])
   await client.query('ROLLBACK')
   await Promise.all(reads)
@@ -86,18 +86,18 @@ test('a connection that falls silent does not keep the store from being closed',
 })
 
 describe('a commit that the database gives up', () => {
-  test('for the sake of another is tried again', async () => {
+  test('in favour of another is retried', async () => {
     const prefix = stage.space()
     const store = await open({ prefix })
     await put(store, 'a/b/1')
     const client = await connect()
-    // The one that has written less is given up.
+    // InnoDB aborts the transaction that has written less.
     await client.query(`CREATE TABLE ${prefix}weight (n INT) ENGINE = InnoDB`)
     await client.query(`BEGIN; INSERT INTO ${prefix}weight SELECT seq FROM seq_1_to_1000`)
     await client.query(`SELECT * FROM ${prefix}objects FOR UPDATE`)
     const before = await statusOf(client, 'Innodb_deadlocks')
     const committing = put(store, 'a/b/1')
-    // It has the head, and waits for the object; so this waits for it in turn.
+    // It has the head, and waits for the object; now this client waits for the head.
     await untilWaiting(client, 1)
     await client.query(`SELECT * FROM ${prefix}head FOR UPDATE`)
     expect(await statusOf(client, 'Innodb_deadlocks')).toBeGreaterThan(before)
@@ -107,7 +107,7 @@ describe('a commit that the database gives up', () => {
     expect((await allChanges(store)).length).toBe(2)
   })
 
-  test.each(['head', 'objects'])('because it had to wait too long for its %s is tried again', async table => {
+  test.each(['head', 'objects'])('because it waited too long for its %s is retried', async table => {
     const prefix = stage.space()
     const store = await open({ prefix, patienceMs: 1000 })
     await put(store, 'a/b/2')
@@ -116,7 +116,7 @@ describe('a commit that the database gives up', () => {
     const waits = await statusOf(client, 'Innodb_row_lock_waits')
     const committing = store.commit({ writes: [aPut('a/b/1'), aPut('a/b/2'), aPut('a/b/3')] })
     await eventually('it waits once more', async () => (await statusOf(client, 'Innodb_row_lock_waits')) >= waits + 3)
-    // Of what it had written when it was given up, nothing is left.
+    // Nothing is left of what the aborted attempt had written.
     expect(await store.get('a/b/1')).toBe(undefined)
     await client.query('ROLLBACK')
     const { position } = (await committing) as { position: number }
@@ -126,13 +126,13 @@ describe('a commit that the database gives up', () => {
 })
 
 describe('opening', () => {
-  test('says what is wrong if the URL names no database', async () => {
+  test('reports a URL that names no database', async () => {
     const error = await openMariadbStore({ url: 'mariadb://127.0.0.1' }).catch(failure => failure)
     expect(error).toMatchObject({ code: 'STORE_UNUSABLE' })
     expect(error.message).toMatch(/cannot be understood/)
   })
 
-  test('says what is wrong if the password is, or the user may not create tables', async () => {
+  test('reports a wrong password, and a user who may not create tables', async () => {
     const client = await connect()
     await client.query(`CREATE USER guest@'127.0.0.1' IDENTIFIED BY 'secret'`)
     await client.query(`GRANT SELECT ON freshet.* TO guest@'127.0.0.1'`)
@@ -148,7 +148,7 @@ describe('opening', () => {
     }
   })
 
-  test('says that a read-only server is no place to write to', async () => {
+  test('reports that a server is read-only', async () => {
     const own = await startMariadb()
     const prefix = stage.space()
     const client = await connect(own)
@@ -180,7 +180,7 @@ describe('opening', () => {
     ['sync_binlog = 0', { log_bin: 'binlog', sync_binlog: '0' }],
     ['innodb_doublewrite = OFF', { innodb_doublewrite: 'OFF' }],
     ['nothing', { log_bin: 'binlog', sync_binlog: '1' }],
-  ])('warns of %s', async (text, settings) => {
+  ])('warns about %s', async (text, settings) => {
     const own = await startMariadb({ settings })
     stage.closeLater({ close: () => own.stop() })
     const warnings: string[] = []
@@ -210,7 +210,7 @@ async function connect({ port }: RunningMariadb = mariadb): Promise<Connection> 
   return client
 }
 
-/** An OK packet of no rows: not in a transaction, and no more results; no warnings. */
+/** An OK packet without rows: no open transaction, no more results, no warnings. */
 function isAnswered(bytes: Buffer): boolean {
   return bytes.subarray(-7).equals(Buffer.of(0, 0, 0, 2, 0, 0, 0))
 }
@@ -220,14 +220,14 @@ async function statusOf(client: Connection, name: string): Promise<number> {
   return Number(Value)
 }
 
-/** Until a replica acknowledges what is committed. */
+/** Until a replica acknowledges commits. */
 async function untilFollowed(primary: RunningMariadb): Promise<void> {
   const client = await connect(primary)
   await eventually('it is followed', async () => (await statusOf(client, 'Rpl_semi_sync_master_clients')) > 0)
   await client.query('SET GLOBAL rpl_semi_sync_master_wait_no_slave = ON')
 }
 
-/** Until so many wait for a lock. */
+/** Until `count` connections wait for a lock. */
 async function untilWaiting(client: Connection, count: number): Promise<void> {
-  await eventually('somebody waits', async () => (await statusOf(client, 'Innodb_row_lock_current_waits')) >= count)
+  await eventually('a connection waits', async () => (await statusOf(client, 'Innodb_row_lock_current_waits')) >= count)
 }

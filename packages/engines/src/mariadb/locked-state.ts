@@ -1,4 +1,7 @@
-/** What a transaction begins with: BEGIN, the lock of the head, and all reads, in one round trip; and one more if others have noted something. */
+/**
+ * The beginning of a transaction: BEGIN, the lock of the head, and all reads, in one round trip; in two if other programs
+ * have noted changes.
+ */
 
 import type { ClientWindow, ForeignOperation } from '@freshet/core/counters'
 import type { Version } from '@freshet/core/store'
@@ -20,18 +23,18 @@ export interface LockingOptions {
   readonly link: Link
   readonly statements: Statements
   readonly store: StorePlace
-  /** No object is larger. */
+  /** The size limit of an object. */
   readonly bytesMax: number
-  /** As they are known. Undefined: as far as is known, there are none. */
+  /** The tables as last known. Undefined: none are known. */
   readonly tables: SharedTables | undefined
 }
 
 export interface Locked {
   readonly state: LockedState
   readonly engineMs: number
-  /** What others have done to tables. */
+  /** What other programs have done to tables. */
   readonly taken: Taken
-  /** What the database says that the tables are; undefined if nobody has asked, and there may be some. */
+  /** The list of tables, according to the database; undefined if it was not read, although there may be some. */
   readonly tablesText: string | undefined
 }
 

@@ -28,7 +28,7 @@ testLostWrites(stage, async () => {
   }
 })
 
-test('innodb_flush_log_at_trx_commit = 2 and a restart: the log is another, also for a server that is new', async () => {
+test('innodb_flush_log_at_trx_commit = 2 and a restart: the log is another one, even for a new server', async () => {
   const mariadb = await startMariadb({ settings: { innodb_flush_log_at_trx_commit: '2' } })
   const open = () => stage.open({ url: mariadb.url, space: LOSSY_SPACE, onWarning: () => {} })
   const [store, other] = [await open(), await open()]
@@ -40,12 +40,12 @@ test('innodb_flush_log_at_trx_commit = 2 and a restart: the log is another, also
   expect(late.log).not.toBe(log)
   expect(await put(store, 'a/b/2')).toBeGreaterThan(before)
   await expect(store.changes(before)).rejects.toMatchObject({ code: 'LOG_TRIMMED' })
-  // Once: whoever comes later finds it done.
+  // Only once: a server that connects later finds it done.
   expect(store.log).toBe(late.log)
 })
 
 async function positionOf(mariadb: RunningMariadb): Promise<number> {
-  // The table itself comes by replication.
+  // The table itself is created by replication.
   const rows = await tell(mariadb, `SELECT position FROM freshet.${LOSSY_SPACE}head`).catch(() => [])
   return Number((rows as readonly { position: bigint }[])[0]?.position ?? 0)
 }

@@ -1,9 +1,9 @@
 /**
- * One connection to MariaDB, made again when it is lost. Statements are pipelined: each is sent at once, and one that fails takes
- * no other with it, not even within a transaction. What must be done together is a script: one packet of several
- * statements, of which the first that fails is the last that is tried.
+ * One connection to MariaDB, made again when it is lost. Statements are pipelined: each is sent at once, and one that fails
+ * affects no other, not even within a transaction. Statements that belong together are a script: one packet of several
+ * statements, which ends at the first that fails.
  *
- * A connection over which nothing comes back for `patienceMs` although something is asked is given up: a cut cable says nothing.
+ * A connection is closed if a request is open and nothing arrives for `patienceMs`: a cut cable sends no error.
  */
 import { connect, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -20,11 +20,11 @@ export interface MariadbConnectionOptions {
   /** max_allowed_packet. */
   readonly packetBytesMax: number
   readonly patienceMs: number
-  /** What each new connection is told first. */
+  /** Sets up each new connection. */
   readonly prepare: (connection: Connection, isFirst: boolean) => Promise<void>
 }
 
-/** What there is between one loss and the next. */
+/** The connection, from one loss to the next. */
 export interface Link {
   readonly connection: Connection
   readonly socket: Socket
@@ -33,9 +33,9 @@ export interface Link {
 export type Row = readonly unknown[]
 
 const LOOKS = 4
-/** So long after a failed attempt to connect there is no other. */
+/** How long after a failed attempt the next one may begin. */
 const PAUSE_MS = 100
-/** So long one of several hosts is waited for. */
+/** The connection timeout of one host among several. */
 const DIAL_MS_MAX = 2000
 
 export class MariadbConnection {
@@ -54,7 +54,7 @@ export class MariadbConnection {
     this.#watch = this.#watchOver(options.patienceMs)
   }
 
-  /** Connected. Throws `EngineLost`, or what says why it cannot be. */
+  /** The current connection. Throws `EngineLost`, or the reason why the database cannot be used. */
   connected(): Promise<Link> {
     if (this.#isClosed) return Promise.reject(storeClosed(this.#options.place))
     if (this.#link) return Promise.resolve(this.#link)
@@ -65,14 +65,14 @@ export class MariadbConnection {
     return this.#connecting
   }
 
-  /** The rows that a statement finds. */
+  /** The rows that a statement returns. */
   rows(statement: Statement): Promise<readonly Row[]> {
     const link = this.#link
     if (link && !this.#isClosed) return this.rowsOn(link, statement)
     return this.connected().then(connected => this.rowsOn(connected, statement))
   }
 
-  /** On this connection or not at all. */
+  /** On this connection only. */
   rowsOn(link: Link, statement: Statement): Promise<readonly Row[]> {
     return this.#send(link, statement, false)
   }
@@ -83,20 +83,20 @@ export class MariadbConnection {
     return affectedRows
   }
 
-  /** The rows of each, one after the other. `isUnknown`: if the answer is lost, it may have taken effect. */
+  /** The rows of each statement, in order. `isUnknown`: the script may have taken effect even if its reply is lost. */
   script(link: Link, statements: readonly Statement[], isUnknown = false): Promise<readonly (readonly Row[])[]> {
     const text = statements.map(each => each.text).join(';')
     return this.#query(link, { text, values: statements.flatMap(({ values }) => values) }, isUnknown)
   }
 
-  /** Who was connected to is another now: the next question is asked on a new connection. */
+  /** The database is now a different one: the next request opens a new connection. */
   drop(): void {
     const link = this.#link
     this.#link = undefined
     link?.socket.destroy(new Error('another database has taken over'))
   }
 
-  /** Waits for what was asked; not for ever, if nothing comes back. */
+  /** Waits for open requests, but not for ever if nothing arrives. */
   async close(): Promise<void> {
     this.#isClosed = true
     const link = this.#link ?? (await this.#connecting?.catch(() => undefined))
@@ -109,8 +109,9 @@ export class MariadbConnection {
   }
 
   /**
-   * What has parameters is prepared once, and they are sent as they are; but a list has to be spelled out. What has none, as
-   * COMMIT and ROLLBACK, is never prepared: it must not be overtaken by what is asked after it.
+   * A statement with parameters is prepared once, and its parameters are sent in binary form; but a list must be spelled out.
+   * A statement without parameters, such as COMMIT or ROLLBACK, is never prepared, because a later request must not overtake
+   * it.
    */
   #send<Result>(link: Link, statement: Statement, isUnknown: boolean): Promise<Result> {
     const { text, values } = statement
@@ -133,7 +134,7 @@ export class MariadbConnection {
         this.#answered++
         const reason = toEngineError(this.#options.place, error, isUnknown)
         if (!this.#options.hosts.isSeveral || !isReadOnly(error)) throw reason
-        // Another is the primary now, or soon will be.
+        // Another host is the primary, or soon will be.
         this.drop()
         throw new EngineLost(reason, false)
       },
@@ -192,7 +193,7 @@ export interface DialOptions {
   /** For messages. */
   readonly place: string
   readonly patienceMs: number
-  /** Then one that does not answer is not waited for as long, and one that is read-only will not do. */
+  /** If true, the timeout is shorter, and a read-only host is refused. */
   readonly isOneOfSeveral: boolean
 }
 
@@ -209,13 +210,13 @@ export async function dialOne(config: ConnectionConfig, options: DialOptions): P
   }
 }
 
-/** Throws `EngineLost` if it is read-only: it may yet become the primary, or another may be. */
+/** Throws `EngineLost` if it is read-only: it may yet become the primary, or another host may be. */
 export async function checkPrimary(connection: Connection): Promise<void> {
   const [[isReadOnly]] = await connection.query('SELECT @@read_only OR @@innodb_read_only')
   if (isReadOnly) throw new EngineLost('it is read-only, as a replica is', false)
 }
 
-/** By a socket of ours, so that it can be ended without a word to a server that does not answer. */
+/** Uses a socket of our own, which can be closed at once if the server does not answer. */
 async function dial(config: ConnectionConfig, patienceMs: number): Promise<Link> {
   const { host = 'localhost', port = 3306 } = config
   let socket: Socket | undefined
@@ -228,7 +229,7 @@ async function dial(config: ConnectionConfig, patienceMs: number): Promise<Link>
   return { connection, socket: socket! }
 }
 
-/** Positions are within what a number holds exactly. */
+/** Positions are integers that a number holds exactly. */
 const DRIVER: ConnectionConfig = {
   pipelining: true,
   multipleStatements: true,
@@ -240,5 +241,5 @@ const DRIVER: ConnectionConfig = {
 }
 
 function silence(patienceMs: number): string {
-  return `nothing has come back for ${patienceMs} ms`
+  return `no reply for ${patienceMs} ms`
 }

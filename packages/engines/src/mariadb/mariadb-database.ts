@@ -1,13 +1,14 @@
 /**
- * MariaDB as a `Engine`, with tables of InnoDB. Its connections: a few for reads of a single statement, pipelined; one for
- * transactions, one at a time; one for all else that writes; one for reads of what may not be on disk yet (`durable-reads.ts`);
- * and a few for reads of several statements, each of one snapshot.
+ * MariaDB as a `Database`, with InnoDB tables. Its connections: a few for reads of a single statement, pipelined; one for
+ * transactions, one at a time; one for all other writes; one for reads of data that may not be on disk yet
+ * (`durable-reads.ts`); and a few for reads of several statements, each in one snapshot.
  *
- * A transaction takes two round trips: BEGIN, the lock of the head and all reads are one script; then, when it is decided, all
- * writes and COMMIT are another. Its connection has READ COMMITTED: each statement sees what was committed before it began, and
- * InnoDB makes a commit visible before it releases its locks, so what follows the lock sees everything up to the head's position.
+ * A transaction takes two round trips: BEGIN, the lock of the head and all reads are one script; once it is decided, all
+ * writes and COMMIT are another. Its connection uses READ COMMITTED: each statement sees what was committed before it began.
+ * InnoDB makes a commit visible before it releases its locks, so the statements after the lock see everything up to the
+ * head's position.
  *
- * Nobody tells of commits here. So the head is asked for again and again, while anybody wants to know.
+ * MariaDB sends no notice of commits. So the head is polled while there are listeners.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -31,7 +32,7 @@ import { isAboutNames, type RunScript, type Taken, writeRows } from './tables/ta
 const ROLLBACK: Statement = command('ROLLBACK')
 const DELETE_MAX = 1000
 const FOLLOW_MS = 25
-/** Of a packet, what is not values. */
+/** The part of a packet that is not values. */
 const TEXT_BYTES_MAX = 64 * 1024
 
 export interface MariadbDatabaseOptions {
@@ -49,9 +50,9 @@ export interface MariadbDatabaseOptions {
   readonly waitMsMax: number
   /** max_allowed_packet. */
   readonly packetBytesMax: number
-  /** Whether what is committed is flushed, so that it can be waited for. */
+  /** Whether commits are flushed, so that a read can wait for that. */
   readonly isFlushed: boolean
-  /** After a statement about tables that are buckets has failed. */
+  /** Called after a statement about tables that are buckets has failed. */
   readonly describeTablesAgain: () => Promise<void>
 }
 
@@ -62,12 +63,12 @@ export class MariadbDatabase implements Database {
   readonly view: AsyncView
   readonly #durableReads: DurableReads
   readonly #states: StateLines<MariadbConnection>
-  /** All up to here is on disk. */
+  /** Everything up to this position is on disk. */
   #durableTo: Position
   #turn = 0
   #tables = new SharedTables('')
   #sharesTables = false
-  /** By which its own notes are known. */
+  /** Marks its own notes. */
   readonly #writer = randomUUID()
   #transactions = 0
   #following: NodeJS.Timeout | undefined
@@ -86,7 +87,7 @@ export class MariadbDatabase implements Database {
     return this.#sharesTables
   }
 
-  /** Calls with the head, soon after others have committed, while it is wanted. */
+  /** Polls while `isWanted`, and calls `onHead` with the head, soon after other servers have committed. */
   follow(isWanted: () => boolean, onHead: (head: Head) => void): void {
     let isAsking = false
     const ask = async () => {
@@ -95,7 +96,7 @@ export class MariadbDatabase implements Database {
       try {
         onHead(await this.#head())
       } catch {
-        // While the database is gone nobody commits, and whoever uses the store is told.
+        // While the database is gone no server commits, and the next read reports it.
       }
       isAsking = false
     }
@@ -109,7 +110,7 @@ export class MariadbDatabase implements Database {
     if (positionIn(rows) <= this.#durableTo) return found
     for (const key of keys) {
       const value = found.get(key) as StoredValue | undefined
-      // It is new, or gone since who knows when.
+      // It is new, or was deleted at an unknown time.
       if (value === undefined || value.version > this.#durableTo) found.set(key, this.#durableValue(key))
     }
     return found
@@ -121,7 +122,7 @@ export class MariadbDatabase implements Database {
   }
 
   async isTable(bucket: Key): Promise<boolean> {
-    // Until the first table is a bucket there is nothing to read this from.
+    // Until the first table is a bucket, this cannot be read.
     await this.head()
     if (!this.#sharesTables) return false
     const rows = await this.#read(this.#statements.sharedTables())
@@ -162,7 +163,7 @@ export class MariadbDatabase implements Database {
   async trim(upTo: Position): Promise<void> {
     const { others } = this.#options
     await this.#again(() => others.affected(this.#statements.trim(upTo)))
-    // Whoever reads has been told that these are gone.
+    // `trim` has moved the beginning of the log, so no reader needs these.
     const { trimmedTo } = await this.head()
     await this.#whileMany(() => others.affected(this.#statements.deleteTrimmed(trimmedTo, DELETE_MAX)))
   }
@@ -207,10 +208,10 @@ export class MariadbDatabase implements Database {
       if (changes) await this.#write(link, changes, locked)
       else await this.#leave(link, locked)
     } catch (error) {
-      // If there is no transaction any more, there is nothing to do, and that is well.
+      // If the transaction is already gone, an error of ROLLBACK does not matter.
       writes.rowsOn(link, ROLLBACK).catch(() => {})
       if (this.#tables.isEmpty || !isAboutNames(error)) throw error
-      // Somebody has dropped or renamed columns, or a table.
+      // Another program has dropped or renamed columns, or a table.
       await this.#options.describeTablesAgain().catch(() => {
         throw error
       })
@@ -222,11 +223,11 @@ export class MariadbDatabase implements Database {
   async isCommitted(position: Position, batch: string): Promise<boolean | undefined> {
     const { writes } = this.#options
     const { lock, flush } = { lock: this.#statements.lock(), flush: this.#statements.flush() }
-    // It may be there to be read, and not on disk yet.
+    // The batch may be visible without being on disk yet.
     const script = [BEGIN, lock, this.#statements.isCommitted(position, batch), flush, COMMIT]
     const answers = await writes.script(await writes.connected(), script)
-    const [isThere, isTold] = answers[2]![0] as [number, number]
-    return isThere === 1 || isTold === 1 ? isThere === 1 : undefined
+    const [isThere, isDecidable] = answers[2]![0] as [number, number]
+    return isThere === 1 || isDecidable === 1 ? isThere === 1 : undefined
   }
 
   async tick(nowMs: number): Promise<Head> {
@@ -253,21 +254,21 @@ export class MariadbDatabase implements Database {
     await Promise.all([...reads, writes, others, durableReads, ...states].map(line => line.close()))
   }
 
-  /** Throws `EngineBusy` if other tables are buckets than were known. */
+  /** Throws `EngineBusy` if the list of tables that are buckets has changed. */
   async #lockAndRead(link: Link, needs: Needs, nowMs: number): Promise<Locked> {
     const { writes: line, statements, store, packetBytesMax } = this.#options
     const tables = this.#sharesTables ? this.#tables : undefined
-    // Each byte may have to be escaped, and a key comes along.
+    // Each byte may have to be escaped, and the key is sent along.
     const bytesMax = (packetBytesMax - 2 * TEXT_BYTES_MAX) / 2
     const locked = await lockAndRead({ line, link, statements, store, tables, bytesMax }, needs, nowMs)
     const { tablesText } = locked
     if (tablesText === this.#tables.text) return locked
     this.#sharesTables = true
     if (tablesText !== undefined) this.#tables = new SharedTables(tablesText)
-    throw new EngineBusy(new Error('The tables that are buckets have become others.'))
+    throw new EngineBusy(new Error('The list of tables that are buckets has changed.'))
   }
 
-  /** COMMIT is in the last packet. */
+  /** The last packet contains COMMIT. */
   async #write(link: Link, changes: Changes, { state, engineMs, taken }: Locked): Promise<void> {
     const toTables = this.#tables.isEmpty ? [] : this.#tables.changesOf(changes.values, state.incoming.writes)
     const deletes = toTables.length === 0 ? taken.deletes : await this.#writeTables(link, toTables, taken)
@@ -275,15 +276,15 @@ export class MariadbDatabase implements Database {
     this.#isDurable(changes.position)
   }
 
-  /** Says which notes are to be deleted. */
+  /** Returns the statements that delete notes. */
   async #writeTables(link: Link, changes: readonly TableChanges[], taken: Taken): Promise<readonly Statement[]> {
     const run: RunScript = statements => this.#run(link, statements, false)
-    // What was taken is not what somebody does meanwhile.
+    // The notes that were taken are deleted first: notes found later are new changes of other programs.
     await run(taken.deletes)
     return writeRows(run, this.#options.store, changes, `${this.#writer} ${++this.#transactions}`)
   }
 
-  /** In as many packets as it takes. `isUnknown`: if the answer to the last is lost, it may have taken effect. */
+  /** In as many packets as necessary. `isUnknown`: the last may have taken effect even if its reply is lost. */
   async #run(link: Link, statements: readonly Statement[], isUnknown: boolean): Promise<readonly (readonly Row[])[]> {
     const { writes, packetBytesMax } = this.#options
     const packets = inPackets(statements, packetBytesMax)
@@ -291,13 +292,16 @@ export class MariadbDatabase implements Database {
     const answers: (readonly Row[])[] = []
     for (const packet of packets) {
       const found = await writes.script(link, packet, isUnknown && packet === packets.at(-1))
-      // Of a single statement it is what that has found.
+      // A single statement returns its own rows instead of a list of results.
       answers.push(...(packet.length === 1 ? [found as unknown as readonly Row[]] : found))
     }
     return answers
   }
 
-  /** What was decided from this state will be told, so it must be durable. And what others have noted, and came to nothing, is deleted. */
+  /**
+   * The result will be returned to callers, so the state that it was decided from must be durable. Notes of other programs
+   * that had no effect are deleted.
+   */
   async #leave(link: Link, { state, taken }: Locked): Promise<void> {
     const { writes } = this.#options
     const { position } = state.head
@@ -330,7 +334,7 @@ export class MariadbDatabase implements Database {
     const [row] = await this.#readOnce(isShared ? this.#statements.headOfShared() : this.#statements.head())
     const [, , , log, format, isPending] = row!
     this.#sharesTables = (format as number) >= SHARED_FORMAT_VERSION
-    // Somebody has just made a table a bucket, the first.
+    // The first table has just become a bucket.
     if (this.#sharesTables && !isShared) return this.#head()
     return { ...toHead(row!), isPending: isPending === 1, log: textOf(log) }
   }
@@ -339,7 +343,7 @@ export class MariadbDatabase implements Database {
     return this.#again(() => this.#readOnce(statement))
   }
 
-  /** A statement that says the position. */
+  /** A statement that also returns the position. */
   async #readOnce(statement: Statement): Promise<readonly Row[]> {
     const rows = await this.#nextReads().rows(statement)
     if (positionIn(rows) <= this.#durableTo) return rows
@@ -361,7 +365,7 @@ export class MariadbDatabase implements Database {
     return reads[this.#turn++ % reads.length]!
   }
 
-  /** Only for what may be done twice. */
+  /** Only for work that may be repeated. */
   #again<Result>(work: () => Promise<Result>): Promise<Result> {
     return retrying(this.#options, work)
   }
@@ -371,7 +375,7 @@ export class MariadbDatabase implements Database {
   }
 }
 
-/** Undefined if one of the statements is too large for any. */
+/** Undefined if one of the statements is too large for any packet. */
 function inPackets(statements: readonly Statement[], bytesMax: number): Statement[][] | undefined {
   const packets: Statement[][] = []
   let size = Number.POSITIVE_INFINITY

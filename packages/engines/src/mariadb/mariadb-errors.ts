@@ -1,10 +1,10 @@
-/** What MariaDB and its driver report, in the words of the store. */
+/** The errors of MariaDB and its driver, in the terms of the store. */
 import { FreshetError } from '@freshet/protocol'
 import { EngineBusy, EngineLost, storeFull, storeUnusable } from '@freshet/store/engine'
 
 /** https://mariadb.com/kb/en/mariadb-error-code-reference/ */
 const BUSY = [1020, 1205, 1213, 1317, 1969]
-/** The server is going, or has ended this connection; or has no room for another. */
+/** The server is stopping, or has ended this connection; or has no free connection. */
 const LOST = [1040, 1053, 1152, 1158, 1159, 1160, 1161, 1203, 1927]
 const FULL = [1021, 1026, 1114]
 const TOO_LARGE = [1153, 1301]
@@ -13,11 +13,11 @@ const UNUSABLE: Readonly<Record<number, string>> = {
   1044: 'this user may not use this database. Grant it, or correct the name in the URL',
   1045: 'it refuses this user and password. Correct them in the URL',
   1049: 'there is no such database. Create it, or correct its name in the URL',
-  1130: 'it lets nobody in from this machine. Look at the hosts that its users may come from',
-  1142: 'this user may not do what is needed. Grant it all privileges on the database',
-  1146: 'its tables are not there any more. Somebody has dropped them; open the store again',
-  1193: 'it is too old. MariaDB 10.11 and newer are known to do',
-  1227: 'this user may not do what is needed. Grant it all privileges on the database',
+  1130: 'it refuses connections from this machine. Check the hosts from which its users may connect',
+  1142: 'this user may not do what Freshet needs. Grant it all privileges on the database',
+  1146: 'its tables no longer exist: they were dropped. Open the store again',
+  1193: 'it is too old. Use MariaDB 10.11 or newer',
+  1227: 'this user may not do what Freshet needs. Grant it all privileges on the database',
   1290: 'it is read-only, as a replica is. Give the address of the primary',
   1665: 'its binary log is kept as statements. Set binlog_format to MIXED or ROW',
   1698: 'it refuses this user and password. Correct them in the URL',
@@ -26,7 +26,7 @@ const UNUSABLE: Readonly<Record<number, string>> = {
 /** Those of the driver itself. */
 const DRIVER = { from: 45_000, to: 46_000, tooLarge: 45_046 }
 
-/** `isUnknown`: if the connection is gone, what was asked for may have been done. */
+/** `isUnknown`: if the connection is lost, the request may have been carried out. */
 export function toEngineError(place: string, error: unknown, isUnknown: boolean): Error {
   if (error instanceof FreshetError || error instanceof EngineLost || error instanceof EngineBusy) return error
   const { errno, fatal } = error as { readonly errno?: number; readonly fatal?: boolean }
@@ -47,7 +47,7 @@ export function isReadOnly(error: unknown): boolean {
 }
 
 export function tooLarge(place: string, cause?: unknown): FreshetError {
-  const what = `This is more than the database at ${place} takes at once.`
+  const what = `This is more than the database at ${place} accepts at once.`
   return new FreshetError('LIMIT_EXCEEDED', `${what} Write less, or raise its max_allowed_packet.`, { cause })
 }
 
@@ -58,7 +58,7 @@ interface Facts {
   readonly message: string
 }
 
-/** Without the statement, which holds what was to be written. */
+/** Without the statement, which contains the data to be written. */
 function plain(error: unknown): Error {
   const { errno, sqlState, sqlMessage, message } = error as Facts
   return Object.assign(new Error(sqlMessage ?? message), { errno, sqlState })

@@ -1,4 +1,4 @@
-/** Where MariaDB is, by an address. */
+/** Where MariaDB is, from an address. */
 
 import { storeUnusable } from '@freshet/store/engine'
 import { replicasIn } from '@freshet/store/reads'
@@ -35,9 +35,10 @@ function placeOf({ host, port, database }: ConnectionConfig): string {
 function configOf(text: string): ConnectionConfig {
   try {
     const { protocol, hostname, port, username, password, pathname, searchParams } = new URL(text)
-    if (protocol !== 'mariadb:' && protocol !== 'mysql:') throw new TypeError(`${protocol} is none of MariaDB`)
+    if (protocol !== 'mariadb:' && protocol !== 'mysql:')
+      throw new TypeError(`${protocol} is not a protocol of MariaDB`)
     const database = decodeURIComponent(pathname.slice(1))
-    if (database === '') throw new TypeError('no database is named')
+    if (database === '') throw new TypeError('it names no database')
     return {
       host: hostname.replace(/^\[|\]$/g, '') || 'localhost',
       port: Number(port) || PORT,

@@ -20,7 +20,7 @@ testFleetStore(() => {
   return () => openMariadbStore(options)
 })
 
-test('keys are the bytes they are: blanks at the end count, and order is that of UTF-8', async () => {
+test('keys are compared byte by byte: blanks at the end count, and the order is that of UTF-8', async () => {
   const store = await openMariadbStore({ url: mariadb.url, prefix: aPrefix() })
   const ids = [
     'a',
@@ -48,9 +48,9 @@ test('keys are the bytes they are: blanks at the end count, and order is that of
   await store.close()
 })
 
-test('what is larger than a packet goes in several; a value that is larger than any is refused, and takes nobody with it', async () => {
+test('a commit larger than a packet goes in several; a value larger than any is refused, and fails no other commit', async () => {
   const store = await openMariadbStore({ url: mariadb.url, prefix: aPrefix() })
-  // Each byte of which is escaped.
+  // Each byte must be escaped.
   const large = () => Buffer.alloc(3 * MIB, '\\')
   const write = (id: string, body: Buffer) => ({ key: `a/b/${id}`, contentType: 'text/plain', body })
   const writes = Array.from({ length: 7 }, (_, i) => write(`${i}`, large()))

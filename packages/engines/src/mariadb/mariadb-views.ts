@@ -1,4 +1,4 @@
-/** What MariaDB's answers mean; and reads by way of them, of the primary or of a replica. */
+/** The meaning of MariaDB's replies; and reads through them, of the primary or of a replica. */
 import type { Key, Position, StoredValue, Version } from '@freshet/core/store'
 import type { AsyncView, KeyedValue, View } from '@freshet/store/engine'
 import { decodeIndexes } from '@freshet/store/indexes'
@@ -10,7 +10,7 @@ import { command, type Statement, type Statements } from './statements.js'
 export const COMMIT: Statement = command('COMMIT')
 export const SNAPSHOT: Statement = command('START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY')
 
-/** How a statement is asked for: on some connection, or on this one. */
+/** Runs a statement, on any connection or on a certain one. */
 export type Ask = (statement: Statement) => Promise<readonly Row[]>
 
 export interface StandbyLines {
@@ -22,8 +22,8 @@ export interface StandbyLines {
 }
 
 /**
- * A replica: it is read from in the same way, and what fails is not tried again. What it has is in the primary's binary log; whether that
- * is shown yet is asked of the primary.
+ * A replica: read in the same way, without retries. What it has is in the primary's binary log; only the primary knows
+ * whether that is visible yet.
  */
 export function createStandby({ place, statements, reads, states }: StandbyLines): RemoteReplica {
   const free = new StateLines(states)
@@ -50,7 +50,7 @@ export function createStandby({ place, statements, reads, states }: StandbyLines
   }
 }
 
-/** Reads by way of statements that are asked for somehow. */
+/** Reads over any way to run statements. */
 export function viewOf(statements: Statements, ask: Ask): AsyncView {
   return {
     async page(bucket, range) {
@@ -78,7 +78,7 @@ export function viewOf(statements: Statements, ask: Ask): AsyncView {
       return toMap(await ask(statements.tagVersions(tags)), version => version as Version)
     },
     async entries({ low, high, after, isDescending, limit }) {
-      // What follows an entry at once has one more byte.
+      // The next possible entry has one more byte.
       const bounds = isDescending
         ? { low, high: after ?? high }
         : { low: after ? Buffer.concat([after, ZERO]) : low, high }
@@ -90,7 +90,7 @@ export function viewOf(statements: Statements, ask: Ask): AsyncView {
 
 const ZERO = Buffer.of(0)
 
-/** The row that says the position; in those of single columns, the first. */
+/** The row with the position; among rows of one column, the first. */
 export function headIn(rows: readonly Row[]): Row {
   return rows.find(([first]) => first !== null)!
 }
@@ -99,7 +99,7 @@ export function positionIn(rows: readonly Row[]): Position {
   return headIn(rows)[0] as Position
 }
 
-/** In order: a union has none of its own. What is in order already costs nothing much. */
+/** Sorts rows: a union has no order of its own. Sorting rows that are in order already costs little. */
 export function byBytes(rows: Row[], column: number): Row[] {
   return rows.sort((a, b) => Buffer.compare(a[column] as Buffer, b[column] as Buffer))
 }
@@ -113,7 +113,7 @@ export function toValues(rows: readonly Row[]): Map<Key, StoredValue> {
   return new Map(rows.map(([key, ...value]) => [textOf(key), toValue(value)]))
 }
 
-/** Beside the row that says the position. */
+/** The values in the other rows than the one with the position. */
 export function valuesIn(rows: readonly Row[]): Map<Key, StoredValue> {
   const values = new Map<Key, StoredValue>()
   for (const [position, key, version, contentType, body] of rows) {

@@ -1,10 +1,11 @@
 /**
- * A store in a MariaDB database, for any number of servers at once. The names of its tables have a prefix of their own; whoever
- * opens it first makes them.
+ * A store in a MariaDB database, for any number of servers at once. The names of its tables have a prefix of their own; the
+ * first server that opens the store creates them.
  *
- * Positions are never given twice, even if the engine has lost its last moments (a replica took over that was behind; a machine
- * went down that did not flush): whoever finds the engine started anew, or has lost its connection, goes on from the time of day
- * (`positionAtTime`) before it commits anything. If something that was acknowledged may be gone, the log is another (`attach.ts`).
+ * Positions are never given twice, even if the engine has lost its last moments (a replica that was behind took over; a
+ * machine that did not flush went down). A server that finds the engine restarted, or has lost its connection, makes
+ * positions continue from the time of day (`positionAtTime`) before it commits anything. If something that was acknowledged
+ * may be lost, the log becomes another one (`attach.ts`).
  */
 
 import { RETENTION_MS_DEFAULT } from '@freshet/core/counters'
@@ -37,24 +38,24 @@ import { describeAgain, finishTables } from './tables/table-records.js'
 
 export interface MariadbStoreOptions {
   /**
-   * `mariadb://user:password@host:3306/database`, or `mysql://`; with `?ssl=true` it is encrypted. Several hosts,
-   * `mariadb://user@host:3306,host:3307/database`, of which the one is used that is not read-only. Replicas that may be read from:
-   * `?replicas=host:port,host:port`.
+   * `mariadb://user:password@host:3306/database`, or `mysql://`; with `?ssl=true` the connection is encrypted. With several
+   * hosts, `mariadb://user@host:3306,host:3307/database`, the store uses the one that is not read-only. Replicas that may
+   * serve reads: `?replicas=host:port,host:port`.
    */
   readonly url: string
-  /** What the names of the tables begin with; `freshet_` unless given. */
+  /** The prefix of the table names; `freshet_` by default. */
   readonly prefix?: string
-  /** So many entries a query may look at for one page; 10,000 unless given. */
+  /** How many entries a query may examine for one page; 10,000 by default. */
   readonly scanMax?: number
-  /** So long operations are remembered, and taken after they were made; a day unless given. */
+  /** How long operations are remembered, and accepted after they were made; a day by default. */
   readonly retentionMs?: number
-  /** So long what is asked of the store waits for a database that does not answer; 5,000 unless given. */
+  /** How long a request waits for a database that does not answer; 5,000 by default. */
   readonly waitMsMax?: number
-  /** Without a word for so long, a connection is given up; 10,000 unless given. */
+  /** A connection without a reply for this long is closed; 10,000 by default. */
   readonly patienceMs?: number
-  /** What an earlier process knew of the log: if that is not there any more, the log is another one. */
+  /** What an earlier process knew of the log: if that is lost, the log becomes another one. */
   readonly recalled?: LogPlace | undefined
-  /** Is told what the database's settings put at risk; a warning of the process unless given. */
+  /** Called with each risk in the database's settings; by default, a warning of the process. */
   readonly onWarning?: (text: string) => void
 }
 
@@ -71,15 +72,15 @@ interface Opening {
   readonly durability: StoreSupports['durability']
   readonly warnings: readonly string[]
   readonly packetBytesMax: number
-  /** Of the server, the one that the store is in. */
+  /** The database, on its server, that holds the store. */
   readonly database: string
-  /** Tables of others are buckets; what whoever has made them left unfinished is to be done. */
+  /** Tables of other programs are buckets; if making them buckets was interrupted, it must be finished. */
   readonly sharesTables: boolean
 }
 
 /**
- * Throws STORE_UNAVAILABLE if there is nobody, STORE_UNUSABLE if it lets nobody in, is read-only, or was written by a newer
- * Freshet.
+ * Throws STORE_UNAVAILABLE if no server answers; STORE_UNUSABLE if it refuses the user, is read-only, or was written by a
+ * newer Freshet.
  */
 export function openMariadbStore(options: MariadbStoreOptions): Promise<Store> {
   return openSqlStore(options)
@@ -89,7 +90,7 @@ export async function openSqlStore(options: MariadbStoreOptions): Promise<Engine
   const { url, prefix = 'freshet_', onWarning = text => process.emitWarning(text) } = options
   const { scanMax = SCAN_MAX_DEFAULT, retentionMs = RETENTION_MS_DEFAULT } = options
   const { waitMsMax = WAIT_MS_MAX, patienceMs = PATIENCE_MS } = options
-  if (!PREFIX.test(prefix)) throw new TypeError(`${JSON.stringify(prefix)} cannot be what names of tables begin with.`)
+  if (!PREFIX.test(prefix)) throw new TypeError(`${JSON.stringify(prefix)} cannot be the prefix of table names.`)
   const { hosts, place, replicas } = addressOf(url)
   const opening = await open({ hosts, place }, prefix, patienceMs, knownFrom(options.recalled))
   const { attached, durability, packetBytesMax } = opening
@@ -129,7 +130,7 @@ export async function openSqlStore(options: MariadbStoreOptions): Promise<Engine
     return made
   }
   const hasReplicas = replicas.length > 0
-  // Those that tell positions.
+  // The connections that report positions.
   const reads = Array.from({ length: READS }, () => line('REPEATABLE READ', hasReplicas))
   const durableReads = line('REPEATABLE READ', hasReplicas)
   const database = new MariadbDatabase({
@@ -148,7 +149,7 @@ export async function openSqlStore(options: MariadbStoreOptions): Promise<Engine
   })
   const supports: StoreSupports = { durability, retentionMs }
   try {
-    // A connection that is made later may be to another database, and has it go on from the time of day.
+    // A connection that is made later may reach another database, and make its positions continue from the time of day.
     if (hasReplicas) await Promise.all([...reads, durableReads].map(each => each.connected()))
     await database.head()
     const engine = await DatabaseEngine.open({ database, supports, attachment, waitMsMax, standbys, onWarning })
@@ -169,7 +170,7 @@ function hearOf(engine: DatabaseEngine, { position, isPending }: Head): void {
   if (isPending) engine.look()
 }
 
-/** A replica, if it is one of this store. */
+/** Sets up a connection to a replica; throws if it is not one of this store. */
 async function settleStandby(
   connection: Connection,
   place: string,
@@ -179,7 +180,8 @@ async function settleStandby(
 ): Promise<void> {
   await settle(connection, 'REPEATABLE READ', patienceMs)
   const [head] = await connection.query(`SELECT log FROM ${prefix}head`)
-  if (String(head?.[0]) !== log) throw storeUnusable(place, 'it holds another store. Give the address of a replica')
+  if (String(head?.[0]) !== log)
+    throw storeUnusable(place, 'it holds another store. Give the address of a replica of this one')
 }
 
 async function open({ hosts, place }: Where, prefix: string, patienceMs: number, known: Known): Promise<Opening> {
@@ -192,7 +194,7 @@ async function open({ hosts, place }: Where, prefix: string, patienceMs: number,
     const found = await inspect(connection, place)
     await settle(connection, 'READ COMMITTED', patienceMs)
     const [[isLocked]] = await connection.query('SELECT GET_LOCK(?, ?)', [`freshet ${prefix}`, patienceMs / 1000])
-    if (!isLocked) throw new Error('somebody else has been opening it for too long')
+    if (!isLocked) throw new Error('another server has been opening it for too long')
     await findOrCreate(connection, place, prefix)
     const attached = await attach(connection, { prefix, known, isSkipping: false })
     const shared = await connection.query(`SELECT 1 FROM ${prefix}exposed LIMIT 1`)
@@ -221,19 +223,19 @@ async function inspect(connection: Connection, place: string): Promise<Omit<Open
   return { durability: durabilityOf(settings), warnings, packetBytesMax, database }
 }
 
-/** One at a time does this. */
+/** One caller at a time. */
 async function findOrCreate(connection: Connection, place: string, prefix: string): Promise<void> {
   const isStored = 'SELECT 1 FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?'
   const has = async (table: string) => (await connection.query(isStored, [prefix + table])).length > 0
   const isThere = await has('head')
-  // The last that was added to them.
+  // `unnoted` is the table that was added last.
   if (!(isThere && (await has('unnoted')))) for (const table of tablesFor(prefix)) await connection.query(table)
   const read = () => connection.query(`SELECT format FROM ${prefix}head`)
   let [head] = await read()
   if (head === undefined) {
     const numbers = Buffer.from(encodeNumbers({ last: 0, dropped: [] }))
     await connection.query(`INSERT IGNORE INTO ${prefix}flushes VALUES (1, 0)`)
-    // Its log begins when it is attached to for the first time.
+    // The log begins when a server first attaches to the store.
     await connection.query(`INSERT INTO ${prefix}head VALUES (1, ?, '', 0, 0, 0, 0, ?)`, [FORMAT_VERSION, numbers])
     head = (await read())[0]
   }

@@ -1,4 +1,4 @@
-/** A database that was put back by the tools of MariaDB while no server ran: the log is another one. */
+/** A database that was restored by the tools of MariaDB while no server ran: the log becomes another one. */
 import { execFileSync } from 'node:child_process'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -34,7 +34,7 @@ const run = (program: string, args: readonly string[], input?: Buffer) => {
 }
 const dump = () => join(mariadb.folder, 'dump.sql')
 const backUp = (...more: string[]) => writeFileSync(dump(), run('mariadb-dump', more))
-/** The time that a table was made at has whole seconds. */
+/** The creation time of a table has whole seconds. */
 const untilNextSecond = async () => {
   const second = Math.floor(Date.now() / 1000)
   await eventually('another second begins', () => Math.floor(Date.now() / 1000) > second)
@@ -68,7 +68,7 @@ test('by a copy of its files', async () => {
   await expectAnotherLog(store, lost)
 })
 
-test('row by row, which only what an earlier process knew tells', async () => {
+test('row by row, which only the record of an earlier process reveals', async () => {
   const { lost, store } = await restoreUnnoticed({
     open,
     backUp: () => backUp('--no-create-info', '--replace', '--skip-triggers'),
@@ -79,7 +79,7 @@ test('row by row, which only what an earlier process knew tells', async () => {
   await expectAnotherLog(await open(lost), lost)
 })
 
-test('a restart of the server over the database leaves the log as it is', async () => {
+test('a restart of the server over the database keeps the log', async () => {
   const store = await open()
   const { log } = store
   await put(store, 'a/b/1')

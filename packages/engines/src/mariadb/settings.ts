@@ -1,4 +1,4 @@
-/** What of MariaDB's settings puts at risk what it has acknowledged. */
+/** The settings of MariaDB that put acknowledged commits at risk. */
 import type { StoreSupports } from '@freshet/core/store'
 
 export interface Settings {
@@ -8,7 +8,7 @@ export interface Settings {
   readonly isDoublewrite: boolean
 }
 
-/** As columns, which `settingsIn` reads. */
+/** Columns, which `settingsIn` reads. */
 export const SETTINGS = '@@log_bin, @@sync_binlog, @@innodb_flush_log_at_trx_commit, @@innodb_doublewrite'
 
 export function settingsIn([hasBinlog, syncs, flushes, doublewrite]: readonly unknown[]): Settings {

@@ -1,9 +1,9 @@
 /**
- * Every statement, and the tables they are about. Texts are VARBINARY, which compares byte by byte and pads nothing ("a" and "a "
- * are two). Each read says the head's position too, in a row of its own, the one whose first column is not null: two selects in
- * one statement are of one state.
+ * All statements, and their tables. Texts are VARBINARY, which compares byte by byte and pads nothing ("a" and "a " differ).
+ * Each read also returns the head's position, in a row of its own, the one whose first column is not null: two selects in one
+ * statement see one state.
  *
- * Nothing is left to statistics: FORCE INDEX has each range read through the primary key.
+ * Nothing depends on statistics: FORCE INDEX makes each range read use the primary key.
  */
 
 import type { Key, Position, StoredValue } from '@freshet/core/store'
@@ -15,7 +15,7 @@ import { encodeNumbers } from '@freshet/store/indexes'
 import { encodeLogBatch } from '@freshet/store/records'
 
 export const FORMAT_VERSION = 1
-/** Of one with tables of others that are buckets. */
+/** The format of a store with tables of other programs that are buckets. */
 export const SHARED_FORMAT_VERSION = 2
 
 /** A value that is a list stands for a list in parentheses. */
@@ -28,11 +28,11 @@ export type Value = number | boolean | string | Buffer | null | readonly Buffer[
 
 type Cell = number | string | Buffer
 
-/** By the engine's clock, when the statement began; connections have UTC for their time zone. */
+/** The engine's clock at the beginning of the statement; connections use UTC. */
 const ENGINE_MS = 'CAST(UNIX_TIMESTAMP(NOW(6)) * 1000 AS DOUBLE)'
-/** The store's time; drawn up in fleet-clock.ts of @freshet/store. */
+/** The store's time; see fleet-clock.ts of @freshet/store. */
 const TIME_MS = `time_ms + LEAST(GREATEST(${ENGINE_MS} - set_ms, 0), ${LEASE_MS})`
-/** Of what is inserted at once. */
+/** The most bytes in one INSERT. */
 const STATEMENT_BYTES_MAX = 1024 * 1024
 
 const TABLES = {
@@ -52,23 +52,24 @@ const TABLES = {
   flushes: 'single TINYINT PRIMARY KEY CHECK (single = 1), times BIGINT NOT NULL',
   skipped: 'ended BIGINT PRIMARY KEY, begun BIGINT NOT NULL',
   engine: 'single TINYINT PRIMARY KEY CHECK (single = 1), engine VARBINARY(255) NOT NULL, run VARBINARY(36) NOT NULL',
-  // About tables of others that are buckets (tables/).
+  // For tables of other programs that are buckets (tables/).
   exposed: 'number INT PRIMARY KEY, bucket VARBINARY(1024) NOT NULL UNIQUE, record LONGBLOB NOT NULL',
-  // Rows of such tables that were changed, by whomever, and are not in the log yet. An id is three times as long as the longest key, at most.
+  // Rows of such tables that were changed, by any program, and are not in the log yet. An id has at most three times as many
+  // bytes as the longest key.
   incoming: `is_backfill TINYINT NOT NULL, note VARBINARY(36) NOT NULL, exposed INT NOT NULL, id VARBINARY(16000) NOT NULL,
     writer VARBINARY(64), PRIMARY KEY (is_backfill, note), KEY ids (exposed, id(512))`,
 }
-/** These are gone when the engine is started anew; and that is how it is known that it was. */
+/** These are empty after the engine was restarted, which is how a restart is detected. */
 const PASSING_TABLES = {
   holders: 'name VARBINARY(255) PRIMARY KEY, holder VARBINARY(255) NOT NULL, until_ms DOUBLE NOT NULL',
   runs: 'single TINYINT PRIMARY KEY, server VARBINARY(1024) NOT NULL, id VARBINARY(36) NOT NULL',
 }
-/** Tables whose rows are yet to be noted, all of them. The last that is made. */
+/** Tables whose rows are still to be noted. Created last. */
 const LAST_TABLES = { unnoted: 'exposed INT PRIMARY KEY' }
 
 type Names = Readonly<Record<keyof typeof TABLES | keyof typeof PASSING_TABLES | keyof typeof LAST_TABLES, string>>
 
-/** What creates the tables, as far as they are not there; `head` is empty then. */
+/** Creates the tables that do not exist; `head` is then empty. */
 export function tablesFor(prefix: string): string[] {
   const create = (tables: Readonly<Record<string, string>>, engine: string) =>
     Object.entries(tables).map(
@@ -78,7 +79,7 @@ export function tablesFor(prefix: string): string[] {
   return [...create(TABLES, engine), ...create(PASSING_TABLES, 'MEMORY'), ...create(LAST_TABLES, engine)]
 }
 
-/** About tables whose names begin with `prefix`. */
+/** Statements about tables whose names begin with `prefix`. */
 export class Statements {
   readonly #name: Names
 
@@ -115,13 +116,13 @@ export class Statements {
     return statement(`SELECT position, ${TIME_MS}, trimmed_to, log, format, 0 FROM ${this.#name.head}`)
   }
 
-  /** And whether others have noted something. */
+  /** The head, and whether other programs have noted changes. */
   headOfShared(): Statement {
     const { head } = this.#name
     return statement(`SELECT position, ${TIME_MS}, trimmed_to, log, format, ${this.#isPending} FROM ${head}`)
   }
 
-  /** Which tables of others are buckets: a row for each, and whether others have noted something. */
+  /** The tables of other programs that are buckets, one row each, with whether other programs have noted changes. */
   sharedTables(): Statement {
     return statement(`SELECT record, ${this.#isPending} FROM ${this.#name.exposed} ORDER BY number`)
   }
@@ -175,7 +176,7 @@ export class Statements {
     return upsert(this.#name.memory, ['name', 'value'], [[bytes(name), asBuffer(value)]])
   }
 
-  /** The last one says whether it is held. */
+  /** The last statement returns whether `holder` holds it. */
   hold(name: string, holder: string, ms: number): Statement[] {
     const { head, holders } = this.#name
     const now = `(SELECT ${TIME_MS} FROM ${head})`
@@ -216,7 +217,7 @@ export class Statements {
     return statement(`SELECT position FROM ${this.#name.head} FOR UPDATE`)
   }
 
-  /** Not in one with the lock: NOW() would be from before the wait. */
+  /** Not in one statement with the lock: NOW() would be the time before the wait. */
   state(nowMs: number): Statement {
     const text = `SELECT position, GREATEST(?, ${TIME_MS}), trimmed_to, index_numbers, ${ENGINE_MS}, format FROM ${this.#name.head}`
     return statement(text, nowMs)
@@ -253,7 +254,7 @@ export class Statements {
     return statement(text, after, batches)
   }
 
-  /** All that a transaction writes; only what there is to. */
+  /** All that a transaction writes; no statement without rows. */
   writes(changes: Changes, engineMs: number): Statement[] {
     const { values, buckets, indexes, entries, tags, windows, foreign, numbers, log, timeMs, position } = changes
     const written = [...values].filter((each): each is [Key, StoredValue] => each[1] !== undefined)
@@ -308,18 +309,18 @@ export class Statements {
     ]
   }
 
-  /** From left to right: the time is from before it is set anew. */
+  /** Assignments run from left to right: `time_ms` is computed from the old `set_ms`. */
   tick(nowMs: number): Statement {
     return statement(`UPDATE ${this.#name.head} SET time_ms = GREATEST(?, ${TIME_MS}), set_ms = ${ENGINE_MS}`, nowMs)
   }
 
-  /** What was set; and whether this was told to be a replica from now on, which does not keep every user from writing. */
+  /** The time that was set; and whether this server has become read-only, which does not keep every user from writing. */
   ticked(): Statement {
     const isReadOnly = '@@read_only OR @@innodb_read_only'
     return statement(`SELECT position, time_ms, trimmed_to, ${isReadOnly} FROM ${this.#name.head}`)
   }
 
-  /** Whether it is there; and whether that can be told: its part of the log is there, or was passed over. */
+  /** Whether it is in the log; and whether the answer is certain: that part of the log remains, or was skipped. */
   isCommitted(position: Position, batch: string): Statement {
     const { head, log, skipped } = this.#name
     const text = `
@@ -330,7 +331,7 @@ export class Statements {
     return statement(text, position, batch, position, position, position, position)
   }
 
-  /** When this is committed, all is on disk that could be read before it. */
+  /** Once this is committed, everything that could be read before it is on disk. */
   flush(): Statement {
     return statement(`UPDATE ${this.#name.flushes} SET times = times + 1`)
   }
@@ -352,7 +353,7 @@ function rowsOf<Value>(map: ReadonlyMap<string, Value>, toCells: (value: Value) 
   return Array.from(map, ([name, value]) => [bytes(name), ...toCells(value)])
 }
 
-/** Rows, as many at once as a statement may hold. */
+/** Rows, as many per statement as STATEMENT_BYTES_MAX allows. */
 function upserts(table: string, columns: readonly string[], rows: readonly Cell[][]): Statement[] {
   const found: Statement[] = []
   for (let from = 0, to = 0; from < rows.length; from = to) {
@@ -371,7 +372,7 @@ function upsert(table: string, columns: readonly string[], rows: readonly Cell[]
   return { text, values: rows.flat() }
 }
 
-/** At most: each byte may have to be escaped. */
+/** An upper bound: each byte may have to be escaped. */
 export function sizeOf(values: readonly (Value | Cell)[]): number {
   return values.reduce<number>((sum, value) => sum + 2 * lengthOf(value) + 16, 0)
 }
@@ -385,7 +386,7 @@ function bytes(text: string): Buffer {
   return Buffer.from(text)
 }
 
-/** The driver knows no others. */
+/** The driver accepts only buffers. */
 function asBuffer(value: Uint8Array): Buffer {
   return Buffer.isBuffer(value) ? value : Buffer.from(value.buffer, value.byteOffset, value.byteLength)
 }

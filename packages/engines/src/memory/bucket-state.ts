@@ -1,4 +1,4 @@
-/** A bucket in memory as it is at one moment; it never changes. Entries of its indexes are made when they are first asked for. */
+/** A bucket in memory at one moment; it never changes. Entries of its indexes are built when they are first read. */
 import { buildStep, type IndexRecord } from '@freshet/core/commit'
 import { compareUtf8, type Key, type StoredValue, type Version } from '@freshet/core/store'
 import { idOfKey } from '@freshet/protocol'
@@ -19,7 +19,7 @@ export class BucketState implements BucketStateOptions {
   readonly indexes: readonly IndexRecord[]
   readonly tagVersions: ReadonlyMap<string, Version>
   readonly values: ReadonlyMap<Key, StoredValue>
-  /** In the order of their keys; not the bucket's own. */
+  /** The objects in the order of their keys, without the bucket's own record. */
   readonly #sorted: readonly KeyedValue[]
   readonly #entries = new Map<number, readonly Buffer[]>()
 
@@ -70,7 +70,7 @@ function isUpTo(key: Buffer, after: Buffer | undefined): boolean {
   return after !== undefined && Buffer.compare(key, after) <= 0
 }
 
-/** How many come before the first that is not `isBefore`. */
+/** How many items come before the first that is not `isBefore`. */
 function partition<Item>(sorted: readonly Item[], isBefore: (item: Item) => boolean): number {
   let [low, high] = [0, sorted.length]
   while (low < high) {

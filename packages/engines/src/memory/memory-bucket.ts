@@ -1,4 +1,4 @@
-/** One bucket in memory: its values by key, its indexes as they were declared, and when its tags last changed. */
+/** One bucket in memory: its values by key, its declared indexes, and when its tags last changed. */
 import type { IndexRecord } from '@freshet/core/commit'
 import type { Key, StoredValue, Tag, Version, Write } from '@freshet/core/store'
 import { tagKey } from '@freshet/store/indexes'
@@ -9,7 +9,7 @@ export class MemoryBucket {
   readonly #tagVersions = new Map<string, Version>()
   #version: Version = 0
   #indexes: readonly IndexRecord[] = []
-  /** Until something changes. */
+  /** Kept until something changes. */
   #state: BucketState | undefined
 
   /** The position of the last change. */
@@ -21,7 +21,7 @@ export class MemoryBucket {
     return this.#indexes
   }
 
-  /** As it is now, and stays. */
+  /** The present state, which later changes do not affect. */
   get state(): BucketState {
     this.#state ??= new BucketState({
       version: this.#version,
@@ -40,7 +40,7 @@ export class MemoryBucket {
     return this.#tagVersions.get(tagKey(tag)) ?? 0
   }
 
-  /** They are ready at once: there is nothing to build. */
+  /** Declared indexes are ready at once: there is nothing to build. */
   declare(bucket: Key, indexes: readonly IndexRecord[]): void {
     const done = this.#values.size - (this.#values.has(bucket) ? 1 : 0)
     this.#indexes = indexes.map(index => (index.isReady ? index : { ...index, isReady: true, done, total: done }))

@@ -1,6 +1,6 @@
 /**
- * An engine in memory, gone with its process: for tests, for the simulator, and as the shortest example of what an engine has to
- * do. Every method does its work at once, in one turn, so atomicity and order come for free.
+ * An engine in memory, which ends with its process: for tests, for the simulator, and as the shortest example of an engine.
+ * Each method does its work at once, in one turn, so atomicity and order need no effort.
  */
 import { randomUUID } from 'node:crypto'
 import {
@@ -27,7 +27,7 @@ import { MemoryTables } from './memory-tables.js'
 
 export interface MemoryEngineOptions {
   readonly clock: () => number
-  /** Its positions are beyond this one. */
+  /** Its positions are greater than this one. */
   readonly start: Position
   readonly retentionMs: number
 }
@@ -115,7 +115,7 @@ export class MemoryEngine implements Engine {
 
   async close(): Promise<void> {}
 
-  /** Of one bucket, as it is now; without one, of keys, for a single read. */
+  /** A view of one bucket as it is now; without a bucket, of keys, for a single read. */
   #viewOf(bucket: Key | undefined): View {
     const { position, buckets } = this.#tables
     const state = bucket === undefined ? undefined : (buckets.get(bucket)?.state ?? NO_STATE)
@@ -140,7 +140,7 @@ function presentAmong(keys: readonly Key[], find: (key: Key) => StoredValue | un
   return found
 }
 
-/** The caller owns the bytes that it gets. */
+/** The caller owns the bytes that it receives. */
 function owned<Value extends StoredValue>(value: Value): Value {
   return { ...value, body: value.body.slice() }
 }

@@ -1,4 +1,4 @@
-/** What was done, in memory: without a thought of space. */
+/** The record of operations, in memory, without regard to space. */
 import {
   type ClientWindow,
   type ForeignOperation,

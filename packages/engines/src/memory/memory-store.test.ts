@@ -14,7 +14,7 @@ testStore({
   queryBuckets: 400,
 })
 
-test('the clock can be passed in, and does not follow it back', async () => {
+test('a clock can be passed in, and if it goes back, the time of the store does not', async () => {
   let timeMs = 100
   const store = createMemoryStore({ nowMs: () => timeMs })
   expect(store.nowMs()).toBe(100)
@@ -26,7 +26,7 @@ test('the clock can be passed in, and does not follow it back', async () => {
   expect(store.changes(await store.trimmedTo())).toMatchObject([{ timeMs: 150 }])
 })
 
-test('a store begins at the position of the time of day, or where it is told to', async () => {
+test('a store begins at the position of the time of day, or at a given one', async () => {
   const before = positionAtTime(Date.now())
   const store = createMemoryStore()
   const begin = await store.position()

@@ -6,13 +6,13 @@ import { EngineStore } from '@freshet/store'
 import { MemoryEngine } from './memory-engine.js'
 
 export interface MemoryStoreOptions {
-  /** A clock that never goes back; the process's own unless given. */
+  /** A clock that never goes back; the process's own by default. */
   readonly nowMs?: () => number
-  /** Its positions are beyond this one; that of the time of day unless given. */
+  /** Its positions are greater than this one; by default, than that of the time of day. */
   readonly positionsAfter?: Position
-  /** How many entries a query may look at for one page; 10,000 unless given. */
+  /** How many entries a query may examine for one page; 10,000 by default. */
   readonly scanMax?: number
-  /** How long operations are remembered; a day unless given. */
+  /** How long operations are remembered; a day by default. */
   readonly retentionMs?: number
 }
 

@@ -1,4 +1,4 @@
-/** What a store in memory holds, and the view that its commits are decided by. */
+/** The contents of a store in memory, and the view that decides its commits. */
 import { type CommitView, type Content, decide, type IndexNumbers, type IndexRecord } from '@freshet/core/commit'
 import { type ClientWindow, type ForeignOperation, rememberOperation } from '@freshet/core/counters'
 import {
@@ -23,7 +23,7 @@ export class MemoryTables implements CommitView {
   indexNumbers: IndexNumbers = { last: 0, dropped: [] }
   timeMs = 0
   position: Position
-  /** The position that the log begins after. */
+  /** The position after which the log begins. */
   trimmedTo: Position
   /** Positions have no gaps, so an entry's index follows from its position. */
   #log: LogEntry[] = []

@@ -1,8 +1,8 @@
 /**
- * Arrays as parameters, in PostgreSQL's binary form (array_send): bytes need not be spelled out, nor texts escaped. Big-endian.
+ * Arrays as parameters, in PostgreSQL's binary form (array_send), so that bytes and texts need no escaping. Big-endian.
  *
  *     4: dimensions, 1 | 4: whether there are nulls | 4: type of the elements | 4: how many | 4: first index, 1 | elements
- *     element: 4: bytes, -1: null | the value as its type has it
+ *     element: 4: bytes, -1: null | the value in the binary form of its type
  */
 
 const BYTEA = 17

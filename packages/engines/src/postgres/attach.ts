@@ -1,12 +1,13 @@
 /**
- * What is looked at on each new connection before anything else is asked on it: which PostgreSQL this is, and whether it may have lost something.
- * `attachment.ts` of @freshet/store draws up what follows from that.
+ * The check of each new connection, before any other request on it: which PostgreSQL is this, and may it have lost something?
+ * `attachment.ts` of @freshet/store describes what follows from the answer.
  *
- * - Another database: another system identifier, or another timeline. A standby that is promoted begins a new one, and so does a cluster
- *   that was put back from its archive. Or another database, table or file: what `pg_restore` makes again has other numbers, and a table that
- *   was emptied by TRUNCATE has another file. VACUUM FULL, CLUSTER and pg_upgrade look the same, and cost sessions a fresh start.
- * - Started again: `started` has another time, or none. It is UNLOGGED, so it is empty after a crash, on a standby that was promoted,
- *   and in a base backup; a clean restart, which loses nothing, leaves it as it is.
+ * - Another database: another system identifier, or another timeline, which a promoted standby begins, and so does a cluster
+ *   that was restored from its archive. Or another database, table or file: tables that `pg_restore` makes have other
+ *   numbers, and a table that was emptied by TRUNCATE has another file. VACUUM FULL, CLUSTER and pg_upgrade look the same,
+ *   and cost sessions a fresh start.
+ * - Restarted: `started` has another time, or none. The table is UNLOGGED, so it is empty after a crash, on a promoted
+ *   standby, and in a base backup; a clean restart, which loses nothing, keeps it.
  */
 import { randomUUID } from 'node:crypto'
 import type { StoreSupports } from '@freshet/core/store'
@@ -17,21 +18,21 @@ import { checkPrimary } from './postgres-hosts.js'
 
 export interface AttachOptions {
   readonly known: Known
-  /** Positions go on from the time of day in any case. */
+  /** Positions continue from the time of day in any case. */
   readonly isSkipping: boolean
-  /** Of notifications. */
+  /** The channel of notifications. */
   readonly channel: string
 }
 
 interface FoundPostgres extends Found {
   readonly run: string
-  /** As the head has it, and as it is now. */
+  /** As stored in the head, and as it is now. */
   readonly engine: string
   readonly engineNow: string
   readonly startedNow: string
 }
 
-/** `system/timeline/database/table/file`; in the head, followed by the durability. */
+/** `system/timeline/database/table/file`; in the head, the durability follows. */
 const ENGINE = `
   (SELECT system_identifier FROM pg_control_system()) || '/' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) || '/' ||
   (SELECT oid FROM pg_database WHERE datname = current_database()) || '/' ||
@@ -85,7 +86,7 @@ async function goOnElsewhere(
   const position = positionAfter(verdict, found, known)
   const log = isAnother ? randomUUID() : found.log
   const trimmedTo = isAnother ? position : found.trimmedTo
-  // What was passed over before the log begins is nobody's question any more.
+  // Positions that were skipped before the log begins are no longer needed.
   await client.query('DELETE FROM skipped WHERE begun < $1', [trimmedTo])
   await client.query('INSERT INTO skipped VALUES ($1, $2) ON CONFLICT (ended) DO UPDATE SET begun = EXCLUDED.begun', [
     found.position,
@@ -110,7 +111,7 @@ async function look(client: pg.Client, known: Known): Promise<FoundPostgres> {
     isSkipped: isSkipped === true,
     isSameEngine: engineBefore === engineNow,
     isSameRun: startedAt === startedNow,
-    // Whoever changes the setting after a crash cannot undo it. A clean restart has written down everything.
+    // Changing the setting after a crash does not undo the loss. A clean restart has flushed everything.
     mayHaveLost: startedAt === null && (durability === 'relaxed' || durabilityBefore === 'relaxed'),
     run: `${engineNow} ${startedNow}`,
     engine,
@@ -129,7 +130,7 @@ export function durabilityOf({ fsync, commits, pages }: Settings): StoreSupports
   return [fsync, commits, pages].includes('off') ? 'relaxed' : 'disk'
 }
 
-/** There is nothing to be written down. */
+/** Whether nothing need be written. */
 function isSettled(found: FoundPostgres, { known, isSkipping }: AttachOptions): boolean {
   return !isSkipping && judge(found, known) === 'go-on' && found.engine === found.engineNow
 }

@@ -1,4 +1,4 @@
-/** What a database that goes away, hangs, or loses something may not do to commits. */
+/** What a database that goes away, hangs, or loses something must not do to commits. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Store } from '@freshet/core/store'
 import pg from 'pg'
@@ -38,7 +38,7 @@ testSqlFaults(
   },
 )
 
-test('a commit that the database gives up for the sake of another is tried again', async () => {
+test('a commit that the database aborts in favour of another is retried', async () => {
   const schema = stage.space()
   const store = await open({ schema })
   await put(store, 'a/b/1')
@@ -52,7 +52,7 @@ test('a commit that the database gives up for the sake of another is tried again
   committing.then(() => {
     isCommitted = true
   })
-  // It has the head, and waits for the object; so this waits for it in turn.
+  // It has the head, and waits for the object; now this client waits for the head.
   await untilWaiting(client)
   await client.query('SELECT FROM head FOR UPDATE')
   expect(isCommitted).toBe(false)
@@ -63,7 +63,7 @@ test('a commit that the database gives up for the sake of another is tried again
 })
 
 describe('opening', () => {
-  test('says what is wrong if the password is, or the user may not create a schema', async () => {
+  test('reports a wrong password, and a user who may not create a schema', async () => {
     const client = new pg.Client({ connectionString: postgres.url })
     await client.connect()
     await client.query(`CREATE ROLE guest LOGIN PASSWORD 'secret'; SET synchronous_commit = on`)
@@ -81,7 +81,7 @@ describe('opening', () => {
     expect(error.message).not.toContain('secret')
   })
 
-  test('says that a standby is no place to write to', async () => {
+  test('reports that a standby is read-only', async () => {
     const standby = await startPostgres({ standbyOf: postgres })
     const error = await openPostgresStore({ url: standby.url }).catch(failure => failure)
     expect(error).toMatchObject({ code: 'STORE_UNUSABLE' })
@@ -99,7 +99,7 @@ describe('opening', () => {
     await expect(openPostgresStore({ url: postgres.url, schema: 'x; DROP' })).rejects.toThrow(TypeError)
   })
 
-  test.each(['fsync', 'synchronous_commit', 'full_page_writes'])('warns of %s = off', async setting => {
+  test.each(['fsync', 'synchronous_commit', 'full_page_writes'])('warns about %s = off', async setting => {
     const risky = await startPostgres({ settings: { [setting]: 'off' } })
     const warnings: string[] = []
     const store = await open({ url: risky.url, onWarning: text => warnings.push(text) })
@@ -124,11 +124,11 @@ async function untilRejected(action: () => Promise<Store>, text: RegExp): Promis
   expect(message).toMatch(text)
 }
 
-/** Until somebody waits for this connection. */
+/** Until another connection waits for this one. */
 async function untilWaiting(client: pg.Client): Promise<void> {
   const blocked = 'SELECT FROM pg_stat_activity WHERE pg_backend_pid() = ANY (pg_blocking_pids(pid))'
   for (const deadlineMs = performance.now() + DEADLINE_MS; performance.now() < deadlineMs; await delay(5)) {
     if ((await client.query(blocked)).rowCount) return
   }
-  throw new Error('Nobody waits.')
+  throw new Error('No connection waits.')
 }

@@ -1,4 +1,4 @@
-/** What a transaction begins with: BEGIN, the lock of the head, and all reads, in one round trip. */
+/** The beginning of a transaction: BEGIN, the lock of the head, and all reads, in one round trip. */
 
 import type { ClientWindow, ForeignOperation } from '@freshet/core/counters'
 import type { Key, Version } from '@freshet/core/store'
@@ -27,9 +27,9 @@ export async function lockAndRead(
 ): Promise<{
   readonly state: LockedState
   readonly engineMs: number
-  /** How many notes of others there were. */
+  /** How many notes of other programs' changes there were. */
   readonly taken: number
-  /** What the database says that the tables are. */
+  /** The list of tables, according to the database. */
   readonly tablesText: string
 }> {
   const some = (name: StatementName, wanted: Iterable<string>) => {

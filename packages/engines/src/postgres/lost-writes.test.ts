@@ -17,7 +17,7 @@ const stage = new SqlStage({
 
 testLostWrites(stage, startPair)
 
-test('also if no server was running while the standby took over', async () => {
+test('the log is another one, even if no server was running while the standby took over', async () => {
   const { primary, replica, ...pair } = await startPair()
   const first = await open(primary.url)
   const before = await put(first, 'a/b/1')
@@ -32,7 +32,7 @@ test('also if no server was running while the standby took over', async () => {
   expect(await store.trimmedTo()).toBeGreaterThan(lost)
 })
 
-test('a crash with synchronous_commit = off: the log is another; after a clean restart it is the same', async () => {
+test('a crash with synchronous_commit = off: the log is another one; after a clean restart it is the same', async () => {
   const postgres = await startPostgres({ settings: { synchronous_commit: 'off', wal_writer_delay: '10s' } })
   const store = await open(postgres.url)
   const { log } = store
@@ -47,14 +47,14 @@ test('a crash with synchronous_commit = off: the log is another; after a clean r
   expect(store.log).not.toBe(log)
 })
 
-test('one process of a database with synchronous_commit = off crashes: the log is another, also for a server that is new', async () => {
+test('a process of a database with synchronous_commit = off crashes: the log is another one, even for a new server', async () => {
   const postgres = await startPostgres({ settings: { synchronous_commit: 'off', wal_writer_delay: '10s' } })
   const first = await open(postgres.url)
   await put(first, 'a/b/1')
   await first.close()
   const [client, witness] = [await connect(postgres), await connect(postgres)]
   const { rows } = await client.query('SELECT pg_backend_pid() AS pid')
-  // The database has noticed when it ends all others.
+  // The database has noticed once it ends all other connections.
   const noticed = new Promise<void>(resolve => witness.once('end', resolve))
   process.kill(rows[0].pid, 'SIGKILL')
   await noticed
@@ -70,7 +70,7 @@ function open(url: string): Promise<Store> {
   return stage.open({ url, space: LOSSY_SPACE, onWarning: () => {} })
 }
 
-/** The standby follows by a line of its own. */
+/** The standby replicates over a line of its own. */
 async function startPair(): Promise<LossyPair> {
   const primary = await startPostgres()
   const toStandby = await stage.line(primary)
@@ -87,13 +87,13 @@ async function startPair(): Promise<LossyPair> {
 
 async function positionOf(postgres: RunningPostgres): Promise<number> {
   const client = await connect(postgres)
-  // The table itself comes by replication.
+  // The table itself is created by replication.
   const { rows } = await client.query(`SELECT position FROM ${LOSSY_SPACE}.head`).catch(() => ({ rows: [] }))
   await client.end()
   return Number(rows[0]?.position ?? 0)
 }
 
-/** As an administrator would. */
+/** A clean restart, as an administrator would do it. */
 async function restart(postgres: RunningPostgres): Promise<void> {
   await postgres.shutDown()
   await postgres.startAgain()

@@ -1,10 +1,11 @@
 /**
- * A store in a PostgreSQL database, for any number of servers at once. Its tables are in a schema of their own, made by whoever
- * opens it first.
+ * A store in a PostgreSQL database, for any number of servers at once. Its tables are in a schema of their own, which the
+ * first server that opens the store creates.
  *
- * Positions are never given twice, even if the engine has lost its last moments (a standby took over that was behind; a machine
- * went down that did not flush): whoever finds the engine started anew, or has lost its connection, goes on from the time of day
- * (`positionAtTime`) before it commits anything. If something that was acknowledged may be gone, the log is another (`attach.ts`).
+ * Positions are never given twice, even if the engine has lost its last moments (a standby that was behind took over; a
+ * machine that did not flush went down). A server that finds the engine restarted, or has lost its connection, makes
+ * positions continue from the time of day (`positionAtTime`) before it commits anything. If something that was acknowledged
+ * may be lost, the log becomes another one (`attach.ts`).
  */
 import { RETENTION_MS_DEFAULT } from '@freshet/core/counters'
 import { SCAN_MAX_DEFAULT } from '@freshet/core/queries'
@@ -33,24 +34,24 @@ import { describeAgain, noteTables } from './tables/table-records.js'
 
 export interface PostgresStoreOptions {
   /**
-   * `postgres://user:password@host:5432/database`; what it leaves out is as in psql (PGPASSWORD and others). Several hosts,
-   * `postgres://user@host:5432,host:5433/database`, of which the one is used that is not a standby. Standbys that may be read from:
-   * `?replicas=host:port,host:port`.
+   * `postgres://user:password@host:5432/database`; omitted parts are as in psql (PGPASSWORD and others). With several hosts,
+   * `postgres://user@host:5432,host:5433/database`, the store uses the one that is not a standby. Standbys that may serve
+   * reads: `?replicas=host:port,host:port`.
    */
   readonly url: string
-  /** The schema that the tables are in; `freshet` unless given. */
+  /** The schema of the tables; `freshet` by default. */
   readonly schema?: string
-  /** So many entries a query may look at for one page; 10,000 unless given. */
+  /** How many entries a query may examine for one page; 10,000 by default. */
   readonly scanMax?: number
-  /** So long operations are remembered, and taken after they were made; a day unless given. */
+  /** How long operations are remembered, and accepted after they were made; a day by default. */
   readonly retentionMs?: number
-  /** So long what is asked of the store waits for a database that does not answer; 5,000 unless given. */
+  /** How long a request waits for a database that does not answer; 5,000 by default. */
   readonly waitMsMax?: number
-  /** Without a word for so long, a connection is given up; 10,000 unless given. */
+  /** A connection without a reply for this long is closed; 10,000 by default. */
   readonly patienceMs?: number
-  /** What an earlier process knew of the log: if that is not there any more, the log is another one. */
+  /** What an earlier process knew of the log: if that is lost, the log becomes another one. */
   readonly recalled?: LogPlace | undefined
-  /** Is told what the database's settings put at risk; a warning of the process unless given. */
+  /** Called with each risk in the database's settings; by default, a warning of the process. */
   readonly onWarning?: (text: string) => void
 }
 
@@ -58,20 +59,20 @@ const STATES = 4
 const WAIT_MS_MAX = 5_000
 const PATIENCE_MS = 10_000
 const SCHEMA_NAME = /^[a-z_][a-z0-9_]{0,47}$/
-/** Any number that nobody else is likely to lock. */
+/** Any number that no other program is likely to lock. */
 const OPENING_LOCK = 7_306_451
 
 interface Opening {
   readonly attached: Attached
-  /** Whoever has made a table a bucket has left that unfinished. */
+  /** Making a table a bucket was interrupted before its rows were noted. */
   readonly isUnnoted: boolean
   readonly durability: StoreSupports['durability']
   readonly warnings: readonly string[]
 }
 
 /**
- * Throws STORE_UNAVAILABLE if there is nobody, STORE_UNUSABLE if it lets nobody in, is read-only, or was written by a newer
- * Freshet.
+ * Throws STORE_UNAVAILABLE if no server answers; STORE_UNUSABLE if it refuses the user, is read-only, or was written by a
+ * newer Freshet.
  */
 export function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
   return openSqlStore(options)
@@ -119,7 +120,7 @@ export async function openSqlStore(options: PostgresStoreOptions): Promise<Engin
         await prepare(client, { more: `LISTEN ${channel}`, isSkipping })
         if (isSkipping) hearing.engine?.startOver()
       },
-      // Nothing: somebody has changed a table that is a bucket.
+      // Empty: another program has changed a table that is a bucket.
       onNotification: position => (position === '' ? hearing.engine?.look() : hearing.engine?.hear(Number(position))),
     }),
     writes: line({ prepare: (client, isFirst) => prepare(client, { isSkipping: !isFirst }) }),
@@ -144,14 +145,14 @@ export async function openSqlStore(options: PostgresStoreOptions): Promise<Engin
   }
 }
 
-/** What every connection is told first. */
+/** Sets up each new connection. */
 async function settle(client: pg.Client, schema: string, patienceMs: number, more = ''): Promise<void> {
-  // A server that hangs in the middle of a transaction must not keep the head from all others.
+  // A server that hangs in the middle of a transaction must not keep the head locked for all others.
   const limits = `SET lock_timeout = ${patienceMs}; SET idle_in_transaction_session_timeout = ${patienceMs};`
   await client.query(`SET search_path = ${schema}; ${SETTINGS} ${limits} ${more}`)
 }
 
-/** A standby, if it is one of this store. */
+/** Sets up a connection to a standby; throws if it is not one of this store. */
 async function settleStandby(
   client: pg.Client,
   place: string,
@@ -161,7 +162,8 @@ async function settleStandby(
 ): Promise<void> {
   await settle(client, schema, patienceMs)
   const { rows } = await client.query('SELECT log FROM head')
-  if (rows[0]?.log !== log) throw storeUnusable(place, 'it holds another store. Give the address of a standby')
+  if (rows[0]?.log !== log)
+    throw storeUnusable(place, 'it holds another store. Give the address of a standby of this one')
 }
 
 async function open(where: Where, schema: string, channel: string, known: Known): Promise<Opening> {
@@ -202,20 +204,20 @@ async function inspect(client: pg.Client, place: string): Promise<Omit<Opening, 
   return { durability: durabilityOf({ fsync, commits, pages }), warnings }
 }
 
-/** One at a time does this; the head is locked then. */
+/** One caller at a time; the head is then locked. */
 async function findOrCreate(client: pg.Client, place: string, schema: string): Promise<void> {
   const found = await client.query(
     'SELECT to_regnamespace($1) IS NOT NULL AS "isSchema", to_regclass($2) IS NOT NULL AS "isStore"',
     [schema, `${schema}.head`],
   )
   const { isSchema, isStore } = found.rows[0]
-  // Somebody may have made it for a user who may not.
+  // An administrator may have created it for a user who may not.
   if (!isSchema) await client.query(`CREATE SCHEMA ${schema}`)
   await client.query(`SET search_path = ${schema}`)
   if (!isStore) {
     await client.query(`${TABLES} ${SHARED_TABLES} ${ATTACH_TABLES}`)
     const numbers = Buffer.from(encodeNumbers({ last: 0, dropped: [] })).toString()
-    // Its log begins when it is attached to for the first time.
+    // The log begins when a server first attaches to the store.
     const columns = 'format, log, position, trimmed_to, time_ms, set_ms, engine, index_numbers'
     await client.query(`INSERT INTO head (${columns}) VALUES ($1, '', 0, 0, 0, 0, '', $2)`, [FORMAT_VERSION, numbers])
     return

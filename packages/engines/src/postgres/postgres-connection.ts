@@ -1,8 +1,8 @@
 /**
- * One connection to PostgreSQL, made again when it is lost. Statements are pipelined: each is sent at once, ended by a Sync of its
- * own, so that one that fails takes no other with it, except within a transaction, where all that follow fail too.
+ * One connection to PostgreSQL, made again when it is lost. Statements are pipelined: each is sent at once, followed by its
+ * own Sync, so one that fails affects no other; except within a transaction, where all that follow fail too.
  *
- * A connection over which nothing comes back for `patienceMs` although something is asked is given up: a cut cable says nothing.
+ * A connection is closed if a request is open and nothing arrives for `patienceMs`: a cut cable sends no error.
  */
 import type { Socket } from 'node:net'
 import { storeClosed } from '@freshet/store/engine'
@@ -17,7 +17,7 @@ export interface PostgresConnectionOptions {
   /** For messages. */
   readonly place: string
   readonly patienceMs: number
-  /** What each new connection is told first. */
+  /** Sets up each new connection. */
   readonly prepare: (client: pg.Client, isFirst: boolean) => Promise<void>
   readonly onNotification?: (payload: string) => void
 }
@@ -25,7 +25,7 @@ export interface PostgresConnectionOptions {
 export type Row = readonly unknown[]
 
 const LOOKS = 4
-/** So long after a failed attempt to connect there is no other. */
+/** How long after a failed attempt the next one may begin. */
 const PAUSE_MS = 100
 const BYTEA = 17
 const INT8 = 20
@@ -47,7 +47,7 @@ export class PostgresConnection {
     this.#watch = this.#watchOver(options.patienceMs)
   }
 
-  /** Connected. Throws `EngineLost`, or what says why it cannot be. */
+  /** The current connection. Throws `EngineLost`, or the reason why the database cannot be used. */
   connected(): Promise<pg.Client> {
     if (this.#client && !this.#isClosed) return Promise.resolve(this.#client)
     if (this.#isClosed) return Promise.reject(storeClosed(this.#options.place))
@@ -58,19 +58,19 @@ export class PostgresConnection {
     return this.#connecting
   }
 
-  /** The rows that a statement finds. `isUnknown`: if the answer is lost, it may have taken effect. */
+  /** The rows that a statement returns. `isUnknown`: it may have taken effect even if its reply is lost. */
   rows(name: StatementName, values: unknown[] = [], isUnknown = false): Promise<readonly Row[]> {
     const client = this.#client
     if (client && !this.#isClosed) return this.rowsOn(client, name, values, isUnknown)
     return this.connected().then(connected => this.rowsOn(connected, name, values, isUnknown))
   }
 
-  /** On this connection or not at all. */
+  /** On this connection only. */
   rowsOn(client: pg.Client, name: StatementName, values: unknown[] = [], isUnknown = false): Promise<readonly Row[]> {
     return this.#send(client, { name, text: STATEMENTS[name], values, rowMode: 'array' }, isUnknown, rowsOf)
   }
 
-  /** A statement that is none of STATEMENTS, by a name of its own. */
+  /** A statement that is not in STATEMENTS, under its own name. */
   rowsOfText(
     client: pg.Client,
     { name, text, values }: { readonly name: string; readonly text: string; readonly values: unknown[] },
@@ -78,19 +78,19 @@ export class PostgresConnection {
     return this.#send(client, { name, text, values, rowMode: 'array' }, true, rowsOf)
   }
 
-  /** Says what was done: ROLLBACK is also what the COMMIT of a failed transaction comes to. */
+  /** Returns what was done: the COMMIT of a failed transaction returns ROLLBACK. */
   command(client: pg.Client, text: string, isUnknown = false): Promise<string> {
     return this.#send(client, { text, rowMode: 'array' }, isUnknown, commandOf)
   }
 
-  /** Who was connected to is another now: the next question is asked on a new connection. */
+  /** The database is now a different one: the next request opens a new connection. */
   drop(): void {
     const client = this.#client
     this.#client = undefined
     if (client) streamOf(client).destroy(new Error('another database has taken over'))
   }
 
-  /** Waits for what was asked. */
+  /** Waits for open requests. */
   async close(): Promise<void> {
     this.#isClosed = true
     const client = this.#client ?? (await this.#connecting?.catch(() => undefined))
@@ -98,7 +98,7 @@ export class PostgresConnection {
     clearInterval(this.#watch)
   }
 
-  /** Without async functions: each costs a turn of promises, and this is the path that all reads take. */
+  /** Without async functions: each costs a turn of promises, and all reads take this path. */
   #send<Result>(
     client: pg.Client,
     config: pg.QueryArrayConfig,
@@ -116,7 +116,7 @@ export class PostgresConnection {
     })
   }
 
-  /** What is asked in one turn goes out in one packet. */
+  /** The requests of one turn are sent in one packet. */
   #gather(client: pg.Client): void {
     if (this.#gathering === client) return
     this.#gathering = client
@@ -177,7 +177,7 @@ export class PostgresConnection {
 }
 
 function silence(patienceMs: number): string {
-  return `nothing has come back for ${patienceMs} ms`
+  return `no reply for ${patienceMs} ms`
 }
 
 function rowsOf({ rows }: pg.QueryArrayResult): readonly Row[] {
@@ -193,7 +193,7 @@ function streamOf(client: pg.Client): Socket {
   return (client as unknown as { readonly connection: { readonly stream: Socket } }).connection.stream
 }
 
-/** Positions are within what a number holds exactly. */
+/** Positions are integers that a number holds exactly. */
 const TYPES: pg.CustomTypesConfig = {
   getTypeParser(type: number, format?: string) {
     if (type === INT8) return Number

@@ -1,15 +1,15 @@
 /**
- * PostgreSQL as a `Engine`. Four kinds of connections, each pipelined: one for all reads of a single statement, which also
- * hears of commits (LISTEN); one for transactions, one at a time; one for all else that writes; and a few for reads of several
+ * PostgreSQL as a `Database`. Four kinds of connections, each pipelined: one for all reads of a single statement, which also
+ * listens for commits (LISTEN); one for transactions, one at a time; one for all other writes; and a few for reads of several
  * statements, as REPEATABLE READ transactions, each of which sees one state.
  *
- * A transaction takes two round trips: BEGIN, the lock of the head and all reads are sent at once; then, when it is decided, all
- * writes and COMMIT. Each statement of READ COMMITTED sees what was committed before it began, so what follows the lock sees
- * everything up to the head's position.
+ * A transaction takes two round trips: BEGIN, the lock of the head and all reads are sent together; once it is decided, all
+ * writes and COMMIT. Each statement of READ COMMITTED sees what was committed before it began, so the statements after the
+ * lock see everything up to the head's position.
  *
- * Nothing is seen before it is durable: with synchronous_commit on, a transaction is taken from the list of those under way only
- * after its commit record is flushed (RecordTransactionCommit before ProcArrayEndTransaction, src/backend/access/transam/xact.c;
- * https://www.postgresql.org/docs/15/wal-async-commit.html).
+ * Nothing is visible before it is durable: with synchronous_commit on, a transaction is removed from the list of running
+ * transactions only after its commit record is flushed (RecordTransactionCommit before ProcArrayEndTransaction,
+ * src/backend/access/transam/xact.c; https://www.postgresql.org/docs/15/wal-async-commit.html).
  */
 
 import type { BucketChange, Key, Position, StoredValue, Write } from '@freshet/core/store'
@@ -30,18 +30,18 @@ import type { StatementName } from './statements.js'
 import { isAboutNames, type TableWrites, toRefusal, writesOf as writesToTable } from './tables/table-writes.js'
 
 const DELETE_MAX = 1000
-/** So long a row that another program has locked is waited for: meanwhile nobody can commit. */
+/** How long to wait for a row that another program has locked: during the wait no server can commit. */
 const ROW_WAIT_MS = 250
 
 export interface PostgresDatabaseOptions extends StandbyLines {
   /** For transactions. */
   readonly writes: PostgresConnection
-  /** For all other writes: in the middle of a transaction they would be undone with it. */
+  /** For all other writes: on the connection for transactions, a rollback would undo them. */
   readonly others: PostgresConnection
-  /** Of notifications. */
+  /** The channel of notifications. */
   readonly channel: string
   readonly waitMsMax: number
-  /** After a statement about tables that are buckets has failed. */
+  /** Called after a statement about tables that are buckets has failed. */
   readonly describeTablesAgain: () => Promise<void>
 }
 
@@ -110,7 +110,7 @@ export class PostgresDatabase implements Database {
   async trim(upTo: Position): Promise<void> {
     const { others } = this.#options
     await this.#again(() => others.rows('trim', [upTo]))
-    // Whoever reads has been told that these are gone.
+    // `trim` has moved the beginning of the log, so no reader needs these.
     await this.#whileMany(() => others.rows('deleteTrimmed', [DELETE_MAX]))
   }
 
@@ -152,18 +152,18 @@ export class PostgresDatabase implements Database {
       const { state, engineMs, taken, tablesText } = await lockAndRead(writes, client, ask, needs, nowMs, this.#tables)
       if (tablesText !== this.#tables.text) {
         this.#tables = new SharedTables(tablesText)
-        throw new EngineBusy(new Error('The tables that are buckets have become others.'))
+        throw new EngineBusy(new Error('The list of tables that are buckets has changed.'))
       }
       const changes = await decide(state)
       if (changes !== undefined) await this.#write(client, changes, engineMs, state.incoming.writes)
-      // Not COMMIT, unless it was noted what others have done: the lock would be flushed to the disk.
+      // Not COMMIT, unless notes were taken: it would flush the lock to the disk.
       else if (taken === 0) writes.command(client, 'ROLLBACK').catch(() => {})
       else await writes.command(client, 'COMMIT', true)
     } catch (error) {
-      // If there is no transaction any more, there is nothing to do, and that is well.
+      // If the transaction is already gone, an error of ROLLBACK does not matter.
       writes.command(client, 'ROLLBACK').catch(() => {})
       if (this.#tables.isEmpty || !isAboutNames(error)) throw error
-      // Somebody has dropped or renamed columns, or a table.
+      // Another program has dropped or renamed columns, or a table.
       await this.#options.describeTablesAgain().catch(() => {
         throw error
       })
@@ -181,14 +181,14 @@ export class PostgresDatabase implements Database {
       writes.rowsOn(client, 'isCommitted', [position, batch]),
       writes.command(client, 'COMMIT'),
     ])
-    const [isThere, isTold] = answers[2][0] as [boolean, boolean]
-    return isThere || isTold ? isThere : undefined
+    const [isThere, isDecidable] = answers[2][0] as [boolean, boolean]
+    return isThere || isDecidable ? isThere : undefined
   }
 
   async tick(nowMs: number): Promise<Head> {
     const { writes } = this.#options
     const client = await writes.connected()
-    // Nobody waits for the disk: should this be lost, the clock goes on from what the log has.
+    // No wait for the disk: if this is lost, the clock continues from the times in the log.
     const answers = await Promise.all([
       writes.command(client, `${BEGIN}; SET LOCAL synchronous_commit = off`),
       writes.rowsOn(client, 'lock'),
@@ -209,7 +209,7 @@ export class PostgresDatabase implements Database {
     if (toTables.length > 0) await this.#writeTables(client, toTables)
     const sent = writesOf(changes, engineMs, channel).map(([name, values]) => writes.rowsOn(client, name, values, true))
     const committing = writes.command(client, 'COMMIT', true).catch(error => {
-      // Constraints that are checked in the end.
+      // Deferred constraints.
       throw toTables.length > 0 ? toRefusal(toTables[0]!.table, error) : error
     })
     const outcomes = await Promise.allSettled([...sent, committing])
@@ -217,7 +217,7 @@ export class PostgresDatabase implements Database {
     if ((await committing) !== 'COMMIT') throw new EngineBusy(new Error('The transaction was rolled back.'))
   }
 
-  /** What is put goes first, in the order of tables as they were first written to; then what is removed, in the other. */
+  /** Rows to put come first, in the order in which the tables were first written to; then rows to remove, in reverse order. */
   async #writeTables(client: pg.Client, toTables: readonly TableWrites[]): Promise<void> {
     const { writes } = this.#options
     const run = (kind: 'put' | 'remove') => (each: TableWrites) =>
@@ -232,7 +232,8 @@ export class PostgresDatabase implements Database {
     const outcomes = await Promise.allSettled([...sent, ...settling])
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason
     for (const [row] of await Promise.all(settling)) {
-      if (row![0] === true) throw new EngineBusy(new Error('Somebody else has changed the same rows meanwhile.'))
+      if (row![0] === true)
+        throw new EngineBusy(new Error('Another program has changed the same rows in the meantime.'))
     }
   }
 
@@ -241,7 +242,7 @@ export class PostgresDatabase implements Database {
     return this.#again(() => reads.rows(name, values))
   }
 
-  /** Only for what may be done twice. */
+  /** Only for work that may be repeated. */
   #again<Result>(work: () => Promise<Result>): Promise<Result> {
     return retrying(this.#options, work)
   }

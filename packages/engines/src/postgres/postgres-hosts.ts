@@ -1,4 +1,4 @@
-/** Where PostgreSQL is, by an address. */
+/** Where PostgreSQL is, from an address. */
 
 import { EngineLost, storeUnusable } from '@freshet/store/engine'
 import { replicasIn } from '@freshet/store/reads'
@@ -18,7 +18,7 @@ export interface Address extends Where {
   readonly replicas: readonly Where[]
 }
 
-/** Of several hosts one that does not answer is not waited for as long. */
+/** The shorter timeout of one host among several. */
 const DIAL_MS_MAX = 2000
 
 export function addressOf(url: string): Address {
@@ -27,14 +27,14 @@ export function addressOf(url: string): Address {
   return { ...whereOf(named.map(each => each.url)), replicas }
 }
 
-/** A connection for one thing, to the primary. */
+/** A connection to the primary, for one task. */
 export function dialFirst({ hosts, place }: Where, patienceMs: number): Promise<pg.Client> {
   return hosts.first(config =>
     dial(config, hosts.isSeveral, patienceMs).catch(error => Promise.reject(toEngineError(place, error, false))),
   )
 }
 
-/** If there are several, only to one that is not a standby. Throws what the driver does. */
+/** With several hosts, only to one that is not a standby. Throws the driver's errors. */
 export async function dial(config: Config, isOneOfSeveral: boolean, patienceMs: number): Promise<pg.Client> {
   const connectionTimeoutMillis = isOneOfSeveral ? Math.min(patienceMs, DIAL_MS_MAX) : patienceMs
   const client = new pg.Client({ ...config, connectionTimeoutMillis })
@@ -49,7 +49,7 @@ export async function dial(config: Config, isOneOfSeveral: boolean, patienceMs: 
   }
 }
 
-/** Throws `EngineLost` if it is a standby: it may yet be promoted, or another may be the primary. */
+/** Throws `EngineLost` if it is a standby: it may yet be promoted, or another host may be the primary. */
 export async function checkPrimary(client: pg.Client): Promise<void> {
   const { rows } = await client.query('SELECT pg_is_in_recovery() AS "isStandby"')
   if (rows[0].isStandby) throw new EngineLost('it is a standby, which is read-only', false)

@@ -37,7 +37,7 @@ testSqlUpkeep({
   },
 })
 
-test('what no text of a database can hold is a mistake, and takes nobody with it', async () => {
+test('a text that a database cannot hold is a TypeError, and fails no other commit', async () => {
   const store = await openPostgresStore({ url: postgres.url, schema: aSchema() })
   const body = Buffer.from('1')
   const results = await Promise.allSettled([

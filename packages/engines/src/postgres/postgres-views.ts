@@ -1,4 +1,4 @@
-/** How PostgreSQL is read, whichever of its servers it is: by way of statements that are asked for somehow. */
+/** Reads of PostgreSQL, of the primary or of a standby, over any way to run statements. */
 
 import type { IndexRecord } from '@freshet/core/commit'
 import type { Key, Position, StoredValue, Version } from '@freshet/core/store'
@@ -18,10 +18,10 @@ export interface StandbyLines {
   readonly states: readonly PostgresConnection[]
 }
 
-/** How statements are asked for: on some connection, or on this one. */
+/** Runs a statement, on any connection or on a certain one. */
 export type Ask = (name: StatementName, values?: unknown[]) => Promise<readonly Row[]>
 
-/** A standby: it is read from in the same way, and what fails is not tried again. */
+/** A standby: read in the same way, without retries. */
 export function createStandby({ place, reads, states }: StandbyLines): RemoteReplica {
   const free = new StateLines(states)
   const view = viewOf((name, values) => reads.rows(name, values))
@@ -35,7 +35,7 @@ export function createStandby({ place, reads, states }: StandbyLines): RemoteRep
   }
 }
 
-/** Reads by way of statements that are asked for somehow. */
+/** Reads over any way to run statements. */
 export function viewOf(ask: Ask): AsyncView {
   return {
     async page(bucket, range) {
@@ -57,7 +57,7 @@ export function viewOf(ask: Ask): AsyncView {
       return new Map((await ask('tagVersions', [texts(tags)])) as [string, Version][])
     },
     async entries({ low, high, after, isDescending, limit }) {
-      // What follows an entry at once has one more byte.
+      // The next possible entry has one more byte.
       const bounds = isDescending ? [low, after ?? high] : [after ? Buffer.concat([after, ZERO]) : low, high]
       const rows = await ask(isDescending ? 'entriesDown' : 'entries', [...bounds, limit])
       return rows.map(([entry]) => entry as Buffer)
@@ -77,7 +77,7 @@ export async function readState<Result>(
     const [result] = await Promise.all([read(viewOf((name, values) => line.rowsOn(client, name, values))), beginning])
     return result
   } finally {
-    // What it had to tell has been told.
+    // All replies have arrived.
     line.command(client, 'COMMIT').catch(() => {})
   }
 }
@@ -94,7 +94,7 @@ function toPage(rows: readonly Row[]): BucketPage {
   return { values, version: version ?? 0, position }
 }
 
-/** Key and value; a row without is of a head alone. */
+/** Key and value; a row without a key is of the head alone. */
 export function toValues(rows: readonly Row[]): Map<Key, StoredValue> {
   const there = rows.filter(([key]) => key !== null)
   return new Map(there.map(([key, ...value]) => [key as Key, toValue(value)]))

@@ -1,4 +1,4 @@
-/** What a transaction ends with: the statements that write. */
+/** The end of a transaction: the statements that write. */
 
 import type { Key, StoredValue } from '@freshet/core/store'
 import { spellForeign, spellWindow } from '@freshet/store/commits'
@@ -8,7 +8,7 @@ import { encodeLogBatch } from '@freshet/store/records'
 import { byteStrings, doubles, integers, texts } from './arrays.js'
 import type { StatementName } from './statements.js'
 
-/** The statements that write, with what they write; only those that have something to. */
+/** The statements that write, with their values; only those that have something to write. */
 export function writesOf(changes: Changes, engineMs: number, channel: string): [StatementName, unknown[]][] {
   const { values, indexes, numbers, entries, tags, windows, foreign, log, timeMs } = changes
   const removed = [...values].filter(each => each[1] === undefined).map(([key]) => key)
@@ -61,7 +61,7 @@ function logOf({ position, timeMs, log }: Changes): unknown[] {
   return [position, log!.batch, encodeLogBatch(timeMs, log!.commits)]
 }
 
-/** Texts that are bytes already. */
+/** Texts that are already bytes. */
 function byteTexts(values: Iterable<Uint8Array>): Buffer {
   return texts(Array.from(values, value => Buffer.from(value).toString()))
 }

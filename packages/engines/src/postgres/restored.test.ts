@@ -1,4 +1,4 @@
-/** A database that was put back by the tools of PostgreSQL while no server ran: the log is another one. */
+/** A database that was restored by the tools of PostgreSQL while no server ran: the log becomes another one. */
 import { execFileSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -99,14 +99,14 @@ const putRowsBack = () => {
   }
 }
 
-test('row by row, which only what an earlier process knew tells', async () => {
+test('row by row, which only the record of an earlier process reveals', async () => {
   const { lost, store } = await restoreUnnoticed({ open, backUp: dumpRows, restore: putRowsBack })
   expect(store.log).toBe(lost.log)
   await store.close()
   await expectAnotherLog(await open(lost), lost)
 })
 
-test('row by row under a running server: it notices by itself', async () => {
+test('row by row under a running server, which notices by itself', async () => {
   const store = await open()
   await put(store, 'a/b/1')
   dumpRows()
@@ -121,7 +121,7 @@ test('row by row under a running server: it notices by itself', async () => {
   await expectAnotherLog(store, lost)
 })
 
-test('an ordinary restart of the database under a server, and of the server over the database, leave the log as it is', async () => {
+test('an ordinary restart of the database under a server, or of the server over the database, keeps the log', async () => {
   const store = await open()
   const { log } = store
   await put(store, 'a/b/1')

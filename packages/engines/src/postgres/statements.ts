@@ -1,14 +1,14 @@
 /**
- * Every statement, and the tables they are about. Each is prepared once on each connection; what is there many times goes as an
- * array. None needs statistics: a connection of ours always goes by indexes (`SETTINGS`).
+ * All statements, and their tables. Each is prepared once per connection; lists are passed as arrays. None depends on
+ * statistics: our connections always use indexes (`SETTINGS`).
  */
 import { LEASE_MS } from '@freshet/store/clock'
 
 export const FORMAT_VERSION = 1
-/** Of one with tables of others that are buckets. */
+/** The format of a store with tables of other programs that are buckets. */
 export const SHARED_FORMAT_VERSION = 2
 
-/** By names without a schema: that is set for each connection. */
+/** Names have no schema: each connection sets it. */
 export const TABLES = `
   CREATE TABLE head (
     single boolean PRIMARY KEY DEFAULT true CHECK (single),
@@ -19,7 +19,7 @@ export const TABLES = `
     time_ms double precision NOT NULL,
     -- By the engine's clock, since 1970.
     set_ms double precision NOT NULL,
-    -- The database that this was last used on (attach.ts).
+    -- The database on which this was last used (attach.ts).
     engine text NOT NULL,
     index_numbers text NOT NULL
   ) WITH (fillfactor = 10);
@@ -42,35 +42,35 @@ export const TABLES = `
   CREATE INDEX operations_by_time ON operations (time_ms);
 `
 
-/** Those by which it is noticed that something was lost (attach.ts). Made when a store is opened that has none. */
+/** The tables that reveal a loss (attach.ts). Created when a store that lacks them is opened. */
 export const ATTACH_TABLES = `
-  -- Positions between these, not including them, were given to nobody.
+  -- Positions between these, excluding both, were never given.
   CREATE TABLE IF NOT EXISTS skipped (ended bigint PRIMARY KEY, begun bigint NOT NULL);
   -- When the engine was started; empty after a crash.
   CREATE UNLOGGED TABLE IF NOT EXISTS started (single boolean PRIMARY KEY DEFAULT true CHECK (single), at text NOT NULL);
 `
 
-/** Those about tables of others that are buckets (tables/). Made when a store is opened that has none. */
+/** The tables about buckets that are tables of other programs (tables/). Created when a store that lacks them is opened. */
 export const SHARED_TABLES = `
   CREATE TABLE IF NOT EXISTS exposed (number integer PRIMARY KEY, bucket text NOT NULL UNIQUE, record text NOT NULL);
-  -- Rows of such tables that were changed, by whomever, and are not in the log yet.
+  -- Rows of such tables that were changed, by any program, and are not in the log yet.
   CREATE TABLE IF NOT EXISTS incoming (
     seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     exposed integer NOT NULL,
     id text NOT NULL,
     xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
-    -- It was there before the table became a bucket.
+    -- The row was there before the table became a bucket.
     is_backfill boolean NOT NULL DEFAULT false
   );
-  -- Tables whose rows are yet to be noted, all of them.
+  -- Tables whose rows are still to be noted.
   CREATE TABLE IF NOT EXISTS unnoted (exposed integer PRIMARY KEY);
   CREATE INDEX IF NOT EXISTS incoming_now ON incoming (seq) WHERE NOT is_backfill;
   CREATE INDEX IF NOT EXISTS incoming_ids ON incoming (exposed, id);
 `
 
 /**
- * The tables may be new and without statistics, or have grown tenfold since: the way through the index is always the right one.
- * (Without "jit = off" the price that is put on the other ways would have each statement compiled.)
+ * The tables may be new and without statistics, or have grown tenfold since: a plan that uses the index is always right.
+ * (Without "jit = off" the cost set for the other plans would make the database compile each statement.)
  */
 export const SETTINGS = `
   SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off;
@@ -78,11 +78,11 @@ export const SETTINGS = `
 `
 
 const ENGINE_MS = '(EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::float8'
-/** The store's time; drawn up in fleet-clock.ts of @freshet/store. */
+/** The store's time; see fleet-clock.ts of @freshet/store. */
 const TIME_MS = `time_ms + LEAST(GREATEST(engine.ms - set_ms, 0), ${LEASE_MS})`
 const ENGINE = `(SELECT ${ENGINE_MS} AS ms) engine`
 
-/** A page of objects, the version of their bucket, and the position, of one state. */
+/** A page of objects, the version of their bucket, and the position, all of one state. */
 function page(direction: 'ASC' | 'DESC'): string {
   return `
     SELECT head.position, buckets.version, o.key, o.version, o.content_type, o.body
@@ -147,7 +147,7 @@ const texts = {
     DELETE FROM entries WHERE entry IN (
       SELECT entry FROM entries WHERE entry >= $1 AND entry < $2 ORDER BY entry LIMIT $3) RETURNING 1`,
 
-  // Not in one with what is read of it: that would be from before the wait.
+  // Separate from the reads of the head: in one statement they would see the state from before the wait.
   lock: 'SELECT FROM head FOR UPDATE',
   state: `
     SELECT position, GREATEST($1::float8, ${TIME_MS}), trimmed_to, index_numbers, engine.ms,
@@ -176,7 +176,7 @@ const texts = {
   putForeign: `
     INSERT INTO operations SELECT * FROM unnest($1::text[], $2::float8[], $3::text[]) ON CONFLICT (id)
     DO UPDATE SET time_ms = EXCLUDED.time_ms, done = EXCLUDED.done`,
-  // What every commit writes, in one.
+  // What every commit writes, in one statement.
   putCommits: `
     WITH put_values AS (
       INSERT INTO objects SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::bytea[]) ON CONFLICT (key)
@@ -189,12 +189,12 @@ const texts = {
     ), moved AS (
       UPDATE head SET position = $7::bigint, time_ms = $10, set_ms = $11
     ) SELECT pg_notify($12, $7::bigint::text)`,
-  // Where nothing has taken a position.
+  // For a transaction that has taken no position.
   putTime: 'UPDATE head SET time_ms = $1, set_ms = $2',
   putNumbers: 'UPDATE head SET index_numbers = $1',
   tick: `UPDATE head SET time_ms = GREATEST($1::float8, ${TIME_MS}), set_ms = engine.ms FROM ${ENGINE}
     RETURNING position, time_ms, trimmed_to`,
-  // Whether it is there; and whether that can be told: its part of the log is there, or was passed over.
+  // Whether it is in the log; and whether the answer is certain: that part of the log remains, or was skipped.
   isCommitted: `
     SELECT EXISTS (SELECT FROM log WHERE position = $1 AND batch = $2),
       trimmed_to < $1 OR EXISTS (SELECT FROM log WHERE position < $1) OR

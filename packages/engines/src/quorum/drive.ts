@@ -1,4 +1,4 @@
-/** Lets a decision of core run over the nodes: what it asks is asked, what comes back is told to it, until there is an outcome. */
+/** Runs a decision of core over the nodes: sends its requests, and hands it the replies, until it has an outcome. */
 import type { Ask, Reply, Step } from '@freshet/core/agreement'
 
 export interface Machine<Outcome> {
@@ -7,7 +7,7 @@ export interface Machine<Outcome> {
   answer(ask: Ask<Uint8Array>, reply: Reply<Uint8Array>): Step<Uint8Array, Outcome>
 }
 
-/** `graceMs`: so long those are waited for who have not answered when a majority has. Everything asked is answered some time. */
+/** `graceMs`: how long to wait for the other nodes once a majority has answered. Every request is answered at some time. */
 export function drive<Outcome>(
   machine: Machine<Outcome>,
   first: Step<Uint8Array, Outcome>,

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { ENTRIES, entryIn, entryWrite, idsOf, isCutId, isInRange } from './entry-keys.js'
 
-/** Many begin alike, and some are longer than a key may be. */
+/** Many entries begin alike, and some are longer than a key may be. */
 const entry = fc
   .tuple(
     fc.constantFrom(0, 1, 398, 399, 400, 401, 799, 800, 900),
@@ -16,7 +16,7 @@ function idOf(each: Buffer): string {
   return entryWrite(each, true).key.slice(ENTRIES.length + 1)
 }
 
-test('entries are keys that a node can have, in the order of their bytes, but for those that are cut', () => {
+test('entries become keys within a node’s limit, in the order of their bytes unless both are cut', () => {
   fc.assert(
     fc.property(entry, entry, (a, b) => {
       expect(Buffer.byteLength(entryWrite(a, true).key)).toBeLessThanOrEqual(1024)
@@ -37,7 +37,7 @@ test('an entry is read as it was written', () => {
   )
 })
 
-test('what is in a range is between its ids', () => {
+test('the entries of a range lie between the ids of the range', () => {
   fc.assert(
     fc.property(
       entry,

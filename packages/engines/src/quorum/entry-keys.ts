@@ -1,12 +1,12 @@
 /**
- * Index entries as keys of a node, in the order of their bytes. A key is text that has no character below 3, so each byte becomes the
- * character that is 3 above it:
+ * Index entries as keys of a node, in the order of their bytes. A key is text without characters below 3, so each byte becomes
+ * the character 3 above it:
  *
  *     00 00 00 07 40 61      U+0003 U+0003 U+0003 U+000A U+0043 U+0064
  *
- * Keys have a limit, which the longest entries exceed. The text of such an entry is cut, and CUT and a hash follow; its bytes are the
- * body. Entries that are cut at the same place come in no order: readers sort them. They come after all others that begin so, as CUT is
- * above every character of the text.
+ * Keys have a size limit, which the longest entries exceed. The text of such an entry is cut, and CUT and a hash follow; the
+ * entry's bytes become the body. Entries that are cut at the same place are in no order: readers sort them. They follow all
+ * other entries with the same beginning, as CUT is above every character of the text.
  */
 import { createHash } from 'node:crypto'
 import type { StoredEntry, Write } from '@freshet/core/store'
@@ -29,17 +29,17 @@ export function entryWrite(entry: Buffer, isThere: boolean): Write {
   return { key, contentType: 'application/octet-stream', body: isCut ? entry : NO_BYTES }
 }
 
-/** The entry that a node has under an id. */
+/** The entry that a node holds under an id. */
 export function entryIn({ id, body }: Pick<StoredEntry, 'id' | 'body'>): Buffer {
   return isCutId(id) ? Buffer.from(body) : Buffer.from(Array.from(id, each => each.charCodeAt(0) - OFFSET))
 }
 
-/** Whether those beside it may be in no order. */
+/** Whether the entries next to this one may be in no order. */
 export function isCutId(id: string): boolean {
   return id.includes(CUT)
 }
 
-/** From `low` up to, not including, `high`: all entries of a range, and maybe others. */
+/** From `low` up to, not including, `high`: all entries of a range, and perhaps others. */
 export function idsOf({ low, high, after, isDescending }: Omit<EntriesRange, 'limit'>): {
   readonly low: string
   readonly high: string
@@ -62,7 +62,7 @@ function spell(entry: Buffer): string {
   return String.fromCharCode(...Array.from(entry, byte => byte + OFFSET))
 }
 
-/** Its longest beginning that a key has room for. */
+/** The longest beginning of the text that fits into a key. */
 function cut(text: string): string {
   if (2 * text.length <= NAME_BYTES_MAX) return text
   let bytes = 0

@@ -1,4 +1,4 @@
-/** What nodes that are killed, stopped, cut off, emptied or full may not do. Three of Redis, each behind a line. */
+/** Promises that hold while nodes are killed, stopped, cut off, emptied or full. Three Redis servers, each behind a line. */
 import { randomUUID } from 'node:crypto'
 import type { Store } from '@freshet/core/store'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
@@ -43,7 +43,7 @@ afterEach(async () => {
   for (const end of toEnd.splice(0).reverse()) await end()
 })
 
-/** `far`: the nodes that are reached over their lines. */
+/** `far`: the nodes that are reached over lines that can be cut. */
 async function open(options: Partial<QuorumStoreOptions> = {}, far: readonly number[] = []): Promise<Store> {
   const nodes = redis.map(({ url }, i) => {
     const own = far.includes(i) ? `redis://127.0.0.1:${lines[i]!.port}` : url
@@ -55,7 +55,7 @@ async function open(options: Partial<QuorumStoreOptions> = {}, far: readonly num
   return store
 }
 
-/** Writers and a watcher, and in the end everything that was told is there, once. */
+/** Runs writers and a watcher during the harm; in the end every acknowledged commit is there, once. */
 async function under(
   stores: readonly Store[],
   harm: (goesOn: (what: string) => Promise<void>) => Promise<void>,
@@ -76,7 +76,7 @@ async function under(
   await expectExact(await open(), begin, written)
 }
 
-test('nodes are killed one after the other: everything acknowledged is there, once', async () => {
+test('while nodes are killed one after the other, every acknowledged commit is there, once', async () => {
   await under([await open(), await open()], async goesOn => {
     for (const [i, node] of redis.entries()) {
       await node.kill()
@@ -87,7 +87,7 @@ test('nodes are killed one after the other: everything acknowledged is there, on
   })
 })
 
-test('a node that hangs, and wakes up later, holds nobody up and brings nothing back', async () => {
+test('a node that hangs and wakes up later delays no commits and brings nothing old back', async () => {
   await under([await open(), await open()], async goesOn => {
     for (const { pid } of redis.slice(0, 2)) {
       process.kill(pid, 'SIGSTOP')
@@ -101,34 +101,34 @@ test('a node that hangs, and wakes up later, holds nobody up and brings nothing 
   })
 })
 
-test('servers that are cut off from one node each, another one, go on and see the same', async () => {
+test('two servers that are each cut off from a different node go on, and see the same', async () => {
   await under([await open({}, [0]), await open({}, [2])], async goesOn => {
     lines[0]!.cut()
     lines[2]!.cut()
     const isMissed = (node: RegExp) => warnings.some(text => node.test(text))
     await eventually('both have noticed', () => isMissed(/node 1 does not/) && isMissed(/node 3 does not/))
-    // What each has appended the other sees on one node alone.
+    // Each server sees the other's appends on one node alone.
     for (let i = 0; i < 3; i++) await goesOn('over what is left')
     for (const line of lines) line.mend()
     await goesOn('over everything')
   })
 })
 
-test('a node that comes back empty has no vote before it was rebuilt, and then it is as good as any', async () => {
+test('a node that comes back empty has no vote until it is rebuilt, and then counts like any other', async () => {
   await under([await open(), await open()], async goesOn => {
     await redis[2]!.kill()
     await redis[2]!.empty()
     await redis[2]!.restart()
-    await eventually('it is rebuilt', () => warnings.some(text => /node 3 has again/.test(text)))
+    await eventually('it is rebuilt', () => warnings.some(text => /node 3 has been rebuilt/.test(text)))
     expect(warnings).toEqual(expect.arrayContaining([expect.stringMatching(/node 3 has lost/)]))
-    // Now it is one of the two that are needed.
+    // Now the rebuilt node is one of the two that are needed.
     await redis[0]!.kill()
-    await goesOn('with the one that was rebuilt')
+    await goesOn('with the rebuilt node')
     await redis[0]!.restart()
   })
 })
 
-test('without a majority nothing is acknowledged or read, and with it everything goes on', async () => {
+test('without a majority nothing is acknowledged or read, and with a majority everything goes on', async () => {
   const store = await open({ waitMsMax: 3000 })
   await store.commit({ writes: [put('a/b/c', '1')] })
   await redis[0]!.kill()
@@ -149,7 +149,7 @@ test('without a majority nothing is acknowledged or read, and with it everything
   await redis[1]!.restart()
 })
 
-test('two of three that were emptied are no majority that never promised anything: the ring refuses to go on', async () => {
+test('if two of three nodes were emptied, the ring does not open: they may have forgotten votes', async () => {
   const store = await open()
   await store.commit({ writes: [put('a/b/c', '1')] })
   await store.close()
@@ -160,11 +160,11 @@ test('two of three that were emptied are no majority that never promised anythin
   }
   await expect(open()).rejects.toMatchObject({
     code: 'STORE_UNUSABLE',
-    message: expect.stringMatching(/node 1 and node 2 have lost what they had/),
+    message: expect.stringMatching(/node 1 and node 2 have lost their data/),
   })
 })
 
-test('a node without space for more takes nothing from the others, and follows when there is', async () => {
+test('a node without space does not disturb the others, and catches up when it has space', async () => {
   const client = await connectTo(redis[1]!.url)
   const limit = (bytes: string) => client.sendCommand(['CONFIG', 'SET', 'maxmemory', bytes])
   const store = await open()
@@ -173,9 +173,9 @@ test('a node without space for more takes nothing from the others, and follows w
       await limit('1mb')
       await goesOn('while one node is full')
       await limit('0')
-      // Now it is one of the two that are needed.
+      // Now the node that was full is one of the two that are needed.
       await redis[0]!.kill()
-      await goesOn('with the one that was full')
+      await goesOn('with the node that was full')
       await redis[0]!.restart()
     })
   } finally {
@@ -184,7 +184,7 @@ test('a node without space for more takes nothing from the others, and follows w
   }
 })
 
-test('nodes of different rings, too few, or one twice are refused', async () => {
+test('nodes of different rings, too few nodes, or one node twice are refused', async () => {
   const node = (i: number, own: string) => ({
     place: `node ${i + 1}`,
     open: () => openRedisStore({ url: redis[i]!.url, name: own }),
@@ -197,12 +197,12 @@ test('nodes of different rings, too few, or one twice are refused', async () => 
   await expect(ring([node(0, one), node(1, one)])).rejects.toMatchObject(refused(/founded with 3 nodes, not 2/))
   await expect(ring([node(0, one), node(1, one), node(1, one)])).rejects.toMatchObject(refused(/are the same node/))
   const used = await openRedisStore({ url: redis[2]!.url, name: 'used' })
-  await used.commit({ writes: [put('a/b/c', 'of somebody')] })
+  await used.commit({ writes: [put('a/b/c', 'other data')] })
   await used.close()
   await expect(ring([0, 1, 2].map(i => node(i, 'used')))).rejects.toMatchObject(refused(/node 3 holds other data/))
 })
 
-test('a position is seen by every server as soon as one has told it', async () => {
+test('a position is seen by every server as soon as one server has returned it', async () => {
   const [store, peer] = [await open(), await open()]
   for (let i = 0; i < 20; i++) {
     const position = positionOf(await store.commit({ writes: [put('a/b/c', `${i}`)] }))

@@ -1,9 +1,10 @@
 /**
- * How nodes become a quorum, once, and how it is known ever after which of them belong to it.
+ * How nodes become a quorum, once, and how servers know ever after which nodes belong to it.
  *
- * A quorum is founded when all its nodes are there and empty: each is told the quorum's id, the first before the others, so that two who
- * found at once agree; then each is told that all know. From then on something may be decided, so a node that does not know
- * the quorum has lost what it had promised and accepted. It must not vote as if it were new: it has no voice, and whoever needs its vote is told so.
+ * A quorum is founded when all its nodes are there and empty. A server writes the quorum's id to each node, to the first one
+ * before the others, so that two servers that found it at once agree; then it notes on each node that all have the id. From
+ * then on slots may be decided, so a node that does not have the id has lost what it had promised and accepted. It must not
+ * vote as if it were new: it has no voice, and a server that needs its vote finds that out.
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -20,10 +21,13 @@ interface Seen {
 
 const TRIES_MAX = 10
 const OPEN_MS_MAX = 15_000
-/** Without those who are silent for so long, if a majority is there. */
+/** If a majority is there, nodes that are silent for this long are left out. */
 const PATIENCE_MS = 1000
 
-/** Tells every node to which quorum it must belong. Throws STORE_UNAVAILABLE if too few answer, STORE_UNUSABLE if they are not of one quorum. */
+/**
+ * Sets for every node the quorum that it must belong to. Throws STORE_UNAVAILABLE if too few nodes answer, STORE_UNUSABLE if
+ * they are not of one quorum.
+ */
 export async function joinRing(place: string, nodes: readonly QuorumNode[], majority: number): Promise<void> {
   let wasFounded = false
   for (let tries = 0; tries < TRIES_MAX; tries++) {
@@ -31,12 +35,13 @@ export async function joinRing(place: string, nodes: readonly QuorumNode[], majo
     const known = seen.filter(({ voice }) => voice !== undefined)
     const isFounded = known.some(({ voice }) => voice!.isFounded)
     if (isFounded && !wasFounded) {
-      // Those that were asked first may have been told the quorum only after that: what they say now counts.
+      // The nodes that were asked first may have received the id only after they answered: their next answer counts.
       wasFounded = true
       if (known.length < seen.length || known.some(({ voice }) => voice!.ring !== known[0]!.voice!.ring)) continue
     }
     checkAlike(place, nodes.length, known, isFounded)
-    // Two who found at once, and name the nodes in another order, may have begun two: the same of both is gone on with.
+    // Two servers that found it at once, with the nodes in different orders, may have begun two quorums: both continue the same
+    // one.
     const [ring] = known.map(({ voice }) => voice!.ring).sort()
     if (isFounded) {
       checkMajority(place, nodes, seen, known.length, majority)
@@ -48,14 +53,14 @@ export async function joinRing(place: string, nodes: readonly QuorumNode[], majo
     await checkEmpty(place, seen)
     await found(seen, ring ?? randomUUID())
   }
-  throw storeUnavailable(place, new Error('others are founding it, and do not come to an end'), 'not-done')
+  throw storeUnavailable(place, new Error('other servers are founding it, and do not finish'), 'not-done')
 }
 
-/** Of those that answer. */
+/** The nodes that answer. */
 async function survey(nodes: readonly QuorumNode[], majority: number): Promise<readonly Seen[]> {
   const seen: Seen[] = []
   const asking = nodes.map(async node => {
-    // To open a node for the first time may take long: its tables are made then.
+    // Opening a node for the first time may take long, as its tables are created then.
     const [found] = await node.read([VOICE], OPEN_MS_MAX)
     seen.push({ node, voice: found && (parse(found) as Voice), version: found?.version ?? 0 })
   })
@@ -67,19 +72,22 @@ async function survey(nodes: readonly QuorumNode[], majority: number): Promise<r
   }
 }
 
-/** A store that somebody uses is no node. */
+/** A store that is used for other data cannot be a node. */
 async function checkEmpty(place: string, seen: readonly Seen[]): Promise<void> {
   for (const { node, voice } of seen) {
     if (voice === undefined && (await holdsOthers(node))) {
       throw storeUnusable(
         place,
-        `${node.place} holds other data. Name an empty one, and bring the data by freshet copy`,
+        `${node.place} holds other data. Name an empty store, and copy the data with freshet copy`,
       )
     }
   }
 }
 
-/** One step: those who do not know the quorum yet are told it; if all do, that they do. Whoever was first in between is met the next time. */
+/**
+ * One step: writes the quorum's id to the nodes that lack it; or, if all have it, notes on each that all have it. If another
+ * server was first in between, the next survey shows what it wrote.
+ */
 async function found(seen: readonly Seen[], ring: string): Promise<void> {
   const all = seen.every(({ voice }) => voice?.ring === ring)
   for (const { node, voice, version } of seen) {
@@ -99,7 +107,7 @@ function checkAlike(place: string, nodes: number, known: readonly Seen[], isFoun
     if (isFounded && voice!.ring !== first!.voice!.ring) {
       throw storeUnusable(
         place,
-        `${first!.node.place} and ${node.place} belong to different rings. Name the nodes of one`,
+        `${first!.node.place} and ${node.place} belong to different rings. Name the nodes of one ring`,
       )
     }
     if (voice!.of !== nodes) {
@@ -125,7 +133,7 @@ function checkMajority(
   if (emptied.length > nodes.length - majority) {
     throw storeUnusable(
       place,
-      `${emptied.join(' and ')} have lost what they had, and the others are no majority. Put them back from a copy`,
+      `${emptied.join(' and ')} have lost their data, and the other nodes are not a majority. Restore them from a backup`,
     )
   }
   throw storeUnavailable(place, troubleOf(nodes, `${majority} of ${nodes.length} nodes are needed`), 'not-done')

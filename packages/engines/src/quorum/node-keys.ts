@@ -1,12 +1,13 @@
 /**
- * What a node keeps, in its own store, under which keys. Objects are under their own; all else is in the namespace `.ring`, which no object can be in: a name
- * begins with a letter or a digit. The word ring is part of the format; a ring is called a quorum everywhere else.
+ * What a node keeps in its own store, and under which keys. Objects have their own keys; everything else is in the namespace
+ * `.ring`. No object can be in it, since names begin with a letter or a digit. The word ring is part of the format; everywhere
+ * else a ring is called a quorum.
  *
- *     .ring/node/voice      Voice, JSON: to which quorum it belongs, and what it has promised. Not there: it has no voice
- *     .ring/node/applied    Applied, JSON: the slot up to which its rows have the log. Not there: its rows are of no state
- *     .ring/node/first      First, JSON: what was before this slot was dropped. Not there: nothing was
+ *     .ring/node/voice      Voice, JSON: the quorum that it belongs to, and what it has promised. Absent: it has no voice
+ *     .ring/node/applied    Applied, JSON: the slot up to which the log is in its rows. Absent: its rows are of no state
+ *     .ring/node/first      First, JSON: everything before this slot was dropped. Absent: nothing was
  *     .ring/node/clocks     numbers that only grow, JSON
- *     .ring/node/rebuilding  the quorum, JSON, while it is given again what it has lost
+ *     .ring/node/rebuilding  the quorum, JSON, while other servers restore what the node has lost
  *     .ring/log/SLOT        what it has accepted, `record-bytes.ts`
  *     .ring/buckets/NAME    the position of the last change, JSON
  *     .ring/clients/NAME, .ring/operations/NAME      [name, record, stamp], JSON
@@ -32,11 +33,11 @@ export const INDEXES = '.ring/indexes'
 export interface Voice {
   /** Drawn at random when the quorum was founded. */
   readonly ring: string
-  /** Of this node; no two of a quorum have the same. */
+  /** The id of this node; no two nodes of a quorum have the same. */
   readonly node: string
   /** How many nodes the quorum has. */
   readonly of: number
-  /** All of them have been told to which quorum they belong: from now on there may be something to lose. */
+  /** All nodes have the quorum's id: from now on there may be something to lose. */
   readonly isFounded: boolean
   readonly ballot: Ballot
 }
@@ -50,7 +51,7 @@ export interface First {
 }
 
 const DIGITS = 15
-/** LMDB, PostgreSQL and the rest take keys of 1024 bytes. */
+/** LMDB, PostgreSQL and the other engines take keys of 1024 bytes. */
 export const NAME_BYTES_MAX = 800
 
 export function slotKey(slot: number): Key {

@@ -1,7 +1,7 @@
 /**
- * The rows of one node follow the log in its order: what is written names the slot that the rows were at, and says at which they are now,
- * in one commit. So the rows of a node are always those of one state, whoever writes them, and however often; one node answers a read alone;
- * and what is deleted is gone, without a tombstone.
+ * The rows of one node follow the log in its order: each commit of rows names the slot that they were at, and sets the slot
+ * that they are at now. So the rows of a node are always those of one state, whichever servers write them, and however often;
+ * one node alone can answer a read; and deleted rows are gone, without a tombstone.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Write } from '@freshet/core/store'
@@ -22,13 +22,13 @@ export interface NodeRowsOptions {
   readonly node: QuorumNode
   /** Some of the records after a slot. */
   recordsAfter(slot: number): Promise<readonly LogRecord[]>
-  /** The rows have come further. */
+  /** Called when the rows have advanced. */
   onApplied(): void
 }
 
 export class NodeRows {
   readonly node: QuorumNode
-  /** The log has forgotten what follows them. */
+  /** The log has forgotten the records that follow these rows. */
   isTooOld = false
   readonly #options: NodeRowsOptions
   #at: { readonly slot: number; readonly version: number } | undefined
@@ -40,7 +40,7 @@ export class NodeRows {
     this.node = options.node
   }
 
-  /** As far as this server knows. */
+  /** The slot of the rows, as far as this server knows. */
   get applied(): number {
     return this.#at?.slot ?? this.node.applied
   }
@@ -49,13 +49,13 @@ export class NodeRows {
     return this.applied < this.#target
   }
 
-  /** Brings them up to a slot that is decided, in the background, if the node answers. */
+  /** Brings the rows up to a decided slot, in the background, if the node answers. */
   raise(target: number): void {
     this.#target = Math.max(this.#target, target)
     if (this.applied < this.#target) this.#running ??= this.#run()
   }
 
-  /** It has been given other rows. */
+  /** The node has been given other rows. */
   forget(): void {
     this.#at = undefined
     this.isTooOld = false
@@ -72,15 +72,15 @@ export class NodeRows {
         if (this.#at === undefined) return
         if (this.#at.slot < this.#target) await this.#apply(this.#at)
         this.#options.onApplied()
-        // What is appended meanwhile shares the next commit, as nothing waits for rows.
+        // The records that are appended meanwhile share the next commit, as nothing waits for rows.
         if (this.#at !== undefined) await delay(PAUSE_MS)
       }
     } catch (error) {
       this.#at = undefined
       this.isTooOld = error instanceof SlotsGone
-      // Whoever waits for it is told after a while; the next to be applied, and the upkeep, begin it again.
+      // A caller that waits for these rows gets an error after a while. The next record, and the upkeep, begin the work again.
     } finally {
-      // In the same step that has found nothing more to do: what is raised from now on begins again.
+      // In the same step that found nothing more to do: a `raise` from now on begins again.
       this.#running = undefined
     }
   }
@@ -99,19 +99,19 @@ export class NodeRows {
     for (const index of cleared) await this.#clear(index, version)
     const writes = [...rowsOf(records, cleared).values(), jsonWrite(APPLIED, { slot: last.slot } satisfies Applied)]
     const position = await this.node.commit({ reads: [{ key: APPLIED, version }], writes })
-    // Another server was first.
+    // Undefined: another server was first.
     this.#at = position === undefined ? undefined : { slot: last.slot, version: position }
     this.node.applied = Math.max(this.node.applied, position === undefined ? slot : last.slot)
   }
 
-  /** Removes the entries of a dropped index, which no query reads any more, so some may be gone before others. */
+  /** Removes the entries of a dropped index. No query reads them, so some may be gone before others. */
   async #clear(index: number, version: number): Promise<void> {
     const { low, high } = idsOf({ ...entriesUnder(indexPrefix(index)), after: undefined, isDescending: false })
     for (;;) {
       const range = { from: low, to: high, limit: CLEARED_TOGETHER }
       const { entries } = await this.node.ask(store => store.scan(ENTRIES, range))
       const writes = entries.map(({ id }) => ({ key: `${ENTRIES}/${id}`, delete: true as const }))
-      // If another server was first, it goes on from where that one is.
+      // If another server was first, this one goes on from the slot that it reached.
       if (entries.length > 0 && !(await this.node.commit({ reads: [{ key: APPLIED, version }], writes }))) return
       if (entries.length < CLEARED_TOGETHER) return
     }
@@ -127,7 +127,7 @@ function together(records: readonly LogRecord[], target: number): readonly LogRe
   return records.slice(0, count)
 }
 
-/** What the rows are to be after these; of each key the last. `cleared`: indexes that are to have no entries. */
+/** The rows after these records: of each key the last write. `cleared`: indexes that must have no entries. */
 function rowsOf(records: readonly LogRecord[], cleared: ReadonlySet<number>): Map<string, Write> {
   const writes = new Map<string, Write>()
   for (const { state, effects } of records) {

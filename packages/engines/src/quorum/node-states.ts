@@ -1,4 +1,4 @@
-/** How the nodes of a quorum are, as one server knows it from what it asked them last; the upkeep asks each of them twice a second. */
+/** The state of each node of a quorum, from its last answer to this server. The upkeep asks each node twice a second. */
 import type { StoreNode } from '@freshet/core/store'
 import type { LogDatabase } from '../log/log-database.js'
 import type { QuorumNode } from './quorum-node.js'

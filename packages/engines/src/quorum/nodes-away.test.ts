@@ -1,4 +1,4 @@
-/** Nodes and servers that were away for so long that the log has forgotten what they missed. */
+/** Nodes and servers that were away until the log forgot what they missed. */
 import type { Commit, Store } from '@freshet/core/store'
 import { expect, test } from 'vitest'
 import { put, textOf } from '../cassandra/under-test/crash-writers.js'
@@ -13,15 +13,15 @@ import { sharedNode } from './under-test/shared-nodes.js'
 
 interface LeavingNode extends QuorumNodeAddress {
   isAway: boolean
-  /** It is away after this many answers. */
+  /** It goes away after this many answers. */
   answersLeft: number
-  /** It takes nothing more. */
+  /** It takes no more writes. */
   isFull: boolean
-  /** What it holds; another store: it has lost everything. */
+  /** What it holds. With another store in its place, it has lost everything. */
   store: Store
 }
 
-/** A store that is not there while it is told to be away. */
+/** A store that does not answer while it is set to be away. */
 function leavingNode(place: string): LeavingNode {
   const node = {
     ...{ place, store: createMemoryStore(), isAway: false, isFull: false, answersLeft: Number.POSITIVE_INFINITY },
@@ -47,7 +47,7 @@ function leavingNode(place: string): LeavingNode {
 async function fill(store: Store, from: number, slots: number): Promise<void> {
   for (let i = from; i < from + slots; i++) {
     const writes = [put(`a/b/${i % 50}`, `${i}`), put('a/c/last', `${i}`)]
-    // What is deleted must not come back with a node that has not heard of it.
+    // A node that missed a deletion must not bring the object back.
     await store.commit({ writes: i % 3 === 0 ? [{ key: `a/b/${(i + 1) % 50}`, delete: true }, ...writes] : writes })
   }
 }
@@ -57,7 +57,7 @@ async function contents(store: Store): Promise<unknown> {
   return entries.map(({ id, version, body }) => [id, version, Buffer.from(body).toString()])
 }
 
-test('a node that has missed more than the log has gets all rows again, and none that were deleted meanwhile', async () => {
+test('a node that has missed more than the log keeps gets all rows again, and none that were deleted meanwhile', async () => {
   const nodes = [1, 2, 3].map(i => leavingNode(`node ${i}`))
   const warnings: string[] = []
   const open = () => openQuorumStore({ nodes, onWarning: text => warnings.push(text) })
@@ -66,14 +66,14 @@ test('a node that has missed more than the log has gets all rows again, and none
   nodes[2]!.isAway = true
   await fill(first, 40, 3 * SLOTS_PER_PART)
   await first.trim(await first.position())
-  // It would still have had in memory what the node has missed.
+  // This server would still have in memory what the node has missed.
   await first.close()
   const store = await open()
   nodes[2]!.isAway = false
-  await eventually('it is rebuilt', () => warnings.some(text => /node 3 has again/.test(text)))
+  await eventually('it is rebuilt', () => warnings.some(text => /node 3 has been rebuilt/.test(text)))
   await fill(store, 40 + 3 * SLOTS_PER_PART, 10)
   const expected = await contents(store)
-  // Only the rebuilt one and one other are left, and each answers in its turn.
+  // Only the rebuilt node and one other are left, and each answers in its turn.
   nodes[0]!.isAway = true
   const next = await open()
   for (let i = 0; i < 10; i++) expect(await contents(next)).toEqual(expected)
@@ -82,12 +82,12 @@ test('a node that has missed more than the log has gets all rows again, and none
   await Promise.all([store.close(), next.close()])
 })
 
-test('a ring opens although most nodes pause in the middle of it', async () => {
+test('a ring opens although most nodes pause while it opens', async () => {
   const nodes = [1, 2, 3].map(i => leavingNode(`node ${i}`))
   const first = await openQuorumStore({ nodes })
   await first.commit({ writes: [put('a/b/c', 'kept')] })
   await first.close()
-  // They tell which quorum they belong to, and are silent then.
+  // They answer which quorum they belong to, and fall silent then.
   for (const node of nodes.slice(1)) node.answersLeft = 1
   const opening = openQuorumStore({ nodes })
   await eventually('two have become silent', () => nodes.slice(1).every(({ answersLeft }) => answersLeft < 0))
@@ -97,12 +97,12 @@ test('a ring opens although most nodes pause in the middle of it', async () => {
   await store.close()
 })
 
-test('a node without memory has no vote: with another one away nothing is decided, and nothing is lost', async () => {
+test('a node that was emptied has no vote: with another node away nothing is decided, and nothing is lost', async () => {
   const nodes = [1, 2, 3].map(i => leavingNode(`node ${i}`))
   const warnings: string[] = []
   const options = { nodes, waitMsMax: 300, answerMsMax: 100, onWarning: (text: string) => warnings.push(text) }
   const [store, other] = [await openQuorumStore(options), await openQuorumStore(options)]
-  // Node 3 has not heard of it, and node 1, which has, is emptied: two that know nothing are no majority.
+  // Node 3 misses the commit, and node 1, which has it, is emptied: two nodes that know nothing must not be a majority.
   nodes[2]!.isAway = true
   await store.commit({ writes: [put('a/b/c', 'kept')] })
   nodes[0]!.store = createMemoryStore()
@@ -115,7 +115,7 @@ test('a node without memory has no vote: with another one away nothing is decide
   await expect(openQuorumStore(options)).rejects.toMatchObject(unavailable)
   expect(await nodes[0]!.store.get('a/b/c')).toBeUndefined()
   nodes[1]!.isAway = false
-  await eventually('it is rebuilt', () => warnings.some(text => /node 1 has again/.test(text)))
+  await eventually('it is rebuilt', () => warnings.some(text => /node 1 has been rebuilt/.test(text)))
   nodes[1]!.isAway = true
   await eventually('the two others are enough', async () => (await textOf(store, 'a/b/c').catch(() => '')) === 'kept')
   expect((await store.commit({ writes: [put('a/b/c', 'next')] })).committed).toBe(true)
@@ -123,7 +123,7 @@ test('a node without memory has no vote: with another one away nothing is decide
   await Promise.all([store.close(), other.close()])
 })
 
-test('the store says how each node is, how far, and why one does not answer', async () => {
+test('the store reports the state of each node, how far it is, and why it does not answer', async () => {
   const nodes = [1, 2, 3].map(i => leavingNode(`node ${i}`))
   const store = await openQuorumStore({ nodes, answerMsMax: 100, onWarning: () => {} })
   const stateOf = (at: number) => store.nodes!()[at]
@@ -138,16 +138,16 @@ test('the store says how each node is, how far, and why one does not answer', as
   expect(stateOf(0)!.trouble).toBe('It is away.')
   nodes[0]!.isAway = false
   await eventually('it is back', () => stateOf(0)!.state === 'well' && stateOf(0)!.behind === 0)
-  // One that held nothing would be rebuilt at once.
+  // An empty node would be rebuilt at once.
   const other = createMemoryStore()
   await other.commit({ writes: [put('other/things/1', 'mine')] })
   nodes[2]!.store = other
-  await eventually('it has lost what it had', () => stateOf(2)!.state === 'emptied')
+  await eventually('it has lost its data', () => stateOf(2)!.state === 'emptied')
   expect(stateOf(2)!.behind).toBeUndefined()
   await store.close()
 })
 
-test('servers that found a ring at once, each in its own order, found one', async () => {
+test('servers that found a ring at once, each with its own order of nodes, found the same ring', async () => {
   for (let round = 0; round < 20; round++) {
     const nodes = [1, 2, 3].map(i => leavingNode(`node ${i}`))
     const orders = [nodes, [...nodes].reverse(), [nodes[1]!, nodes[2]!, nodes[0]!]]
@@ -159,11 +159,11 @@ test('servers that found a ring at once, each in its own order, found one', asyn
   }
 })
 
-test('a node that was asked just before the ring was founded has not lost anything', async () => {
+test('a node that answered just before the ring was founded does not count as emptied', async () => {
   const nodes = [1, 2, 3].map(i => leavingNode(`node ${i}`))
   let asked = 0
   const founded = new Promise<void>(resolve => {
-    // The last is not asked before somebody else has founded the quorum; the others were empty when they were.
+    // The last node is asked only after another server has founded the quorum; the others were empty when they were asked.
     void (async () => {
       await eventually('two were asked', () => asked === 2)
       await (await openQuorumStore({ nodes, onWarning: () => {} })).close()
@@ -190,14 +190,14 @@ test('a node that was asked just before the ring was founded has not lost anythi
   await store.close()
 })
 
-test('a node whose rows are behind answers nobody', async () => {
+test('a node whose rows are behind answers no reads', async () => {
   const nodes = [1, 2, 3].map(i => leavingNode(`node ${i}`))
   const first = await openQuorumStore({ nodes, onWarning: () => {} })
   await first.commit({ writes: [put('a/b/c', 'old'), put('a/b/gone', 'old')] })
   await eventually('all nodes have it', async () => (await nodes[2]!.store.get('a/b/c')) !== undefined)
   nodes[2]!.isFull = true
   await first.commit({ writes: [put('a/b/c', 'new'), put('a/b/d', 'new'), { key: 'a/b/gone', delete: true }] })
-  // So that it is no longer what the log has beyond the rows, which everybody has in memory.
+  // Otherwise the write would be among the records beyond the rows, which every server has in memory.
   await fill(first, 0, 10)
   await first.close()
   const store = await openQuorumStore({ nodes, onWarning: () => {} })
@@ -209,7 +209,7 @@ test('a node whose rows are behind answers nobody', async () => {
   await store.close()
 })
 
-test('rows that a server writes late do not go over newer ones', async () => {
+test('rows that a server writes late do not replace newer ones', async () => {
   const nodes = [1, 2, 3].map(i => leavingNode(`node ${i}`))
   const held: (() => void)[] = []
   let isHolding = false
@@ -243,7 +243,7 @@ test('rows that a server writes late do not go over newer ones', async () => {
   await store.close()
 })
 
-test('a server that slept while the log was trimmed goes on from its end, and serves nothing old', async () => {
+test('a server that slept while the log was trimmed goes on from the log’s end, and serves nothing old', async () => {
   const nodes = [1, 2, 3].map(i => sharedNode(`node ${i}`, createMemoryStore()))
   const [store, sleeper] = [
     await openQuorumStore({ nodes, onWarning: () => {} }),
@@ -263,7 +263,7 @@ test('a server that slept while the log was trimmed goes on from its end, and se
   await Promise.all([store.close(), sleeper.close()])
 })
 
-test('whoever slept while the log was trimmed, and appends before it looks, does not get a slot that was dropped', async () => {
+test('a server that slept while the log was trimmed, and appends before it looks, does not get a dropped slot', async () => {
   const addresses = [1, 2, 3].map(i => sharedNode(`node ${i}`, createMemoryStore()))
   const store = await openQuorumStore({ nodes: addresses, onWarning: () => {} })
   await fill(store, 0, 5)

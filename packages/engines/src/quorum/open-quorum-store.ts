@@ -1,4 +1,4 @@
-/** Opening a store over several nodes: connecting to them, founding the quorum if it is new, looking at what could cost acknowledged writes. */
+/** Opens a store over several nodes: connects to them, founds a new quorum, and warns of what could lose acknowledged writes. */
 import { majorityOf } from '@freshet/core/agreement'
 import { RETENTION_MS_DEFAULT } from '@freshet/core/counters'
 import { SCAN_MAX_DEFAULT } from '@freshet/core/queries'
@@ -19,26 +19,29 @@ import { ReplicatedRegisters } from './replicated-registers.js'
 import { ReplicatedRows } from './replicated-rows.js'
 
 export interface QuorumStoreOptions {
-  /** Three or five, best; the quorum goes on without a minority of them. All servers name the same. */
+  /** Three or five, preferably; the quorum goes on without a minority of them. All servers name the same nodes. */
   readonly nodes: readonly QuorumNodeAddress[]
-  /** How many entries a query may look at for one page; 10,000 unless given. */
+  /** How many entries a query may read for one page; 10,000 unless given. */
   readonly scanMax?: number
-  /** How long operations are remembered, and accepted after they were made; a day unless given. */
+  /** How long operations are remembered, and how old an operation may be when it arrives; a day unless given. */
   readonly retentionMs?: number
   /** How long the store waits for a majority; 5,000 unless given. */
   readonly waitMsMax?: number
   /** How long the store waits for one node; 1,000 unless given. */
   readonly answerMsMax?: number
-  /** Called with what the nodes put at risk; a warning of the process unless given. */
+  /** Called with each risk that the nodes bring; unless given, it becomes a warning of the process. */
   readonly onWarning?: (text: string) => void
-  /** Where an earlier process knew the log to be: if the nodes were put back before that, the quorum begins another log. */
+  /**
+   * The log and position that an earlier process knew. If the nodes were restored to before that, the quorum begins another
+   * log.
+   */
   readonly recalled?: LogPlace | undefined
 }
 
 export interface QuorumNodeAddress {
-  /** For messages: without a password. */
+  /** For messages: the address without a password. */
   readonly place: string
-  /** A store of its own, for nothing else. Is called again if it throws. */
+  /** Opens a store that is used for nothing else. It is called again if it throws. */
   open(): Promise<Store>
 }
 
@@ -47,8 +50,8 @@ const ANSWER_MS_MAX = 1_000
 const RECORD_BYTES_MAX = 64 * 1024 * 1024
 
 /**
- * Throws STORE_UNAVAILABLE if there is no majority, or not every node when the quorum is new; STORE_UNUSABLE if the nodes are not of one quorum, or
- * so many have lost what they had that the others cannot know.
+ * Throws STORE_UNAVAILABLE if there is no majority, or if a node is missing while the quorum is founded; STORE_UNUSABLE if the
+ * nodes are not of one quorum, or if so large a part of them has lost its data that the others cannot know what was decided.
  */
 export async function openQuorumStore(options: QuorumStoreOptions): Promise<EngineStore<LogEngine>> {
   const { scanMax = SCAN_MAX_DEFAULT } = options
@@ -99,7 +102,7 @@ export async function openQuorumStore(options: QuorumStoreOptions): Promise<Engi
   }
 }
 
-/** As weak as its weakest node: one that forgets what it has promised may let a majority decide twice. */
+/** As weak as that of the weakest node: a node that forgets what it has promised may let a majority decide twice. */
 function durabilityOf(nodes: readonly QuorumNode[]): StoreSupports['durability'] {
   const found = nodes.map(({ durability }) => durability ?? 'disk')
   return found.includes('none') ? 'none' : found.includes('relaxed') ? 'relaxed' : 'disk'

@@ -9,7 +9,7 @@ import { sharedNode } from './under-test/shared-nodes.js'
 const BUCKET = 'shop/products'
 const INDEXES = [{ name: 'by-kind', fields: ['kind', 'price'] }]
 
-/** Through the index forwards, backwards and at several places, by id backwards, and through the whole bucket. */
+/** Through the index forwards, backwards and in several ranges, by id backwards, and through the whole bucket. */
 const QUERIES: readonly Query[] = [
   { where: { kind: 'a' }, sort: [{ field: 'price' }], limit: 3 },
   { where: { kind: 'a' }, sort: [{ field: 'price', descending: true }], limit: 5 },
@@ -46,7 +46,7 @@ interface Answered {
   readonly page: QueryPage
 }
 
-test('a query sees one state, however two servers commit meanwhile', async () => {
+test('a query sees one state, however two servers commit at the same time', async () => {
   const property = fc.asyncProperty(commits, commits, asked, asked, fc.nat(), async (a, b, c, d, seed) => {
     const nodes = Array.from({ length: 3 }, (_, i) => sharedNode(`${i}`, hesitant(createMemoryStore(), seed + i)))
     const open = () => openQuorumStore({ nodes, onWarning: () => {} })
@@ -63,7 +63,7 @@ test('a query sees one state, however two servers commit meanwhile', async () =>
   await fc.assert(property, { numRuns: 25 })
 })
 
-/** What each query has found is what a store in memory finds after the same commits. */
+/** Each query must find what a store in memory finds after the same commits. */
 async function compare(all: readonly Done[], answers: readonly Answered[]): Promise<void> {
   const model = createMemoryStore()
   const left = all.toSorted((x, y) => x.position - y.position)
@@ -110,7 +110,7 @@ function put(key: string, value: object) {
   return { key, contentType: 'application/json', body: Buffer.from(JSON.stringify(value)) }
 }
 
-/** Answers after some turns of the event loop, fewer or more, so that reads of one query lie apart. */
+/** Answers after more or fewer turns of the event loop, so that the reads of one query lie apart. */
 function hesitant(store: Store, seed: number): Store {
   let state = seed
   const wait = async () => {

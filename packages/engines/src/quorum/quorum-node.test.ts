@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { createMemoryStore } from '../memory/index.js'
 import { QuorumNode } from './quorum-node.js'
 
-test('what is known of a node that stays silent is said again, and does not become its reason', async () => {
+test('the known reason why a node is silent is repeated, and the repetition does not become the reason', async () => {
   const hanging: Store = Object.assign(createMemoryStore(), { getMany: () => new Promise<never>(() => {}) })
   const node = new QuorumNode({ place: 'redis://a', open: async () => hanging, answerMsMax: 20 })
   const messages: string[] = []

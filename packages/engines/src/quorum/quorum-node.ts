@@ -1,6 +1,7 @@
 /**
- * One node: a store, which is opened when it can be, and again if need be. What is asked of it is answered or given up after `answerMsMax`; it may
- * be done later all the same. A node that did not answer is asked one thing at a time until it does: nobody else waits for it.
+ * One node: a store, which is opened when that is possible, and opened again if need be. A request is answered, or given up after
+ * `answerMsMax`; it may still be carried out later. While a node does not answer, it gets one request at a time, so that no other
+ * request waits for it.
  */
 import { type Accepted, type Ask, type NodeView, type Reply, SLOTS_PER_READ } from '@freshet/core/agreement'
 import type { Commit, Key, Position, Store, StoredValue, Write } from '@freshet/core/store'
@@ -9,13 +10,13 @@ import { APPLIED, type Applied, FIRST, type First, slotKey, VOICE, type Voice } 
 import { decodeSlot, encodeSlot } from './record-bytes.js'
 
 export interface RingNodeOptions {
-  /** For messages: without a password. */
+  /** For messages: the address without a password. */
   readonly place: string
   open(): Promise<Store>
   readonly answerMsMax: number
 }
 
-/** More than this at once, and it is as good as silent. */
+/** With this many requests under way, the node counts as silent. */
 const ASKED_MAX = 256
 const REOPEN_MS = 500
 
@@ -25,7 +26,7 @@ export interface LogView extends NodeView<Uint8Array> {
 
 export class NodeSilent extends Error {
   override readonly name = 'NodeSilent'
-  /** It was not asked: what is known of it is said again. */
+  /** The node was not asked: this error repeats what is known of it. */
   readonly isRepeated: boolean
 
   constructor(message: string, isRepeated = false) {
@@ -36,13 +37,13 @@ export class NodeSilent extends Error {
 
 export class QuorumNode {
   readonly place: string
-  /** To which quorum it must belong to have a voice; undefined: that is not known yet. */
+  /** The quorum that it must belong to in order to have a voice; undefined: that is not known yet. */
   ring: string | undefined
-  /** It answers, and does not belong any more: it has lost what it had. */
+  /** It answers, but no longer belongs to the quorum: it has lost its data. */
   isEmptied = false
   /** Its rows are of no state, or too old for the log. */
   needsRows = false
-  /** The furthest that is known of it. */
+  /** The furthest slot that its rows are known to have reached. */
   applied = -1
   readonly #options: RingNodeOptions
   #trouble: unknown
@@ -59,7 +60,7 @@ export class QuorumNode {
     this.place = options.place
   }
 
-  /** Why it did not answer last. */
+  /** Why its last request failed. */
   get trouble(): unknown {
     return this.#trouble
   }
@@ -76,24 +77,24 @@ export class QuorumNode {
     return this.#store?.supports.durability
   }
 
-  /** The id of its own log; undefined: it was not there yet. */
+  /** The id of the node's own log; undefined: it was not opened yet. */
   get log(): string | undefined {
     return this.#store?.log
   }
 
-  /** Whatever is asked is answered: `lost` if it was not, in time. */
+  /** Every request is answered: with `lost` if the node did not answer in time. */
   async answer(ask: Ask<Uint8Array>): Promise<Reply<Uint8Array>> {
     try {
       if (ask.kind === 'read') return { kind: 'view', view: await this.view(ask.first) }
       const write = ask.kind === 'accept' ? slotWrite(ask.slot, ask.accepted) : this.#promise(ask.ballot)
       return await this.#writeIf(ask.version, write)
     } catch {
-      // Whoever asks is told by `trouble`, if it comes to that.
+      // The caller finds the reason in `trouble`, if it needs it.
       return { kind: 'lost' }
     }
   }
 
-  /** What it has of the log, of one state. */
+  /** The node's part of the log, in one state. */
   async view(first: number): Promise<LogView> {
     const slots = Array.from({ length: SLOTS_PER_READ }, (_, i) => first + i)
     const [voice, applied, begin, ...found] = await this.read([VOICE, APPLIED, FIRST, ...slots.map(slotKey)])
@@ -113,25 +114,25 @@ export class QuorumNode {
     }
   }
 
-  /** Of one state; throws if it does not answer. */
+  /** In one state. Throws if the node does not answer. */
   async read(keys: readonly Key[], msMax?: number): Promise<readonly (StoredValue | undefined)[]> {
     return (await this.ask(store => store.getMany(keys), msMax)).value
   }
 
-  /** Its position, or undefined if something had changed. Throws if it does not answer. */
+  /** The node's position, or undefined if something had changed. Throws if it does not answer. */
   async commit(commit: Commit): Promise<Position | undefined> {
     const result = await this.ask(store => store.commit(commit))
     return result.committed ? result.position : undefined
   }
 
-  /** Throws NodeSilent if there is no answer in time, and whatever the store throws. */
+  /** Throws NodeSilent if there is no answer in time, and every error of the store. */
   async ask<Result>(
     work: (store: Store) => Promise<Result> | Result,
     msMax: number = this.#options.answerMsMax,
   ): Promise<Result> {
     if (this.#isClosed || this.#asked >= (this.#isSilent ? 1 : ASKED_MAX)) throw this.#silent()
     this.#asked++
-    // It counts until it is over, not until nobody waits for it any more.
+    // The request counts until it ends, also after its caller has given up.
     const working = this.#work(work).finally(() => this.#asked--)
     const { result, timer } = inTime(working, msMax)
     try {
@@ -139,7 +140,7 @@ export class QuorumNode {
       this.#isSilent = false
       return answer
     } catch (error) {
-      // What is refused, for lack of space, say, is an answer.
+      // A refusal is an answer too, for lack of space, for example.
       this.#isSilent = !(error instanceof FreshetError) || error.code === 'STORE_UNAVAILABLE'
       this.trouble = error
       throw error
@@ -177,10 +178,10 @@ export class QuorumNode {
     return this.#opening
   }
 
-  /** What it says about itself stays as it was last seen, or else the version is another. */
+  /** The rest of the voice stays as last read. If it has changed since, its version has too, and the write is refused. */
   #promise(ballot: Voice['ballot']): Write {
     if (this.#voice === undefined) throw this.#silent()
-    // Whoever promises knows that it is founded, also if it was not told: it may be the last who remembers.
+    // A promise implies that the quorum is founded, also if that note has not reached this node: it may be the last to remember.
     return voiceWrite({ ...this.#voice, isFounded: true, ballot })
   }
 
@@ -202,7 +203,7 @@ export class QuorumNode {
   }
 }
 
-/** Whether there is anything that is not of a quorum. */
+/** Whether the node holds data that is not of a quorum. */
 export async function holdsOthers(node: QuorumNode): Promise<boolean> {
   const buckets = await node.ask(store => store.buckets())
   return buckets.some(({ bucket }) => !bucket.startsWith('.ring/'))

@@ -1,4 +1,4 @@
-/** Three folders of one server, on disks of their own: one is full, then another one is gone. */
+/** Three folders of one server, on separate disks: one is full, then another one is gone. */
 import { execFileSync } from 'node:child_process'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -11,11 +11,11 @@ import { openQuorumStore } from './open-quorum-store.js'
 
 const mayMount = process.getuid?.() === 0 && process.platform === 'linux'
 if (!mayMount)
-  console.warn('Not tested: a full disk under a ring. It takes a small file system, which only root may mount.')
+  console.warn('Not tested: a full disk under a ring. It needs a small file system, which only root may mount.')
 
 // Only root can mount a file system that is small enough to fill.
 test.skipIf(!mayMount)(
-  'a full disk takes nothing from the others, follows when there is space, and a lost one is rebuilt',
+  'a full disk does not disturb the others and catches up when it has space, and a lost disk is rebuilt',
   async () => {
     // The engine prints every refusal.
     vi.spyOn(console, 'error').mockImplementation(() => {})
@@ -44,12 +44,12 @@ test.skipIf(!mayMount)(
       progress.isOver = true
       const written = await Promise.all(writing)
       await store.close()
-      // Now the one that was full is one of the two that are needed.
+      // Now the disk that was full is one of the two that are needed.
       await rm(paths[0]!, { recursive: true })
       store = await open()
       await expectExact(store, begin, written)
       expect((await store.scan('large/l', { limit: 100 })).entries.length).toBe(40)
-      await eventually('the lost one is rebuilt', () => warnings.some(text => /disk 1 has again/.test(text)))
+      await eventually('the lost one is rebuilt', () => warnings.some(text => /disk 1 has been rebuilt/.test(text)))
       await store.close()
       await rm(join(paths[1]!, 'store'), { recursive: true })
       store = await open()

@@ -11,7 +11,7 @@ import { testQuorum } from './under-test/quorum-conformance.js'
 let redis: readonly RunningRedis[]
 let postgres: RunningPostgres
 beforeAll(async () => {
-  // In memory: where a busy disk keeps commits from being seen for a second, they are told twice.
+  // In memory: if a busy disk hid commits for a second, their keys would be put into the log twice.
   redis = await Promise.all([1, 2].map(() => startRedis()))
   postgres = await startPostgres()
 })
@@ -20,7 +20,7 @@ afterAll(async () => {
   await endPostgres()
 })
 
-describe('two servers over two of Redis and one of PostgreSQL', () => {
+describe('two servers over two nodes of Redis and one of PostgreSQL', () => {
   testQuorum(
     () => {
       const name = randomUUID()

@@ -7,14 +7,14 @@ import { testQuorum } from './under-test/quorum-conformance.js'
 
 let servers: readonly RunningRedis[]
 beforeAll(async () => {
-  // In memory: where a busy disk keeps commits from being seen for a second, they are told twice.
+  // In memory: if a busy disk hid commits for a second, their keys would be put into the log twice.
   servers = await Promise.all([1, 2, 3].map(() => startRedis()))
 })
 afterAll(async () => {
   for (const server of servers) await server.stop()
 })
 
-describe('two servers over three of Redis', () => {
+describe('two servers over three nodes of Redis', () => {
   testQuorum(
     () => {
       const name = randomUUID()

@@ -39,7 +39,7 @@ describe('with another server, over five nodes', () => {
   testQuorum(() => memoryNodes(5), { seed: 2, steps: 2000, queryBuckets: 40 })
 })
 
-test('what a dropped index leaves behind is removed, from every node', async () => {
+test('the entries of a dropped index are removed from every node', async () => {
   const nodes = Array.from({ length: 3 }, () => createMemoryStore())
   const store = await open(nodes.map((node, i) => sharedNode(`memory ${i + 1}`, node)))
   await testDroppedIndex(store, async () => {

@@ -1,6 +1,6 @@
 /**
- * What nodes need from time to time, from whichever server comes first: to be brought up to the log when they were away, to have their own
- * logs, which nobody reads, trimmed; and that it is told what puts the quorum at risk.
+ * Regular work on the nodes, by whichever server comes first: brings nodes that were away up to the log, trims the nodes' own
+ * logs, which no server reads, and warns of what puts the quorum at risk.
  */
 import { randomUUID } from 'node:crypto'
 import type { LogDatabase } from '../log/log-database.js'
@@ -37,19 +37,20 @@ export class QuorumUpkeep {
     this.#timer = setInterval(() => this.#begin(), EVERY_MS).unref()
   }
 
-  /** Tells what is wrong with nodes, once. */
+  /** Warns of what is wrong with nodes, once. */
   inspect(): void {
     const { nodes } = this.#options
     if (nodes.length < 3) {
-      this.#warn(`The ring has ${nodes.length} nodes: it does not survive the loss of one. Have three, or five.`)
+      this.#warn(`The ring has ${nodes.length} nodes: it does not survive the loss of one. Use three or five.`)
     }
     for (const { place, durability, isSilent } of nodes) {
       if (durability !== undefined && durability !== 'disk') {
         this.#warn(
-          `${place} acknowledges what is not on disk: if its machine fails it forgets what it has voted, and the ring may lose what was acknowledged.`,
+          `${place} acknowledges writes that are not on disk: if its machine fails, it forgets its votes, and the ring may ` +
+            'lose acknowledged writes.',
         )
       }
-      if (isSilent) this.#warn(`${place} does not answer: the ring goes on without it, and has one less to lose.`)
+      if (isSilent) this.#warn(`${place} does not answer: the ring goes on without it, but can lose one node fewer.`)
     }
   }
 
@@ -77,31 +78,31 @@ export class QuorumUpkeep {
         rows.nodeRows[i]!.raise(database.applied)
         if (isTrimming) await node.ask(async store => store.trim(await store.position()))
       } catch (error) {
-        // It is away, or could not be helped: it is asked again soon.
+        // The node is away, or the work failed: the next round tries again.
         node.trouble = error
       }
     }
     this.inspect()
   }
 
-  /** One server at a time; it is told when it begins, and when it is over. */
+  /** Only one server at a time rebuilds a node. It warns when it begins, and reports when it has finished. */
   async #rebuild(node: QuorumNode, at: number): Promise<void> {
     const { registers, rows, onWarning } = this.#options
     if (node.isEmptied && !(await isToRebuild(node))) {
       this.#warn(
-        `${node.place} does not belong to this ring, and is not empty: it has no vote. Empty it, or name another.`,
+        `${node.place} does not belong to this ring, and is not empty: it has no vote. Empty it, or name another node.`,
       )
       return
     }
     if (!(await registers.hold(`rebuild ${at}`, this.#id, HOLD_MS))) return
-    const lost = `${node.place} has lost what it had: it is given again what the others have.`
+    const lost = `${node.place} has lost its data: it is being rebuilt from the other nodes.`
     this.#warn(lost)
     try {
       if (node.isEmptied) await rebuildVoice(node, this.#options)
       await rebuildRows(node, this.#options)
       rows.nodeRows[at]!.forget()
       this.#warned.delete(lost)
-      onWarning(`${node.place} has again what the others have.`)
+      onWarning(`${node.place} has been rebuilt from the other nodes.`)
     } finally {
       await registers.hold(`rebuild ${at}`, this.#id, 0)
     }

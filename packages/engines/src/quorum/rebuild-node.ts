@@ -1,15 +1,18 @@
 /**
- * A node that has come back empty, or from so long ago that the log has forgotten what it missed, is given again what the others have.
+ * Rebuilds a node from the others, if it has come back empty, or was away until the log forgot what it missed.
  *
- * Its voice. What it had promised and accepted is gone, and may have been the vote that decided something, or that kept something from being
- * decided. So it gets a voice only after a majority of the others has promised a ballot B that is higher than theirs (`ReplicatedLog.settle`): what was
- * decided with its old vote was accepted by one of these as well, since two majorities, without this node, still have one in common; it is
- * finished in B. And what was only promised to others below B, by these, is now promised to B. It is given every slot of the log, as accepted
- * in B, and B as its promise, in that order; its promise has a version that it never had, so nobody's old vote counts. Meanwhile the others may decide more, without it.
+ * Its voice. What it had promised and accepted is gone. That may have been the vote that decided a slot, or the promise that
+ * kept one from being decided. So it gets a voice only after a majority, without this node, has promised a ballot B that is
+ * higher than all of theirs (`ReplicatedLog.settle`). A slot that was decided with its old vote was also accepted by a node of
+ * that majority, since two majorities have another node than this one in common; the slot is finished in B. And the nodes of
+ * that majority have now promised B, so no lower ballot can win with them. The rebuilt node gets every slot of the log, as
+ * accepted in B, and then B as its promise, in that order. Its promise has a version that it never had, so no server's old
+ * request for its vote succeeds. Meanwhile the other nodes may decide more, without it.
  *
- * Its rows. They are copied from a node that is far enough, bucket by bucket, while that goes on; so some are of a later state than others.
- * Then the log is applied from where the copy began, and all are of one state again: what is read before that is covered by the end of
- * the log that every reader has, as rows that are ahead always are.
+ * Its rows. They are copied from a node that is far enough, bucket by bucket, while that node goes on; so some rows are of a
+ * later state than others. Then the log is applied from the slot where the copy began, and all rows are of one state again. A
+ * read before that is right too: every reader has the end of the log over the rows, which makes up for rows that are ahead, as
+ * it always does.
  */
 import { randomUUID } from 'node:crypto'
 import type { Key, Store, Write } from '@freshet/core/store'
@@ -29,11 +32,11 @@ export interface RebuildParts {
 
 const PAGE = 200
 const NOT_THERE = 0
-/** What a node has for itself; all else is rows. */
+/** What a node keeps for itself; everything else is rows. */
 const OWN_BUCKETS: ReadonlySet<Key> = new Set(['.ring/node', '.ring/log'])
 const MS_MAX = 30_000
 
-/** Whether it is ours to rebuild: empty, or begun before. Else it holds what somebody may miss. */
+/** Whether this quorum may rebuild the node: it is empty, or a rebuild has begun. Otherwise its data may be needed elsewhere. */
 export async function isToRebuild(node: QuorumNode): Promise<boolean> {
   const [voice, rebuilding] = await node.read([VOICE, REBUILDING])
   if (voice !== undefined) return false
@@ -51,7 +54,7 @@ export async function rebuildVoice(node: QuorumNode, { nodes, log, registers, da
   let previous = ''
   for (let slot = firstSlot; slot < next; ) {
     const records = (await log.recordsAfter(slot - 1)).filter(record => record.slot < next).slice(0, SLOTS_PER_PART)
-    if (records.length === 0) throw new Error(`Slot ${slot} is not to be had.`)
+    if (records.length === 0) throw new Error(`Slot ${slot} cannot be read.`)
     const writes = records.map(record => {
       const entry = { id: record.id, previous, value: encodeRecord(record) }
       previous = record.id
@@ -71,7 +74,7 @@ export async function rebuildVoice(node: QuorumNode, { nodes, log, registers, da
 export async function rebuildRows(node: QuorumNode, { nodes, database }: RebuildParts): Promise<void> {
   const floor = database.applied
   const source = nodes.find(each => each !== node && !each.isSilent && !each.isEmptied && each.applied >= floor)
-  if (source === undefined) throw new Error('No node has rows that are far enough.')
+  if (source === undefined) throw new Error('No other node has rows that are far enough.')
   const write = await beginRows(node)
   await eachRow(node, async rows => {
     await write(rows.map(({ key }) => ({ key, delete: true })))
@@ -85,7 +88,7 @@ export async function rebuildRows(node: QuorumNode, { nodes, database }: Rebuild
   node.needsRows = false
 }
 
-/** From now on it has no rows. Whoever has begun before writes nothing more, also not what was long on its way. */
+/** From now on the node has no rows. A server that has begun a rebuild before writes nothing more, not even late requests. */
 async function beginRows(node: QuorumNode): Promise<(writes: readonly Write[]) => Promise<void>> {
   const keys = [APPLIED, REBUILDING]
   const reads = (await node.read(keys)).map((found, i) => ({ key: keys[i]!, version: found?.version ?? NOT_THERE }))
@@ -94,14 +97,14 @@ async function beginRows(node: QuorumNode): Promise<(writes: readonly Write[]) =
   return async writes => {
     const holds = version !== undefined && [{ key: REBUILDING, version }]
     const position = holds && (await node.commit({ reads: holds, writes }))
-    if (!position) throw new Error(`Somebody else rebuilds ${node.place}.`)
+    if (!position) throw new Error(`Another server rebuilds ${node.place}.`)
   }
 }
 
-/** While it has no voice: whoever comes late changes nothing. */
+/** Only while the node has no voice: a write that arrives later changes nothing. */
 async function write(node: QuorumNode, writes: readonly Write[]): Promise<void> {
   const position = await node.commit({ reads: [{ key: VOICE, version: NOT_THERE }], writes })
-  if (position === undefined) throw new Error(`Somebody else has rebuilt ${node.place}.`)
+  if (position === undefined) throw new Error(`Another server has rebuilt ${node.place}.`)
 }
 
 async function eachRow(node: QuorumNode, take: (rows: readonly Write[]) => Promise<void>): Promise<void> {

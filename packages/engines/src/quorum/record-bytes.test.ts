@@ -29,7 +29,7 @@ test('a record is read as it was written', () => {
   expect(decodeRecord(record.id, encodeRecord(record))).toEqual(record)
 })
 
-test('a record of a version without indexes is readable', () => {
+test('a record that a version without indexes wrote is readable', () => {
   const { slot, state } = firstRecord()
   const head = { slot, state, commits: [], objects: [], buckets: [], clients: [], operations: [], memory: [['a', 2]] }
   const text = Buffer.from(JSON.stringify(head))

@@ -1,13 +1,13 @@
 /**
- * A record of the log as bytes, and what a node keeps in a slot. Numbers are little-endian.
+ * A record of the log as bytes, and the bytes that a node keeps for a slot. Numbers are little-endian.
  *
  *     slot     4: length of the head | head, JSON: [round, proposer, id, previous] | record
  *     record   4: length of the head | head, JSON, below | the values, memories, indexes and entries, one after the other
- *     head     { slot, state, commits, objects: [[key, bytes or -1: deleted]], buckets, clients, operations: [[name, what]],
- *                memory: [[name, bytes]], indexes: [[bucket, bytes]], tags: [[tag, position]], entries: [[bytes, whether it is there]],
- *                cleared: [number] }
+ *     head     { slot, state, commits, objects: [[key, bytes or -1: deleted]], buckets, clients, operations: [[name, value]],
+ *                memory: [[name, bytes]], indexes: [[bucket, bytes]], tags: [[tag, position]],
+ *                entries: [[bytes, whether it is there]], cleared: [number] }
  *
- * The last four are left out where there are none, as in all records of earlier versions.
+ * The last four are left out where they are empty, as in all records of earlier versions.
  *
  * Values are as `encodeValue` of @freshet/store/records draws them.
  */
@@ -35,7 +35,7 @@ interface RecordHead {
 
 const DELETED = -1
 
-/** The id is with the slot. */
+/** The id is stored with the slot. */
 export function encodeRecord({ slot, state, commits, effects }: Omit<LogRecord, 'id'>): Uint8Array {
   const bodies: Uint8Array[] = []
   const lengthOf = (bytes: Uint8Array) => {

@@ -1,8 +1,9 @@
 /**
- * The log, over nodes: a slot is decided by a majority of them (`core/agreement` has how, and why it holds). No server is special; whoever keeps
- * appending needs one round trip for each record.
+ * The log, over nodes: a majority of them decides each slot (`core/agreement` says how, and why that is safe). No server is
+ * special; a server that keeps appending needs one round trip for each record.
  *
- * A slot that is open, because whoever proposed it has not finished, is looked at again after a moment; if it stays so, it is finished by whoever looks.
+ * A slot is open while the server that proposed it has not finished. A server that finds it open looks again after a moment; if
+ * it is still open, that server finishes it.
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -30,9 +31,9 @@ const GRACE_MS = 5
 const SURVEY_GRACE_MS = 30
 const PAUSE_MS = 4
 const PAUSE_MS_MAX = 1000
-/** So often an open slot is looked at before it is finished. */
+/** How many looks at an open slot, before this server finishes it. */
 const LOOKS_MAX = 5
-/** Then whoever asks is told, and asks again. */
+/** After this many looks the caller gets an error, and retries. */
 const LOOKS_IN_ALL = 50
 const OUTBID_MAX = 20
 /** Nodes that have come back are asked to vote again. */
@@ -70,10 +71,10 @@ export class ReplicatedLog implements ChangeLog {
     let reaches: number | undefined
     for (let looks = 1; ; looks++) {
       const { records, open, isEnd } = await this.#look(after + 1)
-      // Nothing above it was there, in any node of a majority: so nothing above it was decided when they were asked.
+      // No node of a majority had anything above this slot, so nothing above it was decided when they were asked.
       reaches ??= open
       if (records.length > 0 || open === undefined) return { records, isEnd, reaches }
-      // Somebody is proposing, or has not lived to finish.
+      // A server is proposing, or it crashed before it finished.
       if (looks % LOOKS_MAX !== 0) await delay(PAUSE_MS * (1 + Math.random()))
       else if (looks >= LOOKS_IN_ALL || (await this.#propose(open)).kind === 'lost') throw this.lost()
     }
@@ -124,8 +125,8 @@ export class ReplicatedLog implements ChangeLog {
   }
 
   /**
-   * From every node that answers; whoever does not keeps what nobody will ask for. A majority notes that they were dropped: whoever slept
-   * meanwhile must not take them for free.
+   * Deletes the slots on every node that answers; the other nodes keep slots that no server will ask for. A majority notes that
+   * they were dropped, so that a server that slept meanwhile does not take them for free slots.
    */
   async dropPart(part: number): Promise<void> {
     const slots = Array.from({ length: SLOTS_PER_PART }, (_, i) => part * SLOTS_PER_PART + i)
@@ -133,13 +134,16 @@ export class ReplicatedLog implements ChangeLog {
     await this.majority(node => drop(node, deletions, (part + 1) * SLOTS_PER_PART))
   }
 
-  /** Some of the decided records after a slot, from memory if they are there; none: it is the end. */
+  /** Some of the decided records after a slot, from memory if they are there. Empty: the log ends there. */
   async recordsAfter(after: number): Promise<readonly LogRecord[]> {
     const kept = this.#kept.after(after)
     return kept.length > 0 ? kept : (await this.read(after)).records
   }
 
-  /** Finishes what others have begun, and says in which ballot, so that nothing below it can be decided any more; `next` is free. */
+  /**
+   * Finishes what other servers have begun, and returns its ballot: nothing below it can be decided from now on. `next` is
+   * free.
+   */
   async settle(
     after: number,
   ): Promise<{ readonly ballot: { readonly round: number; readonly proposer: string }; readonly next: number }> {
@@ -151,7 +155,7 @@ export class ReplicatedLog implements ChangeLog {
     })
   }
 
-  /** Of all nodes; resolves when a majority has done it, and throws EngineLost when it cannot. */
+  /** Runs `work` for all nodes. Resolves when it has succeeded for a majority, and throws EngineLost when that is impossible. */
   async majority<Result>(work: (node: QuorumNode) => Promise<Result>): Promise<readonly Result[]> {
     return new Promise((resolve, reject) => {
       const results: Result[] = []
@@ -170,16 +174,19 @@ export class ReplicatedLog implements ChangeLog {
     })
   }
 
-  /** Says who does not answer. */
+  /** The error that names the nodes that do not answer. */
   lost(): EngineLost {
     const silent = this.#nodes.filter(({ isSilent }) => isSilent)
     const emptied = this.#nodes.filter(({ isEmptied, isSilent }) => isEmptied && !isSilent)
     const parts = [
       ...silent.map(({ place, trouble }) => `${place}: ${trouble instanceof Error ? trouble.message : 'silent'}`),
-      ...emptied.map(({ place }) => `${place} has lost what it had`),
+      ...emptied.map(({ place }) => `${place} has lost its data`),
     ]
     const { majority, nodes } = this.voters
-    return new EngineLost(`${majority} of ${nodes} nodes are needed; ${parts.join('; ') || 'none came to agree'}`, true)
+    return new EngineLost(
+      `${majority} of ${nodes} nodes are needed; ${parts.join('; ') || 'the nodes did not agree'}`,
+      true,
+    )
   }
 
   async #idAt(slot: number): Promise<string> {
@@ -215,14 +222,15 @@ export class ReplicatedLog implements ChangeLog {
         const startMs = performance.now()
         const outcome = await this.#drive(slot, entry)
         if (outcome.kind !== 'outbid' || tries === OUTBID_MAX) return outcome
-        // By the time that it takes here: two who come back sooner would outbid each other again and again.
+        // The pause grows with the time of a proposal here: two servers that retry sooner would outbid each other again and
+        // again.
         const tookMs = Math.max(PAUSE_MS, performance.now() - startMs)
         await delay(Math.min(PAUSE_MS_MAX, tookMs * Math.min(8, tries)) * Math.random())
       }
     })
   }
 
-  /** One at a time. */
+  /** Runs proposals one at a time. */
   #alone<Result>(work: () => Promise<Result>): Promise<Result> {
     const done = this.#proposing.then(work)
     this.#proposing = done.catch(() => undefined)
@@ -243,13 +251,13 @@ export class ReplicatedLog implements ChangeLog {
     return this.#nodes[ask.node]!.answer(ask)
   }
 
-  /** It could vote, and is not asked to. */
+  /** The node could vote, but is not asked to. */
   #isMissing(node: QuorumNode): boolean {
     const at = this.#nodes.indexOf(node)
     return !node.isSilent && !node.isEmptied && !this.#proposer.tenure?.promises.has(at)
   }
 
-  /** At least what every server knew to be applied when this was asked; -1: nothing. */
+  /** At least the slot that any server knew to be applied when this was called; -1: none. */
   async #appliedMost(): Promise<number> {
     const views = await this.majority(async node => {
       const view = await node.view(0)
@@ -260,7 +268,7 @@ export class ReplicatedLog implements ChangeLog {
   }
 }
 
-/** What was before `slot`. Throws if somebody else does the same at this moment, or the node does not belong. */
+/** Deletes what is before `slot`. Throws if another server does so at this moment, or if the node has no voice. */
 async function drop(node: QuorumNode, deletions: readonly Write[], slot: number): Promise<void> {
   const [voice, first] = await node.read([VOICE, FIRST])
   if (voice === undefined) throw new Error(`${node.place} has no voice.`)
@@ -268,10 +276,10 @@ async function drop(node: QuorumNode, deletions: readonly Write[], slot: number)
   const note = isNoted ? [] : [jsonWrite(FIRST, { slot } satisfies First)]
   const reads = [{ key: FIRST, version: first?.version ?? NOT_THERE }]
   const position = await node.commit({ reads, writes: [...note, ...deletions] })
-  if (position === undefined) throw new Error(`Somebody else drops slots of ${node.place}.`)
+  if (position === undefined) throw new Error(`Another server drops slots of ${node.place}.`)
 }
 
-/** The last of those that were read or appended here. */
+/** The latest of the records that were read or appended here. */
 class KeptRecords {
   readonly #records = new Map<number, { readonly record: LogRecord; readonly bytes: number }>()
   #bytes = 0
@@ -287,7 +295,7 @@ class KeptRecords {
     }
   }
 
-  /** Consecutive ones. */
+  /** The consecutive records after a slot. */
   after(slot: number): readonly LogRecord[] {
     const found: LogRecord[] = []
     for (let next = slot + 1; ; next++) {

@@ -1,4 +1,7 @@
-/** Numbers that only grow, told to a majority of the nodes and read from one: so whoever reads meets whoever has told. And holders, by a majority. */
+/**
+ * Numbers that only grow: they are written to a majority of the nodes and read from a majority, so every read sees every
+ * earlier write. And the holders of names, by a majority.
+ */
 
 import { EngineLost } from '@freshet/store/engine'
 import type { Registers } from '../log/log-storage.js'
@@ -32,7 +35,10 @@ export class ReplicatedRegisters implements Registers {
     return highest
   }
 
-  /** Each node holds it by its own clock, as a store does. Who has no majority gives back what it has, so that somebody gets one. */
+  /**
+   * Each node grants the name by its own clock, as a store does. A server without a majority releases its nodes, so that
+   * another can win.
+   */
   async hold(name: string, holder: string, ms: number): Promise<boolean> {
     const holds = async (node: QuorumNode) => node.ask(store => store.hold(`.ring/${name}`, holder, ms))
     const granted: QuorumNode[] = []
@@ -42,7 +48,7 @@ export class ReplicatedRegisters implements Registers {
         if (await holds(node)) granted.push(node)
         else {
           refused.push(node)
-          throw new Error('Somebody else holds it.')
+          throw new Error('Another server holds it.')
         }
       })
       return true
@@ -62,7 +68,7 @@ export class ReplicatedRegisters implements Registers {
       const reads = [{ key: CLOCKS, version }]
       if ((await node.commit({ reads, writes: [jsonWrite(CLOCKS, next)] })) !== undefined) return
     }
-    throw new Error(`Others were always first at ${node.place}.`)
+    throw new Error(`Other servers were always first at ${node.place}.`)
   }
 
   async #read(node: QuorumNode): Promise<{ readonly numbers: Numbers; readonly version: number }> {

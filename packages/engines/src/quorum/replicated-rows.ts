@@ -1,6 +1,6 @@
 /**
- * Rows over nodes. They are applied when a majority of the nodes has them; a read is answered by any one node whose rows are at least as far as
- * everybody knows that a majority is, which it says in the same state.
+ * Rows over nodes. They count as applied when a majority of the nodes has them. Any one node can answer a read if its rows have
+ * reached the slot that a majority is known to have; the node states its slot in the same state as the answer.
  */
 import type { BucketChange, Key, Position, ScanRange, Store, StoredEntry, StoredValue } from '@freshet/core/store'
 import { ID_FIELD } from '@freshet/protocol'
@@ -15,9 +15,9 @@ import type { ReplicatedLog } from './replicated-log.js'
 
 const PAGE = 1000
 const READ_TOGETHER = 500
-/** Later, whoever waits tries again. */
+/** After this time the caller gets an error, and retries. */
 const APPLY_MS_MAX = 5000
-/** A node that was behind is not asked for so long. */
+/** For how long a node that was behind is asked only after the others. */
 const BEHIND_MS = 50
 const TRIES_MAX = 3
 
@@ -57,7 +57,7 @@ export class ReplicatedRows implements Rows {
   async page(bucket: Key, { low, high, isDescending, limit }: KeyRange): Promise<KeyedValue[]> {
     const folder = `${bucket}/`
     const idAt = ({ key, isIncluded }: Bound) => ({ id: key.slice(folder.length), isIncluded })
-    // What is above all keys of the bucket is no id.
+    // A bound above all keys of the bucket is not an id of the bucket.
     const end = high.key.startsWith(folder) ? idAt(high) : undefined
     const entries = await this.#inOrder(bucket, { low: idAt(low), high: end, isDescending, limit })
     return entries.map(({ id, body }) => {
@@ -103,7 +103,7 @@ export class ReplicatedRows implements Rows {
       found.push(...page.map(entryIn).filter(entry => isInRange(entry, range)))
       const last = page.at(-1)
       if (last === undefined || page.length < limit) break
-      // Those that were cut at the same place as the last are read to their end.
+      // All entries that were cut at the same place as the last one are read.
       if (found.length >= limit && !isCutId(last.id)) break
       const next = { id: last.id, isIncluded: false }
       if (isDescending) high = next
@@ -139,7 +139,7 @@ export class ReplicatedRows implements Rows {
     }
   }
 
-  /** Of every node that answers: what is too old does no harm where it stays. */
+  /** Deletes the record on every node that answers; an expired record does no harm where it stays. */
   async dropRecord(table: RecordTable, id: string, stamp: number): Promise<void> {
     const key = rowKey(table, id)
     await this.#options.log.majority(async node => {
@@ -162,7 +162,7 @@ export class ReplicatedRows implements Rows {
     await Promise.all(this.nodeRows.map(rows => rows.idle()))
   }
 
-  /** Until a majority has the rows of the log up to a slot that is decided. */
+  /** Resolves when a majority has the rows of the log up to a decided slot. */
   #reach(slot: number): Promise<void> {
     return new Promise((resolve, reject) => {
       const end = (how: () => void) => {
@@ -206,10 +206,10 @@ export class ReplicatedRows implements Rows {
     })
   }
 
-  /** Objects of a bucket by their ids; fewer than `limit`: there are no more. */
+  /** Objects of a bucket by their ids. Fewer than `limit`: there are no more. */
   async #inOrder(bucket: Key, { low, high, isDescending, limit }: IdRange): Promise<readonly StoredEntry[]> {
     if (!isDescending) {
-      // The least text that is greater.
+      // The least text that is greater than `high.id`.
       const to = high?.isIncluded ? `${high.id}\0` : high?.id
       const from = low.isIncluded ? { from: low.id } : { after: low.id }
       return (await this.#scan(bucket, { ...from, ...(to !== undefined && { to }), limit })).entries
@@ -230,7 +230,9 @@ export class ReplicatedRows implements Rows {
     return this.#steadily(store => store.scan(bucket, range))
   }
 
-  /** The node says how far its rows are before and after: in between, then, it was no less, and was not emptied. */
+  /**
+   * The node states how far its rows are, before and after. So in between they were at least that far, and it was not emptied.
+   */
   #steadily<Result>(read: (store: Store) => Promise<Result>): Promise<Result> {
     return this.#fromOne(async node => {
       const floor = this.#options.floor()
@@ -251,7 +253,7 @@ export class ReplicatedRows implements Rows {
     }
   }
 
-  /** Of any node that answers and is far enough, beginning with one by chance. */
+  /** From any node that answers and is far enough, beginning with a random one. */
   async #fromOne<Result>(read: (node: QuorumNode) => Promise<Result | undefined>): Promise<Result> {
     for (let tries = 1; ; tries++) {
       let isBehind = false
@@ -262,11 +264,11 @@ export class ReplicatedRows implements Rows {
           isBehind = true
           this.#behindUntilMs.set(node, performance.now() + BEHIND_MS)
         } catch {
-          // The next, then; who does not answer is told by `lost`.
+          // Try the next node; `lost` names the nodes that do not answer.
         }
       }
       if (!isBehind || tries === TRIES_MAX) throw this.#options.log.lost()
-      // Records that change no rows are not applied by anybody until then.
+      // Until now, no server may have applied the records that change no rows.
       await this.#reach(this.#options.floor())
     }
   }

@@ -1,4 +1,4 @@
-/** Nodes that were put back by their own tools while no server ran: the log of the quorum is another one. */
+/** Nodes that were restored by their own tools while no server ran: the quorum begins another log. */
 import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { LogPlace, Store } from '@freshet/core/store'
@@ -40,7 +40,7 @@ const restore = (nodes: readonly number[]) => {
   }
 }
 
-test('the folders of all nodes', async () => {
+test('if the folders of all nodes are restored, the store begins another log', async () => {
   const { lost, store } = await restoreUnnoticed({ open, backUp, restore: () => restore([1, 2, 3]) })
   await expectAnotherLog(store, lost)
   const { log } = store
@@ -48,7 +48,7 @@ test('the folders of all nodes', async () => {
   expect((await open()).log).toBe(log)
 })
 
-test('the folder of one node: nothing is lost, and the log goes on', async () => {
+test('if the folder of one node is restored, nothing is lost, and the log goes on', async () => {
   const before = await open()
   await put(before, 'a/b/1')
   await backUp()
@@ -61,7 +61,7 @@ test('the folder of one node: nothing is lost, and the log goes on', async () =>
   expect((await store.get('a/b/1'))?.version).toBe(kept)
 })
 
-test('nodes that do not notice themselves: by what a server knew', async () => {
+test('if restored nodes do not notice it, a server that remembers its position begins another log', async () => {
   const nodes = [1, 2, 3].map(() => createMemoryStore())
   const openOver = (recalled?: LogPlace) =>
     openQuorumStore({ nodes: nodes.map((store, i) => sharedNode(`${i}`, store)), recalled, onWarning: () => {} })

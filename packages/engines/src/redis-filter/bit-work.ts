@@ -1,9 +1,9 @@
 /**
- * What is sent to Redis to look at the bits of some keys, or to set them, and what its answers mean.
+ * The commands that read the bits of some keys in Redis, or set them, and what the replies mean.
  *
- * For a few keys that is BITFIELD, which names each bit. For a list so long that naming its bits costs more than the whole filter does,
- * the whole filter is fetched; to add to it, what is to be set is laid over what is there (BITOP OR), in the same transaction.
- * (Measured: a bit that is named takes as long as 200 to 500 bytes of filter, there and back.)
+ * For a few keys that is BITFIELD, which names each bit. If naming the bits of a long list costs more than the whole
+ * filter, the whole filter is fetched. To add keys to it, their bits are combined with the filter's (BITOP OR), in the same
+ * transaction. (Measured: a bit that is named takes as long as 200 to 500 bytes of filter, there and back.)
  *
  * Redis counts the bits of a byte from its highest, a filter from the lowest: place i is bit `i ^ 7` there.
  */
@@ -17,7 +17,7 @@ export interface BitString extends FilterSize {
 }
 
 export interface BitWork {
-  /** To be done together, with nothing in between. */
+  /** To be run together, with nothing in between. */
   readonly commands: readonly (readonly Argument[])[]
   /** For each key, whether it was there before. */
   read(replies: readonly Reply[]): readonly boolean[]
@@ -25,7 +25,7 @@ export interface BitWork {
 
 const BYTES_PER_NAMED_BIT = 128
 
-/** Whether so many keys are better looked for in the whole filter. */
+/** Whether it is cheaper to look for this many keys in the whole filter. */
 export function isManyFor({ bits, hashes }: FilterSize, keys: number): boolean {
   return bits / 8 < keys * hashes * BYTES_PER_NAMED_BIT
 }

@@ -1,4 +1,4 @@
-/** A filter's line to Redis: commands that belong together, and errors in the words of the filter. */
+/** A filter's connection to Redis: runs commands that belong together, and reports errors as a filter does. */
 import { FilterError } from '@freshet/bloom'
 import { type Argument, type Client, connectTo, type Reply, type Script, whereOf } from '../redis/client.js'
 import { refusalOf, unavailable, wordOf } from '../redis/redis-errors.js'
@@ -21,7 +21,7 @@ export class FilterLine {
     }
   }
 
-  /** With nothing in between. One is sent as it is, several as a transaction. */
+  /** Runs commands with nothing in between: one is sent as it is, several as a transaction. */
   async send(commands: readonly (readonly Argument[])[]): Promise<readonly Reply[]> {
     try {
       if (commands.length === 1) return [await this.#client.sendCommand(commands[0]!)]
@@ -31,7 +31,7 @@ export class FilterLine {
     }
   }
 
-  /** By hand: the driver's own gives text where bytes were asked for. */
+  /** Without the driver's own transaction, which returns text where bytes were requested. */
   async #transact(commands: readonly (readonly Argument[])[]): Promise<readonly Reply[]> {
     const chain = { chainId: Symbol('transaction') }
     const sent = [['MULTI'], ...commands, ['EXEC']].map(command => this.#client.sendCommand(command, chain))

@@ -24,7 +24,7 @@ async function open(name: string, more: { seed?: bigint } = {}): Promise<RedisFi
   return filter
 }
 
-/** How often Redis was asked something, by its own count. */
+/** How many times Redis ran a command, by its own count. */
 async function callsOf(command: string, during: () => Promise<unknown>): Promise<number> {
   const client = await connectTo(redis.url)
   await client.sendCommand(['CONFIG', 'RESETSTAT'])
@@ -36,7 +36,7 @@ async function callsOf(command: string, during: () => Promise<unknown>): Promise
 
 const keys = (prefix: string, count: number) => Array.from({ length: count }, (_, i) => `${prefix}-${i}`)
 
-test('it says what a filter in memory says, and its bits are the same', async () => {
+test('a filter in Redis answers like a filter in memory, and has the same bits', async () => {
   const filter = await open('same', { seed: 0x1234_5678_9abc_def0n })
   const model = createBloom({ ...SIZE, seed: 0x1234_5678_9abc_def0n })
   for (const key of keys('one by one', 500)) {
@@ -61,19 +61,19 @@ test('it says what a filter in memory says, and its bits are the same', async ()
   expect(await filter.hasAll(many)).toEqual(many.map(() => false))
 })
 
-test('it is one for all: of those who add a key at once, at most one is told that it is new', async () => {
+test('of several clients that add a key to a shared filter at once, at most one learns that it is new', async () => {
   const ways = [await open('shared'), await open('shared'), await open('shared')]
   expect(new Set(ways.map(({ seed }) => seed)).size).toBe(1)
   const added = keys('key', 1000)
-  const told = await Promise.all(added.flatMap(key => ways.map(way => way.add(key))))
-  const news = added.map((_, i) => told.slice(3 * i, 3 * i + 3).filter(Boolean).length)
+  const answers = await Promise.all(added.flatMap(key => ways.map(way => way.add(key))))
+  const news = added.map((_, i) => answers.slice(3 * i, 3 * i + 3).filter(Boolean).length)
   expect(Math.max(...news)).toBe(1)
-  // The rest were taken for known, as filters do.
+  // The other keys counted as known to all: false positives.
   expect(news.filter(count => count === 0).length).toBeLessThan(20)
   expect((await ways[0]!.hasAll(added)).every(Boolean)).toBe(true)
 })
 
-test('a list is one command, and so is what is asked for in one turn', async () => {
+test('a list is one command, and so are all requests of one turn', async () => {
   const filter = await open('commands')
   expect(await callsOf('bitfield', () => filter.addAll(keys('short', 3)))).toBe(1)
   expect(await callsOf('bitop', () => Promise.all(keys('turn', 64).map(key => filter.add(key))))).toBe(1)
@@ -82,7 +82,7 @@ test('a list is one command, and so is what is asked for in one turn', async () 
   expect(await callsOf('bitfield', () => filter.add('alone'))).toBe(1)
 })
 
-test('another size under the same name is refused, and no size is', async () => {
+test('another size under the same name is refused, and so is a size of nothing', async () => {
   await open('sizes')
   const other = openRedisFilter({ url: redis.url, name: 'sizes', entriesMax: 5000, falsePositiveRateMax: 0.01 })
   await expect(other).rejects.toMatchObject({ code: 'FILTER_MISMATCH' })
@@ -90,7 +90,7 @@ test('another size under the same name is refused, and no size is', async () => 
   await expect(none).rejects.toMatchObject({ code: 'FILTER_OPTIONS_INVALID' })
 })
 
-test('while Redis is away it says so, and goes on when it is back', async () => {
+test('calls fail while Redis is away, and succeed again when it is back', async () => {
   const own = await startRedis()
   const filter = await openRedisFilter({ url: own.url, name: 'away', ...SIZE })
   await own.kill()

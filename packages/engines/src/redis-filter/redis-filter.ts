@@ -1,12 +1,13 @@
 /**
- * A Bloom filter in Redis, shared by all who open it under its name (thesis of Gessert and Bücklers, 3.7). Its bits lie where those of
- * `@freshet/bloom` do, so that it can be handed out as one: `snapshot`.
+ * A Bloom filter in Redis, shared by all clients that open it under its name (thesis of Gessert and Bücklers, 3.7). Its bits
+ * have the places of those of `@freshet/bloom`, so it can be handed out as such a filter: `snapshot`.
  *
- * An operation is one round trip, and atomic: Redis looks at the bits of a key and sets them in one step. So of many who add the same
- * key at once at most one is told that it is new. Those asked for in one turn of the event loop share a round trip; so do those of a list.
- * (Measured: a Lua script takes Redis five times as long as BITFIELD.)
+ * An operation is one round trip, and atomic: Redis reads the bits of a key and sets them in one step. So if several clients
+ * add the same key at once, at most one learns that it is new. The keys of one turn of the event loop share a round trip; so do
+ * those of a list. (Measured: a Lua script takes Redis five times as long as BITFIELD.)
  *
- * What Redis forgets, the filter forgets: it says no to what it was told, if Redis was emptied or lost its last moments.
+ * What Redis forgets, the filter forgets: if Redis was emptied or lost its last writes, the filter says no to keys that were
+ * added.
  */
 import {
   type Bloom,
@@ -23,8 +24,8 @@ import { type BitString, bloomOf, isManyFor, workOf } from './bit-work.js'
 import { FilterLine } from './filter-line.js'
 
 /**
- * Sizes as `createBloom` takes them. The seed is that of a new filter, drawn at random unless given; whoever opens one that is there takes
- * over its seed.
+ * Sizes as `createBloom` takes them. The seed is for a new filter, and drawn at random unless given; a filter that exists keeps
+ * its own seed.
  */
 export type RedisFilterOptions = BloomOptions & {
   /** `redis://user:password@host:6379/0`. */
@@ -32,7 +33,7 @@ export type RedisFilterOptions = BloomOptions & {
   readonly name: string
 }
 
-/** KEYS: shape, bits. ARGV: bits, hashes, seed. The first to come decides; all of the bits are there from the beginning. */
+/** KEYS: shape, bits. ARGV: bits, hashes, seed. The first client decides; the string of bits has its full length from then on. */
 const openScript = new Script(`#!lua
 local found = redis.call('HMGET', KEYS[1], 'bits', 'hashes', 'seed')
 if found[1] then return found end
@@ -41,10 +42,10 @@ redis.call('SETBIT', KEYS[2], ARGV[1] - 1, 0)
 return ARGV
 `)
 
-/** Redis does nothing else while it works off one command. */
+/** Redis does nothing else while it runs one command. */
 const NAMED_KEYS_MAX = 512
 
-/** Throws FILTER_OPTIONS_INVALID, FILTER_MISMATCH if there is one of this name and another size, and STORE_UNAVAILABLE. */
+/** Throws FILTER_OPTIONS_INVALID, FILTER_MISMATCH if a filter of this name has another size, and STORE_UNAVAILABLE. */
 export async function openRedisFilter({ url, name, ...options }: RedisFilterOptions): Promise<RedisFilter> {
   const { bits, hashes } = 'bits' in options ? options : sizeFor(options.entriesMax, options.falsePositiveRateMax)
   const seed = options.seed ?? randomSeed()
@@ -81,12 +82,12 @@ export class RedisFilter {
     this.#asking = new SharedTurn(keys => this.hasAll(keys))
   }
 
-  /** Whether it is new: surely, if it is said to be. */
+  /** Whether the key is new. True is certain; false may be a false positive. */
   add(key: Key): Promise<boolean> {
     return this.#adding.ask(key)
   }
 
-  /** For each, whether it is new. */
+  /** For each key, whether it is new. */
   async addAll(keys: readonly Key[]): Promise<readonly boolean[]> {
     return (await this.#work(keys, true)).map(wasThere => !wasThere)
   }
@@ -99,7 +100,7 @@ export class RedisFilter {
     return this.#work(keys, false)
   }
 
-  /** As it is now, to be asked here or handed out. Its count is an estimate. */
+  /** The filter as it is now, to be queried here or handed out. Its count is an estimate. */
   async snapshot(): Promise<Bloom> {
     const [found] = await this.#line.send([['GET', this.#bits.name]])
     const bloom = bloomOf(this.#bits, found!)
@@ -107,12 +108,12 @@ export class RedisFilter {
     return bloom
   }
 
-  /** For all who share it. */
+  /** Empties the filter, for all clients that share it. */
   async clear(): Promise<void> {
     await this.#line.send([['DEL', this.#bits.name]])
   }
 
-  /** What is under way is answered first. */
+  /** Pending calls are answered first. */
   close(): Promise<void> {
     return this.#line.close()
   }
@@ -133,11 +134,12 @@ export function checkShape(name: string, asked: FilterSize, found: FilterSize): 
   if (found.bits === asked.bits && found.hashes === asked.hashes) return
   throw new FilterError(
     'FILTER_MISMATCH',
-    `The filter ${name} has ${found.bits} bits and ${found.hashes} hashes, not ${asked.bits} and ${asked.hashes}. Open it for as many entries and the same rate, or choose another name.`,
+    `The filter ${name} has ${found.bits} bits and ${found.hashes} hashes, not ${asked.bits} and ${asked.hashes}. ` +
+      'Open it for the same number of entries and the same rate, or choose another name.',
   )
 }
 
-/** So many at a time that nobody else waits long. */
+/** Splits a list of keys into parts, so that other clients do not wait long. */
 export async function inParts(
   keys: readonly Key[],
   size: FilterSize,

@@ -26,12 +26,12 @@ async function open(name: string, windowMs: number, slices?: number): Promise<Wi
 
 const keys = (prefix: string, count: number) => Array.from({ length: count }, (_, i) => `${prefix}-${i}`)
 
-test('it knows what was added, by anyone, one by one or in lists', async () => {
+test('keys that any client added are known, one by one or in lists', async () => {
   const [one, two] = [await open('known', HOUR_MS), await open('known', HOUR_MS)]
   const added = keys('a', 1000)
   const news = await Promise.all(added.slice(0, 100).map(key => one.add(key)))
   const more = await one.addAll(added.slice(100))
-  // Some few are taken for known, as filters do.
+  // A few keys count as known: false positives.
   expect([...news, ...more].filter(isNew => !isNew).length).toBeLessThan(40)
   expect((await two.hasAll(added)).every(Boolean)).toBe(true)
   expect((await two.addAll(added)).some(Boolean)).toBe(false)
@@ -39,14 +39,14 @@ test('it knows what was added, by anyone, one by one or in lists', async () => {
   expect(await one.estimatedRate()).toBeLessThan(0.01)
 })
 
-test('a list that says a key twice is told that it is new once', async () => {
+test('a key that occurs twice in a list is reported as new once', async () => {
   const filter = await open('twice', HOUR_MS)
   expect(await filter.addAll(['x', 'y', 'x'])).toEqual([true, true, false])
   expect(await filter.addAll([...keys('many', 800), 'many-3'])).toHaveLength(801)
   expect(await filter.add('many-3')).toBe(false)
 })
 
-test('what was added is known for the window, then forgotten, while slices take turns', async () => {
+test('keys are known for the window, then forgotten, while slices take turns', async () => {
   const windowMs = 600
   const ways = [await open('forgets', windowMs, 3), await open('forgets', windowMs, 3)]
   const addedAtMs = new Map<string, number>()
@@ -59,7 +59,7 @@ test('what was added is known for the window, then forgotten, while slices take 
     addedAtMs.set(key, performance.now())
     for (const [known, atMs] of addedAtMs) {
       const isThere = await ways[(i + 1) % 2]!.has(known)
-      // It was asked before the time is looked at, so what is called young was.
+      // The filter is asked before the time is read, so a key that counts as young here was young when it was asked for.
       if (performance.now() - atMs < windowMs) expect(isThere).toBe(true)
       if (isThere) continue
       addedAtMs.delete(known)
@@ -70,18 +70,18 @@ test('what was added is known for the window, then forgotten, while slices take 
   expect(forgotten).toBeGreaterThan(0)
 })
 
-test('of those who add a key at once at most one is told that it is new, also while slices take turns', async () => {
+test('of several clients that add a key at once at most one learns that it is new, also while slices take turns', async () => {
   const ways = await Promise.all([1, 2, 3].map(() => open('at-once', 30, 4)))
   for (let round = 0; round < 100; round++) {
     const batch = keys(`round ${round}`, 20)
-    const told = await Promise.all(batch.flatMap(key => ways.map(way => way.add(key))))
-    const news = batch.map((_, i) => told.slice(3 * i, 3 * i + 3).filter(Boolean).length)
+    const answers = await Promise.all(batch.flatMap(key => ways.map(way => way.add(key))))
+    const news = batch.map((_, i) => answers.slice(3 * i, 3 * i + 3).filter(Boolean).length)
     expect(Math.max(...news)).toBe(1)
     expect(news.filter(count => count === 0).length).toBeLessThan(8)
   }
 })
 
-test('it goes on when Redis was emptied, and when it was away', async () => {
+test('a filter goes on after Redis was emptied, and after Redis was away', async () => {
   const own = await startRedis()
   const filter = await openWindowedRedisFilter({ url: own.url, name: 'away', windowMs: HOUR_MS, ...SIZE })
   await filter.add('a')
@@ -103,7 +103,7 @@ test('it goes on when Redis was emptied, and when it was away', async () => {
   await own.stop()
 })
 
-test('another window under the same name is refused, and one of no length', async () => {
+test('another window under the same name is refused, and so is a window of no length', async () => {
   await open('windows', HOUR_MS)
   const asked = (windowMs: number, slices = 4) =>
     openWindowedRedisFilter({ url: redis.url, name: 'windows', windowMs, slices, ...SIZE })

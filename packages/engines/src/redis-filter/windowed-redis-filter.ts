@@ -1,18 +1,19 @@
 /**
- * A filter in Redis that forgets, shared by all who open it under its name: every key is remembered for at least `windowMs`, then forgotten
- * without being named again. It is the rotating filter of `@freshet/bloom`, in Redis: slices that take turns.
+ * A filter in Redis that forgets, shared by all clients that open it under its name: every key is remembered for at least
+ * `windowMs`, and is then forgotten without a call that removes it. It is the rotating filter of `@freshet/bloom`, in Redis:
+ * slices that take turns.
  *
  *     slice:3   slice:2   slice:1   slice:0
- *     [      ]  [      ]  [      ]  [ <- add writes here, and asks all
- *     dropped when a new one begins, by which all others move on: a script that renames them
+ *     [      ]  [      ]  [      ]  [ <- add writes here, and reads all
+ *     dropped when a new slice begins; a script renames the others, which move on by one
  *
- * An operation is one round trip and atomic: a transaction of a BITFIELD for each slice. Slices are named by their age and share a seed,
- * so that nobody has to know how many there have been.
+ * An operation is one round trip and atomic: a transaction of a BITFIELD for each slice. Slices are named by their age and
+ * share a seed, so that clients need not know how many slices there have been.
  *
- * Nothing is forgotten early, whatever the clocks do: a slice is ended only by somebody who has himself known it as the newest for as
- * long as it should last, by a clock that cannot be set. While nobody has the filter open, nothing is forgotten.
+ * Nothing is forgotten early, whatever the clocks do: a client ends a slice only when that client has known it as the newest
+ * for as long as it should last, by a clock that cannot be set. While no client has the filter open, nothing is forgotten.
  *
- * More keys than planned make it say yes wrongly more often (`estimatedRate`), and forget nothing.
+ * With more keys than planned it has more false positives (`estimatedRate`), but forgets nothing.
  */
 import { FilterError, type FilterSize, type Key, type Seed, sizeFor } from '@freshet/bloom'
 import { SharedTurn } from '@freshet/store/reads'
@@ -30,15 +31,15 @@ export interface WindowedRedisFilterOptions {
   /** Keys expected within one window. */
   readonly entriesMax: number
   readonly falsePositiveRateMax: number
-  /** Of a new filter; drawn at random unless given. */
+  /** The seed of a new filter; drawn at random unless given. */
   readonly seed?: Seed
-  /** The more there are, the fewer bits it takes and the longer an operation. 4 unless given. */
+  /** The more slices, the fewer bits the filter takes and the longer an operation. 4 unless given. */
   readonly slices?: number
 }
 
 type Shape = FilterSize & { readonly seed: Seed; readonly slices: number; readonly sliceMs: number }
 
-/** KEYS: shape. ARGV: bits, hashes, seed, slices, sliceMs. The first to come decides. */
+/** KEYS: shape. ARGV: bits, hashes, seed, slices, sliceMs. The first client decides. */
 const openScript = new Script(`#!lua
 if redis.call('EXISTS', KEYS[1]) == 0 then
   redis.call('HSET', KEYS[1], 'bits', ARGV[1], 'hashes', ARGV[2], 'seed', ARGV[3], 'slices', ARGV[4], 'sliceMs', ARGV[5], 'turns', 0)
@@ -46,7 +47,10 @@ end
 return redis.call('HMGET', KEYS[1], 'bits', 'hashes', 'seed', 'slices', 'sliceMs', 'turns')
 `)
 
-/** KEYS: shape, slices from the oldest. ARGV: how many turns there have been, if it is still so. */
+/**
+ * KEYS: shape, slices from the oldest. ARGV: the number of turns that this client knows; with another number it changes
+ * nothing.
+ */
 const turnScript = new Script(`#!lua
 if redis.call('HGET', KEYS[1], 'turns') ~= ARGV[1] then return redis.call('HGET', KEYS[1], 'turns') end
 redis.call('UNLINK', KEYS[2])
@@ -59,7 +63,7 @@ return redis.call('HINCRBY', KEYS[1], 'turns', 1)
 const SLICES = 4
 const TRY_AGAIN_MS = 1000
 
-/** Throws FILTER_OPTIONS_INVALID, FILTER_MISMATCH if there is one of this name and another shape, and STORE_UNAVAILABLE. */
+/** Throws FILTER_OPTIONS_INVALID, FILTER_MISMATCH if a filter of this name has another shape, and STORE_UNAVAILABLE. */
 export async function openWindowedRedisFilter(options: WindowedRedisFilterOptions): Promise<WindowedRedisFilter> {
   const { url, name } = options
   const shape = shapeOf(options)
@@ -70,7 +74,8 @@ export async function openWindowedRedisFilter(options: WindowedRedisFilterOption
     if (opened.shape.slices !== shape.slices || opened.shape.sliceMs !== shape.sliceMs) {
       throw new FilterError(
         'FILTER_MISMATCH',
-        `The filter ${name} has ${opened.shape.slices} slices of ${opened.shape.sliceMs} ms, not ${shape.slices} of ${shape.sliceMs}. Open it with the same window and slices, or choose another name.`,
+        `The filter ${name} has ${opened.shape.slices} slices of ${opened.shape.sliceMs} ms, not ${shape.slices} of ` +
+          `${shape.sliceMs}. Open it with the same window and slices, or choose another name.`,
       )
     }
     return new WindowedRedisFilter(line, name, opened.shape, opened.turns)
@@ -90,7 +95,7 @@ export class WindowedRedisFilter {
   readonly #adding: SharedTurn<Key, boolean>
   readonly #asking: SharedTurn<Key, boolean>
   #turns: number
-  /** By `performance.now()`. */
+  /** When this client learnt of the current number of turns, by `performance.now()`. */
   #knownSinceMs = performance.now()
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
@@ -111,7 +116,10 @@ export class WindowedRedisFilter {
     this.#turnIn(shape.sliceMs)
   }
 
-  /** Whether it is new within the window: surely, if it is said to be. Known or new, it is remembered from now on. */
+  /**
+   * Whether the key is new within the window. True is certain; false may be a false positive. Known or new, it is remembered
+   * from now on.
+   */
   add(key: Key): Promise<boolean> {
     return this.#adding.ask(key)
   }
@@ -134,7 +142,7 @@ export class WindowedRedisFilter {
     return 1 - this.#slices.reduce((never, slice, i) => never * (1 - bloomOf(slice, found[i]!).estimatedRate()), 1)
   }
 
-  /** What is under way is answered first. */
+  /** Pending calls are answered first. */
   close(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#timer)
@@ -171,12 +179,12 @@ export class WindowedRedisFilter {
     try {
       const keys = [this.#shapeKey, ...this.#slices.map(({ name }) => name).reverse()]
       const turns = await this.#line.run(turnScript, keys, [`${this.#turns}`])
-      // None: Redis was emptied.
+      // Null: Redis was emptied.
       this.#turns = turns === null ? (await openShape(this.#line, this.#shapeKey, this.#shape)).turns : Number(turns)
       this.#knownSinceMs = performance.now()
       return this.#turnIn(sliceMs)
     } catch {
-      // Whoever asks something next is told what is wrong.
+      // The next call reports what is wrong.
       return this.#turnIn(TRY_AGAIN_MS)
     }
   }

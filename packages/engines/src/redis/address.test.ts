@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { parseAddress } from './address.js'
 
-test('an address is of one Redis, or of several that have all else in common', () => {
+test('an address names one Redis, or several that share everything else', () => {
   expect(parseAddress('redis://127.0.0.1:7000')).toEqual({
     urls: ['redis://127.0.0.1:7000'],
     replicas: [],
@@ -21,7 +21,7 @@ test('an address is of one Redis, or of several that have all else in common', (
   ])
 })
 
-test('an address may be that of sentinels, at their own port unless it is told', () => {
+test('an address may name sentinels, at their own port unless another is given', () => {
   const address = parseAddress('redis://u:p@a,b:7/1?sentinel=main&replicas=c:4')
   expect(address).toEqual({
     urls: ['redis://u:p@a:26379/1', 'redis://u:p@b:7/1'],
@@ -42,7 +42,7 @@ for (const text of [
   'redis://a?sentinel=',
   'redis://a b',
 ]) {
-  test(`${text} is no address, and is refused without a password being shown`, () => {
+  test(`${text} is refused as an address, and the message leaves out the password`, () => {
     const withPassword = text.replace('://', '://u:secret@')
     for (const given of [text, withPassword]) {
       expect(() => parseAddress(given)).toThrowError(expect.objectContaining({ code: 'STORE_UNUSABLE' }))
@@ -51,6 +51,6 @@ for (const text of [
   })
 }
 
-test('sentinels of one store are not mixed with anything else', () => {
+test('addresses of sentinels are not mixed with other addresses', () => {
   expect(() => parseAddress(['redis://a?sentinel=x', 'redis://b'])).toThrowError(/same sentinels/)
 })

@@ -1,19 +1,19 @@
 /**
- * Where a store in Redis is: `redis://user:password@a:6379,b:6379/0?replicas=c:6379`, `rediss://` with TLS. Several hosts are nodes of one
- * cluster, or a primary and those that may take over from it. `?sentinel=NAME`: they are sentinels, who know where the primary is that
- * goes by that name. `?replicas=`: from these may be read; not of a cluster.
+ * The address of a store in Redis: `redis://user:password@a:6379,b:6379/0?replicas=c:6379`, or `rediss://` with TLS. Several
+ * hosts are nodes of one cluster, or a primary and the replicas that may take over from it. `?sentinel=NAME`: the hosts are
+ * sentinels, which know where the primary of that name is. `?replicas=`: replicas to read from; not for a cluster.
  */
 import { replicasIn } from '@freshet/store/reads'
 import { whereOf } from './client.js'
 import { unusable } from './redis-errors.js'
 
 export interface RedisAddress {
-  /** One for each host. */
+  /** An address for each host. */
   readonly urls: readonly string[]
   readonly replicas: readonly string[]
-  /** What sentinels call the primary; undefined: the hosts are no sentinels. */
+  /** The name that sentinels have for the primary; undefined: the hosts are not sentinels. */
   readonly sentinel: string | undefined
-  /** For messages. */
+  /** For messages: the hosts. */
   readonly place: string
 }
 
@@ -22,17 +22,17 @@ const HOST = /^(?:\[[0-9a-f:.]+\]|[^\s:,[\]]*)(?::\d{1,5})?$/i
 const SENTINEL = 'sentinel'
 const SENTINEL_PORT = '26379'
 
-/** Throws STORE_UNUSABLE if it cannot be understood. */
+/** Throws STORE_UNUSABLE if the address cannot be parsed. */
 export function parseAddress(given: string | readonly string[]): RedisAddress {
   const hosts = (typeof given === 'string' ? [given] : given).flatMap(hostsIn).map(parseHost)
   const names = [...new Set(hosts.map(({ sentinel }) => sentinel))]
-  if (names.length !== 1) throw mistake('all of it should be of the same sentinels')
+  if (names.length !== 1) throw mistake('all addresses should name the same sentinels, or no sentinels')
   const urls = [...new Set(hosts.map(({ url }) => url))]
   const replicas = [...new Set(hosts.flatMap(each => each.replicas))]
   return { urls, replicas, sentinel: names[0], place: urls.map(whereOf).join(',') }
 }
 
-/** An address for each host of one. */
+/** One address for each host in the text. */
 function hostsIn(text: string): string[] {
   const [, before, servers = '', after] = ADDRESS.exec(text) ?? []
   const hosts = servers.split(',')
@@ -44,11 +44,11 @@ function hostsIn(text: string): string[] {
 }
 
 function parseHost(text: string): { url: string; replicas: readonly string[]; sentinel: string | undefined } {
-  if (!URL.canParse(text)) throw mistake('a host, a port or a name in it cannot be one')
+  if (!URL.canParse(text)) throw mistake('it contains an invalid host, port or name')
   const url = new URL(text)
   const sentinel = url.searchParams.get(SENTINEL) ?? undefined
   if (sentinel === undefined) return { ...replicasIn(text), sentinel }
-  if (sentinel === '') throw mistake('after sentinel= should be what the sentinels call the primary')
+  if (sentinel === '') throw mistake('sentinel= should be followed by the name that the sentinels have for the primary')
   url.searchParams.delete(SENTINEL)
   if (url.port === '') url.port = SENTINEL_PORT
   return { ...replicasIn(url.href), sentinel }

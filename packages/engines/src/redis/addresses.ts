@@ -1,4 +1,4 @@
-/** Where Redis may be, by what was given and what was learnt since: it is looked for there in turn. */
+/** Where Redis may be: the given addresses and those learnt since, which are tried in turn. */
 import type { RedisAddress } from './address.js'
 import { connectTo, endClient, whereOf } from './client.js'
 import { unusable, wordOf } from './redis-errors.js'
@@ -12,32 +12,32 @@ export class Addresses {
     this.#given = given
   }
 
-  /** For messages. */
+  /** For messages: the hosts. */
   get place(): string {
     return this.#given.place
   }
 
-  /** Each says where to look, or why it cannot. */
+  /** Each function returns an address to try, or throws the reason why it has none. */
   inTurn(): readonly (() => Promise<string>)[] {
     const { urls, sentinel } = this.#given
     if (sentinel !== undefined) return urls.map(url => () => primaryBy(url, sentinel))
-    // Where it was comes first: one that has just started again may not know yet that another has taken over.
+    // The address used last comes first: a Redis that has just restarted may not know yet that another has taken over.
     const all = [...(this.#used === undefined ? [] : [this.#used]), ...urls, ...this.#learnt]
     return [...new Set(all)].map(url => async () => url)
   }
 
-  /** It was found there. */
+  /** Redis was found at this address. */
   use(url: string): void {
     this.#used = url
   }
 
-  /** All nodes of the cluster, as one of them told. */
+  /** All nodes of the cluster, as one of them reported. */
   learn(urls: readonly string[]): void {
     this.#learnt = urls
   }
 }
 
-/** The same way in, at another host. */
+/** The same address, with another host and port. */
 export function atHost(url: string, host: string, port: number | string): string {
   const address = new URL(url)
   if (host !== '') address.hostname = host.includes(':') ? `[${host}]` : host
@@ -45,7 +45,7 @@ export function atHost(url: string, host: string, port: number | string): string
   return address.href
 }
 
-/** As a sentinel has it: https://redis.io/docs/latest/develop/reference/sentinel-clients/ */
+/** The primary's address, from a sentinel: https://redis.io/docs/latest/develop/reference/sentinel-clients/ */
 async function primaryBy(sentinelUrl: string, name: string): Promise<string> {
   const withPassword = new URL(sentinelUrl)
   withPassword.pathname = ''
@@ -53,7 +53,7 @@ async function primaryBy(sentinelUrl: string, name: string): Promise<string> {
   bare.username = ''
   bare.password = ''
   const found = await askForPrimary(bare.href, name).catch(error => {
-    // The user and the password are those of Redis; a sentinel that has none would not understand them.
+    // The user and the password belong to Redis; a sentinel that has none would not accept them.
     if (wordOf(error) !== 'NOAUTH') throw error
     return askForPrimary(withPassword.href, name)
   })

@@ -1,6 +1,6 @@
 /**
- * Making connections: to which Redis, what it is set to, and what it holds. Nothing else is sent before that is known, so that it is
- * noticed whenever this is another one than before, or has lost something.
+ * Connects to Redis: finds it, reads its settings, and checks what it holds. No other command is sent before that, so that a
+ * server notices whenever this is another Redis than before, or has lost data.
  */
 import { randomUUID } from 'node:crypto'
 import type { LogPlace } from '@freshet/core/store'
@@ -21,14 +21,14 @@ export interface AttachOptions {
 
 export interface Line extends LogPlace {
   readonly client: Client
-  /** For what waits. */
+  /** The connection for commands that wait. */
   readonly follower: Client
   readonly settings: RedisSettings
 }
 
 const attachScript = new Script(ATTACH_SCRIPT)
 
-/** To the first that can be used. `onEnd` is also called for those that could not. */
+/** Connects to the first address that can be used. `onEnd` is also called for the connections to the others. */
 export async function openLine(options: AttachOptions, known: Known, onEnd: (error: Error) => void): Promise<Line> {
   let reason: unknown
   for (const find of options.addresses.inTurn()) {
@@ -70,7 +70,7 @@ async function attachBy(
     client = await connect(owner)
   }
   const settings = await readSettings(client, whereOf(owner))
-  // A Redis that was started again while no server was following it may have been given older files.
+  // A Redis that was started again while no server was following it may have been restored from older files.
   const wasFollowing = known.log !== '' && known.isRecalled !== true
   const mayHaveLost = settings.durability !== 'disk' || settings.wasPromoted || !wasFollowing
   const args = [settings.run, mayHaveLost ? '1' : '0', known.log, `${known.position}`, randomUUID()]
@@ -78,7 +78,7 @@ async function attachBy(
   const reply = await attachScript.run(client, layout.head, args, [layout.meta, layout.log, layout.clocks])
   const [log, position, offset] = (reply as readonly Buffer[]).map(String) as [string, string, string | undefined]
   if (log === 'format') {
-    throw unusable(whereOf(owner), `what it holds is of format ${position}, of a newer Freshet; update this one`)
+    throw unusable(whereOf(owner), `its data has format ${position}, of a newer Freshet; update this one`)
   }
   clock.meet(Number(offset))
   const follower = await connect(owner)
@@ -86,10 +86,10 @@ async function attachBy(
   return { client, follower, settings, log, position: Number(position) }
 }
 
-/** The host is empty, or nothing, if a node does not know its own: then it is where it was found. */
+/** The host is empty or null if a node does not know its own: then it is the host where the node was found. */
 type Node = readonly [host: Buffer | null, port: number, id: Buffer]
 
-/** In a cluster, all of a store is in one slot: the address of the node that has it. The others are learnt. */
+/** The address of the node that holds the store: in a cluster, all of a store is in one slot. The other nodes are learnt. */
 async function ownerOf(client: Client, url: string, key: string, addresses: Addresses): Promise<string> {
   const slot = (await client.sendCommand(['CLUSTER', 'KEYSLOT', key])) as number
   const id = String(await client.sendCommand(['CLUSTER', 'MYID']))

@@ -1,6 +1,7 @@
 /**
- * The driver as it is used here. Replies are bytes. There is no time-out for each command, which costs two thirds of the speed;
- * redis-session.ts has one for the whole connection. The driver never reconnects by itself: it does not know what to ask first.
+ * The driver, as it is set up here. Replies are bytes. Commands have no time-out of their own, since that would cost two thirds
+ * of the speed; redis-session.ts has one for the whole connection. For a store the driver never reconnects by itself: it does
+ * not know what to ask first.
  */
 import { createHash } from 'node:crypto'
 import { createClient, RESP_TYPES } from '@redis/client'
@@ -12,9 +13,9 @@ export type Argument = string | Buffer
 export interface Client {
   /** All commands of one chain are sent on the same connection. */
   sendCommand(args: readonly Argument[], options?: { readonly chainId: symbol }): Promise<Reply>
-  /** Resolves when what is under way has been answered. */
+  /** Resolves when all pending commands have been answered. */
   close(): Promise<void>
-  /** At once: whatever is under way fails. */
+  /** Ends the connection at once: pending commands fail. */
   destroy(): void
 }
 
@@ -22,7 +23,7 @@ const CONNECT_MS_MAX = 5_000
 const PAUSE_MS_MAX = 1_000
 
 export interface ConnectOptions {
-  /** The connection is lost, or was ended. */
+  /** Called when the connection is lost, or was ended. */
   readonly onEnd?: (error: Error) => void
   /** The driver reconnects by itself. Commands that were sent still fail. */
   readonly reconnects?: boolean
@@ -47,7 +48,7 @@ export async function connectTo(
   client.on('end', () => onEnd(new Error('Redis has closed the connection')))
   const connected = client as unknown as Client
   const connecting = client.connect()
-  // A Redis that is stopped accepts connections and does not answer.
+  // A Redis process that is stopped still accepts connections, and does not answer.
   await (reconnects ? connecting : orEnd(connecting, () => endClient(connected)))
   return connected
 }
@@ -73,7 +74,7 @@ export function whereOf(url: string): string {
   return new URL(url).host
 }
 
-/** Also if it has ended already. */
+/** Ends the connection; it may have ended already. */
 export function endClient(client: Client): void {
   try {
     client.destroy()
@@ -92,7 +93,7 @@ export class Script {
     this.#digest = createHash('sha1').update(text).digest('hex')
   }
 
-  /** `more`: the other keys that it uses, where they must be declared. */
+  /** `more`: the other keys that the script uses, where they must be declared. */
   run(client: Client, key: string, args: readonly Argument[], more: readonly string[] = []): Promise<Reply> {
     const rest = [`${1 + more.length}`, key, ...more, ...args]
     return client.sendCommand(['EVALSHA', this.#digest, ...rest]).catch(error => {

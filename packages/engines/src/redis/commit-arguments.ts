@@ -57,7 +57,7 @@ export function keysOf(commit: Commit, layout: Layout, indexes?: CommitIndexes):
   return keys
 }
 
-/** What a value has before its version, and between that and its body. */
+/** The bytes of a value before its version, and between its version and its body. */
 function typeOf(contentType: string): Uint8Array {
   const known = types.get(contentType)
   if (known) return known

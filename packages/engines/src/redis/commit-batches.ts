@@ -1,7 +1,7 @@
 /**
- * All commits that are asked for in one turn of the event loop go to Redis together: one script, one round trip. Measured, 64 in
- * flight: half as many commits again as one by one. They are sent as one argument, in MessagePack (msgpack.org), which Lua reads faster than
- * many arguments, and the driver writes faster.
+ * All commits of one turn of the event loop go to Redis together: one script, one round trip. Measured with 64 in flight: one
+ * and a half times as many commits as one by one. They are sent as one argument, in MessagePack (msgpack.org), which Lua reads
+ * faster than many arguments, and the driver writes faster.
  */
 
 import type { SharedClock } from '@freshet/store/clock'
@@ -9,7 +9,7 @@ import { type Client, type Reply, Script } from './client.js'
 import { COMMIT_SCRIPT } from './commit-script.js'
 import { ARRAY_BYTES, type Part, packParts, sizeOf } from './message-pack.js'
 
-/** All of Redis waits for a batch. */
+/** Redis does nothing else while it runs a batch. */
 const COMMITS_MAX = 32
 const BYTES_MAX = 1024 * 1024
 
@@ -38,7 +38,9 @@ export class CommitBatches {
     this.#clock = clock
   }
 
-  /** The script's answer to this commit; null if there is no store. `keys`: those it uses, where that must be said. */
+  /**
+   * The script's answer to this commit; null if there is no store. `keys`: the keys that it uses, where they must be declared.
+   */
   add(client: Client, parts: readonly Part[], keys: readonly string[] = []): Promise<Reply> {
     return new Promise((resolve, reject) => {
       const bytes = sizeOf(parts)

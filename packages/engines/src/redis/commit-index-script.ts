@@ -1,21 +1,22 @@
 /**
- * The part of the commit script that keeps indexes and tags. It parses nothing: the server works out what each object is under the
- * indexes of its bucket, and the script only compares, removes and adds.
+ * The part of the commit script that keeps indexes and tags. It parses nothing: the server derives the record of each object,
+ * which has its values under the indexes of its bucket, and the script only compares, removes and adds.
  *
- * That is right only if the server knows the indexes as they are. So each commit says which change of a bucket's indexes it was
- * worked out under (its stamp, the position of that change). If another one has been made since, the commit is answered 's', with the
- * indexes as they are now; nothing was done, and the server works it out again.
+ * That is right only if the server knows the current indexes. So each commit states the change of a bucket's indexes that its
+ * records are derived from (the stamp, which is the position of that change). If the indexes have changed since, the answer is
+ * 's', with the current indexes; nothing was done, and the server derives the records again.
  *
- * What an object is under the indexes now lies beside it, from its first write after the declaration, or from the build. Before
- * that it is not known here what a write replaces: then the commit is answered 'b', with the value, and sent again with what the
- * server makes of it. The sum that an addition has found was a number, which has no fields: it was what it will be.
+ * An object's current record lies beside the object, from its first write after the declaration, or from the build. Before
+ * that, the script does not know the values that a write replaces. Then the answer is 'b', with the object, and the server
+ * sends the commit again with the object's record. The sum before an addition was a number, which has no fields: its record is
+ * the same as after it.
  */
 import { FORMAT_WITH_INDEXES } from './layout.js'
 
-/** `mark`: what follows the clock in the head; empty as long as no bucket has ever had an index. */
+/** `mark`: the text after the clock in the head; empty as long as no bucket has ever had an index. */
 export const INDEXES: string = `
 local NOTHING, stamps = {}, {}
--- Whether the commit says anything of indexes, or must; as long as not, the rest is empty, and shared by all commits.
+-- Whether the commit has rows about indexes, or must have some. While it is false, the tables are empty and shared.
 local hasIndexes = false
 local declared, declarations, known, indexed, stale, isStale, isTaken = NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, false
 
@@ -50,19 +51,19 @@ local function expectStamp(bucket, stamp)
   if stampOf(bucket) ~= stamp then setStale(bucket) end
 end
 
--- What is kept of the indexes must be as far as they are built by now, and no number may be given twice.
+-- The indexes before the declaration must be the current ones, as far as they are built by now; no number may be given twice.
 local function expectIndexes(i)
   if indexesOf(args[i + 1]) ~= args[i + 2] then setStale(args[i + 1]) end
   isTaken = isTaken or (args[i + 4] > 0 and args[i + 4] <= tonumber(lastNumber()))
 end
 
--- A write to a bucket that the commit says nothing of.
+-- If the commit has no row about the indexes of a written bucket, the bucket must have none.
 local function expectNoIndexes(key)
   local bucket = match(key, '^[^/]*/[^/]*') or key
   if not declared[bucket] then expectStamp(bucket, '0') end
 end
 
--- The answer to a commit that was worked out under other indexes.
+-- The answer to a commit that was derived from other indexes.
 local function staleAnswer()
   if #stale == 0 and not isTaken then return nil end
   local answer = {'s', lastNumber()}
@@ -90,7 +91,7 @@ local function byNumber(record)
   return found
 end
 
--- What an object was under the indexes of its bucket, by their numbers; nil if that is not known.
+-- The record of an object before the commit, by the numbers of the indexes; nil if it is not known.
 local function before(at, bucket, id)
   local key = args[at + 1]
   local version = versionOf(key)
@@ -124,7 +125,7 @@ local function noteTags(tags, bucket, index, own)
   end
 end
 
--- The answer that asks what objects were, or nil; the tags of the commit; which entries go, and which come.
+-- The answer that asks for the records of objects, or nil; the tags of the commit; the entries to remove and to add.
 local function planIndexes()
   local unknown, tags, entries = {'b'}, {}, {}
   for _, at in ipairs(indexed) do

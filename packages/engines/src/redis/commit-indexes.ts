@@ -1,4 +1,4 @@
-/** The rows of a commit about indexes, worked out under the indexes that this server knows; commit-script.ts draws the rows. */
+/** The rows of a commit about indexes, derived from the indexes that this server knows; commit-script.ts draws the rows. */
 
 import type { IndexRecord, Redeclared } from '@freshet/core/commit'
 import { type Commit, declaredAt, indexesIn, type Key, type ReadList } from '@freshet/core/store'
@@ -18,7 +18,7 @@ interface FoundObject {
 
 interface BucketIndexes {
   readonly stamp: string
-  /** After the commit. */
+  /** The indexes after the commit. */
   readonly indexes: readonly IndexRecord[]
   readonly text: string
   readonly changed: (Redeclared & { readonly first: number }) | undefined
@@ -96,7 +96,7 @@ export class CommitIndexes {
     return keys
   }
 
-  /** The commit was made. */
+  /** To be called when the commit was made. */
   committed(position: number): void {
     for (const [bucket, { indexes, changed }] of this.#buckets) {
       if (changed === undefined) continue
@@ -151,18 +151,18 @@ export class CommitIndexes {
       if (indexes.length > 0 && idOfKey(key) !== undefined) parts.push('x', key, record(indexes), isSum)
     }
     for (const write of writes) push(write.key, indexes => ('delete' in write ? [] : recordOf(indexes, write)), 0)
-    // A sum is a number, and no object: it has no fields.
+    // A sum is a number, not an object: it has no fields.
     for (const { key } of adds) push(key, indexes => recordOf(indexes, undefined), 1)
     return parts
   }
 }
 
-/** Whether Redis has done nothing, and asks for more about indexes. */
+/** Whether Redis has done nothing, and needs more about indexes. */
 export function asksForIndexes(reply: Reply): boolean {
   return Array.isArray(reply) && ['s', 'b'].includes(String(reply[0]))
 }
 
-/** The indexes as they are, in place of those that the commit assumed. */
+/** Learns the current indexes, in place of those that the commit assumed. */
 function learnStale(known: KnownIndexes, [last, ...parts]: readonly Reply[]): void {
   known.learnLast(Number(String(last)))
   for (let i = 0; i < parts.length; i += 3) {

@@ -1,6 +1,7 @@
 /**
- * The script decides on commits by rules of its own. Here it is compared with `decide` of core, by which the store in memory decides:
- * random commits, by two servers in turn, have the same results and leave the same data, indexes, tags and log, step by step.
+ * The script has its own rules for deciding on commits. This test compares it with `decide` of core, which the store in memory
+ * uses: random commits, by two servers in turn, have the same results and leave the same data, indexes, tags and log, step by
+ * step.
  */
 import { RETENTION_MS_DEFAULT, UNSETTLED_MAX } from '@freshet/core/counters'
 import type { Addition, Commit, Key, Operation, QueryPage, ReadList, Store, Write } from '@freshet/core/store'
@@ -32,7 +33,7 @@ const FIELDS: readonly (readonly string[])[] = [['a'], ['b'], ['a', 'b'], ['b', 
 const TAGS = ['?a=[1]', '?a=[2]', '?a=[missing]', '?b=["x"]', '?a,b=[1,"x"]', '?b,a=[null,2]', '?c.d=[1]', '?e=[1]', '']
 const QUERIES = [{ where: { a: 1 } }, { where: { b: 'x' }, sort: [{ field: 'a' }] }, { sort: [{ field: 'b' }] }]
 
-/** The other in so many of ten cases, so that about half of the commits are made. */
+/** `other` in `tenths` of ten cases, so that about half of the commits are made. */
 function seldom<Value>(tenths: number, usual: Value, other: fc.Arbitrary<Value>): fc.Arbitrary<Value> {
   return fc.oneof({ weight: 10 - tenths, arbitrary: fc.constant(usual) }, { weight: tenths, arbitrary: other })
 }
@@ -72,7 +73,7 @@ interface Declaration {
   readonly fields: readonly (readonly string[])[]
 }
 
-/** A commit, but for what depends on the state that it meets; who makes it, and a query afterwards. */
+/** A commit without what depends on the state in which it is made; the server that makes it; and a query afterwards. */
 const drawn = fc.record({
   reads: fc.array(fc.record({ key, error }), { minLength: 1, maxLength: 2 }),
   lists: seldom(5, [], fc.array(list, { minLength: 1, maxLength: 2 })),
@@ -92,7 +93,7 @@ const drawn = fc.record({
 })
 type Drawn = typeof drawn extends fc.Arbitrary<infer Value> ? Value : never
 
-/** Without the members that are undefined, as a caller would leave them out. */
+/** The value without its undefined members, as a caller would leave them out. */
 function defined<Value extends object>(value: Value): Value {
   return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as Value
 }
@@ -190,7 +191,7 @@ async function expectSame(store: Store, model: Store): Promise<void> {
   expect(await read(store)).toEqual(await read(model))
 }
 
-test('both refuse the same operation when a client has too many under way', async () => {
+test('the script and core refuse the same operation when a client has too many under way', async () => {
   const store = await openRedisStore({ url: redis.url, name: 'overflowing', onWarning: () => {} })
   const nowMs = store.nowMs()
   const model = createMemoryStore({ nowMs: () => nowMs, positionsAfter: await store.position() })

@@ -1,54 +1,58 @@
 /**
  * The script that makes commits: it reads everything, decides everything, and then writes. Redis runs nothing else meanwhile, but
- * rolls nothing back either. So after the first write nothing may fail: memory is looked at before a script begins (that is what
- * `#!lua` without flags asks for), and what is appended to the log, the only thing that could be refused, goes first.
+ * rolls nothing back either. So after the first write nothing may fail: Redis checks its memory before the script begins (`#!lua`
+ * without flags asks for that), and the entry of the log, the only write that could be refused, goes first.
  *
- * It takes all commits that were asked for in one turn, one after the other, each with an answer of its own. What they have in
- * common, the head and the versions of buckets, is read and written once.
+ * It makes all commits of one turn, one after the other, and answers each of them. The head and the versions of buckets, which
+ * they share, are read and written once.
  *
  * The rules are those of core: counters/client-window.ts and counters/counter.ts, store/changed-lists.ts. The conformance suite
- * holds them together. Numbers are doubles, exact to 2^53, and written with %.0f: tostring would round them.
+ * checks that they agree. Numbers are doubles, exact to 2^53, and written with %.0f: tostring would round them.
  *
- * KEYS[1] is the head; all other keys begin like it, and lie in the same slot. ARGV is the clock, and an array in MessagePack
- * with an array for each commit, a row of
+ * KEYS[1] is the head; all other keys have the same prefix, and lie in the same slot. ARGV is the clock, and an array in
+ * MessagePack with an array for each commit, consisting of rows:
  *
  *     o client sequence settledTo madeMs fingerprint note retentionMs     an operation of one of our clients
- *     f id fingerprint note                                               one of somebody else's; either comes first
- *     r key version                                                       what must still hold
- *     l bucket version from to after prefix through                       each bound as +TEXT, or empty if there is none
- *     w key type body                                                     type: what comes before and after the version in a value
+ *     f id fingerprint note                                               a foreign operation; `o` or `f` is the first row
+ *     r key version                                                       a version that was read and must still hold
+ *     l bucket version from to after prefix through                       each bound as +TEXT, or empty if absent
+ *     w key type body                                                     type: the bytes before and after the version in a value
  *     d key
- *     a key by decimals min max                                           min and max empty if there are none
+ *     a key by decimals min max                                           min and max empty if absent
  *
- * and where buckets have indexes (commit-index-script.ts), before the writes
+ * and, where buckets have indexes (commit-index-script.ts), before the writes
  *
- *     i bucket stamp [[number, field, ...], ...]                          the indexes that it is worked out under; after its own `n`
- *     n bucket before after first last [number, ...]                      its indexes before and after, in JSON; the first and the last
- *                                                                         of the numbers that are new, or 0; those that are dropped
- *     t bucket version isLost [tag, ...]                                  no write since then has one of these tags; isLost is 1 if one
- *                                                                         of them has no index that was declared by then
- *     b key version record                                                what the object with this version is under the indexes
- *     x key record isSum                                                  what it will be, none if it is deleted; isSum is 1 with `a`
+ *     i bucket stamp [[number, field, ...], ...]                the indexes that records are derived from, after its own `n`
+ *     n bucket before after first last [number, ...]            its indexes before and after, in JSON; the first and the last
+ *                                                               of the new numbers, or 0; the dropped numbers
+ *     t bucket version isLost [tag, ...]                        no write since then has one of these tags; isLost is 1 if one
+ *                                                               of them has no index that was declared by then
+ *     b key version record                                      the record of the object with this version
+ *     x key record isSum                                        its new record, empty if it is deleted; isSum is 1 with `a`
  *
- *     record      [[number, values, spelled, ...], ...]   for each index: the values as in its entries (index-keys.ts), and as in tags
+ *     record      [[number, values, spelled, ...], ...]   for each index: the values as in entries (index-keys.ts) and in tags
  *
- * Numbers are numbers there, texts and bytes are strings. The answer is 'n' if there is no store here (any more), else an array
- * with an answer for each commit: a text, 'c' position and the units reached, with spaces between; or an array:
+ * There, numbers are numbers, and texts and bytes are strings. The answer is 'n' if there is no store here, or no longer.
+ * Otherwise it is an array with an answer for each commit: a text, 'c' position and the units reached, with spaces between; or
+ * an array:
  *
  *     p position units note                done before
  *     o reason                             an operation that is refused
- *     x count key version ... key version  so many reads that do not hold; after them, the buckets of lists that do not
- *     u key units reason ...               additions that are refused; units are empty if it is no counter
- *     s last bucket stamp indexes ...      nothing was done: these buckets have other indexes, as given here; the last number used
- *     b key value ...                      nothing was done: what are these under the indexes?
- *     e message                            it failed, since Redis holds what we have not written
+ *     x count key version ... key version  `count` reads that do not hold; after them, the buckets of lists that do not
+ *     u key units reason ...               additions that are refused; units are empty if the value is not a counter
+ *     s last bucket stamp indexes ...      nothing was done: these buckets have other indexes, given here; the last number used
+ *     b key value ...                      nothing was done: the records of these objects are needed
+ *     e message                            it failed, since Redis holds data that Freshet did not write
  */
 import { AHEAD_MS_MAX, UNSETTLED_MAX } from '@freshet/core/counters'
 import { INDEXES } from './commit-index-script.js'
 
-/** So many commits of the log are looked through for a list; beyond that it is read again. All of Redis waits meanwhile. */
+/**
+ * To validate a list, the script reads at most this many commits of the log; if there are more, the list must be read again.
+ * Redis does nothing else meanwhile.
+ */
 const COMMITS_MAX = 1000
-/** A client is noted to have been here about so often: it is forgotten by that much later. */
+/** About how often the script notes that a client was here. So a client is forgotten up to this much later. */
 export const NOTED_EVERY_MS = 60_000
 
 const BASICS = `
@@ -99,7 +103,7 @@ local function judgeForeign(i)
   return record and judgeDone(record, args[i + 2])
 end
 
--- What is settled goes. Sequences are whole numbers, and those up to the old mark are gone already.
+-- Removes what is settled. Sequences are whole numbers, and those up to the old mark are gone already.
 local function settle(key, upTo)
   if upTo - settled <= 100 then
     for sequence = settled + 1, upTo do call('HDEL', key, format('%.0f', sequence)) end
@@ -143,7 +147,7 @@ local function versionOf(key)
   return #start == 8 and struct.unpack('<I7', start, 2) or 0
 end
 
--- Lua's own < goes by the locale of the server.
+-- Lua's own < depends on the locale of the server.
 local function isBefore(a, b)
   for j = 1, math.min(#a, #b) do
     local x, y = byte(a, j), byte(b, j)
@@ -188,7 +192,7 @@ end
 const COUNTERS = `
 local SAFE_MAX = 9007199254740991
 
--- Nil if it is no number with at most so many decimals, or too large to be exact.
+-- Nil if the text is not a number with at most that many decimals, or is too large to be exact.
 local function parseUnits(text, decimals)
   local sign, whole, fraction = match(text, '^(%-?)(%d+)$'), nil, ''
   if sign then whole = match(text, '%d+') else sign, whole, fraction = match(text, '^(%-?)(%d+)%.(%d+)$') end
@@ -209,7 +213,7 @@ local function bodyOf(record)
   return sub(record, byte(record) == 0 and 10 + byte(record, 9) or 9)
 end
 
--- The units and the text that a counter comes to; or nil, what it is, and why not.
+-- The units and the text of the counter after the addition; or nil, its units before, and the reason for the refusal.
 local function addTo(i)
   local record = call('GET', valuePrefix .. args[i + 1])
   local by, decimals, min, max = args[i + 2], args[i + 3], tonumber(args[i + 4]), tonumber(args[i + 5])
@@ -225,9 +229,9 @@ end
 `
 
 const DECIDE = `
--- What refuses the commit, if anything does; then what it writes and adds.
+-- The answer that refuses the commit, or nil; then its writes and its additions.
 local function decide()
-  -- Tables only for what the commit has: most have one write.
+  -- Creates only the tables that the commit needs: most commits have one write.
   local conflicts, lists, seen, writes, adds = NOTHING, NOTHING, NOTHING, {}, NOTHING
   local i, last = 1, #args
   while i <= last do
@@ -315,7 +319,7 @@ end
 const WRITE = String.raw`
 local changed = {}
 
--- The bucket whose ids it is among, if it is an object.
+-- Notes that the key's bucket has changed. For an object, returns the bucket that lists its id, and the id.
 local function touch(key)
   local bucket = match(key, '^[^/]*/[^/]*') or key
   versions[bucket], changed[bucket] = positionText, true

@@ -1,6 +1,6 @@
 /**
- * The indexes of buckets as this server knows them, and what commits derive from them. The server assumes that a bucket it does not
- * know has no indexes; if it has, the script returns them (`commit-index-script.ts`).
+ * The indexes of buckets as this server knows them, and what commits derive from them. The server assumes that a bucket it does
+ * not know has no indexes; if the bucket has some, the script returns them (`commit-index-script.ts`).
  */
 
 import { type IndexRecord, type Redeclared, redeclare } from '@freshet/core/commit'
@@ -15,11 +15,11 @@ export interface DeclaredIndexes {
   /** The position of their last change, as text. */
   readonly stamp: string
   readonly indexes: readonly IndexRecord[]
-  /** The same as Redis keeps it. */
+  /** The same indexes in the text that Redis keeps. */
   readonly text: string
 }
 
-/** What an object is under indexes: a `record` of commit-script.ts. */
+/** The values of an object under indexes: a `record` of commit-script.ts. */
 export type ObjectRecord = readonly Part[]
 
 export const NO_INDEXES: DeclaredIndexes = { stamp: '0', indexes: [], text: '[]' }
@@ -43,31 +43,34 @@ export class KnownIndexes {
     else this.#known.set(bucket, declared)
   }
 
-  /** The last number that an index was given. */
+  /** The last number that was given to an index. */
   learnLast(last: number): void {
     this.#last = last
   }
 
-  /** The indexes of a bucket after a declaration; `last`: the last number that the same commit has given. Undefined if nothing changes. */
+  /**
+   * The indexes of a bucket after a declaration. `last`: the last number that the same commit has given. Undefined if nothing
+   * changes.
+   */
   redeclare(
     bucket: Key,
     declarations: readonly IndexDeclaration[],
     last: number | undefined,
   ): (Redeclared & { readonly first: number }) | undefined {
     const before = last ?? this.#last
-    // The script takes 0 for the position of the commit itself.
+    // To the script, 0 is the position of the commit itself.
     const changed = redeclare(this.of(bucket).indexes, declarations, 0, before)
     return changed && { ...changed, first: changed.last === before ? 0 : before + 1 }
   }
 }
 
-/** As the script keeps them: see `layout.ts`. */
+/** Reads indexes as the script keeps them: see `layout.ts`. */
 export function readDeclared(stamp: string, text: string): DeclaredIndexes {
   const indexes = decodeIndexes(Buffer.from(text))
   return { stamp, indexes: indexes.map(index => ({ ...index, declaredAt: index.declaredAt || Number(stamp) })), text }
 }
 
-/** What an object is under each index of its bucket. */
+/** The record of an object: its values under each index of its bucket. */
 export function recordOf(indexes: readonly IndexRecord[], content: Content | StoredValue | undefined): ObjectRecord {
   const value = content && parseFields(content.contentType, content.body)
   return indexes.map(index => {
@@ -76,7 +79,7 @@ export function recordOf(indexes: readonly IndexRecord[], content: Content | Sto
   })
 }
 
-/** The values of its fields as tags spell them, up to the first that has none. */
+/** The values of the index's fields as tags spell them, up to the first field that has none. */
 function spelledValues(index: IndexRecord, value: object | undefined): readonly string[] {
   const tags = new Set<Tag>()
   addTags(tags, '', [index], value)

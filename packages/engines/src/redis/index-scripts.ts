@@ -2,11 +2,11 @@
 
 /**
  * ARGV: bucket, and in MessagePack [hasIndexes, tags, source, fields, isDescending, count, ranges]. The source is the key of an
- * index's entries without the store's prefix, and `fields` its number of fields; or the key of the bucket's ids, and -1. Each range is
- * two bounds as ZRANGE BYLEX has them. The script reads one range after the other, `count` members in all.
+ * index's entries without the store's prefix, and `fields` its number of fields; or the key of the bucket's ids, and -1. Each
+ * range is two bounds as ZRANGE BYLEX has them. The script reads one range after the other, `count` members in all.
  *
- * Returns from one state: head, the bucket's version, its stamp and its indexes (only if `hasIndexes` is 1), the versions of the tags,
- * and for each range that was reached an array of members and values by turns.
+ * Returns from one state: head, the bucket's version, its stamp and its indexes (only if `hasIndexes` is 1), the versions of
+ * the tags, and for each range that was reached an array of members and values by turns.
  */
 export const READ_SCRIPT: string = String.raw`#!lua flags=no-writes
 local call, sub, byte = redis.call, string.sub, string.byte
@@ -57,8 +57,9 @@ return {call('GET', KEYS[1]), version, stamp, indexes, versions, chunks}
 `
 
 /**
- * ARGV: bucket; its indexes as they were read, and as they are after this step; 1 if all are ready then; and in MessagePack an array of
- * objects, each id, version, record (commit-script.ts). Returns 0, and does nothing, if the indexes have changed since.
+ * ARGV: bucket; its indexes as they were read, and as they are after this step; 1 if all are ready then; and in MessagePack an
+ * array of objects, each id, version, record (commit-script.ts). Returns 0, and does nothing, if the indexes have changed
+ * since.
  *
  * It skips an object that was written since it was read: the server that wrote it knew these indexes, and has put it into them.
  */

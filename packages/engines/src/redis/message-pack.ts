@@ -1,4 +1,7 @@
-/** Arguments of scripts in MessagePack (msgpack.org): Lua reads them faster than many arguments, and the driver writes them faster. */
+/**
+ * Arguments of scripts in MessagePack (msgpack.org): Lua reads them faster than many arguments, and the driver writes them
+ * faster.
+ */
 
 /** Numbers, texts, bytes, and arrays of them. */
 export type Part = string | number | Uint8Array | readonly Part[]
@@ -19,7 +22,7 @@ export function sizeOf(parts: readonly Part[]): number {
   return bytes
 }
 
-/** An array, which takes so many bytes at most. */
+/** Packs an array, which takes at most `bytes` bytes. */
 export function packParts(parts: readonly Part[], bytes: number = sizeOf(parts)): Buffer {
   const target = Buffer.allocUnsafe(bytes)
   return target.subarray(0, packArray(target, 0, parts))

@@ -1,4 +1,4 @@
-/** Opening a store in Redis: its options, and the connections that it needs before there is an engine (`redis-engine.ts`). */
+/** Opens a store in Redis: its options, and the connections that it needs before it has an engine (`redis-engine.ts`). */
 import { RETENTION_MS_DEFAULT } from '@freshet/core/counters'
 import { SCAN_MAX_DEFAULT } from '@freshet/core/queries'
 import type { LogPlace } from '@freshet/core/store'
@@ -12,9 +12,12 @@ import { RedisEngine } from './redis-engine.js'
 import { RedisSession } from './redis-session.js'
 
 export interface RedisStoreOptions {
-  /** `redis://user:password@host:6379/0`, `redis://a:6379,b:6379`, `redis://a,b?sentinel=NAME`: see `address.ts`. Or several of them. */
+  /**
+   * `redis://user:password@host:6379/0`, `redis://a:6379,b:6379`, `redis://a,b?sentinel=NAME`: see `address.ts`. Or several of
+   * these.
+   */
   readonly url: string | readonly string[]
-  /** The name of the store, for one Redis may hold several; `main` unless given. */
+  /** The name of the store, as one Redis may hold several; `main` unless given. */
   readonly name?: string
   /** How long operations are remembered; a day unless given. The same for all servers of the store. */
   readonly retentionMs?: number
@@ -22,17 +25,17 @@ export interface RedisStoreOptions {
   readonly answerMsMax?: number
   /** How long a call waits for a Redis that cannot be reached; 5 seconds unless given. */
   readonly patienceMs?: number
-  /** A query that would have to look at more entries is refused; 10,000 unless given. */
+  /** A query that would have to read more entries is refused; 10,000 unless given. */
   readonly scanMax?: number
-  /** What an earlier process knew of the log: if Redis no longer has it, the log is another one. */
+  /** The log and position that an earlier process knew. If Redis no longer has them, the store begins another log. */
   readonly recalled?: LogPlace | undefined
-  /** Is called once for each setting of Redis that could cost acknowledged writes. */
+  /** Called once for each setting of Redis that could lose acknowledged writes. */
   readonly onWarning?: (warning: string) => void
 }
 
 /**
- * Creates the store if there is none. Throws STORE_UNAVAILABLE if no Redis answers, STORE_UNUSABLE if it would lose data by
- * itself, is too old or refuses access.
+ * Creates the store if it does not exist. Throws STORE_UNAVAILABLE if no Redis answers, STORE_UNUSABLE if Redis would lose data
+ * by itself, is too old or refuses access.
  */
 export async function openRedisStore(options: RedisStoreOptions): Promise<EngineStore<RedisEngine>> {
   const { url, name = 'main', retentionMs = RETENTION_MS_DEFAULT, answerMsMax = 5_000, patienceMs = 5_000 } = options

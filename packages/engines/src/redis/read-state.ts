@@ -1,4 +1,4 @@
-/** Single reads of Redis: each is of one state, and returns that state's position. */
+/** Single reads of Redis: each reads one state, and returns that state's position. */
 import type { Key, Position, Snapshot, StoredValue, Tag, Version } from '@freshet/core/store'
 import { decodeValue } from '@freshet/store/records'
 import { type Argument, type Reply, Script } from './client.js'
@@ -15,7 +15,7 @@ export interface RedisReader {
   command(args: readonly Argument[]): Promise<Reply>
   /** Runs a script that only reads. */
   run(script: Script, args: readonly Argument[]): Promise<Reply>
-  /** Is called with the position of each state that was read. */
+  /** Called with the position of each state that was read. */
   reached(position: Position): void
   /** Makes the error for a Redis that holds no store. */
   gone(): Error
@@ -29,7 +29,7 @@ export interface Source {
   readonly isDescending: boolean
 }
 
-/** Bounds as ZRANGE BYLEX has them. */
+/** Bounds in the form of ZRANGE BYLEX. */
 export interface LexRange {
   readonly low: Buffer
   readonly high: Buffer
@@ -67,7 +67,7 @@ export function idSource(bucket: Key, isDescending: boolean): Source {
   return { key: `i:${bucket}`, fields: -1, isDescending }
 }
 
-/** `known`: the indexes as far as they are known; returned if others are not wanted, or there are no others. */
+/** `known`: the indexes that the server knows. They are returned if the indexes are not wanted, or have not changed. */
 export async function readState(
   reader: RedisReader,
   bucket: Key,
@@ -88,7 +88,7 @@ export async function readState(
   }
 }
 
-/** Those that are there. */
+/** The values that exist. */
 export async function readValues(
   reader: RedisReader,
   keys: readonly Key[],
@@ -111,7 +111,7 @@ export function positionIn(head: Reply, reader: RedisReader): Position {
   return position
 }
 
-/** Throws STORE_DAMAGED if it is not there, or not a value. */
+/** Throws STORE_DAMAGED if the record is missing, or is not a value. */
 export function valueIn(record: Reply, key: Key, { place }: Pick<RedisReader, 'place'>): StoredValue {
   const bytes = record as Buffer | null
   const value = bytes === null ? undefined : decodeValue(bytes, bytes.length)

@@ -1,4 +1,4 @@
-/** A store whose address names several: who is found when the one it is at is gone. */
+/** A store whose address names several servers: which of them it finds when the one that it uses is gone. */
 import type { Commit, CommitResult, Position, Store } from '@freshet/core/store'
 import { afterEach, expect, test } from 'vitest'
 import { eventually } from '../under-test/eventually.js'
@@ -12,7 +12,10 @@ afterEach(async () => {
   for (const end of toEnd.splice(0).reverse()) await end()
 })
 
-/** A primary and a replica. In memory, unless told otherwise: so that no busy disk keeps one from answering that is to be found well. */
+/**
+ * A primary and a replica: in memory unless `settings` say otherwise, so that a busy disk does not keep a healthy one from
+ * answering.
+ */
 async function startPair(
   settings: Readonly<Record<string, string>> = {},
 ): Promise<readonly [RunningRedis, RunningRedis]> {
@@ -64,13 +67,13 @@ test('a store at redis://a,b goes on at b when a was killed and b has taken over
   await command(b, 'REPLICAOF', 'NO', 'ONE')
   expect(await textOf(store)).toBe('1')
   positionOf(await store.commit(put('2')))
-  // One that comes back and does not know of it is not used, as long as the other can be reached.
+  // A primary that comes back and does not know of the takeover is not used, as long as the other can be reached.
   await a.restart()
   await command(b, 'CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
   expect(await textOf(store)).toBe('2')
 })
 
-test('one that takes connections and never answers is passed over', async () => {
+test('a Redis that accepts connections and never answers is passed over', async () => {
   const [a, b] = await startPair()
   const store = await open(`redis://127.0.0.1:${a.port},127.0.0.1:${b.port}`, { answerMsMax: 2000 })
   await untilReached(b, positionOf(await store.commit(put('1'))))
@@ -80,7 +83,7 @@ test('one that takes connections and never answers is passed over', async () => 
   positionOf(await store.commit(put('2')))
 })
 
-test('sentinels say where the primary is, also after another has taken over', async () => {
+test('a store finds the primary through its sentinels, also after another has taken over', async () => {
   const [a, b] = await startPair()
   const sentinel = await startSentinel('main', a)
   toEnd.push(() => sentinel.stop())

@@ -1,4 +1,7 @@
-/** A store on a real Redis Cluster of three nodes: all of it is in one slot, so it lives on one of them, and may be moved. */
+/**
+ * A store on a real Redis Cluster of three nodes. All of it is in one slot, so it lives on one node, and may be moved to
+ * another.
+ */
 import { setImmediate } from 'node:timers/promises'
 import type { Position, Store } from '@freshet/core/store'
 import { testStore } from '@freshet/core/store/conformance'
@@ -19,7 +22,7 @@ let nodes: readonly ClusterNode[] = []
 let stores = 0
 
 beforeAll(async () => {
-  // In memory: where a busy disk keeps commits from being seen for a second, they are told twice.
+  // In memory: if a busy disk hid commits for a second, their keys would be put into the log twice.
   nodes = await startRedisCluster(3)
 })
 afterAll(async () => {
@@ -54,9 +57,9 @@ describe('two servers that know different nodes', () => {
   })
 })
 
-test('a store whose slot moves to another node, key by key, while it is written to, loses nothing', async () => {
+test('a store whose slot moves to another node, key by key, while it is written, loses nothing', async () => {
   const name = 'moving'
-  // Only what cannot be lost has the same log at another node.
+  // Only a store that cannot have lost writes keeps its log at another node.
   const durable = Object.entries(DURABLE).flat()
   await Promise.all(nodes.map(({ client }) => client.sendCommand(['CONFIG', 'SET', ...durable])))
   const [store, peer] = [await open(name, 0), await open(name, 1)]
@@ -104,7 +107,7 @@ test('the address may be that of a replica, which leads to the node that has the
   await stopNode(replica)
 })
 
-test('a cluster whose only node that was named dies is found by the others, as soon as its replica has taken over', async () => {
+test('if the only named node of a cluster dies, the store finds the others, once its replica has taken over', async () => {
   const settings = { 'cluster-node-timeout': '4000', 'repl-diskless-sync-delay': '0' }
   const cluster = [...(await startRedisCluster(3, settings))]
   const [named] = cluster as [ClusterNode]
@@ -122,7 +125,7 @@ test('a cluster whose only node that was named dies is found by the others, as s
   for (const node of cluster) await stopNode(node)
 })
 
-/** Of a store whose slot is at a node of the first third. */
+/** The name of a store whose slot is at a node of the first third. */
 async function nameAt({ client }: ClusterNode): Promise<string> {
   for (let i = 0; ; i++) {
     const slot = await client.sendCommand(['CLUSTER', 'KEYSLOT', `{freshet:${i}}:head`])
@@ -130,14 +133,14 @@ async function nameAt({ client }: ClusterNode): Promise<string> {
   }
 }
 
-/** Whether a replica has come to this position. */
+/** Whether a replica has reached this position. */
 async function isAt({ client }: ClusterNode, name: string, position: Position): Promise<boolean> {
   await client.sendCommand(['READONLY'])
   const head = await client.sendCommand(['GET', `{freshet:${name}}:head`]).catch(() => null)
   return head !== null && Number.parseInt(String(head), 10) >= position
 }
 
-/** As `redis-cli --cluster reshard` does it. */
+/** Moves the slot as `redis-cli --cluster reshard` does. */
 async function moveSlot(key: string): Promise<void> {
   const slot = `${await nodes[0]!.client.sendCommand(['CLUSTER', 'KEYSLOT', key])}`
   const from = (await Promise.all(nodes.map(node => holds(node.client, slot)))).indexOf(true)

@@ -1,4 +1,4 @@
-/** The script's arithmetic is that of core: any text, any addition. */
+/** The script's arithmetic equals that of core, for any text and any addition. */
 import { addTo } from '@freshet/core/counters'
 import type { Addition, Store } from '@freshet/core/store'
 import fc from 'fast-check'
@@ -51,7 +51,7 @@ const additions = fc.record(
   { requiredKeys: ['key', 'by', 'decimals'] },
 )
 
-test('what an addition comes to is what core says', async () => {
+test('an addition has the result that core computes', async () => {
   const property = fc.asyncProperty(fc.option(texts, { nil: undefined }), additions, async (text, add) => {
     const contentType = add.decimals % 2 === 0 ? 'application/json' : 'application/unusual'
     const before =

@@ -1,9 +1,10 @@
 /**
- * An engine over Redis, for any number of servers at once. Redis decides on commits itself: a commit is one script and one round trip,
- * the one exception to `decide` of core, which `commit-script.test.ts` compares it with. `layout.ts` draws what Redis keeps,
- * `commit-script.ts` what a commit does, `redis-session.ts` what happens when a connection is lost; docs/decisions/0009 has the reasons.
+ * An engine over Redis, for any number of servers at once. Redis decides on commits itself: a commit is one script and one
+ * round trip. This is the one exception to `decide` of core; `commit-script.test.ts` compares the two. `layout.ts` draws what
+ * Redis keeps, `commit-script.ts` what a commit does, `redis-session.ts` what happens when a connection is lost;
+ * docs/decisions/0009 has the reasons.
  *
- * It takes no leases. If Redis was emptied, or has lost what it had acknowledged, the log has another id.
+ * It takes no leases. If Redis was emptied, or has lost acknowledged writes, the log gets another id.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type {
@@ -48,7 +49,7 @@ export interface RedisEngineOptions {
   readonly clock: SharedClock
   readonly listeners: CommitListeners
   readonly retentionMs: number
-  /** Their addresses. */
+  /** The addresses of replicas to read from. */
   readonly replicas: readonly string[]
   readonly onWarning: (warning: string) => void
 }
@@ -211,7 +212,7 @@ export class RedisEngine implements Engine, RedisReader {
   }
 
   async stop(): Promise<void> {
-    // What was asked for before is sent first.
+    // Commits that were requested before are sent first.
     await nextTurn()
     await this.#upkeep.stop()
   }
@@ -226,7 +227,7 @@ export class RedisEngine implements Engine, RedisReader {
     this.#reads.replicas.tell(position)
   }
 
-  /** The server has connected to Redis. If the log is another one, nothing that is known of the one before holds. */
+  /** The server has connected to Redis. If the log is another one, nothing known of the previous log holds. */
   attach(log: string): void {
     if (log === this.#attached) return
     this.#attached = log
@@ -258,7 +259,7 @@ export class RedisEngine implements Engine, RedisReader {
     if (indexes?.hasDeclared) this.#upkeep.wake()
   }
 
-  /** `keys`: those that it writes beside the head, where they must be declared. */
+  /** `keys`: the keys that it writes besides the head, where they must be declared. */
   #run(effect: Effect, script: Script, args: readonly Argument[], keys: readonly string[] = []): Promise<Reply> {
     return this.#session.run(effect, client => script.run(client, this.layout.head, args, keys))
   }

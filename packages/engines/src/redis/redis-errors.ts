@@ -35,11 +35,15 @@ export function refusalOf(where: string, error: unknown): unknown {
   if (word === undefined) return error
   const { message } = error as Error
   if (word === 'OOM') {
-    const what = `Redis at ${where} has no memory left for writes (maxmemory). Nothing was written; give it more, or delete something.`
+    const what =
+      `Redis at ${where} has no memory left for writes (maxmemory). Nothing was written. ` +
+      'Give it more memory, or delete data.'
     return new FreshetError('STORE_FULL', what, { cause: error })
   }
   if (word === 'MISCONF') {
-    const what = `Redis at ${where} cannot write to its disk: ${message}. Nothing was written; see its log, and free some space.`
+    const what =
+      `Redis at ${where} cannot write to its disk: ${message}. Nothing was written. ` +
+      'See the log of Redis, and free some space on the disk.'
     return new FreshetError('STORE_FULL', what, { cause: error })
   }
   if (FORBIDDEN.includes(word)) return unusable(where, `it refuses access: ${message}`, error)
@@ -47,7 +51,7 @@ export function refusalOf(where: string, error: unknown): unknown {
 }
 
 export function damaged(where: string, why: string, cause?: unknown): FreshetError {
-  const what = `Redis at ${where} does not hold what it should: ${why}. Find out who else writes to it.`
+  const what = `Redis at ${where} does not hold the data that it should: ${why}. Find out which other program writes to it.`
   return new FreshetError('STORE_DAMAGED', what, { cause })
 }
 
@@ -59,8 +63,9 @@ export function unusable(where: string, why: string, cause?: unknown): FreshetEr
 export type Outcome = 'not-done' | 'unknown'
 
 export function unavailable(where: string, outcome: Outcome, cause?: unknown): FreshetError {
-  const what = outcome === 'unknown' ? 'A write was sent; it may or may not have been done.' : 'Nothing was done.'
+  const what = outcome === 'unknown' ? 'A write was sent, and may or may not have been done.' : 'Nothing was done.'
   const reason = cause instanceof Error && cause.message !== '' ? ` (${cause.message})` : ''
-  const message = `Redis at ${where} cannot be reached${reason}. ${what} Check that it runs; the server reconnects as soon as it answers.`
+  const advice = 'Check that it runs; the server reconnects as soon as it answers.'
+  const message = `Redis at ${where} cannot be reached${reason}. ${what} ${advice}`
   return new FreshetError('STORE_UNAVAILABLE', message, { cause, details: { outcome } })
 }

@@ -1,4 +1,4 @@
-/** What a Redis that is killed, cut off, stopped, emptied or put back may not do. */
+/** Promises that hold while Redis is killed, cut off, stopped, emptied or restored. */
 import { cp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -17,7 +17,7 @@ import { openRedisStore, type RedisStoreOptions } from './open-redis-store.js'
 const KILLS = Number(process.env.FRESHET_KILLS ?? 5)
 const WRITERS = 8
 const WATCH_PAUSE_MS = 5
-/** Replicas begin at once. */
+/** Replicas start to copy at once. */
 const REPLICATED = { ...DURABLE, 'repl-diskless-sync-delay': '0' }
 
 const toEnd: (() => Promise<void>)[] = []
@@ -65,7 +65,7 @@ interface Acknowledged {
   readonly position: Position
 }
 
-/** Writes until it is told to stop; a commit is two values, and one more on a counter under an operation's id. */
+/** Writes until `isOver`. Each round writes two values, and adds 1 to a counter under an operation's id. */
 async function writeOn(
   store: Store,
   writer: number,
@@ -95,7 +95,7 @@ async function writeOn(
   return { done, added }
 }
 
-/** Somebody else, who sees the sum of what was added, and never sees it go back: nothing is shown before it is on disk. */
+/** Another reader. It reads the sum, which must never go back: the store shows nothing that is not on disk yet. */
 async function watch(store: Store, isOver: () => boolean): Promise<number> {
   let highest = 0
   while (!isOver()) {
@@ -107,7 +107,7 @@ async function watch(store: Store, isOver: () => boolean): Promise<number> {
   return highest
 }
 
-test(`a Redis that is killed ${KILLS} times keeps what was acknowledged, gives no position twice, does each operation once`, async () => {
+test(`a Redis killed ${KILLS} times keeps acknowledged commits, gives no position twice, does each operation once`, async () => {
   const redis = await start(DURABLE)
   const stores = [await open(redis.url), await open(redis.url)]
   const { log } = stores[0]!
@@ -135,17 +135,17 @@ test(`a Redis that is killed ${KILLS} times keeps what was acknowledged, gives n
   const versions = new Map(a!.entries.map(({ id, version }) => [id, version]))
   for (const { id, position } of done) expect(versions.get(id)).toBe(position)
   expect(await textOf(store, 'crash/n/sum')).toBe(`${written.reduce((sum, { added }) => sum + added, 0)}`)
-  // Nothing was lost, so nobody has to start over; and every commit is in the log, in order.
+  // Nothing was lost, so no reader has to start over; and every commit is in the log, in order.
   expect(store.log).toBe(log)
   const entries = await store.changes(begin, 1_000_000)
   const positions = entries.map(({ position }) => position)
   expect(positions).toEqual([...positions].sort((x, y) => x - y))
   for (const { position } of done) expect(positions).toContain(position)
   const last = await store.position()
-  await eventually('who listens hears of the last commit', () => (heard.at(-1) ?? 0) >= last)
+  await eventually('the listener hears of the last commit', () => (heard.at(-1) ?? 0) >= last)
 })
 
-test('when the answer to a commit is lost, it is done once: with an id it is answered, without one it is unknown', async () => {
+test('a commit whose answer is lost is made once: with an id it is answered, without one its outcome is unknown', async () => {
   const redis = await start(DURABLE)
   const line = await CuttingLine.open(redis.port)
   toEnd.push(() => line.close())
@@ -166,13 +166,13 @@ test('when the answer to a commit is lost, it is done once: with an id it is ans
   expect(await named).toEqual({ committed: true, position: position - 1, units: [1], replayed: { note: 'a note' } })
   expect(await textOf(far, 'a/n/x')).toBe('1')
   expect((await far.get('a/b/c'))?.version).toBe(position)
-  // And it goes on, in both directions.
+  // The store goes on, in both directions.
   const heard = new Promise<Position>(resolve => far.onCommit(resolve))
   const next = positionOf(await near.commit({ writes: [put('a/b/c', 'again')] }))
   expect(await heard).toBeGreaterThanOrEqual(next)
 })
 
-test('an operation that was sent and never answered is unknown, not refused, and counts once when it is repeated', async () => {
+test('an operation that was never answered has an unknown outcome, not a refusal, and counts once when repeated', async () => {
   const redis = await start(DURABLE)
   const line = await CuttingLine.open(redis.port)
   toEnd.push(() => line.close())
@@ -189,14 +189,14 @@ test('an operation that was sent and never answered is unknown, not refused, and
   line.cut()
   await unanswered
   await reading
-  // What cannot have been sent is refused, as before.
+  // A commit that cannot have been sent is refused, as before.
   await expect(far.commit(order)).rejects.toMatchObject(unavailable('not-done'))
   line.mend()
   await eventually('it is repeated', () => far.commit(order).then(({ committed }) => committed, isUnavailable))
   expect(await textOf(near, 'a/n/x')).toBe('1')
 })
 
-test('an operation that was sent, not answered, and refused when it was sent again is unknown: it may have been done', async () => {
+test('an operation that was not answered, then refused when sent again, may have been done: its outcome is unknown', async () => {
   const redis = await start(DURABLE)
   const line = await CuttingLine.open(redis.port)
   toEnd.push(() => line.close())
@@ -215,12 +215,12 @@ test('an operation that was sent, not answered, and refused when it was sent aga
   line.cut()
   line.mend()
   await refused
-  // Whoever was never answered otherwise is told why.
+  // A commit that was not sent before reports the reason for the refusal.
   await expect(near.commit({ writes: [put('a/b/c', 'twice')] })).rejects.toMatchObject({ code: 'STORE_FULL' })
 })
 
-test('a Redis that does not answer is given up, and used again when it does', async () => {
-  // In memory, so that no busy disk keeps it from answering.
+test('a Redis that does not answer is given up, and used again when it answers', async () => {
+  // In memory, so that a busy disk does not keep it from answering.
   const redis = await start({})
   const store = await open(redis.url, { answerMsMax: 1500, patienceMs: 1500, onWarning: () => {} })
   await store.commit({ writes: [put('a/b/c', '1')] })
@@ -240,7 +240,7 @@ function isUnavailable(error: unknown): boolean {
   throw error
 }
 
-test('what may have been seen much later than it was stamped is in the log once more', async () => {
+test('keys that may have become visible much later than their stamp are in the log a second time', async () => {
   const redis = await start(DURABLE)
   const store = await open(redis.url, { answerMsMax: 20_000 })
   process.kill(redis.pid, 'SIGSTOP')
@@ -255,7 +255,7 @@ test('what may have been seen much later than it was stamped is in the log once 
   expect(second!.timeMs).toBeGreaterThan(stoppedMs + 1500)
 })
 
-test('a Redis that was emptied has a new log, whose positions go on; both servers know', async () => {
+test('when Redis is emptied, the store has a new log whose positions go on, and both servers learn of it', async () => {
   const redis = await start(DURABLE)
   const stores = [await open(redis.url), await open(redis.url)]
   const { log } = stores[0]!
@@ -267,18 +267,18 @@ test('a Redis that was emptied has a new log, whose positions go on; both server
   for (const store of stores) {
     expect(await store.get('a/b/c')).toBe(undefined)
     expect(await textOf(store, 'a/b/d')).toBe('2')
-    // This is how whoever follows the log finds out; from then on `log` is the new one.
+    // This is how a reader that follows the log finds out; from then on `log` is the new one.
     await expect(store.changes(before)).rejects.toMatchObject({ code: 'LOG_TRIMMED' })
     expect(store.log).not.toBe(log)
     expect(store.nowMs()).toBeGreaterThanOrEqual(nowMs)
-    // Once more, where it took long until it could be seen.
+    // The keys may be there a second time, if the commit was slow to become visible.
     const [entry] = await store.changes(await store.trimmedTo())
     expect(entry).toMatchObject({ position: after, keys: ['a/b/d'] })
   }
   expect(stores[0]!.log).toBe(stores[1]!.log)
 })
 
-test('a Redis that was put back from an older copy has a new log, if a server knows more than it does', async () => {
+test('when Redis is restored from an older copy, the store has a new log, if a server knows of lost commits', async () => {
   const redis = await start(DURABLE)
   const line = await CuttingLine.open(redis.port)
   toEnd.push(() => line.close())
@@ -287,7 +287,7 @@ test('a Redis that was put back from an older copy has a new log, if a server kn
   const copy = join(redis.folder, 'copy')
   const data = join(redis.folder, 'appendonlydir')
   await cp(data, copy, { recursive: true })
-  // One server does not hear of what will be lost, and may be the first to come back.
+  // One server does not see the commit that will be lost, and may be the first to reconnect.
   line.holdAnswers()
   const lost = positionOf(await store.commit({ writes: [put('a/b/c', 'new')] }))
   await redis.kill()
@@ -303,7 +303,7 @@ test('a Redis that was put back from an older copy has a new log, if a server kn
 })
 
 for (const [name, settings] of Object.entries({ relaxed: { ...DURABLE, appendfsync: 'everysec' }, none: {} })) {
-  test(`a Redis of durability ${name} that was started again has a new log: it may have lost something`, async () => {
+  test(`after a restart of a Redis of durability ${name} the store has a new log: writes may have been lost`, async () => {
     const redis = await start(settings)
     const warnings: string[] = []
     const store = await open(redis.url, { onWarning: warning => warnings.push(warning) })
@@ -337,7 +337,7 @@ test('when a replica takes over, the store goes on there, with a new log', async
   expect(store.log).not.toBe(log)
 })
 
-test('a server whose Redis becomes a replica finds the one that has taken over', async () => {
+test('a server whose Redis becomes a replica finds the Redis that has taken over', async () => {
   const first = await start(REPLICATED)
   const second = await start({ ...DURABLE, replicaof: `127.0.0.1 ${first.port}` })
   const store = await open([first.url, second.url])
@@ -348,7 +348,7 @@ test('a server whose Redis becomes a replica finds the one that has taken over',
   expect(await textOf(await open(second.url), 'a/b/c')).toBe('2')
 })
 
-test('calls that have waited in vain for a Redis that is away leave nothing behind', async () => {
+test('calls that have waited in vain for a Redis that is away leak no memory', async () => {
   const redis = await start({})
   const store = await open(redis.url, { patienceMs: 1 })
   await redis.kill()
@@ -364,14 +364,14 @@ test('calls that have waited in vain for a Redis that is away leave nothing behi
   expect(bytesEach).toBeLessThan(100)
 })
 
-/** After a collection. */
+/** After a garbage collection. */
 function usedBytes(): number {
   setFlagsFromString('--expose-gc')
   ;(runInNewContext('gc') as () => void)()
   return process.memoryUsage().heapUsed
 }
 
-test('a store that is closed while Redis is away does not wait for ever', async () => {
+test('a store that is closed while Redis is away does not wait forever', async () => {
   const redis = await start({})
   const store = await open(redis.url, { patienceMs: 100 })
   await redis.kill()

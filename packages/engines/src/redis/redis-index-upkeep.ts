@@ -1,6 +1,6 @@
 /**
- * Builds indexes in the background, step by step. The script that writes entries also writes how far the build has come. So after a
- * crash any server goes on from there, and if two servers build at once, only one of them takes each step.
+ * Builds indexes in the background, step by step. The script that writes entries also writes how far the build has come. So
+ * after a crash any server goes on from there, and if two servers build at once, only one of them takes each step.
  *
  * Dropped indexes need no upkeep: an index is one key, and the commit that drops the index deletes it.
  */
@@ -19,7 +19,7 @@ import { idSource, NO_SOURCE, type RedisReader, type Row, readState } from './re
 export interface RedisIndexUpkeepOptions {
   readonly reader: RedisReader
   readonly known: KnownIndexes
-  /** Runs a script that may be run again. `keys`: those that it uses beside the head. */
+  /** Runs a script that may be run again. `keys`: the keys that it uses besides the head. */
   readonly run: (script: Script, args: readonly Argument[], keys: readonly string[]) => Promise<unknown>
 }
 

@@ -1,4 +1,4 @@
-/** Indexes in a real Redis, with several servers at them at once: what they leave behind, and what queries see meanwhile. */
+/** Indexes in a real Redis that several servers use at once: which entries remain, and what queries see meanwhile. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { parseFields, valueAt } from '@freshet/core/queries'
 import type { Key, PutWrite, Query, Store } from '@freshet/core/store'
@@ -56,7 +56,7 @@ async function textsOf(...args: string[]): Promise<string[]> {
   return ((await command(...args)) as readonly Buffer[]).map(each => each.toString('latin1'))
 }
 
-/** Entries, and notes of objects, exactly as their values demand: none missing, none left over. */
+/** Expects exactly the entries and records that the objects' values require: none missing, none left over. */
 async function expectExact(name: string, store: Store, bucket: Key): Promise<void> {
   const prefix = `{freshet:${name}}:`
   const { entries: objects } = await store.scan(bucket, { limit: 100_000 })
@@ -119,7 +119,7 @@ test.each([1, 2, 3])(
   },
 )
 
-test('a query of more than one read sees one state of a bucket that changes all the time, and comes to an end', async () => {
+test('a query of more than one read sees one state of a bucket that changes all the time, and ends', async () => {
   const { open } = begin()
   const [store, other] = await Promise.all([open(), open()])
   const count = 1500
@@ -160,7 +160,7 @@ test('from the first index on, a Freshet that does not know of indexes can neith
   const format = async () => String(await command('HGET', `{freshet:${name}}:meta`, 'format'))
   await store.commit({ writes: [object('1', { a: 1 }), { ...declare(), indexes: [] }] })
   expect(await format()).toBe('1')
-  // What scripts of format 1 ask for.
+  // The form that scripts of format 1 expect.
   expect(await head()).toMatch(/^\d+ \d+$/)
   await store.commit({ writes: [declare(['a'])] })
   expect(await format()).toBe('2')
@@ -173,7 +173,7 @@ test('from the first index on, a Freshet that does not know of indexes can neith
   await again.close()
 })
 
-test('an index that a server has left unfinished is built by the next, once', async () => {
+test('an index that a server left unfinished is built by the next servers, once', async () => {
   const { name, open } = begin()
   const store = await open()
   await store.commit({ writes: Array.from({ length: 3000 }, (_, i) => object(`${i}`, { a: i % 7 })) })

@@ -1,4 +1,4 @@
-/** How long operations are remembered in Redis, and what is known of them. */
+/** How long Redis remembers operations, and what the store reports of them. */
 import type { Store } from '@freshet/core/store'
 import type { OperationId } from '@freshet/protocol'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -27,7 +27,7 @@ async function add(store: Store, id: OperationId): Promise<string> {
   return result.replayed ? 'replayed' : 'done'
 }
 
-/** What Redis holds, by a command. */
+/** Redis' reply to a command. */
 async function asked(...args: string[]): Promise<unknown> {
   const client = await connectTo(redis.url)
   try {
@@ -37,7 +37,7 @@ async function asked(...args: string[]): Promise<unknown> {
   }
 }
 
-test('of a client only what it has not settled is kept, however far it settles at once', async () => {
+test('a client’s operations are kept until it settles them, however many it settles at once', async () => {
   const store = await openRedisStore({ url: redis.url, name: 'settling' })
   const size = async () => Number(await asked('HLEN', '{freshet:settling}:c:client-number-one')) - 2
   for (let sequence = 1; sequence <= 300; sequence++) expect(await add(store, own(store, sequence, 0))).toBe('done')
@@ -48,14 +48,14 @@ test('of a client only what it has not settled is kept, however far it settles a
   expect(await size()).toBe(7)
   expect(await add(store, own(store, 300, 0))).toBe('replayed')
   expect(await add(store, own(store, 295, 0))).toBe('settled')
-  // What comes late says less than is known.
+  // A late operation reports less than is known.
   expect(await add(store, own(store, 303, 1))).toBe('done')
   expect(await add(store, own(store, 294, 0))).toBe('settled')
   expect(await store.operationCounts()).toMatchObject({ clients: 1, foreign: 0 })
   await store.close()
 })
 
-test('any operations, in any order, come to what they come to in memory', async () => {
+test('any operations, in any order, have the same results as in memory', async () => {
   const random = mulberry(7)
   const [store, model] = [await openRedisStore({ url: redis.url, name: 'walk' }), createMemoryStore()]
   const outcomeOf = async (way: Store, id: OperationId, aheadMs: number, fingerprint: string, by: number) => {
@@ -84,7 +84,7 @@ test('any operations, in any order, come to what they come to in memory', async 
   await store.close()
 })
 
-/** Whole numbers below the one asked for, the same each time. */
+/** Random whole numbers below `end`, the same in each run. */
 function mulberry(seed: number): (end: number) => number {
   let state = seed
   return end => {
@@ -95,7 +95,7 @@ function mulberry(seed: number): (end: number) => number {
   }
 }
 
-test('a client that has too much under way is refused, until it settles', async () => {
+test('a client with too many unsettled operations is refused, until it settles some', async () => {
   const store = await openRedisStore({ url: redis.url, name: 'overflowing' })
   const all = Array.from({ length: 4096 }, (_, i) => add(store, own(store, i + 1, 0)))
   expect(new Set(await Promise.all(all))).toEqual(new Set(['done']))
@@ -104,8 +104,8 @@ test('a client that has too much under way is refused, until it settles', async 
   await store.close()
 })
 
-test("others' ids are forgotten when their time is over, and then only those", async () => {
-  // Long enough for all that is done with the new one while it is new.
+test('foreign ids are forgotten when their time is over, and only those', async () => {
+  // Long enough for everything that the test does while the new id must be remembered.
   const retentionMs = 3000
   const store = await openRedisStore({ url: redis.url, name: 'foreign', retentionMs })
   const id = (name: string): OperationId => ({ kind: 'foreign', id: name })
@@ -128,7 +128,7 @@ test('a client is forgotten a day and a little after it was last here, by the cl
   await first.forgetOperations()
   expect(await first.operationCounts()).toMatchObject({ clients: 1 })
   await first.close()
-  // As if it had been open on this machine all the time.
+  // As if the store had been open on this machine all the time.
   const [boot, offset] = ((await asked('HGETALL', '{freshet:clients}:clocks')) as Buffer[]).map(String)
   const laterMs = async (ms: number) => asked('HSET', '{freshet:clients}:clocks', boot!, `${Number(offset) + ms}`)
   await laterMs(DAY_MS + 60_000)

@@ -1,7 +1,7 @@
 /**
- * A replica of the store's Redis, to read from. Each answer is from one state (MULTI), with the id of the log in that state. A server
- * that connects to a Redis that may have lost something gives the log a new id (`ATTACH_SCRIPT`). So each answer, and not only
- * connecting, shows whether the replica follows a Redis that is gone, holds another store, or is empty.
+ * A replica of the store's Redis, to read from. Each answer is from one state (MULTI), with the id of the log in that state. A
+ * server that connects to a Redis that may have lost something gives the log a new id (`ATTACH_SCRIPT`). So each answer, and
+ * not only connecting, shows whether the replica follows a Redis that is gone, holds another store, or is empty.
  *
  * It connects again when it is asked again.
  */
@@ -69,7 +69,7 @@ export class RedisReplica implements RemoteReplica, RedisReader {
       client.sendCommand(['EXEC']),
     ])
     const [found, answer] = answers as [Buffer | null, Reply]
-    if (found === null) throw unusable(this.place, 'it holds no store, or not yet')
+    if (found === null) throw unusable(this.place, 'it holds no store, or has not received it yet')
     const wanted = log()
     if (wanted === undefined || String(found) !== wanted) {
       throw unusable(this.place, 'it holds another store, or an older state of this one. Give the address of a replica')
@@ -82,7 +82,7 @@ export class RedisReplica implements RemoteReplica, RedisReader {
   reached(): void {}
 
   gone(): Error {
-    return new Error('it has lost its head')
+    return new Error('the head of the store is gone')
   }
 
   async close(): Promise<void> {

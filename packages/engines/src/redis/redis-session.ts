@@ -1,6 +1,6 @@
 /**
- * The connections to Redis, as long as the store is open: one for commands, one that waits for commits. When one is lost, both are made
- * again, and nothing is sent before the session knows which Redis this is and what it holds (`ATTACH_SCRIPT`).
+ * The connections to Redis, as long as the store is open: one for commands, one that waits for commits. When one is lost, both
+ * are made again, and nothing is sent before the session knows which Redis this is and what it holds (`ATTACH_SCRIPT`).
  *
  * When a connection is lost, the session sends unanswered commands again if that does no harm. If a command that writes is not
  * answered in time, or must not be sent again, it fails with the outcome `unknown`.
@@ -21,7 +21,7 @@ export interface SessionOptions extends AttachOptions {
   readonly answerMsMax: number
   /** How long a call waits for Redis to come back. */
   readonly patienceMs: number
-  /** What an earlier process knew. */
+  /** The log and position that an earlier process knew. */
   readonly recalled: LogPlace | undefined
   onWarning(warning: string): void
   onPosition(position: Position): void
@@ -33,7 +33,7 @@ export interface SessionOptions extends AttachOptions {
 export type Effect = 'reads' | 'repeatable' | 'once'
 
 const MEET_EVERY_MS = 250
-/** Together with the time between two meetings of the clocks a second: how long a commit may take. */
+/** How long a commit may take. With the time between two meetings of the clocks, that adds up to a second. */
 const LATE_MS = 750
 const BLOCK_MS = 2_000
 const REST_MS = 2
@@ -46,7 +46,7 @@ const againScript = new Script(AGAIN_SCRIPT)
 export class RedisSession {
   readonly where: string
   readonly durability: StoreSupports['durability']
-  /** As found when it was opened. */
+  /** The log that was found when the session was opened. */
   readonly log: string
   /** The furthest position that is known. */
   position: Position
@@ -104,8 +104,8 @@ export class RedisSession {
   }
 
   /**
-   * The same for all commands that are sent together: the driver writes at the end of a turn of the event loop, and this ends just
-   * before. So two callers that ask for the same in one turn may share the answer: Redis is asked after both.
+   * The same object for all commands that are sent together: the driver writes at the end of a turn of the event loop, and this
+   * ends just before. So two callers that need the same answer in one turn may share it: Redis is asked after both.
    */
   get turn(): object {
     this.#turn ??= this.#beginTurn()
@@ -124,7 +124,7 @@ export class RedisSession {
           this.#turn ??= this.#beginTurn()
           return await send(line.client)
         } catch (error) {
-          // From now on Redis may have done it, whatever comes of sending it again.
+          // From now on Redis may have carried it out, whatever happens when it is sent again.
           if (effect !== 'reads' && wasOnItsWay(error)) outcome = 'unknown'
           if (deadlineMs === 0) deadlineMs = performance.now() + this.#options.patienceMs
           this.#consider(error, line, outcome)
@@ -180,7 +180,7 @@ export class RedisSession {
     await this.#reconnecting
   }
 
-  /** Returns if it may be tried again. */
+  /** Returns if the command may be tried again; otherwise throws. */
   #consider(error: unknown, line: Line, outcome: Outcome): void {
     if (isFinal(error)) throw explain(this.where, error, outcome)
     if (wordOf(error) !== 'BUSY') this.drop(line, error)
@@ -289,7 +289,7 @@ export class RedisSession {
       if (reached > position) {
         position = reached
         this.#reached(reached)
-        // The first commit after a silence is reported at once; of many, not each need wake all listeners.
+        // The first commit after a silence is reported at once; among many, not each one has to wake all listeners.
         await delay(REST_MS)
       }
     }
@@ -315,7 +315,7 @@ export class RedisSession {
 }
 
 function explain(where: string, error: unknown, outcome: Outcome): unknown {
-  // An error now says nothing about what became of it before.
+  // An error now does not show whether an earlier attempt took effect.
   return isFinal(error) && outcome === 'not-done' ? refusalOf(where, error) : unavailable(where, outcome, error)
 }
 
@@ -337,7 +337,7 @@ function end({ client, follower }: Line): void {
   endClient(follower)
 }
 
-/** When everything that was asked has been answered. */
+/** Ends the connection when all pending commands have been answered. */
 function endSoon(client: Client, msMax: number): void {
   const timer = setTimeout(() => endClient(client), msMax)
   client.close().then(

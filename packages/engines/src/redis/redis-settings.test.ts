@@ -1,4 +1,4 @@
-/** What is said of the settings of a Redis, and what is refused. */
+/** What a store reports about the settings of Redis, and which settings it refuses. */
 import { afterEach, expect, test } from 'vitest'
 import { eventually } from '../under-test/eventually.js'
 import { type RunningRedis, startRedis } from '../under-test/start-redis.js'
@@ -17,7 +17,7 @@ async function command(...args: string[]): Promise<unknown> {
   }
 }
 
-test('what acknowledged means is told from the settings, and what could be lost is said', async () => {
+test('durability follows from the settings, and a warning says what could be lost', async () => {
   redis = await startRedis({ settings: { appendonly: 'yes', appendfsync: 'always' } })
   for (const [setting, value, durability, warning] of [
     ['appendfsync', 'always', 'disk', undefined],
@@ -38,17 +38,17 @@ test('what acknowledged means is told from the settings, and what could be lost 
   }
 })
 
-test('a Redis that may not be asked for its settings is taken to promise nothing', async () => {
+test('a Redis that does not return its settings counts as not durable', async () => {
   redis = await startRedis({ settings: { appendonly: 'yes', appendfsync: 'always' } })
   await command('ACL', 'SETUSER', 'default', '-config')
   const warnings: string[] = []
   const store = await openRedisStore({ url: redis.url, onWarning: each => warnings.push(each) })
   expect(store.supports.durability).toBe('none')
-  expect(warnings[0]).toMatch(/does not say how it is set/)
+  expect(warnings[0]).toMatch(/does not return its settings/)
   await store.close()
 })
 
-test('a Redis that would throw data away is refused', async () => {
+test('a Redis that would evict data is refused', async () => {
   redis = await startRedis({ settings: { 'maxmemory-policy': 'allkeys-lru' } })
   await expect(openRedisStore({ url: redis.url })).rejects.toMatchObject({
     code: 'STORE_UNUSABLE',
@@ -56,7 +56,7 @@ test('a Redis that would throw data away is refused', async () => {
   })
 })
 
-test('a wrong password is told as such, and is not told itself; the right one opens', async () => {
+test('a wrong password is reported, but not shown, and the right one opens the store', async () => {
   redis = await startRedis({ settings: { requirepass: 'right' } })
   for (const user of ['', ':wrong@']) {
     const failure: Error = await openRedisStore({ url: `redis://${user}127.0.0.1:${redis.port}` }).then(
@@ -72,7 +72,7 @@ test('a wrong password is told as such, and is not told itself; the right one op
   await store.close()
 })
 
-test('where nothing listens, it is said where that is', async () => {
+test('where nothing listens, the error names the address', async () => {
   redis = await startRedis()
   await redis.kill()
   await expect(openRedisStore({ url: redis.url })).rejects.toMatchObject({
@@ -82,7 +82,7 @@ test('where nothing listens, it is said where that is', async () => {
   })
 })
 
-test('a Redis without memory refuses commits as a whole, reads on, and takes them again when it has some', async () => {
+test('a Redis without free memory refuses whole commits, answers reads, and accepts commits again with memory', async () => {
   redis = await startRedis()
   const store = await openRedisStore({ url: redis.url })
   const writes = ['a/b/1', 'a/b/2'].map(key => ({ key, contentType: 'text/plain', body: Buffer.from('1') }))
@@ -97,7 +97,7 @@ test('a Redis without memory refuses commits as a whole, reads on, and takes the
   await store.close()
 })
 
-test('a Redis that stays without memory is read for as long, also by servers that come, and can be trimmed', async () => {
+test('a Redis that stays without memory answers reads, also of servers that open it then, and can be trimmed', async () => {
   redis = await startRedis()
   const store = await openRedisStore({ url: redis.url, patienceMs: 1000 })
   const write = { key: 'a/b/1', contentType: 'text/plain', body: Buffer.from('1') }
@@ -116,7 +116,7 @@ test('a Redis that stays without memory is read for as long, also by servers tha
   await store.close()
 })
 
-test('what somebody else has put in our place is no value, and the commit that meets it says so', async () => {
+test('data of another program under a key of the store is not a value, and the commit that reads it fails', async () => {
   redis = await startRedis()
   const store = await openRedisStore({ url: redis.url, name: 'mine' })
   await command('SET', '{freshet:mine}:v:a/b/c', 'x')
@@ -125,13 +125,13 @@ test('what somebody else has put in our place is no value, and the commit that m
   const adds = [{ key: 'a/b/list', by: 1, decimals: 0 }]
   const others = store.commit({ writes: [{ key: 'a/b/d', contentType: 'text/plain', body: Buffer.from('1') }] })
   await expect(store.commit({ writes: [], adds })).rejects.toMatchObject({ code: 'STORE_DAMAGED' })
-  // Those who were sent with it are not harmed.
+  // Commits that were sent with it are made.
   expect(await others).toMatchObject({ committed: true })
   expect((await store.get('a/b/d'))?.version).toBe(await store.position())
   await store.close()
 })
 
-test('a store of a newer format is left alone', async () => {
+test('a store of a newer format is refused', async () => {
   redis = await startRedis()
   const store = await openRedisStore({ url: redis.url })
   await store.close()
@@ -142,7 +142,7 @@ test('a store of a newer format is left alone', async () => {
   })
 })
 
-test('stores of several names do not know of each other; a name that cannot be one is refused', async () => {
+test('stores of different names are separate, and an invalid name is refused', async () => {
   redis = await startRedis()
   const stores = await Promise.all(['a', 'b'].map(name => openRedisStore({ url: redis.url, name })))
   await stores[0]!.commit({ writes: [{ key: 'a/b/c', contentType: 'text/plain', body: Buffer.from('1') }] })

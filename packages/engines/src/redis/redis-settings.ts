@@ -1,10 +1,11 @@
 /**
- * What a Redis is set to, and so what its word is worth.
+ * The settings of a Redis, and so what its acknowledgements are worth.
  *
- * With `appendfsync always` nothing is visible before it is on disk: Redis collects what it has to say to all of its
- * clients while it works off what they have sent, then flushes (`flushAppendOnlyFile`), and only then answers anybody
- * (`handleClientsWithPendingWrites`), both in `beforeSleep` of server.c; an answer too long for its socket goes on behind a barrier
- * (`AE_BARRIER` in networking.c), so not before the next flush either. And it ends itself if a flush fails.
+ * With `appendfsync always` nothing is visible before it is on disk: Redis works through the commands of all of its clients and
+ * collects the answers, then flushes (`flushAppendOnlyFile`), and only then sends any answer
+ * (`handleClientsWithPendingWrites`), both in `beforeSleep` of server.c. The rest of an answer that is too long for its socket
+ * is sent behind a barrier (`AE_BARRIER` in networking.c), so not before the next flush either. And Redis ends itself if a
+ * flush fails.
  */
 import type { StoreSupports } from '@freshet/core/store'
 import type { Client } from './client.js'
@@ -12,11 +13,11 @@ import { REDIS_VERSION_MIN } from './layout.js'
 import { unusable, wordOf } from './redis-errors.js'
 
 export interface RedisSettings {
-  /** Another one after each start of the Redis process. */
+  /** Changes with each start of the Redis process. */
   readonly run: string
   readonly isCluster: boolean
   readonly durability: StoreSupports['durability']
-  /** It was another's replica, and may not have got everything that one had acknowledged. */
+  /** It was a replica of another Redis, and may lack writes that the other had acknowledged. */
   readonly wasPromoted: boolean
   /** What an operator should know. */
   readonly warnings: readonly string[]
@@ -25,19 +26,19 @@ export interface RedisSettings {
 const ASKED = ['appendonly', 'appendfsync', 'no-appendfsync-on-rewrite', 'maxmemory-policy', 'save'] as const
 type Config = Partial<Record<(typeof ASKED)[number], string>>
 
-/** Throws STORE_UNUSABLE if it would lose data, or cannot run the scripts; passes on what it answers else. */
+/** Throws STORE_UNUSABLE if Redis would lose data, or cannot run the scripts; passes on its other errors. */
 export async function readSettings(client: Client, where: string): Promise<RedisSettings> {
   const facts = factsOf(String(await client.sendCommand(['INFO'])))
   const version = facts.get('redis_version') ?? '0'
   if (Number.parseInt(version, 10) < REDIS_VERSION_MIN) {
-    throw unusable(where, `it is of version ${version}, and ${REDIS_VERSION_MIN} is needed`)
+    throw unusable(where, `it has version ${version}, and ${REDIS_VERSION_MIN} or newer is needed`)
   }
-  // Before anything else is asked: one that takes over meanwhile would not be seen to have been a replica.
+  // Before anything else is asked: otherwise a replica that takes over meanwhile would not be recognised as a former replica.
   if (facts.get('role') !== 'master') throw new Error('it is a replica, which takes no writes')
   const config = await readConfig(client)
   const policy = config?.['maxmemory-policy'] ?? 'noeviction'
   if (policy !== 'noeviction') {
-    throw unusable(where, `its maxmemory-policy is ${policy}, so it would throw data away; set it to noeviction`)
+    throw unusable(where, `its maxmemory-policy is ${policy}, so it would evict data; set it to noeviction`)
   }
   return {
     run: facts.get('run_id') ?? '',
@@ -48,7 +49,7 @@ export async function readSettings(client: Client, where: string): Promise<Redis
   }
 }
 
-/** Whether its slots may be at other nodes. */
+/** Whether it belongs to a cluster, so that slots may be at other nodes. */
 export async function isClusterNode(client: Client): Promise<boolean> {
   return factsOf(String(await client.sendCommand(['INFO', 'cluster']))).get('cluster_enabled') === '1'
 }
@@ -58,7 +59,7 @@ function factsOf(text: string): Map<string, string> {
   return new Map(lines.map(line => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]))
 }
 
-/** Undefined where it may not be asked for, as with some who rent Redis out. */
+/** Undefined if CONFIG GET is not allowed, as in some hosted services. */
 async function readConfig(client: Client): Promise<Config | undefined> {
   try {
     const parts = (await client.sendCommand(['CONFIG', 'GET', ...ASKED])) as readonly Buffer[]
@@ -81,10 +82,10 @@ function warningsOf(config: Config | undefined, facts: ReadonlyMap<string, strin
   const durability = durabilityOf(config)
   if (config === undefined) {
     warnings.push(
-      `Redis at ${where} does not say how it is set (CONFIG GET): acknowledged writes are taken to be in memory alone.`,
+      `Redis at ${where} does not return its settings (CONFIG GET): acknowledged writes are assumed to be in memory alone.`,
     )
   } else if (durability === 'none') {
-    const saved = config.save ? `what was written since its last snapshot (save ${config.save})` : 'everything'
+    const saved = config.save ? `everything written since its last snapshot (save ${config.save})` : 'everything'
     warnings.push(
       `Redis at ${where} has appendonly no: when it ends, ${saved} is lost. Set appendonly yes and appendfsync always.`,
     )
@@ -92,7 +93,8 @@ function warningsOf(config: Config | undefined, facts: ReadonlyMap<string, strin
     const which =
       config.appendfsync === 'always' ? 'no-appendfsync-on-rewrite yes' : `appendfsync ${config.appendfsync}`
     warnings.push(
-      `Redis at ${where} has ${which}: when its machine goes down, acknowledged writes may be lost. Set appendfsync always and no-appendfsync-on-rewrite no.`,
+      `Redis at ${where} has ${which}: when its machine goes down, acknowledged writes may be lost. ` +
+        'Set appendfsync always and no-appendfsync-on-rewrite no.',
     )
   }
   if (Number(facts.get('connected_slaves') ?? 0) > 0) {

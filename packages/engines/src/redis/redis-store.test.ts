@@ -7,7 +7,7 @@ let redis: RunningRedis
 let stores = 0
 
 beforeAll(async () => {
-  // In memory: where a busy disk keeps commits from being seen for a second, they are told twice.
+  // In memory: if a busy disk hid commits for a second, their keys would be put into the log twice.
   redis = await startRedis()
 })
 afterAll(() => redis.stop())

@@ -1,7 +1,7 @@
 /**
- * One state of Redis, as a `View`. All that is expected to be needed is read by one script. If that was not enough, the view reads
- * again, and what it reads must not have changed meanwhile: else it throws `StateMoved`, and `RedisViews` begins again with a view
- * that reads more at once.
+ * One state of Redis, as a `View`. One script reads everything that is expected to be needed. If that was not enough, the view
+ * reads again. If the data has changed meanwhile, it throws `StateMoved`, and `RedisViews` begins again with a view that reads
+ * more at once.
  */
 import type { IndexRecord } from '@freshet/core/commit'
 import { chooseAccess, dependenciesOf, orderOf, startOf } from '@freshet/core/queries'
@@ -30,19 +30,19 @@ export interface RedisViewOptions {
   readonly subject: Subject
   /** The indexes of the subject's bucket as far as they are known. */
   readonly declared: DeclaredIndexes
-  /** How many times as much is read at once as is expected to be needed. */
+  /** One read fetches this many times as much as is expected to be needed. */
   readonly growth: number
 }
 
-/** What was read before is of another state. */
+/** The data that was read before is of another state. */
 export class StateMoved extends Error {
   override readonly name = 'StateMoved'
 }
 
-/** What was read of a range and not asked for yet. */
+/** Rows of a range that were read, and not requested yet. */
 interface Ahead {
   readonly rows: readonly Row[]
-  /** The range has no more. */
+  /** The range has no more rows. */
   readonly isComplete: boolean
 }
 
@@ -50,20 +50,23 @@ type BucketIndexes = Snapshot<{ readonly indexes: readonly IndexRecord[]; readon
 
 const NOTHING_AHEAD: Ahead = { rows: [], isComplete: false }
 const NO_ENTRIES: Wanted = { hasIndexes: true, tags: [], source: NO_SOURCE, ranges: [], count: 0 }
-/** How many entries one read of a scan has, where a filter or a high limit asks for several reads. All of Redis waits for a read. */
+/**
+ * How many entries one read of a scan has, if a filter or a high limit needs several reads. Redis does nothing else during a
+ * read.
+ */
 const SCANNED_MIN = 256
 const SCANNED_MAX = 10_000
 
 export class RedisView implements AsyncView {
   readonly #options: RedisViewOptions
-  /** By the range that is left. */
+  /** By the rest of the range. */
   readonly #ahead = new Map<string, Ahead>()
   #declared: DeclaredIndexes
   #indexes: Promise<BucketIndexes> | undefined
   #version: Version | undefined
   #position: Position | undefined
   #tagVersions: ReadonlyMap<string, Version> = new Map()
-  /** The entries that were asked for last. */
+  /** The entries that were requested last. */
   #entered: readonly Row[] | undefined
 
   constructor(options: RedisViewOptions) {
@@ -95,7 +98,7 @@ export class RedisView implements AsyncView {
     return this.#entered.map(({ member }) => member)
   }
 
-  /** Of the entries that were asked for last, in their order, the values are at hand: queries ask for them so. */
+  /** The values of the entries that were requested last are at hand, in their order: that is how queries request them. */
   values(keys: readonly Key[]): Promise<Snapshot<ReadonlyMap<Key, StoredValue>>> {
     const entered = this.#entered
     return entered && this.#isSameList(keys, entered) ? this.#valuesOf(keys, entered) : this.#readValues(keys)
@@ -112,7 +115,7 @@ export class RedisView implements AsyncView {
     return { values, version: this.#version!, position: this.#position! }
   }
 
-  /** Whether these are the keys of these entries. An entry ends with its id, and to compare the last will do. */
+  /** Whether these are the keys of these entries. An entry ends with its id, and comparing the last one is enough. */
   #isSameList(keys: readonly Key[], entered: readonly Row[]): boolean {
     if (keys.length !== entered.length) return false
     const [key, last] = [keys.at(-1), entered.at(-1)]
@@ -148,7 +151,7 @@ export class RedisView implements AsyncView {
     return { value: { indexes: declared.indexes, version }, position }
   }
 
-  /** What the subject is expected to need, if these are the indexes. */
+  /** What the subject is expected to need under these indexes. */
   #wantedBy({ indexes }: DeclaredIndexes): Wanted {
     const { bucket, query, expected } = this.#options.subject
     if (bucket === undefined || query === undefined) return NO_ENTRIES
@@ -176,7 +179,7 @@ export class RedisView implements AsyncView {
     return { source: idSource(bucket, access.isDescending), ranges: [range], count }
   }
 
-  /** How many entries one read has if the view is asked for so many. */
+  /** How many entries one read has when `asked` entries are requested. */
   #countFor(asked: number): number {
     const { growth, subject } = this.#options
     const { query, expected = asked, isOneRead } = subject
@@ -185,7 +188,7 @@ export class RedisView implements AsyncView {
     return growth * Math.min(Math.max(expected, SCANNED_MIN), SCANNED_MAX)
   }
 
-  /** The first so many of a range; fewer if there are no more. */
+  /** The first `limit` rows of a range; fewer if there are no more. */
   async #take(bucket: Key, source: Source, range: LexRange, limit: number): Promise<readonly Row[]> {
     let { rows, isComplete } = this.#takeAhead(source, range)
     while (!isComplete && rows.length < limit) {

@@ -1,4 +1,4 @@
-/** How often views ask Redis, and that what they read is of one state. */
+/** How many requests views send to Redis, and that all reads of a view are of one state. */
 import type { PutWrite, Store } from '@freshet/core/store'
 import type { Subject } from '@freshet/store/engine'
 import { keyRange, queryPage } from '@freshet/store/reads'
@@ -91,7 +91,7 @@ test('a page, keys, indexes and a query whose index is known each ask Redis once
   expect(await timesAsked(read)).toBe(1)
 })
 
-test('several pages that were read ahead ask Redis once, and go on behind each other in both directions', async () => {
+test('several pages that are read ahead ask Redis once, and follow each other in both directions', async () => {
   for (const isDescending of [false, true]) {
     const subject: Subject = { bucket: BUCKET, expected: COUNT + 1, isOneRead: false }
     const ids: string[] = []
@@ -112,7 +112,7 @@ test('several pages that were read ahead ask Redis once, and go on behind each o
   }
 })
 
-test('a view whose state has moved begins again: what it reads is of one state', async () => {
+test('a view whose state has moved begins again, so that all it reads is of one state', async () => {
   const key = `${BUCKET}/1`
   let attempts = 0
   const [page, values] = await views.inOneState({ bucket: BUCKET, expected: 10, isOneRead: false }, async view => {

@@ -1,4 +1,6 @@
-/** Reads of one state, of the primary or of a replica, which has no snapshots: `redis-view.ts` finds out that the state has moved. */
+/**
+ * Reads of one state, of the primary or of a replica. Redis has no snapshots: `redis-view.ts` detects that the state has moved.
+ */
 import type { Subject, View } from '@freshet/store/engine'
 import { type KnownIndexes, NO_INDEXES } from './declared-indexes.js'
 import type { RedisReader } from './read-state.js'
@@ -7,7 +9,7 @@ import { RedisView, StateMoved } from './redis-view.js'
 export interface RedisViewsOptions {
   readonly reader: RedisReader
   readonly known: KnownIndexes
-  /** Whether it tells `known` which indexes it found. A replica may be behind. */
+  /** Whether `known` learns the indexes that a view found. Those of a replica may be behind. */
   readonly learns: boolean
 }
 
@@ -20,7 +22,7 @@ export class RedisViews {
     this.#options = options
   }
 
-  /** Begins again when the state has moved, with so much more in one read that soon one is enough. */
+  /** Begins again when the state has moved, and fetches more in one read each time, so that soon one read is enough. */
   async inOneState<Result>(subject: Subject, read: (view: View) => Promise<Result>): Promise<Result> {
     const { reader, known, learns } = this.#options
     const { bucket } = subject

@@ -1,4 +1,4 @@
-/** A Redis that was given older files while no server ran: the log is another one. */
+/** A Redis that was restored from older files while no server ran: the store begins another log. */
 import { execFileSync } from 'node:child_process'
 import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -30,7 +30,7 @@ const openAt =
     return store
   }
 
-test('by copying back the files of the AOF', async () => {
+test('copying back the files of the AOF begins another log', async () => {
   const redis = await start(DURABLE)
   const [files, copy] = [join(redis.folder, 'appendonlydir'), join(redis.folder, 'copy')]
   const { lost, store } = await restoreUnnoticed({
@@ -46,7 +46,7 @@ test('by copying back the files of the AOF', async () => {
   await expectAnotherLog(store, lost)
 })
 
-test('by copying back the RDB file that redis-cli --rdb has made', async () => {
+test('copying back the RDB file that redis-cli --rdb has made begins another log', async () => {
   const redis = await start({ save: '3600 1' })
   const copy = join(redis.folder, 'copy.rdb')
   const { lost, store } = await restoreUnnoticed({
@@ -61,7 +61,7 @@ test('by copying back the RDB file that redis-cli --rdb has made', async () => {
   await expectAnotherLog(store, lost)
 })
 
-test('key by key, which only what an earlier process knew tells', async () => {
+test('restoring key by key begins another log if an earlier process knew the position, and else goes unnoticed', async () => {
   const redis = await start(DURABLE)
   const ask = (...args: string[]) => execFileSync('redis-cli', ['-p', `${redis.port}`, ...args])
   const keys = () =>

@@ -3,7 +3,10 @@ import { AHEAD_MS_MAX } from '@freshet/core/counters'
 import { NOTED_EVERY_MS } from './commit-script.js'
 import { FORMAT, FORMAT_WITH_INDEXES } from './layout.js'
 
-/** These scripts take hardly any memory, or free some. So they may run, and the store can be trimmed, when there is no memory left for writes. */
+/**
+ * These scripts take hardly any memory, or free some. So they may run, and the store can be trimmed, when no memory is left for
+ * writes.
+ */
 const UPKEEP = `#!lua flags=allow-oom
 local call, format, match, sub = redis.call, string.format, string.match, string.sub
 local prefix = sub(KEYS[1], 1, -5)
@@ -33,10 +36,10 @@ end
  * ARGV: run, 1 if Redis may have lost what it had acknowledged, log and position that the server knows, a new log's id, boot,
  * monotonic, now. Returns the log, the position, and what to add to the monotonic clock; or 'format' and the format found.
  *
- * Within one run of Redis positions grow by one. A new run begins at the time of day (core/store/first-position.ts). So no position
- * is given twice, even if Redis has lost the last moments of the run before. If it may have lost them, or if the server knows a
- * position between the end of the run before and the begin of this one, the log gets a new id: a reader that has seen what is lost
- * must start over.
+ * Within one run of Redis positions grow by one. A new run begins at the time of day (core/store/first-position.ts). So no
+ * position is given twice, even if Redis has lost the last moments of the run before. If it may have lost them, or if the
+ * server knows a position between the end of the run before and the beginning of this one, the log gets a new id: a reader that
+ * has seen what is lost must start over.
  */
 export const ATTACH_SCRIPT: string = `${UPKEEP}${CLOCK}
 local run, mayHaveLost, knownLog, knownPosition = ARGV[1], ARGV[2] == '1', ARGV[3], tonumber(ARGV[4])
@@ -110,7 +113,10 @@ setHead()
 return {format('%.0f', #keys - 1)}
 `
 
-/** ARGV: up to. Moves the begin of the log, and deletes entries before it, a few thousand at a time. Returns how many it deleted. */
+/**
+ * ARGV: up to. Moves the beginning of the log, and deletes entries before it, a few thousand at a time. Returns how many it
+ * deleted.
+ */
 export const TRIM_SCRIPT: string = `${UPKEEP}
 if not head then return {'n'} end
 local trimmed = tonumber(call('HGET', prefix .. 'meta', 'trimmed'))

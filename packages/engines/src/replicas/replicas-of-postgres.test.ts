@@ -1,4 +1,7 @@
-/** Reads that real standbys of a PostgreSQL answer, whatever becomes of them: none is ever older than what was acknowledged before it began. */
+/**
+ * Reads from real standbys of PostgreSQL, whatever happens to them: no read misses a write that was acknowledged before it
+ * began.
+ */
 import { randomBytes } from 'node:crypto'
 import type { Store } from '@freshet/core/store'
 import pg from 'pg'
@@ -61,7 +64,7 @@ async function untilUsed(store: Store, replicas: readonly RunningPostgres[]): Pr
   })
 }
 
-describe('the whole contract, of a store with standbys, of which one lags', () => {
+describe('the whole contract of a store with two standbys, one of which lags', () => {
   let primary: RunningPostgres
   let replicas: readonly RunningPostgres[]
   beforeAll(async () => {
@@ -80,7 +83,7 @@ describe('the whole contract, of a store with standbys, of which one lags', () =
   )
 })
 
-test('standbys that lag, stop, or are promoted and written to: no read is stale', async () => {
+test('no read is stale when standbys lag, stop, or are promoted and written to', async () => {
   const primary = await startPostgres()
   const writer = await open(primary.url)
   const settings = { recovery_min_apply_delay: `${LAG_MS}ms` }
@@ -98,15 +101,15 @@ test('standbys that lag, stop, or are promoted and written to: no read is stale'
   }
   await untilUsed(reader, [lagging, other])
   const isBehind = async () => (await headOf(lagging)) < (await writer.position()) - 10
-  await eventually('one lags', isBehind)
+  await eventually('one standby lags', isBehind)
   await onFor(500)
 
   await other.kill()
-  await eventually('it is said', () => warnings.length > 0)
+  await eventually('a warning is given', () => warnings.length > 0)
   const before = countOf(reader, lagging)
   await onFor(1000)
   const after = countOf(reader, lagging)
-  // It is seconds behind, and answers all the same, of what has not changed since.
+  // The standby is seconds behind, and still answers reads of objects that have not changed since.
   expect(after.reads).toBeGreaterThan(before.reads + 100)
   await eventually('it still lags', isBehind)
   await other.startAgain()
@@ -116,14 +119,14 @@ test('standbys that lag, stop, or are promoted and written to: no read is stale'
   const stranger = await open(other.url)
   await put(stranger, 'truth/pairs/0-a')
   await put(stranger, 'truth/quiet/1')
-  // Somebody connects to the primary anew: it goes on from the time of day, beyond where the promoted one is.
+  // The server reconnects to the primary, where positions go on from the time of day, beyond those of the promoted standby.
   await ask(primary.url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'freshet'")
   await eventually('it goes on', async () => (await writer.position()) > (await headOf(other)))
   await onFor(500)
   await eventually('it is not used', () => !countOf(reader, other).isUsed)
   await eventually(
-    'it is said',
-    () => warnings.some(warning => /never told/.test(warning)) || countOf(reader, lagging).isUsed,
+    'a warning is given',
+    () => warnings.some(warning => /never reported/.test(warning)) || countOf(reader, lagging).isUsed,
   )
   await untilUsed(reader, [lagging])
   await onFor(500)
@@ -131,7 +134,7 @@ test('standbys that lag, stop, or are promoted and written to: no read is stale'
   expect(truth.wrong).toEqual([])
 })
 
-test('a standby of a primary that is lost is not believed, though it has more than the one that took over', async () => {
+test('a standby of a lost primary is not read from, though it has more than the standby that took over', async () => {
   const primary = await startPostgres()
   const toHeir = await CuttingLine.open(primary.port)
   const address = await CuttingLine.open(primary.port)
@@ -145,7 +148,7 @@ test('a standby of a primary that is lost is not believed, though it has more th
   await eventually('the heir has it', async () => (await headOf(heir)) >= before)
   toHeir.cut()
   const lost = await put(reader, 'a/b/1')
-  // So that it knows of the position from the log.
+  // So that the reader knows the position from the log.
   await reader.changes(before)
   await eventually('the other one has it', async () => (await headOf(left)) >= lost)
   await primary.kill()

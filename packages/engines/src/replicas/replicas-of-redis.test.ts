@@ -1,4 +1,4 @@
-/** Reads that real replicas of a Redis answer, whatever becomes of them: none is ever older than what was acknowledged before it began. */
+/** Reads from real replicas of Redis, whatever happens to them: no read misses a write that was acknowledged before it began. */
 import type { Store } from '@freshet/core/store'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { type Client, connectTo } from '../redis/client.js'
@@ -69,19 +69,19 @@ async function untilUsed(store: Store, replicas: readonly RunningRedis[]): Promi
   await eventually('they are used', () => replicas.every(replica => countOf(store, replica).isUsed))
 }
 
-/** One that others are nearer than is not asked by readers, but looked at now and then. */
+/** A replica that is farther than others answers no readers, but is checked now and then. */
 async function untilLeftAlone(store: Store, replica: RunningRedis): Promise<void> {
   await eventually('it is left alone', () => !countOf(store, replica).isUsed)
 }
 
-describe('the whole contract, of a store with replicas', () => {
+describe('the whole contract of a store with replicas', () => {
   let fleet: Fleet
   let stores = 0
   const ends: (() => unknown)[] = []
   beforeAll(async () => {
-    // In memory: where a busy disk keeps commits from being seen for a second, they are told twice.
+    // In memory: if a busy disk hid commits for a second, their keys would be put into the log twice.
     fleet = await startFleet({})
-    // Not after each test.
+    // They end after all tests, not after each.
     ends.push(...toEnd.splice(0).reverse())
   })
   afterAll(async () => {
@@ -97,7 +97,7 @@ describe('the whole contract, of a store with replicas', () => {
   )
 })
 
-test('replicas that lag, stop, hang, are emptied, promoted or given another store: no read is stale', async () => {
+test('no read is stale when replicas lag, stop, hang, are emptied, promoted or given another store', async () => {
   const { primary, replicas, lines } = await startFleet()
   const [first, second] = replicas as [RunningRedis, RunningRedis]
   const warnings: string[] = []
@@ -115,13 +115,13 @@ test('replicas that lag, stop, hang, are emptied, promoted or given another stor
   await onFor(500)
 
   for (const line of lines) line.answerDelayMs = 1500
-  // What is on its way is not late yet.
+  // Commits that are on their way do not count as a lag.
   const isBehind = async (replica: RunningRedis) => (await headOf(replica)) < (await writer.position()) - 50
   await eventually('both lag', async () => (await Promise.all(replicas.map(isBehind))).every(Boolean))
   const lagging = [countOf(reader, first), countOf(reader, second)]
   await onFor(1000)
   const later = [countOf(reader, first), countOf(reader, second)]
-  // They are seconds behind, and answer all the same, of what has not changed since.
+  // The replicas are seconds behind, and still answer reads of objects that have not changed since.
   expect(later[0]!.reads + later[1]!.reads).toBeGreaterThan(lagging[0]!.reads + lagging[1]!.reads + 100)
   for (const line of lines) line.answerDelayMs = 0
 
@@ -135,7 +135,7 @@ test('replicas that lag, stop, hang, are emptied, promoted or given another stor
   await onFor(300)
   await first.empty()
   await first.restart()
-  // It is there again, and empty.
+  // The replica is there again, and empty.
   expect(await command(first, 'DBSIZE')).toBe('0')
   await onFor(300)
   await untilLeftAlone(reader, first)
@@ -158,7 +158,7 @@ test('replicas that lag, stop, hang, are emptied, promoted or given another stor
   )
   await onFor(300)
   await untilLeftAlone(reader, second)
-  await eventually('it is said', () => warnings.some(warning => /another store/.test(warning)))
+  await eventually('a warning is given', () => warnings.some(warning => /another store/.test(warning)))
 
   await command(second, 'REPLICAOF', '127.0.0.1', `${lines[1]!.port}`)
   await untilUsed(reader, replicas)
@@ -168,7 +168,7 @@ test('replicas that lag, stop, hang, are emptied, promoted or given another stor
   expect(truth.commits).toBeGreaterThan(100)
 })
 
-test('a replica of a primary that is lost is not believed, though it has more than the one that took over', async () => {
+test('a replica of a lost primary is not read from, though it has more than the replica that took over', async () => {
   const { primary, replicas, lines } = await startFleet()
   const [heir, left] = replicas as [RunningRedis, RunningRedis]
   const warnings: string[] = []
@@ -188,6 +188,6 @@ test('a replica of a primary that is lost is not believed, though it has more th
     expect((await reader.get('a/b/1'))?.version).toBe(before)
     expect((await reader.get('a/b/1', before))?.version).toBe(before)
   }
-  await eventually('it is said', () => warnings.some(warning => /another store/.test(warning)))
+  await eventually('a warning is given', () => warnings.some(warning => /another store/.test(warning)))
   expect(await textOf(reader, 'a/b/1')).toBe('1')
 })

@@ -1,4 +1,4 @@
-/** Reads that real standbys answer, of which one lags: none is ever older than what was acknowledged before it began. */
+/** Reads from real standbys, one of which lags: no read misses a write that was acknowledged before it began. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Store } from '@freshet/core/store'
 import { createConnection } from 'mariadb'
@@ -15,7 +15,7 @@ interface Replica {
   readonly port: number
   kill(): Promise<void>
   startAgain(): Promise<void>
-  /** Goes on receiving, and applies nothing. */
+  /** The replica goes on receiving, but applies nothing. */
   pause(): Promise<void>
   resume(): Promise<void>
 }
@@ -24,7 +24,7 @@ interface Fleet {
   readonly url: string
   readonly port: number
   readonly replicas: readonly Replica[]
-  /** Of its own, and no replica. */
+  /** A separate server, not a replica. */
   readonly other: { readonly url: string; readonly port: number }
 }
 
@@ -49,7 +49,7 @@ describe.each(ENGINES)('standbys of %s', (_, start, openStore) => {
   let fleet: Fleet | undefined
   const warnings: string[] = []
 
-  /** One that reads from these, and one that writes. */
+  /** A store that reads from these replicas, and one that writes. */
   async function openBoth(ports: readonly number[]): Promise<{ reader: Store; writer: Store }> {
     fleet ??= await start()
     warnings.splice(0)
@@ -61,13 +61,13 @@ describe.each(ENGINES)('standbys of %s', (_, start, openStore) => {
     return { reader, writer }
   }
 
-  test('answer, and none of them with what is older than was acknowledged before; least of all one that lags', async () => {
+  test('answer reads, and no answer misses an earlier acknowledged write, least of all one that lags', async () => {
     fleet ??= await start()
     const [lagging, current] = fleet.replicas as [Replica, Replica]
     const { reader, writer } = await openBoth([lagging.port, current.port])
     await put(writer, 'a/b/1')
     await untilUsed(reader, [lagging.port, current.port])
-    // Of replicas that had not heard of the tables yet.
+    // These warnings are of replicas that did not have the tables yet.
     warnings.splice(0)
     await lagging.pause()
     let isOver = false
@@ -94,7 +94,7 @@ describe.each(ENGINES)('standbys of %s', (_, start, openStore) => {
         const required = acknowledged
         const version = await read()
         expect(version).toBeGreaterThanOrEqual(required)
-        // Nor is anything seen that the database does not show to all yet.
+        // And no read shows a commit that the database does not show to all clients yet.
         expect(await writer.position()).toBeGreaterThanOrEqual(version!)
         shown++
       }
@@ -109,9 +109,9 @@ describe.each(ENGINES)('standbys of %s', (_, start, openStore) => {
       primary = 0,
     } = difference(countsOf(reader), before)
     expect(shown).toBe(versionOf.length * READS)
-    // The same object asked for twice in one turn is read once.
+    // The same object that is requested twice in one turn is read once.
     expect(byCurrent + byLagging + primary).toBeLessThanOrEqual(shown)
-    // Also one that is always a little behind a busy writer, as soon as that pauses.
+    // A replica that is always a little behind a busy writer answers too, as soon as the writer pauses.
     if (byCurrent === 0) await untilUsed(reader, [current.port])
     expect(difference(countsOf(reader), before)[lagging.port]).toBe(0)
     await lagging.resume()
@@ -132,7 +132,7 @@ describe.each(ENGINES)('standbys of %s', (_, start, openStore) => {
     }
   })
 
-  test('that are killed are missed by nobody, and used again when they are back', async () => {
+  test('that are killed cause no failed reads, and are used again when they are back', async () => {
     fleet ??= await start()
     const [, replica] = fleet.replicas as [Replica, Replica]
     const { reader, writer } = await openBoth([replica.port])
@@ -148,7 +148,7 @@ describe.each(ENGINES)('standbys of %s', (_, start, openStore) => {
     await replica.kill()
     expect(new Set(await reads)).toEqual(new Set([version]))
     expect((await reader.query('a/b', {})).entries.length).toBeGreaterThan(0)
-    await eventually('it is said', () => warnings.length > 0)
+    await eventually('a warning is given', () => warnings.length > 0)
     expect(warnings[0]).toContain(`127.0.0.1:${replica.port}`)
     expect(warnings.length).toBe(1)
     await replica.startAgain()
@@ -162,14 +162,14 @@ describe.each(ENGINES)('standbys of %s', (_, start, openStore) => {
     await put(stranger, 'a/b/3')
     const { reader, writer } = await openBoth([fleet.other.port])
     const version = await put(writer, 'a/b/3')
-    await eventually('it is said', () => warnings.length > 0)
+    await eventually('a warning is given', () => warnings.length > 0)
     expect(warnings[0]).toMatch(/another store/)
     expect((await reader.get('a/b/3'))?.version).toBe(version)
     expect(countsOf(reader)[fleet.other.port]).toBe(0)
   })
 })
 
-test('a commit that the primary does not show yet, for it waits for another standby, is not shown by this one', async () => {
+test('a commit that the primary hides, because it waits for another standby, is not shown by this standby', async () => {
   const { url, replicas } = await postgresFleet()
   const primary = new pg.Client({ connectionString: url })
   await primary.connect()
@@ -183,11 +183,11 @@ test('a commit that the primary does not show yet, for it waits for another stan
   toClose.push(reader, writer)
   let before = await put(writer, 'a/b/1')
   await untilUsed(reader, [replica.port])
-  await waitFor('nobody')
+  await waitFor('absent')
   const isWaiting = async () =>
     (await primary.query("SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep'")).rowCount === 1
   let putting = put(writer, 'a/b/1')
-  // It takes a moment until the setting is heeded; what is committed before that is shown.
+  // The setting takes effect after a moment; commits before that are shown.
   for (;;) {
     const position = await Promise.race([putting, eventually('it waits', isWaiting)])
     if (position === undefined) break
@@ -206,7 +206,7 @@ test('a commit that the primary does not show yet, for it waits for another stan
   await Promise.all([primary.end(), standby.end()])
 })
 
-test('replicas that cannot be understood are refused', async () => {
+test('an invalid list of replicas is refused', async () => {
   for (const open of [openPostgresStore, openMariadbStore]) {
     const scheme = open === openPostgresStore ? 'postgres' : 'mariadb'
     const url = `${scheme}://root@127.0.0.1:1/x?replicas=a b`
@@ -214,7 +214,7 @@ test('replicas that cannot be understood are refused', async () => {
   }
 })
 
-/** Reads until each of them has answered one more. */
+/** Reads until each replica has answered one more read. */
 async function untilUsed(reader: Store, ports: readonly number[]): Promise<void> {
   const before = countsOf(reader)
   await eventually(`${ports} answer`, async () => {

@@ -1,13 +1,14 @@
 /**
- * Several servers that one of is the primary, in one address: `postgres://user@a:5432,b:5433/database`. They are tried in turn, the one that did
- * last first, until one is found that can be written to; so a store goes on when another has become the primary, without a proxy.
+ * Several servers, one of which is the primary, in one address: `postgres://user@a:5432,b:5433/database`. They are tried in
+ * turn, beginning with the one that worked last, until one accepts writes. So a store continues after another server has
+ * become the primary, without a proxy.
  */
 import { FreshetError } from '@freshet/protocol'
 import { EngineLost } from '@freshet/store/engine'
 
 const ADDRESS = /^([a-z]+:\/\/(?:[^/?#]*@)?)([^/?#@]*)(.*)$/is
 
-/** The same address for each host. What cannot be understood is left as it is, for whoever reads it next to say so. */
+/** The same address for each host. An address that cannot be parsed is returned unchanged; its next reader reports the error. */
 export function addressesIn(text: string): readonly string[] {
   const [, before = '', hosts = '', after = ''] = ADDRESS.exec(text) ?? []
   if (!hosts.includes(',')) return [text]
@@ -32,7 +33,10 @@ export class Hosts<Config> {
     return this.#configs.length > 1
   }
 
-  /** What the first makes of it that can be used. Throws what is wrong with one, rather than that others do not answer. */
+  /**
+   * The result for the first host that works. If one fails with a specific error, throws that rather than that the others do
+   * not answer.
+   */
   async first<Result>(attempt: (config: Config) => Promise<Result>): Promise<Result> {
     const reasons: unknown[] = []
     for (const i of this.#inTurn()) {

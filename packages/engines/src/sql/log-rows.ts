@@ -6,7 +6,7 @@ import { decodeLogBatch } from '@freshet/store/records'
 
 type Row = readonly unknown[]
 
-/** Of batches of the log, of which the first may begin before the position. A row without is of a head alone. */
+/** The entries after a position. The first batch may begin before it. A row without a record is of the head alone. */
 export function entriesOf(rows: readonly Row[], after: Position): LogEntry[] {
   return rows
     .filter(([position]) => position !== null)
@@ -14,7 +14,7 @@ export function entriesOf(rows: readonly Row[], after: Position): LogEntry[] {
     .filter(({ position }) => position > after)
 }
 
-/** The batches come last first. */
+/** The rows are in descending order. */
 export function toChanged(rows: readonly Row[], after: Position, batches: number): ChangedBefore {
   const entries = entriesOf(rows, after)
   const oldest = rows.length < batches ? undefined : entriesOf(rows.slice(-1), 0)[0]

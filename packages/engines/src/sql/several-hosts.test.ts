@@ -1,4 +1,4 @@
-/** Addresses with several hosts: a store goes on with whichever is the primary, without a proxy. */
+/** Addresses with several hosts: a store continues with whichever host is the primary, without a proxy. */
 import type { Store } from '@freshet/core/store'
 import { createConnection } from 'mariadb'
 import pg from 'pg'
@@ -13,11 +13,11 @@ import { endPostgres, startPostgres } from '../under-test/start-postgres.js'
 import { addressesIn } from './hosts.js'
 
 interface Pair {
-  /** Of both, the standby first. */
+  /** The address of both, the standby first. */
   readonly url: string
   readonly primary: { readonly url: string; readonly port: number; kill(): Promise<void> }
   readonly standby: { readonly url: string; readonly port: number }
-  /** Where the standby is. */
+  /** The standby's position. */
   reached(): Promise<number>
   promote(): Promise<unknown>
 }
@@ -51,7 +51,7 @@ const ENGINES: readonly [name: string, start: () => Promise<Pair>, open: Open][]
 ]
 
 describe.each(ENGINES)('%s', (_, start, openStore) => {
-  test('the primary is found wherever it is in the address; when it is killed, the store goes on with the standby that was promoted', async () => {
+  test('the primary is found anywhere in the address; when it is killed, the store uses the promoted standby', async () => {
     const { url, primary, standby, reached, promote } = await start()
     const store = await openStore({ url, waitMsMax: WAIT_MS_MAX })
     toClose.push(store)
@@ -71,16 +71,16 @@ describe.each(ENGINES)('%s', (_, start, openStore) => {
     expect(await allChanges(late)).toEqual([after])
   })
 
-  test('what is wrong with each is said if none can be used', async () => {
-    const nobody = await openStore({ url: `${schemeOf(openStore)}://root@127.0.0.1:1,127.0.0.1:2/x` }).catch(
+  test('if no host can be used, the error says what is wrong with each', async () => {
+    const error = await openStore({ url: `${schemeOf(openStore)}://root@127.0.0.1:1,127.0.0.1:2/x` }).catch(
       error => error,
     )
-    expect(nobody).toMatchObject({ code: 'STORE_UNAVAILABLE' })
-    expect(nobody.message).toMatch(/127\.0\.0\.1:1,127\.0\.0\.1:2\/x.*:1.*:2/)
+    expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE' })
+    expect(error.message).toMatch(/127\.0\.0\.1:1,127\.0\.0\.1:2\/x.*:1.*:2/)
   })
 })
 
-test('a MariaDB that becomes a replica while it is in use is left for the one that has taken its place', async () => {
+test('a store leaves a MariaDB that becomes a replica, for the server that has taken its place', async () => {
   const { url, primary, reached, promote } = await startMariadbPair()
   const store = await openMariadbStore({ url, waitMsMax: WAIT_MS_MAX })
   toClose.push(store)
@@ -95,7 +95,7 @@ test('a MariaDB that becomes a replica while it is in use is left for the one th
   expect((await store.get('a/b/1'))?.version).toBe(after)
 })
 
-test('tables that are buckets are looked for where the primary is', async () => {
+test('tables that are buckets are listed by the primary', async () => {
   const { url } = await startPostgresPair()
   expect(await exposedTables({ url })).toEqual([])
 })
@@ -125,7 +125,7 @@ async function startPostgresPair(): Promise<Pair> {
     url: both(primary, standby),
     primary,
     standby,
-    // The table is not there yet.
+    // The table may not exist yet.
     reached: () => tell('SELECT position FROM freshet.head').then(Number, () => 0),
     promote: () => tell('SELECT pg_promote()'),
   }

@@ -1,4 +1,4 @@
-/** Connections for reads of several statements: each is used by one at a time, and who finds none waits. */
+/** Connections for reads of several statements. Each serves one caller at a time; a caller that finds none free waits. */
 export class StateLines<Line> {
   readonly #free: Line[]
   readonly #waiting: ((line: Line) => void)[] = []

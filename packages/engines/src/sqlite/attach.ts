@@ -1,12 +1,14 @@
 /**
- * What is looked at when the file is opened: whether it is the one that it was, and whether it has all that it has acknowledged.
- * `../sql/attachment.ts` draws up what follows from that. A file that was copied back has another log:
+ * The check when the file is opened: is it the same file as before, and does it still have everything that it acknowledged?
+ * `attachment.ts` of @freshet/store describes what follows from the answer. A file that was restored from a copy gets another
+ * log:
  *
- * - Another file: another time of birth than the store has noted. Or there is nothing beside it that says how far it was
- *   (`place-file.ts`).
- * - The same file with older contents: what is noted beside it is beyond them. Or it has changed while the store was closed.
+ * - Another file: its time of birth differs from the one that the store has noted. Or no file beside it says how far it had
+ *   come (`place-file.ts`).
+ * - The same file with older contents: the position noted beside it is beyond them. Or it has changed while the store was
+ *   closed.
  *
- * A change of its owner or mode while it is closed, and a move, look the same, and cost sessions a fresh start.
+ * A change of its owner or mode while it is closed, or a move, looks the same, and costs sessions a fresh start.
  */
 import { randomUUID } from 'node:crypto'
 import { type Attached, type Found, isLost, judge, type Known, positionAfter } from '@freshet/store/engine'
@@ -14,13 +16,16 @@ import { type FileIdentity, isOtherFile } from '../files/file-identity.js'
 import type { Connection } from './connection.js'
 import type { NotedPlace } from './place-file.js'
 
-/** As it was before it was opened. */
+/** The file as it was before it was opened. */
 export interface FoundFile extends FileIdentity {
-  /** What is noted beside it. */
+  /** The place noted beside the file. */
   readonly noted: NotedPlace | undefined
 }
 
-/** In a transaction that writes, so that of several who open the file at once one does it and the others find it done. */
+/**
+ * Runs in a write transaction, so that if several processes open the file at once, one does the work and the others find it
+ * done.
+ */
 export function attach(connection: Connection, known: Known, { file, changedNs, noted }: FoundFile): Attached {
   const [log, position, trimmedTo, fileBefore] = connection.row('found') as [string, number, number, string]
   const place = { log, position, trimmedTo }

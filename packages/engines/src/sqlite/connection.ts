@@ -1,10 +1,11 @@
 /**
- * One connection to the file, with its settings, and its statements, each prepared when it is first used. Everything is synchronous, and
- * throws what the binding throws (`sqlite-errors.ts`).
+ * One connection to the file, with its settings and its statements, each prepared when it is first used. All methods are
+ * synchronous, and throw the errors of the binding (`sqlite-errors.ts`).
  *
- * A commit is on disk when it is acknowledged, and seen by nobody before: with synchronous = FULL SQLite flushes the write-ahead log, then
- * writes the header of its index, from which readers take where the log ends (`sqlite3WalFrames`, then `walIndexWriteHdr`, in wal.c;
- * https://www.sqlite.org/pragma.html#pragma_synchronous). The binding's own default in WAL mode is NORMAL, so every connection is told.
+ * A commit is on disk when it is acknowledged, and no reader sees it earlier: with synchronous = FULL SQLite flushes the
+ * write-ahead log, then writes the header of its index, which tells readers where the log ends (`sqlite3WalFrames`, then
+ * `walIndexWriteHdr`, in wal.c; https://www.sqlite.org/pragma.html#pragma_synchronous). The binding's own default in WAL mode
+ * is NORMAL, so each connection sets it.
  */
 import { monotonicMs } from '@freshet/store/clock'
 import { STATEMENTS, type StatementName, TIMED } from './statements.js'
@@ -13,7 +14,7 @@ export type Binding = typeof import('@photostructure/sqlite')
 export type Value = string | number | null | Uint8Array
 export type Row = readonly unknown[]
 
-/** One statement, for each of these parameters. */
+/** One statement, run once for each of these lists of parameters. */
 export interface Step {
   readonly name: StatementName
   readonly each: readonly (readonly Value[])[]
@@ -22,14 +23,14 @@ export interface Step {
 type Database = InstanceType<Binding['DatabaseSync']>
 type Statement = ReturnType<Database['prepare']>
 
-/** A log that has grown beyond this is cut when it has been copied into the file. */
+/** A log file larger than this is truncated once it has been copied into the database. */
 const LOG_FILE_BYTES_MAX = 64 * 1024 * 1024
 
 export class Connection {
   readonly #database: Database
   readonly #statements = new Map<StatementName, Statement>()
 
-  /** `isFlushed`: whether what it commits is on disk then. */
+  /** `isFlushed`: whether its commits are on disk when they return. */
   constructor({ DatabaseSync }: Binding, path: string, isFlushed: boolean) {
     this.#database = new DatabaseSync(path, { timeout: 0 })
     this.run(`
@@ -54,7 +55,7 @@ export class Connection {
     return this.#prepared(name).get(...parametersOf(name, values)) as Row | undefined
   }
 
-  /** All rows of a step. */
+  /** All rows of a step, over all its parameters. */
   step({ name, each }: Step): readonly Row[] {
     return each.length === 1 ? this.rows(name, ...each[0]!) : each.flatMap(values => this.rows(name, ...values))
   }
@@ -70,7 +71,7 @@ export class Connection {
     }
   }
 
-  /** The value of a setting, or of anything else that is one. */
+  /** The value of a setting, or of any other query for a single value. */
   ask(sql: string): unknown {
     const statement = this.#database.prepare(sql)
     statement.setReturnArrays(true)
@@ -85,12 +86,12 @@ export class Connection {
     if (this.isInTransaction) this.rows('rollback')
   }
 
-  /** Copies the write-ahead log into the file, and empties it, unless another connection is in the middle of something. */
+  /** Copies the write-ahead log into the file and empties it, unless another connection is in the middle of a transaction. */
   emptyLog(): void {
     this.ask('PRAGMA wal_checkpoint(TRUNCATE)')
   }
 
-  /** The binding finalizes statements when they are collected, and SQLite keeps the file open as long. */
+  /** The binding finalizes statements when they are garbage-collected, and until then SQLite keeps the file open. */
   close(): void {
     this.#statements.clear()
     if (this.#database.isOpen) this.#database.close()
@@ -111,7 +112,7 @@ function parametersOf(name: StatementName, values: readonly Value[]): readonly V
   return TIMED.has(name) ? [monotonicMs(), ...values] : values
 }
 
-/** Undefined where there is none for this platform. */
+/** Undefined if the binding does not exist for this platform. */
 export async function loadBinding(): Promise<Binding | undefined> {
   return import('@photostructure/sqlite').catch(() => undefined)
 }

@@ -1,4 +1,4 @@
-/** What a kill -9 may not do, and what two processes may do to one file at the same time. */
+/** What a kill -9 must not do, and what two processes may do to one file at the same time. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -26,7 +26,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true }))
 
-test(`processes that write one file, and are killed ${KILLS} times, lose nothing that they have acknowledged`, async () => {
+test(`processes that write one file, and are killed ${KILLS} times, lose no acknowledged commit`, async () => {
   const acknowledged: Acknowledged[] = []
   let log: string | undefined
   let highest = 0
@@ -36,7 +36,7 @@ test(`processes that write one file, and are killed ${KILLS} times, lose nothing
       .slice(0, 1 + (round % 2))
       .map(name => start(`${name}${round}`, 1 + (round % 5), acknowledged))
     await eventually('all have committed', () => writers.every(({ count }) => count() > 0))
-    // Some time, not a wait for something: the moment of the kill is to be any.
+    // A random time, not a wait for a condition: the kill may come at any moment.
     await delay(Math.random() * 80)
     await Promise.all(writers.map(({ kill }) => kill()))
     const store = await openSqliteStore({ path })
@@ -50,7 +50,7 @@ test(`processes that write one file, and are killed ${KILLS} times, lose nothing
   expect(acknowledged.length).toBeGreaterThan(KILLS * 5)
 })
 
-test('two processes that never pause both get their turns', async () => {
+test('two processes that write without pause both get their turns', async () => {
   const acknowledged: Acknowledged[] = []
   const writers = ['x', 'y'].map(name => start(name, 4, acknowledged))
   await eventually('both have committed often', () => writers.every(({ count }) => count() >= 200))
@@ -60,7 +60,7 @@ test('two processes that never pause both get their turns', async () => {
   await store.close()
 })
 
-test('commits of another process are heard of, and what is read then includes them', async () => {
+test('listeners hear of commits of another process, and later reads include them', async () => {
   const store = await openSqliteStore({ path })
   const heard: Position[] = []
   const stop = store.onCommit(position => heard.push(position))
@@ -76,7 +76,7 @@ test('commits of another process are heard of, and what is read then includes th
   await store.close()
 })
 
-test('a process that keeps the file locked delays commits, and they are refused if it takes too long', async () => {
+test('a process that keeps the file locked delays commits, which are refused if it takes too long', async () => {
   const { DatabaseSync } = await import('@photostructure/sqlite')
   const store = await openSqliteStore({ path, waitMsMax: 800 })
   const other = new DatabaseSync(path)

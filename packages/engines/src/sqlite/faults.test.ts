@@ -1,4 +1,4 @@
-/** A full disk, a damaged file, one of another program, one that was copied back. */
+/** A full disk, a damaged file, a file of another program, and one that was restored from a copy. */
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -31,7 +31,7 @@ const open = async (recalled?: LogPlace) => {
 }
 const refusal = (code: string, words: string) => ({ code, message: expect.stringContaining(words) })
 
-describe('a file that is no store', () => {
+describe('a file that is not a store', () => {
   test.each([
     ['is of another kind', () => writeFileSync(path, 'hello '.repeat(1000)), 'not a SQLite database'],
     ['is of another program', () => aDatabase('CREATE TABLE t (a)'), 'another program'],
@@ -41,7 +41,7 @@ describe('a file that is no store', () => {
       () => {
         path = join(folder, 'none', 'shop.db')
       },
-      'its folder is not there',
+      'its folder does not exist',
     ],
   ])('that %s is refused, and left as it is', async (_, make, words) => {
     make()
@@ -55,7 +55,7 @@ describe('a file that is no store', () => {
   })
 })
 
-test('every connection has the settings by which acknowledged is on disk', async () => {
+test('each connection has the settings that put acknowledged commits on disk', async () => {
   const { Connection, loadBinding } = await import('./connection.js')
   await open()
   const connection = new Connection((await loadBinding())!, path, true)
@@ -63,7 +63,7 @@ test('every connection has the settings by which acknowledged is on disk', async
   connection.close()
 })
 
-test('a flipped byte is never served, and found: by reading, by opening, or by an integrity check', async () => {
+test('a flipped byte is never served, and is found by reading, opening, or an integrity check', async () => {
   const store = await open()
   const ids = Array.from({ length: 300 }, (_, i) => `${i}`)
   const bodyOf = (id: string) => `${id} `.repeat(40)
@@ -82,7 +82,7 @@ test('a flipped byte is never served, and found: by reading, by opening, or by a
   expect([...outcomes].sort()).toEqual(['as before', 'damaged'])
 })
 
-/** Of reading everything, one by one and as a list. */
+/** The outcome of reading everything, one by one and as a list. */
 async function outcomeOf(ids: readonly string[], bodyOf: (id: string) => string): Promise<string> {
   try {
     const store = await open()
@@ -101,7 +101,7 @@ async function outcomeOf(ids: readonly string[], bodyOf: (id: string) => string)
   }
 }
 
-/** A bit in the tree of pages may hide what is below: that is not noticed by reading. */
+/** A flipped bit in the tree of pages may hide the pages below, which reading does not notice. */
 function whatSqliteFinds(): string {
   const database = new DatabaseSync(path)
   const found = database.prepare('PRAGMA integrity_check').get().integrity_check
@@ -109,13 +109,13 @@ function whatSqliteFinds(): string {
   return found === 'ok' ? 'missing' : 'damaged'
 }
 
-describe('a file that was copied back', () => {
+describe('a restored copy of the file', () => {
   const copy = () => join(folder, 'copy.db')
   const backUp = () => {
-    // As `sqlite3 shop.db ".backup copy.db"` does, while the store is open.
+    // Like `sqlite3 shop.db ".backup copy.db"`, while the store is open.
     rmSync(copy(), { force: true })
     aDatabase(`VACUUM INTO '${copy()}'`)
-    // This process does not let go of the file at once, so it must not have to be locked for this later.
+    // This process keeps the file open for a while, so a later change of mode, which needs a lock, must not be necessary.
     aDatabase('PRAGMA journal_mode = WAL', copy())
   }
   test.each([
@@ -133,7 +133,7 @@ describe('a file that was copied back', () => {
     await expectAnotherLog(store, lost)
   })
 
-  test('with what is noted beside it has another log', async () => {
+  test('together with the place file has another log', async () => {
     const sh = (script: string) => execFileSync('sh', ['-ec', script, '-', path, copy()])
     const first = await open()
     await put(first, 'a/b/1')
@@ -147,7 +147,7 @@ describe('a file that was copied back', () => {
     await expectAnotherLog(await open(), { log: second.log, position })
   })
 
-  test('so that only what an earlier process knew tells has another log for it', async () => {
+  test('that only the record of an earlier process reveals has another log', async () => {
     const store = await open()
     const position = await put(store, 'a/b/1')
     await store.close()
@@ -157,7 +157,7 @@ describe('a file that was copied back', () => {
     })
   })
 
-  test('under a running server refuses what it is asked to write', async () => {
+  test('under a running server makes it refuse writes', async () => {
     const store = await open()
     await put(store, 'a/b/1')
     backUp()
@@ -181,10 +181,10 @@ function aDatabase(sql: string, file = path): void {
 }
 
 const mayMount = process.getuid?.() === 0 && process.platform === 'linux'
-if (!mayMount) console.warn('Not tested: a full disk. It takes a small file system, which only root may mount.')
+if (!mayMount) console.warn('Not tested: a full disk. It needs a small file system, which only root may mount.')
 
 // Only root can mount a file system that is small enough to fill.
-test.skipIf(!mayMount)('a full disk refuses commits, keeps the rest, and is forgiven when there is space', async () => {
+test.skipIf(!mayMount)('a full disk refuses commits, keeps the rest, and recovers when there is space', async () => {
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=6m', 'tmpfs', folder])
   try {
     const store = await open()
@@ -218,7 +218,7 @@ test.skipIf(!mayMount)('a full disk refuses commits, keeps the rest, and is forg
     await check(again)
     await again.close()
   } finally {
-    // Lazily: the binding lets go of a file when its statements are collected.
+    // Lazily: the binding closes a file when its statements are garbage-collected.
     execFileSync('umount', ['-l', folder])
   }
 })

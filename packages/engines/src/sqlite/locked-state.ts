@@ -1,4 +1,4 @@
-/** What a transaction begins with, the lock and all reads, and what it ends with, all writes; each goes to the thread that writes as one. */
+/** The beginning of a transaction, the lock and all reads, and its end, all writes; each is one message to the writer thread. */
 
 import type { ClientWindow, ForeignOperation } from '@freshet/core/counters'
 import type { Key, Position, StoredValue, Version } from '@freshet/core/store'
@@ -19,7 +19,7 @@ export const ROLLBACK: Step = { name: 'rollback', each: [[]] }
 
 export interface Locked {
   readonly state: LockedState
-  /** The machine's time, by which the state's was set. */
+  /** The machine's time, from which the time of the state was computed. */
   readonly engineMs: number
 }
 
@@ -67,7 +67,7 @@ export async function lockAndRead(place: string, writer: Writer, needs: Needs, n
   return { state, engineMs }
 }
 
-/** Only those that have something to write. */
+/** Only the steps that have something to write. */
 export function writesOf(changes: Changes, engineMs: number): Step[] {
   const { values, buckets, log, indexes, numbers, entries, tags, windows, foreign, position, timeMs } = changes
   const removed = [...values].filter(each => each[1] === undefined).map(([key]) => [key])
@@ -94,7 +94,7 @@ export function writesOf(changes: Changes, engineMs: number): Step[] {
   return steps.filter(({ each }) => each.length > 0)
 }
 
-/** What is sent to a thread is sent with all of the memory that it is a part of. */
+/** Bytes sent to a thread take the whole buffer of which they are a part with them. */
 function own(bytes: Uint8Array): Uint8Array {
   return bytes.byteLength === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes)
 }

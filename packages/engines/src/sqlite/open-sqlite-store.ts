@@ -1,6 +1,6 @@
 /**
- * A store in a SQLite file, for any number of processes of one machine at once. Whoever opens it first makes it. Beside it are SQLite's
- * write-ahead log and its index (`shop.db-wal`, `shop.db-shm`), and `shop.db-place` (`place-file.ts`).
+ * A store in a SQLite file, for any number of processes of one machine at once. The first process that opens it creates it.
+ * Beside it are SQLite's write-ahead log and its index (`shop.db-wal`, `shop.db-shm`), and `shop.db-place` (`place-file.ts`).
  */
 import { open, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
@@ -30,15 +30,15 @@ import { APPLICATION_ID, FORMAT_VERSION, TABLES } from './statements.js'
 import { Writer } from './writer.js'
 
 export interface SqliteStoreOptions {
-  /** The file, `./shop.db`. It is made if it is not there; its folder is not. */
+  /** The file, such as `./shop.db`. It is created if it does not exist; its folder is not. */
   readonly path: string
-  /** So many entries a query may look at for one page; 10,000 unless given. */
+  /** How many entries a query may examine for one page; 10,000 by default. */
   readonly scanMax?: number
-  /** So long operations are remembered, and taken after they were made; a day unless given. */
+  /** How long operations are remembered, and accepted after they were made; a day by default. */
   readonly retentionMs?: number
-  /** So long what is asked of the store waits for another process that has the file locked; 5,000 unless given. */
+  /** How long a request waits for another process that has locked the file; 5,000 by default. */
   readonly waitMsMax?: number
-  /** What an earlier process knew of the log: if that is not there any more, the log is another one. */
+  /** What an earlier process knew of the log: if that is lost, the log becomes another one. */
   readonly recalled?: LogPlace | undefined
 }
 
@@ -48,8 +48,8 @@ const LOCK_MS = 500
 const PLACE_MS = 5_000
 
 /**
- * Throws STORE_UNUSABLE if the file cannot be opened, is of another program or of a newer Freshet; STORE_DAMAGED if it is damaged;
- * STORE_UNAVAILABLE if another process keeps it locked.
+ * Throws STORE_UNUSABLE if the file cannot be opened, or belongs to another program or a newer Freshet; STORE_DAMAGED if it
+ * is damaged; STORE_UNAVAILABLE if another process keeps it locked.
  */
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
   const { scanMax = SCAN_MAX_DEFAULT, retentionMs = RETENTION_MS_DEFAULT, waitMsMax = WAIT_MS_MAX } = options
@@ -96,7 +96,7 @@ interface Prepared {
   readonly file: string
 }
 
-/** Makes the file if it is not there, looks whether it may be used, and which log it has. */
+/** Creates the file if it does not exist, checks whether it may be used, and finds out which log it has. */
 async function prepare(binding: Binding, path: string, waitMsMax: number, known: Known): Promise<Prepared> {
   try {
     await createClosed(path)
@@ -109,20 +109,20 @@ async function prepare(binding: Binding, path: string, waitMsMax: number, known:
   }
 }
 
-/** SQLite would make it readable by all, and its other files like it. */
+/** SQLite would make the file, and the others beside it, readable by all. */
 async function createClosed(path: string): Promise<void> {
   try {
-    // Not if it is there: to close a file drops all locks of the process on it.
+    // Only if it does not exist: closing a file drops all locks of the process on it.
     await (await open(path, 'wx', 0o600)).close()
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     if (code !== 'EEXIST') throw storeUnusable(path, REASONS[code ?? ''] ?? message, error)
-    if (!(await stat(path)).isFile()) throw storeUnusable(path, 'it is not a file. Choose the name of one', error)
+    if (!(await stat(path)).isFile()) throw storeUnusable(path, 'it is not a file. Choose a file', error)
   }
 }
 
 const REASONS: Readonly<Record<string, string>> = {
-  ENOENT: 'its folder is not there. Create it, or choose another place',
+  ENOENT: 'its folder does not exist. Create it, or choose another place',
   ENOTDIR: 'it lies below a file. Choose another place',
   EACCES: 'this user may not write there. Change the owner or the mode of its folder',
   EPERM: 'this user may not write there. Change the owner or the mode of its folder',
@@ -138,13 +138,13 @@ function openFirst(binding: Binding, path: string, known: Known, found: Omit<Fou
     const mode = connection.ask('PRAGMA journal_mode = WAL')
     if (mode !== 'wal') throw storeUnusable(path, `it cannot have a write-ahead log (${mode}). Choose a local disk`)
     const synchronous = connection.ask('PRAGMA synchronous')
-    if (synchronous !== 2) throw storeUnusable(path, `SQLite does not flush what it commits (${synchronous})`)
+    if (synchronous !== 2) throw storeUnusable(path, `SQLite does not flush its commits (synchronous = ${synchronous})`)
     connection.rows('beginWrite')
     if (isEmpty(connection)) create(connection)
     else checkOurs(connection, path)
     const attached = attach(connection, known, { ...found, noted: readPlace(path) })
     writePlace(path, { log: attached.log, position: attached.position })
-    // Also flushes what a process that was killed had written and not flushed: from now on it is seen.
+    // This also flushes what a killed process had written without flushing, which other processes can see from now on.
     connection.rows('commit')
     return attached
   } catch (error) {
@@ -155,7 +155,7 @@ function openFirst(binding: Binding, path: string, known: Known, found: Omit<Fou
   }
 }
 
-/** Before anything is written. */
+/** Call before anything is written. */
 function checkOurs(connection: Connection, path: string): void {
   if (isEmpty(connection)) return
   if (connection.ask('PRAGMA application_id') !== APPLICATION_ID) {
@@ -174,16 +174,16 @@ function isEmpty(connection: Connection): boolean {
 function create(connection: Connection): void {
   connection.run(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${FORMAT_VERSION}; ${TABLES}`)
   const numbers = Buffer.from(encodeNumbers({ last: 0, dropped: [] })).toString()
-  // Its log begins when it is attached to for the first time.
+  // The log begins when the file is first attached.
   connection.run(`INSERT INTO head VALUES (1, '', 0, 0, 0, 0, '', '${numbers}')`)
 }
 
-/** Without it a copy that is put back may go unnoticed; that is no reason to fail, on a full disk say. */
+/** Without this note a restored copy may go unnoticed, which is no reason to fail, for example on a full disk. */
 function notePlace(path: string, { log, position }: Known, write = writePlace): void {
   try {
     write(path, { log, position })
   } catch {
-    // The next one may succeed.
+    // The next attempt may succeed.
   }
 }
 

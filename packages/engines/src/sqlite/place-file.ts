@@ -1,7 +1,8 @@
 /**
- * Beside `shop.db` there is `shop.db-place`: the log and a position that the store had reached. It shows that an older copy of the file was put
- * back over it. Once the last process has closed the store, it also has the time when the file last changed: so it shows that both were put back.
- * It is written when the store is opened, in the transaction that does so, when it is closed, and every few seconds between.
+ * Beside `shop.db` there is `shop.db-place`: the log and a position that the store had reached. It shows whether an older
+ * copy of the file was restored over it. Once the last process has closed the store, it also has the time when the file last
+ * changed, and so shows whether both files were restored. It is written when the store is opened, within the transaction of
+ * opening, when it is closed, and every few seconds in between.
  */
 import { randomUUID } from 'node:crypto'
 import { readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
@@ -13,7 +14,7 @@ export interface NotedPlace extends LogPlace {
   readonly changedNs?: string | undefined
 }
 
-/** Undefined if there is no such file, or none that can be read. */
+/** Undefined if the file does not exist or cannot be read. */
 export function readPlace(path: string): NotedPlace | undefined {
   try {
     const { log, position, changedNs } = JSON.parse(readFileSync(placeFileOf(path), 'utf8')) as NotedPlace
@@ -30,7 +31,10 @@ export function writePlace(path: string, place: NotedPlace): void {
   renameSync(written, file)
 }
 
-/** After it was closed. If no other process has it open, its write-ahead log is empty, and the file changes no more. */
+/**
+ * Call after the store was closed. If no other process has the file open, its write-ahead log is empty, and the file no
+ * longer changes.
+ */
 export function writeLastPlace(path: string, place: LogPlace): void {
   const changedNs = isLogEmpty(path) ? `${statFile(path).ctimeNs}` : undefined
   writePlace(path, { ...place, changedNs })

@@ -1,6 +1,6 @@
 /**
- * Rows of the tables. Objects and batches of the log have a checksum each: SQLite notices a page that does not fit into its tree, but not a
- * flipped bit within a value.
+ * Rows of the tables. Each object and each batch of the log has a checksum: SQLite notices a page that does not fit into its
+ * tree, but not a flipped bit within a value.
  */
 import { crc32 } from 'node:zlib'
 import type { Key, Position, StoredValue, Version } from '@freshet/core/store'
@@ -28,7 +28,7 @@ export function logRow(position: Position, batch: string, record: Uint8Array): r
   return [position, batch, record, sumOf(`${position}\0${batch}`, record)]
 }
 
-/** Position and record, as `../sql/log-rows.ts` takes them. Throws STORE_DAMAGED. */
+/** Position and record, in the form of `../sql/log-rows.ts`. Throws STORE_DAMAGED. */
 export function toLogRows(place: string, rows: readonly Row[]): readonly Row[] {
   return rows.map(([position, bytes, batch, sum]) => {
     const record = toBuffer(bytes)
@@ -39,7 +39,7 @@ export function toLogRows(place: string, rows: readonly Row[]): readonly Row[] {
   })
 }
 
-/** The binding returns bytes of their own. */
+/** The binding returns newly allocated bytes. */
 export function toBuffer(bytes: unknown): Buffer {
   const { buffer, byteOffset, byteLength } = bytes as Uint8Array
   return Buffer.from(buffer, byteOffset, byteLength)

@@ -1,10 +1,11 @@
 /**
- * SQLite as a `Engine`. Reads are synchronous, on connections of this thread: one for reads that are done at once, a few for those of several
- * steps, each of which sees one state. All writes go to one thread (`writer.ts`), one transaction at a time: it begins with the file's only lock
- * for writers (BEGIN IMMEDIATE), so transactions of all processes follow each other, and each sees all before it.
+ * SQLite as a `Database`. Reads are synchronous, on connections of this thread: one for reads that finish at once, and a few
+ * for reads of several steps, each of which sees one state. All writes go to one thread (`writer.ts`), one transaction at a
+ * time. A transaction begins with the file's only lock for writers (BEGIN IMMEDIATE), so transactions of all processes follow
+ * each other, and each sees all earlier ones.
  *
- * Nobody tells of commits of other processes. So SQLite is asked whether the file has changed (PRAGMA data_version), again and again, while
- * anybody wants to know.
+ * SQLite sends no notice of commits of other processes. So while there are listeners, it is polled for changes of the file
+ * (PRAGMA data_version).
  */
 
 import type { BucketChange, Key, Position, StoredValue } from '@freshet/core/store'
@@ -27,13 +28,13 @@ const FOLLOW_MS = 10
 
 export interface SqliteDatabaseOptions {
   readonly place: string
-  /** For reads that are done at once. */
+  /** For reads that finish at once. */
   readonly reads: Connection
   /** For reads of several steps. */
   readonly states: readonly Connection[]
   readonly writer: Writer
   readonly waitMsMax: number
-  /** Called when no connection is open any more. */
+  /** Called when all connections are closed. */
   readonly onClosed: () => void
 }
 
@@ -46,7 +47,7 @@ export class SqliteDatabase implements Database {
   readonly #states: StateLines<Connection>
   readonly #writing: StateLines<Writer>
   #following: NodeJS.Timeout | undefined
-  /** Why nothing more is to be asked of it. */
+  /** Why the database may no longer be used. */
   #condemned: Error | undefined
 
   constructor(options: SqliteDatabaseOptions) {
@@ -58,7 +59,7 @@ export class SqliteDatabase implements Database {
     this.#writing = new StateLines([options.writer])
   }
 
-  /** Calls with the position, soon after others have committed, while it is wanted. */
+  /** Polls while `isWanted`, and calls `onPosition` with the position, soon after other processes have committed. */
   follow(isWanted: () => boolean, onPosition: (position: Position) => void): void {
     let seen: unknown
     this.#following = setInterval(() => {
@@ -69,12 +70,12 @@ export class SqliteDatabase implements Database {
         onPosition(this.#reads.row('head')![0] as Position)
         seen = version
       } catch {
-        // It is asked again, and whoever uses the store is told.
+        // The next poll tries again, and the next read reports the error.
       }
     }, FOLLOW_MS).unref()
   }
 
-  /** From now on everything fails with this. */
+  /** From now on every request fails with this error. */
   condemn(reason: Error): void {
     this.#condemned ??= reason
   }
@@ -117,14 +118,14 @@ export class SqliteDatabase implements Database {
     await this.#write('remember', [name, value])
   }
 
-  /** It need not survive anything, so it is not flushed. */
+  /** Holders need not survive anything, so this is not flushed. */
   async hold(name: string, holder: string, ms: number): Promise<boolean> {
     return (await this.#write('hold', [name, holder, ms], { isFlushed: false })).length === 1
   }
 
   async trim(upTo: Position): Promise<void> {
     await this.#write('trim', [upTo])
-    // Whoever reads has been told that these are gone.
+    // `trim` has moved the beginning of the log, so no reader needs these.
     await this.#whileMany('deleteTrimmed', [])
   }
 
@@ -174,7 +175,7 @@ export class SqliteDatabase implements Database {
       try {
         changes = await decide(state)
       } catch (error) {
-        // If there is no transaction any more, there is nothing to do, and that is well.
+        // If the transaction is already gone, an error of ROLLBACK does not matter.
         await writer.run([ROLLBACK]).catch(() => {})
         throw error
       }
@@ -189,7 +190,7 @@ export class SqliteDatabase implements Database {
     return toHead(heads[0]!).trimmedTo < position ? false : undefined
   }
 
-  /** Nobody waits for the disk: should this be lost, the clock goes on from what the log has. */
+  /** No wait for the disk: if this is lost, the clock continues from the times in the log. */
   async tick(nowMs: number): Promise<Head> {
     const options = { isFlushed: false }
     const rows = await this.#writing.use(writer =>
@@ -202,7 +203,7 @@ export class SqliteDatabase implements Database {
     clearInterval(this.#following)
     await this.#writing.use(writer => writer.close())
     for (const connection of this.#options.states) connection.close()
-    // So that the file alone is the whole store.
+    // Leaves the whole store in the one file.
     this.#reads.emptyLog()
     this.#reads.close()
     this.#options.onClosed()
@@ -212,7 +213,7 @@ export class SqliteDatabase implements Database {
     return this.#read(async () => this.#reads.rows(name, ...values))
   }
 
-  /** Only for what may be done twice. */
+  /** Only for work that may be repeated. */
   #read<Result>(work: () => Promise<Result>): Promise<Result> {
     return retrying(this.#options, async () => {
       this.#checkUsable()

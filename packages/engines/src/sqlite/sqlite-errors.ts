@@ -1,4 +1,4 @@
-/** What SQLite reports, in the words of the store. */
+/** The errors of SQLite, in the terms of the store. */
 import { statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { FreshetError } from '@freshet/protocol'
@@ -13,18 +13,18 @@ const PROTOCOL = 15
 const UNUSABLE: Readonly<Record<number, string>> = {
   3: 'this user may not write to it, or to its folder. Change their owner or their mode',
   8: 'it is read-only. Change its mode, or that of its folder or file system',
-  14: 'it cannot be opened. Look whether its folder is there, and whether this user may write to it',
+  14: 'it cannot be opened. Check that its folder exists, and that this user may write to it',
   26: 'it is not a SQLite database, or its first page is damaged. Choose another file, or restore a copy',
 }
 const ALMOST_FULL_BYTES = 64 * 1024 * 1024
 
-/** What can be sent from one thread to another of what the binding throws. */
+/** The part of the binding's error that can be sent from one thread to another. */
 export interface Failure {
   readonly errcode: number | undefined
   readonly message: string
 }
 
-/** Where the binding leaves the code out, as of `all`, SQLite's message says as much. */
+/** Where the binding omits the code, as `all` does, SQLite's message identifies the error. */
 export function toFailure(error: unknown): Failure {
   const { errcode, message = String(error) } = error as { readonly errcode?: number; readonly message?: string }
   const isMalformed = message.startsWith('malformed database schema')
@@ -45,7 +45,7 @@ const CODE_OF_MESSAGE: Readonly<Record<string, number>> = {
   'file is not a database': 26,
 }
 
-/** `isUnknown`: if it is an input or output error, what was asked for may have been done. */
+/** `isUnknown`: after an input or output error, the request may have been carried out. */
 export function toEngineError(place: string, error: unknown, isUnknown: boolean): Error {
   if (error instanceof FreshetError || error instanceof EngineLost || error instanceof EngineBusy) return error
   const { errcode, message } = toFailure(error)
@@ -53,7 +53,7 @@ export function toEngineError(place: string, error: unknown, isUnknown: boolean)
   if (errcode === undefined) return cause
   const code = errcode & 0xff
   if (BUSY.includes(code) || code === PROTOCOL) return new EngineBusy(cause)
-  // The last write before the disk is full may succeed in part, and that is reported as an input or output error.
+  // The last write before the disk is full may succeed in part, which is reported as an input or output error.
   if (code === FULL || (code === IO_ERROR && isAlmostFull(place))) return storeFull(place, cause)
   if (code === IO_ERROR) return new EngineLost(cause, isUnknown)
   if (code === CORRUPT) return fileDamaged(place, message, cause)

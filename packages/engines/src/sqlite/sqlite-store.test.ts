@@ -40,7 +40,7 @@ testSqlUpkeep({
   },
 })
 
-test('no other account may read the file, its log or the index of that', async () => {
+test('no other account may read the file, its log or its index', async () => {
   const path = aFile()
   const store = await openSqliteStore({ path })
   await put(store, 'a/b/1')

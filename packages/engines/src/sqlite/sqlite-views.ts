@@ -1,4 +1,4 @@
-/** Reads on a connection. Each is synchronous, and so of one state. */
+/** Reads on a connection. Each read is synchronous, and so sees one state. */
 import type { Key, Position, Version } from '@freshet/core/store'
 import type { AsyncView, BucketPage, KeyRange } from '@freshet/store/engine'
 import { decodeIndexes } from '@freshet/store/indexes'
@@ -7,7 +7,7 @@ import { toBuffer, toValue, toValues } from './rows.js'
 
 const ZERO = Buffer.of(0)
 
-/** `inOneState`: how each read is made, so that all of it is of one state. */
+/** `inOneState` runs each read, so that all its parts see one state. */
 export function viewOf(
   place: string,
   connection: Connection,
@@ -32,7 +32,7 @@ export function viewOf(
       ),
     entries: ({ low, high, after, isDescending, limit }) =>
       inOneState(() => {
-        // What follows an entry at once has one more byte.
+        // The next possible entry has one more byte.
         const bounds = isDescending ? [low, after ?? high] : [after ? Buffer.concat([after, ZERO]) : low, high]
         const rows = connection.rows(isDescending ? 'entriesDown' : 'entries', ...bounds, limit)
         return rows.map(([entry]) => toBuffer(entry))

@@ -1,10 +1,10 @@
 /**
- * Every statement, and the tables they are about. Keys are compared byte by byte (SQLite's BINARY). A statement about several keys is run
- * once for each of them: in one process that costs less than a list as a parameter.
+ * All statements, and their tables. Keys are compared byte by byte (SQLite's BINARY). A statement about several keys runs
+ * once for each of them: within one process that costs less than a list as a parameter.
  */
 import { LEASE_MS } from '@freshet/store/clock'
 
-/** The file says by this number that it is ours (PRAGMA application_id): "Frsh". */
+/** Identifies the file as ours (PRAGMA application_id): "Frsh". */
 export const APPLICATION_ID = 0x46_72_73_68
 /** PRAGMA user_version. */
 export const FORMAT_VERSION = 1
@@ -18,11 +18,11 @@ export const TABLES = `
     time_ms REAL NOT NULL,
     -- By the machine's monotonic clock, which all its processes share.
     set_ms REAL NOT NULL,
-    -- The file that this was last opened as (attach.ts).
+    -- The identity of the file when it was last opened (attach.ts).
     file TEXT NOT NULL,
     index_numbers TEXT NOT NULL
   ) STRICT;
-  -- sum: see checksums.ts.
+  -- sum: see rows.ts.
   CREATE TABLE objects (
     key TEXT PRIMARY KEY, version INTEGER NOT NULL, content_type TEXT NOT NULL, body BLOB NOT NULL, sum INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
@@ -39,9 +39,9 @@ export const TABLES = `
   CREATE INDEX operations_by_time ON operations (time_ms);
 `
 
-/** Of those statements that need the machine's time, it is the first parameter. */
+/** In statements that need the machine's time, it is the first parameter. */
 const ENGINE_MS = '?1'
-/** The store's time; drawn up in ../sql/fleet-clock.ts. */
+/** The store's time; see fleet-clock.ts of @freshet/store. */
 const TIME_MS = `(time_ms + min(max(${ENGINE_MS} - set_ms, 0), ${LEASE_MS}))`
 
 function page(direction: 'ASC' | 'DESC'): string {
@@ -125,7 +125,7 @@ const texts = {
 
 export type StatementName = keyof typeof texts
 
-/** Those whose first parameter is the machine's time: when they are run, so after the lock was waited for. */
+/** Statements whose first parameter is the machine's time when they run, which is after the wait for the lock. */
 export const TIMED: ReadonlySet<StatementName> = new Set(['head', 'state', 'tick', 'hold'])
 
 export const STATEMENTS: Readonly<Record<StatementName, string>> = texts

@@ -1,6 +1,6 @@
 /**
- * The thread that writes (`writer.ts`): it waits for the lock and for the disk, so that the others need not. It runs the steps of a message in
- * order, and answers with their rows, or with why they failed; then no transaction is open any more.
+ * The thread that writes (`writer.ts`): it waits for the lock and for the disk, so that other threads need not. It runs the
+ * steps of a message in order, and answers with their rows, or with the error; after an error, no transaction is open.
  */
 import { statSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
@@ -9,7 +9,7 @@ import { type Failure, toFailure } from './sqlite-errors.js'
 
 export interface Asked {
   readonly id: number
-  /** Whether what is committed must be on disk. */
+  /** Whether the commit must be on disk. */
   readonly isFlushed: boolean
   readonly steps: readonly Step[]
 }
@@ -18,20 +18,23 @@ export interface Answered {
   readonly id: number
   readonly results?: readonly (readonly Row[])[]
   readonly failure?: Failure
-  /** Another file has taken its place. */
+  /** Another file is now at the path. */
   readonly isMoved?: boolean
 }
 
 export interface WriterData {
   readonly path: string
-  /** Of the file that was opened. */
+  /** The inode of the file that was opened. */
   readonly inode: string
-  /** So long another process's transaction is waited for at a time. */
+  /** How long one attempt waits for another process's transaction. */
   readonly lockMs: number
 }
 
 const SQLITE_BUSY = 5
-/** SQLite's own pauses grow to 100 ms: beside a process that never pauses, such a one would hardly ever get its turn. */
+/**
+ * SQLite's own pauses grow to 100 ms: beside a process that writes without pause, such a process would hardly ever get its
+ * turn.
+ */
 const PAUSE_MS_MAX = 2
 const sleeping = new Int32Array(new SharedArrayBuffer(4))
 

@@ -1,4 +1,4 @@
-/** The way to the thread that writes (`writer-thread.ts`). One at a time uses it (`StateLines`). */
+/** The connection to the writer thread (`writer-thread.ts`). It has one user at a time (`StateLines`). */
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { EngineLost, storeUnusable } from '@freshet/store/engine'
@@ -7,9 +7,9 @@ import { toEngineError } from './sqlite-errors.js'
 import type { Answered, Asked, WriterData } from './writer-thread.js'
 
 export interface RunOptions {
-  /** Whether what is committed must be on disk when this resolves; true unless given. */
+  /** Whether the commit must be on disk when this resolves; true by default. */
   readonly isFlushed?: boolean
-  /** The steps commit: if it is not known whether they have, that is said. */
+  /** The steps include a commit: if its outcome is unknown, the error says so. */
   readonly isCommitting?: boolean
 }
 
@@ -31,7 +31,10 @@ export class Writer {
     this.#data = data
   }
 
-  /** In order. Throws `EngineBusy`, `EngineLost` and what `docs/errors.md` has; then no transaction is open any more. */
+  /**
+   * Runs the steps in order. Throws `EngineBusy`, `EngineLost` or an error of `docs/errors.md`; after an error, no
+   * transaction is open.
+   */
   run(
     steps: readonly Step[],
     { isFlushed = true, isCommitting = false }: RunOptions = {},
@@ -81,4 +84,4 @@ export class Writer {
 }
 
 const MOVED =
-  'its file was moved or replaced while it was open. Stop all servers, put it in its place, and start them again'
+  'its file was moved or replaced while it was open. Stop all servers, restore the file to its place, and start them again'

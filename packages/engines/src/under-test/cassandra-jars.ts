@@ -1,6 +1,6 @@
 /**
- * Where Cassandra's jars are: fetched once by Maven, from wherever Maven is set up to fetch from, into a folder that later runs
- * use again: `freshet/cassandra-VERSION` in the user's cache (XDG_CACHE_HOME, or ~/.cache).
+ * Cassandra's jars: Maven fetches them once, from wherever it is configured to, into a folder that later runs reuse:
+ * `freshet/cassandra-VERSION` in the user's cache (XDG_CACHE_HOME, or ~/.cache).
  */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -14,7 +14,7 @@ const JAVA = ['/usr/bin/java', '/usr/local/bin/java']
 const MAVEN = ['/usr/bin/mvn', '/usr/local/bin/mvn']
 const FETCH_MS_MAX = 600_000
 
-/** Maven is needed once only. */
+/** Maven is needed only the first time. */
 export function isCassandraInstalled(): boolean {
   return JAVA.some(each => existsSync(each)) && (existsSync(jarsFolder()) || MAVEN.some(each => existsSync(each)))
 }
@@ -27,7 +27,7 @@ export function javaProgram(): string {
 
 const HOW_TO_INSTALL = 'sudo apt-get install openjdk-17-jre-headless maven'
 
-/** The folder of the jars, which may have to be fetched first. */
+/** The folder of the jars; fetches them if necessary. */
 export async function cassandraJars(): Promise<string> {
   const folder = jarsFolder()
   if (existsSync(folder)) return folder
@@ -40,7 +40,7 @@ export async function cassandraJars(): Promise<string> {
     const jars = join(temporary, 'jars')
     const goal = ['dependency:copy-dependencies', '-DincludeScope=runtime', `-DoutputDirectory=${jars}`]
     await promisify(execFile)(maven, ['-q', '-B', ...goal], { cwd: temporary, timeout: FETCH_MS_MAX })
-    // Somebody else may have been faster.
+    // Another process may have been faster.
     await rename(jars, folder).catch(error => {
       if (!existsSync(folder)) throw error
     })

@@ -1,4 +1,4 @@
-/** Commits and readings of them, for tests of what goes wrong. */
+/** Commits and reads of them, for tests of failures. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { CommitResult, MaybePromise, PutWrite, Store } from '@freshet/core/store'
 import { FreshetError, type OperationId } from '@freshet/protocol'
@@ -62,12 +62,12 @@ export async function allChanges(store: Store): Promise<number[]> {
 export async function until(isSo: () => boolean): Promise<void> {
   const deadlineMs = performance.now() + DEADLINE_MS
   while (!isSo()) {
-    if (performance.now() > deadlineMs) throw new Error(`It did not come to this: ${isSo}`)
+    if (performance.now() > deadlineMs) throw new Error(`This condition was not met in time: ${isSo}`)
     await delay(5)
   }
 }
 
-/** What is answered when a store that was cut off is connected again, which it does by itself. */
+/** Retries until a store that was cut off has reconnected, which it does by itself, and returns the answer. */
 export async function untilAnswered<Answer>(ask: () => MaybePromise<Answer>): Promise<Answer> {
   for (const deadlineMs = performance.now() + DEADLINE_MS; ; await delay(5)) {
     try {

@@ -1,31 +1,31 @@
 /**
- * A line to a server that can be cut: at once, or just before or just after a certain request has reached the server; that can
- * fall silent, or be slow. For tests of what becomes of a request whose answer is lost, and of what lags.
+ * A connection to a server that can be cut, either at once, or just before or just after a certain request has reached the
+ * server; that can fall silent, or be slow. For tests of requests whose reply is lost, and of lag.
  */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 import { DelayedBytes } from './delayed-bytes.js'
 
 export interface CutAt {
-  /** The bytes that the request holds. */
+  /** Bytes that the request contains. */
   readonly request: string
-  /** 'before': the server never gets it. 'after': the server has done it, and its answer is lost. */
+  /** 'before': the server never receives it. 'after': the server has carried it out, and its reply is lost. */
   readonly when: 'before' | 'after'
-  /** All of the line is then down, until it is mended. */
+  /** The whole line is then down, until `mend`. */
   readonly forAll?: boolean
 }
 
 export interface LineEnds {
-  /** Where it listens; at any port of 127.0.0.1 unless given. */
+  /** Where it listens; any port of 127.0.0.1 by default. */
   readonly listen?: { readonly host: string; readonly port: number }
-  /** Where it leads, beside the port; 127.0.0.1 unless given. */
+  /** The host that it leads to; 127.0.0.1 by default. */
   readonly targetHost?: string
 }
 
 export class CuttingLine {
   readonly #server: Server
   readonly #targetHost: string
-  /** The port that it leads to, of new connections. */
+  /** The port that new connections lead to. */
   target: number
   readonly #isAnswered: (bytes: Buffer) => boolean
   readonly #pairs = new Set<readonly [Socket, Socket]>()
@@ -33,10 +33,10 @@ export class CuttingLine {
   #isDown = false
   /** How often it was cut at a request. */
   cuts = 0
-  /** So late comes what the server says. */
+  /** How much later the server's replies arrive. */
   answerDelayMs = 0
 
-  /** `isAnswered`: whether these bytes are the end of all that a server has to say to a request, in a transaction no more. */
+  /** `isAnswered`: whether these bytes end the server's reply to a request, with no transaction open. */
   static async open(
     target: number,
     isAnswered: (bytes: Buffer) => boolean = isReady,
@@ -59,7 +59,7 @@ export class CuttingLine {
     return (this.#server.address() as AddressInfo).port
   }
 
-  /** Once, the next time that such a request comes. */
+  /** Once, at the next request that contains these bytes. */
   cutNext(cutAt: CutAt): void {
     this.#cutAt = cutAt
   }
@@ -70,7 +70,7 @@ export class CuttingLine {
     for (const pair of this.#pairs) this.#end(pair)
   }
 
-  /** Nothing comes through on the connections that are open, and nobody is told. New ones are well. */
+  /** From now on nothing passes on the open connections, and neither end notices. New connections work. */
   silence(): void {
     for (const [client, server] of this.#pairs) {
       client.unpipe().pause()
@@ -79,7 +79,7 @@ export class CuttingLine {
     }
   }
 
-  /** What is asked on the connections that are open comes through, the answers do not. New ones are well. */
+  /** Requests on the open connections pass, replies do not. New connections work. */
   holdAnswers(): void {
     for (const [, server] of this.#pairs) server.unpipe()
   }

@@ -1,4 +1,4 @@
-/** Bytes that come through in their order, each part as late as it is told when it comes in. */
+/** Passes bytes on in order, each part with the delay that applied when it came in. */
 import { Transform, type TransformCallback } from 'node:stream'
 
 export class DelayedBytes extends Transform {

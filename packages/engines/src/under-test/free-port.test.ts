@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { freePort } from './free-port.js'
 
-test('a port that was given is not given again, though nobody listens there yet', async () => {
+test('a port is never given twice, even if no process listens there yet', async () => {
   const ports = new Set<number>()
   for (let i = 0; i < 500; i++) ports.add(await freePort())
   expect(ports.size).toBe(500)

@@ -1,4 +1,4 @@
-/** A port of this machine's own addresses that nobody listens at, and that stays free while a process is restarted. */
+/** A port of this machine's own addresses where no process listens, and that stays free while a process is restarted. */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -6,7 +6,7 @@ import { join } from 'node:path'
 
 const PORT_MIN = 20_000
 const PORT_MAX = 32_000
-/** A file for each that was given, with the process it was given to: until somebody listens there, another could be given it too. */
+/** A file for each given port, with the id of its process: until a process listens there, the port could be given again. */
 const GIVEN = join(tmpdir(), 'freshet-ports')
 const own: string[] = []
 process.once('exit', () => {
@@ -14,8 +14,8 @@ process.once('exit', () => {
 })
 
 /**
- * Not one of those that the system gives to outgoing connections: one of these could take the port while what listens there
- * is being restarted, and a reader that keeps trying could even be connected to itself.
+ * Not one of the ports that the system gives to outgoing connections: such a connection could take the port while its server
+ * is being restarted, and a reader that retries could even be connected to itself.
  */
 export async function freePort(hosts: readonly string[] = ['127.0.0.1']): Promise<number> {
   for (;;) {
@@ -39,7 +39,7 @@ function reserve(port: number): boolean {
   }
 }
 
-/** Of a process that was killed. */
+/** Frees the port of a process that was killed. */
 function forgetEnded(file: string): void {
   try {
     process.kill(Number(readFileSync(file, 'utf8')), 0)

@@ -1,7 +1,7 @@
 /**
- * Reads and writes of which the truth is known: of each object every state that it was ever given, when each was asked for and when it was
- * acknowledged. A read is right if it gives a state that was acknowledged last before the read began, or one that was asked for later,
- * before it ended. Objects that are written together are read together as of one state.
+ * Reads and writes whose truth is known: for each object, every state that it was ever given, when each was requested and
+ * when it was acknowledged. A read is correct if it returns the state that was last acknowledged before the read began, or a
+ * later one that was requested before it ended. Objects that are written together must be read in one state.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Position, Store, StoredValue, Write } from '@freshet/core/store'
@@ -9,11 +9,11 @@ import type { Position, Store, StoredValue, Write } from '@freshet/core/store'
 export interface TruthOptions {
   readonly writer: Store
   readonly reader: Store
-  /** Pairs of objects, each pair written by one who waits for the answer. */
+  /** Pairs of objects, each written by one writer that waits for the reply. */
   readonly pairs: number
-  /** About so long between two writes of a pair. */
+  /** The average time between two writes of a pair. */
   readonly pauseMs: number
-  /** Objects that nobody writes any more: nearly all reads are of those, as in life. */
+  /** Objects that are no longer written: nearly all reads are of those, as in practice. */
   readonly quiet: number
 }
 
@@ -24,10 +24,10 @@ interface Pair {
   position: Position
 }
 
-/** Every fourth state of an object is that it is not there. */
+/** In every fourth state of an object, the object does not exist. */
 const DELETED_EVERY = 4
 const READERS = 6
-/** Replicas take seconds to lag, stop and return: without a pause, reads would keep every processor busy meanwhile. */
+/** Replicas take seconds to lag, stop and return: without a pause, reads would keep all processors busy in the meantime. */
 const READ_PAUSE_MS = 2
 const BUCKET = 'truth/pairs'
 const QUIET = 'truth/quiet'
@@ -52,17 +52,17 @@ export class KnownTruth {
     }))
   }
 
-  /** Resolves when the quiet ones are there; then reading and writing goes on. */
+  /** Resolves when the quiet objects exist; reads and writes continue from then on. */
   async begin(): Promise<void> {
     const { writer, quiet } = this.#options
     const writes = Array.from({ length: quiet }, (_, i) => aState(`${QUIET}/${i}`, i * DELETED_EVERY + 1))
     const result = await writer.commit({ writes })
-    if (!result.committed) throw new Error('The quiet ones were refused.')
+    if (!result.committed) throw new Error('The quiet objects were refused.')
     this.#work.push(...this.#pairs.map(pair => this.#write(pair)))
     this.#work.push(...Array.from({ length: READERS }, (_, i) => this.#read(i)))
   }
 
-  /** Throws if any of it has failed. */
+  /** Throws if any read or write has failed. */
   async end(): Promise<void> {
     this.#isOver = true
     await Promise.all(this.#work)
@@ -95,7 +95,7 @@ export class KnownTruth {
     const { reader, quiet } = this.#options
     const pair = this.#pairs[Math.floor(Math.random() * this.#pairs.length)]!
     const before = pair.acknowledged
-    const told = this.#latest
+    const reported = this.#latest
     if (turn % 10 === 0) {
       const { value } = await reader.getMany(pair.keys)
       this.#judge('getMany', pair, before, value)
@@ -108,10 +108,10 @@ export class KnownTruth {
     } else if (turn % 10 < 4) {
       this.#judge('get', pair, before, [await reader.get(pair.keys[0])])
     } else if (turn % 10 < 6) {
-      this.#judge('get at least', pair, before, [await reader.get(pair.keys[1], told)])
+      this.#judge('get at least', pair, before, [await reader.get(pair.keys[1], reported)])
     } else {
       const id = Math.floor(Math.random() * quiet)
-      const value = await reader.get(`${QUIET}/${id}`, turn % 2 === 0 ? told : undefined)
+      const value = await reader.get(`${QUIET}/${id}`, turn % 2 === 0 ? reported : undefined)
       if (stateOf(value) !== id * DELETED_EVERY + 1) this.wrong.push(`quiet ${id}: ${stateOf(value)}`)
     }
   }

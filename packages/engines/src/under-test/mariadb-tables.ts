@@ -20,7 +20,7 @@ export const mariadbTables: TablesEngine = {
     const sets = columns.map(column => `${column} = VALUES(${column})`).join()
     return `INSERT INTO ${table} VALUES ${values} ON DUPLICATE KEY UPDATE ${sets}`
   },
-  // What InnoDB says of its locks is a tenth of a second old.
+  // InnoDB's report of its locks is a tenth of a second old.
   waiting: `SELECT id FROM information_schema.processlist WHERE info LIKE '%products%FOR UPDATE%' AND time_ms > 20 AND id <> CONNECTION_ID()`,
   empty: table => `DELETE FROM ${table}`,
   countTriggers: table =>
@@ -37,7 +37,7 @@ function prefixOf(name: string): string {
   return `${name}_`
 }
 
-/** Another program, with the settings that it has by itself. */
+/** Another program, with its default settings. */
 async function connect(url: string): Promise<SqlClient> {
   const { hostname, port, username, pathname } = new URL(url)
   const connection = await createConnection({

@@ -1,4 +1,4 @@
-/** For tests: a SQL database that can be killed, lines to it that can be cut, and stores over it; all closed after each test. */
+/** For tests: an SQL database that can be killed, lines to it that can be cut, and stores over it, all closed after each test. */
 import { execFileSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import type { Store } from '@freshet/core/store'
@@ -11,14 +11,14 @@ export interface SqlDatabase {
   readonly folder: string
   readonly data: string
   kill(): Promise<void>
-  /** In good order, where that can be asked for. */
+  /** Shuts it down in good order, if the database can. */
   shutDown?(): Promise<void>
   startAgain(): Promise<void>
 }
 
 export interface SqlStoreSettings {
   readonly url: string
-  /** The schema, or the prefix of its tables, that it has to itself. */
+  /** The schema, or the prefix of the tables, of this store alone. */
   readonly space: string
   readonly waitMsMax: number
   readonly patienceMs?: number
@@ -30,9 +30,9 @@ export interface SqlUnderTest {
   start(): Promise<SqlDatabase>
   end(): Promise<void>
   open(settings: SqlStoreSettings): Promise<Store>
-  /** In what goes out together with COMMIT. */
+  /** Bytes of the message that contains COMMIT. */
   readonly committing: string
-  /** See `CuttingLine`. Default: as PostgreSQL says it. */
+  /** See `CuttingLine`. Default: PostgreSQL's protocol. */
   readonly isAnswered?: (bytes: Buffer) => boolean
 }
 
@@ -43,7 +43,7 @@ export class SqlStage {
   readonly #toClose: { close(): Promise<unknown> }[] = []
   #spaces = 0
 
-  /** Where tests are declared. */
+  /** Call where tests are declared. */
   constructor(engine: SqlUnderTest) {
     this.engine = engine
     afterEach(async () => {
@@ -74,12 +74,12 @@ export class SqlStage {
   }
 }
 
-/** The database, by way of another port. */
+/** The URL of the database at another port. */
 export function urlAt({ url, port }: Pick<SqlDatabase, 'url' | 'port'>, otherPort: number): string {
   return url.replace(`:${port}`, `:${otherPort}`)
 }
 
-/** Kills the database and keeps a copy of its data; what is returned puts the copy back. */
+/** Kills the database and keeps a copy of its data; the returned function restores the copy. */
 export async function killAndCopy(database: SqlDatabase): Promise<() => Promise<void>> {
   await database.kill()
   const copy = `${database.folder}/copy`

@@ -1,10 +1,10 @@
 /**
- * A real Cassandra of its own, of one node or several, on this machine's addresses 127.0.0.1, .2 and so on, all at the same free
- * ports, in a temporary folder. It is gone with everything it wrote when it is stopped, and also when whoever started it ends
- * without saying so.
+ * A real Cassandra of one node or several, on this machine's addresses 127.0.0.1, .2 and so on, all at the same free ports,
+ * in a temporary folder. It is removed, with everything it wrote, when it is stopped, and also when the process that started
+ * it ends without stopping it.
  *
- * Unless told otherwise, what a node acknowledges is on its disk (`commitlog_sync: batch`; Cassandra's own default flushes every ten
- * seconds). Tokens are fixed and nothing is moved about when a node starts, so that it takes seconds.
+ * By default, what a node acknowledges is on its disk (`commitlog_sync: batch`; Cassandra's own default flushes every ten
+ * seconds). Tokens are fixed and no data is moved when a node starts, so a start takes seconds.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -22,16 +22,16 @@ export { createSteadyClient } from '../cassandra/steady-client.js'
 export { isCassandraInstalled } from './cassandra-jars.js'
 
 export interface CassandraOptions {
-  /** One unless given. */
+  /** One by default. */
   readonly nodes?: number
   /** By their names in cassandra.yaml. */
   readonly settings?: Readonly<Record<string, string>>
   /**
-   * Nodes tell clients to come to 127.0.1.1, .2 and so on, at the same port: whoever wants to be between them and their clients
+   * Nodes direct clients to 127.0.1.1, .2 and so on, at the same port: a test that places lines between nodes and clients
    * listens there.
    */
   readonly isBehindLines?: boolean
-  /** It listens for nodetool, on this machine; for one node. */
+  /** It accepts nodetool, on this machine; only with one node. */
   readonly hasNodetool?: boolean
 }
 
@@ -40,14 +40,14 @@ export interface RunningCassandra {
   readonly hosts: readonly string[]
   /** `cassandra://...`, without a keyspace. */
   readonly url: string
-  /** All that its nodes have on disk. */
+  /** Everything that its nodes have on disk. */
   readonly folder: string
   readonly pids: readonly number[]
-  /** Ends a node, the first unless told, without a word, and leaves what is on disk. */
+  /** Kills a node, by default the first, and leaves its files. */
   kill(node?: number): Promise<void>
   /** After `kill`: on the same data and ports. */
   startAgain(node?: number): Promise<void>
-  /** Cassandra's own command, which ends well or throws. */
+  /** Runs Cassandra's own command, and throws if it fails. */
   nodetool(...args: string[]): Promise<void>
   /** Ends it for good. */
   stop(): Promise<void>
@@ -56,7 +56,7 @@ export interface RunningCassandra {
 const DATA_CENTRE = 'datacenter1'
 const HEAP = '400m'
 const START_MS_MAX = 110_000
-/** Each time the driver reads all that a node knows of the others, while they start. */
+/** In each poll the driver reads everything that a node knows of the others, while they start. */
 const POLL_MS = 250
 const ATTEMPTS_MAX = 3
 
@@ -75,13 +75,13 @@ export async function startCassandra(options: CassandraOptions = {}): Promise<Ru
       return cluster
     } catch (error) {
       await cluster.stop()
-      // Somebody else may have taken a port meanwhile.
+      // Another process may have taken a port in the meantime.
       if (attempt === ATTEMPTS_MAX || !/address already in use|BindException/i.test(String(error))) throw error
     }
   }
 }
 
-/** For `afterAll`: ends whatever a test that failed has left behind. */
+/** For `afterAll`: ends whatever a failed test has left running. */
 export async function endCassandra(): Promise<void> {
   await Promise.all([...running].map(cluster => cluster.stop()))
 }
@@ -114,7 +114,7 @@ class Cluster implements RunningCassandra {
     return this.#children.map(({ pid }) => pid!)
   }
 
-  /** The first knows all others, so it is first. */
+  /** The first node is the seed of all others, so it starts first. */
   async start(): Promise<void> {
     if (this.#options.hasNodetool) this.#jmxPort = await freePort(['127.0.0.1'])
     for (const node of this.hosts.keys()) this.#prepare(node)
@@ -151,7 +151,7 @@ class Cluster implements RunningCassandra {
     this.end()
   }
 
-  /** At once, for there may be no later. */
+  /** Synchronous, because the process may be about to exit. */
   end(): void {
     for (const child of this.#children) child.kill('SIGKILL')
     running.delete(this)
@@ -229,18 +229,21 @@ class Cluster implements RunningCassandra {
     return child
   }
 
-  /** Until it does. */
+  /** Waits until the node answers. */
   async #answers(node: number): Promise<void> {
     await this.#until(node, 'answers', client => client.execute('SELECT key FROM system.local'))
   }
 
-  /** Until every node can reach all others, unless one is away: before that it would refuse what needs several. */
+  /**
+   * Waits until every node can reach all others, unless one is down: until then a node would refuse requests that need
+   * several.
+   */
   async #knowEachOther(): Promise<void> {
     if (this.hosts.length === 1 || this.#children.some(hasEnded)) return
     await Promise.all(Array.from(this.hosts.keys(), node => this.#knowsAll(node)))
   }
 
-  /** Until it can reach them all. */
+  /** Waits until the node can reach all others. */
   async #knowsAll(node: number): Promise<void> {
     const options = { consistency: cassandra.types.consistencies.all }
     const query = 'SELECT * FROM system_distributed.view_build_status LIMIT 1'
@@ -253,14 +256,14 @@ class Cluster implements RunningCassandra {
     while (!(await succeeds(this.hosts[node]!, this.port, ask))) {
       const why = hasEnded(child) ? 'it has ended' : `not within ${START_MS_MAX} ms`
       if (hasEnded(child) || performance.now() > deadlineMs) {
-        throw new Error(`Cassandra's node ${node + 1} should be so that it ${what}, but ${why}: ${this.#output}`)
+        throw new Error(`Waited until Cassandra's node ${node + 1} ${what}, but ${why}: ${this.#output}`)
       }
       await delay(POLL_MS)
     }
   }
 }
 
-/** Speaks to this node alone. */
+/** Connects to this node alone. */
 async function succeeds(
   host: string,
   port: number,
@@ -283,7 +286,7 @@ async function succeeds(
     await ask(client)
     return true
   } catch {
-    // Not yet: whoever started it asks again, and knows when to give up.
+    // Not yet: the caller retries until its deadline.
     return false
   } finally {
     await client.shutdown().catch(() => {})
@@ -294,7 +297,7 @@ function hasEnded({ exitCode, signalCode, pid }: ChildProcess): boolean {
   return exitCode !== null || signalCode !== null || pid === undefined
 }
 
-/** What Cassandra's jvm17-server.options opens to it. */
+/** The modules that Cassandra's jvm17-server.options opens. */
 const MODULES = [
   [
     '--add-exports',

@@ -1,9 +1,9 @@
 /**
- * A real MariaDB of its own: new tables in a temporary folder, on a free port of this machine, with the server's own defaults,
- * so that what it acknowledges is on disk. It is gone with everything it wrote when it is stopped, and also when whoever
- * started it ends without saying so.
+ * A real MariaDB with new tables in a temporary folder, on a free port of this machine, with the server's own defaults, so
+ * that what it acknowledges is on disk. It is removed, with everything it wrote, when it is stopped, and also when the
+ * process that started it ends without stopping it.
  *
- * MariaDB does not run as root: root starts it as the user that the package has made for it.
+ * MariaDB does not run as root: root starts it as the user that its package has created.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -17,24 +17,24 @@ import { freePort } from './free-port.js'
 export interface MariadbOptions {
   /** By their names in my.cnf, where its own defaults will not do. */
   readonly settings?: Readonly<Record<string, string>>
-  /** It follows this one, from its first moment on, by GTID: it can be read. That one has to have a binary log. */
+  /** Makes it a replica of this one from the beginning, by GTID: it can be read. The primary needs a binary log. */
   readonly replicaOf?: RunningMariadb
 }
 
 export interface RunningMariadb {
   readonly port: number
-  /** `mariadb://...`, of an empty database. Without a password: it listens on 127.0.0.1 alone. */
+  /** `mariadb://...`, for an empty database. Without a password: it listens on 127.0.0.1 alone. */
   readonly url: string
-  /** All that it has on disk. */
+  /** Everything that it has on disk. */
   readonly folder: string
   /** Its data, in that folder. */
   readonly data: string
   readonly pid: number
-  /** Ends it without a word, and leaves what is on disk. */
+  /** Kills it, and leaves its files. */
   kill(): Promise<void>
   /** After `kill`: on the same data and port. */
   startAgain(): Promise<void>
-  /** Of a replica, when the one that it follows is gone: applies all that it has heard, and follows nobody any more. */
+  /** For a replica whose primary is gone: applies everything that it has received, and becomes a primary. */
   promote(): Promise<void>
   /** Ends it for good. */
   stop(): Promise<void>
@@ -73,13 +73,13 @@ export async function startMariadb({ settings = {}, replicaOf }: MariadbOptions 
       return instance
     } catch (error) {
       await instance.stop()
-      // Somebody else may have taken the port meanwhile.
+      // Another process may have taken the port in the meantime.
       if (attempt === ATTEMPTS_MAX || !/address already in use/i.test(String(error))) throw error
     }
   }
 }
 
-/** For `afterAll`: ends whatever a test that failed has left behind. */
+/** For `afterAll`: ends whatever a failed test has left running. */
 export async function endMariadb(): Promise<void> {
   await Promise.all([...running].map(instance => instance.stop()))
 }
@@ -166,13 +166,13 @@ class Instance implements RunningMariadb {
     await ended
   }
 
-  /** Nobody will read what it would still write. */
+  /** Kills it, because its data is no longer needed. */
   async stop(): Promise<void> {
     await this.kill()
     this.end()
   }
 
-  /** At once, for there may be no later. */
+  /** Synchronous, because the process may be about to exit. */
   end(): void {
     this.#child?.kill('SIGKILL')
     running.delete(this)
@@ -189,7 +189,7 @@ class Instance implements RunningMariadb {
 
   #spawn(programs: readonly string[], args: readonly string[]): ChildProcess {
     const program = programs.find(each => existsSync(each))!
-    // Its temporary tables are named by its process, and another server in another container may have the same number.
+    // Its temporary tables are named by its process id, and a server in another container may have the same id.
     const env = { ...process.env, TMPDIR: this.folder }
     const child = spawn(program, args, { cwd: this.folder, ...this.#account, env, stdio: ['ignore', 'pipe', 'pipe'] })
     for (const stream of [child.stdout, child.stderr]) {
@@ -206,7 +206,7 @@ function follow(port: number): string[] {
   return [`CHANGE MASTER TO ${where}, MASTER_CONNECT_RETRY = 1`, 'START SLAVE']
 }
 
-/** Undefined: whoever runs this will do. */
+/** Undefined: the present user will do. */
 function accountToUse(): { readonly uid: number; readonly gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined
   const lines = readFileSync('/etc/passwd', 'utf8').split('\n')
@@ -222,7 +222,7 @@ async function answers(port: number): Promise<boolean> {
     await connection.end()
     return true
   } catch {
-    // Not yet: whoever started it asks again, and knows when to give up.
+    // Not yet: the caller retries until its deadline.
     return false
   }
 }

@@ -1,9 +1,9 @@
 /**
- * A real PostgreSQL of its own: a new cluster in a temporary folder, on a free port of this machine, with the server's own
- * defaults, so that what it acknowledges is on disk. It is gone with everything it wrote when it is stopped, and also when
- * whoever started it ends without saying so.
+ * A real PostgreSQL with a new cluster in a temporary folder, on a free port of this machine, with the server's own defaults,
+ * so that what it acknowledges is on disk. It is removed, with everything it wrote, when it is stopped, and also when the
+ * process that started it ends without stopping it.
  *
- * PostgreSQL does not run as root: root starts it as the user that the package has made for it.
+ * PostgreSQL does not run as root: root starts it as the user that its package has created.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -17,7 +17,7 @@ import { freePort } from './free-port.js'
 export interface PostgresOptions {
   /** By their names in postgresql.conf, where its own defaults will not do. */
   readonly settings?: Readonly<Record<string, string>>
-  /** It follows this one: it can be read, and not written to. */
+  /** Makes it a standby of this one: it can be read, but not written to. */
   readonly standbyOf?: RunningPostgres
 }
 
@@ -26,15 +26,15 @@ export interface RunningPostgres {
   readonly user: string
   readonly database: string
   readonly port: number
-  /** `postgres://...`, for whoever speaks to it directly. */
+  /** `postgres://...`, for direct connections. */
   readonly url: string
-  /** All that it has on disk. */
+  /** Everything that it has on disk. */
   readonly folder: string
   /** Its data, in that folder. */
   readonly data: string
-  /** Ends it without a word, and leaves what is on disk. */
+  /** Kills it, and leaves its files. */
   kill(): Promise<void>
-  /** Ends it in good order, without waiting for its clients, and leaves what is on disk. */
+  /** Shuts it down in good order, without waiting for its clients, and leaves its files. */
   shutDown(): Promise<void>
   /** After `kill` or `shutDown`: on the same data and port. */
   startAgain(): Promise<void>
@@ -55,7 +55,7 @@ interface Instance {
   output: string
 }
 
-/** Where Debian has it, a folder for each version; else where it was installed by hand. */
+/** Where Debian installs it, a folder for each version; then where it may have been installed by hand. */
 const VERSIONS = '/usr/lib/postgresql'
 const PROGRAMS_BY_HAND = ['/usr/local/pgsql/bin', '/usr/local/bin', '/usr/bin']
 const USER = 'freshet'
@@ -63,7 +63,7 @@ const SETTINGS = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
   max_connections: '200',
-  // Two copies that are made at once each begin a new segment, and need the one before.
+  // Two base backups at the same time each begin a new segment, and need the one before.
   wal_keep_size: '128MB',
 }
 const START_MS_MAX = 60_000
@@ -101,13 +101,13 @@ export async function startPostgres({ settings = {}, standbyOf }: PostgresOption
         stop: () => stop(instance),
       }
     } catch (error) {
-      // Somebody else may have taken the port meanwhile.
+      // Another process may have taken the port in the meantime.
       if (attempt === ATTEMPTS_MAX || !/address already in use/i.test(String(error))) throw error
     }
   }
 }
 
-/** For `afterAll`: ends whatever a test that failed has left behind. */
+/** For `afterAll`: ends whatever a failed test has left running. */
 export async function endPostgres(): Promise<void> {
   await Promise.all([...running].map(stop))
 }
@@ -162,7 +162,10 @@ function listen(instance: Instance): void {
   })
 }
 
-/** Its other processes see that it is gone, and end as well. They have its output open: when that is closed, nobody writes to its data. */
+/**
+ * Its child processes notice that it is gone, and end as well. They hold its output open: once that is closed, no process
+ * writes to its data.
+ */
 async function kill({ child }: Instance): Promise<void> {
   if (hasEnded(child)) return
   const ended = once(child, 'close')
@@ -178,14 +181,14 @@ async function startAgain(instance: Instance, port: number): Promise<void> {
     try {
       return await untilReady(instance, port)
     } catch (error) {
-      // Those that it left behind may not have ended yet, and then it refuses.
+      // Its old child processes may not have ended yet, and until then it refuses to start.
       if (!hasEnded(instance.child) || performance.now() > deadlineMs) throw error
       await delay(POLL_MS)
     }
   }
 }
 
-/** All that it holds, and that it is to be followed. */
+/** Copies all its data, with the settings to follow it. */
 function copyOf({ port }: RunningPostgres): string[] {
   return ['-h', '127.0.0.1', '-p', `${port}`, '-U', USER, '--checkpoint=fast', '--write-recovery-conf']
 }
@@ -202,7 +205,7 @@ async function run(program: string, args: readonly string[], options: object): P
   if (code !== 0) throw new Error(`${program} ended with ${code}: ${output.slice(-2000)}`)
 }
 
-/** Undefined: whoever runs this will do. */
+/** Undefined: the present user will do. */
 function accountToUse(): Account | undefined {
   if (process.getuid?.() !== 0) return undefined
   const lines = readFileSync('/etc/passwd', 'utf8').split('\n')
@@ -230,7 +233,7 @@ async function answers(port: number): Promise<boolean> {
     await client.query('SELECT 1')
     return true
   } catch {
-    // Not yet: `untilReady` asks again, and knows when to give up.
+    // Not yet: `untilReady` retries until its deadline.
     return false
   } finally {
     await client.end().catch(() => {})
@@ -242,7 +245,7 @@ async function stop(instance: Instance): Promise<void> {
   end(instance)
 }
 
-/** SIGINT is its "fast" shutdown: it does not wait for clients, and its other processes end with it. */
+/** SIGINT is the "fast" shutdown: it does not wait for clients, and ends the child processes. */
 async function shutDown({ child }: Instance): Promise<void> {
   if (hasEnded(child)) return
   const ended = once(child, 'exit')
@@ -250,7 +253,10 @@ async function shutDown({ child }: Instance): Promise<void> {
   await ended
 }
 
-/** At once, for there may be no later. SIGQUIT makes its other processes end too; SIGKILL would leave them for a while. */
+/**
+ * Synchronous, because the process may be about to exit. SIGQUIT ends the child processes too; SIGKILL would leave them for a
+ * while.
+ */
 function end(instance: Instance): void {
   if (!hasEnded(instance.child)) instance.child.kill('SIGQUIT')
   running.delete(instance)

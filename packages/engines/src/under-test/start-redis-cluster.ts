@@ -1,4 +1,4 @@
-/** A real Redis Cluster of one's own, in memory unless told otherwise, whose slots are in equal parts at its nodes. */
+/** A real Redis Cluster, in memory by default, whose slots are divided equally among its nodes. */
 import { type Client, connectTo } from '../redis/client.js'
 import { eventually } from './eventually.js'
 import { type RunningRedis, startRedis } from './start-redis.js'
@@ -30,7 +30,10 @@ export async function startRedisCluster(
   return nodes
 }
 
-/** A node that follows the first of these. It knows the cluster, and all of them know it: else they would not let it take over. */
+/**
+ * A replica of the first of these nodes. It knows the cluster, and all nodes know it: otherwise they would not let it take
+ * over.
+ */
 export async function startClusterReplica(
   nodes: readonly ClusterNode[],
   settings: Readonly<Record<string, string>> = {},
@@ -42,8 +45,8 @@ export async function startClusterReplica(
   await eventually('it knows the node to follow', becomes)
   await eventually('it knows the cluster', async () => /cluster_state:ok/.test(await infoOf(replica)))
   await eventually('all know it', async () => {
-    const told = await Promise.all(nodes.map(({ client }) => client.sendCommand(['CLUSTER', 'NODES'])))
-    return told.every(text => new RegExp(`^${replica.id} .*slave ${of.id}`, 'm').test(String(text)))
+    const known = await Promise.all(nodes.map(({ client }) => client.sendCommand(['CLUSTER', 'NODES'])))
+    return known.every(text => new RegExp(`^${replica.id} .*slave ${of.id}`, 'm').test(String(text)))
   })
   return replica
 }

@@ -1,6 +1,6 @@
 /**
- * A real Redis of one's own, in a temporary folder, on a free port of this machine. It is gone with everything it wrote when it
- * is stopped, and also when whoever started it ends without saying so.
+ * A real Redis in a temporary folder, on a free port of this machine. It is removed, with everything it wrote, when it is
+ * stopped, and also when the process that started it ends without stopping it.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -12,31 +12,31 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { freePort } from './free-port.js'
 
 export interface RedisOptions {
-  /** By their names in redis.conf. Unless told otherwise it keeps everything in memory alone. */
+  /** By their names in redis.conf. By default it keeps everything in memory alone. */
   readonly settings?: Readonly<Record<string, string>>
-  /** As a node of a cluster, which has to be made of it. */
+  /** As a node of a cluster, which the caller must form. */
   readonly isNode?: boolean
 }
 
 export interface RunningRedis {
   readonly port: number
   readonly url: string
-  /** All that it has on disk. */
+  /** Everything that it has on disk. */
   readonly folder: string
   readonly pid: number
   /** SIGKILL: it has no time to write anything. */
   kill(): Promise<void>
-  /** After it was killed: what it has on disk is gone. */
+  /** After `kill`: deletes everything that it has on disk. */
   empty(): Promise<void>
-  /** After it was killed: on the same port, with what is in its folder. */
+  /** After `kill`: starts it on the same port, with the contents of its folder. */
   restart(): Promise<void>
   stop(): Promise<void>
 }
 
-/** What it acknowledges is on disk. */
+/** These settings put what it acknowledges on disk. */
 export const DURABLE: Readonly<Record<string, string>> = { appendonly: 'yes', appendfsync: 'always' }
 
-/** A replica that asks for everything would be kept waiting for 5 s, in case another asks, too. */
+/** By default, a replica that needs a full copy would be kept waiting for 5 s, in case another needs one too. */
 const BASE = { appendonly: 'no', save: '', 'repl-diskless-sync-delay': '0' }
 
 const PROGRAMS = ['/usr/bin/redis-server', '/usr/local/bin/redis-server']
@@ -55,17 +55,17 @@ export function isRedisInstalled(): boolean {
 
 export function startRedis({ settings = {}, isNode = false }: RedisOptions = {}): Promise<RunningRedis> {
   return start(async () => {
-    // The port that nodes talk to each other on would be 10,000 more, which may be none.
+    // The default port between nodes would be 10,000 higher, which may be beyond the last port.
     const more = isNode ? { 'cluster-enabled': 'yes', 'cluster-port': `${await freePort()}` } : {}
     return new Instance(await freePort(), { ...BASE, ...settings, ...more })
   })
 }
 
-/** One that is alone: as soon as the primary does not answer it makes one of its replicas the primary. */
+/** A single sentinel: as soon as the primary does not answer, it makes one of the replicas the primary. */
 export function startSentinel(name: string, primary: RunningRedis): Promise<RunningRedis> {
   const lines = [
     `sentinel monitor ${name} 127.0.0.1 ${primary.port} 1`,
-    // Longer than a busy machine keeps one from answering.
+    // Longer than a busy machine delays an answer.
     `sentinel down-after-milliseconds ${name} 3000`,
     `sentinel failover-timeout ${name} 5000`,
   ]
@@ -80,7 +80,7 @@ async function start(make: () => Promise<Instance>): Promise<RunningRedis> {
       return instance
     } catch (error) {
       await instance.stop()
-      // Somebody else may have taken the port meanwhile.
+      // Another process may have taken the port in the meantime.
       if (attempt === ATTEMPTS_MAX) throw error
     }
   }
@@ -90,7 +90,7 @@ class Instance implements RunningRedis {
   readonly port: number
   readonly folder: string = mkdtempSync(join(tmpdir(), 'freshet-redis-'))
   readonly #settings: Readonly<Record<string, string>>
-  /** Undefined: it is no sentinel. */
+  /** Undefined: it is not a sentinel. */
   readonly #sentinel: readonly string[] | undefined
   #child: ChildProcess | undefined
 
@@ -129,7 +129,7 @@ class Instance implements RunningRedis {
     return ['--port', `${this.port}`, '--bind', '127.0.0.1', '--dir', this.folder, ...settings]
   }
 
-  /** It writes to its file what it finds out. */
+  /** A sentinel writes what it finds out to its configuration file. */
   #sentinelArgs(lines: readonly string[]): string[] {
     const file = join(this.folder, 'sentinel.conf')
     const own = [`port ${this.port}`, 'bind 127.0.0.1', `dir ${this.folder}`]
@@ -154,7 +154,7 @@ class Instance implements RunningRedis {
     this.end()
   }
 
-  /** At once, for there may be no later. */
+  /** Synchronous, because the process may be about to exit. */
   end(): void {
     this.#child?.kill('SIGKILL')
     running.delete(this)
@@ -166,7 +166,7 @@ function hasEnded({ exitCode, signalCode, pid }: ChildProcess): boolean {
   return exitCode !== null || signalCode !== null || pid === undefined
 }
 
-/** Whatever it answers, unless it is that it still reads its files. */
+/** True for any reply, unless it says that it is still loading its files. */
 async function answers(port: number): Promise<boolean> {
   const socket = connect({ port, host: '127.0.0.1' })
   try {
@@ -174,7 +174,7 @@ async function answers(port: number): Promise<boolean> {
     const [reply] = (await once(socket, 'data')) as [Buffer]
     return !reply.toString().startsWith('-LOADING')
   } catch {
-    // Not yet: whoever started it asks again, and knows when to give up.
+    // Not yet: the caller retries until its deadline.
     return false
   } finally {
     socket.destroy()

@@ -10,17 +10,17 @@ export interface SqlClient {
   end(): Promise<void>
 }
 
-/** Where a store is, and what a table there is. */
+/** The place of a store, and of a table in the same database. */
 export interface TableUnderTest {
   readonly url: string
-  /** Of the store: it has one of its own. */
+  /** The name of the store: each test has its own. */
   readonly name: string
   readonly table: string
 }
 
 export type Exposing = Omit<TableUnderTest, 'table'> & ExposeTableOptions
 
-/** A kind of database, and what it spells in a way of its own. */
+/** A kind of database, with its own SQL where that differs. */
 export interface TablesEngine {
   start(): Promise<{ readonly url: string; stop(): Promise<void> }>
   connect(url: string): Promise<SqlClient>
@@ -28,28 +28,28 @@ export interface TablesEngine {
   expose(options: Exposing): Promise<Exposure>
   unexpose(options: { readonly url: string; readonly name: string; readonly bucket: string }): Promise<void>
   exposed(options: { readonly url: string; readonly name: string }): Promise<readonly Exposure[]>
-  /** Of the database that tables are made in. */
+  /** The schema, or database, in which tables are created. */
   readonly schema: string
   /** The name of a table of the store itself. */
   ownTable(name: string): string
   /** Numbers, as a column i. */
   series(from: number, to: number): string
   insertOrNothing(table: string, values: string): string
-  /** Of a key id, and other columns. */
+  /** For a key `id` and other columns. */
   upsert(table: string, values: string, columns: readonly string[]): string
-  /** Who waits for a lock of a row: a row for each. */
+  /** Lists those that wait for the lock of a row, one row each. */
   readonly waiting: string
-  /** Without a word about each row, if that is noted. */
+  /** Deletes all rows; without touching each row, if the store can note that. */
   empty(table: string): string
   /** How many triggers a table has. */
   countTriggers(table: string): string
-  /** Has a user `clerk` that may only insert into it. */
+  /** Creates a user `clerk` that may only insert into the table. */
   grantInsert(table: string): string
-  /** What refuses the name "forbidden". */
+  /** Makes the table refuse the name "forbidden". */
   refuseForbidden(table: string): string
-  /** How the statement begins that notes all rows. */
+  /** The beginning of the statement that notes all rows. */
   readonly noting: string
-  /** For a key that counts up by itself. */
+  /** The type of a key that counts up by itself. */
   readonly counted: string
 }
 
@@ -71,7 +71,7 @@ export class TablesUnderTest {
     return new TablesUnderTest(engine, server, await engine.connect(server.url))
   }
 
-  /** A new one, and a store of its own. */
+  /** Creates a table, and a name for a store of its own. */
   async aTable(columns: string): Promise<TableUnderTest> {
     const table = `${this.engine.schema}.products_${++this.#tables}`
     await this.sql.query(`CREATE TABLE ${table} (${columns})`)
@@ -84,14 +84,14 @@ export class TablesUnderTest {
     return stores
   }
 
-  /** One more program. */
+  /** Connects one more program. */
   async connect(url: string = this.#server.url): Promise<SqlClient> {
     const client = await this.engine.connect(url)
     this.#toClose.push(() => client.end())
     return client
   }
 
-  /** What a test has opened. */
+  /** Closes everything that a test has opened. */
   async close(): Promise<void> {
     for (const close of this.#toClose.splice(0)) await close()
   }
@@ -102,7 +102,7 @@ export class TablesUnderTest {
   }
 }
 
-/** What tests run with, when they run. */
+/** The environment of the tests while they run. */
 export interface Using {
   readonly own: TablesUnderTest
 }

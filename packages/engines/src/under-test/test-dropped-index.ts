@@ -1,4 +1,4 @@
-/** For tests of stores over a log: what a dropped index leaves behind is removed. */
+/** For tests of stores over a log: the entries of a dropped index are removed. */
 import type { Store } from '@freshet/core/store'
 import { expect } from 'vitest'
 import { eventually } from './eventually.js'

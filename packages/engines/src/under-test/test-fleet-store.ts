@@ -1,11 +1,11 @@
-/** The conformance of a store that several servers may have open at once: by one of them, and by two. */
+/** The conformance of a store that several servers may have open at once: with one server, and with two. */
 import { setImmediate } from 'node:timers/promises'
 import type { Store } from '@freshet/core/store'
 import { type ConformanceOptions, testStore } from '@freshet/core/store/conformance'
 import { describe, expect, test } from 'vitest'
 import { WALK_SIZE } from './walk-size.js'
 
-/** Begins a new store; what it returns opens it, as often as it is called. */
+/** Begins a new store; the returned function opens it, as often as it is called. */
 export type BeginStore = () => () => Promise<Store>
 
 type Kit = ConformanceOptions['kit']
@@ -13,8 +13,9 @@ type Kit = ConformanceOptions['kit']
 const kit: Kit = { describe, test, expect, nextTurn: setImmediate }
 
 /**
- * The parts of the suite that may depend on there being no other server: the rest runs with a second server that is open and idle. They are
- * also enough for an arrangement of engines that have each passed the whole suite: the random walks make every kind of request.
+ * The parts of the suite whose result may depend on whether there is another server; the rest runs with a second server that
+ * is open and idle. They are also enough for a combination of engines that have each passed the whole suite: the random walks
+ * make every kind of request.
  */
 const ESSENTIAL: readonly string[] = [
   'commits at the same time',
@@ -25,9 +26,9 @@ const ESSENTIAL: readonly string[] = [
 ]
 
 export interface FleetTestOptions {
-  /** One server alone passes the whole suite, not only the essential parts. */
+  /** A single server runs the whole suite, not only the essential parts. */
   readonly isWholeAlone?: boolean
-  /** How many buckets of random objects two servers query. Some mistakes show in one of thirty. */
+  /** How many buckets of random objects two servers query. Some mistakes show in only one of thirty. */
   readonly queryBuckets?: number
 }
 
@@ -72,7 +73,7 @@ export function testWithPeer(
     kit,
     async open() {
       const open = begin()
-      // At once, as when a fleet is started.
+      // At the same time, as when a fleet starts.
       let [store, peer] = await Promise.all([open(), open()])
       const close = () => Promise.all([peer.close(), store.close()])
       return {

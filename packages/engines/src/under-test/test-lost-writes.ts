@@ -1,4 +1,7 @@
-/** For tests of stores over SQL: when a database may have lost what it had acknowledged, the log is another one, and whoever has seen that starts over. */
+/**
+ * For tests of stores over SQL: if a database may have lost what it had acknowledged, the log becomes another one, and all
+ * its readers start over.
+ */
 import { expect, test } from 'vitest'
 import { allChanges, put } from './commits.js'
 import { eventually } from './eventually.js'
@@ -8,21 +11,21 @@ import { killAndCopy, type SqlDatabase, type SqlStage, urlAt } from './sql-stage
 export interface LossyPair {
   readonly primary: SqlDatabase
   readonly replica: SqlDatabase
-  /** The position that it has reached; 0 as long as it does not know the table. */
+  /** The position that the replica has reached; 0 while it does not know the table. */
   positionOfReplica(): Promise<number>
-  /** From now on it hears of nothing. */
+  /** From now on the replica receives nothing. */
   stopFollowing(): Promise<void>
   promote(): Promise<void>
 }
 
-/** All stores of a database share it. */
+/** Shared by all stores of a database. */
 export const LOSSY_SPACE = 'lost_'
 
 export function testLostWrites(stage: SqlStage, startPair: () => Promise<LossyPair>): void {
   testLossyTakeOver(stage, startPair)
   const open = openerOn(stage)
 
-  test('a database that was put back from an older copy: the log is another, whichever server comes back first', async () => {
+  test('a database restored from an older copy: the log is another one, whichever server returns first', async () => {
     const database = await stage.engine.start()
     const line = await stage.line(database)
     const [store, ignorant] = [await open(database.url), await open(urlAt(database, line.port))]
@@ -47,7 +50,7 @@ export function testLostWrites(stage: SqlStage, startPair: () => Promise<LossyPa
     expect(store.log).toBe(ignorant.log)
   })
 
-  test('a durable database that is killed or restarted, and lost connections: the log stays the same, and goes on', async () => {
+  test('a durable database that is killed or restarted, and lost connections: the log stays the same and continues', async () => {
     const database = await stage.engine.start()
     const line = await stage.line(database)
     const [store, other] = [await open(urlAt(database, line.port)), await open(database.url)]
@@ -78,7 +81,7 @@ export function testLostWrites(stage: SqlStage, startPair: () => Promise<LossyPa
 function testLossyTakeOver(stage: SqlStage, startPair: () => Promise<LossyPair>): void {
   const open = openerOn(stage)
 
-  test('a replica that takes over without the last commits: the log is another, for running servers and for new ones', async () => {
+  test('a replica that takes over without the last commits: running and new servers find another log', async () => {
     const { primary, replica, ...pair } = await startPair()
     const address = await stage.line(primary)
     const url = urlAt(primary, address.port)
@@ -116,7 +119,7 @@ function openerOn(stage: SqlStage) {
   return (url: string) => stage.open({ url, space: LOSSY_SPACE, onWarning: () => {} })
 }
 
-/** Without a word. */
+/** Without a shutdown. */
 export async function killAndStart(database: SqlDatabase): Promise<void> {
   await database.kill()
   await database.startAgain()

@@ -1,4 +1,4 @@
-/** Other programs that write to a table while servers do, in any database: nothing is lost, and nothing is seen in part. */
+/** Other programs that write to a table while servers do, in any database: no write is lost, and none is seen in part. */
 import type { Store } from '@freshet/core/store'
 import { expect, test } from 'vitest'
 import { CuttingLine } from './cutting-line.js'
@@ -19,7 +19,7 @@ export function testOtherPrograms(using: Using): void {
 }
 
 function testAdditions(using: Using): void {
-  test('a condition holds against what other programs do at the same time: of all additions none is lost', async () => {
+  test('a condition holds against concurrent writes of other programs: no addition is lost', async () => {
     const { own } = using
     const where = await own.aTable('id integer PRIMARY KEY, sum integer NOT NULL')
     await own.sql.query(`INSERT INTO ${where.table} VALUES (1, 0)`)
@@ -41,7 +41,7 @@ function testAdditions(using: Using): void {
     const byFreshet = stores.map(async store => {
       for (let i = 0; i < 30; i++) await addThrough(store)
     })
-    // To create what somebody else creates at the same time is given to one.
+    // If Freshet and another program create the same row at the same time, one of them succeeds.
     const creating = Array.from({ length: 30 }, async (_, i) => {
       const key = `${BUCKET}/${100 + i}`
       const insert = client.query(own.engine.insertOrNothing(where.table, `(${100 + i}, 1)`))
@@ -57,7 +57,7 @@ function testAdditions(using: Using): void {
 }
 
 function testWholeTransactions(using: Using): void {
-  test('a transaction of others is seen whole or not at all, and one that does not end holds up nobody', async () => {
+  test('a transaction of another program is seen whole or not at all, and an open one blocks only its own rows', async () => {
     const { own } = using
     const where = await own.aTable('id integer PRIMARY KEY, n integer')
     await own.sql.query(`INSERT INTO ${where.table} VALUES (1, 0), (2, 0)`)
@@ -82,7 +82,7 @@ function testWholeTransactions(using: Using): void {
     const { rows } = await own.sql.query<{ n: number }>(`SELECT n FROM ${where.table} WHERE id = 1`)
     expect(await objectOf(store, 1)).toEqual({ id: 1, n: rows[0]!.n })
     await put(store, 3, { id: 3, n: 3 })
-    // But whoever would write the same.
+    // Only a commit to the same row is blocked.
     const blocked = put(store, 1, { id: 1, n: 4 }).catch(error => error)
     const beside = put(store, 4, { id: 4, n: 4 })
     expect(await blocked).toMatchObject({ code: 'STORE_UNAVAILABLE', details: { outcome: 'not-done' } })
@@ -93,7 +93,7 @@ function testWholeTransactions(using: Using): void {
 }
 
 function testWithoutStandbys(using: Using): void {
-  test('what other programs wrote is in every answer, also if there are standbys and none can be used', async () => {
+  test('writes of other programs are in every answer, even if no standby can be used', async () => {
     const { own } = using
     const where = await own.aTable('id integer PRIMARY KEY, n integer')
     await own.engine.expose({ ...where, bucket: BUCKET })
@@ -113,7 +113,7 @@ function testWithoutStandbys(using: Using): void {
 }
 
 function testBeingKilled(using: Using): void {
-  test('who makes a table a bucket, and is gone before its rows are noted: the next that opens the store notes them', async () => {
+  test('if making a table a bucket is killed before rows are noted, the next server to open the store notes them', async () => {
     const { own } = using
     const where = await own.aTable('id integer PRIMARY KEY, n integer')
     await own.sql.query(`INSERT INTO ${where.table} VALUES (1, 1), (2, 2)`)
@@ -132,7 +132,7 @@ function testBeingKilled(using: Using): void {
 }
 
 function testManyChanges(using: Using): void {
-  test('a commit comes after all that others have done before it, however much that is', async () => {
+  test('a commit comes after all earlier writes of other programs, however many', async () => {
     const { own } = using
     const where = await own.aTable('id integer PRIMARY KEY, n integer')
     await own.sql.query(`INSERT INTO ${where.table} SELECT i, 0 FROM ${own.engine.series(1, 12_000)}`)
@@ -152,7 +152,7 @@ function testManyChanges(using: Using): void {
 }
 
 function testBuildingIndexes(using: Using): void {
-  test('while an index is built, nothing is lost of what others write', async () => {
+  test('while an index is built, no write of other programs is lost', async () => {
     const { own } = using
     const where = await own.aTable('id integer PRIMARY KEY, n integer')
     await own.sql.query(`INSERT INTO ${where.table} SELECT i, 0 FROM ${own.engine.series(1, 6000)}`)
@@ -175,7 +175,7 @@ function testBuildingIndexes(using: Using): void {
 }
 
 function testTransfers(using: Using): void {
-  test('what is moved between rows, by SQL and by servers at the same time and in any order, is neither lost nor made', async () => {
+  test('amounts moved between rows by SQL and by servers at the same time are neither lost nor created', async () => {
     const { own } = using
     const where = await own.aTable('id integer PRIMARY KEY, n integer NOT NULL')
     await own.sql.query(`INSERT INTO ${where.table} SELECT i, 100 FROM ${own.engine.series(1, 5)}`)
@@ -196,7 +196,7 @@ function testTransfers(using: Using): void {
             () => true,
             () => false,
           )
-        // The victim of a deadlock, as between any two programs, tries again.
+        // The victim of a deadlock tries again, as between any two programs.
         await client.query(isDone ? 'COMMIT' : 'ROLLBACK')
         if (isDone) i++
       }
@@ -226,7 +226,7 @@ function testTransfers(using: Using): void {
 }
 
 function testWaitingForRow(using: Using): void {
-  test('what others commit while a commit waits for their row is not overwritten by it', async () => {
+  test('a commit that waits for a row does not overwrite what another program commits to it meanwhile', async () => {
     const { own } = using
     const where = await own.aTable('id integer PRIMARY KEY, n integer')
     await own.sql.query(`INSERT INTO ${where.table} VALUES (1, 0)`)
@@ -241,7 +241,7 @@ function testWaitingForRow(using: Using): void {
       const committing = store
         .commit({ reads: [{ key, version }], writes: [aPut(key, { id: 1, n: -n })] })
         .catch(error => {
-          // It was not waited for for long enough.
+          // The commit gave up before the row was free.
           expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE' })
           return { committed: undefined }
         })
@@ -260,7 +260,7 @@ function testWaitingForRow(using: Using): void {
 }
 
 function testAddingMeanwhile(using: Using): void {
-  test('what is written while a table becomes a bucket is there, also if it is added once more', async () => {
+  test('writes made while a table becomes a bucket are there, even if it is added again', async () => {
     const { own } = using
     const where = await own.aTable('id integer PRIMARY KEY, n integer')
     await own.sql.query(`INSERT INTO ${where.table} SELECT i, 0 FROM ${own.engine.series(1, 3000)}`)
@@ -285,7 +285,7 @@ function testAddingMeanwhile(using: Using): void {
 }
 
 function testSums(using: Using): void {
-  test('what others move between rows is in one of them, whenever they are read', async () => {
+  test('an amount that other programs move between rows is always in one of them', async () => {
     const { own } = using
     const where = await own.aTable('id integer PRIMARY KEY, n integer NOT NULL')
     await own.sql.query(`INSERT INTO ${where.table} SELECT i, 100 FROM ${own.engine.series(1, 40)}`)

@@ -1,4 +1,7 @@
-/** What must hold of every store that was put back from a backup by the engine's own tool: sessions notice, and no position is given again. */
+/**
+ * What must hold for each store that was restored from a backup by the engine's own tool: sessions notice, and no position is
+ * given again.
+ */
 import type { LogPlace, Store } from '@freshet/core/store'
 import { expect } from 'vitest'
 import { put } from './commits.js'
@@ -6,11 +9,11 @@ import { put } from './commits.js'
 export interface Restorable {
   open(recalled?: LogPlace): Promise<Store>
   backUp(): Promise<void> | void
-  /** No server has it open. */
+  /** No server has the store open. */
   restore(): Promise<void> | void
 }
 
-/** Returns the place that an earlier process knew of, and the store after it was put back. */
+/** Returns the place that an earlier process knew, and the restored store. */
 export async function restoreUnnoticed({
   open,
   backUp,

@@ -1,9 +1,12 @@
-/** Tables of others as buckets, in any database: whatever anybody does to either, both are the same, and the log has it. */
+/**
+ * Tables of other programs as buckets, in any database: table and bucket stay equal, whichever program or server writes to
+ * them, and the log has each change.
+ */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { eventually } from './eventually.js'
 import { aPut, BUCKET, objectOf, put, type TablesEngine, TablesUnderTest, textOf, type Using } from './tables.js'
 
-/** Also says what it runs with, for tests of one database. */
+/** Returns the environment of the tests, for tests of one database. */
 export function useTables(engine: TablesEngine): Using {
   const using = {} as { own: TablesUnderTest }
   beforeAll(async () => {
@@ -27,7 +30,7 @@ export function testTables(using: Using): void {
 }
 
 function testBecomingObjects(using: Using): void {
-  test('a store that is open knows at once which bucket is a table', async () => {
+  test('an open store knows at once which bucket is a table', async () => {
     const { own } = using
     const where = await own.aTable('id integer PRIMARY KEY')
     const [store] = await own.openBoth(where)
@@ -37,7 +40,7 @@ function testBecomingObjects(using: Using): void {
     expect(await store.isTable?.('shop/others')).toBe(false)
   })
 
-  test('rows that are there become objects, and so do those that any program writes, at once', async () => {
+  test('present rows become objects, and so do rows that any program writes, at once', async () => {
     const { own } = using
     const where = await own.aTable('id integer PRIMARY KEY, name text NOT NULL, price numeric(10, 2)')
     await own.sql.query(
@@ -62,14 +65,14 @@ function testBecomingObjects(using: Using): void {
     other.onCommit(position => heard.push(position))
     const before = await store.position()
     await own.sql.query(`UPDATE ${where.table} SET price = 9.50 WHERE id IN (1, 2)`)
-    // Also those who do not ask for anything hear of it.
+    // Listeners hear of it even if they make no request.
     await eventually('it is heard', () => heard.some(position => position > before))
     const entries = await store.changes(before)
     expect(entries.length).toBe(1)
     expect([...entries[0]!.keys].sort()).toEqual([`${BUCKET}/1`, `${BUCKET}/2`])
     expect(await textOf(store, 1)).toBe('{"id":1,"name":"product 1","price":9.5}')
     expect((await store.get(`${BUCKET}/1`))?.version).toBe(entries[0]!.position)
-    // A statement that changes nothing is no change.
+    // A statement that changes nothing is not a change.
     await own.sql.query(`UPDATE ${where.table} SET price = price`)
     expect(await store.position()).toBe(entries[0]!.position)
     await own.sql.query(`DELETE FROM ${where.table}`)
@@ -79,7 +82,7 @@ function testBecomingObjects(using: Using): void {
 }
 
 function testWriting(using: Using): void {
-  test('what Freshet writes is in the table with it, and what the database makes of that comes after', async () => {
+  test('a write of Freshet is in the table with its commit, and changes that the database makes to it come after', async () => {
     const { own } = using
     const where = await own.aTable(
       `id ${own.engine.counted} PRIMARY KEY, name text NOT NULL, stock integer NOT NULL DEFAULT 7,
@@ -90,7 +93,7 @@ function testWriting(using: Using): void {
     const whole = { id: 1, name: 'a', stock: 1, twice: 2 }
     const position = await put(store, 1, whole)
     expect((await own.sql.query(`SELECT * FROM ${where.table}`)).rows).toEqual([{ ...whole, secret: 'hidden' }])
-    // As it was written, byte for byte, and once.
+    // Byte for byte as it was written, and only once.
     expect(await textOf(other, 1)).toBe(JSON.stringify(whole))
     expect(await store.position()).toBe(position)
     const first = await put(store, 2, { name: 'b' })
@@ -108,14 +111,14 @@ function testWriting(using: Using): void {
 }
 
 function testKeys(using: Using): void {
-  test('keys of several columns, and of any text, are ids', async () => {
+  test('keys of several columns, and of any text, become ids', async () => {
     const { own } = using
     const where = await own.aTable('a varchar(50), b date, c integer, PRIMARY KEY (a, b)')
     await own.engine.expose({ ...where, bucket: BUCKET })
     const [store] = await own.openBoth(where)
     await own.sql.query(`INSERT INTO ${where.table} VALUES ('x,y%2C', '2026-01-02', 1), ('no/slash', '2026-01-02', 3)`)
     expect(await objectOf(store, 'x%2Cy%252C,2026-01-02')).toEqual({ a: 'x,y%2C', b: '2026-01-02', c: 1 })
-    // What no URL can name is left out.
+    // A row that no URL can name is left out.
     expect((await store.scan(BUCKET)).entries.length).toBe(1)
     await put(store, 'q,2026-01-03', { c: 5 })
     await put(store, 'x%2Cy%252C,2026-01-02', { a: 'x,y%2C', b: '2026-01-02', c: 2 })
@@ -133,7 +136,7 @@ function testKeys(using: Using): void {
 }
 
 function testIndexes(using: Using): void {
-  test('indexes and queries know of what other programs write', async () => {
+  test('indexes and queries include what other programs write', async () => {
     const { own } = using
     const where = await own.aTable('id integer PRIMARY KEY, colour varchar(20), price decimal(10, 2)')
     await own.engine.expose({ ...where, bucket: BUCKET })
@@ -157,7 +160,7 @@ function testIndexes(using: Using): void {
 }
 
 function testRights(using: Using): void {
-  test('a program that may write the table needs no other right', async () => {
+  test('a program that may write to the table needs no other right', async () => {
     const { own } = using
     const where = await own.aTable('id integer PRIMARY KEY')
     await own.engine.expose({ ...where, bucket: BUCKET })
@@ -170,18 +173,18 @@ function testRights(using: Using): void {
 }
 
 function testRowsRefused(using: Using): void {
-  describe('what cannot be a row is refused, and nothing of its commit is done', () => {
+  describe('an object that cannot be a row is refused, and its whole commit is not done', () => {
     test.each([
-      ['a field that is no column', '1', { name: 'x', colour: 'red' }, /no column colour/],
+      ['a field that is not a column', '1', { name: 'x', colour: 'red' }, /no column colour/],
       ['a constraint', '1', { name: 'x', stock: -1 }, /stock/],
       ['a missing value', '1', { stock: 1 }, /name/],
       ['another type', '1', { name: 'x', stock: 'many' }, /many/],
-      ['an id that is no key', 'abc', { name: 'x' }, /its key is id, int/],
-      ['an id that is spelled otherwise', '01', { name: 'x' }, /its key is id, int/],
+      ['an id that is not a key', 'abc', { name: 'x' }, /key of the table: id, int/],
+      ['an id in another spelling', '01', { name: 'x' }, /key of the table: id, int/],
       ['another key than the id', '1', { id: 2, name: 'x' }, /id must be 1/],
-      ['no object', '1', [1], /JSON object/],
-      ['a key that is not there', '1', { name: 'x', maker: 99 }, /maker/],
-      ['one that a trigger does not like', '1', { name: 'forbidden' }, /not this one/],
+      ['not an object', '1', [1], /JSON object/],
+      ['a key that does not exist', '1', { name: 'x', maker: 99 }, /maker/],
+      ['a row that a trigger refuses', '1', { name: 'forbidden' }, /not this one/],
     ])('%s', async (_, id, object, message) => {
       const { own } = using
       const where =
@@ -195,7 +198,7 @@ function testRowsRefused(using: Using): void {
       const refused = store.commit({
         writes: [aPut(`${BUCKET}/7`, { name: 'fine' }), aPut(`${BUCKET}/${id}`, object), aPut('a/b/c', {})],
       })
-      // Together with one that is not refused.
+      // Together with a commit that is not refused.
       const fine = store.commit({
         writes: [aPut(`${BUCKET}/8`, { id: 8, name: 'fine', stock: 1, maker: null })],
       })
@@ -226,7 +229,7 @@ function testTablesRefused(using: Using): void {
     test.each([
       ['no primary key', 'id integer', undefined, /no primary key/],
       ['a key of a type with many spellings', 'id double precision PRIMARY KEY', undefined, /double/],
-      ['a column that is not there', 'id integer PRIMARY KEY', ['colour'], /no column colour/],
+      ['a column that does not exist', 'id integer PRIMARY KEY', ['colour'], /no column colour/],
     ])('%s', async (_, columns, asked, message) => {
       const { own } = using
       const where = await own.aTable(columns)
@@ -237,7 +240,7 @@ function testTablesRefused(using: Using): void {
       expect(error.message).toMatch(message)
     })
 
-    test('no table, a view, a bucket that is used, a table twice', async () => {
+    test('no table, a view, a bucket in use, a table twice', async () => {
       const { own } = using
       const where = await own.aTable('id integer PRIMARY KEY')
       const [store] = await own.openBoth(where)
@@ -245,18 +248,18 @@ function testTablesRefused(using: Using): void {
       await store.commit({ writes: [aPut('a/used/1', {})] })
       const expose = (name: string, bucket: string) =>
         own.engine.expose({ ...where, table: name, bucket }).catch(e => e.message)
-      expect(await expose(`${own.engine.schema}.nothing`, BUCKET)).toMatch(/none by that name/)
-      expect(await expose(`${where.table}_view`, BUCKET)).toMatch(/no table/)
+      expect(await expose(`${own.engine.schema}.nothing`, BUCKET)).toMatch(/no table by that name/)
+      expect(await expose(`${where.table}_view`, BUCKET)).toMatch(/not a table/)
       expect(await expose(where.table, 'a/used')).toMatch(/holds objects/)
       expect(await expose(own.engine.ownTable(where.name), BUCKET)).toMatch(/store itself/)
       await own.engine.expose({ ...where, bucket: BUCKET })
-      expect(await expose(where.table, 'shop/others')).toMatch(/is the bucket shop\/products already/)
+      expect(await expose(where.table, 'shop/others')).toMatch(/is already the bucket shop\/products/)
     })
   })
 }
 
 function testChangedTables(using: Using): void {
-  test('a table that becomes another, or goes, does not keep the store from working', async () => {
+  test('a table that is changed or dropped does not stop the store from working', async () => {
     const { own } = using
     const where = await own.aTable('id integer PRIMARY KEY, a integer, b integer')
     await own.engine.expose({ ...where, bucket: BUCKET })
@@ -266,7 +269,7 @@ function testChangedTables(using: Using): void {
     await own.sql.query(`ALTER TABLE ${where.table} ADD c integer DEFAULT 5`)
     await own.sql.query(`UPDATE ${where.table} SET a = 10 WHERE id = 1`)
     expect(await objectOf(store, 1)).toEqual({ id: 1, a: 10, b: 1 })
-    // The new column is there when it is asked for.
+    // The new column is included once the table is added again.
     await own.engine.expose({ ...where, bucket: BUCKET })
     expect(await objectOf(store, 2)).toEqual({ id: 2, a: 2, b: 2, c: 5 })
     await own.sql.query(`ALTER TABLE ${where.table} DROP b`)
@@ -285,7 +288,7 @@ function testChangedTables(using: Using): void {
 }
 
 function testRemoving(using: Using): void {
-  test('a bucket that is no table any more is gone, and the table is as it was', async () => {
+  test('after a table is removed as a bucket, the bucket is empty and the table is as it was', async () => {
     const { own } = using
     const where = await own.aTable('id integer PRIMARY KEY, a integer')
     await own.sql.query(`INSERT INTO ${where.table} VALUES (1, 1)`)

@@ -1,19 +1,19 @@
-/** For tests of stores over SQL: what a database that goes away, hangs, or loses something may not do to commits. */
+/** For tests of stores over SQL: what a database that goes away, hangs, or loses something must not do to commits. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { type Added, add, allChanges, aPut, operation, put, textOf, until, untilAnswered } from './commits.js'
 import type { CuttingLine } from './cutting-line.js'
 import { killAndCopy, type SqlDatabase, type SqlStage, urlAt } from './sql-stage.js'
 
-/** A replica that acknowledges what its primary commits. */
+/** A replica that acknowledges its primary's commits. */
 export interface SqlPair {
   readonly primary: SqlDatabase
   readonly replica: SqlDatabase
-  /** When the primary is gone. */
+  /** Call when the primary is gone. */
   promote(): Promise<void>
 }
 
-/** A database takes a while to start: without pauses, the load would take the processor that it starts with. */
+/** A database takes a while to start: without pauses, the load would take the processor time that it needs. */
 const WRITE_PAUSE_MS = 10
 const WATCH_PAUSE_MS = 5
 
@@ -24,7 +24,7 @@ export function testSqlFaults(stage: SqlStage, database: () => SqlDatabase, star
   testSilentConnection(stage, database)
   testOpening(stage, database)
 
-  test('what is remembered during commits that come to nothing is not lost', async () => {
+  test('values remembered during refused commits are not lost', async () => {
     const store = await stage.open({ url: database().url })
     await put(store, 'a/b/1')
     for (let i = 0; i < 50; i++) {
@@ -39,7 +39,7 @@ export function testSqlFaults(stage: SqlStage, database: () => SqlDatabase, star
 
 function testKilledDatabase(stage: SqlStage, database: () => SqlDatabase): void {
   describe('a killed database', () => {
-    test('of all that was acknowledged or seen nothing is lost, nothing is done twice, and no position is given twice', async () => {
+    test('loses nothing that was acknowledged or seen, does nothing twice, and no position is given twice', async () => {
       const settings = { url: database().url, space: stage.space() }
       const stores = [await stage.open(settings), await stage.open(settings)]
       const heard: number[] = []
@@ -84,7 +84,7 @@ function testKilledDatabase(stage: SqlStage, database: () => SqlDatabase): void 
       await until(() => heard.at(-1)! >= last)
     })
 
-    test('positions go on beyond those that it has forgotten', async () => {
+    test('positions continue beyond those that it has lost', async () => {
       const own = await stage.engine.start()
       const settings = { url: own.url, space: stage.space() }
       const store = await stage.open(settings)
@@ -107,7 +107,7 @@ function testKilledDatabase(stage: SqlStage, database: () => SqlDatabase): void 
 }
 
 function testTakeOver(stage: SqlStage, startPair: () => Promise<SqlPair>): void {
-  test('when a replica takes over, what it had acknowledged with the primary is there, and nothing is done twice', async () => {
+  test('when a replica takes over, all commits that it had acknowledged are there, and nothing is done twice', async () => {
     const { primary, replica, promote } = await startPair()
     const line = await stage.line(primary)
     const settings = { url: urlAt(primary, line.port), space: stage.space() }
@@ -132,7 +132,7 @@ function testTakeOver(stage: SqlStage, startPair: () => Promise<SqlPair>): void 
     isOver = true
     await Promise.all([...working, watching])
     const positions = done.map(({ position }) => position)
-    // The log begins again, for it cannot be known that nothing was lost.
+    // The log begins again, because losses cannot be ruled out.
     const begin = await stores[0]!.trimmedTo()
     expect(await allChanges(stores[0]!)).toEqual(positions.filter(each => each > begin).sort((a, b) => a - b))
     expect(new Set(positions).size).toBe(positions.length)
@@ -151,7 +151,7 @@ function testLostConnection(stage: SqlStage, database: () => SqlDatabase): void 
   const openAt = openerAt(stage, database)
 
   describe('a lost connection', () => {
-    test.each(['before', 'after'] as const)('%s COMMIT has arrived: what was under way is done once', async when => {
+    test.each(['before', 'after'] as const)('%s COMMIT has arrived: the commit under way is done once', async when => {
       const line = await stage.line(database())
       const store = await openAt(line)
       for (let i = 1; i <= 10; i++) {
@@ -164,7 +164,7 @@ function testLostConnection(stage: SqlStage, database: () => SqlDatabase): void 
       expect((await allChanges(store)).length).toBe(10)
     })
 
-    test('that does not come back in time: the commit is reported as not known, and under its id it is done once', async () => {
+    test('that does not come back in time: the outcome is reported as unknown; under its id a commit is done once', async () => {
       const line = await stage.line(database())
       const space = stage.space()
       const store = await openAt(line, { space, waitMsMax: 300 })
@@ -189,7 +189,7 @@ function testLostConnection(stage: SqlStage, database: () => SqlDatabase): void 
       }
     })
 
-    test('leaves the clock standing, and it goes on without a jump', async () => {
+    test('stops the clock, which later continues without a jump', async () => {
       const line = await stage.line(database())
       const space = stage.space()
       const store = await openAt(line, { space, waitMsMax: 300 })
@@ -212,7 +212,7 @@ function testLostConnection(stage: SqlStage, database: () => SqlDatabase): void 
 function testSilentConnection(stage: SqlStage, database: () => SqlDatabase): void {
   const openAt = openerAt(stage, database)
 
-  test('a connection that falls silent is given up, and all that waits on it is asked again', async () => {
+  test('a connection that falls silent is closed, and all its open requests are retried', async () => {
     const line = await stage.line(database())
     const space = stage.space()
     const store = await openAt(line, { space, patienceMs: 400 })
@@ -223,7 +223,7 @@ function testSilentConnection(stage: SqlStage, database: () => SqlDatabase): voi
       store.get('a/b/1'),
       store.scan('a/b', { filter: () => true }),
       put(store, 'a/b/2'),
-      // Whatever the silent one had locked, others go on.
+      // Whatever the silent connection had locked, others continue.
       put(other, 'a/b/3'),
     ])
     expect(results[0]?.body.length).toBe(1)
@@ -234,7 +234,7 @@ function testSilentConnection(stage: SqlStage, database: () => SqlDatabase): voi
   })
 }
 
-/** Opens stores that reach the database by a line. */
+/** Opens stores that reach the database over a line. */
 function openerAt(stage: SqlStage, database: () => SqlDatabase) {
   return (line: CuttingLine, more: { space?: string; waitMsMax?: number; patienceMs?: number } = {}) =>
     stage.open({ url: urlAt(database(), line.port), ...more })
@@ -245,7 +245,7 @@ function testOpening(stage: SqlStage, database: () => SqlDatabase): void {
     ['no server listens', () => urlAt(database(), 1), 'STORE_UNAVAILABLE', /does not answer/],
     ['there is no such database', () => `${database().url}-not`, 'STORE_UNUSABLE', /no such database/],
     ['the URL is not a URL', () => database().url.replace(/\/\/.*/, '//['), 'STORE_UNUSABLE', /cannot be understood/],
-  ])('opening says what is wrong if %s', async (_, url, code, text) => {
+  ])('opening reports what is wrong if %s', async (_, url, code, text) => {
     const error = await stage.engine
       .open({ url: url(), space: stage.space(), waitMsMax: 1000 })
       .catch(failure => failure)

@@ -1,11 +1,11 @@
-/** For tests of stores over SQL: what is not needed any more is removed. */
+/** For tests of stores over SQL: data that is no longer needed is removed. */
 import { setImmediate } from 'node:timers/promises'
 import type { Store } from '@freshet/core/store'
 import { expect, test } from 'vitest'
 import { eventually } from './eventually.js'
 
 export interface UpkeepUnderTest {
-  /** A store of its own, and a look at its tables: how many index entries there are, and which numbers indexes have. */
+  /** A store of its own, and access to its tables: the number of index entries, and the numbers of indexes. */
   open(options: { readonly retentionMs?: number }): Promise<{
     readonly store: Store
     countEntries(): Promise<number>
@@ -15,7 +15,7 @@ export interface UpkeepUnderTest {
 }
 
 export function testSqlUpkeep({ open }: UpkeepUnderTest): void {
-  test('operations of others are forgotten when they are too old to matter, and counted until then', async () => {
+  test('operations of other programs are forgotten when they are too old to matter, and counted until then', async () => {
     const { store, close } = await open({ retentionMs: 2000 })
     const commitUnder = (id: string) =>
       store.commit({
@@ -34,7 +34,7 @@ export function testSqlUpkeep({ open }: UpkeepUnderTest): void {
     await close()
   })
 
-  test('what a dropped index leaves behind is removed', async () => {
+  test('the entries of a dropped index are removed', async () => {
     const { store, countEntries, indexNumbers, close } = await open({})
     const body = Buffer.from('{"a":1}')
     const declare = (fields: string[]) =>

@@ -1,4 +1,4 @@
-/** A table that programs and servers change, one after the other, at random: whoever reads it, by whatever way, sees what a map would have. */
+/** A table that programs and servers change at random, in turns: each kind of read returns what a model in a map has. */
 import type { Position, Store } from '@freshet/core/store'
 import { expect, test } from 'vitest'
 import { aPut, BUCKET, objectOf, put, type TablesUnderTest, type TableUnderTest, type Using } from './tables.js'
@@ -22,7 +22,7 @@ interface World {
 type Step = () => Promise<void>
 
 export function testAgainstModel(using: Using): void {
-  test.each([1, 2, 3])('any program and any server do as their model does, from seed %i', async seed => {
+  test.each([1, 2, 3])('programs and servers agree with their model, from seed %i', async seed => {
     const { own } = using
     const where = await own.aTable('id integer PRIMARY KEY, name varchar(20), n integer DEFAULT 1')
     const random = randomFrom(seed)
@@ -49,7 +49,7 @@ export function testAgainstModel(using: Using): void {
   })
 }
 
-/** Whoever follows the log has the same. */
+/** Rebuilds the rows from the log, which must give the same. */
 class Follower {
   readonly #known = new Map<string, string | undefined>()
   #reached: Position

@@ -1,8 +1,7 @@
 /**
- * How far the random walks of the conformance suite go over an engine that is waited for. Over memory and LMDB they go
- * further.
+ * The length of the random walks of the conformance suite over an engine on a network. Over memory and LMDB they are longer.
  *
- * FRESHET_STEPS raises the number of steps, and of the buckets that are queried with it.
+ * FRESHET_STEPS raises the number of steps, and with it the number of buckets that are queried.
  */
 const STEPS = Number(process.env.FRESHET_STEPS ?? 1000)
 

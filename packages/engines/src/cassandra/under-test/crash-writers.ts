@@ -1,4 +1,4 @@
-/** Writers who go on while nodes are killed and lines are cut, and what must be there in the end. */
+/** Writers that go on while nodes are killed and lines are cut, and the check of what must be there in the end. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Commit, CommitResult, Position, Store } from '@freshet/core/store'
 import type { OwnOperationId } from '@freshet/protocol'
@@ -19,7 +19,7 @@ export function positionOf(result: CommitResult): Position {
   return result.position
 }
 
-/** A node takes seconds to start: without pauses, the load would take the processor that it starts with. */
+/** A node takes seconds to start. Without pauses the load would take the processor time that it needs to start. */
 const WRITE_PAUSE_MS = 20
 const WATCH_PAUSE_MS = 5
 
@@ -28,25 +28,25 @@ export interface Written {
   readonly added: number
 }
 
-/** What writers have in common: how many commits were acknowledged, and when to stop. */
+/** What writers share: how many commits were acknowledged, and when to stop. */
 export class Progress {
   acknowledged = 0
   isOver = false
 
-  /** Until so many more commits are acknowledged. Counting what is in the store instead would keep the nodes busy with that. */
+  /** Until `commits` more commits are acknowledged. Counting what is in the store instead would keep the nodes busy. */
   async goOn(commits: number, when: string): Promise<void> {
     const target = this.acknowledged + commits
     await eventually(`commits go on ${when}`, () => this.acknowledged > target)
   }
 }
 
-/** Until it is told to stop; a commit is two values, and one more on a counter under an operation's id. */
+/** Writes until `progress.isOver`. Each round writes two values, and adds 1 to a counter under an operation's id. */
 export async function writeOn(store: Store, writer: number, progress: Progress): Promise<Written> {
   const done: Written['done'] = []
   let added = 0
   for (let sequence = 1; !progress.isOver; sequence++) {
     const id = `${writer}-${sequence}`
-    // Without an id, and yet its outcome is never unknown: the log says it.
+    // The commit has no id, and yet its outcome is never unknown: the log shows it.
     const result = await store.commit({ writes: [put(`crash/a/${id}`, id), put(`crash/b/${id}`, id)] })
     done.push({ id, position: positionOf(result) })
     progress.acknowledged++
@@ -60,7 +60,7 @@ export async function writeOn(store: Store, writer: number, progress: Progress):
   return { done, added }
 }
 
-/** Somebody else, who sees the sum of what was added, and never sees it go back: nothing is shown before it is on disk. */
+/** Another reader. It reads the sum, which must never go back: the store shows nothing that is not on disk yet. */
 export async function watch(store: Store, progress: Progress): Promise<number> {
   let highest = 0
   while (!progress.isOver) {
@@ -72,13 +72,15 @@ export async function watch(store: Store, progress: Progress): Promise<number> {
   return highest
 }
 
-/** Each commit once, at the position that was told; and nothing but what was told. */
+/** Each acknowledged commit is there once, at the position that was acknowledged; and nothing else is there. */
 export async function expectExact(store: Store, begin: Position, written: readonly Written[]): Promise<void> {
   const done = written.flatMap(each => each.done)
   expect(new Set(done.map(({ position }) => position)).size).toBe(done.length)
   const pages = await Promise.all(['crash/a', 'crash/b'].map(bucket => store.scan(bucket, { limit: 100_000 })))
-  const told = new Map(done.map(({ id, position }) => [id, position]))
-  for (const { entries } of pages) expect(new Map(entries.map(({ id, version }) => [id, version]))).toEqual(told)
+  const acknowledged = new Map(done.map(({ id, position }) => [id, position]))
+  for (const { entries } of pages) {
+    expect(new Map(entries.map(({ id, version }) => [id, version]))).toEqual(acknowledged)
+  }
   expect(await textOf(store, 'crash/n/sum')).toBe(`${written.reduce((sum, { added }) => sum + added, 0)}`)
   const positions = (await store.changes(begin, 1_000_000)).map(({ position }) => position)
   expect(positions).toEqual([...new Set(positions)].sort((x, y) => x - y))

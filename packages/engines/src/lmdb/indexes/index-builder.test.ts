@@ -10,7 +10,7 @@ import { temporaryFolder } from '../under-test/temporary-folder.js'
 
 const KILLS = 6
 const OBJECTS = 40_000
-/** It is killed after so many more, at the earliest. */
+/** The kill comes after at most this much further progress. */
 const STRETCH = 3000
 const DEADLINE_MS = 60_000
 const indexingWriter = new URL('../under-test/indexing-writer.js', import.meta.url)
@@ -27,7 +27,7 @@ const isFurther =
   (message: unknown): message is Progress =>
     isProgress(message) && (message.done > done || message.isReady)
 
-test(`an index whose build is killed ${KILLS} times goes on from where it was, and ends as a full scan would have it`, async () => {
+test(`an index whose build is killed ${KILLS} times continues where it was, and equals a full scan in the end`, async () => {
   const folder = await temporaryFolder()
   const opened: Progress[] = []
   for (let kill = 0; kill < KILLS; kill++) {
@@ -35,7 +35,7 @@ test(`an index whose build is killed ${KILLS} times goes on from where it was, a
     const progress = await writer.message(isProgress)
     opened.push(progress)
     await writer.message(isFurther(progress.done + Math.random() * STRETCH))
-    // Some time, not a wait for something: the moment of the kill is to be any.
+    // A random time, not a wait for a condition: the kill may come at any moment.
     await setTimeout(Math.random() * 5)
     await writer.kill()
   }
@@ -75,7 +75,7 @@ async function countEntries(path: string): Promise<number> {
   return count
 }
 
-test('nothing is left of an index that was dropped, also if the store was closed meanwhile', async () => {
+test('nothing is left of a dropped index, even if the store was closed in the meantime', async () => {
   const folder = await temporaryFolder()
   let store = await openEmbeddedStore({ path: folder.path, durability: 'relaxed' })
   const bodies = Array.from({ length: 3000 }, (_, i) => Buffer.from(JSON.stringify({ a: i })))
@@ -101,7 +101,7 @@ async function declare(store: EmbeddedStore, indexes: typeof INDEXES | undefined
 async function until(holds: () => Promise<boolean>): Promise<void> {
   const deadline = Date.now() + DEADLINE_MS
   while (!(await holds())) {
-    if (Date.now() > deadline) throw new Error('What was waited for did not come.')
+    if (Date.now() > deadline) throw new Error('The condition was not met in time.')
     await setTimeout(5)
   }
 }

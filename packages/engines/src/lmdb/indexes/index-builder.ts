@@ -1,6 +1,6 @@
 /**
- * Builds indexes in the background, step by step through the group commit, and removes what is left of dropped ones. How far
- * it has come is in the same transaction as what it has done: after a crash it goes on from there.
+ * Builds indexes in the background, step by step through the group commit, and removes the entries of dropped ones. Each step
+ * and the record of its progress are one transaction: after a crash the work continues from there.
  */
 import type { Key } from '@freshet/core/store'
 import { UpkeepLoop } from '@freshet/store/commits'
@@ -23,12 +23,12 @@ export class IndexBuilder {
     this.#submit = submit
   }
 
-  /** Looks whether there is something to do. */
+  /** Checks whether there is something to do. */
   wake(): void {
     this.#loop.wake()
   }
 
-  /** If a step was refused, tries it again. */
+  /** Tries a refused step again. */
   retry(): void {
     this.#loop.retry()
   }
@@ -53,7 +53,7 @@ export class IndexBuilder {
     while (!this.#loop.isStopped && this.#hasDropped()) await this.#step(batch => batch.sweepIndexes())
   }
 
-  /** What goes wrong in deciding on a step must not take the commits of its batch with it. */
+  /** An error in deciding on a step must not fail the commits of its batch. */
   async #step<Result>(plan: (batch: Batch) => Result): Promise<Result> {
     const outcome = await this.#submit(batch => {
       try {

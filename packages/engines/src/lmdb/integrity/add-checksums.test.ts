@@ -42,7 +42,7 @@ async function contentOf(store: Pick<EmbeddedStore, 'scan'>): Promise<readonly s
   return entries
 }
 
-test('a store of an earlier format keeps all it has, and has checksums once a writer has opened it', async () => {
+test('a store of an earlier format keeps all its data, and has checksums once a writer has opened it', async () => {
   const made = await makeStore()
   const before = await contentOf(made)
   expect(before.length).toBe(OBJECTS)

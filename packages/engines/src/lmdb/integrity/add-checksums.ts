@@ -1,10 +1,11 @@
 /**
- * Gives the records of a store of an earlier format their checksums, in place, when a writer opens it. What they hold is taken as it
- * is: damage from before cannot be told from data any more.
+ * Adds checksums to the records of a store of an earlier format, in place, when a writer opens it. The records are taken as
+ * they are: earlier damage can no longer be distinguished from data.
  *
- * It goes table by table, in transactions of some thousand records. How far it has come is in the same transaction, so after a crash
- * it goes on from there. From the first transaction on the store says that it is of format 4, which earlier versions refuse to
- * open; only in the last one does the record of the format get its own checksum, which says that all have one.
+ * It proceeds table by table, in transactions of a few thousand records. Each transaction also records the progress, so after
+ * a crash the upgrade continues from there. From the first transaction on, the store says that it has format 4, which earlier
+ * versions refuse to open; only the last transaction gives the record of the format its own checksum, which shows that all
+ * records have one.
  */
 import {
   KEYS_OF_TABLE,
@@ -20,7 +21,7 @@ import { CheckedTable } from './checked-records.js'
 
 const RECORDS_PER_STEP = 4096
 const BYTES_PER_STEP = 16 * 1024 * 1024
-/** Where the upgrade has come to, in the meta table. */
+/** The progress of the upgrade, in the meta table. */
 const CURSOR = 'adding-checksums'
 const EPOCH = 0
 

@@ -4,7 +4,7 @@ import { CheckedTable, isWhole, seedOf } from './checked-records.js'
 
 const KEY = Buffer.from('a/b/1')
 
-/** As it stands in the file. */
+/** The record as it is in the file. */
 function sealed(name: string, record: Uint8Array): Uint8Array {
   const table = { put: (_: string, bytes: Uint8Array) => bytes } as unknown as Table<string>
   const keys = KEYS_OF_TABLE[name] as unknown as KeyEncoder<string>
@@ -12,7 +12,7 @@ function sealed(name: string, record: Uint8Array): Uint8Array {
   return checked.put(KEY.toString(), record) as Uint8Array
 }
 
-test('a record is whole under its own key in its own table alone, and with no bit flipped', () => {
+test('a record is whole only under its own key, in its own table, and with no bit flipped', () => {
   for (const length of [0, 1, 9, 500]) {
     const stored = sealed('values', new Uint8Array(length).fill(7))
     const isRecord = (name: string, key: Uint8Array, bytes = stored) =>

@@ -1,17 +1,17 @@
 /**
  * Records with a checksum, in every table of the store since format 4:
  *
- *     record    n  what is stored
- *               4  checksum (CRC-32, little-endian) of the table's name, the key as LMDB has it, and what is stored
+ *     record    n  the stored bytes
+ *               4  checksum (CRC-32, little-endian) of the table's name, the key as LMDB stores it, and the stored bytes
  *
- * So a record with a flipped bit is found, and also one that is whole but stands under another key or in another table.
+ * So the checksum detects a record with a flipped bit, and also an intact one under another key or in another table.
  */
 import type { KeyEncoder, RangeOptions, ReadOptions, Table, TableStats } from '../environment.js'
 import { recordDamaged } from '../lmdb-errors.js'
 import { addToSum } from './checksum.js'
 
 export const CHECKSUM_BYTES = 4
-/** More than LMDB takes. */
+/** More than LMDB accepts. */
 const KEY_BYTES_MAX = 4096
 
 export function seedOf(tableName: string): number {
@@ -36,11 +36,11 @@ export interface CheckedTableOptions<K> {
   readonly path: string
   readonly name: string
   readonly keys: KeyEncoder<K>
-  /** For records that are written: theirs until the transaction is over. */
+  /** Allocates the records to be written, which must remain until the transaction is over. */
   readonly allocate: (bytes: number) => Uint8Array
 }
 
-/** A table whose records are checked as they are read: a damaged one throws STORE_DAMAGED and is never returned. */
+/** A table that checks each record when it is read: a damaged one throws STORE_DAMAGED and is never returned. */
 export class CheckedTable<K extends string | number | Buffer> implements Table<K> {
   lastSize = 0
   readonly #table: Table<K>

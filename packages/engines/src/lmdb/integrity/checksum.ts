@@ -1,8 +1,8 @@
 /**
- * CRC-32 (ISO-HDLC, as in zlib and gzip): finds every change of up to 32 bits in a row, and all but one of 2^32 others. It is
- * no defence against tampering: who can write to the file can also write a checksum that fits.
+ * CRC-32 (ISO-HDLC, as in zlib and gzip): detects every change of up to 32 bits in a row, and all but one in 2^32 of the
+ * others. It is no defence against tampering: an attacker who can write to the file can also write a matching checksum.
  *
- * A native call costs as much as some 400 bytes in JavaScript, so shorter ones are summed here, eight bytes at a time
+ * A native call costs as much as some 400 bytes in JavaScript, so shorter inputs are summed here, eight bytes at a time
  * (slicing-by-8: Kounavis and Berry, 2005). Both give the same sum.
  */
 import { crc32 } from 'node:zlib'
@@ -12,7 +12,7 @@ const POLYNOMIAL = 0xedb88320
 const SLICES = 8
 const TABLE = createTable()
 
-/** The sum of what `sum` stands for, followed by these bytes. */
+/** The sum of the bytes that `sum` covers, followed by these bytes. */
 export function addToSum(sum: number, bytes: Uint8Array, start: number, end: number): number {
   if (end - start >= NATIVE_FROM_BYTES) {
     return crc32(new Uint8Array(bytes.buffer, bytes.byteOffset + start, end - start), sum)

@@ -41,7 +41,7 @@ function put(key: string, text: string) {
   return { key, contentType: 'text/plain', body: Buffer.from(text) }
 }
 
-/** In every page that has it: also in those that are no longer in use. */
+/** In every page that contains it, including pages that are no longer in use. */
 function replaceInFile(text: string, other: string): void {
   const file = join(folder.path, 'data.mdb')
   const bytes = readFileSync(file)
@@ -49,7 +49,7 @@ function replaceInFile(text: string, other: string): void {
   writeFileSync(file, bytes)
 }
 
-test('a damaged object is named; all others are read and written as before', async () => {
+test('a damaged object is named; all others can be read and written as before', async () => {
   const before = await openEmbeddedStore({ path: folder.path })
   const large = 'x'.repeat(100_000)
   await before.commit({ writes: [put('a/b/1', 'the first'), put('a/b/2', 'the second'), put('a/b/3', large)] })
@@ -71,7 +71,7 @@ test('a damaged object is named; all others are read and written as before', asy
     { status: 'rejected', reason: damaged },
     { status: 'fulfilled', value: { committed: true } },
   ])
-  // What is written over it is whole.
+  // An object that is written over it is whole.
   await store.commit({ writes: [put('a/b/2', 'mended')] })
   expect((await store.scan('a/b')).entries.map(({ id }) => id)).toEqual(['1', '2', '3', '5'])
   await store.close()
@@ -89,7 +89,7 @@ test('a whole record in the place of another is damage', async () => {
   )
 })
 
-test('a table whose name is damaged is missed, not made again', async () => {
+test('a table whose name is damaged is reported as missing, not created again', async () => {
   const store = await openEmbeddedStore({ path: folder.path })
   await store.commit({ writes: [put('a/b/1', 'one')] })
   await store.close()

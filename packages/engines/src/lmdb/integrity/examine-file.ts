@@ -1,7 +1,7 @@
 /**
- * Examines the file of an embedded store as a whole, without LMDB: the trees by `walk-tables.ts`, the records by their checksums.
- * It needs no lock, and nothing that it meets can end the process. The file must not change meanwhile: either no process writes
- * to it, or a reader holds the state.
+ * Examines the file of an embedded store as a whole, without LMDB: the trees with `walk-tables.ts`, the records by their
+ * checksums. It needs no lock, and no damage can end the process. The file must not change during the examination: either no
+ * process writes to it, or a reader holds the state.
  */
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,31 +14,31 @@ import { walkTables } from './walk-tables.js'
 export interface Damage {
   /** What is wrong, in words. */
   readonly what: string
-  /** The key of the damaged record, if it is one of the table of values, and all else about it is as it should be. */
+  /** The key of the damaged record, if it is in the table of values and its place in the tree is undamaged. */
   readonly key?: string
 }
 
 export interface Examination {
   readonly bytes: number
   readonly records: number
-  /** False: the store is of a format without checksums, so only the trees were examined. */
+  /** False: the store has a format without checksums, so only the trees were examined. */
   readonly hasChecksums: boolean
   readonly damages: readonly Damage[]
 }
 
 export interface ExamineOptions {
   readonly path: string
-  /** 'branches': only what leads to the records, a small part of the file; 'records' unless given. */
+  /** 'branches': only the pages that lead to the records, a small part of the file; 'records' by default. */
   readonly depth?: 'records' | 'branches' | undefined
-  /** The state that is held; the latest unless given. */
+  /** A held state; the latest by default. */
   readonly meta?: Meta | undefined
-  /** Waited for. */
+  /** The examination waits for its promise. */
   readonly onProgress?: ((doneBytes: number, bytes: number) => Promise<void> | void) | undefined
-  /** Called with each whole record, without its checksum; those of a table in the order of their keys. */
+  /** Called with each undamaged record, without its checksum; the records of a table come in the order of their keys. */
   readonly onRecord?: ((table: string, key: string, record: Buffer) => void) | undefined
 }
 
-/** So many are described; the rest is only counted. */
+/** How many damages are described; the rest is only counted. */
 const DAMAGES_MAX = 10_000
 /** The version that LMDB keeps before each record of the meta table. */
 const VERSION_BYTES = 8
@@ -92,7 +92,7 @@ export async function examineFile(options: ExamineOptions): Promise<Examination 
   return { bytes, records, hasChecksums: isChecked, damages }
 }
 
-/** By the record of the format. If that cannot be found, they are expected. */
+/** Decided by the record of the format. If that cannot be found, checksums are expected. */
 async function hasSums(file: LmdbFile, meta: Meta): Promise<boolean> {
   let format: Buffer | undefined
   await walkTables({

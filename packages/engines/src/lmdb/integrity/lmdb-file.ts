@@ -1,7 +1,7 @@
 /**
- * LMDB's file, read without LMDB, which trusts it: a page with a flipped bit makes it miss a key, read beyond its map, or end the
- * process. Here nothing is trusted. The format is that of LMDB's data version 2, in pages of a size that the first page names;
- * numbers are little-endian.
+ * Reads LMDB's file without LMDB, which trusts it: a page with a flipped bit makes LMDB miss a key, read beyond its map, or
+ * end the process. Here nothing is trusted. The format is LMDB's data version 2, in pages of a size that the first page
+ * names; numbers are little-endian.
  *
  *     page      0  8  its own number                    (in an overflow record: in its first page only)
  *               8  8  the transaction that wrote it
@@ -18,7 +18,7 @@
  *
  *     root     48 bytes: 4 unused | 2 flags | 2 depth | 8 each: branch, leaf, overflow pages, records, page of the root
  *
- *     meta     of page 0 and 1, and, in its overlapping sync, in the middle of page 0 (without a page header): the state that is on disk
+ *     meta     in pages 0 and 1, and with overlapping sync also in the middle of page 0 (without a header): the state on disk
  *              24  4  magic | 4 version | 8 address | 8 map size | 48 root of the free list | 48 main root
  *             144  8  last page | 8 transaction | 8 boot
  */
@@ -30,7 +30,7 @@ const META_BYTES = 168
 const MAGIC = 0xbeefc0de
 const DATA_VERSION = 2
 const META_PAGE = 8
-/** A flag of the free list's root: written in overlapping sync, and not known to be on disk. */
+/** A flag of the free list's root: written with overlapping sync, and not known to be on disk. */
 const OVERLAPPING_SYNC = 0x1000
 const PAGE_BYTES_MIN = 512
 const PAGE_BYTES_MAX = 65_536
@@ -47,7 +47,7 @@ export interface Root {
   readonly page: number | undefined
 }
 
-/** A state of the file, as a meta names it. */
+/** A state of the file, as named by a meta. */
 export interface Meta {
   readonly free: Root
   readonly main: Root
@@ -56,7 +56,7 @@ export interface Meta {
   readonly boot: bigint
   /** Whether it was not known to be on disk when it was written. */
   readonly isUnsure: boolean
-  /** The roots and the last page, as bytes: what two metas of the same state have in common. */
+  /** The roots and the last page, as bytes, which two metas of the same state have in common. */
   readonly state: Buffer
   readonly pageBytes: number
 }
@@ -69,7 +69,7 @@ export class LmdbFile {
   readonly bytes: number
   readonly #descriptor: number
 
-  /** Throws FileDamage if it does not begin as such a file does. */
+  /** Throws FileDamage if the file does not begin like one of LMDB. */
   constructor(path: string) {
     this.#descriptor = openSync(path, 'r')
     try {
@@ -82,7 +82,7 @@ export class LmdbFile {
     }
   }
 
-  /** The state that LMDB shows when it opens the file now. Throws FileDamage if its metas contradict each other. */
+  /** The state that LMDB would show if it opened the file now. Throws FileDamage if its metas contradict each other. */
   state(): Meta {
     const { pageBytes } = this
     const metas = [this.#metaAt(0), this.#metaAt(pageBytes)] as const
@@ -92,12 +92,12 @@ export class LmdbFile {
     if (flushed !== undefined) checkFlushed(flushed, older, newer)
     const chosen = flushed === undefined ? newer : chooseAfterBoot(older, newer, flushed)
     if (this.bytes < (1 + chosen.lastPage) * pageBytes) {
-      throw new FileDamage(`it is cut off: ${1 + chosen.lastPage} pages do not fit into it`)
+      throw new FileDamage(`it is cut off: it has no room for ${1 + chosen.lastPage} pages`)
     }
     return chosen
   }
 
-  /** Fewer bytes than asked for at the end of the file. */
+  /** Returns fewer bytes at the end of the file. */
   read(page: number, pages = 1, target: Buffer = Buffer.allocUnsafe(pages * this.pageBytes)): Buffer {
     const bytes = readSync(this.#descriptor, target, 0, pages * this.pageBytes, page * this.pageBytes)
     return bytes === target.length ? target : target.subarray(0, bytes)
@@ -140,7 +140,7 @@ export class LmdbFile {
   }
 }
 
-const NOT_OURS = 'it is not what LMDB wrote'
+const NOT_OURS = 'it is not a file written by LMDB'
 
 function decodeMeta(bytes: Buffer): Meta {
   const state = Buffer.from(bytes.subarray(52, 152))
@@ -171,15 +171,21 @@ export function decodeRoot(bytes: Buffer, start: number): Root {
   }
 }
 
-/** Transaction n writes the meta of page n modulo 2, so one is the other's predecessor; in a file without any, both are 0. */
+/**
+ * Transaction n writes the meta of page n modulo 2, so one meta is the other's predecessor; in a file without any
+ * transaction, both are 0.
+ */
 function checkTransactions([first, second]: readonly [Meta, Meta], distance: number): void {
   const isNew = first.transaction === 0 && second.transaction === 0
   if (!isNew && (distance !== 1 || first.transaction % 2 !== 0)) {
-    throw new FileDamage('its two meta pages are not those of one transaction and the next')
+    throw new FileDamage('its two meta pages are not those of two consecutive transactions')
   }
 }
 
-/** A commit is acknowledged after the record of its flush is written: so this one must be the newer's, or the older's, or of long ago. */
+/**
+ * A commit is acknowledged after the record of its flush is written. So this record is that of the newer meta, or of the
+ * older, or of an earlier transaction.
+ */
 function checkFlushed(flushed: Meta, older: Meta, newer: Meta): void {
   const isAs = (meta: Meta) => flushed.state.equals(meta.state)
   const { transaction } = flushed
@@ -190,7 +196,7 @@ function checkFlushed(flushed: Meta, older: Meta, newer: Meta): void {
     throw new FileDamage('its meta pages and the record of its last flush do not agree')
 }
 
-/** As LMDB does: after the machine went down, what is not known to be on disk does not count. */
+/** Like LMDB: after the machine went down, a state that is not known to be on disk does not count. */
 function chooseAfterBoot(older: Meta, newer: Meta, flushed: Meta): Meta {
   const boot = bootNumber()
   const isSure = ({ isUnsure, boot: own }: Meta) => !isUnsure || (own !== 0n && own === boot)
@@ -199,7 +205,7 @@ function chooseAfterBoot(older: Meta, newer: Meta, flushed: Meta): Meta {
   return isSure(after) ? after : before
 }
 
-/** As LMDB has it: what comes before the first hyphen, as a number. */
+/** As LMDB stores it: the part before the first hyphen, as a number. */
 function bootNumber(): bigint {
   const [digits] = /^[0-9a-f]+/.exec(bootId()) ?? []
   return digits === undefined ? 0n : BigInt(`0x${digits}`)

@@ -1,12 +1,14 @@
 /**
- * Walks every tree of an LMDB file from its root, and checks all that LMDB relies on: that each page is what its parent takes it for,
- * that keys are in order and within what the branches above say, that the pages and records are as many as the root says, and that
- * no page is used twice or is free as well as in use. A byte that this finds nothing wrong with is in no page that is in use, in
- * the unused part of one, or in a record, which has its own checksum.
+ * Walks every tree of an LMDB file from its root, and checks everything that LMDB relies on: that each page is what its
+ * parent says, that keys are in order and within the bounds of the branches above, that there are as many pages and records
+ * as the root says, and that no page is used twice, or is both free and in use. A damaged byte that this does not detect is
+ * in a page that is not in use, in the unused part of a page, or in a record, which has its own checksum.
  *
- * What is damaged is left out and reported, and the walk goes on with the rest: so all that is whole can be read out of a damaged file.
+ * Damaged parts are left out and reported, and the walk continues with the rest, so everything that is whole can be read from
+ * a damaged file.
  *
- * A walk of the branches alone leaves out the leaves and the records of tables that have branches: a hundredth of the file, or less.
+ * A walk of the branches alone omits the leaves, and so the records, of tables that have branches: it reads a hundredth of
+ * the file, or less.
  */
 import { setImmediate } from 'node:timers/promises'
 import { decodeRoot, FileDamage, type LmdbFile, type Meta, PAGE_HEADER_BYTES, type Root } from './lmdb-file.js'
@@ -25,16 +27,16 @@ const PAGES_PER_TURN = 128
 export interface Walk {
   readonly file: LmdbFile
   readonly meta: Meta
-  /** The tables that there are, by name. */
+  /** The names of the tables that must exist. */
   readonly tables: readonly string[]
   readonly depth: 'records' | 'branches'
   readonly onRecord: (table: string, key: Buffer, record: Buffer) => void
   readonly onDamage: (what: string) => void
-  /** Now and then; waited for. */
+  /** Called now and then; the walk waits for its promise. */
   readonly onProgress: (pages: number) => Promise<void> | void
 }
 
-/** Both kinds of bytes are good only during the call. */
+/** The bytes of keys and records are valid only during the call. */
 export async function walkTables(walk: Walk): Promise<void> {
   const walker = new Walker(walk)
   const found = new Map<string, Root>()
@@ -47,7 +49,7 @@ export async function walkTables(walk: Walk): Promise<void> {
     const hasLeaves = walk.depth === 'records' || root.depth <= 1
     await walker.walk(`table ${name}`, root, { hasLeaves, onNode: (key, record) => walk.onRecord(name, key, record) })
   }
-  // Last: whatever it names must not have been met.
+  // Last: no page that it names may have been seen in the trees.
   await walker.walk('the free list', walk.meta.free, {
     isNumbered: true,
     hasLeaves: true,
@@ -55,7 +57,10 @@ export async function walkTables(walk: Walk): Promise<void> {
   })
 }
 
-/** If one table is missing and there is another instead, it is that one under a damaged name: the checksums of its records will tell. */
+/**
+ * If one table is missing and one is unknown, the unknown one is the missing one under a damaged name: the checksums of its
+ * records will show whether it is.
+ */
 function namedTables(
   found: ReadonlyMap<string, Root>,
   { tables, onDamage }: Walk,
@@ -71,7 +76,7 @@ function namedTables(
 }
 
 interface Tree {
-  /** Its keys are numbers in the order of the machine. */
+  /** Its keys are numbers in the byte order of the machine. */
   readonly isNumbered?: boolean
   readonly isTableList?: boolean
   /** Whether its leaves are read. */
@@ -89,9 +94,9 @@ interface Counted {
 interface Place {
   readonly page: number
   readonly depth: number
-  /** Keys below are at or after it; undefined: no bound. */
+  /** Keys below are at or after this one; undefined: no bound. */
   readonly from: Buffer | undefined
-  /** Keys below are before it; undefined: no bound. */
+  /** Keys below are before this one; undefined: no bound. */
   readonly to: Buffer | undefined
 }
 
@@ -122,7 +127,7 @@ class Walker {
       root.branchPages === counted.branchPages &&
       root.leafPages === counted.leafPages &&
       (!tree.hasLeaves || (root.overflowPages === counted.overflowPages && root.records === counted.records))
-    if (!isAsCounted) this.#walk.onDamage(`${what} has other pages and records than its root says`)
+    if (!isAsCounted) this.#walk.onDamage(`${what} does not have as many pages and records as its root says`)
   }
 
   async #down(what: string, place: Place, tree: Tree, counted: Counted): Promise<void> {
@@ -140,7 +145,7 @@ class Walker {
       }
       const bytes = this.#readPage(place)
       const nodes = nodesOf(bytes, place.depth > 1)
-      // What is out of order is damaged, but may still be whole.
+      // A page that is out of order is damaged, but its records may still be whole.
       if (!isInOrder(nodes, place, tree))
         this.#walk.onDamage(`${what}: page ${place.page} has keys that are out of order`)
       if (place.depth > 1) {
@@ -166,11 +171,11 @@ class Walker {
       Number(bytes.readBigUInt64LE(0)) === page &&
       Number(bytes.readBigUInt64LE(8)) <= meta.transaction &&
       bytes.readUInt16LE(18) === (depth > 1 ? BRANCH : LEAF)
-    if (!isAsNamed) throw new FileDamage('is not what its parent takes it for')
+    if (!isAsNamed) throw new FileDamage('is not what its parent says')
     return bytes
   }
 
-  /** Throws if it is no page of data, or is used elsewhere. */
+  /** Throws if it is not a page of data, or is used elsewhere. */
   #use(page: number): void {
     if (!(page >= FIRST_PAGE && page <= this.#walk.meta.lastPage))
       throw new FileDamage(`names page ${page}, which is not a page of the file`)
@@ -218,7 +223,7 @@ class Walker {
     return bytes.subarray(PAGE_HEADER_BYTES, PAGE_HEADER_BYTES + size)
   }
 
-  /** A record of the free list: how many pages, then their numbers, in descending order. Throws FileDamage. */
+  /** A record of the free list: the number of pages, then their numbers, in descending order. Throws FileDamage. */
   checkFree(key: Buffer, record: Buffer): void {
     const { meta } = this.#walk
     const count = record.length >= 8 ? Number(record.readBigUInt64LE(0)) : -1
@@ -235,7 +240,7 @@ class Walker {
   }
 }
 
-/** Throws unless the page's nodes fill its end exactly, and lie within it. */
+/** Throws unless the page's nodes exactly fill its end. */
 function nodesOf(bytes: Buffer, isBranch: boolean): readonly Node[] {
   const lower = bytes.readUInt16LE(20)
   const upper = bytes.readUInt16LE(22) + PAGE_HEADER_BYTES
@@ -257,15 +262,15 @@ function nodesOf(bytes: Buffer, isBranch: boolean): readonly Node[] {
 
 function nodeEnd(bytes: Buffer, start: number, upper: number, isBranch: boolean): number {
   if (start < upper || start % 2 !== 0 || start + NODE_BYTES > bytes.length)
-    throw new FileDamage('has a node outside of it')
+    throw new FileDamage('has a node outside the page')
   const keyEnd = start + NODE_BYTES + bytes.readUInt16LE(start + 6)
   const isInOverflow = (bytes.readUInt16LE(start + 4) & IN_OVERFLOW) !== 0
   const end = isBranch ? keyEnd : keyEnd + (isInOverflow ? 24 : bytes.readUInt32LE(start))
-  if (end > bytes.length) throw new FileDamage('has a node that goes beyond it')
+  if (end > bytes.length) throw new FileDamage('has a node that goes beyond the page')
   return end
 }
 
-/** The first key of a branch says nothing: it stands for whatever comes before the second. */
+/** The first key of a branch is ignored: it stands for everything before the second. */
 function isInOrder(nodes: readonly Node[], { depth, from, to }: Place, { isNumbered = false }: Tree): boolean {
   const compare = isNumbered ? compareNumbers : Buffer.compare
   let before = depth > 1 ? from : undefined
@@ -292,7 +297,7 @@ function placesBelow(bytes: Buffer, nodes: readonly Node[], { depth, from, to }:
   }))
 }
 
-/** It ends with a byte 0. */
+/** The name ends with a byte 0. */
 function nameOf(key: Buffer): string {
   return key.at(-1) === 0 ? key.toString('utf8', 0, key.length - 1) : `${key.toString()} (cut off)`
 }

@@ -20,7 +20,7 @@ const PART = fc.oneof(
   }),
 )
 
-test('what was written is read again', () => {
+test('what was written is read back', () => {
   const writer = new ByteWriter()
   fc.assert(
     fc.property(fc.array(PART), parts => {

@@ -1,12 +1,12 @@
 /**
- * Records of numbers and texts, one after the other, in as few bytes as that takes:
+ * Records of numbers and texts in sequence, in as few bytes as possible:
  *
- *     number   whole, from 0: seven bits in each byte, the lowest first; the eighth says that more follow
+ *     number   whole, from 0: seven bits in each byte, the lowest first; the eighth bit says that more follow
  *     signed   1: whether it is below 0 | number
  *     double   8, little-endian
  *     text     number: its bytes | UTF-8
  *
- * The writer's memory is used again from `clear` on. Texts and numbers are mostly short: byte by byte is faster than a call.
+ * The writer reuses its memory after `clear`. Most texts and numbers are short: byte by byte is faster than a call.
  */
 const BYTES_FIRST = 64 * 1024
 const TWO_TO_31 = 2 ** 31
@@ -23,7 +23,7 @@ export class ByteWriter {
     this.#length = 0
   }
 
-  /** What was written since `clear`, or from an earlier `length` on. Not a copy. */
+  /** The bytes written since `clear`, or since an earlier `length`. Not a copy. */
   bytes(start = 0): Uint8Array {
     return this.#bytes.subarray(start, this.#length)
   }

@@ -1,17 +1,17 @@
 /**
- * The windows of our clients: in memory as they are, and on disk as they were at the last checkpoint, with a journal of what
- * was done since. A record for each client that did something would cost more than what it did.
+ * The windows of our clients: in memory as they are now, and on disk as they were at the last checkpoint, with a journal of
+ * what was done since. A record for each client that did something would cost more than what it did.
  *
  *     clients   client, ASCII            its window: number: settledTo | double: lastMs | number: how many are done, and each:
- *                                        number: sequence | what came of it
- *     journal   8: number, big-endian    what one transaction did: double: timeMs | number: position | until the end, each:
- *                                        text: client, or nothing if it is that of the one before | signed: sequence, beyond
- *                                        that of the one before, which is 0 at first and for another client | number: how far
- *                                        settledTo is behind | what came of it
+ *                                        number: sequence | the result
+ *     journal   8: number, big-endian    what one transaction did: double: timeMs | number: position | then, until the end, each:
+ *                                        text: client, or empty if the same as before | signed: sequence, less the one before,
+ *                                        which is 0 at first and for another client | number: how far settledTo is behind |
+ *                                        the result
  *
  * (`byte-records.ts`, `done-records.ts`)
  *
- * Invariant: all windows that have changed since the checkpoint are in memory. So the journal is read only to make them again,
+ * Invariant: all windows that have changed since the checkpoint are in memory. So the journal is read only to restore them,
  * when the store is opened, and after a transaction that was decided and then refused.
  */
 import { type ClientWindow, emptyWindow, hasExpired, type RetentionOptions, rememberOwn } from '@freshet/core/counters'
@@ -26,30 +26,30 @@ export interface ClientRecords {
   readonly journal: Table<number>
 }
 
-/** When there is so much in the journal for each window that has changed, or so much in all, it is time for a checkpoint. */
+/** A checkpoint is due when the journal has this much for each changed window, or this much in all. */
 const JOURNAL_BYTES_PER_WINDOW = 360
 const JOURNAL_BYTES_MAX = 64 * 1024
 const JOURNAL_BYTES_MIN = 8 * 1024
-/** So many windows may be kept in memory that are on disk as they are, so that they need not be read again. */
+/** How many unchanged windows are kept in memory, so that they need not be read again. */
 const KNOWN_MAX = 10_000
-/** What a window takes in memory, and each operation in it. */
+/** The memory that a window needs, and each operation in it. */
 const WINDOW_BYTES = 200
 const DONE_BYTES = 110
 
 export class ClientWindows {
   readonly #records: ClientRecords
   readonly #known = new Map<string, ClientWindow>()
-  /** Not on disk as they are, but for what the journal has. */
+  /** Windows whose record on disk is missing or older; the journal has the rest. */
   readonly #changed = new Map<string, ClientWindow>()
-  /** The journal's first and last number, and how much is in it. */
+  /** The first and last number in the journal, and its bytes. */
   #first = 1
   #last = 0
   #bytes = 0
   #new = 0
-  /** Of the transaction that is being decided. */
+  /** For the transaction that is being decided. */
   readonly #writer = new ByteWriter()
   #from: Position = 0
-  /** The last in it. */
+  /** The last client and sequence in it. */
   #client = ''
   #sequence = 0
   #hasChanges = false
@@ -59,7 +59,7 @@ export class ClientWindows {
     this.#readJournal()
   }
 
-  /** Before a transaction is decided. */
+  /** Call before a transaction is decided. */
   begin(from: Position, nowMs: number): void {
     if (this.#known.size - this.#changed.size > KNOWN_MAX) this.#forgetUnchanged()
     this.#from = from
@@ -79,11 +79,12 @@ export class ClientWindows {
     return window
   }
 
-  /** The window is new, or changed: this was done. */
+  /** This operation was done; the window is new, or has changed. */
   set({ client, sequence, settledTo }: OwnOperationId, window: ClientWindow, done: DoneOperation): void {
     this.#change(client, window)
     this.#hasChanges = true
-    // Those of one client mostly come together: so a transaction with a batch of them takes no page of its own.
+    // Operations of one client mostly come together: this keeps a transaction with a batch of them from needing a page of its
+    // own.
     const isSame = client === this.#client
     this.#writer.text(isSame ? '' : client)
     this.#writer.signed(isSame ? sequence - this.#sequence : sequence)
@@ -97,7 +98,7 @@ export class ClientWindows {
     return this.#hasChanges
   }
 
-  /** How many are on disk only in the journal. */
+  /** How many windows are on disk only in the journal. */
   get newCount(): number {
     return this.#new
   }
@@ -108,7 +109,7 @@ export class ClientWindows {
     return WINDOW_BYTES * this.#known.size + DONE_BYTES * done
   }
 
-  /** Within the transaction. */
+  /** Call within the transaction. */
   apply(): void {
     if (!this.#hasChanges) return
     this.#bytes += this.#writer.length
@@ -131,13 +132,13 @@ export class ClientWindows {
     this.#new = 0
   }
 
-  /** They are on disk. */
+  /** Drops windows from memory that are on disk. */
   #forgetUnchanged(): void {
     this.#known.clear()
     for (const [client, window] of this.#changed) this.#known.set(client, window)
   }
 
-  /** Which of those that follow, at most so many, no one needs any more; and the last that was looked at. */
+  /** Examines at most `limit` windows after `after`; returns which have expired, and the last that was examined. */
   expired(after: string | undefined, limit: number, nowMs: number, retention: RetentionOptions): ExpiredClients {
     const range = { start: after ?? '', exclusiveStart: after !== undefined, limit }
     const expired: string[] = []
@@ -151,17 +152,17 @@ export class ClientWindows {
     return { expired, last, isEnd: count < limit }
   }
 
-  /** Within a transaction. */
+  /** Call within a transaction. */
   forget(clients: readonly string[]): void {
     for (const client of clients) {
-      // Somebody who is here again; or the journal would bring it back.
+      // This client is active again; besides, the journal would restore it.
       if (this.#changed.has(client)) continue
       this.#known.delete(client)
       this.#records.clients.remove(client)
     }
   }
 
-  /** What was decided has not been done. */
+  /** The decided transaction was not carried out. */
   reload(): void {
     this.#known.clear()
     this.#changed.clear()

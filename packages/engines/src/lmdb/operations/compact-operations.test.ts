@@ -1,4 +1,4 @@
-/** Foreign ids of which only hashes are remembered: what is new is done but for a few, what was done is never done again. */
+/** Foreign ids of which only hashes are remembered: all but a few new ones are done, and no id is ever done twice. */
 import type { Operation } from '@freshet/core/store'
 import { expect, test } from 'vitest'
 import { type EmbeddedStoreOptions, openEmbeddedStore } from '../embedded-store.js'
@@ -22,14 +22,14 @@ function add(id: string) {
 
 const SEEN = { committed: false, conflicts: [], refusedOperation: 'seen' }
 
-test('what was done is not done again, nor after the store was opened again, in either mode', () =>
+test('an operation is never done twice, even after the store was opened again, in either mode', () =>
   withFolder(async open => {
     let store = await open({ compact: {} })
     const ids = Array.from({ length: 2000 }, (_, i) => `id-${i}`)
     const done = (await Promise.all(ids.map(id => store.commit(add(id))))).filter(result => result.committed).length
     expect(done).toBeGreaterThan(1980)
     expect(await store.commit(add('id-7'))).toEqual(SEEN)
-    // Within one transaction, too.
+    // Nor within one transaction.
     const twice = await Promise.all([store.commit(add('twice')), store.commit(add('twice'))])
     expect(twice.map(({ committed }) => committed)).toEqual([true, false])
     const { mode, foreign, diskBytes, memoryBytes } = await store.operationCounts()
@@ -47,7 +47,7 @@ test('what was done is not done again, nor after the store was opened again, in 
     await store.close()
   }))
 
-test('what is remembered exactly stays so when the mode changes', () =>
+test('operations remembered exactly stay so when the mode changes', () =>
   withFolder(async open => {
     let store = await open()
     const first = await store.commit(add('a'))
@@ -57,7 +57,7 @@ test('what is remembered exactly stays so when the mode changes', () =>
     await store.close()
   }))
 
-test('it is forgotten when it is too old, and counted', () =>
+test('operations are counted, and forgotten when they are too old', () =>
   withFolder(async open => {
     const store = await open({ compact: {}, retentionMs: 1 })
     await Promise.all(Array.from({ length: 50 }, (_, i) => store.commit(add(`id-${i}`))))
@@ -69,7 +69,7 @@ test('it is forgotten when it is too old, and counted', () =>
     await store.close()
   }))
 
-test('a filter that would err too often takes no more', () =>
+test('a filter that would err too often accepts no more', () =>
   withFolder(async open => {
     let rate = 0
     const filter = { add: () => {}, has: () => false, estimatedRate: () => rate, sizeBytes: () => 0 }

@@ -1,6 +1,6 @@
 /**
- * Operations whose ids somebody else made, where only their hashes are remembered (`core/counters/compact-ids.ts`), so that it
- * is not known what came of them:
+ * Operations whose ids other programs made, of which only hashes are remembered (`core/counters/compact-ids.ts`), so their
+ * results are not known:
  *
  *     hashes   8: number, big-endian    what one transaction did: double: when | 8 for each operation: its hash
  */
@@ -22,7 +22,7 @@ const TIME_BYTES = 8
 export class CompactOperations {
   readonly #records: CompactRecords
   readonly #ids: CompactIds
-  /** Of the transaction that is being decided. */
+  /** For the transaction that is being decided. */
   readonly #decided = new Map<string, Uint8Array>()
   #last = 0
   #count = 0
@@ -44,7 +44,7 @@ export class CompactOperations {
     this.#isFull = this.#ids.isFull()
   }
 
-  /** So many are remembered. */
+  /** How many are remembered. */
   get count(): number {
     return this.#count
   }
@@ -65,7 +65,7 @@ export class CompactOperations {
     return this.#decided.size > 0
   }
 
-  /** Within the transaction. */
+  /** Call within the transaction. */
   apply(nowMs: number): void {
     if (!this.hasChanges) return
     const record = Buffer.allocUnsafe(TIME_BYTES + ID_HASH_BYTES * this.#decided.size)
@@ -77,14 +77,14 @@ export class CompactOperations {
     this.#records.hashes.put(++this.#last, record)
   }
 
-  /** It has been done. Not earlier: the filter cannot forget again what a transaction that is refused had added. */
+  /** Call after the transaction is done, not earlier: the filter cannot forget what a refused transaction had added. */
   end(nowMs: number): void {
     for (const hash of this.#decided.values()) this.#ids.add(hash, nowMs)
     this.#count += this.#decided.size
     this.#decided.clear()
   }
 
-  /** The oldest transactions, at most so many. */
+  /** The expired ones among the oldest `limit` transactions. */
   expired(limit: number, nowMs: number, retention: RetentionOptions): ExpiredHashes {
     const numbers: number[] = []
     let count = 0
@@ -96,7 +96,7 @@ export class CompactOperations {
     return { numbers, count }
   }
 
-  /** Within a transaction. */
+  /** Call within a transaction. */
   forget({ numbers, count }: ExpiredHashes): void {
     for (const number of numbers) this.#records.hashes.remove(number)
     this.#count -= count

@@ -1,4 +1,4 @@
-/** What the store itself adds to the memory of operations: that it forgets all that is too old, and knows what was refused. */
+/** What the store itself adds to the memory of operations: it forgets all that are too old, and does not know refused ones. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { type ClientWindow, emptyWindow, rememberOperation, rememberOwn } from '@freshet/core/counters'
 import type { OperationId, OwnOperationId } from '@freshet/protocol'
@@ -19,7 +19,7 @@ const TRANSACTION = fc.record({
   isRefused: fc.boolean(),
 })
 
-test('all foreign ids that are too old are forgotten, also where no client of ours was', async () => {
+test('all foreign ids that are too old are forgotten, even without any client of ours', async () => {
   const folder = await temporaryFolder()
   const store = await openEmbeddedStore({ path: folder.path, durability: 'relaxed', retentionMs: 1 })
   try {
@@ -53,7 +53,7 @@ function does(operations: DoneOperations, id: OperationId, timeMs: number, posit
   rememberOperation({ id, fingerprint: 'print', note: '' }, { position, units: [1] }, operations, timeMs)
 }
 
-test('what a transaction did that was refused is not known', () => {
+test('operations of a refused transaction are not known', () => {
   const environment = createFakeEnvironment()
   const operations = new DoneOperations({ tables: environment, retentionMs: 100, seed: 1n })
   operations.begin(0, 10)
@@ -63,7 +63,7 @@ test('what a transaction did that was refused is not known', () => {
   operations.begin(1, 11)
   does(operations, own('a', 2), 1)
   does(operations, own('b', 1), 1)
-  // It is not even applied.
+  // The transaction is not even applied.
   operations.begin(2, 11)
   expect(operations.window('b')).toBeUndefined()
   expect(sequencesOf(operations, 'a')).toEqual([1])
@@ -111,7 +111,7 @@ test('windows are the same from memory, from the journal, and after checkpoints,
   )
 })
 
-test('however many clients are asked about, few windows are kept in memory, and those are not lost that are not on disk', () => {
+test('however many windows are read, few are kept in memory, and those that are not on disk are not lost', () => {
   const environment = createFakeEnvironment()
   const operations = new DoneOperations({ tables: environment, retentionMs: 100, seed: 1n })
   for (let i = 0; i < 25_000; i++) environment.clients.put(`${i}`, A_WINDOW)
@@ -130,7 +130,7 @@ test('however many clients are asked about, few windows are kept in memory, and 
   expect(sequencesOf(operations, 'a')).toEqual([1])
 })
 
-test('who is here again is not forgotten in the same transaction', () => {
+test('a client that returns is not forgotten in the same transaction', () => {
   const environment = createFakeEnvironment()
   const operations = new DoneOperations({ tables: environment, retentionMs: 100, seed: 1n })
   environment.clients.put('a', A_WINDOW)
@@ -164,7 +164,7 @@ test.each([undefined, {}])(
   },
 )
 
-test('an id that was used again after its time is not forgotten with those it was done with first', () => {
+test('an id that is used again after it expired is not forgotten with its first use', () => {
   const environment = createFakeEnvironment()
   const operations = new DoneOperations({ tables: environment, retentionMs: 100, seed: 1n })
   const foreign = (id: string) => ({ kind: 'foreign', id }) as const

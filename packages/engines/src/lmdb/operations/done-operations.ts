@@ -1,6 +1,6 @@
 /**
- * What the store remembers of operations, as transactions see and change it, one after the other: `begin`, decide, `apply`,
- * `end`. One that did not come to its end has left no trace on disk, and with the next all of it is as if it had not been.
+ * The store's memory of operations, as transactions see and change it, one after the other: `begin`, decide, `apply`, `end`.
+ * A transaction without `end` has left no trace on disk, and the next `begin` undoes all its effects here.
  */
 import {
   type ClientWindow,
@@ -22,13 +22,13 @@ export type OperationRecords = ClientRecords & ForeignRecords & CompactRecords
 
 export interface DoneOperationsOptions extends RetentionOptions {
   readonly tables: OperationRecords & Pick<Tables, 'meta'>
-  /** Of the filter. */
+  /** The seed of the filter. */
   readonly seed: bigint
-  /** If given, of foreign ids only hashes are remembered. */
+  /** If given, only hashes of foreign ids are remembered. */
   readonly compact?: CompactOptions | undefined
 }
 
-/** About so many operations, and at most so many clients, are forgotten in one transaction. */
+/** About how many operations, and at most how many clients, are forgotten in one transaction. */
 const FORGET_MAX = 1000
 
 interface Expired {
@@ -43,7 +43,7 @@ export class DoneOperations implements OperationTables {
   readonly #seen: SeenIds
   readonly #windows: ClientWindows
   readonly #foreign: ForeignOperations
-  /** Also where it is not used: what was remembered by it before is still known. */
+  /** Also set in exact mode if the store has hashes from an earlier time in compact mode, which are still known. */
   readonly #compact: CompactOperations | undefined
   readonly #isCompact: boolean
   #nowMs = 0
@@ -61,7 +61,7 @@ export class DoneOperations implements OperationTables {
     this.#compact = isCompact ? new CompactOperations(tables, compact ?? {}, this) : undefined
   }
 
-  /** A transaction is to be decided, at this position. */
+  /** Call before a transaction is decided, with the position that it begins at. */
   begin(nowMs: number, from: Position): void {
     if (this.#isUnderWay && this.hasChanges) this.#windows.reload()
     this.#isUnderWay = true
@@ -92,7 +92,7 @@ export class DoneOperations implements OperationTables {
     else this.#foreign.set(id, operation)
   }
 
-  /** One step. Where to go on after it; undefined if nothing is left to forget. */
+  /** Takes one step. Returns where to continue; undefined if nothing is left to forget. */
   forget(after: string | undefined): string | undefined {
     const clients = this.#windows.expired(after, FORGET_MAX, this.#nowMs, this)
     const foreign = this.#foreign.expired(FORGET_MAX, this.#nowMs, this)
@@ -108,10 +108,10 @@ export class DoneOperations implements OperationTables {
     return isForgetting || this.#windows.hasChanges || this.#foreign.hasChanges || this.#compact?.hasChanges === true
   }
 
-  /** Within the transaction. */
+  /** Call within the transaction. */
   apply(epoch: number): void {
     if (!this.hasChanges) return
-    // From here on an older Freshet would do things twice.
+    // From here on an older Freshet would repeat operations.
     this.#tables.meta.put('format', Buffer.from(Uint32Array.of(FORMAT_VERSION).buffer), epoch)
     if (this.#expired !== undefined) {
       this.#windows.forget(this.#expired.clients.expired)
@@ -123,13 +123,13 @@ export class DoneOperations implements OperationTables {
     this.#compact?.apply(this.#nowMs)
   }
 
-  /** What was decided is done. */
+  /** Call when the decided transaction is done. */
   end(): void {
     this.#compact?.end(this.#nowMs)
     this.#isUnderWay = false
   }
 
-  /** Beyond what is in the tables one by one. */
+  /** Counts beyond the entries of the tables. */
   counts(): Pick<OperationCounts, 'clients' | 'foreign' | 'memoryBytes' | 'mode' | 'falsePositiveRate'> {
     return {
       clients: this.#windows.newCount,

@@ -1,6 +1,6 @@
 /**
- * What came of an operation, as a part of records: text: fingerprint | number: position, beyond that of the record | number:
- * how many units, and each of them, signed | text: note.
+ * The result of an operation, as a part of records: text: fingerprint | number: position, less that of the record | number:
+ * count of units, and each of them, signed | text: note.
  */
 import type { DoneOperation, Position } from '@freshet/core/store'
 import type { ByteReader, ByteWriter } from './byte-records.js'

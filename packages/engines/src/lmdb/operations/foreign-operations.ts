@@ -1,13 +1,13 @@
 /**
- * Operations whose ids somebody else made, each with a record of its own, and one more for all of a transaction to forget by:
+ * Operations whose ids other programs made, each with its own record, and one record per transaction for forgetting:
  *
- *     operations       id, ASCII                  double: timeMs | what came of it (`done-records.ts`)
- *     operationTimes   8: number, big-endian      when one transaction was decided, and the ids of the operations that it
- *                                                 did, a line each
+ *     operations       id, ASCII                  double: timeMs | the result (`done-records.ts`)
+ *     operationTimes   8: number, big-endian      when one transaction was decided, and the ids of its operations, one per
+ *                                                 line
  *
- * Most ids are new. That one surely is so is told by a filter in memory, so that the table, which may be much larger than the
- * memory, is only looked into for the rest. The filter is filled from the tables before the first commit is taken. If more
- * ids come than it was made for, a larger one takes its place.
+ * Most ids are new. A filter in memory proves that for most of them, so that the table, which may be much larger than the
+ * memory, is read only for the rest. The filter is filled from the tables before the first commit is accepted. If there are
+ * more ids than it was made for, a larger one replaces it.
  */
 import { type ForeignOperation, hasForeignExpired, type RetentionOptions, type SeenIds } from '@freshet/core/counters'
 import type { Table } from '../environment.js'
@@ -22,10 +22,10 @@ export interface ForeignRecords {
 export class ForeignOperations {
   readonly #records: ForeignRecords
   readonly #seen: SeenIds
-  /** Of the transaction that is being decided. */
+  /** For the transaction that is being decided. */
   readonly #decided = new Map<string, ForeignOperation>()
   readonly #writer = new ByteWriter()
-  /** Of `operationTimes`. */
+  /** The last number in `operationTimes`. */
   #last = 0
 
   constructor(records: ForeignRecords, seen: SeenIds) {
@@ -43,7 +43,7 @@ export class ForeignOperations {
     this.#writer.clear()
   }
 
-  /** One whose time is over is not known, whether it is still there or not. */
+  /** An expired operation is not known, whether its record still exists or not. */
   get(id: string, nowMs: number, retention: RetentionOptions): ForeignOperation | undefined {
     const decided = this.#decided.get(id)
     if (decided !== undefined || !this.#seen.has(id)) return decided
@@ -59,7 +59,7 @@ export class ForeignOperations {
     return this.#decided.size > 0
   }
 
-  /** Within the transaction. */
+  /** Call within the transaction. */
   apply(nowMs: number): void {
     if (!this.hasChanges) return
     const { operations, operationTimes } = this.#records
@@ -70,7 +70,7 @@ export class ForeignOperations {
     operationTimes.put(++this.#last, encodeTimes(nowMs, [...this.#decided.keys()]))
   }
 
-  /** About so many of the oldest. */
+  /** About `limit` of the oldest operations. */
   expired(limit: number, nowMs: number, retention: RetentionOptions): ExpiredOperations {
     const expired: string[] = []
     const numbers: number[] = []
@@ -78,13 +78,13 @@ export class ForeignOperations {
       const { timeMs, ids } = decodeTimes(value)
       if (expired.length >= limit || !hasForeignExpired({ timeMs }, nowMs, retention)) break
       numbers.push(key)
-      // One that was used again since is in another record further on.
+      // An id that was used again since is in a later record as well.
       expired.push(...ids.filter(id => this.#read(id)?.timeMs === timeMs))
     }
     return { ids: expired, numbers }
   }
 
-  /** Within a transaction. */
+  /** Call within a transaction. */
   forget({ ids, numbers }: ExpiredOperations): void {
     for (const id of ids) if (!this.#decided.has(id)) this.#records.operations.remove(id)
     for (const number of numbers) this.#records.operationTimes.remove(number)

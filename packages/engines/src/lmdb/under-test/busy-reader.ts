@@ -6,7 +6,7 @@ for (let turn = 0; ; turn++) {
   await store.scan('a/b', { limit: 50 })
   await store.getMany(['a/b/1', 'a/b/2', 'a/b/none'])
   await store.position()
-  // It has read: so it is among the readers that the store must forget.
+  // After this read, it is among the readers that the store must forget.
   if (turn === 0) process.send?.('open')
   if (turn % 10 === 0)
     await store.commit({ writes: [{ key: 'a/b/reader', contentType: 'text/plain', body: Buffer.from('x') }] })

@@ -1,4 +1,4 @@
-/** A channel within one process, over Node's message ports: what is sent is copied, as between processes. */
+/** A channel within one process, over Node's message ports: messages are copied, as between processes. */
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import type { Channel, FromWriter, ToWriter } from '../channel.js'
 

@@ -1,11 +1,12 @@
 /**
  * Commits without pause, reports each commit once it is acknowledged, and waits to be killed. Each commit writes three keys
- * of its own in three buckets, and one that all share. Arguments: the folder, the round, how many at the same time.
+ * of its own in three buckets, and one that all commits share. Arguments: the folder, the round, the number of concurrent
+ * commits.
  */
 import type { Position, PutWrite } from '@freshet/core/store'
 import { openEmbeddedStore } from '../index.js'
 
-/** What it says of a commit: which, at which position, and the clock when that was known. */
+/** The report of a commit: its number, its position, and the clock when that was known. */
 export type Acknowledged = readonly [number: number, position: Position, timeMs: number]
 
 const [path, round, inFlight] = process.argv.slice(2) as [string, string, string]

@@ -1,6 +1,6 @@
 /**
- * What becomes of a store whose file has flipped bytes: it must refuse to open, or answer each read rightly or with STORE_DAMAGED. Used
- * by tests, and by `npm run lab -- damage` on many more files.
+ * The behaviour of a store whose file has flipped bytes: it must refuse to open, or answer each read correctly or with
+ * STORE_DAMAGED. Used by tests, and by `npm run lab -- damage` on many more files.
  */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { mkdir, rm } from 'node:fs/promises'
@@ -13,13 +13,14 @@ export type Below = (limit: number) => number
 
 export interface Flip {
   readonly offset: number
-  /** What the byte is combined with, by exclusive or: 1 to 255. */
+  /** The byte is combined with it by exclusive or: 1 to 255. */
   readonly mask: number
 }
 
 /**
- * 'harmless': everything was as before. 'refused': the store did not open. 'reported': it opened, some reads threw STORE_DAMAGED, and all
- * others were right. 'wrong': something was served that was never written, or was left out.
+ * 'harmless': everything was as before. 'refused': the store did not open. 'reported': it opened, some reads threw
+ * STORE_DAMAGED, and all others were correct. 'wrong': a read returned something that was never written, or left something
+ * out.
  */
 export type Outcome = 'harmless' | 'refused' | 'reported' | 'wrong'
 
@@ -38,7 +39,7 @@ export class DamagedFiles {
   readonly #pristine: Buffer
   readonly #truth: readonly Answer[]
 
-  /** Makes a store in the folder, and notes what it answers. */
+  /** Creates a store in the folder, and records its answers. */
   static async make(path: string, below: Below, objects: number): Promise<DamagedFiles> {
     await rm(path, { recursive: true, force: true })
     await mkdir(path, { recursive: true })
@@ -59,7 +60,7 @@ export class DamagedFiles {
     return { offset: below(this.#pristine.length), mask: 1 + below(255) }
   }
 
-  /** Opens the store with these flips, reads all of it, writes to it, and reads again after it was opened once more. */
+  /** Opens the store with these flips, reads all of it, writes to it, opens it again and reads again. */
   async judge(flips: readonly Flip[]): Promise<Verdict> {
     this.#putFile(flips)
     try {
@@ -76,7 +77,7 @@ export class DamagedFiles {
   #putFile(flips: readonly Flip[]): void {
     const bytes = Buffer.from(this.#pristine)
     for (const { offset, mask } of flips) bytes[offset]! ^= mask
-    // Without `.reached` it is not known that an older file was put back, which would begin another log.
+    // Without `.reached` the store cannot detect that an older file was restored, which would begin another log.
     for (const name of ['data.mdb-lock', 'writer.lock', '.reached']) rmSync(join(this.#path, name), { force: true })
     writeFileSync(join(this.#path, 'data.mdb'), bytes)
   }
@@ -116,7 +117,7 @@ async function fill(store: EmbeddedStore, below: Below, objects: number): Promis
     const id = { kind: 'foreign', id: `order-${i}` } as const
     await store.commit({ writes, operation: { id, fingerprint: 'f' } })
   }
-  // So that some pages are free.
+  // This frees some pages.
   for (let i = 0; i < objects; i += 5) await store.commit({ writes: [{ key: keyOf(i), delete: true }] })
   await store.remember('note', Buffer.from('remembered'))
   await ready(store)
@@ -130,7 +131,7 @@ async function ready(store: EmbeddedStore): Promise<void> {
   while ((await store.indexes(BUCKET)).some(({ isReady }) => !isReady)) await new Promise(setImmediate)
 }
 
-/** Everything that can be asked, in one order. What later writes change is left out. */
+/** Every kind of read, in a fixed order, without the data that later writes change. */
 async function ask(store: EmbeddedStore): Promise<readonly Answer[]> {
   const answers: Answer[] = []
   const note = async (what: string, read: () => unknown) => {
@@ -142,15 +143,15 @@ async function ask(store: EmbeddedStore): Promise<readonly Answer[]> {
     }
   }
   await note('the first of the list', async () => (await store.scan(BUCKET, { limit: 1 })).entries.length)
-  for (let i = 0; i < 400; i++) await note(`object ${i}`, () => told(store.get(keyOf(i))))
-  await note('a list', async () => (await store.scan(BUCKET, { limit: 1000 })).entries.map(toldEntry))
+  for (let i = 0; i < 400; i++) await note(`object ${i}`, () => contentOf(store.get(keyOf(i))))
+  await note('a list', async () => (await store.scan(BUCKET, { limit: 1000 })).entries.map(plainEntry))
   for (let kind = 0; kind < KINDS; kind++) {
     await note(`a query for ${kind}`, async () => {
       const { entries: found } = await store.query(BUCKET, { where: { kind }, limit: 1000 } as never)
-      return found.map(toldEntry)
+      return found.map(plainEntry)
     })
   }
-  await note('the settings', () => told(store.get(BUCKET)))
+  await note('the settings', () => contentOf(store.get(BUCKET)))
   await note('the version of a list', async () => (await store.scan(BUCKET, { limit: 1 })).version)
   await note('the log', async () => {
     const changes = await store.changes(await store.trimmedTo(), 100_000)
@@ -160,12 +161,12 @@ async function ask(store: EmbeddedStore): Promise<readonly Answer[]> {
   return answers
 }
 
-async function told(value: ReturnType<EmbeddedStore['get']>): Promise<unknown> {
+async function contentOf(value: ReturnType<EmbeddedStore['get']>): Promise<unknown> {
   const found = await value
-  return found && toldEntry(found)
+  return found && plainEntry(found)
 }
 
-function toldEntry(entry: {
+function plainEntry(entry: {
   readonly version: number
   readonly contentType: string
   readonly body: Uint8Array

@@ -1,4 +1,4 @@
-/** Makes a store what an earlier version would have left: format 3, whose records have no checksums. Uses LMDB alone. */
+/** Turns a store into one that an earlier version would have left: format 3, whose records have no checksums. Uses LMDB alone. */
 import { join } from 'node:path'
 import { open } from 'lmdb'
 import { KEYS_OF_TABLE, NAME_OF_TABLE } from '../environment.js'

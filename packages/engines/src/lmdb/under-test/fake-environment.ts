@@ -1,4 +1,4 @@
-/** An environment in memory that fails as LMDB does: for what a real one does once in a million transactions. */
+/** An environment in memory that can fail as LMDB does, for failures that a real one has once in a million transactions. */
 import type { Environment, RangeOptions, Table } from '../environment.js'
 import { decodeHead } from '../records.js'
 
@@ -16,7 +16,7 @@ export interface FakeEnvironment extends Environment {
   transactions: number
   /** Called while a transaction is on its way to the disk. */
   onFlush: () => void
-  /** All records, and the way back to them. */
+  /** All records, and a way to restore them. */
   snapshot(): Snapshot
   restore(snapshot: Snapshot): void
 }
@@ -91,7 +91,7 @@ function restore<K>(table: Map<K, Buffer>, entries: readonly (readonly [K, Buffe
   for (const [key, record] of entries) table.set(key, record)
 }
 
-/** As lmdb reports it: the reason is at a promise of its own. */
+/** As lmdb reports it: a promise of its own has the reason. */
 function commitFailed(code: number): Error {
   const reason = Promise.reject(Object.assign(new Error('the reason'), { code }))
   reason.catch(() => {})

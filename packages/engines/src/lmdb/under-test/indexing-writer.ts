@@ -1,7 +1,7 @@
 /**
- * Opens a store whose indexes are being built, changes objects without pause, and waits to be killed. The first time it writes
- * the objects and declares the indexes. Says how far the first index is, when the store is open and whenever it has come further.
- * Arguments: the folder, how many objects.
+ * Opens a store whose indexes are being built, changes objects without pause, and waits to be killed. The first time it
+ * writes the objects and declares the indexes. Reports the progress of the first index when the store is open, and whenever
+ * it changes. Arguments: the folder, the number of objects.
  */
 import { setImmediate } from 'node:timers/promises'
 import type { Store, Write } from '@freshet/core/store'

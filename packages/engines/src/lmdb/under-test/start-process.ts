@@ -1,13 +1,13 @@
-/** Starts one of this folder's programs in a process of its own, from what was built of it. */
+/** Starts a compiled program of this folder in a process of its own. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 
 export interface RunningProcess {
   readonly child: ChildProcess
-  /** The next message that `matches` says yes to. Rejects if the process ends first. */
+  /** The next message for which `matches` returns true. Rejects if the process ends first. */
   message<Message>(matches: (message: unknown) => message is Message): Promise<Message>
-  /** Resolves when it is gone. */
+  /** Resolves when the process has ended. */
   kill(signal?: NodeJS.Signals): Promise<void>
 }
 
@@ -37,7 +37,7 @@ function nextMessage<Message>(
     }
     const onExit = (code: number | null, signal: string | null) => {
       stop()
-      reject(new Error(`The process ended before it said what it was to say (${signal ?? code}).`))
+      reject(new Error(`The process ended before it sent the expected message (${signal ?? code}).`))
     }
     const stop = () => {
       child.off('message', onMessage)

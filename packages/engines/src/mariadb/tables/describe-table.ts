@@ -1,11 +1,11 @@
-/** What the database says of a table that is to be a bucket. */
+/** What the database reports about a table that is to become a bucket. */
 import type { Connection } from 'mariadb'
 import type { TableColumn, TableDescription, TableName } from '../../sql/tables/exposed-table.js'
 import { unsuitable } from '../../sql/tables/table-errors.js'
 import type { Row } from '../mariadb-connection.js'
 import type { StorePlace } from './table-statements.js'
 
-/** What a column is, by its type; those that are not here cannot be of a bucket. */
+/** The kind of a column, by its type; a column of any other type cannot be part of a bucket. */
 const KINDS: Readonly<Record<string, string>> = {
   ...kinds('integer', ['tinyint', 'smallint', 'mediumint', 'int', 'bigint', 'year']),
   ...kinds('text', ['char', 'varchar', 'tinytext', 'text', 'mediumtext', 'longtext']),
@@ -27,13 +27,16 @@ const COLUMNS = `
 const KEY = `
   SELECT column_name, sub_part FROM information_schema.statistics
   WHERE table_schema = ? AND table_name = ? AND index_name = 'PRIMARY' ORDER BY seq_in_index`
-/** What InnoDB does by itself, and tells no trigger. */
+/** What InnoDB does by itself, without firing triggers. */
 const ACTIONS = `
   SELECT constraint_name, referenced_table_name, delete_rule, update_rule FROM information_schema.referential_constraints
   WHERE constraint_schema = ? AND table_name = ? AND
     (delete_rule NOT IN ('RESTRICT', 'NO ACTION') OR update_rule NOT IN ('RESTRICT', 'NO ACTION'))`
 
-/** `name`: without a database, it is in the one of the store. Throws CONFIG_INVALID if it cannot be a bucket. `asked`: columns, if not all. */
+/**
+ * A `name` without a database is in the store's. Throws CONFIG_INVALID if the table cannot be a bucket. `asked`: the columns,
+ * if not all.
+ */
 export async function describeTable(
   connection: Connection,
   name: string,
@@ -42,11 +45,11 @@ export async function describeTable(
 ): Promise<TableDescription> {
   const found = await findTable(connection, name)
   if (store && found.schema === store.database && found.name.startsWith(store.prefix)) {
-    throw unsuitable(name, 'it is one of the store itself')
+    throw unsuitable(name, 'it belongs to the store itself')
   }
   const where = [found.schema, found.name]
   const keys: [string, number | null][] = await connection.query(KEY, where)
-  if (keys.length === 0) throw unsuitable(name, 'it has no primary key, by which its rows could be told apart. Add one')
+  if (keys.length === 0) throw unsuitable(name, 'it has no primary key to identify its rows. Add one')
   const part = keys.find(([, length]) => length !== null)
   if (part) throw unsuitable(name, `only the beginning of ${part[0]} is in its primary key`)
   const key = keys.map(([column]) => column)
@@ -57,7 +60,7 @@ export async function describeTable(
   const columns = wanted.map(row => toColumn(name, row))
   for (const { name: column, type, baseType } of columns.filter(each => key.includes(each.name))) {
     if (!KEY_KINDS.includes(baseType) || type.startsWith('year'))
-      throw unsuitable(name, `its key ${column} is ${type}, and none of ${KEY_TYPES}`)
+      throw unsuitable(name, `its key ${column} is ${type}, not one of ${KEY_TYPES}`)
   }
   await checkActions(connection, name, where)
   return { ...found, key, columns, ...(asked !== undefined && { asked }) }
@@ -68,18 +71,18 @@ async function findTable(connection: Connection, name: string): Promise<TableNam
   const where = dot < 0 ? 'table_schema = DATABASE() AND table_name = ?' : 'table_schema = ? AND table_name = ?'
   const values = dot < 0 ? [name] : [name.slice(0, dot), name.slice(dot + 1)]
   const [row] = await connection.query(`${TABLE} WHERE ${where}`, values)
-  if (row === undefined) throw unsuitable(name, 'there is none by that name. Write database.table')
+  if (row === undefined) throw unsuitable(name, 'there is no table by that name. Write database.table')
   const [schema, table, type, engine] = row
-  if (type !== 'BASE TABLE') throw unsuitable(name, `it is no table, but a ${String(type).toLowerCase()}`)
+  if (type !== 'BASE TABLE') throw unsuitable(name, `it is not a table, but a ${String(type).toLowerCase()}`)
   if (engine !== 'InnoDB')
-    throw unsuitable(name, `it is of ${engine}, which has no transactions. Make it one of InnoDB`)
+    throw unsuitable(name, `its engine is ${engine}, which has no transactions. Convert it to InnoDB`)
   return { schema, name: table }
 }
 
 function toColumn(table: string, [name, dataType, type, isGenerated, charset, collation, isJson]: Row): TableColumn {
   const kind = KINDS[dataType as string]
   if (kind === undefined) {
-    throw unsuitable(table, `${name} is ${type}, which cannot be a field. Name the others with --columns`)
+    throw unsuitable(table, `${name} is ${type}, which cannot be a field. Name the other columns with --columns`)
   }
   const baseType = isJson === 1 ? 'json' : kind === 'integer' && /unsigned/.test(type as string) ? 'unsigned' : kind
   return {
@@ -98,7 +101,7 @@ async function checkActions(connection: Connection, name: string, where: readonl
   const rule = /RESTRICT|NO ACTION/.test(onDelete) ? `ON UPDATE ${onUpdate}` : `ON DELETE ${onDelete}`
   throw unsuitable(
     name,
-    `its foreign key ${constraint} has ${rule}: InnoDB would change its rows with those of ${parent}, and tells no trigger. Make it RESTRICT, and have your programs do that`,
+    `its foreign key ${constraint} has ${rule}: InnoDB would change its rows with those of ${parent} without firing triggers. Make it RESTRICT, and let your programs make these changes`,
   )
 }
 

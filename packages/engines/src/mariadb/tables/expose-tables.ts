@@ -1,4 +1,4 @@
-/** Makes tables of a MariaDB database buckets of the store that is on the same server, and undoes that. */
+/** Makes tables of a MariaDB server buckets of a store on that server, and undoes that. */
 import type { Key } from '@freshet/core/store'
 import {
   type ExposeTableOptions,
@@ -32,7 +32,7 @@ import {
 import { dropTriggers, ownTable } from './table-statements.js'
 
 export interface TablesOptions {
-  /** Of the store, as for `openMariadbStore`. */
+  /** The URL of the store, as for `openMariadbStore`. */
   readonly url: string
   readonly prefix?: string
 }
@@ -79,11 +79,11 @@ async function inTurn<Result>(tables: TablesConnection, work: () => Promise<Resu
   const isMine = await alone(tables, WAIT_MS, async () => {
     done.push(await work())
   })
-  if (!isMine) throw tableIsLocked(new Error('Somebody else makes a table a bucket.'))
+  if (!isMine) throw tableIsLocked(new Error('Another process is making a table a bucket.'))
   return done[0]!
 }
 
-/** Being killed between these leaves a table that is not used, and says so. */
+/** If the process is killed between these steps, it leaves a table that is not used and whose record says so. */
 async function addTable(tables: TablesConnection, options: ExposeTableOptions): Promise<ExposedTable> {
   const { connection, store } = tables
   const { bucket, table: name, columns } = options
@@ -94,27 +94,30 @@ async function addTable(tables: TablesConnection, options: ExposeTableOptions): 
     const isUsed = found.before && !found.before.isGone && !found.before.phase
     const place: ExposedTable = isUsed ? found.before! : { ...found.table, phase: 'adding' }
     await writeRecord(tables, place)
-    // A Freshet that knows nothing of this would write to the bucket, and not to the table.
+    // An older Freshet, which does not know these tables, would write to the bucket, and not to the table.
     await connection.query(`UPDATE ${ownTable(store, 'head')} SET format = ?`, [SHARED_FORMAT_VERSION])
     return found
   })
   try {
     return await finishAdding(tables, table)
   } catch (error) {
-    // What cannot be undone now is left as what is being added.
+    // If this cannot be undone now, the table remains one that is being added.
     if (!before) await undoAdding(tables, { ...table, phase: 'adding' }).catch(() => {})
     throw error
   }
 }
 
-/** Only what is there is dropped: who may not create triggers may not drop any either, not even those that are not there. */
+/** Drops only triggers that exist: a user who may not create triggers may not drop any either, not even missing ones. */
 async function undoAdding(tables: TablesConnection, table: ExposedTable): Promise<void> {
   const made = await triggersThere(tables, table)
   const drops = made.map(name => `DROP TRIGGER IF EXISTS ${nameOf({ schema: table.schema, name })}`)
   await removeTable(tables, table, drops)
 }
 
-/** Without triggers it must not be used, so that is said first; and if they cannot be dropped, it is as it was. */
+/**
+ * A table without triggers must not be used, so the record says that first; if the triggers cannot be dropped, the record is
+ * restored.
+ */
 async function removeTable(
   tables: TablesConnection,
   table: ExposedTable,
@@ -131,7 +134,7 @@ async function removeTable(
   await underHead(tables, async () => {
     await connection.query(`DELETE FROM ${ownTable(store, 'exposed')} WHERE number = ?`, [table.number])
     await connection.query(`DELETE FROM ${ownTable(store, 'unnoted')} WHERE exposed = ?`, [table.number])
-    // Nobody who has noted any is still under way: the triggers could not have been dropped.
+    // No transaction that has written notes is still running: otherwise the triggers could not have been dropped.
     const notes = `${ownTable(store, 'incoming')} n FORCE INDEX (ids)`
     await connection.query(`DELETE n FROM ${notes} WHERE n.exposed = ?`, [table.number])
   })
@@ -141,5 +144,5 @@ async function checkEmpty({ connection, store }: TablesConnection, bucket: Key, 
   const range = [Buffer.from(`${bucket}/`), Buffer.from(`${bucket}0`)]
   const found = `SELECT 1 FROM ${ownTable(store, 'objects')} WHERE object_key >= ? AND object_key < ? LIMIT 1`
   const isUsed = (await connection.query(found, range)).length > 0
-  if (isUsed) throw unsuitable(table, `the bucket ${bucket} holds objects. Take another, or delete them`)
+  if (isUsed) throw unsuitable(table, `the bucket ${bucket} holds objects. Choose another bucket, or delete them`)
 }

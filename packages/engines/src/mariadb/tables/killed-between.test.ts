@@ -1,6 +1,7 @@
 /**
- * MariaDB makes no triggers in a transaction. Whoever makes a table a bucket, or a bucket a table again, may be killed between any two of the steps: the
- * table is not used then, other programs go on, and whoever comes next finishes it.
+ * MariaDB creates no triggers in a transaction. A process that makes a table a bucket, or a bucket a table again, may be
+ * killed between any two of the steps: then the table is not used, other programs continue, and the next process finishes the
+ * work.
  */
 import { expect, test } from 'vitest'
 import { CuttingLine } from '../../under-test/cutting-line.js'
@@ -11,7 +12,7 @@ import { useTables } from '../../under-test/test-shared-tables.js'
 
 const using = useTables(mariadbTables)
 
-/** By a line that is cut before this is asked. */
+/** Works over a connection that is cut before this request is sent. */
 async function killedAt(
   request: string,
   { url }: TableUnderTest,
@@ -35,9 +36,9 @@ test.each([
   ['the first trigger', '_insert` AFTER INSERT'],
   ['the second trigger', '_update` AFTER UPDATE'],
   ['the last trigger', '_delete` AFTER DELETE'],
-  ['it is used', 'INSERT IGNORE INTO'],
+  ['the record is complete', 'INSERT IGNORE INTO'],
 ])(
-  'whoever adds a table is killed before %s: it is not used, and adding it again finishes that',
+  'if adding a table is killed before %s, the table is not used, and adding it again finishes the work',
   async (_, request) => {
     const { own } = using
     const where = await aTable()
@@ -62,7 +63,7 @@ test.each([
   },
 )
 
-test('whoever adds a table is killed between: the next server that is started finishes it', async () => {
+test('if adding a table is killed, the next server that starts finishes it', async () => {
   const { own } = using
   const where = await aTable()
   await killedAt('_delete` AFTER DELETE', where, url => own.engine.expose({ ...where, url, bucket: BUCKET }))
@@ -80,7 +81,7 @@ test.each([
   ['the last trigger', '_delete`'],
   ['the record', 'DELETE FROM `freshet`'],
 ])(
-  'whoever removes a table is killed before %s: it is not used, and removing it again finishes that',
+  'if removing a table is killed before %s, the table is not used, and removing it again finishes the work',
   async (_, request) => {
     const { own } = using
     const where = await aTable()
@@ -98,7 +99,7 @@ test.each([
   },
 )
 
-test('a table that is in use by a transaction that does not end is neither added nor removed, and stays what it is', async () => {
+test('a table that an open transaction uses is neither added nor removed, and stays what it is', async () => {
   const { own } = using
   const where = await aTable()
   const client = await own.connect()

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { ExposedTable } from '../../sql/tables/exposed-table.js'
-import { fieldsOf, isSameRow, toJson, toldBy } from './row-json.js'
+import { fieldsOf, isSameRow, newValueOf, toJson } from './row-json.js'
 
 function aTable(...types: readonly string[]): ExposedTable {
   const columns = types.map((baseType, i) => ({ name: `c${i}`, type: baseType, baseType, isGenerated: false }))
@@ -8,7 +8,7 @@ function aTable(...types: readonly string[]): ExposedTable {
 }
 
 describe('the fields of an object, as they are spelled', () => {
-  test('are what JSON.parse finds, for any object', () => {
+  test('equal those that JSON.parse finds, for any object', () => {
     const random = randomFrom(7)
     const pick = (count: number) => Math.floor(random() * count)
     const texts = ['', 'a', '"', '\\', '{', '}', '[1,2]', ',', ':', '\\"', 'é\n', '__proto__']
@@ -29,7 +29,7 @@ describe('the fields of an object, as they are spelled', () => {
     }
   })
 
-  test('keep all digits; of a name that comes twice, the last counts', () => {
+  test('keep all digits; if a name occurs twice, the last counts', () => {
     expect([...fieldsOf('{"a": 12345678901234567890 ,"b":{"a":1},"a":1.50}')]).toEqual([
       ['a', '1.50'],
       ['b', '{"a":1}'],
@@ -61,9 +61,9 @@ test.each([
   ['timestamp', '"2026-11-16 10:00"', '2026-11-16 10:00'],
   ['bigint', '9007199254740993', '9007199254740993'],
   ['text', '{"a" : 1}', '{"a" : 1}'],
-])('for %s, %s is told as %s', (type, spelled, told) => {
+])('for %s, %s is written as %s', (type, spelled, written) => {
   const table = aTable(type)
-  expect(toldBy(table, '1', table.columns[0]!, spelled).values).toEqual([told])
+  expect(newValueOf(table, '1', table.columns[0]!, spelled).values).toEqual([written])
 })
 
 test.each([

@@ -1,38 +1,39 @@
 /**
- * How a row is an object: a JSON object with a field for each column, of which the database says the bytes, or a text.
+ * The object of a row: a JSON object with a field for each column, whose bytes or text the database returns.
  *
- * Numbers are numbers where a double holds them exactly, else texts (integers beyond 2^53, decimals with more than 15 digits); times are
- * ISO 8601, timestamps in UTC; bytes are hexadecimal after \x; NULL is null; JSON is itself; all else is the text that MariaDB has for it.
+ * Numbers are JSON numbers where a double holds them exactly, otherwise texts (integers beyond 2^53, decimals with more than
+ * 15 digits); times are ISO 8601, timestamps in UTC; bytes are hexadecimal after \x; NULL is null; JSON is itself; everything
+ * else is MariaDB's own text.
  */
 import type { ExposedTable, TableColumn } from '../../sql/tables/exposed-table.js'
 import { cannotBeRow } from '../../sql/tables/table-errors.js'
 import type { Value } from '../statements.js'
 import { quoteName } from './row-sql.js'
 
-/** What a column is told by: an expression, and what it needs. */
-export interface Told {
+/** What to write into a column: an expression, and its parameters. */
+export interface NewValue {
   readonly text: string
   readonly values: readonly Value[]
 }
 
 const DIGITS_MAX = 15
 const FLOAT_DIGITS = [6, 7, 8, 9]
-const DEFAULT: Told = { text: 'DEFAULT', values: [] }
+const DEFAULT: NewValue = { text: 'DEFAULT', values: [] }
 const NUMBERS = ['integer', 'unsigned', 'decimal', 'float', 'double', 'bit']
 
-/** The column of `t`, as bytes: its own, or those of a text. */
+/** The column of `t`, as bytes: its own, or those of its text. */
 export function columnBytes({ name, baseType }: TableColumn): string {
   const value = `t.${quoteName(name)}`
   if (baseType === 'bytes') return value
   if (baseType === 'text' || baseType === 'json') return `CAST(CONVERT(${value} USING utf8mb4) AS BINARY)`
-  // Without the zeros of ZEROFILL; and all digits of a float.
+  // Without the zeros of ZEROFILL; and with all digits of a float.
   if (baseType === 'integer' || baseType === 'unsigned' || baseType === 'bit')
     return `CAST(CAST(${value} + 0 AS CHAR) AS BINARY)`
   if (baseType === 'float') return `CAST(CAST(CAST(${value} AS DOUBLE) AS CHAR) AS BINARY)`
   return `CAST(CAST(${value} AS CHAR) AS BINARY)`
 }
 
-/** The object that a row is: `cells` are what `columnBytes` said, in the order of the columns. */
+/** The object of a row: `cells` are the results of `columnBytes`, in the order of the columns. */
 export function toJson({ columns }: ExposedTable, cells: readonly unknown[]): string {
   const fields = columns.map((column, i) => `${JSON.stringify(column.name)}:${fieldJson(column, cells[i])}`)
   return `{${fields.join()}}`
@@ -69,7 +70,7 @@ function decimalJson(text: string): string {
   return trimmed.replaceAll(/\D/g, '').length <= DIGITS_MAX ? trimmed : JSON.stringify(text)
 }
 
-/** A double that is a float, with as few digits as it takes. */
+/** A double that is a float, with as few digits as possible. */
 function shortest(value: number): number {
   const found = FLOAT_DIGITS.map(digits => Number(value.toPrecision(digits))).find(each => Math.fround(each) === value)
   return found ?? value
@@ -80,32 +81,40 @@ function isJson(text: string): boolean {
     JSON.parse(text)
     return true
   } catch {
-    // MariaDB takes some for JSON that is none.
+    // MariaDB accepts some texts as JSON that are not.
     return false
   }
 }
 
-/** What a column becomes of a field, as it is spelled in the JSON; undefined: of none. Throws `CommitRefused` for what it cannot be. */
-export function toldBy(table: ExposedTable, id: string, column: TableColumn, spelled: string | undefined): Told {
+/**
+ * What to write into a column, from the JSON text of its field; undefined: the field is missing. Throws `CommitRefused` for a
+ * value that the column cannot hold.
+ */
+export function newValueOf(
+  table: ExposedTable,
+  id: string,
+  column: TableColumn,
+  spelled: string | undefined,
+): NewValue {
   if (spelled === undefined) return DEFAULT
   const { name, baseType } = column
   const field: unknown = JSON.parse(spelled)
   if (field === null) return { text: 'NULL', values: [] }
-  if (baseType === 'json') return told(spelled)
+  if (baseType === 'json') return parameter(spelled)
   if (typeof field === 'boolean' && NUMBERS.includes(baseType)) return { text: field ? '1' : '0', values: [] }
   const text = typeof field === 'string' ? field : spelled
   if (baseType === 'bit') return { text: 'CAST(? AS UNSIGNED)', values: [text] }
-  if (baseType === 'timestamp') return told(inUtc(text))
-  if (baseType !== 'bytes') return told(text)
+  if (baseType === 'timestamp') return parameter(inUtc(text))
+  if (baseType !== 'bytes') return parameter(text)
   if (!/^\\x([0-9a-f]{2})*$/i.test(text)) throw cannotBeRow(table, id, `${name} is bytes: \\x and hexadecimal digits`)
-  return told(Buffer.from(text.slice(2), 'hex'))
+  return parameter(Buffer.from(text.slice(2), 'hex'))
 }
 
-function told(value: Value): Told {
+function parameter(value: Value): NewValue {
   return { text: '?', values: [value] }
 }
 
-/** MariaDB takes no time zones; what is not understood, it refuses. */
+/** MariaDB accepts no time zones; it will refuse any text that is not understood here. */
 function inUtc(text: string): string {
   const [, date, time, fraction = '', zone] =
     /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(\.\d+)?(Z|[+-]\d\d:?\d\d)$/.exec(text) ?? []
@@ -117,7 +126,10 @@ function inUtc(text: string): string {
   return Number.isNaN(utcMs) ? text : `${new Date(utcMs).toISOString().slice(0, 19).replace('T', ' ')}${fraction}`
 }
 
-/** Whether an object, as whoever has written it spells it, is what the row is. Finds a difference too many rather than none. */
+/**
+ * Whether an object, as its writer spelled it, equals the row. May report a difference that does not exist, but never misses
+ * one.
+ */
 export function isSameRow({ columns }: ExposedTable, written: string, row: string): boolean {
   if (written === row) return true
   if (!isJson(written)) return false
@@ -133,11 +145,11 @@ function isSameField(
   const [one, other] = [ours.get(name), theirs.get(name)]
   if (one === other) return true
   if (one === undefined || other === undefined || baseType === 'json') return false
-  // Numbers with more digits may be different, and the same as doubles.
+  // Numbers with more digits may differ although they are the same double.
   return one.replaceAll(/\D/g, '').length <= DIGITS_MAX && JSON.parse(one) === JSON.parse(other)
 }
 
-/** The fields of a JSON object, as they are spelled: what JSON.parse makes of numbers has lost digits. */
+/** The fields of a JSON object, as they are spelled: numbers that JSON.parse returns have lost digits. */
 export function fieldsOf(text: string): ReadonlyMap<string, string> {
   const fields = new Map<string, string>()
   let name: string | undefined

@@ -1,4 +1,4 @@
-/** Which row has which id, in SQL. Ids are bytes, so that no collation takes two of them for one. */
+/** Which row has which id, in SQL. Ids are bytes, so that no collation makes two of them equal. */
 import {
   columnOf,
   type ExposedTable,
@@ -16,7 +16,7 @@ export function nameOf({ schema, name }: TableName): string {
   return `${quoteName(schema)}.${quoteName(name)}`
 }
 
-/** The id of a row, which may be OLD or NEW: as the row itself spells it. */
+/** The id of a row, which may be OLD or NEW: spelled as the row itself spells it. */
 export function idOf(table: ExposedTable, row: string): string {
   const texts = table.key.map(name => keyText(columnOf(table, name), `${row}.${quoteName(name)}`))
   if (texts.length === 1) return texts[0]!
@@ -30,7 +30,7 @@ function keyText({ baseType }: TableColumn, value: string): string {
   return `CAST(CAST(${value} AS CHAR) AS BINARY)`
 }
 
-/** Whether `t` is the row with the id that is in a column of bytes: by its index, and then exactly. */
+/** Whether `t` is the row whose id is in a column of bytes: first by its index, then exactly. */
 export function hasId(table: ExposedTable, id: string): string {
   const equal = table.key.map((name, i) => {
     const part = `SUBSTRING_INDEX(SUBSTRING_INDEX(${id}, ',', ${i + 1}), ',', -1)`
@@ -48,7 +48,7 @@ function keyValue({ baseType, charset, collation }: TableColumn, bytes: string):
   return `CAST(${text} AS ${baseType === 'date' ? 'DATE' : 'UUID'})`
 }
 
-/** Whether `t` is not larger than that; of what is never large, nothing is asked. */
+/** Whether `t` has at most that many bytes. Columns of small types are not counted. */
 export function isAtMost({ columns }: ExposedTable, bytesMax: number): string {
   const large = columns.filter(({ type }) => /^(medium|long)/.test(type))
   if (large.length === 0) return 'TRUE'
@@ -60,7 +60,7 @@ export interface Condition {
   readonly values: readonly Value[]
 }
 
-/** Whether `t` is this row, or one that its collation takes for it. */
+/** Whether `t` is this row, or one that is equal to it in its collation. */
 export function isRow(table: ExposedTable, id: string, alias = 't.'): Condition {
   const text = table.key.map(name => `${alias}${quoteName(name)} = ?`).join(' AND ')
   return { text, values: partsOf(table, id)! }

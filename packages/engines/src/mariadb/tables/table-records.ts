@@ -1,9 +1,10 @@
 /**
- * What is kept of exposed tables, read and written by a connection of its own.
+ * The records of exposed tables, read and written over a connection of their own.
  *
- * MariaDB commits with each statement that creates or drops something, so record and triggers cannot come at once. Therefore the record says that
- * they are not all there yet (`phase`), and until then the table is not used: nothing is taken from it, and nothing written to it. Who is
- * killed on the way leaves that behind, for `freshet tables`, or for the next server that is started (`finishTables`), to go on with.
+ * MariaDB commits with each statement that creates or drops something, so the record and the triggers cannot be created
+ * together. Therefore the record says that the triggers are not complete yet (`phase`), and until then the table is not used:
+ * nothing is taken from it, and nothing is written to it. A process that is killed in between leaves that state, and `freshet
+ * tables` or the next server that starts (`finishTables`) continues from there.
  */
 import { FreshetError } from '@freshet/protocol'
 import type { Connection } from 'mariadb'
@@ -52,7 +53,7 @@ async function during<Result>(
   }
 }
 
-/** One at a time. False: somebody else is at it. */
+/** One caller at a time. False: another process holds the lock. */
 export async function alone(
   { connection, store }: TablesConnection,
   waitMs: number,
@@ -107,13 +108,16 @@ export async function writeRecord({ connection, store }: TablesConnection, table
   await connection.query(`REPLACE INTO ${ownTable(store, 'exposed')} VALUES (?, ?, ?)`, values)
 }
 
-/** Its triggers are made; then it is used, and all rows that are there are to be noted. What is used already is meanwhile, too. */
+/**
+ * Creates the triggers; then the table is used, and all its present rows are queued to be noted. A table that is already in
+ * use stays in use meanwhile.
+ */
 export async function finishAdding(tables: TablesConnection, table: ExposedTable): Promise<ExposedTable> {
   const { connection, store } = tables
   const { phase: _, ...used } = table
   await dropStrayTriggers(tables, table)
   for (const trigger of createTriggers(store, table)) {
-    // It waits for whoever has written to the table to commit: from then on, all is noted.
+    // This waits until running writers of the table have committed: from then on, every change is noted.
     await connection.query(trigger).catch(error => Promise.reject(toTriggerError(table, error)))
   }
   await underHead(tables, async () => {
@@ -126,19 +130,22 @@ export async function finishAdding(tables: TablesConnection, table: ExposedTable
 function toTriggerError(table: ExposedTable, error: unknown): unknown {
   const { errno, sqlMessage } = error as { readonly errno?: number; readonly sqlMessage?: string }
   if (MAY_NOT.includes(errno ?? 0))
-    return unsuitable(nameOf(table), `the database says: ${sqlMessage}. Grant that`, error)
+    return unsuitable(nameOf(table), `the database reports: ${sqlMessage}. Grant that privilege`, error)
   if (errno !== MAY_NOT_CREATE) return toTableError(error)
   const why =
     'this user may not create triggers while there is a binary log. Set log_bin_trust_function_creators to 1, or grant it SUPER'
   return unsuitable(nameOf(table), why, error)
 }
 
-/** In the transaction that makes it necessary, so that it is done in any case, by whomever. */
+/** Runs in the transaction that makes the notes necessary, so that some server will write them in any case. */
 async function noteSoon({ connection, store }: TablesConnection, { number }: ExposedTable): Promise<void> {
   await connection.query(`INSERT IGNORE INTO ${ownTable(store, 'unnoted')} VALUES (?)`, [number])
 }
 
-/** Notes all rows of tables that are to be; not of those that somebody else is at. It holds up nobody. Says how many. */
+/**
+ * Notes the rows of all queued tables, except those that another process is noting. Blocks no other program. Returns how many
+ * rows.
+ */
 export async function noteUnnoted(tables: TablesConnection): Promise<number> {
   const { connection, store } = tables
   const unnoted = ownTable(store, 'unnoted')
@@ -167,7 +174,10 @@ export async function isUnnoted({ connection, store }: TablesConnection, { numbe
   return found.length > 0
 }
 
-/** What whoever has made a table a bucket, or described it again, has left unfinished. Tells of tables that have lost their triggers. */
+/**
+ * Finishes what was left when making a table a bucket, or describing it again, was interrupted. Warns of tables that have
+ * lost their triggers.
+ */
 export async function finishTables(url: string, prefix: string, onWarning: (text: string) => void): Promise<void> {
   await during(url, prefix, async tables => {
     await alone(tables, 0, async () => {
@@ -181,20 +191,20 @@ export async function finishTables(url: string, prefix: string, onWarning: (text
   })
 }
 
-/** As when another table was renamed to be this one. */
+/** For example, another table was renamed to this name. */
 async function hasLostTriggers(tables: TablesConnection, table: ExposedTable): Promise<boolean> {
   if (table.isGone || table.phase) return false
   return (await triggersThere(tables, table)).length < TRIGGERS
 }
 
-/** The names of those that it has. */
+/** The names of its triggers that exist. */
 export async function triggersThere({ connection, store }: TablesConnection, table: ExposedTable): Promise<string[]> {
   const { text, values } = findTriggers(store, table)
   const found: [string, string][] = await connection.query(text, [...values])
   return found.filter(([, of]) => of === table.name).map(([name]) => name)
 }
 
-/** Those of a table that was this one, and has another name now. */
+/** The triggers of a table that had this name and has been renamed. */
 async function dropStrayTriggers({ connection, store }: TablesConnection, table: ExposedTable): Promise<void> {
   const { text, values } = findTriggers(store, table)
   const found: [string, string][] = await connection.query(text, [...values])
@@ -205,11 +215,11 @@ async function dropStrayTriggers({ connection, store }: TablesConnection, table:
 
 function lostTriggers(table: ExposedTable): string {
   const what = `The table ${fullName(table)}, which is the bucket ${table.bucket}, has lost triggers of Freshet`
-  return `${what}: what other programs write to it is not seen. Run freshet tables add once more.`
+  return `${what}: Freshet does not see what other programs write to it. Run freshet tables add again.`
 }
 
 /**
- * After a statement about them has failed, because columns or tables are not there any more: what there is now. Under a lock, so
+ * Reads the tables again, after a statement about them has failed because columns or tables no longer exist. Under a lock, so
  * that one server does it.
  */
 export async function describeAgain(url: string, prefix: string): Promise<void> {
@@ -239,7 +249,7 @@ async function describeNow({ connection }: TablesConnection, table: ExposedTable
     return { number, bucket, ...described, ...(phase && { phase }) }
   } catch (error) {
     if (!(error instanceof FreshetError)) throw error
-    // Whoever writes to it is told.
+    // The next commit to the bucket reports it.
     return { ...table, isGone: true }
   }
 }

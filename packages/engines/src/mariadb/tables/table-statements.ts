@@ -1,22 +1,24 @@
 /**
  * The statements about exposed tables.
  *
- * Whoever changes an exposed table, by whatever program, has triggers note the ids of the rows in `incoming`, in the same transaction. So nothing
- * is noted that was not done, and nothing done that is not noted. The notes have ids of their own (UUID), and not numbers that are counted up: so
- * whoever writes one waits for nobody. Freshet reads what is noted (`take`) within its next transaction, under the lock of the head, and gives
- * it positions; and before it answers anything it looks whether something is noted (`headOfShared`). One statement reads the notes and the rows: it is of
- * one state, so of every transaction of others all of it is taken, or nothing. Then exactly those notes are deleted.
+ * Any program that changes an exposed table makes triggers note the ids of the rows in `incoming`, in the same transaction.
+ * So only committed changes are noted, and all of them are. The notes have random ids (UUID) instead of a counter, so that
+ * writing a note never waits. Freshet reads the notes (`take`) in its next transaction, under the lock of the head, and gives
+ * them positions; before it answers any request, it checks whether there are notes (`headOfShared`). One statement reads the
+ * notes and the rows in one state, so the changes of another program's transaction are taken as a whole or not at all. Then
+ * exactly those notes are deleted.
  *
- * Statements that lock are about one row each, by its key: one that looked at others would wait for what somebody has written and not committed.
+ * A locking statement is about one row, by its key: one that examined other rows would wait for uncommitted changes of other
+ * programs.
  */
 import { createHash } from 'node:crypto'
 import type { ExposedTable } from '../../sql/tables/exposed-table.js'
 import { TAKEN_MAX } from '../../sql/tables/shared-tables.js'
 import { type Statement, sizeOf, type Value } from '../statements.js'
-import { columnBytes, type Told } from './row-json.js'
+import { columnBytes, type NewValue } from './row-json.js'
 import { hasId, idOf, isAtMost, isOneOf, isRow, nameOf, quoteName } from './row-sql.js'
 
-/** Of the store: in which database, and what the names of its tables begin with. */
+/** Where the store is: its database, and the prefix of its tables. */
 export interface StorePlace {
   readonly database: string
   readonly prefix: string
@@ -26,13 +28,13 @@ export interface TakeOptions {
   readonly store: StorePlace
   readonly tables: readonly ExposedTable[]
   readonly isBackfill: boolean
-  /** What is larger cannot be an object here, and is as if it were not there: else nothing at all could be read for its sake. */
+  /** A larger row cannot be an object, and counts as missing: otherwise one such row would make every read fail. */
   readonly bytesMax: number
 }
 
-/** So long a row that another program has locked is waited for: meanwhile nobody can commit. */
+/** How long to wait for a row that another program has locked: during the wait no server can commit. */
 const ROW_WAIT_S = 0.25
-/** And what is not told by rows alone, or is about a whole table; less cannot be said. */
+/** The same for statements that may wait for more than rows, such as for a whole table; MariaDB accepts no shorter time. */
 const LOCK_WAIT_S = 1
 const IDS_AT_ONCE = 1000
 const NOTES_SINGLY_MAX = 200
@@ -44,7 +46,10 @@ export function ownTable({ database, prefix }: StorePlace, name: string): string
   return nameOf({ schema: database, name: `${prefix}${name}` })
 }
 
-/** A row for each note (its id, whether it is of the backfill); and one for each row that was noted: number, id, object, whether it is there, columns. */
+/**
+ * A row for each note (its id, whether it is of the backfill); and one for each noted row: table number, id, object, whether
+ * the row exists, columns.
+ */
 export function takeStatement({ store, tables, isBackfill, bytesMax }: TakeOptions): Statement {
   const there = tables.filter(({ isGone, phase }) => !isGone && phase === undefined)
   const width = Math.max(0, ...there.map(({ columns }) => columns.length))
@@ -66,18 +71,18 @@ export function takeStatement({ store, tables, isBackfill, bytesMax }: TakeOptio
   }
 }
 
-/** Exactly these, and no look at any other. */
+/** Deletes exactly these, without examining any other note. */
 export function deleteNotes(store: StorePlace, notes: readonly Buffer[], isBackfill: boolean): Statement[] {
   const [incoming, which] = [ownTable(store, 'incoming'), `is_backfill = ${Number(isBackfill)} AND note`]
   if (notes.length <= NOTES_SINGLY_MAX) {
     return notes.map(note => ({ text: `DELETE FROM ${incoming} WHERE ${which} = ?`, values: [note] }))
   }
-  // Of so many the index is always the shorter way.
+  // For that many notes, the index is always the faster plan.
   const text = `DELETE n FROM ${incoming} n FORCE INDEX (PRIMARY) WHERE ${which} IN (?)`
   return inParts(notes).map(part => ({ text, values: [part] }))
 }
 
-/** Locks rows, one by one, and says the ids of those that are there. */
+/** Locks rows, one by one, and returns the ids of those that exist. */
 export function lockRows(table: ExposedTable, ids: readonly string[]): Statement[] {
   const waiting = `max_statement_time = ${ROW_WAIT_S}, lock_wait_timeout = ${LOCK_WAIT_S}`
   const from = `SET STATEMENT ${waiting} FOR SELECT ${idOf(table, 't')} FROM ${nameOf(table)} t`
@@ -87,8 +92,8 @@ export function lockRows(table: ExposedTable, ids: readonly string[]): Statement
   })
 }
 
-/** New rows. */
-export function insertRows(table: ExposedTable, rows: readonly (readonly Told[])[]): Statement[] {
+/** Inserts new rows. */
+export function insertRows(table: ExposedTable, rows: readonly (readonly NewValue[])[]): Statement[] {
   const names = writable(table).map(({ name }) => quoteName(name))
   const into = `${PATIENTLY} INSERT INTO ${nameOf(table)} (${names.join()}) VALUES `
   const found: Statement[] = []
@@ -108,18 +113,18 @@ export function insertRows(table: ExposedTable, rows: readonly (readonly Told[])
   return found
 }
 
-/** A row that is there. `row`: as for a new one. */
-export function updateRow(table: ExposedTable, id: string, row: readonly Told[]): Statement[] {
+/** Updates an existing row. `row`: as for a new one. */
+export function updateRow(table: ExposedTable, id: string, row: readonly NewValue[]): Statement[] {
   const sets = writable(table)
-    .map(({ name }, i) => ({ name, told: row[i]! }))
+    .map(({ name }, i) => ({ name, value: row[i]! }))
     .filter(({ name }) => !table.key.includes(name))
   if (sets.length === 0) return []
   const where = isRow(table, id)
-  const text = sets.map(({ name, told }) => `t.${quoteName(name)} = ${told.text}`).join()
+  const text = sets.map(({ name, value }) => `t.${quoteName(name)} = ${value.text}`).join()
   return [
     {
       text: `${PATIENTLY} UPDATE ${nameOf(table)} t SET ${text} WHERE ${where.text}`,
-      values: [...sets.flatMap(({ told }) => told.values), ...where.values],
+      values: [...sets.flatMap(({ value }) => value.values), ...where.values],
     },
   ]
 }
@@ -129,7 +134,7 @@ export function deleteRow(table: ExposedTable, id: string): Statement {
   return { text: `${PATIENTLY} DELETE FROM ${nameOf(table)} WHERE ${text}`, values }
 }
 
-/** What these rows have become: id, columns. */
+/** Reads these rows as they have become: id, columns. */
 export function readRows(table: ExposedTable, ids: readonly string[]): Statement[] {
   const cells = table.columns.map(columnBytes).join()
   return inParts(ids).map(part => {
@@ -141,19 +146,19 @@ export function readRows(table: ExposedTable, ids: readonly string[]): Statement
   })
 }
 
-/** What is noted about these rows: note, id, by whom. It waits for nobody. */
+/** The notes about these rows: note, id, writer. Never waits. */
 export function readNotes(store: StorePlace, { number }: ExposedTable, ids: readonly string[]): Statement[] {
   const from = `${ownTable(store, 'incoming')} FORCE INDEX (ids)`
   const text = `SELECT note, id, writer FROM ${from} WHERE exposed = ${number} AND id IN (?) AND is_backfill = 0`
   return inParts(ids).map(part => ({ text, values: [part.map(id => Buffer.from(id))] }))
 }
 
-/** By whom what follows is noted. */
+/** Sets the writer of the notes that follow. */
 export function setWriter(writer: string): Statement {
   return { text: 'SET @freshet_writer = ?', values: [writer] }
 }
 
-/** The columns that are written, in order. */
+/** The columns that can be written, in order. */
 export function writable({ columns }: ExposedTable): ExposedTable['columns'] {
   return columns.filter(({ isGenerated }) => !isGenerated)
 }
@@ -168,7 +173,10 @@ function triggerOf(store: StorePlace, table: ExposedTable, event: string): strin
   return nameOf({ schema: table.schema, name: triggerName(store, table, event) })
 }
 
-/** They run with the rights of whoever has made them: whoever may write the table may note that, whatever else it may. */
+/**
+ * They run with the rights of their creator: any user who may write the table may write the note, whatever other rights it
+ * has.
+ */
 export function createTriggers(store: StorePlace, table: ExposedTable): string[] {
   const [before, after] = [idOf(table, 'OLD'), idOf(table, 'NEW')]
   const note = (id: string) =>
@@ -184,7 +192,7 @@ export function createTriggers(store: StorePlace, table: ExposedTable): string[]
   )
 }
 
-/** Which of them there are, and of which tables: when a table is renamed, they go with it. */
+/** The existing triggers and their tables: when a table is renamed, its triggers go with it. */
 export function findTriggers(store: StorePlace, table: ExposedTable): Statement {
   const names = EVENTS.map(event => triggerName(store, table, event))
   const text = `SELECT trigger_name, event_object_table FROM information_schema.triggers WHERE trigger_schema = ? AND trigger_name IN (?, ?, ?)`
@@ -197,7 +205,7 @@ export function dropTriggers(store: StorePlace, table: ExposedTable): string[] {
   return EVENTS.map(event => `DROP TRIGGER IF EXISTS ${triggerOf(store, table, event)}`)
 }
 
-/** Notes every row that is there; and every object, for its row may have gone while nobody noted it. */
+/** Notes every present row; and every object, since its row may have been deleted unnoticed. */
 export function noteAll(store: StorePlace, table: ExposedTable): Statement[] {
   const into = `INSERT INTO ${ownTable(store, 'incoming')} (is_backfill, note, exposed, id) SELECT 1, UUID(), ${table.number}`
   const folder = Buffer.from(`${table.bucket}/`)

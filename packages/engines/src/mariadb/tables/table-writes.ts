@@ -1,4 +1,7 @@
-/** What MariaDB is told about tables that are buckets, and what it says: within a transaction that has locked the head. */
+/**
+ * The statements sent to MariaDB about tables that are buckets, and their results, within a transaction that has locked the
+ * head.
+ */
 import type { Write } from '@freshet/core/store'
 import { FreshetError } from '@freshet/protocol'
 import { CommitRefused, EngineBusy, EngineLost } from '@freshet/store/engine'
@@ -7,7 +10,7 @@ import { isId, TAKEN_MAX, type TableChanges, writeOf } from '../../sql/tables/sh
 import { cannotBeRow, notTaken, rowIsLocked } from '../../sql/tables/table-errors.js'
 import type { Row } from '../mariadb-connection.js'
 import type { Statement } from '../statements.js'
-import { fieldsOf, isSameRow, type Told, toJson, toldBy } from './row-json.js'
+import { fieldsOf, isSameRow, type NewValue, newValueOf, toJson } from './row-json.js'
 import {
   deleteNotes,
   deleteRow,
@@ -22,13 +25,13 @@ import {
   writable,
 } from './table-statements.js'
 
-/** The rows that each statement finds; the first that fails is the last that is tried. */
+/** Returns the rows of each statement; stops at the first that fails. */
 export type RunScript = (statements: readonly Statement[]) => Promise<readonly (readonly Row[])[]>
 
 export interface Taken {
   readonly writes: readonly Write[]
   readonly count: number
-  /** What deletes the notes. */
+  /** The statements that delete the notes. */
   readonly deletes: readonly Statement[]
 }
 
@@ -38,10 +41,13 @@ export const NOTHING_TAKEN: Taken = { writes: [], count: 0, deletes: [] }
 const DUPLICATE = 1062
 const LOCKED = [1205, 1969]
 const NAMES = [1049, 1054, 1146]
-/** Of the store as a whole: it is read-only. */
+/** For the whole store: it is read-only. */
 const READ_ONLY = [1290, 1792]
 
-/** Of what `takeStatement` finds: what others have written, as far as it is not what the bucket has. Notes may come twice. */
+/**
+ * From the rows of `takeStatement`: the changes of other programs, without rows that equal the bucket's objects. A row may be
+ * noted twice.
+ */
 export function takenIn({ store, tables, bytesMax }: TakeOptions, rows: readonly Row[]): Taken {
   const notes = rows.filter(([note]) => note !== null)
   const of = (isBackfill: number) => notes.filter(row => row[1] === isBackfill).map(([note]) => note as Buffer)
@@ -66,11 +72,13 @@ function writesIn(tables: readonly ExposedTable[], row: Row, bytesMax: number): 
 }
 
 /**
- * Writes rows: what is put goes first, in the order of tables, then what is removed, in the other. Says what takes back the notes of rows that
- * have become what was asked for. Of others they stay: defaults, rounding and other triggers have made something else of them, which comes
- * after. Throws `CommitRefused` for what the database does not take, and `EngineBusy` if somebody else has changed the same rows.
+ * Writes rows: those to put first, in the order of tables, then those to remove, in reverse order. Returns the statements
+ * that delete the notes of rows that now equal their objects. The notes of other rows remain: defaults, rounding or other
+ * triggers have changed the row, and that change comes after. Throws `CommitRefused` for a row that the database refuses, and
+ * `EngineBusy` if another program has changed the same rows.
  *
- * It goes on only when it has heard: after a deadlock there is no transaction any more, and what was sent ahead would be done without one.
+ * Each step waits for the reply to the previous one: after a deadlock there is no transaction, and statements sent ahead
+ * would run without one.
  */
 export async function writeRows(
   run: RunScript,
@@ -97,43 +105,46 @@ export async function writeRows(
   return taking
 }
 
-/** The ids of those rows that are there. */
+/** Locks the rows, and returns the ids of those that exist. */
 async function lock(run: RunScript, { table, put, removed }: TableChanges): Promise<ReadonlySet<string>> {
   const ids = [...put.map(({ id }) => id), ...removed]
   const answers = await run(lockRows(table, ids)).catch(error => Promise.reject(toRefusal(table, error)))
   const found = answers.map(([row]) => row && textOf(row[0]))
   for (const [i, { id }] of put.entries()) {
     if (found[i] !== undefined && found[i] !== id) {
-      throw cannotBeRow(table, id, `there is a row ${found[i]}, and the collation of its key takes both for one`)
+      throw cannotBeRow(table, id, `there is a row ${found[i]}, which is equal in the collation of its key`)
     }
   }
   return new Set(ids.filter((id, i) => found[i] === id))
 }
 
-/** Somebody has made the same row meanwhile; or two of what is put are one for the collation of their key, which is refused. */
+/**
+ * Either another program has inserted the same row in the meantime, which is retried; or two of the rows to put are equal in
+ * the collation of their key, which is refused.
+ */
 async function checkAgain(run: RunScript, change: TableChanges, before: ReadonlySet<string>): Promise<void> {
   const now = await lock(run, change)
   if ([...now].some(id => !before.has(id)))
-    throw new EngineBusy(new Error('Somebody else has made the same row meanwhile.'))
+    throw new EngineBusy(new Error('Another program has inserted the same row in the meantime.'))
 }
 
 function putting({ table, put }: TableChanges, there: ReadonlySet<string>): readonly Statement[] {
-  const rows = put.map(({ id, text }) => ({ id, told: toldOf(table, id, text) }))
-  const made = rows.filter(({ id }) => !there.has(id)).map(({ told }) => told)
+  const rows = put.map(({ id, text }) => ({ id, row: newRowOf(table, id, text) }))
+  const made = rows.filter(({ id }) => !there.has(id)).map(({ row }) => row)
   const changed = rows.filter(({ id }) => there.has(id))
-  return [...changed.flatMap(({ id, told }) => updateRow(table, id, told)), ...insertRows(table, made)]
+  return [...changed.flatMap(({ id, row }) => updateRow(table, id, row)), ...insertRows(table, made)]
 }
 
-function toldOf(table: ExposedTable, id: string, text: string): readonly Told[] {
+function newRowOf(table: ExposedTable, id: string, text: string): readonly NewValue[] {
   const fields = fieldsOf(text)
   const parts = partsOf(table, id)!
   return writable(table).map(column => {
     const i = table.key.indexOf(column.name)
-    return i < 0 ? toldBy(table, id, column, fields.get(column.name)) : { text: '?', values: [parts[i]!] }
+    return i < 0 ? newValueOf(table, id, column, fields.get(column.name)) : { text: '?', values: [parts[i]!] }
   })
 }
 
-/** What takes back the notes of rows that have become what was asked for. */
+/** Returns the statements that delete the notes of rows that now equal their objects. */
 async function settle(
   run: RunScript,
   store: StorePlace,
@@ -151,19 +162,19 @@ async function settle(
   )
   const notes = answers.slice(reads.length).flat()
   if (notes.some(row => row[2] === null || textOf(row[2]) !== writer)) {
-    throw new EngineBusy(new Error('Somebody else has changed the same rows meanwhile.'))
+    throw new EngineBusy(new Error('Another program has changed the same rows in the meantime.'))
   }
   const settled = new Set(removed.filter(id => !rows.has(id)))
   for (const { id, text } of put) {
     const cells = rows.get(id)
-    if (cells === undefined) throw cannotBeRow(table, id, 'the database gives it another key, or removes it')
+    if (cells === undefined) throw cannotBeRow(table, id, 'the database changes its key, or removes it')
     if (isSameRow(table, text, toJson(table, cells))) settled.add(id)
   }
   const mine = notes.filter(row => settled.has(textOf(row[1]))).map(([note]) => note as Buffer)
   return deleteNotes(store, mine, false)
 }
 
-/** What the database says to rows that it does not take: constraints, types, other triggers, missing rights. */
+/** The error for rows that the database refuses: constraints, types, other triggers, missing rights. */
 function toRefusal(table: ExposedTable, error: unknown): unknown {
   const { errno, sqlState, message } = factsOf(error)
   if (errno === undefined || error instanceof CommitRefused) return error
@@ -176,7 +187,7 @@ function toRefusal(table: ExposedTable, error: unknown): unknown {
   return notTaken(table, message, error, { sqlState, ...(constraint && { constraint }), ...(column && { column }) })
 }
 
-/** A column or a table is not there. */
+/** A column or a table does not exist. */
 export function isAboutNames(error: unknown): boolean {
   return NAMES.includes(factsOf(error).errno ?? 0)
 }
@@ -186,7 +197,7 @@ function isTakenKey(error: unknown): boolean {
   return errno === DUPLICATE && message.endsWith(`'PRIMARY'`)
 }
 
-/** Of the error itself, or of what it was made of. */
+/** From the error itself, or from its cause. */
 function factsOf(error: unknown): { readonly errno?: number; readonly sqlState?: string; readonly message: string } {
   const { errno, cause } = error as { readonly errno?: number; readonly cause?: unknown }
   return (errno === undefined && cause instanceof Error ? cause : error) as Error

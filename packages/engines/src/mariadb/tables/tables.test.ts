@@ -1,4 +1,4 @@
-/** Tables of MariaDB as buckets: what is the same in any database, and what is its own. */
+/** Tables of MariaDB as buckets: what all databases share, and what only MariaDB has. */
 import { describe, expect, test } from 'vitest'
 import { eventually } from '../../under-test/eventually.js'
 import { mariadbTables } from '../../under-test/mariadb-tables.js'
@@ -73,7 +73,7 @@ test('values of all types come back as they were', async () => {
   await put(store, 1, await objectOf(store, 1))
   expect(await rows()).toEqual(before)
   expect((await store.get(key))!.version).toBe(written.committed && written.position)
-  // Digits that no double holds, and other zones.
+  // Digits that no double holds, and other time zones.
   const own2 = { ...JSON.parse(text!), document: null, at: '2026-11-16T10:00:00.500+01:00', flag: true }
   const spelled = JSON.stringify({ ...own2, id: undefined }).replace('"-9007199254740993"', '9007199254740995')
   await store.commit({ writes: [{ key, contentType: 'application/json', body: Buffer.from(spelled) }] })
@@ -84,7 +84,7 @@ test('values of all types come back as they were', async () => {
   })
 })
 
-test('a key that is text is spelled as the row spells it, whatever its collation takes for the same', async () => {
+test('a text key is spelled exactly as in the row, whichever texts its collation makes equal', async () => {
   const { own } = using
   const where = await own.aTable('name varchar(20) COLLATE utf8mb4_general_ci PRIMARY KEY, n integer')
   await own.engine.expose({ ...where, bucket: BUCKET })
@@ -114,12 +114,12 @@ test('a unique key other than the primary one refuses, and no other row is touch
   const error = await put(store, 2, { id: 2, code: 'a' }).catch(failure => failure)
   expect(error).toMatchObject({ code: 'ROW_REFUSED', details: { sqlState: '23000', constraint: 'code' } })
   expect((await own.sql.query(`SELECT * FROM ${where.table}`)).rows).toEqual([{ id: 1, code: 'a' }])
-  // A key of 0 is 0, and not the next.
+  // A key of 0 is 0, not the next number.
   await put(store, 0, { id: 0, code: 'zero' })
   expect(await objectOf(store, 0)).toEqual({ id: 0, code: 'zero' })
 })
 
-test('what triggers of others do to other tables is in the log with it', async () => {
+test('what triggers of other programs do to other tables is in the log with the write', async () => {
   const { own } = using
   const where = await own.aTable('id integer PRIMARY KEY, name varchar(20)')
   const children = `${where.table}_children`
@@ -147,7 +147,7 @@ test('statements that replace, or change several tables, are noted', async () =>
     (await store.scan(BUCKET)).entries.map(({ body }) => JSON.parse(Buffer.from(body).toString()))
   await own.sql.query(`INSERT INTO ${table} VALUES (1, 10), (2, 20), (3, 30)`)
   expect((await objects()).length).toBe(3)
-  // Which removes two rows, by two keys.
+  // This removes two rows, by two keys.
   await own.sql.query(`REPLACE INTO ${table} VALUES (1, 20)`)
   expect(await objects()).toEqual([
     { id: 1, code: 20 },
@@ -167,7 +167,7 @@ test('statements that replace, or change several tables, are noted', async () =>
   expect(await objects()).toEqual([{ id: 5, code: 30 }])
 })
 
-test('TRUNCATE tells nobody; adding the table once more does', async () => {
+test('TRUNCATE is not noticed until the table is added again', async () => {
   const { own } = using
   const where = await own.aTable('id integer PRIMARY KEY')
   await own.sql.query(`INSERT INTO ${where.table} VALUES (1), (2)`)
@@ -179,7 +179,7 @@ test('TRUNCATE tells nobody; adding the table once more does', async () => {
   expect((await store.scan(BUCKET)).entries).toEqual([])
 })
 
-test('a row that is too large to be an object is as if it were not there, and all others are', async () => {
+test('a row too large for an object counts as missing, and all others are there', async () => {
   const { own } = using
   const where = await own.aTable('id integer PRIMARY KEY, body longtext, bytes longblob')
   await own.engine.expose({ ...where, bucket: BUCKET })
@@ -195,7 +195,7 @@ test('a row that is too large to be an object is as if it were not there, and al
   expect(await objectOf(store, 2)).toEqual({ id: 2, body: null, bytes: '\\x00ff' })
 })
 
-test('a table that another was renamed to has no triggers: whoever opens the store is told, and adding it again is the remedy', async () => {
+test('a table renamed in place of another has no triggers: opening the store warns, and adding it again mends it', async () => {
   const { own } = using
   const where = await own.aTable('id integer PRIMARY KEY')
   await own.sql.query(`INSERT INTO ${where.table} VALUES (1), (2)`)
@@ -218,7 +218,7 @@ test('a table that another was renamed to has no triggers: whoever opens the sto
   expect((await store.scan(BUCKET)).entries.map(({ id }) => id)).toEqual(['2', '3', '4'])
 })
 
-test('a user who has all privileges on its database will do; where there is a binary log, triggers must be allowed, and that is said', async () => {
+test('a user with all privileges on its database suffices; with a binary log, an error says how to allow triggers', async () => {
   const settings = { log_bin: 'binary-log', sync_binlog: '1', server_id: '1' }
   const server = await startMariadb({ settings })
   try {
@@ -279,8 +279,8 @@ describe('refused as a bucket of MariaDB', () => {
       )
       const error = await own.engine.expose({ ...where, table: child, bucket: BUCKET }).catch(failure => failure)
       expect(error).toMatchObject({ code: 'CONFIG_INVALID' })
-      expect(error.message).toMatch(new RegExp(`has ${rule}.*tells no trigger`))
-      // The other one can be.
+      expect(error.message).toMatch(new RegExp(`has ${rule}.*without firing triggers`))
+      // The parent can be a bucket.
       await own.engine.expose({ ...where, bucket: BUCKET })
       const [store] = await own.openBoth(where)
       await eventually('it is used', async () => (await put(store, 1, {})) > 0)

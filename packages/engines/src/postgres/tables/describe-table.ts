@@ -1,4 +1,4 @@
-/** What the database says of a table that is to be a bucket. */
+/** What the database reports about a table that is to become a bucket. */
 import type pg from 'pg'
 import type { TableColumn, TableDescription } from '../../sql/tables/exposed-table.js'
 import { unsuitable } from '../../sql/tables/table-errors.js'
@@ -27,25 +27,25 @@ interface ColumnRow extends Omit<TableColumn, 'defaultValue'> {
   readonly isExact: boolean
 }
 
-/** Throws CONFIG_INVALID if it cannot be a bucket. `asked`: columns, if not all. */
+/** Throws CONFIG_INVALID if it cannot be a bucket. `asked`: the columns, if not all. */
 export async function describeTable(
   client: pg.ClientBase,
   table: string,
   asked?: readonly string[],
 ): Promise<TableDescription> {
   const found = await client.query(TABLE, [table]).catch(cause => {
-    throw unsuitable(table, 'there is none by that name. Write schema.table', cause)
+    throw unsuitable(table, 'there is no table by that name. Write schema.table', cause)
   })
   const { oid, schema, name, isTable, key } = found.rows[0]
-  if (!isTable) throw unsuitable(table, 'it is no table')
-  if (key === null) throw unsuitable(table, 'it has no primary key, by which its rows could be told apart. Add one')
+  if (!isTable) throw unsuitable(table, 'it is not a table')
+  if (key === null) throw unsuitable(table, 'it has no primary key to identify its rows. Add one')
   const { rows } = await client.query<ColumnRow>(COLUMNS, [oid])
   const missing = asked?.find(column => !rows.some(row => row.name === column))
   if (missing !== undefined) throw unsuitable(table, `it has no column ${missing}`)
   for (const row of rows.filter(row => key.includes(row.name))) {
     if (!KEY_TYPES.includes(row.baseType))
-      throw unsuitable(table, `its key ${row.name} is ${row.type}, and none of ${KEY_TYPES.join(', ')}`)
-    if (!row.isExact) throw unsuitable(table, `its key ${row.name} has a collation that takes different texts for one`)
+      throw unsuitable(table, `its key ${row.name} is ${row.type}, not one of ${KEY_TYPES.join(', ')}`)
+    if (!row.isExact) throw unsuitable(table, `its key ${row.name} has a collation in which different texts are equal`)
   }
   const columns = rows.filter(row => asked === undefined || asked.includes(row.name) || key.includes(row.name))
   return { schema, name, key, columns: columns.map(toColumn), ...(asked !== undefined && { asked }) }

@@ -1,4 +1,4 @@
-/** Makes tables of a PostgreSQL database buckets of the store that is in the same database, and undoes that. */
+/** Makes tables of a PostgreSQL database buckets of the store in the same database, and undoes that. */
 import type { Key } from '@freshet/core/store'
 import type pg from 'pg'
 import {
@@ -21,7 +21,7 @@ import { connectTo, inTransaction, NOTE_SOON, noteUnnoted, readTables } from './
 import { createTriggers, removeTriggers } from './table-statements.js'
 
 export interface TablesOptions {
-  /** Of the store, as for `openPostgresStore`. */
+  /** The URL of the store, as for `openPostgresStore`. */
   readonly url: string
   readonly schema?: string
 }
@@ -65,8 +65,8 @@ function databaseOf(client: pg.Client, schema: string): TablesDatabase {
 async function addTable(client: pg.Client, schema: string, options: ExposeTableOptions): Promise<ExposedTable> {
   const { bucket, table: name, columns } = options
   const described = await describeTable(client, await fullName(client, schema, name), columns)
-  if (described.schema === schema) throw unsuitable(name, 'it is one of the store itself')
-  // Waits for those who are writing to it, and has others wait: from now on all is noted.
+  if (described.schema === schema) throw unsuitable(name, 'it belongs to the store itself')
+  // Waits for running writers and blocks new ones: from now on every change is noted.
   await client.query(`LOCK TABLE ${nameOf(described)} IN SHARE ROW EXCLUSIVE MODE`)
   await client.query('SELECT FROM head FOR UPDATE')
   const { table, before } = placeAmong(await readTables(client), described, options)
@@ -77,7 +77,7 @@ async function addTable(client: pg.Client, schema: string, options: ExposeTableO
   )
   await client.query(NOTE_SOON, [table.number])
   await client.query(createTriggers(schema, `freshet_${schema}`, table))
-  // A Freshet that knows nothing of this would write to the bucket, and not to the table.
+  // An older Freshet, which does not know these tables, would write to the bucket, and not to the table.
   await client.query('UPDATE head SET format = $1', [SHARED_FORMAT_VERSION])
   return table
 }
@@ -91,7 +91,7 @@ async function removeTable(client: pg.Client, schema: string, table: ExposedTabl
   await client.query('DELETE FROM incoming WHERE exposed = $1', [table.number])
 }
 
-/** A name without a schema is what it would be in psql. */
+/** A name without a schema is resolved as in psql. */
 async function fullName(client: pg.Client, schema: string, name: string): Promise<string> {
   await client.query('SET LOCAL search_path TO DEFAULT')
   const { rows } = await client.query(
@@ -107,5 +107,6 @@ async function checkEmpty(client: pg.Client, bucket: Key, table: string): Promis
   const { rows } = await client.query(
     `SELECT EXISTS (SELECT FROM objects WHERE key >= ${quoteText(`${bucket}/`)} AND key < ${quoteText(`${bucket}0`)}) AS "isUsed"`,
   )
-  if (rows[0].isUsed) throw unsuitable(table, `the bucket ${bucket} holds objects. Take another, or delete them`)
+  if (rows[0].isUsed)
+    throw unsuitable(table, `the bucket ${bucket} holds objects. Choose another bucket, or delete them`)
 }

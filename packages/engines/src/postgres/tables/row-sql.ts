@@ -1,9 +1,9 @@
 /**
- * How a row is an object, in SQL.
+ * The object of a row, in SQL.
  *
- * A row is a JSON object with a field for each column. Numbers are numbers where a double holds them exactly, else texts (bigint beyond
- * 2^53, numeric with more than 15 digits); times are ISO 8601, those with a time zone in UTC; bytes are hexadecimal after \x; NULL is
- * null. It is made in sessions of ours alone, whose settings are known.
+ * A row is a JSON object with a field for each column. Numbers are JSON numbers where a double holds them exactly, otherwise
+ * texts (bigint beyond 2^53, numeric with more than 15 digits); times are ISO 8601, those with a time zone in UTC; bytes are
+ * hexadecimal after \x; NULL is null. Only our own sessions create it, because they have known settings.
  */
 import { columnOf, type ExposedTable, type TableColumn } from '../../sql/tables/exposed-table.js'
 
@@ -41,7 +41,7 @@ function fieldJson({ name, baseType }: TableColumn): string {
   return value
 }
 
-/** The id of a row, which may be OLD or NEW. */
+/** The id of a row, which may also be OLD or NEW. */
 export function idOf(table: ExposedTable, row: string): string {
   const texts = table.key.map(name => keyText(columnOf(table, name), `${row}.${quoteName(name)}`))
   if (texts.length === 1) return texts[0]!
@@ -52,7 +52,7 @@ function keyText({ type }: TableColumn, value: string): string {
   return type === 'date' ? `to_char(${value}, 'YYYY-MM-DD')` : `${value}::text`
 }
 
-/** The columns of the key, of an id. */
+/** The values of the key columns, from an id. */
 export function keyValues({ key }: ExposedTable, id: string): string[] {
   if (key.length === 1) return [id]
   const unescaped = (part: string) => `replace(replace(${part}, '%2C', ','), '%25', '%')`

@@ -1,4 +1,4 @@
-/** What is kept of exposed tables, read and written by a connection of its own. */
+/** The records of exposed tables, read and written over a connection of their own. */
 import type pg from 'pg'
 import type { ExposedTable } from '../../sql/tables/exposed-table.js'
 import { SharedTables } from '../../sql/tables/shared-tables.js'
@@ -13,7 +13,7 @@ const LOCK_MS_MAX = 5000
 const DIAL_MS_MAX = 10_000
 
 /**
- * After a statement about them has failed, because columns or tables are not there any more: what there is now. Under a lock, so
+ * Reads the tables again, after a statement about them has failed because columns or tables no longer exist. Under a lock, so
  * that one server does it.
  */
 export async function describeAgain(url: string, schema: string): Promise<void> {
@@ -37,7 +37,7 @@ export async function describeAgain(url: string, schema: string): Promise<void> 
   }
 }
 
-/** What whoever has made a table a bucket, or described it again, has left unfinished. */
+/** Finishes the notes that were left when making a table a bucket, or describing it again, was interrupted. */
 export async function noteTables(url: string, schema: string): Promise<void> {
   const client = await connectTo(url, schema)
   try {
@@ -47,10 +47,13 @@ export async function noteTables(url: string, schema: string): Promise<void> {
   }
 }
 
-/** In the transaction that makes it necessary, so that it is done in any case, by whomever. */
+/** Runs in the transaction that makes the notes necessary, so that some server will write them in any case. */
 export const NOTE_SOON = 'INSERT INTO unnoted VALUES ($1) ON CONFLICT DO NOTHING'
 
-/** Notes all rows of tables that are to be; not of those that somebody else is at. It holds up nobody. Says how many rows. */
+/**
+ * Notes the rows of all queued tables, except those that another process is noting. Blocks no other program. Returns how many
+ * rows.
+ */
 export async function noteUnnoted(client: pg.Client): Promise<number> {
   let noted = 0
   for (const table of await readTables(client)) {
@@ -80,7 +83,7 @@ async function describeNow(client: pg.Client, table: ExposedTable): Promise<Expo
     if (described.key.join() !== key.join()) throw unsuitable(table.name, 'its key has changed')
     return { number, bucket, ...described }
   } catch {
-    // Whoever writes to it is told.
+    // The next commit to the bucket reports it.
     await client.query('ROLLBACK TO describing')
     return { ...table, isGone: true }
   }

@@ -1,17 +1,17 @@
 /**
  * The statements about exposed tables.
  *
- * Whoever changes an exposed table, by whatever program, has a trigger note the ids of the rows in `incoming`, in the same transaction. So nothing
- * is noted that was not done, and nothing done that is not noted; and no program of others waits for Freshet, or has it wait, for a
- * trigger takes no lock. Freshet takes what is noted (`take`) within its next transaction, under the lock of the head, and gives it
- * positions; and before it answers anything it looks whether something is noted (`head`). One statement both takes the notes and reads the rows, so
- * of every transaction of others all of it is taken, or nothing.
+ * Any program that changes an exposed table makes a trigger note the ids of the rows in `incoming`, in the same transaction.
+ * So only committed changes are noted, and all of them are. And no other program waits for Freshet, or makes it wait, because
+ * a trigger takes no lock. Freshet takes the notes (`take`) in its next transaction, under the lock of the head, and gives
+ * them positions; before it answers any request, it checks whether there are notes (`head`). One statement both takes the
+ * notes and reads the rows, so the changes of another program's transaction are taken as a whole or not at all.
  */
 import { createHash } from 'node:crypto'
 import type { ExposedTable } from '../../sql/tables/exposed-table.js'
 import { hasId, idOf, keyValues, nameOf, quoteName, quoteText, rowJson } from './row-sql.js'
 
-/** Of all tables: what was noted, and what became of it. `$1`: how many at most. */
+/** For all tables: the notes, and the present rows. `$1`: how many notes at most. */
 export function takeStatement(tables: readonly ExposedTable[], isBackfill: boolean): string {
   const there = tables.filter(({ isGone }) => !isGone)
   const which = isBackfill ? '' : 'WHERE NOT is_backfill'
@@ -23,7 +23,7 @@ export function takeStatement(tables: readonly ExposedTable[], isBackfill: boole
     ${there.map(takeOne).join('')}`
 }
 
-/** Only what is not what the bucket has: notes may come twice. */
+/** Only rows that differ from the bucket's objects, because a row may be noted twice. */
 function takeOne(table: ExposedTable): string {
   const key = `${quoteText(`${table.bucket}/`)} || w.id`
   return `
@@ -34,13 +34,16 @@ function takeOne(table: ExposedTable): string {
       ELSE o.key IS NULL OR NOT (${isSame(table, `convert_from(o.body, 'UTF8')`, 'f.body')}) END`
 }
 
-/** A column of json may hold what jsonb cannot: then by how it is spelled, which finds a difference too many rather than none. */
+/**
+ * A json column may hold what jsonb cannot. Its text is compared then, which may report a difference that does not exist, but
+ * never misses one.
+ */
 function isSame({ columns }: ExposedTable, text: string, json: string): string {
   const isSpelled = columns.some(({ baseType }) => /^json\b/.test(baseType))
   return isSpelled ? `${text} = ${json}::text` : `${text}::jsonb = ${json}::jsonb`
 }
 
-/** `$1`: ids, `$2`: the objects. What an object leaves out becomes the column's default. */
+/** `$1`: ids, `$2`: the objects. A field that an object lacks becomes the column's default. */
 export function putRows(table: ExposedTable): string {
   const columns = table.columns.filter(({ isGenerated, name }) => !isGenerated && !table.key.includes(name))
   const names = [...table.key, ...columns.map(({ name }) => name)].map(quoteName)
@@ -69,9 +72,9 @@ export function removeRows(table: ExposedTable): string {
 }
 
 /**
- * Of rows that were just written or removed (`$1`: ids, `$2`: objects, or NULL), what the trigger has noted is taken back where the row has become what was
- * asked for. Else it stays: defaults, rounding and other triggers have made something else of it, which comes after. Says whether somebody
- * else has changed any of these rows, too, since they were read.
+ * For rows that were just written or removed (`$1`: ids, `$2`: objects, or NULL), deletes the trigger's note if the row now
+ * equals the object. Otherwise the note remains: defaults, rounding or other triggers have changed the row, and that change
+ * comes after. Returns whether another program has also changed any of these rows since they were read.
  */
 export function settleRows(table: ExposedTable): string {
   return `
@@ -85,7 +88,7 @@ export function settleRows(table: ExposedTable): string {
       WHERE i.exposed = ${table.number} AND i.xid <> pg_current_xact_id() AND NOT i.is_backfill)`
 }
 
-/** By what it is prepared as: another text has another. */
+/** The name of a prepared statement: another text has another name. */
 export function nameFor(kind: string, text: string): string {
   return `${kind}_${createHash('sha256').update(text).digest('hex').slice(0, 16)}`
 }
@@ -98,7 +101,7 @@ function triggersOf(schema: string, { number }: ExposedTable): readonly [change:
   return [`freshet_${schema}_${number}`, `freshet_${schema}_${number}_truncate`]
 }
 
-/** Whoever may write the table may note that, whatever else it may. */
+/** SECURITY DEFINER: any user who may write the table may write the note, whatever other rights it has. */
 export function createTriggers(schema: string, channel: string, table: ExposedTable): string {
   const { number, bucket } = table
   const [onChange, onTruncate] = triggersOf(schema, table)
@@ -130,13 +133,13 @@ function dropTriggers(schema: string, table: ExposedTable): string {
     .join(' ')
 }
 
-/** A table that is gone has taken its triggers along. */
+/** A table that was dropped has no triggers left. */
 export function removeTriggers(schema: string, table: ExposedTable, isThere: boolean): string {
   const triggers = isThere ? dropTriggers(schema, table) : ''
   return `${triggers} DROP FUNCTION IF EXISTS ${functionOf(schema, table)}();`
 }
 
-/** Notes every row that is there. */
+/** Notes every present row. */
 export function noteAll(table: ExposedTable): string {
   return `INSERT INTO incoming (exposed, id, is_backfill) SELECT ${table.number}, ${idOf(table, 't')}, true FROM ${nameOf(table)} t`
 }

@@ -1,4 +1,4 @@
-/** What PostgreSQL is told about tables that are buckets, and what it says. */
+/** The statements sent to PostgreSQL about tables that are buckets, and their results. */
 import type { Write } from '@freshet/core/store'
 import type { ExposedTable } from '../../sql/tables/exposed-table.js'
 import { isId, type SharedTables, TAKEN_MAX, type TableChanges, writeOf } from '../../sql/tables/shared-tables.js'
@@ -13,11 +13,11 @@ export interface TableStatement {
   readonly values: unknown[]
 }
 
-/** What is to be done to one table. */
+/** The writes to one table. */
 export interface TableWrites {
   readonly table: ExposedTable
   readonly statements: readonly TableStatement[]
-  /** Says whether others have changed the same. */
+  /** Its result is whether other programs have changed the same rows. */
   readonly settling: TableStatement
 }
 
@@ -27,7 +27,7 @@ export function take({ tables }: SharedTables, isBackfill: boolean): TableStatem
   return toStatement('take', takeStatement(tables, isBackfill), [TAKEN_MAX])
 }
 
-/** What others have written. */
+/** The writes of other programs. */
 export function takenIn(
   { tables }: SharedTables,
   rows: readonly Row[],
@@ -60,7 +60,7 @@ function toStatement(kind: string, text: string, values: unknown[]): TableStatem
   return { name: nameFor(kind, text), text, values }
 }
 
-/** What the database says to rows that it does not take: constraints, types, other triggers, missing rights. */
+/** The error for rows that the database refuses: constraints, types, other triggers, missing rights. */
 export function toRefusal(table: ExposedTable, error: unknown): unknown {
   const { code, message, constraint, column } = ((error as Error).cause ?? error) as Record<string, unknown>
   if (code === LOCKED) return rowIsLocked(table)
@@ -70,7 +70,7 @@ export function toRefusal(table: ExposedTable, error: unknown): unknown {
   return notTaken(table, message, error, { sqlState: code, ...details })
 }
 
-/** A column, a table or a type is not there. */
+/** A column, a table or a type does not exist. */
 export function isAboutNames(error: unknown): boolean {
   const { code } = ((error as Error).cause ?? error) as { readonly code?: unknown }
   return code === '42703' || code === '42P01' || code === '42704' || code === '3F000'

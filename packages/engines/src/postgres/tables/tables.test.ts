@@ -1,4 +1,4 @@
-/** Tables of PostgreSQL as buckets: what is the same in any database, and what is its own. */
+/** Tables of PostgreSQL as buckets: what all databases share, and what only PostgreSQL has. */
 import { expect, test } from 'vitest'
 import { postgresTables } from '../../under-test/postgres-tables.js'
 import { aPut, BUCKET, objectOf, put, textOf } from '../../under-test/tables.js'
@@ -51,7 +51,7 @@ test('values of all types come back as they were', async () => {
   expect((await store.get(`${BUCKET}/9007199254740993`))!.version).toBe(position)
 })
 
-test('a column of json may hold what jsonb does not, and is written all the same', async () => {
+test('a json column that holds what jsonb cannot is still written', async () => {
   const { own } = using
   const where = await own.aTable('id integer PRIMARY KEY, document json')
   await own.engine.expose({ ...where, bucket: BUCKET })
@@ -64,7 +64,7 @@ test('a column of json may hold what jsonb does not, and is written all the same
   expect(await objectOf(store, 1)).toEqual({ id: 1, document: [] })
 })
 
-test('what follows from a write, in other tables too, is in the log with it', async () => {
+test('the effects of a write, in other tables too, are in the log with it', async () => {
   const { own } = using
   const where = await own.aTable('id integer PRIMARY KEY, name text')
   const children = `${where.table}_children`
@@ -94,7 +94,7 @@ test('TRUNCATE is noted', async () => {
   expect(await store.get(`${BUCKET}/1`)).toBe(undefined)
 })
 
-test('a row that is missed at the end only is refused', async () => {
+test('a row is refused by a constraint that is checked at the end only', async () => {
   const { own } = using
   const where = await own.aTable('id integer PRIMARY KEY, later integer')
   await own.sql.query(

@@ -1,4 +1,4 @@
-/** The conformance suite, by two servers over the same nodes. */
+/** Runs the conformance suite with two servers over the same nodes. */
 import { setImmediate } from 'node:timers/promises'
 import { type ConformanceOptions, testStore } from '@freshet/core/store/conformance'
 import { describe, expect, test } from 'vitest'
@@ -14,7 +14,7 @@ export interface QuorumTestOptions {
   readonly queryBuckets: number
 }
 
-/** `nodes`: of a new quorum each time. */
+/** `nodes` returns the nodes of a new quorum each time. */
 export function testQuorum(
   nodes: () => readonly QuorumNodeAddress[],
   { kit = WHOLE, ...walks }: QuorumTestOptions,

@@ -1,4 +1,4 @@
-/** Nodes in this process, which several servers have open at once: whoever closes one leaves it to the others. */
+/** Nodes in this process that several servers have open at once: closing one leaves it open for the other servers. */
 import type { Store } from '@freshet/core/store'
 import { createMemoryStore } from '../../memory/index.js'
 import type { QuorumNodeAddress } from '../open-quorum-store.js'

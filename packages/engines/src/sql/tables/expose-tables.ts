@@ -1,5 +1,5 @@
 /**
- * Makes tables of a database buckets of the store that is in the same database, and undoes that. Servers that are running take notice with their
+ * Makes tables of a database buckets of the store in the same database, and undoes that. Running servers notice with their
  * next transaction.
  */
 import { setTimeout as delay } from 'node:timers/promises'
@@ -15,7 +15,7 @@ export interface ExposeTableOptions {
   readonly bucket: Key
   /** `public.products` */
   readonly table: string
-  /** All that there are, unless given. */
+  /** All columns by default. */
   readonly columns?: readonly string[]
   readonly onProgress?: (done: number, total: number) => void
 }
@@ -26,20 +26,26 @@ export interface Exposure {
   readonly columns: readonly string[]
   readonly key: readonly string[]
   readonly isGone: boolean
-  /** It was not finished, and the table is not used. Whoever is at it may still be. */
+  /**
+   * Making it a bucket, or removing it, has not finished, and the table is not used. Another process may still be working on
+   * it.
+   */
   readonly phase?: 'adding' | 'removing'
 }
 
-/** The database, by a connection of its own. */
+/** The database, over a connection of its own. */
 export interface TablesDatabase {
   tables(): Promise<readonly ExposedTable[]>
-  /** What anybody writes to it from now on is noted, and all rows that are there are to be. Throws CONFIG_INVALID for what cannot be. */
+  /**
+   * From now on every write to the table is noted, and all its present rows are queued to be noted. Throws CONFIG_INVALID for
+   * a table that cannot be a bucket.
+   */
   add(options: ExposeTableOptions): Promise<ExposedTable>
-  /** Notes all rows of tables that are to be; not of those that somebody else is at. Says how many. */
+  /** Notes the rows of all queued tables, except those that another process is noting. Returns how many rows. */
   noteRows(): Promise<number>
-  /** Whether its rows are still to be noted. */
+  /** Whether its rows are still queued to be noted. */
   isUnnoted(table: ExposedTable): Promise<boolean>
-  /** It is a table like any other again. What the bucket has stays. */
+  /** Makes it an ordinary table again. The objects of the bucket remain. */
   remove(table: ExposedTable): Promise<void>
   close(): Promise<void>
 }
@@ -55,8 +61,8 @@ const REMOVED_AT_ONCE = 1000
 const PAUSE_MS = 100
 
 /**
- * Resolves when all rows that were there are in the bucket. Of a table that is that bucket already, the columns are looked at anew. Throws CONFIG_INVALID for
- * what cannot be.
+ * Resolves when all present rows are in the bucket. If the table is that bucket already, its columns are read again. Throws
+ * CONFIG_INVALID for a table that cannot be a bucket.
  */
 export async function expose(open: OpenTables, options: ExposeTableOptions): Promise<Exposure> {
   const { bucket, onProgress = () => {} } = options
@@ -74,7 +80,10 @@ export async function expose(open: OpenTables, options: ExposeTableOptions): Pro
   })
 }
 
-/** What is written from now on is noted. Says how many rows there were; none if a server that was opened meanwhile has noted them. */
+/**
+ * From now on writes are noted. Returns how many rows there were; 0 if a server that was opened in the meantime has noted
+ * them.
+ */
 async function noteRows(database: TablesDatabase, table: ExposedTable): Promise<number> {
   for (let noted = 0; ; await delay(PAUSE_MS)) {
     noted += await database.noteRows()
@@ -82,7 +91,7 @@ async function noteRows(database: TablesDatabase, table: ExposedTable): Promise<
   }
 }
 
-/** The table stays as it is; what the bucket has is removed from the store. */
+/** The table remains as it is; the objects of the bucket are removed from the store. */
 export async function unexpose(open: OpenTables, bucket: Key): Promise<void> {
   await during(open, async ({ store, database }) => {
     const table = (await database.tables()).find(each => each.bucket === bucket)
@@ -100,7 +109,10 @@ export async function listExposed(open: OpenTables): Promise<readonly Exposure[]
   return during(open, async ({ database }) => (await database.tables()).map(toExposure))
 }
 
-/** As what it will be known; undefined `before`: it is none yet. Throws CONFIG_INVALID if another is that bucket, or it is another bucket. */
+/**
+ * The record of the table; `before` is undefined if it is new. Throws CONFIG_INVALID if another table is that bucket, or this
+ * table is another bucket.
+ */
 export function placeAmong(
   tables: readonly ExposedTable[],
   described: TableDescription,
@@ -110,7 +122,7 @@ export function placeAmong(
   const same = (each: ExposedTable) => isSameTable(each, described)
   if (before ? !same(before) : tables.some(same)) {
     const other = before ?? tables.find(same)!
-    throw unsuitable(name, `${fullName(other)} is the bucket ${other.bucket} already. Remove that first`)
+    throw unsuitable(name, `${fullName(other)} is already the bucket ${other.bucket}. Remove that bucket first`)
   }
   const number = before?.number ?? Math.max(0, ...tables.map(each => each.number)) + 1
   return { table: { number, bucket, ...described }, before }
@@ -127,7 +139,7 @@ async function during<Result>(open: OpenTables, work: (opened: OpenedTables) => 
 
 function checkBucket(bucket: Key): void {
   const [namespace = '', name = '', ...more] = bucket.split('/')
-  if (more.length > 0) throw new FreshetError('NAME_INVALID', `${bucket} cannot be a bucket: it has two names.`)
+  if (more.length > 0) throw new FreshetError('NAME_INVALID', `${bucket} cannot be a bucket: a bucket has two names.`)
   checkName('namespace', namespace)
   checkName('bucket', name)
 }

@@ -1,12 +1,13 @@
 /**
- * A table of somebody else's that is a bucket: which it is, its columns, and which row is which object.
+ * A table of another program that is a bucket: which table, its columns, and which row is which object.
  *
- * The id is the key as a text; of several columns, those texts with a comma between, after , and % in them became %2C and %25.
+ * The id is the key as text; for a key of several columns, the texts joined with commas, after , and % in them became %2C and
+ * %25.
  */
 import type { Key } from '@freshet/core/store'
 
 export interface ExposedTable {
-  /** By which changes are told apart in `incoming`. */
+  /** Identifies the table in `incoming`. */
   readonly number: number
   readonly bucket: Key
   readonly schema: string
@@ -15,11 +16,14 @@ export interface ExposedTable {
   readonly columns: readonly TableColumn[]
   /** Names of columns: the primary key. */
   readonly key: readonly string[]
-  /** Which columns were asked for; undefined: all there are. */
+  /** The columns that were requested; undefined: all. */
   readonly asked?: readonly string[]
-  /** The table, or its key, is not there any more. */
+  /** The table, or its key, no longer exists. */
   readonly isGone?: true
-  /** Not all of its triggers are there, so it is not used. Where the database does both at once, there is no such time. */
+  /**
+   * Some of its triggers are missing, so it is not used. Undefined in a database that creates them in the same transaction as
+   * the record.
+   */
   readonly phase?: 'adding' | 'removing'
 }
 
@@ -27,24 +31,24 @@ export interface TableColumn {
   readonly name: string
   /** As in CREATE TABLE. */
   readonly type: string
-  /** Of a domain, what is below it. */
+  /** For a domain, its base type. */
   readonly baseType: string
   /** An expression. */
   readonly defaultValue?: string
-  /** The database makes it: it is read, and not written. */
+  /** The database generates it: it is read, not written. */
   readonly isGenerated: boolean
-  /** Of texts in a key, where not all texts are of one kind. */
+  /** For a text in a key, in a database whose texts have different character sets. */
   readonly charset?: string
   readonly collation?: string
 }
 
 export type TableName = Pick<ExposedTable, 'schema' | 'name'>
 
-/** What a database says of a table. */
+/** What a database reports about a table. */
 export type TableDescription = Pick<ExposedTable, 'schema' | 'name' | 'columns' | 'key' | 'asked'>
 
 const INTEGER = /^(0|-?[1-9]\d*)$/
-/** What a key may be made of, in any of the databases: what has one spelling. */
+/** The types that a key may have in at least one database: those whose values have only one spelling. */
 const KEY_PATTERNS: Readonly<Record<string, RegExp>> = {
   smallint: INTEGER,
   integer: INTEGER,

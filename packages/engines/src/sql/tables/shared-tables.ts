@@ -1,13 +1,14 @@
 /**
- * Tables of others that are buckets, as one server sees them: what they are is in the database (`exposed`), and is looked at in each
- * transaction. What is the same for all databases is here; `../../postgres/tables` and `../../mariadb/tables` have the statements.
+ * Tables of other programs that are buckets, as one server sees them. The database has the list (`exposed`), which each
+ * transaction reads. What all databases share is here; the statements are in `../../postgres/tables` and
+ * `../../mariadb/tables`.
  */
 import type { Key, StoredValue, Write } from '@freshet/core/store'
 import { bucketOfKey, checkId, idOfKey } from '@freshet/protocol'
 import { columnOf, type ExposedTable, partsOf } from './exposed-table.js'
 import { cannotBeRow } from './table-errors.js'
 
-/** What is to be done to one table. */
+/** The changes to one table. */
 export interface TableChanges {
   readonly table: ExposedTable
   /** Objects, as JSON. */
@@ -21,21 +22,21 @@ export interface RowToPut {
   readonly text: string
 }
 
-/** So many changes of others go into one commit. */
+/** How many changes of other programs go into one commit. */
 export const TAKEN_MAX = 5000
 const JSON_TYPE = 'application/json'
 const UNFINISHED = {
-  adding: 'it is being made a bucket. If nobody is at that any more, freshet tables add finishes it',
-  removing: 'it is to be no bucket any more. If nobody is at that any more, freshet tables remove finishes it',
+  adding: 'the table is still being made a bucket. If that was interrupted, run freshet tables add again',
+  removing: 'the table is being detached. If that was interrupted, run freshet tables remove again',
 }
 
 export class SharedTables {
-  /** As read from the database, by which it is known whether it is still so. */
+  /** As read from the database, to detect whether it has changed. */
   readonly text: string
   readonly tables: readonly ExposedTable[]
   readonly #byBucket: ReadonlyMap<Key, ExposedTable>
 
-  /** `text`: the records, a line each. */
+  /** `text`: the records, one per line. */
   constructor(text: string) {
     this.text = text
     this.tables = text === '' ? [] : text.split('\n').map(record => JSON.parse(record) as ExposedTable)
@@ -51,8 +52,9 @@ export class SharedTables {
   }
 
   /**
-   * What is to be done to tables so that they are as the bucket will be, in the order in which they were first written to; not what others
-   * have done to them already (`taken`). Throws `CommitRefused` for what cannot be a row.
+   * The changes that make the tables equal to the buckets after this commit, in the order in which the tables were first
+   * written to; without the changes that came from the tables (`taken`). Throws `CommitRefused` for an object that cannot be
+   * a row.
    */
   changesOf(values: ReadonlyMap<Key, StoredValue | undefined>, taken: readonly Write[]): readonly TableChanges[] {
     const bodies = new Map(taken.map(write => [write.key, 'delete' in write ? undefined : write.body]))
@@ -70,19 +72,19 @@ export class SharedTables {
   }
 }
 
-/** What others have made of a row; undefined: it is gone. */
+/** The write for a row that another program has changed; undefined `text`: the row was deleted. */
 export function writeOf({ bucket }: ExposedTable, id: string, text: string | undefined): Write {
   const key = `${bucket}/${id}`
   return text === undefined ? { key, delete: true } : { key, contentType: JSON_TYPE, body: Buffer.from(text) }
 }
 
-/** Whether there can be an object by this id. A row that no URL can name is left out. */
+/** Whether an object can have this id. A row that no URL can name is left out. */
 export function isId(id: string): boolean {
   try {
     checkId(id)
     return true
   } catch {
-    // That it is none is the answer.
+    // Then the id is not valid.
     return false
   }
 }
@@ -90,7 +92,7 @@ export function isId(id: string): boolean {
 function toChanges(table: ExposedTable, rows: readonly [id: string, value: StoredValue | undefined][]): TableChanges {
   if (table.phase !== undefined) throw cannotBeRow(table, rows[0]![0], UNFINISHED[table.phase])
   const put = rows.filter((row): row is [string, StoredValue] => row[1] !== undefined)
-  // An id that no row can have was never there.
+  // An id that no row can have never existed.
   const removed = rows.filter(([id, value]) => value === undefined && partsOf(table, id)).map(([id]) => id)
   return { table, put: put.map(([id, value]) => ({ id, text: checkRow(table, id, value) })), removed }
 }
@@ -98,14 +100,14 @@ function toChanges(table: ExposedTable, rows: readonly [id: string, value: Store
 /** The object as JSON, if it can be a row. */
 function checkRow(table: ExposedTable, id: string, { contentType, body }: StoredValue): string {
   const refused = (why: string) => cannotBeRow(table, id, why)
-  if (table.isGone) throw refused('the table, or its key, is not there any more. freshet tables has more')
+  if (table.isGone) throw refused('the table, or its key, no longer exists. Run freshet tables for details')
   const parts = partsOf(table, id)
   const wanted = table.key.map(name => `${name}, ${columnOf(table, name).type}`).join('; ')
-  if (parts === undefined) throw refused(`its key is ${wanted}; this is none`)
+  if (parts === undefined) throw refused(`the id does not match the key of the table: ${wanted}`)
   if (contentType !== JSON_TYPE) throw refused(`a row is ${JSON_TYPE}, not ${contentType}`)
   const text = Buffer.from(body).toString()
   const object = parseObject(text)
-  if (object === undefined) throw refused('a row is a JSON object')
+  if (object === undefined) throw refused('the body is not a JSON object')
   for (const [name, value] of Object.entries(object)) {
     if (!table.columns.some(column => column.name === name)) throw refused(`there is no column ${name}`)
     const i = table.key.indexOf(name)
@@ -119,7 +121,7 @@ function parseObject(text: string): Readonly<Record<string, unknown>> | undefine
     const value: unknown = JSON.parse(text)
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as object as never) : undefined
   } catch {
-    // Told in the same words as what is JSON, but no object.
+    // Reported like JSON that is not an object.
     return undefined
   }
 }

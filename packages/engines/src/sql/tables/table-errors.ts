@@ -1,4 +1,4 @@
-/** What goes wrong with tables that are buckets, or cannot be, in the words of the store. */
+/** What can go wrong with tables that are buckets, or cannot be, in the terms of the store. */
 import { FreshetError } from '@freshet/protocol'
 import { CommitRefused, storeUnavailable } from '@freshet/store/engine'
 import { type ExposedTable, fullName } from './exposed-table.js'
@@ -13,9 +13,9 @@ export function cannotBeRow(table: ExposedTable, id: string, why: string): Commi
   return new CommitRefused(rowRefused(table, text))
 }
 
-/** The database has said no. `details`: by what. */
+/** The database has refused a row. `details`: which constraint or column. */
 export function notTaken(table: ExposedTable, message: unknown, cause: unknown, details: object): CommitRefused {
-  const text = `The table ${fullName(table)}, which is the bucket ${table.bucket}, does not take this: ${message}`
+  const text = `The table ${fullName(table)}, which is the bucket ${table.bucket}, refused this: ${message}`
   return new CommitRefused(rowRefused(table, text, cause, details))
 }
 
@@ -24,7 +24,7 @@ export function rowIsLocked(table: ExposedTable): CommitRefused {
   return new CommitRefused(storeUnavailable(fullName(table), why, 'not-done'))
 }
 
-/** Of whoever makes a table a bucket. */
+/** For the process that makes a table a bucket. */
 export function tableIsLocked(cause: unknown): FreshetError {
   return new FreshetError(
     'STORE_UNAVAILABLE',

@@ -1,6 +1,7 @@
 /**
- * Commits without pause, reports each commit once it is acknowledged, and waits to be killed. Each commit writes a key of its own in each of two
- * buckets, and adds 1 to a counter that all share. Arguments: the file, a name for its keys, how many at the same time.
+ * Commits without pause, reports each commit once it is acknowledged, and waits to be killed. Each commit writes a key of its
+ * own in each of two buckets, and adds 1 to a counter that all commits share. Arguments: the file, a name for its keys, the
+ * number of concurrent commits.
  */
 import { openSqliteStore } from '../index.js'
 
