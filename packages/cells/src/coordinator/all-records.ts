@@ -1,4 +1,4 @@
-/** All records of all nodes, key by key: what repairs, collections and changes of the layout go through. */
+/** All records of all nodes, key by key. Repairs, collections and changes of the layout go through them. */
 import type { Key } from '@freshet/core/store'
 import { compareUtf8 } from '@freshet/protocol'
 import { isOwnBucket } from '../layout/cells-layout.js'
@@ -7,20 +7,20 @@ import type { CellRecord } from '../records/index.js'
 import type { NodeLine } from './node-line.js'
 import { decodeRecord } from './record-text.js'
 
-/** What each node has of a key. Nodes that are not in it have nothing. */
+/** The record that each node has of a key. Nodes that are missing in the map have none. */
 export interface FoundRecords {
   readonly key: Key
   readonly records: ReadonlyMap<string, { readonly version: number; readonly record: CellRecord }>
 }
 
-/** The records after this key, which is where somebody stopped. */
+/** Begins after this key, for example where an earlier walk stopped. */
 export interface WalkStart {
   readonly after?: Key
 }
 
 const PAGE = 200
 
-/** In the order of keys. Fails if one of these nodes does. */
+/** Goes through the records in the order of keys. Fails if one of these nodes fails. */
 export async function* allRecords(
   lines: readonly NodeLine[],
   epoch: number,
@@ -51,17 +51,17 @@ async function* recordsIn(
     )
     const ends = pages.flatMap(([, { next }]) => next ?? [])
     const end = ends.length === 0 ? undefined : ends.reduce((a, b) => (compareUtf8(a, b) <= 0 ? a : b))
-    const isTold = ({ id }: NodeEntry) => end === undefined || compareUtf8(id, end) <= 0
-    for (const [id, records] of byId(pages, isTold)) yield { key: `${bucket}/${id}`, records }
+    const isCovered = ({ id }: NodeEntry) => end === undefined || compareUtf8(id, end) <= 0
+    for (const [id, records] of byId(pages, isCovered)) yield { key: `${bucket}/${id}`, records }
     if (end === undefined) return
     after = end
   }
 }
 
-function byId(pages: readonly (readonly [string, NodePage])[], isTold: (entry: NodeEntry) => boolean) {
+function byId(pages: readonly (readonly [string, NodePage])[], isCovered: (entry: NodeEntry) => boolean) {
   const found = new Map<string, Map<string, { readonly version: number; readonly record: CellRecord }>>()
   for (const [name, { entries }] of pages) {
-    for (const entry of entries.filter(isTold)) {
+    for (const entry of entries.filter(isCovered)) {
       const records = found.get(entry.id) ?? new Map()
       records.set(name, { version: entry.version, record: decodeRecord(entry.body) })
       found.set(entry.id, records)

@@ -1,4 +1,4 @@
-/** Nodes that belong to another layout, or refuse what they are asked. */
+/** Nodes that belong to another layout, or refuse requests. */
 
 import { createMemoryStore } from '@freshet/engines/memory'
 import { FreshetError } from '@freshet/protocol'
@@ -46,7 +46,7 @@ test('nodes that cannot be opened as a ring are closed', async () => {
   for (const { node } of stores) expect(() => node.position()).toThrow('closed')
 })
 
-test('a later ring that a node has is not taken over if it is another ring', async () => {
+test('a later layout on a node is not adopted if it is of another ring', async () => {
   const [ours, theirs] = [threeNodes(), threeNodes()]
   const other = await openCells({ nodes: named(theirs), hintsEveryMs: 0 })
   await other.write(KEY, undefined, 'ALL')
@@ -65,7 +65,7 @@ test('a later ring that a node has is not taken over if it is another ring', asy
   expect((await cells.read(KEY, 'QUORUM')).value).toEqual(text('tea'))
 })
 
-test('two who make a ring of the same nodes at once make one', async () => {
+test('two coordinators that create a ring of the same nodes at once create one ring', async () => {
   const nodes = threeNodes()
   const both = await Promise.all([1, 2].map(() => openCells({ nodes: named(nodes), hintsEveryMs: 0 })))
   const [first, second] = both.map(({ layout }) => layout.secret)
@@ -75,7 +75,7 @@ test('two who make a ring of the same nodes at once make one', async () => {
   expect((await b.read(KEY, 'ALL')).value).toEqual(text('tea'))
 })
 
-test('a node that refuses has answered: it is not suspected', async () => {
+test('a node that refuses a write is not suspected', async () => {
   const nodes = threeNodes()
   let isFull = false
   const full: Node = methodsOf({

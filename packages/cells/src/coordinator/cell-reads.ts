@@ -1,10 +1,12 @@
 /**
- * Reads. ONE: the nearest replica that answers. QUORUM, ALL: the latest of so many; before it is told, as many have it, so that
- * the next such read does not go back behind it. CURRENT is UMS of Akbarinia, Pacitti and Valduriez (`@freshet/dht, updates.ts`):
- * the key's holder says which timestamp is the last, and the nearest replica that has it is current, for certain.
+ * Reads. ONE: the nearest replica that answers. QUORUM, ALL: the latest cell of as many replicas as the level requires; before it
+ * is returned, as many replicas have it, so that the next such read does not return an older one. CURRENT is UMS of Akbarinia,
+ * Pacitti and Valduriez (`@freshet/dht, updates.ts`): the key's holder says which timestamp is the last, and the nearest replica
+ * that has it is current, for certain.
  *
- * A replica may have a later stamp than is known to be committed: of a writer that is not done yet, or has died, or asked no
- * majority. The holder makes sure of it before it is told as current; else a later read might be told otherwise.
+ * A replica may have a later stamp than is known to be committed: from a writer that is not done yet, has died, or asked no
+ * majority. The holder writes that cell to a majority before the read returns it as current; else a later read might return
+ * another.
  */
 import type { Key } from '@freshet/core/store'
 import {
@@ -27,12 +29,12 @@ import type { OtherCoordinators } from './other-coordinators.js'
 import { tooFew } from './refusals.js'
 
 export interface CellRead {
-  /** Undefined if there is none, or it was deleted. */
+  /** Undefined if the key was never written, or was deleted. */
   readonly value: CellValue | undefined
   readonly stamp: Stamp
   /** No later write was acknowledged by a majority, nor read as current, before this read began. Only with CURRENT. */
   readonly isCurrent: boolean
-  /** How many were asked for it. */
+  /** How many replicas were asked for it. */
   readonly replicas: number
 }
 
@@ -40,12 +42,12 @@ interface Parts {
   readonly tenures: KeyTenures
   readonly others: OtherCoordinators
   readonly random: () => number
-  /** How often a read at ONE has the other replicas compared, in the background. */
+  /** The share of reads at ONE after which all replicas are compared in the background. */
   readonly repairShare: number
   readonly background: (work: Promise<unknown>) => void
 }
 
-/** What the replicas that answered have. */
+/** What was found on the replicas that answered. */
 interface Search {
   best: Cell
   asked: number
@@ -55,7 +57,7 @@ interface Search {
 
 export class CellReads {
   readonly #parts: Parts
-  /** Since it was opened. */
+  /** Counted since this coordinator was opened. */
   readonly counts = { current: 0, certified: 0, replicas: 0, repairs: 0 }
 
   constructor(parts: Parts) {
@@ -67,7 +69,7 @@ export class CellReads {
     return level === 'ONE' ? this.#readOne(key, view) : this.#readMany(key, level, view)
   }
 
-  /** Of a key that this coordinator holds; undefined if it does not. For others who ask. */
+  /** For another coordinator: the last committed stamp of a key that this one holds. Undefined if it does not hold the key. */
   async lastHere(key: Key, view: LayoutView): Promise<Stamp | undefined> {
     const held = await this.#parts.tenures.forReading(key, view)
     return 'other' in held ? undefined : held.committed
@@ -109,7 +111,7 @@ export class CellReads {
     return { value: latest.value, stamp: latest.stamp, isCurrent: false, replicas: asked }
   }
 
-  /** Until as many as were asked for have it. */
+  /** Copies the latest cell to replicas until as many have it as the level requires. */
   async #repairBefore(
     key: Key,
     level: 'QUORUM' | 'ALL',
@@ -129,7 +131,7 @@ export class CellReads {
     if (!result.isEnough) throw tooFew('read', key, level, result, 'not-done')
   }
 
-  /** Gives those that have an older cell this one. Nothing is lost if it fails: the next read does it again. */
+  /** Copies the latest cell to replicas that have an older one. Nothing is lost if it fails: the next read does it again. */
   async repair(key: Key, latest: Cell, answers: ReadonlyMap<string, Seen>, view: LayoutView): Promise<void> {
     const behind = [...answers].filter(([, { record }]) => compareStamps(record.stamp, latest.stamp) < 0)
     await gather(
@@ -153,11 +155,11 @@ export class CellReads {
     const search = await this.#search(key, last, view)
     const order = compareStamps(search.best.stamp, last)
     if (order <= 0) return this.#answer(key, search, order === 0, view)
-    // Only the holder can make sure of what is later.
+    // Only the holder can commit a cell that is later.
     return this.#asked(other, key, others => others.read(other, key))
   }
 
-  /** Who has lost the key, or does not answer, is not asked again: then it is claimed, or waited for. */
+  /** A holder that lost the key, or does not answer, is not asked again: the key is then claimed, or waited for. */
   async #asked<Answer>(
     holder: string,
     key: Key,
@@ -169,11 +171,11 @@ export class CellReads {
       return undefined
     })
     if (answer === undefined) tenures.forgetOther(key)
-    if (answer === undefined) throw new KeyLost(`${holder} does not hold ${key} any more`)
+    if (answer === undefined) throw new KeyLost(`${holder} no longer holds ${key}`)
     return answer
   }
 
-  /** Under our own tenure. */
+  /** Reads a key that we hold, under our tenure. */
   async readHeld(key: Key, held: HeldKey, view: LayoutView): Promise<CellRead> {
     const { committed } = held
     const search = await this.#search(key, committed, view)
@@ -182,7 +184,7 @@ export class CellReads {
     return this.#answer(key, search, isCurrent, view)
   }
 
-  /** Nearest first, one after the other, until one has this stamp or a later one. */
+  /** Asks the replicas one after the other, nearest first, until one has this stamp or a later one. */
   async #search(key: Key, wanted: Stamp, view: LayoutView): Promise<Search> {
     const none = { stamp: NO_STAMP, value: undefined }
     const search: Search = { best: none, asked: 0, behind: [], failures: new Map() }

@@ -1,9 +1,10 @@
 /**
- * Writes. At QUORUM and ALL they get the key's next timestamp from its holder; at ONE and ANY the writer need not ask a majority, so
- * that they are possible without one, and what it writes has its place beside the last timestamp that it knows
+ * Writes. At QUORUM and ALL a write gets the key's next timestamp from its holder. At ONE and ANY the writer need not ask a
+ * majority, so these writes are possible without one; their place is beside the last timestamp that the writer knows
  * (`records/stamp.ts`).
  *
- * A write whose outcome is not known is told so and never repeated: its value may come to light yet, and must not do so twice.
+ * A write whose outcome is unknown is reported as such and never repeated: its value may still take effect, and must not do so
+ * twice.
  */
 import type { Key } from '@freshet/core/store'
 import {
@@ -32,11 +33,11 @@ import type { Timing } from './timing.js'
 
 export interface CellWritten {
   readonly stamp: Stamp
-  /** How many had taken it when it was acknowledged. With ANY it may be none. */
+  /** How many replicas had taken it when it was acknowledged. At ANY it may be 0. */
   readonly replicas: number
 }
 
-/** Undefined: it stays as it is. */
+/** Returns the new value; undefined leaves the value as it is. */
 export type Next = (value: CellValue | undefined) => CellValue | undefined
 
 type ReadHeld = (held: HeldKey, view: LayoutView) => Promise<CellRead>
@@ -70,7 +71,7 @@ export class CellWrites {
     return this.#inTurn(key, () => this.#write(key, value, level, view()))
   }
 
-  /** Undefined if we do not hold the key. For others who ask. */
+  /** Writes for another coordinator. Returns undefined if we do not hold the key. */
   writeHere(
     key: Key,
     value: CellValue | undefined,
@@ -84,7 +85,7 @@ export class CellWrites {
     })
   }
 
-  /** What `next` makes of the value that is there, if nobody writes in between: both are under one tenure. */
+  /** Writes what `next` returns for the current value. No other write comes in between: read and write are under one tenure. */
   update(key: Key, next: Next, current: ReadHeld, view: () => LayoutView): Promise<CellRead> {
     return this.#inTurn(key, async () => {
       const now = view()
@@ -98,7 +99,7 @@ export class CellWrites {
     })
   }
 
-  /** One after the other for each key: several at once would only be in each other's way on the nodes. */
+  /** Runs work on the same key one after the other: concurrent writes would only conflict on the nodes. */
   async #inTurn<Result>(key: Key, work: () => Promise<Result>): Promise<Result> {
     const before = this.#turns.get(key)
     const turn = (async () => {
@@ -113,7 +114,7 @@ export class CellWrites {
     }
   }
 
-  /** With a stamp that was decided on elsewhere; to be repeated at will. */
+  /** Writes a cell whose stamp was decided elsewhere; repeating it does no harm. */
   async put(key: Key, cell: Cell, level: WriteLevel, view: LayoutView): Promise<CellWritten> {
     const result = await this.#spread(key, { cell, level, change: record => copied(record, cell) ?? record }, view)
     checkLayoutSame(result)
@@ -127,12 +128,12 @@ export class CellWrites {
     const { others, tenures } = this.#parts
     const written = await others.write(held.other, key, value, level).catch(error => {
       tenures.forgetOther(key)
-      // Then it is claimed, or waited for; else nobody knows.
+      // If the holder did nothing and cannot be asked, the key is claimed, or waited for. Otherwise the caller gets the error.
       if (error?.details?.outcome !== 'not-done' || others.canAsk(held.other)) throw error
       return undefined
     })
     if (written === undefined) tenures.forgetOther(key)
-    if (written === undefined) throw new KeyLost(`${held.other} does not hold ${key} any more`)
+    if (written === undefined) throw new KeyLost(`${held.other} no longer holds ${key}`)
     return written
   }
 
@@ -144,7 +145,7 @@ export class CellWrites {
     view: LayoutView,
   ): Promise<CellWritten> {
     const { tenures, timing } = this.#parts
-    // Under the layout that it is held under: by another one a majority has not granted it.
+    // The key must be written under the layout that it is held under: a majority by another layout has not granted the tenure.
     if (held.epoch !== view.epoch) throw new LayoutChanged()
     const askedMs = timing.pessimisticMs()
     const stamp = tenures.give(held)
@@ -162,10 +163,10 @@ export class CellWrites {
     return this.#end(key, cell, level, result, 'unknown')
   }
 
-  /** Nobody has taken it, for certain: the layout has changed, or another has the key by now. Then it is begun anew. */
+  /** Why certainly no node took the write: the layout has changed, or another coordinator holds the key. It then begins again. */
   #refused(key: Key, { failures }: Gathered<Changed>): Error {
     for (const failure of failures.values()) if (failure instanceof LayoutChanged) return failure
-    return new KeyLost(`another coordinator has ${key} by now`)
+    return new KeyLost(`another coordinator holds ${key} by now`)
   }
 
   async #writeAside(key: Key, value: CellValue | undefined, level: WriteLevel, view: LayoutView): Promise<CellWritten> {
@@ -190,7 +191,7 @@ export class CellWrites {
     )
     checkLayoutSame(read)
     if (!read.isEnough && level !== 'ANY') throw tooFew('written', key, level, read, 'not-done')
-    // A key that comes anew is later than all that was collected of it.
+    // A key that is written again must be later than every tombstone of it that was collected.
     const begin = stampOf({ tenure: view.layout.floor, count: 0 })
     const known = [...read.answers.values()].map(({ record }) => record.stamp).reduce(laterStamp, begin)
     const stamp = stampBeside(laterStamp(known, hints.lastStampOf(key) ?? NO_STAMP), writer, this.#lastAside)
@@ -198,7 +199,7 @@ export class CellWrites {
     return stamp
   }
 
-  /** To all replicas; and a hint for each that did not take it. */
+  /** Sends the change to all replicas, and keeps a hint for each that did not take it. */
   async #spread(key: Key, { cell, level, change, known }: Spread, view: LayoutView): Promise<Gathered<Changed>> {
     const { hints } = this.#parts
     const hinted = new Set<string>()
@@ -207,7 +208,7 @@ export class CellWrites {
     const ask = async (line: NodeLine): Promise<Changed> => {
       try {
         const changed = await line.change(key, view.epoch, change, known?.get(line.name))
-        if (!changed.isTaken) throw new KeyLost(`node ${line.name} has given tenure ${changed.record.tenure}`)
+        if (!changed.isTaken) throw new KeyLost(`node ${line.name} has granted tenure ${changed.record.tenure}`)
         return changed
       } catch (error) {
         if (!(error instanceof KeyLost || error instanceof LayoutChanged)) {
@@ -235,12 +236,12 @@ export class CellWrites {
   }
 }
 
-/** A later tenure was granted: nothing was done, and the key has to be claimed anew. */
+/** A later tenure was granted: nothing was done, and the key must be claimed again. */
 export class KeyLost extends Error {
   override readonly name = 'KeyLost'
 }
 
-/** Nobody took it, and nobody can have taken it without our knowing. */
+/** No node took the change, and no node can have taken it without our knowing. */
 function isUntouched({ answers, failures }: Gathered<Changed>): boolean {
   const isRefusal = (failure: unknown) => failure instanceof KeyLost || failure instanceof LayoutChanged
   return answers.size === 0 && [...failures.values()].every(isRefusal)

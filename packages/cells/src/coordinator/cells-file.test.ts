@@ -21,7 +21,7 @@ function read(content: unknown, name = 'ring.json') {
 const NODES = [{ name: 'a', address: 'redis://10.1.2.3' }]
 
 describe('a ring file', () => {
-  test('says where nodes are by its snitch, unless a node says it itself', () => {
+  test('takes the place of a node from its snitch, unless the node states it', () => {
     expect(read({ nodes: NODES }).nodes).toMatchObject([{ name: 'a', dataCentre: 'here', rack: 'rack' }])
     expect(read({ nodes: NODES, snitch: 'addresses' }).nodes).toMatchObject([{ dataCentre: '1', rack: '2' }])
     const own = [{ ...NODES[0], rack: '9' }]
@@ -31,7 +31,7 @@ describe('a ring file', () => {
   })
 
   test.each([
-    ['{', 'is no JSON'],
+    ['{', 'is not JSON'],
     ['{"nodes":[{"name":"a","address":"redis://a","address":"redis://b"}]}', 'it has "address" twice in one object'],
     [{ nodes: 3 }, 'a list of "nodes"'],
     [{ nodes: NODES, factors: 3 }, 'the file has no member "factors"'],
@@ -42,14 +42,14 @@ describe('a ring file', () => {
     [{ nodes: NODES, partitioner: 'random' }, '"partitioner" is'],
     [{ nodes: NODES, snitch: 'guess' }, '"snitch" is'],
     [{ nodes: NODES, snitch: { file: 'nowhere' } }, 'cannot be read'],
-  ])('that is wrong is refused, and says why: %j', (content, why) => {
+  ])('that is wrong is refused, with the reason: %j', (content, why) => {
     expect(() => read(content)).toThrow(
       expect.objectContaining({ code: 'CONFIG_INVALID', message: expect.stringContaining(why) }),
     )
   })
 })
 
-test('an address of no engine that can be a node is no folder', () => {
+test('an address of an engine that cannot be a node is refused, not taken for a folder', () => {
   for (const address of ['postgress://user:secret@host/database', 'cassandra://host/keyspace']) {
     expect(() => openNodeAt(address)).toThrow(
       expect.objectContaining({ code: 'CONFIG_INVALID', message: expect.not.stringContaining('secret') }),
@@ -59,7 +59,7 @@ test('an address of no engine that can be a node is no folder', () => {
 })
 
 describe('snitches', () => {
-  test('an address without octets, a line that is none, a node that is not there are refused', () => {
+  test('refuse an address without octets, a malformed line, and a node that is not in the file', () => {
     expect(() => addressSnitch({ name: 'a', address: 'redis://cache.example' })).toThrow('IPv4')
     expect(() => fileSnitch('a eu r1')).toThrow('Line 1')
     expect(() => fileSnitch('a = eu:r1')({ name: 'b', address: '' })).toThrow('not in the snitch')

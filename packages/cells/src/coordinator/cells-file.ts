@@ -1,6 +1,6 @@
 /**
- * The cells file: how this process reaches the nodes. What the layout is, the nodes themselves know; the file says it only for a layout
- * that is made. See docs/ring.md.
+ * The cells file: how this process reaches the nodes. The nodes themselves know the layout; the file describes it only for a
+ * layout that is being created. See docs/ring.md.
  *
  *     { "nodes": [{ "name": "a", "address": "redis://10.0.1.1" }, ...], "factor": 3, "partitioner": "hash", "snitch": "simple",
  *       "here": { "dataCentre": "0", "rack": "1" } }
@@ -38,7 +38,7 @@ interface CellsFileText {
 export interface CellsFile extends Pick<CellsFileText, 'factor' | 'partitioner'> {
   readonly nodes: readonly LayoutNode[]
   readonly here: Partial<Whereabouts>
-  /** Where a node is that is not in it. */
+  /** Says where a node is that is not in the file. */
   readonly snitch: Snitch
 }
 
@@ -47,14 +47,14 @@ const PLACE_MEMBERS = ['rack', 'dataCentre']
 const NODE_MEMBERS = ['name', 'address', 'from', ...PLACE_MEMBERS]
 const SNITCH_MEMBERS = ['file']
 
-/** Throws CONFIG_INVALID, and says what is wrong. */
+/** Throws CONFIG_INVALID, with a message that says what is wrong. */
 export function readCellsFile(path: string): CellsFile {
   const text = readText(path)
   let read: Partial<CellsFileText>
   try {
     read = JSON.parse(text) as Partial<CellsFileText>
   } catch (cause) {
-    throw new FreshetError('CONFIG_INVALID', `${path} is no JSON: ${(cause as Error).message}`, { cause })
+    throw new FreshetError('CONFIG_INVALID', `${path} is not JSON: ${(cause as Error).message}`, { cause })
   }
   const twice = repeatedMember(text)
   const objection = twice === undefined ? objectionTo(read) : `it has ${JSON.stringify(twice)} twice in one object`
@@ -69,7 +69,7 @@ export function readCellsFile(path: string): CellsFile {
   }
 }
 
-/** What `openCells` takes. */
+/** The options for `openCells`. */
 export function cellsOptionsOf(file: CellsFile, access: NodeAccess = {}): CellsOptions {
   const nodes: NodeSource[] = file.nodes.map(node => ({ ...node, node: openNodeAt(node.address, access) }))
   return {
@@ -105,7 +105,7 @@ function objectionTo(read: Partial<CellsFileText>): string | undefined {
 function unknownMember(what: string, value: unknown, known: readonly string[]): string | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   const name = Object.keys(value).find(each => !known.includes(each))
-  return name === undefined ? undefined : `${what} has no member "${name}"; it knows ${known.join(', ')}`
+  return name === undefined ? undefined : `${what} has no member "${name}"; its members are ${known.join(', ')}`
 }
 
 function snitchOf(snitch: CellsFileText['snitch'], path: string): Snitch {

@@ -1,4 +1,4 @@
-/** Cells beside a map: whatever one node of three does, reads at QUORUM, ALL and CURRENT find what was written last. */
+/** Cells compared with a map: whatever one node of three does, reads at QUORUM, ALL and CURRENT find the last write. */
 import { createMemoryStore } from '@freshet/engines/memory'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -55,7 +55,7 @@ async function openModel() {
 
 type Model = Awaited<ReturnType<typeof openModel>>
 
-/** What needs all three nodes is refused while one is away, and changes nothing that was promised. */
+/** Operations that need all three nodes are refused while one is away, and break no promise. */
 async function unlessAway({ scene }: Model, needsAll: boolean, work: () => Promise<void>): Promise<void> {
   if (needsAll && scene.away < 3) await expect(work()).rejects.toThrow()
   else await work()
@@ -71,7 +71,7 @@ async function take(step: Step, opened: Model): Promise<void> {
   else if (step.kind === 'write') {
     const { id, text, level } = step
     const value = text === undefined ? undefined : { contentType: 'text/plain', body: Buffer.from(text) }
-    // Two of three have taken it all the same, and so it is what reads find.
+    // Even if it is refused, two of three have taken it, so reads find it.
     if (text === undefined) model.delete(id)
     else model.set(id, text)
     await unlessAway(opened, level === 'ALL', async () => void (await cells.write(`m/b/${id}`, value, level)))
@@ -96,7 +96,7 @@ async function compareScan(limit: number, { cells, model }: Model): Promise<void
   expect(found).toEqual([...model].sort(([a], [b]) => Buffer.compare(Buffer.from(a), Buffer.from(b))))
 }
 
-test('finds what a map finds', async () => {
+test('cells find what a map finds', async () => {
   await fc.assert(
     fc.asyncProperty(steps, async list => {
       const opened = await openModel()

@@ -1,4 +1,4 @@
-/** How the layout is: what each node is responsible for, whether it answers, what it has missed. */
+/** The state of the layout: what each node is responsible for, whether it answers, what it has missed. */
 import type { Key } from '@freshet/core/store'
 import { compareStamps, EMPTY_RECORD } from '../records/index.js'
 import { allRecords } from './all-records.js'
@@ -10,19 +10,19 @@ export interface NodeStatus {
   readonly address: string
   readonly rack: string
   readonly dataCentre: string
-  /** `joining`, `leaving`: records are being moved. `forgotten`: it answers, and does not know the layout. */
+  /** `joining`, `leaving`: records are being moved. `forgotten`: the node answers, but does not know the layout. */
   readonly state: 'up' | 'down' | 'forgotten' | 'joining' | 'leaving'
   readonly answerMs: number | undefined
-  /** The epoch of the layout that it knows. */
+  /** The epoch of the layout that the node knows. */
   readonly epoch: number | undefined
-  /** Which part of all keys has a replica on it, from 0 to 1; of the layout's stretches, if keys are ordered. */
+  /** The share of keys that have a replica on the node, from 0 to 1; with ordered keys, the share of the layout's ranges. */
   readonly share: number
-  /** Hints that wait for it, on the nodes that answer. */
+  /** Hints that wait for the node, on the nodes that answer. */
   readonly hints: number
-  /** With `lag`: of how many keys it has an older cell than another replica, and of how many it has one. */
+  /** With `lag`: for how many keys the node has an older cell than another replica, and for how many it has a cell. */
   readonly behind?: number
   readonly keys?: number
-  /** Why it is down. */
+  /** Why the node is down. */
   readonly error?: string
 }
 

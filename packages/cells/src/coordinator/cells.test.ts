@@ -13,7 +13,7 @@ async function threeNodes(): Promise<Cells> {
   return openCells({ nodes: ['a', 'b', 'c'].map(name => ({ name, node: createMemoryStore() })), hintsEveryMs: 0 })
 }
 
-describe('with all nodes there', () => {
+describe('with all nodes up', () => {
   test.each(['ONE', 'QUORUM', 'ALL', 'CURRENT'] as const)('what was written at QUORUM is read at %s', async level => {
     const cells = await threeNodes()
     const { stamp } = await cells.write(KEY, text('tea'))
@@ -37,13 +37,13 @@ describe('with all nodes there', () => {
     await cells.close()
   })
 
-  test('what was never written is nothing, and currently so', async () => {
+  test('a key that was never written is read as absent, and as current', async () => {
     const cells = await threeNodes()
     expect(await cells.read(KEY, 'CURRENT')).toMatchObject({ value: undefined, stamp: NO_STAMP, isCurrent: true })
     await cells.close()
   })
 
-  test('a bucket is scanned in order, without what was deleted', async () => {
+  test('a bucket is scanned in order, without deleted keys', async () => {
     const cells = await threeNodes()
     for (const id of ['d', 'b', 'a', 'c']) await cells.write(`shop/products/${id}`, text(id))
     await cells.write('shop/products/b', undefined)

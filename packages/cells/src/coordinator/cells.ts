@@ -1,9 +1,9 @@
 /**
- * A replicated key-value store whose nodes are existing stores. Any process that opens it is a coordinator, as good as any other:
- * what must be remembered lies in the nodes.
+ * A replicated key-value store whose nodes are existing stores. Any process that opens it is a coordinator. All coordinators are
+ * equal: everything that must be remembered is in the nodes.
  *
- * Keys are those of stores, `shop/products/42`. A cell has a value or a tombstone, and a stamp; a node replaces a cell by a later one
- * only. For each operation the caller says how many replicas must have taken part (`records/level.ts`). See docs/ring.md.
+ * Keys are those of stores, `shop/products/42`. A cell has a value or a tombstone, and a stamp; a node replaces a cell only by a
+ * later one. For each operation the caller says how many replicas must take part (`records/level.ts`). See docs/ring.md.
  */
 import type { Key } from '@freshet/core/store'
 import { bucketOfKey, idOfKey } from '@freshet/protocol'
@@ -26,7 +26,7 @@ export interface CellsParts {
   readonly layout: CellsLayout
   /** By name. */
   readonly nodes: ReadonlyMap<string, Node>
-  /** Nodes that join later. */
+  /** Opens nodes that join later. */
   readonly openNode: (node: LayoutNode) => Node
   /** How far nodes are from here; see `layout/snitch.ts`. */
   readonly distance: (node: LayoutNode) => number
@@ -46,13 +46,13 @@ export interface CellsParts {
 
 export interface WriteOptions {
   /**
-   * Decided on elsewhere, with tenure 0: the later one stays, and writing it again does no harm. Such cells are not read at CURRENT,
-   * and their tombstones are not collected. Without it the key's holder gives a stamp.
+   * A stamp that was decided elsewhere, with tenure 0: the later cell stays, and writing it again does no harm. Such cells are
+   * not read at CURRENT, and their tombstones are not collected. Without this option the key's holder gives a stamp.
    */
   readonly stamp?: Stamp
 }
 
-/** How often a cell is asked for again because the layout has changed, or another coordinator has taken the key. */
+/** How often an operation begins again because the layout changed, or another coordinator took the key. */
 const RESTARTS_MAX = 12
 
 export class Cells implements LayoutKeeper {
@@ -113,7 +113,8 @@ export class Cells implements LayoutKeeper {
   }
 
   /**
-   * No value: a tombstone. Throws RING_UNAVAILABLE; its details say by `outcome` whether the write may have been done all the same.
+   * No value: writes a tombstone. Throws RING_UNAVAILABLE, whose `details.outcome` says whether the write may nevertheless have
+   * been done.
    */
   write(
     key: Key,
@@ -125,13 +126,13 @@ export class Cells implements LayoutKeeper {
     if (stamp === undefined) {
       return this.restarting(key, () => this.#writes.write(key, value, level, () => this.#view))
     }
-    if (stamp.tenure !== 0) throw new TypeError('A stamp that was decided on elsewhere has tenure 0.')
+    if (stamp.tenure !== 0) throw new TypeError('A stamp that was decided elsewhere must have tenure 0.')
     return this.restarting(key, view => this.#writes.put(key, { stamp, value }, level, view))
   }
 
   /**
-   * Replaces a value by what `next` makes of it, unless that is undefined, and nobody writes in between. This coordinator must be
-   * able to become the key's holder. Throws as `write` does.
+   * Replaces a value by what `next` returns for it, unless that is undefined. No other write comes in between. This coordinator
+   * must be able to become the key's holder. Throws as `write` does.
    */
   update(key: Key, next: Next): Promise<CellRead> {
     const current = (held: HeldKey, view: LayoutView) => this.reads.readHeld(key, held, view)
@@ -143,7 +144,10 @@ export class Cells implements LayoutKeeper {
     return this.restarting(bucket, view => scanCells(bucket, range, level, view))
   }
 
-  /** For another coordinator that asks; undefined if we do not hold the key, or the layout is another. See `other-coordinators.ts`. */
+  /**
+   * For another coordinator that asks; undefined if we do not hold the key, or our layout has another epoch. See
+   * `other-coordinators.ts`.
+   */
   lastHere(key: Key, epoch: number): Promise<Stamp | undefined> {
     return this.restarting(key, async view => (view.epoch === epoch ? this.reads.lastHere(key, view) : undefined))
   }
@@ -156,12 +160,15 @@ export class Cells implements LayoutKeeper {
     return this.restarting(key, () => this.#writes.writeHere(key, value, level, () => this.#view))
   }
 
-  /** The other coordinators, as far as they are known: those that were met, and those that they know of. */
+  /** The other coordinators, as far as they are known: those that this one has met, and those that they know of. */
   coordinators(): readonly { readonly name: string; readonly isSuspected: boolean }[] {
     return this.#parts.others?.coordinators() ?? []
   }
 
-  /** Delivers hints, after those who are at it already. How many were, and how many are left on the nodes that answer. */
+  /**
+   * Delivers hints, after deliveries that are under way already. Returns how many were delivered, and how many are left on the
+   * nodes that answer.
+   */
   deliverHints(): Promise<DeliveryReport> {
     const before = this.#delivering
     const deliver = () => this.restarting('hints', view => this.hints.deliver(view, () => this.#isClosed))
@@ -169,25 +176,27 @@ export class Cells implements LayoutKeeper {
     return this.#delivering
   }
 
-  /** Begins anew what the layout's change has cut short; nothing had been done of it. */
+  /**
+   * Runs an operation, and runs it again if a change of the layout, or of the key's holder, stopped it before it did anything.
+   */
   async restarting<Result>(what: string, operation: (view: LayoutView) => Promise<Result>): Promise<Result> {
     for (let attempt = 1; ; attempt++) {
       try {
         return await operation(this.#view)
       } catch (error) {
         if (!(error instanceof LayoutChanged || error instanceof KeyLost)) throw error
-        if (attempt === RESTARTS_MAX) throw noHolder(what, 'the ring or the holder of the key changes all the time')
+        if (attempt === RESTARTS_MAX) throw noHolder(what, 'the ring or the holder of the key keeps changing')
       }
     }
   }
 
-  /** What goes on after the answer. Its failures are of no consequence: it is done again another time. */
+  /** Work that continues after the answer. Its failures do not matter: a later operation does it again. */
   background(work: Promise<unknown>): void {
     const done: Promise<unknown> = work.catch(() => {}).finally(() => this.#background.delete(done))
     this.#background.add(done)
   }
 
-  /** When all that goes on in the background is done. */
+  /** Waits until all background work is done. */
   async quiet(): Promise<void> {
     while (this.#background.size > 0) await Promise.all(this.#background)
   }
@@ -217,6 +226,8 @@ export class Cells implements LayoutKeeper {
 }
 
 function checkKey(key: Key): void {
-  if (bucketOfKey(key).startsWith(`${CELLS_NAMESPACE}/`)) throw cellsUnusable(`${key} is one of its own records`)
-  if (idOfKey(key) === undefined) throw new TypeError(`${JSON.stringify(key)} is no key: namespace/bucket/id.`)
+  if (bucketOfKey(key).startsWith(`${CELLS_NAMESPACE}/`))
+    throw cellsUnusable(`${key} is in the namespace of its own records`)
+  if (idOfKey(key) === undefined)
+    throw new TypeError(`${JSON.stringify(key)} is not a key of the form namespace/bucket/id.`)
 }

@@ -1,17 +1,19 @@
 /**
- * Nodes join the layout and leave it, while it is used. In between there are two layouts, and an operation needs enough of the replicas
- * by either (`CellsLayout.before`): so whatever is done has a replica in common with all that was done before, and with all that
- * is done after. (As Raft's joint consensus, Ongaro and Ousterhout 2014, section 6.)
+ * Nodes join and leave the layout while it is in use. During a change there are two layouts, and an operation needs enough of the
+ * replicas by both (`CellsLayout.before`): so it has a replica in common with every operation before the change, and with every
+ * operation after it. (As Raft's joint consensus, Ongaro and Ousterhout 2014, section 6.)
  *
- * 1. The layout with both is decided on, and put into effect on the nodes: from then on nobody writes by the old one alone.
- * 2. What has other replicas by the new layout is moved: of each key, from a majority of its old replicas, the latest cell and the
- *    highest tenure, to a majority of the new ones. Hints that lie on a node that leaves are moved too.
- * 3. The new layout alone is decided on.
- * 4. Nodes drop what is not theirs any more. What is left on one that is away is dropped by a repair or a collection of tombstones:
- *    as long as it is there no tombstone of its key is collected, else it might come back, years later, when it is its again.
+ * 1. The joint layout is decided, and put into effect on the nodes: from then on no coordinator writes by the old layout alone.
+ * 2. Keys that have other replicas by the new layout are moved: for each key, the latest cell and the highest tenure of a
+ *    majority of its old replicas go to a majority of the new ones. Hints on a node that leaves are moved too.
+ * 3. The new layout alone is decided.
+ * 4. Nodes drop the records that are no longer theirs. Records left on a node that is away are dropped by a repair or a
+ *    collection of tombstones. While such a record is there, no tombstone of its key is collected: otherwise the record might
+ *    come back, years later, when the node becomes a replica of the key again.
  *
- * If it is cut short it is said again, and goes on. Who has looked at one layout decides on none after another: the `before` of a
- * change that somebody else has begun meanwhile would be gone before its records are moved.
+ * An interrupted change continues when it is run again. A process that has read one layout decides only on the one directly after
+ * it. Otherwise, if another process had begun a change meanwhile, the `before` of that change would be gone before its records
+ * were moved.
  */
 import type { Key } from '@freshet/core/store'
 import { FreshetError } from '@freshet/protocol'
@@ -38,7 +40,7 @@ export interface ChangeOptions {
 }
 
 export interface LeaveOptions extends ChangeOptions {
-  /** The node does not come back: what it alone was given, at ONE or ANY, is lost. Else it must answer. */
+  /** The node does not come back: writes at ONE or ANY that only it has are lost. Without this the node must answer. */
   readonly isLost?: boolean
 }
 
@@ -57,17 +59,20 @@ export async function joinCells(cells: Cells, node: LayoutNode, options: ChangeO
       if (layout.nodes.some(({ name }) => name === node.name)) throw cellsUnusable(`${node.name} belongs to it already`)
       await checkEmpty(cells.lineTo(node), layout)
       const wanted: CellsLayout = { ...layout, nodes: [...layout.nodes, node], before: layout.nodes }
-      // It must know the layout before it is asked for anything. If that comes to nothing it is an empty node with a layout, below all that
-      // were decided on: who finds it there first must not take it for one of them.
+      // The node must know the layout before it is asked for anything. If the join then fails, an empty node has a layout with an
+      // epoch below all that were decided: a process that finds this layout first must not take it for a decided one.
       await cells.lineTo(node).install({ ...wanted, epoch: 0 }, 0)
       await decideLayout(cells, after(layout, wanted))
     } else if (!isJoining(layout, node.name))
-      throw cellsUnusable('another change of it is under way; finish that first')
+      throw cellsUnusable('another change of the ring is under way; finish that first')
     return finishChange(cells, options)
   })
 }
 
-/** A majority of the replicas of every key must be there. Throws RING_UNUSABLE if there is no such node, or another change is under way. */
+/**
+ * A majority of the replicas of every key must answer. Throws RING_UNUSABLE if there is no such node, or another change is under
+ * way.
+ */
 export async function leaveCells(cells: Cells, name: string, options: LeaveOptions = {}): Promise<ChangeReport> {
   return unlessChanged(async () => {
     const layout = await settleLayout(cells)
@@ -77,12 +82,13 @@ export async function leaveCells(cells: Cells, name: string, options: LeaveOptio
       if (!options.isLost) await checkThere(cells.lineTo(node), layout)
       const wanted = { ...layout, nodes: layout.nodes.filter(each => each.name !== name), before: layout.nodes }
       await decideLayout(cells, after(layout, wanted))
-    } else if (!isLeaving(layout, name)) throw cellsUnusable('another change of it is under way; finish that first')
+    } else if (!isLeaving(layout, name))
+      throw cellsUnusable('another change of the ring is under way; finish that first')
     return finishChange(cells, options)
   })
 }
 
-/** After the layout that was looked at, and no other. */
+/** Allows the change only directly after the layout that was read. */
 function after(layout: CellsLayout, wanted: CellsLayout): (now: CellsLayout) => CellsLayout {
   return now => {
     if (now.epoch !== layout.epoch) throw new LayoutChanged()
@@ -90,13 +96,13 @@ function after(layout: CellsLayout, wanted: CellsLayout): (now: CellsLayout) => 
   }
 }
 
-/** Somebody else has gone on with it meanwhile. */
+/** Reports it if another process has changed the layout meanwhile. */
 async function unlessChanged<Result>(change: () => Promise<Result>): Promise<Result> {
   try {
     return await change()
   } catch (error) {
     if (!(error instanceof LayoutChanged)) throw error
-    const what = 'Somebody else has changed the ring meanwhile. See what it is now, and say it again.'
+    const what = 'Another process changed the ring meanwhile. Look at its state (freshet ring status), and try again.'
     throw new FreshetError('RING_UNAVAILABLE', what, { cause: error, details: { outcome: 'unknown' } })
   }
 }
@@ -111,11 +117,11 @@ function isLeaving({ nodes, before = nodes }: CellsLayout, name: string): boolea
 
 async function checkEmpty(line: NodeLine, layout: CellsLayout): Promise<void> {
   const own = await line.readLayout()
-  // From an attempt that came to nothing: then it is as empty as it was.
+  // Left by an attempt to join that failed: then the node is as empty as it was.
   const isOurs = own?.layout.secret === layout.secret && own.layout.epoch <= layout.epoch
   const isOfAttempt = isOurs && isJoining(own.layout, line.name)
   if (own !== undefined && !isOfAttempt) {
-    throw cellsUnusable(`node ${line.name} was in a ring before; empty it first, for what it has may be old`)
+    throw cellsUnusable(`node ${line.name} was in a ring before; empty it first, because its records may be old`)
   }
   const buckets = await bucketsOn([line])
   if (buckets.length > 0)
@@ -133,8 +139,8 @@ async function checkThere(line: NodeLine, { epoch }: CellsLayout): Promise<void>
 function silent(name: string, cause?: unknown): FreshetError {
   return new FreshetError(
     'RING_UNAVAILABLE',
-    `${name} does not answer, so that nobody knows what it alone was given at ONE or ANY. Start it; or, if it is lost, and that with it, say so: ` +
-      `freshet ring leave ${name} --lost`,
+    `${name} does not answer, and it alone may have writes at ONE or ANY. Start it; or, if the node and those writes are lost, ` +
+      `run: freshet ring leave ${name} --lost`,
     { cause, details: { outcome: 'not-done' } },
   )
 }
@@ -142,11 +148,12 @@ function silent(name: string, cause?: unknown): FreshetError {
 async function finishChange(cells: Cells, options: LeaveOptions): Promise<ChangeReport> {
   const { layout } = cells
   const { before, ...alone } = layout
-  // Somebody else has finished it.
+  // Another process has finished the change.
   if (before === undefined) throw new LayoutChanged()
   const { keys, moved } = await moveRecords(cells, options)
   const { epoch } = await decideLayout(cells, after(layout, alone))
-  // Those that have left are told too, if they answer: else somebody who has not heard of it could still write to them.
+  // Nodes that have left get the layout too, if they answer: else a coordinator that has not heard of it could still write to
+  // them.
   await Promise.allSettled(before.map(node => cells.lineTo(node).check(epoch)))
   const dropped = await dropForeign(cells, options)
   return { epoch, keys, moved, dropped }
@@ -158,7 +165,7 @@ async function moveRecords(
 ): Promise<{ keys: number; moved: number }> {
   const { view } = cells
   const [lines, missing] = await reachable(cells)
-  // From here on nobody writes to it by the old layout, unseen.
+  // A leaving node must have answered: then it has the new layout, and no coordinator can write to it by the old one, unseen.
   const unseen = isLost ? undefined : missing.find(name => isLeaving(view.layout, name))
   if (unseen !== undefined) throw silent(unseen)
   const sets = createPlacement(view.layout.before!, view.layout).ranges()
@@ -210,7 +217,7 @@ async function moveKey({ key, records }: FoundRecords, view: LayoutView): Promis
   if (isEnough(done, [now], 'QUORUM')) return true
   throw new FreshetError(
     'RING_UNAVAILABLE',
-    `${key} could not be moved to a majority of ${now.join(', ')}. Say it again.`,
+    `${key} could not be moved to a majority of ${now.join(', ')}. Try again.`,
     {
       details: { outcome: 'unknown' },
     },
@@ -233,7 +240,7 @@ async function dropForeign(cells: Cells, { onProgress }: ChangeOptions): Promise
     const own = new Set(view.setsOf(key).flat())
     const stampOn = (name: string) => (records.get(name)?.record ?? EMPTY_RECORD).stamp
     const latest = [...own].map(stampOn).reduce(laterStamp)
-    // What is later than all that the replicas have is left for a repair.
+    // A record that is later than those of all replicas is left for a repair.
     const isOld = (name: string) => compareStamps(stampOn(name), latest) <= 0
     for (const line of lines.filter(({ name }) => records.has(name) && !own.has(name) && isOld(name))) {
       await line.replace({ key, body: undefined }, records.get(line.name)!.version, view.epoch)

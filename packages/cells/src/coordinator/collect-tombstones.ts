@@ -1,15 +1,16 @@
 /**
- * Tombstones are dropped once they are of no use any more, and never before: a tombstone that is gone cannot keep an old value from
- * coming back. When it is safe:
+ * Tombstones are dropped once they are no longer needed, and never before: a tombstone that is gone cannot keep an old value from
+ * coming back. Dropping one is safe if:
  * - every replica has the same tombstone, so no replica has an older value;
- * - no other node has a record of the key either. One that was away when the key was moved still has; it drops that first;
- * - no hint waits for its key, so none is delivered later; nor by who has read it before somebody else delivered it: see below;
- * - nothing that was begun before is still on its way. For that the layout gets a new epoch first, on every node: whatever was begun
- *   under the old one is refused from then on and begun anew, and finds the tombstone, or a key that was never written. After
- *   it has been seen which hints wait it gets another one: who delivers a hint that is not there any more is refused;
- * - what is written to that key later is later by its stamp as well: the layout's `floor` is raised above its tenure.
+ * - no other node has a record of the key either. A node that was away when the key was moved still has one; it drops that first;
+ * - no hint waits for its key, so none is delivered later; nor does a coordinator deliver a hint that it read before another
+ *   coordinator delivered and removed it: see below;
+ * - no operation that began before is still under way. For that the layout first gets a new epoch, on every node: whatever began
+ *   under the old epoch is refused from then on and begins again, and finds the tombstone, or a key that was never written. After
+ *   the waiting hints have been listed, the layout gets another epoch: the delivery of a hint that is no longer there is refused;
+ * - later writes to the key also have later stamps: the layout's `floor` is raised above the tombstone's tenure.
  *
- * So every node must answer. Where one is away nothing is collected.
+ * So every node must answer. While a node is away, nothing is collected.
  */
 import type { Key } from '@freshet/core/store'
 import { type CellRecord, compareStamps } from '../records/index.js'
@@ -20,7 +21,7 @@ import type { LayoutView } from './layout-view.js'
 import type { NodeLine, Seen } from './node-line.js'
 
 export interface CollectReport {
-  /** Tombstones that were found on all replicas alike, and those of them that are gone now. */
+  /** Tombstones that were the same on all replicas, and how many of them were dropped. */
   readonly found: number
   readonly collected: number
 }
@@ -29,12 +30,12 @@ export interface CollectProgress {
   readonly step: 'looking for tombstones' | 'dropping tombstones'
   readonly key: Key
   readonly keys: number
-  /** When it is known. */
+  /** Once it is known. */
   readonly total?: number
 }
 
 export interface CollectOptions {
-  /** What it throws ends it, between two keys. */
+  /** Called between two keys. If it throws, the collection ends with that error. */
   readonly onProgress?: (progress: CollectProgress) => void
 }
 
@@ -58,7 +59,7 @@ export async function collectTombstones(
     for (const [key, { stamp }] of found) {
       onProgress({ step: 'dropping tombstones', key, keys: ++keys, total: found.size })
       if (waiting.has(key)) continue
-      // Of a tenure that was granted since, timestamps may have been given that are above the floor.
+      // If a tenure was granted since, its holder may have given timestamps above the floor.
       const isSame = (record: CellRecord) =>
         isTombstone(record) && compareStamps(record.stamp, stamp) === 0 && record.tenure < view.layout.floor
       if (await dropEverywhere(key, isSame, view)) collected++
@@ -67,7 +68,7 @@ export async function collectTombstones(
   })
 }
 
-/** All of them, and not only a majority: what was begun before could still arrive at the one that is missing. */
+/** Checks all nodes, not only a majority: an operation that began before could still arrive at a missing one. */
 async function checkAll(view: LayoutView): Promise<void> {
   await Promise.all(view.allLines().map(line => line.check(view.epoch)))
 }
@@ -98,7 +99,7 @@ function commonTombstone({ key, records }: FoundRecords, view: LayoutView): Cell
   return isCommon ? (all as CellRecord[]).reduce((a, b) => (a.tenure >= b.tenure ? a : b)) : undefined
 }
 
-/** First where it is left over from another layout: as long as the replicas have the tombstone, what is left can do no harm. */
+/** First drops what is left over from another layout: as long as the replicas have the tombstone, that can do no harm. */
 async function dropEverywhere(key: Key, isSame: (record: CellRecord) => boolean, view: LayoutView): Promise<boolean> {
   const replicas = view.linesOf(key)
   const others = view.allLines().filter(line => !replicas.includes(line))
@@ -123,7 +124,7 @@ async function drop(key: Key, seen: readonly SeenOn[], { epoch }: LayoutView): P
   return dropped.every(version => version !== undefined)
 }
 
-/** Not of stamps that were decided on elsewhere: who decided on them may still come with an older one. */
+/** Not with a stamp that was decided elsewhere: its writer may still write an older one. */
 function isTombstone({ stamp, value }: CellRecord): boolean {
   return value === undefined && stamp.tenure > 0
 }

@@ -8,7 +8,7 @@ import { CoordinatorLine, type ListenOptions } from './coordinator-line.js'
 
 const KEY = 'shop/products/42'
 const PROMISE_MS = 300
-/** So often that it is soon known who is gone; also that a busy machine may be taken for that. */
+/** Gossip at short intervals: a coordinator that is gone is soon suspected, but a busy machine may be suspected too. */
 const OFTEN = { gossip: { everyMs: 20, phiMax: 8, forgetMs: 60_000 } }
 
 const toEnd: (() => Promise<unknown>)[] = []
@@ -31,7 +31,7 @@ function methodsOf(store: ReturnType<typeof createMemoryStore>): Omit<Node, 'clo
   }
 }
 
-/** With a line that can be ended without a word. */
+/** With a line that can be closed without releasing the keys. */
 async function open(listen: ListenOptions = {}): Promise<{ readonly cells: Cells; readonly line: CoordinatorLine }> {
   const line = await CoordinatorLine.open(listen)
   const options = { nodes, hintsEveryMs: 0, tenures: { promiseMs: PROMISE_MS } }
@@ -50,7 +50,7 @@ function text(value: string) {
   return { contentType: 'text/plain', body: Buffer.from(value) }
 }
 
-test('a key that one holds is written and read by the other by way of it', async () => {
+test('a key that one coordinator holds is written and read by the other through the holder', async () => {
   const [first, second] = [await openToEnd(), await openToEnd()]
   await first.write(KEY, text('tea'))
   await second.write(KEY, text('coffee'))
@@ -61,7 +61,7 @@ test('a key that one holds is written and read by the other by way of it', async
   expect(await first.read(KEY, 'CURRENT')).toMatchObject({ value: undefined, isCurrent: true })
 })
 
-test('bytes come through as they are', async () => {
+test('bytes come through unchanged', async () => {
   const [first, second] = [await openToEnd(), await openToEnd()]
   await first.read(KEY, 'CURRENT')
   const body = Buffer.from([0, 255, 128, 10])
@@ -69,7 +69,7 @@ test('bytes come through as they are', async () => {
   expect((await second.read(KEY, 'CURRENT')).value).toEqual({ contentType: 'x/y', body })
 })
 
-test('who does not know the secret of the ring is told nothing', async () => {
+test('a request without the secret of the ring is refused', async () => {
   const cells = await openToEnd()
   await cells.write(KEY, text('tea'))
   const [url] = cells.tenures.self.split('#') as [string]
@@ -85,7 +85,7 @@ test('who does not know the secret of the ring is told nothing', async () => {
   expect(trusted.status).toBe(200)
 })
 
-test('a holder that is gone is waited for, and its key goes to the next', async () => {
+test('after a holder is gone, its promise is waited for and its key goes to the next', async () => {
   const { cells: first, line } = await open()
   const second = await openToEnd()
   await first.write(KEY, text('tea'))
@@ -95,7 +95,7 @@ test('a holder that is gone is waited for, and its key goes to the next', async 
   expect(second.tenures.size).toBe(1)
 })
 
-test('coordinators get to know each other by the keys that they hold, and know who is gone', async () => {
+test('coordinators find each other by the keys that they hold, and suspect one that is gone', async () => {
   const { cells: first, line } = await open(OFTEN)
   const [second, third] = [await openToEnd(OFTEN), await openToEnd(OFTEN)]
   await first.write(KEY, text('tea'))

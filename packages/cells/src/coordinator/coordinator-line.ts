@@ -1,11 +1,11 @@
 /**
- * Coordinators ask each other over HTTP. Where a coordinator listens is its name, with the number of its life after it
- * (`http://10.0.0.7:7801#4f2a`), and the name stands in the records of the keys that it holds: so nobody needs a list of them.
+ * Coordinators ask each other over HTTP. A coordinator's name is the address where it listens, with an id of its life after it
+ * (`http://10.0.0.7:7801#4f2a`). The name is in the records of the keys that it holds, so no list of coordinators is needed.
  *
- * They also tell each other who is there (`health/gossip.ts`), so that no coordinator waits for a holder that another one knows to be gone.
- * They get to know each other by the names in the records.
+ * Coordinators also gossip about which of them are up (`health/gossip.ts`), so that none waits for a holder that another one
+ * knows to be gone. They find each other by the names in the records.
  *
- * What is said is under the layout's secret, which is kept in the nodes: who can read them may do all this anyway.
+ * Requests carry the layout's secret, which is kept in the nodes: a client that can read the nodes may do all this anyway.
  */
 import { randomUUID, timingSafeEqual } from 'node:crypto'
 import { once } from 'node:events'
@@ -32,7 +32,7 @@ import { readValue, type ValueText, valueText } from './record-text.js'
 export interface ListenOptions {
   /** 127.0.0.1 unless given; it must be an address by which the other coordinators reach this one. */
   readonly host?: string
-  /** Any that is free unless given. */
+  /** A free one unless given. */
   readonly port?: number
   readonly gossip?: GossipOptions
 }
@@ -46,12 +46,12 @@ type Question =
 type ReadText = Omit<CellRead, 'value'> & { readonly value: ValueText }
 
 const BODY_CHARACTERS_MAX = 32 * 1024 * 1024
-/** Of so many is remembered whether they answer. */
+/** The number of holders for which it is remembered whether they answer. */
 const HOLDERS_MAX = 1000
 const REFUSED = ['ECONNREFUSED', 'ENOTFOUND', 'EHOSTUNREACH']
-/** One failure is enough: whoever has it can be waited for instead. When it is there again it is found out by gossip. */
+/** One failure is enough: the caller can wait for the holder's promise to run out instead. Gossip finds out when it is back. */
 const SUSPECTING = { failuresMax: 1, probeMs: 500, probeMsMax: 5000 }
-/** Of what the other knows by heart, and of what it has to ask nodes for. */
+/** QUICK: for what the holder answers from memory. SLOW: for what it must ask nodes for. */
 const QUICK: HealthOptions = { timeoutMsMin: 300, timeoutMsFirst: 1000, timeoutMsMax: 4000, ...SUSPECTING }
 const SLOW: HealthOptions = { timeoutMsMin: 1000, timeoutMsFirst: 2000, timeoutMsMax: 10_000, ...SUSPECTING }
 
@@ -74,7 +74,7 @@ export class CoordinatorLine implements OtherCoordinators {
     this.#server = server
     this.self = self
     this.#gossip = new Gossip(self, options)
-    this.#gossiping = setInterval(() => void this.#tell(), options.everyMs).unref()
+    this.#gossiping = setInterval(() => void this.#gossipOnce(), options.everyMs).unref()
     server.on('request', (request, response) => void this.#answer(request, response))
   }
 
@@ -86,14 +86,14 @@ export class CoordinatorLine implements OtherCoordinators {
     const server = createServer()
     server.listen(port, host)
     await once(server, 'listening')
-    // Whoever forgets to close it is not kept from ending.
+    // An open server does not keep the process alive if the caller forgets to close it.
     server.unref()
     const address = server.address() as AddressInfo
     const shown = address.family === 'IPv6' ? `[${address.address}]` : address.address
     return new CoordinatorLine(server, `http://${shown}:${address.port}#${randomUUID()}`, gossip)
   }
 
-  /** From now on it answers for these cells. */
+  /** From now on this coordinator answers for these cells. */
   serve(cells: Cells, secret: string): void {
     this.#cells = cells
     this.#secret = secret
@@ -132,14 +132,14 @@ export class CoordinatorLine implements OtherCoordinators {
     return this.#ask(holder, { kind: 'write', key, level, value: value === undefined ? {} : valueText(value) })
   }
 
-  async #tell(): Promise<void> {
-    const told = this.#gossip.tick(performance.now(), Math.random())
-    if (told === undefined || this.#cells === undefined) return
+  async #gossipOnce(): Promise<void> {
+    const next = this.#gossip.tick(performance.now(), Math.random())
+    if (next === undefined || this.#cells === undefined) return
     try {
-      const beats = await this.#ask<readonly Beat[]>(told.to, { kind: 'gossip', beats: told.beats })
+      const beats = await this.#ask<readonly Beat[]>(next.to, { kind: 'gossip', beats: next.beats })
       if (beats !== undefined) this.#gossip.receive(beats, performance.now())
     } catch {
-      // Whoever does not answer is not heard of: that is all there is to know.
+      // A coordinator that does not answer sends no beats; its growing silence is what makes it suspected.
     }
   }
 
@@ -157,10 +157,10 @@ export class CoordinatorLine implements OtherCoordinators {
       })
       const answer = (await response.json()) as { readonly answer?: Answer }
       own.answered(performance.now() - askedMs)
-      // Whoever answers to one thing is there for the other.
+      // An answer to a request of one kind shows that the holder is up for the other.
       for (const each of [health.quick, health.slow]) each.trusted()
       if (response.ok) return answer.answer
-      throw fromProblem(answer) ?? unanswered(holder, 'unknown', `it answers ${response.status}`)
+      throw fromProblem(answer) ?? unanswered(holder, 'unknown', `it answered ${response.status}`)
     } catch (error) {
       if (error instanceof FreshetError) throw error
       own.failed(performance.now())
@@ -179,9 +179,11 @@ export class CoordinatorLine implements OtherCoordinators {
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
-      if (!this.#isTrusted(request.headers.authorization)) throw new FreshetError('FORBIDDEN', 'This is not your ring.')
+      if (!this.#isTrusted(request.headers.authorization))
+        throw new FreshetError('FORBIDDEN', 'The request does not carry the secret of this ring.')
       const length = Number(request.headers['content-length'] ?? Number.NaN)
-      if (!(length <= BODY_CHARACTERS_MAX)) throw new FreshetError('BODY_TOO_LARGE', 'Coordinators do not ask so much.')
+      if (!(length <= BODY_CHARACTERS_MAX))
+        throw new FreshetError('BODY_TOO_LARGE', `A request needs a Content-Length of at most ${BODY_CHARACTERS_MAX}.`)
       const { holder, question } = JSON.parse(await text(request)) as { holder: string; question: Question }
       const answer = holder === this.self ? await this.#answerTo(question) : undefined
       response.setHeader('content-type', 'application/json').end(JSON.stringify({ answer }))
@@ -200,7 +202,8 @@ export class CoordinatorLine implements OtherCoordinators {
     }
     if (question.kind === 'last') return cells.lastHere(question.key, question.epoch)
     if (question.kind === 'write') {
-      if (!WRITE_LEVELS.includes(question.level)) throw new FreshetError('PARAMETER_INVALID', 'There is no such level.')
+      if (!WRITE_LEVELS.includes(question.level))
+        throw new FreshetError('PARAMETER_INVALID', `The level must be one of ${WRITE_LEVELS.join(', ')}.`)
       return cells.writeHere(question.key, readValue(question.value), question.level)
     }
     const read = await cells.readHere(question.key)
@@ -214,7 +217,7 @@ export class CoordinatorLine implements OtherCoordinators {
 }
 
 function unanswered(holder: string, outcome: 'not-done' | 'unknown', why: string): FreshetError {
-  return new FreshetError('RING_UNAVAILABLE', `Coordinator ${holder} cannot be asked: ${why}. Try again.`, {
+  return new FreshetError('RING_UNAVAILABLE', `The request to coordinator ${holder} failed: ${why}. Try again.`, {
     details: { outcome },
   })
 }

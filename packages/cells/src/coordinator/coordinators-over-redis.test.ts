@@ -7,7 +7,7 @@ import { type RunningProcess, startProcess } from '@freshet/engines/under-test/s
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type Cells, openCells } from '../index.js'
 import { createStoreNode } from '../nodes/store-node.js'
-import { type CoordinatorOptions, monotonicMs, type Told } from '../under-test/coordinator-process.js'
+import { type CoordinatorOptions, monotonicMs, type Report } from '../under-test/coordinator-process.js'
 
 const KEYS = ['shop/products/1', 'shop/products/2', 'shop/products/3']
 const PROMISE_MS = 500
@@ -35,17 +35,17 @@ async function startHolder(options: Pick<CoordinatorOptions, 'listens' | 'writes
     JSON.stringify(argument),
   ])
   toEnd.push(() => holder.kill())
-  const told: Told[] = []
-  holder.child.on('message', message => told.push(message as Told))
-  await holder.message((message): message is Told => (message as Told).kind === 'holding')
-  return { holder, told, reads: () => told.flatMap(each => (each.kind === 'current' ? [each] : [])) }
+  const reports: Report[] = []
+  holder.child.on('message', message => reports.push(message as Report))
+  await holder.message((message): message is Report => (message as Report).kind === 'holding')
+  return { holder, reports, reads: () => reports.flatMap(each => (each.kind === 'current' ? [each] : [])) }
 }
 
 function signal({ child }: RunningProcess, name: NodeJS.Signals): void {
   process.kill(child.pid!, name)
 }
 
-/** Refused is not written: it is tried again. */
+/** A refused write wrote nothing: it is retried. */
 async function writeAll(number: number): Promise<void> {
   const body = Buffer.from(`${number}`)
   for (const key of KEYS) {
@@ -60,7 +60,7 @@ async function writeAll(number: number): Promise<void> {
 }
 
 test.each([true, false])(
-  'one that was stopped for longer than a promise lasts tells nothing old as current when it goes on (listens: %s)',
+  'a holder that was stopped for longer than a promise lasts returns no old value as current when it goes on (listens: %s)',
   async listens => {
     const { holder, reads } = await startHolder({ listens, writes: false })
     await eventually('it reads', () => reads().length > KEYS.length)
@@ -78,10 +78,10 @@ test.each([true, false])(
 )
 
 test.each([true, false])(
-  'of one that is killed while it holds keys nothing is lost, and others get them (listens: %s)',
+  'no write of a holder that is killed is lost, and others get its keys (listens: %s)',
   async listens => {
-    const { holder, told } = await startHolder({ listens, writes: true })
-    const written = () => told.flatMap(each => (each.kind === 'written' ? [each] : []))
+    const { holder, reports } = await startHolder({ listens, writes: true })
+    const written = () => reports.flatMap(each => (each.kind === 'written' ? [each] : []))
     await eventually('it writes', () => written().length > 10 * KEYS.length)
     await holder.kill('SIGKILL')
     for (const key of KEYS) {

@@ -1,13 +1,13 @@
 /**
- * Which layout comes after this one. Every layout has a number, its epoch, and a majority of all nodes decides on each, in one record
- * (CHANGE_KEY) that is changed like any other: so two people who change the layout at once do not make two of it. Who finds a layout
- * decided on that is not in effect yet puts it into effect.
+ * Which layout comes after this one. Every layout has a number, its epoch, and a majority of all nodes decides on each, in one
+ * record (CHANGE_KEY) that is changed like any other: so two operators who change the layout at once do not create two layouts. A
+ * coordinator that finds a decided layout that is not in effect yet puts it into effect.
  */
 import { FreshetError } from '@freshet/protocol'
 import { type CellsLayout, CHANGE_KEY, checkLayout, encodeLayout } from '../layout/cells-layout.js'
 import type { Cells } from './cells.js'
 
-/** The latest layout that is decided on, in effect on every node that answers. */
+/** Puts the latest decided layout into effect on every node that answers, and returns it. */
 export async function settleLayout(cells: Cells): Promise<CellsLayout> {
   const { value } = await cells.update(CHANGE_KEY, () => undefined)
   const decided = value && (JSON.parse(Buffer.from(value.body).toString()) as CellsLayout)
@@ -15,7 +15,7 @@ export async function settleLayout(cells: Cells): Promise<CellsLayout> {
   return cells.layout
 }
 
-/** Decides on the next layout, and puts it into effect. What `next` throws is thrown. */
+/** Decides on the next layout, and puts it into effect. Throws what `next` throws. */
 export async function decideLayout(cells: Cells, next: (layout: CellsLayout) => CellsLayout): Promise<CellsLayout> {
   for (;;) {
     const layout = await settleLayout(cells)
@@ -33,7 +33,7 @@ export async function decideLayout(cells: Cells, next: (layout: CellsLayout) => 
   }
 }
 
-/** On every node that answers. From then on nobody does anything there by an older layout. */
+/** Installs the layout on every node that answers. From then on, those nodes refuse operations under an older layout. */
 async function install(cells: Cells, layout: CellsLayout): Promise<void> {
   cells.adopt(layout)
   const lines = cells.view.allLines()
@@ -43,7 +43,7 @@ async function install(cells: Cells, layout: CellsLayout): Promise<void> {
   if (isEnough) return
   throw new FreshetError(
     'RING_UNAVAILABLE',
-    `Ring ${layout.epoch} is decided on, but only ${there.size} of ${lines.length} nodes answer. Start the others, and say it again.`,
+    `Ring ${layout.epoch} is decided, but only ${there.size} of ${lines.length} nodes answer. Start the others, and try again.`,
     { details: { outcome: 'unknown' } },
   )
 }

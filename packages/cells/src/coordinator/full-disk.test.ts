@@ -8,16 +8,16 @@ import { cellsStatus, openCells, repair } from '../index.js'
 
 const mayMount = process.getuid?.() === 0 && process.platform === 'linux'
 if (!mayMount)
-  console.warn('Not tested: a node with a full disk. It takes a small file system, which only root may mount.')
+  console.warn('Not tested: a node with a full disk. The test needs a small file system, which only root may mount.')
 
 const SIZE_BYTES = 40_000
 const VALUES = 120
-/** A disk that is busy is not one that is gone. */
+/** Long time-outs: a node with a busy disk must not be taken for one that is away. */
 const health = { timeoutMsMin: 20_000, timeoutMsMax: 20_000, failuresMax: 3, probeMs: 200, probeMsMax: 200 }
 
 // Only root can mount a file system that is small enough to fill.
 test.skipIf(!mayMount)(
-  'writes go on with the two others, and the full one has all of it when there is space',
+  'writes continue on the other two nodes, and a repair gives the full node all of them once it has space',
   async () => {
     // The engine prints every refusal.
     vi.spyOn(console, 'error').mockImplementation(() => {})

@@ -1,11 +1,11 @@
-/** Asks several nodes at once, until enough have answered or all have or will not. */
+/** Asks several nodes at once, until enough have answered, or each has answered or failed. */
 import { LayoutChanged, type NodeLine } from './node-line.js'
 
 export interface Gathered<Answer> {
   readonly answers: ReadonlyMap<string, Answer>
   readonly failures: ReadonlyMap<string, unknown>
   readonly isEnough: boolean
-  /** When the last has answered or failed; `answers` and `failures` are then complete. */
+  /** Resolves when the last node has answered or failed; `answers` and `failures` are then complete. */
   readonly all: Promise<void>
 }
 
@@ -31,7 +31,7 @@ export function gather<Answer>(
   })
 }
 
-/** Throws LayoutChanged if one found that the layout is another, and so there were not enough. */
+/** Throws LayoutChanged if too few nodes answered, and one of them found another layout. */
 export function checkLayoutSame({ failures, isEnough }: Gathered<unknown>): void {
   if (isEnough) return
   for (const failure of failures.values()) if (failure instanceof LayoutChanged) throw failure

@@ -1,4 +1,4 @@
-/** When hints are delivered, and what it costs while nobody is there to take them. */
+/** When hints are delivered, and what they cost while the node that they are for is away. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { createMemoryStore } from '@freshet/engines/memory'
 import { eventually } from '@freshet/engines/under-test/eventually'
@@ -44,12 +44,12 @@ async function open(options: Partial<CellsOptions>) {
   return { scene, cells: await openCells({ nodes, ...options }) }
 }
 
-/** One failure is enough to be suspected. */
+/** One failure makes a node suspected. */
 function health(probeMs: number) {
   return { timeoutMsMin: 10_000, timeoutMsMax: 10_000, failuresMax: 1, probeMs, probeMsMax: probeMs }
 }
 
-test('one pass over the hints is not begun before the last is over, and none after closing', async () => {
+test('a pass over the hints begins only after the last one is over, and none begins after closing', async () => {
   const { scene, cells } = await open({ hintsEveryMs: 1 })
   scene.listMs = 10
   await eventually('there were several', () => scene.asked > 30)
@@ -60,7 +60,7 @@ test('one pass over the hints is not begun before the last is over, and none aft
   expect(scene.asked).toBe(asked)
 })
 
-test('what waits for a node that is away is not read again and again', async () => {
+test('hints for a node that is away are not read again and again', async () => {
   const { scene, cells } = await open({ hintsEveryMs: 0, health: health(1e9) })
   scene.away = 'c'
   for (let i = 0; i < 250; i++) await cells.write(`shop/products/${i}`, text('tea'))
@@ -71,7 +71,7 @@ test('what waits for a node that is away is not read again and again', async () 
   expect(scene.scans).toBe(scans)
 })
 
-test('a node that is back is told what it has missed also if nobody else asks it', async () => {
+test('a node that is back receives what it missed, even if nothing else asks it', async () => {
   const { scene, cells } = await open({ hintsEveryMs: 5, health: health(10) })
   scene.away = 'c'
   await cells.write('shop/products/42', text('tea'))

@@ -1,9 +1,10 @@
 /**
- * Hinted handoff: what a replica could not be told is kept for it on another node, and delivered when it is back. A hint is
- * durable, for it lies on a node; it outlives the coordinator that left it, and any other may deliver it. There is one for a key
- * and a node, the latest. There are at most so many for a node, for a node that stays away for long is better repaired.
+ * Hinted handoff: a write that did not reach a replica is kept for it on another node, and delivered when the replica is back. A
+ * hint is durable, because it lies on a node; it outlives the coordinator that left it, and any other may deliver it. For each
+ * key and node only the latest hint is kept. The number of hints for a node is limited, because a node that stays away for long
+ * is better repaired.
  *
- * Hints make replicas alike sooner. Nothing that was acknowledged at QUORUM depends on them.
+ * Hints make replicas equal sooner. No write that was acknowledged at QUORUM depends on them.
  */
 import { createHash } from 'node:crypto'
 import type { Key } from '@freshet/core/store'
@@ -40,7 +41,7 @@ export interface DeliveryReport {
 interface Delivery {
   readonly view: LayoutView
   readonly isOver: () => boolean
-  /** What could not be delivered, by the node that it is for. */
+  /** How many hints could not be delivered, by the node that they are for. */
   readonly waiting: Map<string, number>
   /** Nodes that did not answer. */
   readonly away: Set<string>
@@ -52,11 +53,11 @@ const STAMPS_MAX = 1000
 
 export class Hints {
   readonly #countMax: number
-  /** How many of ours each node has waiting, as far as is known. */
+  /** How many hints wait for each node, as far as is known. */
   readonly #counts = new Map<string, number>()
-  /** Nodes that are away, and whose hints were counted since: others have left some too. */
+  /** Nodes that are away and whose hints have been counted since: other coordinators have left some too. */
   readonly #counted = new Set<string>()
-  /** Of the last hints, by key: who leaves the next for a key that no replica of which answers goes on from here. */
+  /** The stamps of the last hints, by key: if no replica of a key answers, the stamp of its next hint continues from here. */
   readonly #stamps = new Map<Key, Stamp>()
 
   constructor(countMax: number) {
@@ -71,13 +72,13 @@ export class Hints {
     return this.#counts.get(node) ?? 0
   }
 
-  /** On any other node that takes it. False if none did, or there are too many. */
+  /** Keeps a hint on any other node that takes it. Returns false if none did, or there are too many hints. */
   async keep(target: string, key: Key, cell: Cell, view: LayoutView): Promise<boolean> {
     if (this.countFor(target) >= this.#countMax) return false
     const replicas = new Set(view.linesOf(key).map(({ name }) => name))
-    // Not on one that is about to leave: what lay on it has been moved already.
+    // Not on a node that is about to leave: its hints have been moved already.
     const others = view.linesNamed(view.layout.nodes.map(({ name }) => name)).filter(({ name }) => name !== target)
-    // Rather on nodes that do not have the cell anyway.
+    // Nodes that do not have the cell anyway come first.
     const inOrder = [...others].sort((a, b) => Number(replicas.has(a.name)) - Number(replicas.has(b.name)))
     for (const line of inOrder) {
       if (line.health.isSuspected) continue
@@ -87,15 +88,15 @@ export class Hints {
         this.#note(key, cell.stamp)
         return true
       } catch {
-        // The next one, then.
+        // The next node is tried.
       }
     }
     return false
   }
 
   /**
-   * Tells nodes what they have missed. How many hints were delivered, and how many are left, as far as is known. One that is still away is
-   * asked once, if it is time to; what waits for it is counted once and then left alone until it is back.
+   * Delivers hints to the nodes that they are for. Returns how many were delivered, and how many are left, as far as is known. A
+   * node that is still away is asked once, if it is time to; its hints are counted once and then not read until it is back.
    */
   async deliver(view: LayoutView, isOver: () => boolean = () => false): Promise<DeliveryReport> {
     await probe(view)
@@ -115,7 +116,7 @@ export class Hints {
 
   async #deliverFrom(line: NodeLine, target: string, pass: Delivery): Promise<void> {
     const { view, isOver, waiting, away } = pass
-    // What is for one that has left is for those that have its keys now.
+    // Hints for a node that has left go to the nodes that have its keys now.
     const member = view.allLines().find(({ name }) => name === target)
     if (member?.health.isSuspected === true) away.add(target)
     if (away.has(target) || isOver()) return
@@ -139,7 +140,7 @@ export class Hints {
     this.#counts.set(target, counts.get(target) ?? 0)
   }
 
-  /** All that lie on these nodes, for whomever. Fails if one cannot be asked. */
+  /** The keys of all hints on these nodes, whichever node they are for. Fails if a node does not answer. */
   async keysWaiting(view: LayoutView): Promise<ReadonlySet<Key>> {
     const keys = new Set<Key>()
     for (const line of view.allLines()) {
@@ -150,7 +151,7 @@ export class Hints {
     return keys
   }
 
-  /** How many lie on these nodes, by the node that they wait for. */
+  /** How many hints lie on these nodes, by the node that they wait for. */
   async countsOn(
     lines: readonly NodeLine[],
     view: LayoutView,
@@ -165,7 +166,7 @@ export class Hints {
     return counts
   }
 
-  /** To others, because this node leaves. */
+  /** Moves the hints on this node to other nodes, because it leaves. */
   async moveFrom(line: NodeLine, others: readonly NodeLine[], view: LayoutView): Promise<void> {
     for (const target of targetsIn(await line.buckets())) {
       for await (const { hint } of hintsOn(line, target, view.epoch, 'all')) {
@@ -175,7 +176,7 @@ export class Hints {
     }
   }
 
-  /** To the node it is for; if that has not its key any more, to those that have. */
+  /** Delivers a hint to the node it is for; if that node no longer has the key, to the nodes that have it. */
   async #deliverOne(hint: Hint, target: string, view: LayoutView): Promise<boolean> {
     const lines = view.linesOf(hint.key)
     const own = lines.filter(({ name }) => name === target)
@@ -198,7 +199,7 @@ export class Hints {
   }
 }
 
-/** Those that are suspected: nobody else may be asking them. */
+/** Asks the suspected nodes: no other request may be reaching them. */
 async function probe(view: LayoutView): Promise<void> {
   const suspected = view.allLines().filter(({ health }) => health.isSuspected)
   await Promise.allSettled(suspected.map(line => line.check(view.epoch)))
@@ -220,7 +221,7 @@ interface FoundHint {
   readonly version: number
 }
 
-/** For whom there are, or were, hints on this node; for nobody, if it cannot be asked now. */
+/** The nodes for which this node has, or had, hints; empty if it cannot be asked now. */
 async function targetsOn(line: NodeLine): Promise<readonly string[]> {
   if (line.health.isSuspected) return []
   return targetsIn(await line.buckets().catch(() => []))
@@ -231,7 +232,7 @@ function targetsIn(buckets: readonly Key[]): readonly string[] {
   return buckets.filter(bucket => bucket.startsWith(prefix)).map(bucket => bucket.slice(prefix.length))
 }
 
-/** A node that cannot be asked has none to tell of, unless all are wanted. */
+/** Unless all hints are wanted, a node that cannot be asked counts as having none. */
 async function* hintsOn(
   line: NodeLine,
   target: string,

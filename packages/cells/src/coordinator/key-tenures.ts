@@ -1,19 +1,20 @@
 /**
- * The keys that this coordinator is the holder of: for these it gives timestamps, and knows the last that was committed. As
- * `@freshet/dht, tenures.ts`, over nodes that are engines: the rules of a vote are in `records/cell-record.ts`.
+ * The keys that this coordinator holds: it gives their timestamps, and knows the last one committed for each. It works as
+ * `@freshet/dht, tenures.ts` does, over nodes that are engines: the rules of a vote are in `records/cell-record.ts`.
  *
  * Why it is safe, whatever nodes and coordinators do:
- * - Two majorities of a key's replicas have a node in common, and that grants a tenure once. So a tenure has one holder, and as
- *   timestamps begin with it none is given twice.
- * - A write is committed when a majority has taken it under its tenure. Who gets the next tenure sees it in the same step in
- *   which a majority stops taking anything under the last. So the `committed` of a new holder is never below what was
- *   acknowledged; what only some of them had is made sure of before anybody is told.
- * - Between two steps a holder answers by heart for `leaseMs`, counted from before it asked; a claimant waits for `promiseMs` in
- *   which it sees no beat, counted from after it has read one. Clocks may run wrong by `driftMax`; the holder's may run fast, and
- *   goes on while its machine sleeps (`Timing.pessimisticMs`), the claimant's may stand still. So while it answers nobody
- *   else can have got a later tenure, unless it has itself resigned, and then it has stopped before.
+ * - Two majorities of a key's replicas have a node in common, and that node grants a tenure once. So a tenure has one holder, and
+ *   as timestamps begin with the tenure, none is given twice.
+ * - A write is committed when a majority has taken it under its tenure. The coordinator that gets the next tenure sees the write
+ *   in the same step in which a majority stops taking anything under the last tenure. So the `committed` of a new holder is never
+ *   below what was acknowledged. A cell that only some of them had is written to a majority before it is returned to any caller.
+ * - Between two steps a holder answers from memory for `leaseMs`, counted from before it asked. A claimant waits for `promiseMs`
+ *   without seeing a new beat, counted from after it read the last one. Clocks may run wrong by `driftMax`. The holder's clock
+ *   may run fast, and goes on while its machine sleeps (`Timing.pessimisticMs`); the claimant's may stand still. So while a
+ *   holder answers, no other coordinator can have got a later tenure, unless the holder resigned, and then it stopped answering
+ *   before.
  *
- * When the layout changes, keys are claimed anew: see `change-layout.ts` for why that is safe.
+ * When the layout changes, keys are claimed again: see `change-layout.ts` for why that is safe.
  */
 import type { Key } from '@freshet/core/store'
 import {
@@ -24,8 +25,8 @@ import {
   DISPUTED,
   type Holding,
   laterStamp,
+  NO_COORDINATOR,
   NO_STAMP,
-  NOBODY,
   released,
   renewed,
   type SeenBeat,
@@ -43,11 +44,11 @@ import { pause, type Timing } from './timing.js'
 export interface TenureOptions {
   /** How long a claimant waits for a holder that shows no sign of life. */
   readonly promiseMs: number
-  /** How wrong clocks may run. */
+  /** How wrong clocks may run, as a share of the time measured. */
   readonly driftMax: number
-  /** How long a claim may take, the wait for others included. */
+  /** How long a claim may take, including the wait for other holders. */
   readonly claimMsMax: number
-  /** Of how many keys it is known that they are ours; then the ones that were not used for longest are forgotten. */
+  /** How many held keys are remembered. Beyond that, the least recently used are forgotten. */
   readonly keysMax: number
 }
 
@@ -57,13 +58,13 @@ export interface HeldKey {
   readonly key: Key
   readonly holding: Holding
   readonly epoch: number
-  /** The last timestamp that was given. */
+  /** The last timestamp given. */
   last: Stamp
   /** The highest that a majority is known to have. */
   committed: Stamp
-  /** Until then this coordinator may answer by heart, by the clock that goes on while it sleeps. */
+  /** Until then this coordinator may answer from memory, by the clock that goes on while the machine sleeps. */
   untilMs: number
-  /** What nodes had when they were last heard of. */
+  /** The record that each node had when it last answered. */
   readonly known: Map<string, Seen>
 }
 
@@ -86,15 +87,15 @@ export class KeyTenures {
   readonly #options: TenureOptions
   readonly #canAsk: (holder: string) => boolean
   readonly #held = new Map<Key, HeldKey>()
-  /** Who had a key when we last wanted it. */
+  /** The coordinator that held a key when we last wanted it. */
   readonly #others = new Map<Key, string>()
   readonly #claims = new Map<Key, Promise<HeldKey | OtherHolder>>()
   readonly #leaseMs: number
-  /** Since it was opened. */
+  /** Counted since this coordinator was opened. */
   readonly counts = { claims: 0, renewals: 0, lost: 0 }
 
   constructor(parts: {
-    /** Of this life of this coordinator and of no other: where it can be asked, if it can. */
+    /** Names this life of this coordinator and no other. If others can ask it, the name is the address where they do. */
     readonly self: string
     readonly timing: Timing
     readonly random: () => number
@@ -114,7 +115,7 @@ export class KeyTenures {
     return this.#held.size
   }
 
-  /** If it is ours, as far as we know; it may have been taken over since. */
+  /** The key if we hold it, as far as we know: another coordinator may have taken it over since. */
   find(key: Key, view: LayoutView): HeldKey | undefined {
     const held = this.#held.get(key)
     if (held === undefined || held.epoch !== view.epoch) return undefined
@@ -123,7 +124,7 @@ export class KeyTenures {
     return held
   }
 
-  /** Ours to write under. */
+  /** The key, held by us to write under; or the other coordinator that holds it. */
   async forWriting(key: Key, view: LayoutView): Promise<HeldKey | OtherHolder> {
     for (;;) {
       const found = this.find(key, view) ?? this.#otherOf(key) ?? (await this.#claimAlone(key, view))
@@ -131,7 +132,7 @@ export class KeyTenures {
     }
   }
 
-  /** Ours, and nobody else can have had it when this was called: so `committed` is the last. */
+  /** We hold the key, and no other coordinator can have held it when this was called: so `committed` is the last. */
   async forReading(key: Key, view: LayoutView): Promise<HeldKey | OtherHolder> {
     for (;;) {
       const held = this.find(key, view)
@@ -141,12 +142,12 @@ export class KeyTenures {
     }
   }
 
-  /** It did not answer, or has not the key any more. */
+  /** To be called when the other holder did not answer, or no longer holds the key. */
   forgetOther(key: Key): void {
     this.#others.delete(key)
   }
 
-  /** The same, but ours in any case: who has the key is not asked, but asked to give it up. */
+  /** As `forReading`, but we become the holder in any case: another holder is asked to release the key. */
   async forUpdate(key: Key, view: LayoutView): Promise<HeldKey> {
     for (;;) {
       const held = await this.forReading(key, view)
@@ -167,7 +168,7 @@ export class KeyTenures {
     return held.last
   }
 
-  /** A majority has taken something under our tenure, asked at that time. */
+  /** A majority has taken something under our tenure that was sent at `askedMs`. */
   confirm(held: HeldKey, stamp: Stamp, askedMs: number): void {
     held.committed = laterStamp(held.committed, stamp)
     held.untilMs = Math.max(held.untilMs, askedMs + this.#leaseMs)
@@ -179,7 +180,7 @@ export class KeyTenures {
     this.#held.delete(key)
   }
 
-  /** The same cell everywhere, under our tenure; until a majority has it or a later one. */
+  /** Writes this cell to the replicas under our tenure, until a majority has it or a later one. */
   async secure(key: Key, cell: Cell, held: HeldKey, view: LayoutView): Promise<boolean> {
     const askedMs = this.#timing.pessimisticMs()
     const result = await this.#vote(key, view, line =>
@@ -191,7 +192,7 @@ export class KeyTenures {
     return result.isEnough
   }
 
-  /** Resigns, so that nobody need wait for us. */
+  /** Releases all keys, so that no other coordinator need wait for our promise to run out. */
   async resignAll(view: () => LayoutView): Promise<void> {
     const keys = [...this.#held]
     this.#held.clear()
@@ -204,7 +205,7 @@ export class KeyTenures {
     let isWished = false
     const result = await this.#vote(key, view, line =>
       line.change(key, view.epoch, record => {
-        isWished ||= record.wish !== NOBODY && record.wish !== this.self
+        isWished ||= record.wish !== NO_COORDINATOR && record.wish !== this.self
         return isWished ? undefined : renewed(record, held.holding)
       }),
     )
@@ -219,9 +220,9 @@ export class KeyTenures {
   }
 
   /**
-   * Those who want the same key at once have one claim: with two, the one that failed would take back by the tenure's number what the
-   * other was granted. Undefined if there was one already. What came of it is then to be looked at anew: it was under another layout,
-   * perhaps, or so long ago that its time is over.
+   * Concurrent callers share one claim for a key: with two, the one that failed would release, by the tenure's number, what the
+   * other was granted. Returns undefined if a claim was already under way. The caller must then check its result again: it may
+   * have been made under another layout, or long enough ago for its lease to be over.
    */
   async #claimAlone(key: Key, view: LayoutView, mayAsk = true): Promise<HeldKey | OtherHolder | undefined> {
     const running = this.#claims.get(key)
@@ -252,12 +253,12 @@ export class KeyTenures {
         ? await this.#tryClaim(key, view, records, watched)
         : undefined
       if (held !== undefined) return this.#keep(key, held)
-      if (this.#timing.nowMs() > endMs) throw noHolder(key, `${holdersOf(records)} has it and does not give it up`)
+      if (this.#timing.nowMs() > endMs) throw noHolder(key, whyNotClaimed(records))
       await pause(this.#timing, await this.#untilRipe(key, view, watched, records))
     }
   }
 
-  /** Whether a majority would grant it now. A claim that only a minority grants would stand in the holder's way. */
+  /** Whether a majority would grant a claim now. A claim that only a minority grants would get in the holder's way. */
   #isOpen(
     key: Key,
     view: LayoutView,
@@ -295,7 +296,7 @@ export class KeyTenures {
     return (await this.#isSettled(key, view, latest, result, held)) ? held : undefined
   }
 
-  /** What only some of the majority had is made sure of: the next holder might ask others. */
+  /** Writes a cell that only some of the majority had to a majority: the next holder might ask other replicas. */
   async #isSettled(
     key: Key,
     view: LayoutView,
@@ -318,7 +319,7 @@ export class KeyTenures {
   }
 
   async #release(key: Key, holding: Holding, view: LayoutView): Promise<void> {
-    // Only to spare others a wait: who does not hear of it waits.
+    // This only saves others a wait: a claimant that does not see the release waits for the promise to run out.
     await gather(
       view.linesOf(key),
       line => line.change(key, view.epoch, record => released(record, holding)),
@@ -326,11 +327,11 @@ export class KeyTenures {
     )
   }
 
-  /** Only changes that were taken count. */
+  /** Asks the replicas for a change. Only changes that were taken count. */
   #vote(key: Key, view: LayoutView, change: (line: NodeLine) => Promise<Changed>): Promise<Gathered<Changed>> {
     const ask = async (line: NodeLine) => {
       const changed = await change(line)
-      if (!changed.isTaken) throw new Error(`node ${line.name} has given tenure ${changed.record.tenure}`)
+      if (!changed.isTaken) throw new Error(`node ${line.name} has granted tenure ${changed.record.tenure}`)
       return changed
     }
     return gather(view.linesOf(key), ask, this.#isMajority(key, view))
@@ -340,7 +341,7 @@ export class KeyTenures {
     return (answers: ReadonlyMap<string, unknown>) => view.isEnough(key, new Set(answers.keys()), 'QUORUM')
   }
 
-  /** The last replica too, if it answers as fast as the others: what it has need not be waited for again then. */
+  /** Waits a moment for the last replica too: if it answers as fast as the others, its record need not be read again. */
   async #shortly({ all }: Gathered<unknown>): Promise<void> {
     await Promise.race([all, pause(this.#timing, 1)])
   }
@@ -355,7 +356,7 @@ export class KeyTenures {
     }
   }
 
-  /** For as long as a promise lasts. */
+  /** Whether this beat has not changed for as long as a promise lasts. */
   isSilent({ sinceMs }: Watched): boolean {
     return this.#timing.nowMs() - sinceMs >= this.#options.promiseMs
   }
@@ -364,7 +365,7 @@ export class KeyTenures {
     return watched !== undefined && this.isSilent(watched) ? watched.seen : undefined
   }
 
-  /** How long to wait before trying again. Whoever has the key is told that somebody would like it. */
+  /** How long to wait before trying again. Also leaves a wish in the records, so that the holder knows that we want the key. */
   async #untilRipe(
     key: Key,
     view: LayoutView,
@@ -396,7 +397,7 @@ export class KeyTenures {
   }
 
   #isAnother(holder: string): boolean {
-    return holder !== NOBODY && holder !== this.self && holder !== DISPUTED
+    return holder !== NO_COORDINATOR && holder !== this.self && holder !== DISPUTED
   }
 }
 
@@ -404,6 +405,8 @@ function latestOf(a: CellRecord, b: CellRecord): CellRecord {
   return compareStamps(a.stamp, b.stamp) >= 0 ? a : b
 }
 
-function holdersOf(records: readonly CellRecord[]): string {
-  return [...new Set(records.map(({ holder }) => holder))].filter(holder => holder !== NOBODY).join(', ') || 'nobody'
+function whyNotClaimed(records: readonly CellRecord[]): string {
+  const holders = [...new Set(records.map(({ holder }) => holder))].filter(holder => holder !== NO_COORDINATOR)
+  if (holders.length === 0) return 'no coordinator holds it, but no claim was granted by a majority'
+  return `${holders.join(', ')} holds it and does not release it`
 }

@@ -25,7 +25,7 @@ export class LayoutView {
     return this.layout.epoch
   }
 
-  /** While the layout changes there are two. */
+  /** The sets of replicas of a key. While the layout changes there are two. */
   setsOf(key: Key): readonly (readonly string[])[] {
     if (key === CHANGE_KEY) return this.#everybody()
     const now = this.placement.replicasOf(key)
@@ -47,7 +47,9 @@ export class LayoutView {
     return this.linesNamed(new Set(this.setsOf(key).flat()))
   }
 
-  /** Nearest first; those that are suspected last. While the layout changes those that it will have as well come after all others. */
+  /**
+   * Nearest first, suspected nodes last. While the layout changes, replicas that the key only will have come after all others.
+   */
   nearest(key: Key): readonly NodeLine[] {
     const first = this.setsOf(key)[0]!
     const far = new Map(
@@ -59,13 +61,13 @@ export class LayoutView {
     return [...this.linesOf(key)].sort((a, b) => rank(a) - rank(b) || speed(a) - speed(b))
   }
 
-  /** The same, without those that it will have: they need not have been given the key yet. */
+  /** As `nearest`, without replicas that the key only will have: they need not have it yet. */
   nearestSettled(key: Key): readonly NodeLine[] {
     const first = this.setsOf(key)[0]!
     return this.nearest(key).filter(({ name }) => first.includes(name))
   }
 
-  /** Of all nodes that belong to the layout, or did when it began to change. */
+  /** The lines to all nodes that belong to the layout, or did when it began to change. */
   allLines(): readonly NodeLine[] {
     return this.linesNamed(new Set([...this.layout.nodes, ...(this.layout.before ?? [])].map(({ name }) => name)))
   }

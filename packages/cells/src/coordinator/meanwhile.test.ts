@@ -1,4 +1,4 @@
-/** What several do at once, one step at a time. */
+/** Concurrent operations of several coordinators, interleaved step by step. */
 import type { ReadVersion } from '@freshet/core/store'
 import { createMemoryStore } from '@freshet/engines/memory'
 import { eventually } from '@freshet/engines/under-test/eventually'
@@ -24,7 +24,7 @@ function text(value: string) {
   return { contentType: 'text/plain', body: Buffer.from(value) }
 }
 
-/** Called before a node is asked, by this coordinator alone. */
+/** Called before this coordinator asks a node; other coordinators do not call it. */
 type Before = (name: string, call: 'read' | 'write' | 'scan' | 'buckets', key: string, body: string) => unknown
 
 const health = { timeoutMsMin: 20_000, timeoutMsMax: 20_000, failuresMax: 1e9, probeMs: 1, probeMsMax: 1 }
@@ -64,14 +64,14 @@ function signal(): { readonly done: Promise<void>; readonly give: () => void } {
   return { done, give }
 }
 
-test('an update and a current read of one coordinator do not take back what the other was granted', async () => {
+test('an update and a current read of one coordinator do not release the tenure that the other was granted', async () => {
   const open = sharedNodes()
   const holder = await open()
   await holder.write(KEY, text('tea'), 'ALL')
   let [isThere, hasBoth] = [true, false]
   const released: string[] = []
   const claims = new Map<string, (() => void)[]>()
-  /** Claims go on when there are two of them on each node, or it is clear that there is one. */
+  /** Claims continue when each node has received two of them, or, after a while, only one. */
   const before: Before = async (name, call, key, body) => {
     if (call !== 'write' || key !== KEY) return
     if (!body.includes('holder')) released.push(body)
@@ -98,7 +98,7 @@ test('an update and a current read of one coordinator do not take back what the 
   expect(released).toEqual([])
 })
 
-test('a hint that somebody else has delivered meanwhile does not bring back what was collected', async () => {
+test('a hint that another coordinator has delivered meanwhile does not bring back a collected key', async () => {
   const open = sharedNodes()
   let isAway = false
   const cells = await open(name => {
@@ -116,7 +116,7 @@ test('a hint that somebody else has delivered meanwhile does not bring back what
     await goOn.done
   })
   await cells.write(KEY, undefined, 'ALL')
-  // It learns of the layout that the collection is under, and has read the hint, when another delivers it.
+  // `slow` knows the layout of the collection, and has read the hint, when another coordinator delivers it.
   const hints = cells.hints
   const waiting = hints.keysWaiting.bind(hints)
   let delivering: Promise<unknown> = Promise.resolve()
@@ -152,7 +152,7 @@ test('a read at ONE finds what it found before while a node joins', async () => 
   for (const key of keys) expect((await other.read(key, 'ONE')).value).toEqual(text(key))
 })
 
-/** Node c is about to leave, and nothing that it has was moved yet. */
+/** Begins the leave of node c, and stops before any of its records is moved. */
 async function beginToLeave(cells: Cells): Promise<void> {
   const onProgress = () => {
     throw new Error('Cut short.')
@@ -170,13 +170,13 @@ async function writeMany(cells: Cells): Promise<() => Promise<void>> {
 
 const D = { name: 'd', address: '', rack: 'rack', dataCentre: 'here' }
 
-test('what a node has that is about to leave is not left behind by who lets another join at the same time', async () => {
+test('a join at the same time does not leave behind the records of a node that is about to leave', async () => {
   const open = sharedNodes()
   const other = await open(() => {}, { factor: 1 })
   const expectAll = await writeMany(other)
   let leaving: Promise<void> | undefined
   const cells = await open((name, call) => {
-    // It has seen that no other change is under way.
+    // By now `cells` has seen that no other change is under way.
     if (name === 'd' && call === 'buckets') leaving ??= beginToLeave(other)
     return leaving
   })
@@ -187,7 +187,7 @@ test('what a node has that is about to leave is not left behind by who lets anot
   await expectAll()
 })
 
-test('who has moved the records of one change does not end the next, of which nothing was moved', async () => {
+test('a process that moved the records of one change does not finish the next, whose records were not moved', async () => {
   const open = sharedNodes()
   const other = await open(() => {}, { factor: 1 })
   const expectAll = await writeMany(other)
@@ -208,7 +208,7 @@ test('who has moved the records of one change does not end the next, of which no
   await expectAll()
 })
 
-test('a ring that was not decided on is not gone on with by who finds it on the node that was to join', async () => {
+test('a layout that was not decided is not continued by a process that finds it on the node that was to join', async () => {
   const open = sharedNodes()
   const cells = await open((_, call, key, body) => {
     if (call === 'write' && key === CHANGE_KEY && body.includes('epoch')) throw new Error('It is cut off.')
@@ -222,7 +222,7 @@ test('a ring that was not decided on is not gone on with by who finds it on the 
   expect(epoch).toBe(cells.layout.epoch + 2)
 })
 
-test('a change that was begun under one ring is not made under the next', async () => {
+test('a change that began under one layout is not made under the next', async () => {
   const layout: CellsLayout = {
     ...{ epoch: 1, secret: '', nodes: [], factor: 1, partitioner: 'hash', floor: 1 },
   }
@@ -258,7 +258,7 @@ test('a change that was begun under one ring is not made under the next', async 
   expect(written).toEqual([])
 })
 
-test('a current read that waits for a claim of long ago makes sure of it first', async () => {
+test('a current read that waits for an old claim renews it first', async () => {
   const open = sharedNodes()
   const [asked, goOn] = [signal(), signal()]
   let leaps = 0
@@ -273,7 +273,7 @@ test('a current read that waits for a claim of long ago makes sure of it first',
   )
   const first = slept.read(KEY, 'CURRENT')
   await asked.done
-  // Its machine sleeps while it claims the key; what it asked is done, and answered when it wakes.
+  // The machine sleeps while it claims the key; the nodes grant the claim, and their answers arrive when it wakes.
   leaps = 60_000
   const later = slept.read(KEY, 'CURRENT')
   goOn.give()

@@ -1,9 +1,10 @@
 /**
  * A coordinator's line to one node: reads records and changes them, one conditional step at a time, and gives up in time.
  *
- * **Fences.** Every change holds on to the node's layout record (`layout/cells-layout.ts`) at the version that this line has read, and
- * every read reads it along. So an operation that began under one layout does nothing under the next: it is begun anew. And a node
- * that has lost its memory has no layout record: it is not asked for votes that it has forgotten, nor believed to hold nothing.
+ * **Fences.** Every change is conditional on the node's layout record (`layout/cells-layout.ts`) having the version that this
+ * line has read, and every read also reads that record. So an operation that began under one layout does nothing under the next,
+ * and begins again. A node that has lost its data has no layout record: it is not asked for votes that it has forgotten, and its
+ * lack of records is not believed.
  */
 import type { Key, Version } from '@freshet/core/store'
 import { FreshetError } from '@freshet/protocol'
@@ -14,23 +15,23 @@ import { type CellRecord, EMPTY_RECORD } from '../records/index.js'
 import { decodeRecord, encodeRecord, parseObject } from './record-text.js'
 import type { Timing } from './timing.js'
 
-/** The layout is another than the operation began under: it is to be begun anew. */
+/** The layout has changed since the operation began: the operation must begin again. */
 export class LayoutChanged extends Error {
   override readonly name = 'LayoutChanged'
 }
 
-/** A record as it was read, to be replaced while it is that. */
+/** A record as it was read: it is replaced only if it still has this version. */
 export interface Seen {
   readonly version: Version
   readonly record: CellRecord
 }
 
-/** `isTaken`: false if the change did not want to be, by the record that is there. */
+/** `isTaken`: false if the change does not apply to the record that is there. */
 export interface Changed extends Seen {
   readonly isTaken: boolean
 }
 
-/** Who knows the layout. */
+/** Keeps the layout that this process goes by. */
 export interface LayoutKeeper {
   readonly layout: CellsLayout
   adopt(layout: CellsLayout): void
@@ -44,7 +45,7 @@ export class NodeLine {
   readonly #node: Node
   readonly #timing: Timing
   readonly #keeper: LayoutKeeper
-  /** The version of the layout's record, and which layout it is. */
+  /** The version of the node's layout record, and the epoch of that layout. */
   #fence: { readonly version: Version; readonly epoch: number } | undefined
 
   constructor(
@@ -59,12 +60,12 @@ export class NodeLine {
     this.health = new NodeHealth(health)
   }
 
-  /** How old the layout is that the node knows; undefined if it has not been asked yet. */
+  /** The epoch of the layout that the node knows; undefined if it has not been asked yet. */
   get epoch(): number | undefined {
     return this.#fence?.epoch
   }
 
-  /** Under this layout, or LayoutChanged. */
+  /** Reads under this layout. Throws LayoutChanged if a later one is known by now. */
   async read(key: Key, epoch: number): Promise<Seen> {
     const [value] = await this.#readFenced([key], epoch)
     return value === undefined
@@ -73,8 +74,8 @@ export class NodeLine {
   }
 
   /**
-   * Replaces the record by what `next` makes of it, which is undefined if it is to stay. `known` is what it was when last seen: if
-   * it still is, reading it can be saved.
+   * Replaces the record with what `next` returns for it; undefined leaves it as it is. `known` is the record as last seen: if it
+   * has not changed since, it need not be read.
    */
   async change(
     key: Key,
@@ -93,12 +94,12 @@ export class NodeLine {
       if (record === seen.record) return { ...seen, isTaken: true }
       const version = await this.replace({ key, body: encodeRecord(record) }, seen.version, epoch)
       if (version !== undefined) return { version, record, isTaken: true }
-      if (conflicts === CONFLICTS_MAX) throw new Error(`${key} on node ${this.name} changes all the time.`)
+      if (conflicts === CONFLICTS_MAX) throw new Error(`${key} on node ${this.name} keeps changing.`)
       seen = await this.read(key, epoch)
     }
   }
 
-  /** Anything, not only cells; undefined if it has another version. */
+  /** Writes any record, not only cells. Returns undefined if the record has another version. */
   async replace(write: NodeWrite, version: Version, epoch: number): Promise<Version | undefined> {
     const fence = await this.#fenceOf(epoch)
     return this.ask(node =>
@@ -116,7 +117,7 @@ export class NodeLine {
   /** A page of a bucket, as the node has it. */
   async scan(bucket: Key, range: NodeRange, epoch: number): Promise<NodePage> {
     const page = await this.ask(node => node.scan(bucket, range))
-    // After it, so that a node that lost its memory before is found out.
+    // Checked after the scan, so that a node that lost its data before is detected.
     await this.#readFenced([], epoch)
     return page
   }
@@ -125,18 +126,18 @@ export class NodeLine {
     return this.ask(node => node.buckets())
   }
 
-  /** What layout the node has; undefined if none. Does not refuse. */
+  /** The layout that the node has, whichever it is; undefined if it has none. */
   async readLayout(): Promise<(NodeValue & { readonly layout: CellsLayout }) | undefined> {
     const [value] = await this.ask(node => node.read([LAYOUT_KEY]))
     return value && { ...value, layout: parseObject(value.body) as CellsLayout }
   }
 
-  /** That it has this layout, or is given it. Fails if it has none, or a later one. */
+  /** Makes sure that the node has this layout: one with an older layout gets this one. Fails if it has none, or a later one. */
   async check(epoch: number): Promise<void> {
     await this.#readFenced([], epoch)
   }
 
-  /** Gives the node this layout, if it still has the one of that version; 0: none. */
+  /** Gives the node this layout if its layout record still has that version; version 0: if it has no such record. */
   async install(layout: CellsLayout, version: Version): Promise<boolean> {
     const write = { key: LAYOUT_KEY, body: encodeLayout(layout) }
     const installed = await this.ask(node => node.write(write, [{ key: LAYOUT_KEY, version }]))
@@ -144,10 +145,10 @@ export class NodeLine {
     return installed !== undefined
   }
 
-  /** Fails if there is no answer in time, or if the node is suspected and not to be asked now. */
+  /** Fails if there is no answer in time, or if the node is suspected and should not be asked now. */
   async ask<Answer>(call: (node: Node) => Promise<Answer>): Promise<Answer> {
     const askedMs = this.#timing.nowMs()
-    if (!this.health.mayAsk(askedMs)) throw this.#silent('it did not answer lately')
+    if (!this.health.mayAsk(askedMs)) throw this.#silent('it has not answered recently')
     const { timeoutMs } = this.health
     let callOff = () => {}
     const silence = new Promise<never>((_, reject) => {
@@ -179,12 +180,15 @@ export class NodeLine {
   }
 
   async #fenceOf(epoch: number): Promise<Version> {
-    // Looked at again after each wait: another question may have found a later layout meanwhile.
+    // Checked again after each wait: another request may have found a later layout meanwhile.
     while (this.#fence?.epoch !== epoch) await this.#readFenced([], epoch)
     return this.#fence.version
   }
 
-  /** Whether the node has this layout. If it has an older one it is given this; a later one is adopted, and nothing else done. */
+  /**
+   * Whether the node has this layout. A node with an older layout gets this one; a later layout is adopted, and nothing else
+   * done.
+   */
   async #isFenced(value: NodeValue | undefined, epoch: number): Promise<boolean> {
     if (value === undefined) throw this.#forgotten()
     if (value.version !== this.#fence?.version) {
@@ -201,25 +205,27 @@ export class NodeLine {
   }
 
   #silent(why: string): FreshetError {
-    return new FreshetError('RING_UNAVAILABLE', `Node ${this.name} of the ring cannot be asked: ${why}.`)
+    return new FreshetError('RING_UNAVAILABLE', `Node ${this.name} of the ring is unavailable: ${why}.`)
   }
 
   #foreign(): FreshetError {
     return new FreshetError(
       'RING_UNUSABLE',
-      `Node ${this.name} belongs to another ring than the other nodes. See that its address is right; a node of one ring cannot be one of another unless it is emptied.`,
+      `Node ${this.name} belongs to another ring than the other nodes. ` +
+        'Check its address; a node of one ring must be emptied before it can join another.',
     )
   }
 
   #forgotten(): FreshetError {
     return new FreshetError(
       'RING_UNUSABLE',
-      `Node ${this.name} does not know the ring any more: it has lost its data, or is another one. Take it out with freshet ring leave --lost, empty it, and let it join under another name.`,
+      `Node ${this.name} no longer knows the ring: it has lost its data, or is another node. ` +
+        'Remove it with freshet ring leave --lost, empty it, and join it under another name.',
     )
   }
 }
 
-/** What a node refuses, for lack of space, say, it has answered. */
+/** A node that refuses, for lack of space, say, has answered. */
 function isRefusal(error: unknown): boolean {
   return error instanceof FreshetError && error.code !== 'STORE_UNAVAILABLE' && error.code !== 'RING_UNAVAILABLE'
 }

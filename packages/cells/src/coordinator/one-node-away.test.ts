@@ -1,4 +1,4 @@
-/** What becomes of writes while a node is away: hints, repairs, tombstones, and nodes that join and leave. */
+/** What happens to writes while a node is away: hints, repairs, tombstones, and nodes that join and leave. */
 import type { Store } from '@freshet/core/store'
 import { createMemoryStore } from '@freshet/engines/memory'
 import { beforeEach, describe, expect, test } from 'vitest'
@@ -40,7 +40,7 @@ class Away {
   }
 }
 
-/** As a node has it that took a write at ONE. */
+/** The record of a node that took a write at ONE. */
 const later = {
   contentType: 'application/json',
   body: encodeRecord({ ...EMPTY_RECORD, stamp: { tenure: 99, count: 1, aside: 0, writer: 0 }, value: text('later') }),
@@ -53,7 +53,7 @@ function text(value: string) {
   return { contentType: 'text/plain', body: Buffer.from(value) }
 }
 
-/** Suspicion would only make tests wait. */
+/** No node is ever suspected: that would only make tests wait. */
 const health = { timeoutMsMin: 1000, timeoutMsMax: 1000, failuresMax: 1e9, probeMs: 1, probeMsMax: 1 }
 
 async function open(hintsMax = 1000): Promise<Cells> {
@@ -78,7 +78,7 @@ async function areAlike(key: string): Promise<boolean> {
 }
 
 describe('a node that was away', () => {
-  test('is told by a hint, which another coordinator delivers', async () => {
+  test('receives the write as a hint, which another coordinator delivers', async () => {
     nodes.get('c')!.isAway = true
     await cells.write(KEY, text('tea'))
     await cells.quiet()
@@ -107,7 +107,7 @@ describe('a node that was away', () => {
     for (let i = 0; i < 10; i++) expect(await areAlike(`shop/products/${i}`)).toBe(true)
   })
 
-  test('is repaired by who reads at QUORUM or CURRENT and finds it behind', async () => {
+  test('is repaired by a read at ALL that finds it behind', async () => {
     nodes.get('c')!.isAway = true
     cells = await open(0)
     await cells.write(KEY, text('tea'))
@@ -117,7 +117,7 @@ describe('a node that was away', () => {
     expect(await areAlike(KEY)).toBe(true)
   })
 
-  test('does not lose what was written at ANY while all its replicas were away but a hint was kept', async () => {
+  test('loses no write at ANY that was kept as a hint while all replicas of the key were away', async () => {
     await joinCells(cells, { name: 'd', address: '', rack: 'rack', dataCentre: 'here' })
     const replicas = cells.view.setsOf(KEY)[0]!
     for (const name of replicas) nodes.get(name)!.isAway = true
@@ -131,7 +131,7 @@ describe('a node that was away', () => {
   })
 })
 
-test('a repair that was stopped goes on from the key that it had come to', async () => {
+test('a repair that was stopped continues after the last key that it compared', async () => {
   cells = await open(0)
   nodes.get('c')!.isAway = true
   for (const id of ['1', '2', '3', '4']) await cells.write(`shop/products/${id}`, text('tea'))
@@ -152,7 +152,7 @@ test('a repair that was stopped goes on from the key that it had come to', async
 })
 
 describe('tombstones', () => {
-  test('are kept while a replica lacks them, and go when all have them', async () => {
+  test('are kept while a replica lacks them, and dropped when all have them', async () => {
     cells = await open(0)
     await cells.write(KEY, text('tea'), 'ALL')
     nodes.get('c')!.isAway = true
@@ -167,7 +167,7 @@ describe('tombstones', () => {
     ])
   })
 
-  test('leave no way back: what is written later is later, also by who knew the key before', async () => {
+  test('do not hide a later write once collected, also by a coordinator that knew the key before', async () => {
     const other = await open()
     const { stamp } = await cells.write(KEY, text('tea'), 'ALL')
     await cells.write(KEY, undefined, 'ALL')
@@ -196,7 +196,7 @@ describe('a ring that changes', () => {
   const joining = { name: 'd', address: '', rack: 'rack', dataCentre: 'here' }
   const keys = Array.from({ length: 40 }, (_, i) => `shop/products/${i}`)
 
-  test('has all it had, on the nodes that it belongs to and on no other', async () => {
+  test('keeps all its records, each on the nodes that it belongs to and on no other', async () => {
     for (const key of keys) await cells.write(key, text(key))
     const report = await joinCells(cells, joining)
     expect(report.moved).toBeGreaterThan(0)
@@ -214,7 +214,7 @@ describe('a ring that changes', () => {
     ])
   })
 
-  test('lets no node leave that does not answer: nobody knows what it alone was given', async () => {
+  test('refuses to let a node leave that does not answer: it alone may have writes at ONE or ANY', async () => {
     await joinCells(cells, joining)
     nodes.get('b')!.isAway = true
     await expect(leaveCells(cells, 'b')).rejects.toMatchObject({
@@ -224,7 +224,7 @@ describe('a ring that changes', () => {
     expect([cells.layout.before, cells.layout.nodes.length]).toEqual([undefined, 4])
   })
 
-  test('goes on with a node that falls silent while it leaves when it is back, or is said to be lost', async () => {
+  test('stops when a node falls silent while it leaves, and continues when the node is declared lost', async () => {
     for (const key of keys) await cells.write(key, text(key))
     await joinCells(cells, joining)
     const onProgress = () => {
@@ -238,7 +238,7 @@ describe('a ring that changes', () => {
     for (const key of keys) expect((await cells.read(key, 'CURRENT')).value).toEqual(text(key))
   })
 
-  test('gives what waits for a node that is lost to those that have its keys then', async () => {
+  test('delivers the hints for a lost node to the nodes that have its keys afterwards', async () => {
     const suspicious = { ...health, failuresMax: 1, probeMs: 60_000, probeMsMax: 60_000 }
     await joinCells(cells, joining)
     const sources = ['a', 'b', 'c', 'd'].map(name => ({ name, node: nodes.get(name)!.node() }))
@@ -252,7 +252,7 @@ describe('a ring that changes', () => {
     expect(await other.deliverHints()).toMatchObject({ left: 0 })
   })
 
-  test('takes along what a node that leaves was given alone', async () => {
+  test('moves a write that only the leaving node has', async () => {
     await joinCells(cells, joining)
     const key = keys.find(each => cells.view.setsOf(each)[0]!.includes('b'))!
     const others = ['a', 'c', 'd'].map(name => nodes.get(name)!)
@@ -263,7 +263,7 @@ describe('a ring that changes', () => {
     expect((await cells.read(key)).value).toEqual(text('alone'))
   })
 
-  test('loses nothing if the node that leaves is lost already', async () => {
+  test('loses nothing if the leaving node is already lost', async () => {
     for (const key of keys) await cells.write(key, text(key))
     await joinCells(cells, joining)
     nodes.get('b')!.isAway = true
@@ -272,7 +272,7 @@ describe('a ring that changes', () => {
       expect(await cells.read(key, 'CURRENT')).toMatchObject({ value: text(key), isCurrent: true })
   })
 
-  test('that was cut short goes on with the same command, and with no other', async () => {
+  test('that was interrupted continues with the same command, and with no other', async () => {
     for (const key of keys) await cells.write(key, text(key))
     const cut = joinCells(cells, joining, {
       onProgress: ({ keys: done }) => {
@@ -280,9 +280,9 @@ describe('a ring that changes', () => {
       },
     })
     await expect(cut).rejects.toThrow('Cut short.')
-    // In between it works as it is.
+    // Until then the ring works.
     await cells.write(keys[0]!, text('new'))
-    await expect(leaveCells(cells, 'a')).rejects.toThrow('another change of it is under way')
+    await expect(leaveCells(cells, 'a')).rejects.toThrow('another change of the ring is under way')
     const other = await open()
     await joinCells(other, joining)
     expect(await cells.read(keys[0]!, 'CURRENT')).toMatchObject({ value: text('new'), isCurrent: true })
@@ -313,7 +313,7 @@ describe('a node that was away when it lost a key to a new one', () => {
     expect(left.length).toBeGreaterThan(0)
   })
 
-  test('does not bring it back when it was deleted and collected meanwhile', async () => {
+  test('does not bring the key back when it was deleted and collected meanwhile', async () => {
     for (const key of keys) await cells.write(key, undefined, 'ALL')
     expect(await collectTombstones(cells)).toEqual({ found: keys.length, collected: keys.length })
     expect((await cells.scan('shop/products', {}, 'ALL')).entries).toEqual([])
@@ -321,13 +321,13 @@ describe('a node that was away when it lost a key to a new one', () => {
     for (const key of keys) expect((await cells.read(key, 'ALL')).value).toBeUndefined()
   })
 
-  test('is not asked for it by a scan', async () => {
+  test('is ignored by scans for that key', async () => {
     for (const key of left) await nodes.get('d')!.store.commit({ writes: [{ key, ...later }] })
     const { entries } = await cells.scan('shop/products', {}, 'ALL')
     expect(entries.map(({ body }) => Buffer.from(body).toString())).toEqual(keys.map(() => 'old'))
   })
 
-  test('gives what it alone was told of it to the others when they are repaired, and has it no more', async () => {
+  test('gives a write that only it has to the replicas in a repair, and drops its own copy', async () => {
     for (const key of left) await nodes.get('d')!.store.commit({ writes: [{ key, ...later }] })
     await repair(cells)
     for (const key of left) {
@@ -336,14 +336,14 @@ describe('a node that was away when it lost a key to a new one', () => {
     }
   })
 
-  test('keeps a tombstone from being dropped while what it alone was told is later', async () => {
+  test('keeps a tombstone from being dropped while it alone has a later write', async () => {
     for (const key of left) await cells.write(key, undefined, 'ALL')
     for (const key of left) await nodes.get('d')!.store.commit({ writes: [{ key, ...later }] })
     expect(await collectTombstones(cells)).toEqual({ found: left.length, collected: 0 })
   })
 })
 
-test('updates of two coordinators at once are all there', async () => {
+test('no concurrent update of two coordinators is lost', async () => {
   const both = [cells, await open()]
   const increment = async (by: Cells) => {
     for (let done = 0; done < 10; ) {

@@ -1,4 +1,4 @@
-/** Opens a layout over nodes, or makes one of nodes that belong to none yet. */
+/** Opens a layout over nodes, or creates one over nodes that belong to none yet. */
 import { randomInt, randomUUID } from 'node:crypto'
 import type { Store } from '@freshet/core/store'
 import type { HealthOptions } from '../health/index.js'
@@ -16,31 +16,31 @@ import { PROCESS_TIMING, pause, type Timing } from './timing.js'
 
 export interface NodeSource {
   readonly name: string
-  /** Closed with the cells, and if they cannot be opened. */
+  /** Closed when the cells are closed, and if they cannot be opened. */
   readonly node: Node | Store
   readonly address?: string
-  /** Default: `rack`, `here`: all nodes are alike. */
+  /** The defaults, `rack` and `here`, make all nodes alike. */
   readonly rack?: string
   readonly dataCentre?: string
-  /** With the partitioner `ordered`: where its stretch begins. */
+  /** With the partitioner `ordered`: where the node's range begins. */
   readonly from?: string
 }
 
 export interface CellsOptions {
   readonly nodes: readonly NodeSource[]
-  /** Of a new layout: replicas of each key, or how many in each data centre; default 3, or as many as there are nodes. */
+  /** For a new layout: replicas of each key, or how many in each data centre; default 3, or as many as there are nodes. */
   readonly factor?: CellsLayout['factor']
-  /** Of a new layout; default `hash`. */
+  /** For a new layout; default `hash`. */
   readonly partitioner?: PartitionerName
-  /** Whether nodes that have no layout get one; default true. */
+  /** Whether to create a layout if the nodes have none; default true. */
   readonly creates?: boolean
   /** Opens a node that joins later; without it this coordinator cannot reach such a node. */
   readonly openNode?: (node: LayoutNode) => Node
   /** How far away a node is: nearer nodes are asked first. Default: all are equally near. */
   readonly distance?: (node: LayoutNode) => number
-  /** Where other coordinators ask this one for the keys that it holds. Without it they wait until it gives them up. */
+  /** Where other coordinators ask this one for the keys that it holds. Without it they wait until it releases the keys. */
   readonly listen?: ListenOptions
-  /** Another way than `listen`, and the name by which others know this coordinator. */
+  /** Instead of `listen`: another way to ask the other coordinators, and the name by which they know this one. */
   readonly others?: OtherCoordinators
   readonly self?: string
   readonly tenures?: Partial<TenureOptions>
@@ -59,10 +59,10 @@ export interface CellsOptions {
 const REPAIR_SHARE = 0.1
 const HINTS_MAX = 10_000
 const HINTS_EVERY_MS = 1000
-/** How long a coordinator waits for another one to finish making a layout. */
+/** How long a coordinator waits for another one to finish creating a layout. */
 const FOUNDING_MS = 100
 
-/** Throws RING_UNUSABLE if these nodes are no layout and cannot become one, RING_UNAVAILABLE if no majority of them answers. */
+/** Throws RING_UNUSABLE if these nodes have no layout and cannot get one, RING_UNAVAILABLE if no majority of them answers. */
 export async function openCells(options: CellsOptions): Promise<Cells> {
   const nodes = new Map(options.nodes.map(({ name, node }) => [name, 'read' in node ? node : createStoreNode(node)]))
   try {
@@ -104,7 +104,7 @@ function describeNode({ name, address = '', rack = 'rack', dataCentre = 'here', 
   return { name, address, rack, dataCentre, ...(from === undefined ? {} : { from }) }
 }
 
-/** The latest layout that the nodes know; if none knows any, and all answer, the one that they are made into. */
+/** Returns the latest layout that the nodes know. If all answer and none knows a layout, creates one. */
 async function findLayout(
   fallback: CellsLayout,
   nodes: ReadonlyMap<string, Node>,
@@ -120,9 +120,10 @@ async function findLayout(
   const latest = layouts.reduce<CellsLayout | undefined>((a, b) => (a && a.epoch >= b.epoch ? a : b), undefined)
   if (latest !== undefined) return latest
   const missing = lines.filter((_, i) => found[i]!.status === 'rejected').map(({ name }) => name)
-  if (missing.length > 0) throw cellsUnusable(`it is new, and ${missing.join(', ')} cannot be asked; start all nodes`)
-  if (!creates) throw cellsUnusable('no node knows it yet; make it with freshet ring init')
-  // One after the other, in the same order in every process: the process that comes second to the first node takes the layout of the other one.
+  if (missing.length > 0) throw cellsUnusable(`it is new, and ${missing.join(', ')} did not answer; start all nodes`)
+  if (!creates) throw cellsUnusable('no node knows it yet; create it with freshet ring init')
+  // One after the other, in the same order in every process: the process that comes second to the first node takes the layout of
+  // the other process.
   for (const line of [...lines].sort((a, b) => (a.name < b.name ? -1 : 1))) {
     if (await line.install(fallback, 0)) continue
     await pause(timing, FOUNDING_MS)
@@ -142,14 +143,14 @@ function checkOneLayout(lines: readonly NodeLine[], found: readonly Found[]): vo
   }
   if (names.size < 2) return
   const groups = [...names.values()].map(group => group.join(', ')).join(' to one, ')
-  throw cellsUnusable(`its nodes belong to different rings: ${groups} to another. See that their addresses are right`)
+  throw cellsUnusable(`its nodes belong to different rings: ${groups} to another. Check their addresses`)
 }
 
 /** The pause begins when a delivery is over, so deliveries never overlap. */
 function deliverEvery(cells: Cells, everyMs: number): void {
   if (everyMs === 0 || cells.isClosed) return
   const deliver = async () => {
-    // Hints that could not be delivered wait for the next delivery.
+    // Hints that were not delivered wait for the next delivery.
     await cells.deliverHints().catch(() => {})
     deliverEvery(cells, everyMs)
   }
@@ -159,5 +160,5 @@ function deliverEvery(cells: Cells, everyMs: number): void {
 }
 
 function notOpened({ name }: LayoutNode): Node {
-  throw cellsUnusable(`node ${name} has joined it, and this process has no openNode to reach it by`)
+  throw cellsUnusable(`node ${name} has joined it, and this process cannot reach that node without the option openNode`)
 }

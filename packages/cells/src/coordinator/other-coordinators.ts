@@ -4,21 +4,21 @@ import type { CellValue, Stamp, WriteLevel } from '../records/index.js'
 import type { CellRead } from './cell-reads.js'
 import type { CellWritten } from './cell-writes.js'
 
-/** `undefined` always means that the one who was asked does not hold the key any more, and has done nothing. */
+/** `undefined` always means that the coordinator asked no longer holds the key, and has done nothing. */
 export interface OtherCoordinators {
-  /** Whether it can be asked, as far as is known: somebody who did not answer lately cannot. */
+  /** Whether this holder can be asked, as far as is known: one that did not answer recently cannot. */
   canAsk(holder: string): boolean
   /** The other coordinators, as far as they are known. */
   coordinators(): readonly { readonly name: string; readonly isSuspected: boolean }[]
-  /** The last timestamp that was committed, under this layout. */
+  /** The last timestamp committed, under this layout. */
   last(holder: string, key: Key, epoch: number): Promise<Stamp | undefined>
-  /** At CURRENT. */
+  /** Reads at CURRENT. */
   read(holder: string, key: Key): Promise<CellRead | undefined>
-  /** A failure leaves open whether it was done, unless its details say `outcome: 'not-done'`. */
+  /** After a failure the write may have been done, unless the details say `outcome: 'not-done'`. */
   write(holder: string, key: Key, value: CellValue | undefined, level: WriteLevel): Promise<CellWritten | undefined>
 }
 
-/** Who has nobody to ask waits until others give up their keys. */
+/** For a coordinator that can ask no others: it waits until they release their keys. */
 export const NOBODY_ELSE: OtherCoordinators = {
   canAsk: () => false,
   coordinators: () => [],

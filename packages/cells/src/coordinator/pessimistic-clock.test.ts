@@ -23,7 +23,7 @@ test('it goes on while the machine sleeps', () => {
   expect(now() - beforeMs).toBeGreaterThanOrEqual(60_198)
 })
 
-test('it goes on as ever when the time of day is set back, and counts a sleep after that', () => {
+test('it is not affected when the time of day is set back, and counts a sleep after that', () => {
   const { time, now, pass } = startClock()
   const beforeMs = now()
   time.dateMs -= 3_600_000
@@ -34,7 +34,7 @@ test('it goes on as ever when the time of day is set back, and counts a sleep af
   expect(now() - beforeMs).toBeGreaterThanOrEqual(60_198)
 })
 
-test('however often it is asked it runs neither slower than performance.now() nor, awake, faster', () => {
+test('however often it is read, it is never slower than performance.now(), nor faster while the machine is awake', () => {
   fc.assert(
     fc.property(fc.array(fc.double({ min: 0, max: 50, noNaN: true }), { minLength: 1, maxLength: 200 }), steps => {
       const { time, now, pass } = startClock()

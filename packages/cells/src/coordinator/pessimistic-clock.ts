@@ -1,8 +1,9 @@
 /**
- * A clock for how long a promise of others may still be relied on: it must not run slow. `performance.now()` stands still while the
- * machine sleeps (CLOCK_MONOTONIC on Linux), the time of day does not, but may be set. This one never advances less than
- * `performance.now()`, and by as much more as the time of day gets ahead of it: by sleep, or because somebody has set it forward.
- * Then it runs fast, and a lease ends sooner than it need. Who waits for another's promise to run out must not use it.
+ * A clock for how long a promise of others may still be relied on: it must not run slow. `performance.now()` stands still while
+ * the machine sleeps (CLOCK_MONOTONIC on Linux). The time of day does not, but may be set. This clock never advances less than
+ * `performance.now()`. It advances by as much more as the time of day gets ahead, because the machine slept or because the time
+ * of day was set forward. In the second case it runs fast, and a lease ends sooner than necessary. A coordinator that waits for
+ * another's promise to run out must not use this clock.
  */
 export interface ClockSources {
   readonly performanceMs: () => number
@@ -20,7 +21,7 @@ export function createPessimisticClock({ performanceMs, dateMs }: ClockSources =
     const nowMs = performanceMs()
     const grownMs = dateMs() - nowMs - differenceMs
     if (Math.abs(grownMs) > DIFFERENCE_MS_MIN) {
-      // Where it has shrunk the time of day was set back: what it gets ahead from here on counts again.
+      // If the difference has shrunk, the time of day was set back: what it gets ahead from here on counts again.
       aheadMs += Math.max(0, grownMs)
       differenceMs += grownMs
     }

@@ -1,12 +1,12 @@
 /**
- * A cell's record as a node keeps it: a JSON object, so that every node can, and people can read it.
+ * A cell's record as a node keeps it: a JSON object, so that every node can keep it and people can read it.
  *
  *     {"stamp":[7,3,0,0],"tenure":7,"holder":"http://10.0.0.1:7801#4f2a","beat":12,"type":"application/json","text":"{\"a\":1}"}
  *
- * `text` is the value's body if that is UTF-8, else `base64`; a tombstone has neither. What is empty is left out.
+ * `text` is the value's body if that is UTF-8, else `base64` is; a tombstone has neither. Empty members are left out.
  */
 import { FreshetError } from '@freshet/protocol'
-import { type CellRecord, type CellValue, EMPTY_RECORD, NOBODY, type Stamp } from '../records/index.js'
+import { type CellRecord, type CellValue, EMPTY_RECORD, NO_COORDINATOR, type Stamp } from '../records/index.js'
 
 interface RecordText extends ValueText {
   readonly stamp: StampText
@@ -29,19 +29,19 @@ export function encodeRecord(record: CellRecord): Uint8Array {
   const text: RecordText = {
     stamp: stampText(stamp),
     ...(tenure === 0 ? {} : { tenure, beat }),
-    ...(holder === NOBODY ? {} : { holder }),
-    ...(wish === NOBODY ? {} : { wish }),
+    ...(holder === NO_COORDINATOR ? {} : { holder }),
+    ...(wish === NO_COORDINATOR ? {} : { wish }),
     ...(value === undefined ? {} : valueText(value)),
   }
   return Buffer.from(JSON.stringify(text))
 }
 
-/** Throws STORE_DAMAGED if it is no record. */
+/** Throws STORE_DAMAGED if the body is not a record. */
 export function decodeRecord(body: Uint8Array): CellRecord {
   const read = parseObject(body) as Partial<RecordText>
   const stamp = readStamp(read.stamp)
   if (stamp === undefined) throw notOurs(body)
-  const { tenure = 0, holder = NOBODY, beat = 0, wish = NOBODY } = read
+  const { tenure = 0, holder = NO_COORDINATOR, beat = 0, wish = NO_COORDINATOR } = read
   return { ...EMPTY_RECORD, stamp, value: readValue(read), tenure, holder, beat, wish }
 }
 
@@ -58,7 +58,7 @@ export function readStamp(text: StampText | undefined): Stamp | undefined {
 export function valueText({ contentType, body }: CellValue): ValueText {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
   const text = bytes.toString()
-  // What is not UTF-8 does not come back as it went.
+  // Bytes that are not UTF-8 do not survive the conversion to text and back.
   const isText = Buffer.from(text).equals(bytes)
   return { type: contentType, ...(isText ? { text } : { base64: bytes.toString('base64') }) }
 }
@@ -82,7 +82,7 @@ function notOurs(body: Uint8Array, cause?: unknown): FreshetError {
   const shown = Buffer.from(body).toString().slice(0, 80)
   return new FreshetError(
     'STORE_DAMAGED',
-    `A node holds something that is no record of the ring: ${shown}. Nodes must be used by the ring alone; see who else writes to them.`,
+    `A node holds something that is not a record of the ring: ${shown}. Find out what else writes to it; only the ring may.`,
     { cause },
   )
 }

@@ -1,10 +1,10 @@
-/** What the layout refuses, and why. */
+/** The errors that a ring throws. */
 import type { Key } from '@freshet/core/store'
 import { FreshetError } from '@freshet/protocol'
 import type { ReadLevel, WriteLevel } from '../records/index.js'
 import type { Gathered } from './gather.js'
 
-/** Too few replicas answered. 'unknown': some may have taken it, and it may come to light yet. */
+/** Too few replicas answered. 'unknown': some may have taken the write, and a later read may return it. */
 export function tooFew(
   what: 'read' | 'written',
   key: Key,
@@ -14,7 +14,7 @@ export function tooFew(
 ): FreshetError {
   const reasons = [...failures].map(([name, error]) => `${name}: ${error instanceof Error ? error.message : error}`)
   const total = answers.size + failures.size
-  const end = outcome === 'unknown' ? 'It may have been done on some: nobody knows.' : 'Nothing was done.'
+  const end = outcome === 'unknown' ? 'The outcome is unknown: some may have taken it.' : 'Nothing was done.'
   return new FreshetError(
     'RING_UNAVAILABLE',
     `${key} could not be ${what} at level ${level}: ${answers.size} of ${total} replicas answered. ${end} ${reasons.join(' ')}`.trimEnd(),
@@ -25,7 +25,7 @@ export function tooFew(
 export function noHolder(key: Key, why: string): FreshetError {
   return new FreshetError(
     'RING_UNAVAILABLE',
-    `No timestamp can be had for ${key}: ${why}. Nothing was done; try again.`,
+    `No timestamp is available for ${key}: ${why}. Nothing was done; try again.`,
     {
       details: { outcome: 'not-done' },
     },

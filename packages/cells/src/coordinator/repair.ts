@@ -1,10 +1,10 @@
 /**
- * Anti-entropy: goes through all keys, and gives replicas that are behind the latest cell that any has. What was written at ONE or
- * ANY, or while a node was away for longer than hints were kept, is then on all replicas. What is left on a node that was away when
- * its key was moved to others is given to those, and dropped.
+ * Anti-entropy: goes through all keys, and gives replicas that are behind the latest cell that any node has. Writes at ONE or
+ * ANY, and writes that were made while a node was away for longer than hints were kept, are then on all replicas. A record that
+ * is left on a node that was away when its key was moved to others is given to those, and dropped.
  *
- * Nodes are engines that cannot compare anything by themselves, so there are no trees of hashes to exchange: every record is read
- * once from each node, in pages. It can be stopped and gone on with: whoever runs it keeps the key that it has come to.
+ * Nodes are engines that cannot compare anything by themselves, so they have no trees of hashes to exchange: every record is read
+ * once from each node, in pages. A repair can be stopped and continued later: the caller keeps the last key that was compared.
  */
 import type { Key } from '@freshet/core/store'
 import { type Cell, compareStamps, copied, EMPTY_RECORD } from '../records/index.js'
@@ -14,7 +14,7 @@ import type { LayoutView } from './layout-view.js'
 import type { NodeLine } from './node-line.js'
 
 export interface RepairProgress {
-  /** The last key that was compared: pass it as `after` to go on from there. */
+  /** The last key that was compared: pass it as `after` to continue from there. */
   readonly key: Key
   readonly keys: number
   /** Replicas that were behind, and have been given the latest cell. */
@@ -37,7 +37,7 @@ export interface RepairReport {
 /** Throws RING_UNAVAILABLE if a node does not answer: replicas that cannot be compared cannot be repaired. */
 export async function repair(cells: Cells, { after, onProgress, signal }: RepairOptions = {}): Promise<RepairReport> {
   let [keys, repaired, from] = [0, 0, after]
-  // After a change of the layout it goes on from where it was.
+  // After a change of the layout, the repair continues from the last key.
   return cells.restarting('repair', async view => {
     for await (const found of allRecords(view.allLines(), view.epoch, from === undefined ? {} : { after: from })) {
       if (signal?.aborted === true) return { keys, repaired, isDone: false }

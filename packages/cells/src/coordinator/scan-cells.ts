@@ -1,6 +1,6 @@
 /**
- * One page of a bucket, merged from the nodes. Where keys are hashed every node has some of a bucket, so all are asked; as many of
- * each key's replicas must answer as the level says, so only so few may be missing.
+ * One page of a bucket, merged from the nodes. With hashed keys every node has a part of a bucket, so all nodes are asked. Of
+ * each key's replicas, as many must answer as the level requires, so only a few nodes may be missing.
  */
 import { type Key, type ScanRange, scanLimit } from '@freshet/core/store'
 import { compareUtf8 } from '@freshet/protocol'
@@ -18,11 +18,11 @@ export interface CellEntry extends CellValue {
 
 export interface CellPage {
   readonly entries: readonly CellEntry[]
-  /** Pass it as `after` to go on; undefined when the range is exhausted. Pages may be short. */
+  /** Pass it as `after` to get the next page; undefined when the range is exhausted. Pages may be short. */
   readonly next?: string
 }
 
-/** CURRENT is of a single key: no node knows what is current of a whole bucket. */
+/** CURRENT applies to a single key: no node knows what is current in a whole bucket. */
 export type ScanLevel = Exclude<ReadLevel, 'CURRENT'>
 export type CellRange = Omit<ScanRange, 'filter'>
 
@@ -47,19 +47,19 @@ export async function scanCells(bucket: Key, range: CellRange, level: ScanLevel,
   return next === undefined ? { entries: page } : { entries: page, next }
 }
 
-/** Of every set of replicas that there is, enough have answered. */
+/** Whether enough nodes of every set of replicas have answered. */
 function isCovered(names: ReadonlySet<string>, level: ScanLevel, view: LayoutView): boolean {
   const sets = view.allSets()
   return sets.every(set => set.filter(name => names.has(name)).length >= neededAt(level, set.length))
 }
 
-/** Up to where every node has told all it has. */
+/** The id up to which every node has returned all its entries. */
 function endOf(pages: readonly NodePage[]): string | undefined {
   const ends = pages.flatMap(({ next }) => next ?? [])
   return ends.length === 0 ? undefined : ends.reduce((a, b) => (compareUtf8(a, b) <= 0 ? a : b))
 }
 
-/** What a node still has of a key that has gone to others does not count. */
+/** A record that a node still has of a key that was moved to others does not count. */
 function mergePages(
   bucket: Key,
   pages: ReadonlyMap<string, NodePage>,

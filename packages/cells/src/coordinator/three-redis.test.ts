@@ -20,7 +20,7 @@ afterEach(async () => {
   for (const end of toEnd.splice(0).reverse()) await end()
 })
 
-/** Until so many more writes are acknowledged, and as many reads current. */
+/** Waits until `count` more writes are acknowledged, and as many reads are current. */
 type More = (count: number) => Promise<void>
 
 interface Scene {
@@ -56,7 +56,7 @@ async function open(): Promise<Scene> {
   return { redis, coordinators, lines }
 }
 
-/** Everybody reads and writes until `harm` is done. */
+/** All coordinators read and write until `harm` is done. */
 async function underLoad({ coordinators }: Scene, harm: (more: More) => Promise<void>): Promise<OneWriterKeys> {
   const keys = new OneWriterKeys()
   let isOver = false
@@ -139,7 +139,7 @@ test.each(Object.keys(HARMS))('no write is lost and no read falsely current: %s'
   expect(keys.violations).toEqual([])
 })
 
-test('with one node of three away writes go on, with two they are refused, and then go on', async () => {
+test('writes succeed with one node of three away, are refused with two away, and succeed again later', async () => {
   const scene = await open()
   const [cells] = scene.coordinators as [Cells, Cells]
   const keys = new OneWriterKeys()
@@ -162,7 +162,7 @@ test('with one node of three away writes go on, with two they are refused, and t
   })
 })
 
-test('a node that comes back empty is not believed, and says so', async () => {
+test('a node that comes back empty is not believed, and the error says so', async () => {
   const scene = await open()
   const [cells] = scene.coordinators as [Cells, Cells]
   await cells.write(KEYS[0]!, { contentType: 'text/plain', body: Buffer.from('tea') }, 'ALL')

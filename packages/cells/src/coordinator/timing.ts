@@ -1,12 +1,12 @@
-/** The time that a coordinator lives by: the process's own, or a simulator's. Which day it is does not matter. */
+/** The time that a coordinator uses: the process's own, or a simulator's. The date does not matter. */
 import { createPessimisticClock } from './pessimistic-clock.js'
 
 export interface Timing {
-  /** Does not run fast: who waits by it waits long enough. It may stand still while the machine sleeps. */
+  /** Does not run fast: a wait measured by it is long enough. It may stand still while the machine sleeps. */
   nowMs(): number
-  /** Does not run slow, not even while the machine sleeps: for how long others may be relied on. It may run fast. */
+  /** Does not run slow, not even while the machine sleeps: measures how long a promise of others holds. It may run fast. */
   pessimisticMs(): number
-  /** Returns the way to call it off. */
+  /** Returns a function that cancels the action. */
   after(delayMs: number, action: () => void): () => void
 }
 
@@ -15,7 +15,7 @@ export const PROCESS_TIMING: Timing = {
   pessimisticMs: createPessimisticClock(),
   after(delayMs, action) {
     const timer = setTimeout(action, delayMs)
-    // A process is not kept alive by what would only be done later.
+    // A pending action does not keep the process alive.
     timer.unref()
     return () => clearTimeout(timer)
   },

@@ -1,9 +1,10 @@
 /**
- * How likely it is that somebody who is heard of now and then has gone: phi, after Hayashibara, Défago, Yared and Katayama (The phi
+ * How likely it is that a peer that sends now and then has gone: phi, after Hayashibara, Défago, Yared and Katayama (The phi
  * accrual failure detector, 2004). At phi 1 one suspicion in ten is wrong, at 2 one in a hundred, at 8 one in a hundred million.
  *
- * Times between arrivals are taken to be exponential, as Cassandra does, and not normal as in the paper: what comes by way of others
- * comes irregularly. Then phi is how many of the usual intervals have passed, over ln 10: the time-out adapts to each peer.
+ * Times between arrivals are assumed to be exponentially distributed, as in Cassandra, and not normally as in the paper: what
+ * arrives through other peers arrives irregularly. Then phi is the number of usual intervals that have passed, divided by ln 10:
+ * the time-out adapts to each peer.
  */
 const SAMPLES_MAX = 100
 
@@ -13,7 +14,7 @@ export class Arrivals {
   #lastMs: number | undefined
   #sumMs = 0
 
-  /** Shorter intervals count as this one: two that come together say little. */
+  /** Shorter intervals count as this one: two arrivals close together say little. */
   constructor(intervalMsMin: number) {
     this.#intervalMsMin = intervalMsMin
   }
@@ -25,7 +26,8 @@ export class Arrivals {
 
   phi(nowMs: number): number {
     if (this.#lastMs === undefined) return 0
-    // One more, so that a single short interval does not make everybody impatient.
+    // Two minimal intervals are added to the sum and one to the count, so that a single short interval does not raise phi too
+    // fast.
     const meanMs = (this.#sumMs + 2 * this.#intervalMsMin) / (this.#intervals.length + 1)
     return (nowMs - this.#lastMs) / (meanMs * Math.LN10)
   }

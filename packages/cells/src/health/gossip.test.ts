@@ -7,7 +7,7 @@ import { Gossip } from './gossip.js'
 const EVERY_MS = 1000
 const OPTIONS = { everyMs: EVERY_MS, phiMax: 8, forgetMs: 120_000 }
 
-/** Everybody talks to somebody in each round; messages are lost, and answers too. */
+/** Each member gossips with another one in each round; messages and answers can be lost. */
 class Rounds {
   readonly members = new Map<string, Gossip>()
   readonly #random: () => number
@@ -23,7 +23,7 @@ class Rounds {
 
   join(name: string): void {
     const gossip = new Gossip(name, OPTIONS)
-    // All know one, and that one nobody.
+    // All members know the first one, which knows none.
     if (this.members.size > 0) gossip.meet('p0', this.nowMs)
     this.members.set(name, gossip)
   }
@@ -42,12 +42,12 @@ class Rounds {
   }
 
   #talk(name: string, gossip: Gossip): void {
-    const told = gossip.tick(this.nowMs, this.#random())
-    const other = told && this.members.get(told.to)
+    const next = gossip.tick(this.nowMs, this.#random())
+    const other = next && this.members.get(next.to)
     const isLost = () => this.#random() < this.#lossRate
-    if (told === undefined || other === undefined || this.isCut(name, told.to) || isLost()) return
+    if (next === undefined || other === undefined || this.isCut(name, next.to) || isLost()) return
     const answer = other.beats()
-    other.receive(told.beats, this.nowMs)
+    other.receive(next.beats, this.nowMs)
     if (!isLost()) gossip.receive(answer, this.nowMs)
   }
 }
@@ -55,7 +55,7 @@ class Rounds {
 describe('gossip', () => {
   const cases = [fc.integer({ min: 2, max: 16 }), fc.integer(), fc.constantFrom(0, 0.1, 0.25)] as const
 
-  it('makes everybody known to everybody, and nobody who is there is suspected', () => {
+  it('makes all members known to each other, and suspects none that is up', () => {
     fc.assert(
       fc.property(...cases, (size, seed, lossRate) => {
         const rounds = new Rounds(size, seed, lossRate)
@@ -70,7 +70,7 @@ describe('gossip', () => {
     )
   })
 
-  it('makes everybody suspect who has gone, and forget it, and none bring it back', () => {
+  it('makes every member suspect one that has gone, then forget it, and none brings it back', () => {
     fc.assert(
       fc.property(...cases, (size, seed, lossRate) => {
         const rounds = new Rounds(size, seed, lossRate)
@@ -90,7 +90,7 @@ describe('gossip', () => {
     )
   })
 
-  it('trusts again those who were on the other side of a partition', () => {
+  it('trusts the members on the other side of a partition again when it heals', () => {
     const rounds = new Rounds(8, 7, 0.1)
     rounds.run(60)
     const side = (name: string) => Number(name.slice(1)) < 4
@@ -104,7 +104,7 @@ describe('gossip', () => {
 })
 
 describe('phi', () => {
-  it('grows with silence, faster where one is used to hearing more often', () => {
+  it('grows with silence, faster for a peer that was heard from more often', () => {
     const [often, seldom] = [new Arrivals(100), new Arrivals(100)]
     for (let i = 1; i <= 50; i++) {
       often.arrived(i * 100)
@@ -115,7 +115,7 @@ describe('phi', () => {
     expect(seldom.phi(50_000 + 30_000)).toBeGreaterThan(8)
   })
 
-  it('of somebody who was never heard of is none', () => {
+  it('is 0 for a peer that was never heard from', () => {
     expect(new Arrivals(100).phi(1e9)).toBe(0)
   })
 })

@@ -1,10 +1,10 @@
 /**
- * Who is there, told from one to the other (van Renesse, Minsky and Hayden, A gossip-style failure detection service, 1998). Each counts
- * up a number of its own, its beat, and now and then exchanges with somebody the highest beats that it has heard of. Whose beat has not
- * grown for long is suspected (`arrivals.ts`), and in the end forgotten.
+ * Which members are up, by gossip (van Renesse, Minsky and Hayden, A gossip-style failure detection service, 1998). Each member
+ * counts up a number of its own, its beat, and now and then exchanges with another one the highest beats that it has received. A
+ * member whose beat has not grown for long is suspected (`arrivals.ts`), and in the end forgotten.
  *
- * Nobody need know everybody to begin with: whoever is met is talked to, and knows others. A suspicion is an opinion and decides
- * nothing that must hold: it spares others the time that it takes to find out by asking.
+ * A member need not know all others to begin with: it gossips with the ones it meets, and they know others. A suspicion is an
+ * opinion, and no promise depends on it: it saves others the time that it takes to find out by asking.
  */
 import { Arrivals } from './arrivals.js'
 
@@ -14,10 +14,10 @@ export interface Beat {
 }
 
 export interface GossipOptions {
-  /** How often each talks to somebody. */
+  /** How often each member gossips with another. */
   readonly everyMs: number
   readonly phiMax: number
-  /** Who was not heard of for so long is forgotten. */
+  /** A member whose beat has not grown for this long is forgotten. */
   readonly forgetMs: number
 }
 
@@ -25,7 +25,7 @@ export const GOSSIP_DEFAULTS: GossipOptions = { everyMs: 1000, phiMax: 8, forget
 
 interface Member {
   beat: number
-  /** When it was met, or its beat has last grown. */
+  /** When it was met, or its beat last grew. */
   heardMs: number
   readonly arrivals: Arrivals
 }
@@ -34,17 +34,17 @@ export class Gossip {
   readonly #self: string
   readonly #options: GossipOptions
   readonly #members = new Map<string, Member>()
-  /** Their last beats, so that who still tells of them does not bring them back. */
+  /** The last beats of forgotten members, so that old gossip does not bring them back. */
   readonly #forgotten = new Map<string, Member>()
   #beat = 0
 
-  /** The name is of this life alone: who comes back is another. */
+  /** The name is for this life alone: a member that comes back has another name. */
   constructor(self: string, options: GossipOptions = GOSSIP_DEFAULTS) {
     this.#self = self
     this.#options = options
   }
 
-  /** To be called every `everyMs`. Whom to tell what is known, if there is anybody; `random` is from 0 up to 1. */
+  /** To be called every `everyMs`. Returns the member to gossip with, if any, and what to send; `random` is from 0 up to 1. */
   tick(nowMs: number, random: number): { readonly to: string; readonly beats: readonly Beat[] } | undefined {
     this.#beat++
     this.#forget(nowMs)
@@ -53,7 +53,7 @@ export class Gossip {
     return to === undefined ? undefined : { to, beats: this.beats() }
   }
 
-  /** All that is known, our own beat included: what is told, and what is answered. */
+  /** All known beats, including our own: sent as gossip, and as the answer to gossip. */
   beats(): readonly Beat[] {
     const others = [...this.#members].map(([name, { beat }]) => ({ name, beat }))
     return [{ name: this.#self, beat: this.#beat }, ...others]
@@ -72,12 +72,12 @@ export class Gossip {
     }
   }
 
-  /** Somebody who may be there, and of whom nothing is known yet. */
+  /** Adds a member that may be up, and of which nothing is known yet. */
   meet(name: string, nowMs: number): void {
     if (name !== this.#self && !this.#members.has(name) && !this.#forgotten.has(name)) this.#add(name, nowMs)
   }
 
-  /** Not of somebody who is not known. */
+  /** False for a member that is not known. */
   isSuspected(name: string, nowMs: number): boolean {
     return this.#forgotten.has(name) || (this.#members.get(name)?.arrivals.phi(nowMs) ?? 0) > this.#options.phiMax
   }

@@ -4,7 +4,7 @@ import { NodeHealth } from './node-health.js'
 const OPTIONS = { timeoutMsMin: 10, timeoutMsMax: 1000, failuresMax: 3, probeMs: 100, probeMsMax: 400 }
 
 describe('a node', () => {
-  it('is waited for as long as its answers have taken, and some more', () => {
+  it('is waited for as long as its answers have taken, and a little longer', () => {
     const health = new NodeHealth(OPTIONS)
     expect(health.timeoutMs).toBe(1000)
     for (let i = 0; i < 200; i++) health.answered(40)
@@ -25,7 +25,7 @@ describe('a node', () => {
     expect(tries).toBeLessThan(15)
   })
 
-  it('that has never answered is waited for for long only after it was in vain', () => {
+  it('that has never answered gets a long time-out only after short ones have failed', () => {
     const health = new NodeHealth({ ...OPTIONS, timeoutMsFirst: 300 })
     expect(health.timeoutMs).toBe(300)
     health.failed(0)
@@ -34,7 +34,7 @@ describe('a node', () => {
     expect(health.timeoutMs).toBe(1000)
   })
 
-  it('that is known to be there is trusted, and its answers are waited for as before', () => {
+  it('that is known to be up is trusted, and its time-out stays the same', () => {
     const health = new NodeHealth(OPTIONS)
     for (let i = 0; i < 200; i++) health.answered(20)
     for (let i = 0; i < 3; i++) health.failed(0)
@@ -43,7 +43,7 @@ describe('a node', () => {
     expect([health.isSuspected, health.timeoutMs]).toEqual([false, timeoutMs])
   })
 
-  it('that does not answer several times in a row is left alone, but for a question now and then', () => {
+  it('that does not answer several times in a row is left alone, except for an occasional probe', () => {
     const health = new NodeHealth(OPTIONS)
     for (let i = 0; i < 2; i++) health.failed(0)
     expect(health.isSuspected).toBe(false)

@@ -1,16 +1,16 @@
 /**
- * What one process knows of a node by asking it: how long to wait for an answer, and whether to ask at all.
+ * What one process knows of a node from asking it: how long to wait for an answer, and whether to ask at all.
  *
- * Time-outs adapt as those of TCP do (RFC 6298): the smoothed time of an answer and four times its deviation. A node that has not
- * answered several times in a row is suspected: it is left alone, so that nobody waits for it, but for a question now and then,
- * which becomes rarer. One answer, and it is trusted again. A suspicion is an opinion and decides nothing that must hold.
+ * Time-outs adapt as those of TCP do (RFC 6298): the smoothed time of an answer plus four times its deviation. A node that has
+ * not answered several times in a row is suspected: it is left alone, so that no request waits for it, except for occasional
+ * probes at growing intervals. After one answer it is trusted again. A suspicion is an opinion, and no promise depends on it.
  */
 export interface HealthOptions {
   readonly timeoutMsMin: number
   readonly timeoutMsMax: number
-  /** As long as it has never answered, and twice as long after each failure; `timeoutMsMax` unless given. */
+  /** Until the node first answers; doubled after each failure. `timeoutMsMax` unless given. */
   readonly timeoutMsFirst?: number
-  /** So many questions in a row without an answer. */
+  /** A node is suspected after this many requests in a row without an answer. */
   readonly failuresMax: number
   /** How long a node that has just become suspected is left alone; then twice as long, up to `probeMsMax`. */
   readonly probeMs: number
@@ -41,7 +41,7 @@ export class NodeHealth {
     this.#options = options
   }
 
-  /** Of the last answers; undefined before the first. */
+  /** The smoothed time of the last answers; undefined before the first. */
   get answerMs(): number | undefined {
     return this.#smoothedMs
   }
@@ -56,7 +56,7 @@ export class NodeHealth {
     return this.#failures >= this.#options.failuresMax
   }
 
-  /** Whether to ask it now. Of one that is suspected, who is told yes is the one who tries. */
+  /** Whether to ask the node now. If it is suspected, a caller that gets true must probe it. */
   mayAsk(nowMs: number): boolean {
     if (!this.isSuspected) return true
     if (nowMs < this.#askAgainMs) return false
@@ -71,7 +71,7 @@ export class NodeHealth {
     this.trusted()
   }
 
-  /** It is there, as is known from elsewhere, or by an answer that tells nothing of how long others take. */
+  /** The node is up, as is known from elsewhere, or from an answer that says nothing about how long others take. */
   trusted(): void {
     this.#failures = 0
     this.#pauseMs = 0
@@ -79,7 +79,7 @@ export class NodeHealth {
 
   failed(nowMs: number): void {
     this.#failures++
-    // Else a node that has become slower for good would never be waited for long enough to be noticed.
+    // Otherwise a node that has become permanently slower would never get a time-out long enough to answer in.
     this.#deviationMs = Math.min(this.#options.timeoutMsMax, Math.max(1, this.#deviationMs * 2))
     if (this.#failures === this.#options.failuresMax) this.#putOff(nowMs)
   }

@@ -1,7 +1,7 @@
 /**
- * The layout, as its nodes have it: who they are, how keys are spread, and how far it has changed. Every node keeps it, in one
- * record that all changes of that node hold on to (`cells/node-line.ts`): so nobody changes anything by an older layout than the
- * node's.
+ * The layout, as its nodes have it: which nodes there are, how keys are spread over them, and how far a change has come. Every
+ * node keeps the layout in one record, and every change on that node is conditional on its version (`coordinator/node-line.ts`):
+ * so no coordinator changes anything under an older layout than the node's.
  */
 import type { Key } from '@freshet/core/store'
 import { FreshetError, isName } from '@freshet/protocol'
@@ -9,36 +9,38 @@ import { PARTITIONERS, type PartitionerName } from './partitioner.js'
 
 export interface LayoutNode {
   readonly name: string
-  /** How it is reached: redis://..., postgres://..., http://..., a folder; empty if only who opened it knows. */
+  /**
+   * How the node is reached: redis://..., postgres://..., http://..., a folder; empty if only the process that opened it knows.
+   */
   readonly address: string
   readonly rack: string
   readonly dataCentre: string
-  /** Where its stretch begins, if keys are ordered. */
+  /** Where the node's range begins, if keys are ordered. */
   readonly from?: Key
 }
 
 export interface CellsLayout {
   /** Grows with every change. */
   readonly epoch: number
-  /** What coordinators show each other. */
+  /** Coordinators authenticate to each other with it. */
   readonly secret: string
   readonly nodes: readonly LayoutNode[]
-  /** While records are being moved: the nodes as they were. Enough of the replicas by either are needed then. */
+  /** While records are being moved: the nodes before the change. Operations then need enough of the replicas by both lists. */
   readonly before?: readonly LayoutNode[]
   /** How many replicas a key has; or how many in each data centre. */
   readonly factor: number | Readonly<Record<string, number>>
   readonly partitioner: PartitionerName
   /**
-   * From 1. Above every tenure of a tombstone that was collected: a key that comes anew begins after it. Tenure 0 is of stamps that
-   * were decided on elsewhere.
+   * From 1. Above the tenure of every tombstone that was collected: a key that is written again begins after it. Tenure 0 is for
+   * stamps that were decided elsewhere.
    */
   readonly floor: number
 }
 
-/** Everything of the layout's own is in this namespace, which cells cannot use. */
+/** The layout keeps its own records in this namespace, which cells cannot use. */
 export const CELLS_NAMESPACE = 'freshet-ring'
 export const LAYOUT_KEY: Key = `${CELLS_NAMESPACE}/state/ring`
-/** Which layout comes next, decided on by a majority of all nodes. */
+/** The layout that comes next, as decided by a majority of all nodes. */
 export const CHANGE_KEY: Key = `${CELLS_NAMESPACE}/state/change`
 const HINTS = 'hints-'
 
@@ -49,10 +51,11 @@ export function hintsBucket(node: string): Key {
 export const FACTOR_DEFAULT = 3
 const NODE_NAME_LENGTH_MAX = 40
 
-/** Throws RING_UNUSABLE, and says why. */
+/** Throws RING_UNUSABLE, with a message that says why. */
 export function checkLayout({ nodes, factor, partitioner }: CellsLayout): void {
   const objection = objectionTo(nodes, factor, partitioner)
-  if (objection !== undefined) throw new FreshetError('RING_UNUSABLE', `The ring cannot be: ${objection}.`)
+  if (objection !== undefined)
+    throw new FreshetError('RING_UNUSABLE', `The layout of the ring is not valid: ${objection}.`)
 }
 
 function objectionTo(
@@ -61,9 +64,9 @@ function objectionTo(
   partitioner: PartitionerName,
 ): string | undefined {
   const wrong = nodes.find(({ name }) => !isName(name) || name.length > NODE_NAME_LENGTH_MAX)
-  if (wrong !== undefined) return `${JSON.stringify(wrong.name)} is no name; use 1 to 40 of a-z, 0-9, - and _`
+  if (wrong !== undefined) return `${JSON.stringify(wrong.name)} is not a valid name; use 1 to 40 of a-z, 0-9, - and _`
   if (new Set(nodes.map(({ name }) => name)).size < nodes.length) return 'two nodes have the same name'
-  if (!PARTITIONERS.includes(partitioner)) return `the partitioner is ${PARTITIONERS.join(' or ')}`
+  if (!PARTITIONERS.includes(partitioner)) return `the partitioner must be ${PARTITIONERS.join(' or ')}`
   const starts = new Set(nodes.map(({ from = '' }) => from))
   if (partitioner === 'ordered' && starts.size < nodes.length) return 'two nodes begin `from` the same key'
   if (typeof factor === 'number') return objectionToFactor(factor, nodes.length, 'nodes')
@@ -76,11 +79,11 @@ function objectionTo(
 }
 
 function objectionToFactor(factor: number, nodes: number, what: string): string | undefined {
-  if (!Number.isSafeInteger(factor) || factor < 1) return `a key has 1 replica or more, not ${factor}`
+  if (!Number.isSafeInteger(factor) || factor < 1) return `a key must have at least 1 replica, not ${factor}`
   return factor > nodes ? `a key has ${factor} replicas, and there are ${nodes} ${what}` : undefined
 }
 
-/** Of the layout's own, and no cells of a user. */
+/** Whether the bucket holds the layout's own records, not cells of a user. */
 export function isOwnBucket(bucket: Key): boolean {
   return bucket.startsWith(`${CELLS_NAMESPACE}/`)
 }

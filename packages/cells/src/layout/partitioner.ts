@@ -1,7 +1,7 @@
 /**
- * Where keys and nodes lie on the layout. `hash`: keys are spread evenly, and each node has many places, so that nodes share evenly
- * what another leaves. `ordered`: keys lie in the order of their bytes, and each node has the stretch from where it says on; so
- * neighbouring keys are on the same nodes, and whoever runs them sees to it that none has too much.
+ * Where keys and nodes lie on the layout. `hash`: keys are spread evenly, and each node has many places, so that the other nodes
+ * share the keys of a node that leaves evenly. `ordered`: keys lie in the order of their bytes, and each node has the range that
+ * begins at its `from`. So neighbouring keys are on the same nodes, and the operator must see to it that no node has too many.
  */
 import type { Key } from '@freshet/core/store'
 import { positionOfKey } from '@freshet/dht'
@@ -19,7 +19,7 @@ export interface Partitioner {
   tokensOfNode(node: { readonly name: string; readonly from?: Key | undefined }): readonly Token[]
 }
 
-/** With so many places per node, shares differ by some 25% of their size. */
+/** With 16 places per node, shares differ by some 25% of their size. */
 const PLACES_PER_NODE = 16
 const HASH_FUNCTION = 1
 

@@ -12,7 +12,7 @@ const KEYS = Array.from({ length: 2000 }, (_, i) => `shop/products/${i}`)
 describe('hashed keys', () => {
   const nodes = ['a', 'b', 'c', 'd', 'e'].map(name => node(name))
 
-  test('have as many replicas as there are to be, on different nodes, about equally many each', () => {
+  test('have as many replicas as the factor says, on different nodes, spread about evenly', () => {
     const placement = createPlacement(nodes, { factor: 3, partitioner: 'hash' })
     const counts = new Map<string, number>()
     for (const key of KEYS) {
@@ -23,7 +23,7 @@ describe('hashed keys', () => {
     for (const { name } of nodes) expect(counts.get(name)! / KEYS.length).toBeGreaterThan(0.3)
   })
 
-  test('stay where they are when a node joins, but for about the share that it gets', () => {
+  test('stay where they are when a node joins, except for about the share that the node gets', () => {
     const before = createPlacement(nodes, { factor: 3, partitioner: 'hash' })
     const after = createPlacement([...nodes, node('f')], { factor: 3, partitioner: 'hash' })
     const moved = KEYS.filter(key => after.replicasOf(key).includes('f'))
@@ -48,7 +48,7 @@ describe('racks and data centres', () => {
     )
   })
 
-  test('each data centre has as many as it is to have', () => {
+  test('each data centre has as many replicas as the factor says', () => {
     const nodes = ['eu', 'us'].flatMap(centre => [1, 2, 3].map(n => node(`${centre}${n}`, centre, `${n}`)))
     const placement = createPlacement(nodes, { factor: { eu: 2, us: 1 }, partitioner: 'hash' })
     for (const key of KEYS.slice(0, 200)) {
@@ -59,7 +59,7 @@ describe('racks and data centres', () => {
   })
 })
 
-test('ordered keys lie where the stretch that they are in begins, and on the nodes after it', () => {
+test('the replicas of an ordered key are on the node whose range it is in, and on the nodes after it', () => {
   const nodes = [
     node('a', 'here', 'rack', ''),
     node('b', 'here', 'rack', 'shop/m'),

@@ -1,23 +1,23 @@
 /**
  * Which nodes have the replicas of a key: clockwise from where the key lies, each node once, and in each data centre as many as
- * it is to have. Nodes of a rack that has one already are passed over as long as there are other racks (as Cassandra's
- * NetworkTopologyStrategy does), so that the loss of a rack takes one replica where that can be.
+ * the factor says. Nodes of a rack that already has a replica are passed over as long as there are other racks (as in Cassandra's
+ * NetworkTopologyStrategy), so that, where possible, the loss of a rack takes only one replica.
  */
 import type { Key } from '@freshet/core/store'
 import type { CellsLayout, LayoutNode } from './cells-layout.js'
 import { partitionerOf, type Token } from './partitioner.js'
 
 export interface Placement {
-  /** The first is the one that the key lies at. */
+  /** The first is the node that the key lies at. */
   replicasOf(key: Key): readonly string[]
-  /** Each stretch of the layout, and who has its replicas. */
+  /** Each range of the layout, and the nodes that have its replicas. */
   ranges(): readonly { readonly from: Token; readonly replicas: readonly string[] }[]
 }
 
 interface Place {
   readonly token: Token
   readonly node: LayoutNode
-  /** Worked out when first asked for. */
+  /** Computed on first use. */
   replicas?: readonly string[]
 }
 
@@ -41,7 +41,7 @@ export function createPlacement(nodes: readonly LayoutNode[], { factor, partitio
       if (partitioner.compare(places[middle]!.token, token) <= 0) low = middle + 1
       else high = middle
     }
-    // Before the first place: the stretch of the last one, round the layout.
+    // Before the first place lies the range of the last one, which wraps around.
     return (low === 0 ? places.length : low) - 1
   }
   return {
@@ -57,7 +57,7 @@ function walk(
   factor: CellsLayout['factor'],
 ): readonly string[] {
   const wanted = (dataCentre: string) => (typeof factor === 'number' ? factor : (factor[dataCentre] ?? 0))
-  // With one number for all, where a node is in the end only decides its rack.
+  // With one factor for all data centres, the data centre of a node matters only as a part of its rack.
   const centreOf = (node: LayoutNode) => (typeof factor === 'number' ? '' : node.dataCentre)
   const rackOf = (node: LayoutNode) => `${node.dataCentre}/${node.rack}`
   const chosen: LayoutNode[] = []
@@ -72,7 +72,7 @@ function walk(
     if (racks.has(rackOf(node)) && racks.size < racksIn(centre)) passed.push(node)
     else chosen.push(node)
   }
-  // Racks that were passed over, in order, where there are fewer racks than replicas.
+  // If there are fewer racks than replicas, the nodes that were passed over are taken in order.
   for (const node of passed) if (countIn(centreOf(node)) < wanted(centreOf(node))) chosen.push(node)
   return chosen.map(({ name }) => name)
 }

@@ -1,7 +1,7 @@
 /**
- * Snitches say where a node is: its data centre and rack. `simple`: all nodes are alike. `addresses`: the second octet of its IPv4
- * address is the data centre, the third the rack (10.DATACENTRE.RACK.node, as Cassandra's RackInferringSnitch has it). `file`: lines
- * `NAME = DATACENTRE:RACK`, and `default = DATACENTRE:RACK` for all others.
+ * Snitches say where a node is: its data centre and rack. `simple`: all nodes are alike. `addresses`: the second octet of its
+ * IPv4 address is the data centre, the third the rack (10.DATACENTRE.RACK.node, as in Cassandra's RackInferringSnitch). `file`:
+ * lines `NAME = DATACENTRE:RACK`, and `default = DATACENTRE:RACK` for all others.
  */
 import { FreshetError } from '@freshet/protocol'
 import type { LayoutNode } from './cells-layout.js'
@@ -23,27 +23,27 @@ export const simpleSnitch: Snitch = () => ALIKE
 export const addressSnitch: Snitch = ({ name, address }) => {
   const [, , dataCentre, rack] = IPV4.exec(address) ?? []
   if (dataCentre !== undefined && rack !== undefined) return { dataCentre, rack }
-  throw invalid(`The snitch by addresses needs an IPv4 address, such as redis://10.1.2.3, of node ${name}.`)
+  throw invalid(`The "addresses" snitch needs an IPv4 address for node ${name}, such as redis://10.1.2.3.`)
 }
 
-/** Throws CONFIG_INVALID for a line that it does not understand, and then for a node that is not in it. */
+/** Throws CONFIG_INVALID for a malformed line; the snitch throws it for a node that is not in the file. */
 export function fileSnitch(text: string): Snitch {
   const known = new Map<string, Whereabouts>()
   for (const [index, line] of text.split('\n').entries()) {
     if (/^\s*(?:#|$)/.test(line)) continue
     const [, name, dataCentre, rack] = LINE.exec(line) ?? []
-    if (name === undefined)
-      throw invalid(`Line ${index + 1} of the snitch's file is not NAME = DATACENTRE:RACK: ${line}`)
+    if (name === undefined) throw invalid(`Line ${index + 1} of the snitch file is not NAME = DATACENTRE:RACK: ${line}`)
     known.set(name, { dataCentre: dataCentre!, rack: rack! })
   }
   return ({ name }) => {
     const where = known.get(name) ?? known.get('default')
-    if (where === undefined) throw invalid(`Node ${name} is not in the snitch's file. Add it, or a line for default.`)
+    if (where === undefined)
+      throw invalid(`Node ${name} is not in the snitch file. Add a line for it, or one for default.`)
     return where
   }
 }
 
-/** The same rack is nearer than the same data centre, and that than any other. */
+/** The same rack is nearest, then the same data centre, then any other. */
 export function distanceFrom(here: Partial<Whereabouts>): (node: LayoutNode) => number {
   return ({ dataCentre, rack }) => {
     if (here.dataCentre !== undefined && dataCentre !== here.dataCentre) return 2

@@ -1,6 +1,6 @@
 /**
- * A Freshet server elsewhere as a node, over its HTTP API. It is asked directly: no cache may stand in between, for a cache does not
- * know what is in it now.
+ * Another Freshet server as a node, over its HTTP API. It must be reached directly: with a cache in between, a read might return
+ * an old record.
  */
 import type { Key, ReadVersion, Version } from '@freshet/core/store'
 import { type CommitAnswer, FreshetError, fromProblem, type ListPage, parseEtag, pathOfKey } from '@freshet/protocol'
@@ -28,7 +28,7 @@ class HttpNode implements Node {
     this.#headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
   }
 
-  /** One after the other: the last is to be read last. */
+  /** One after the other: `Node.read` requires that the last key is read last. */
   async read(keys: readonly Key[]): Promise<readonly (NodeValue | undefined)[]> {
     const values: (NodeValue | undefined)[] = []
     for (const key of keys) values.push(await this.#readOne(key))
@@ -74,7 +74,10 @@ class HttpNode implements Node {
     const body = new Uint8Array(await this.#accepted(response).arrayBuffer())
     const version = parseEtag(response.headers.get('etag') ?? '')
     if (version !== undefined) return { version, body }
-    throw new FreshetError('RING_UNUSABLE', `${this.#url} does not answer as a Freshet server does: there is no ETag.`)
+    throw new FreshetError(
+      'RING_UNUSABLE',
+      `${this.#url} does not answer as a Freshet server does: the ETag is missing.`,
+    )
   }
 
   async #json<Answer>(path: string): Promise<Answer> {
@@ -88,12 +91,14 @@ class HttpNode implements Node {
     const response = await fetch(`${this.#url}${path}`, { ...sent, headers, signal })
     if (response.ok || response.status === 404 || response.status === 409) return response
     const problem = fromProblem(await response.json().catch(() => undefined))
-    throw problem ?? new FreshetError('RING_UNAVAILABLE', `${this.#url} answers ${response.status} to ${path}.`)
+    throw (
+      problem ?? new FreshetError('RING_UNAVAILABLE', `${this.#url} answered ${path} with status ${response.status}.`)
+    )
   }
 
   #accepted(response: Response): Response {
     if (response.ok) return response
-    throw new FreshetError('RING_UNAVAILABLE', `${this.#url} answers ${response.status} to ${response.url}.`)
+    throw new FreshetError('RING_UNAVAILABLE', `${this.#url} answered ${response.url} with status ${response.status}.`)
   }
 }
 

@@ -1,4 +1,4 @@
-/** A node that is opened when it is first asked, and again if that failed: so a layout is opened also while one of its nodes is away. */
+/** A node that is opened on first use, and again if that failed: so a layout can be opened while one of its nodes is away. */
 import type { Key, ReadVersion, Version } from '@freshet/core/store'
 import type { Node, NodePage, NodeRange, NodeValue, NodeWrite } from './node.js'
 

@@ -1,9 +1,9 @@
 /**
- * What a node of the layout must do: keep records under keys, and change one only if it is as it was read. Every `Store` that
- * commits several keys at once is one (`store-node.ts`), and so is a Freshet server elsewhere (`http-node.ts`).
+ * What a node of the layout must do: keep records under keys, and change a record only if it is still as it was read. Every
+ * `Store` that commits several keys at once can be a node (`store-node.ts`), and so can another Freshet server (`http-node.ts`).
  *
  * A node decides nothing. What it acknowledges must be on disk: a node that forgets breaks promises that others have relied on.
- * Methods reject when there is no answer, or a refusal; then `write` may have been done all the same.
+ * Methods reject if the node does not answer, or refuses; a rejected `write` may nevertheless have been done.
  */
 import type { Key, ReadVersion, Version } from '@freshet/core/store'
 import type { IdRange } from '@freshet/protocol'
@@ -19,7 +19,7 @@ export interface NodeEntry extends NodeValue {
 
 export interface NodePage {
   readonly entries: readonly NodeEntry[]
-  /** Pass it as `after` to go on; undefined when the bucket is exhausted. */
+  /** Pass it as `after` to get the next page; undefined when the bucket is exhausted. */
   readonly next?: string
 }
 
@@ -29,16 +29,16 @@ export interface NodeRange extends IdRange {
 
 export interface NodeWrite {
   readonly key: Key
-  /** Undefined: it is deleted. Else the text of a JSON object. */
+  /** The text of a JSON object; undefined deletes the record. */
   readonly body: Uint8Array | undefined
 }
 
 export interface Node {
-  /** The last of them is read last: if it is as it was, the node had not lost its memory when the others were read. */
+  /** The last key is read last: if its record is unchanged, the node had not lost its data when the others were read. */
   read(keys: readonly Key[]): Promise<readonly (NodeValue | undefined)[]>
-  /** Only if all these versions hold, 0 being "not there". The version of what was written; undefined if one does not. */
+  /** Writes only if all these versions hold; 0 means absent. Returns the version written, or undefined if one does not hold. */
   write(write: NodeWrite, holds: readonly ReadVersion[]): Promise<Version | undefined>
-  /** By ascending id in UTF-8 byte order. */
+  /** In ascending order of ids, by UTF-8 bytes. */
   scan(bucket: Key, range: NodeRange): Promise<NodePage>
   buckets(): Promise<readonly Key[]>
   close(): Promise<void>

@@ -1,4 +1,4 @@
-/** A node by its address: a Freshet server, an engine, or the folder of an embedded store. Nothing is connected to yet. */
+/** Makes a node from its address: a Freshet server, an engine, or the folder of an embedded store. Does not connect yet. */
 import type { Store } from '@freshet/core/store'
 import { FreshetError } from '@freshet/protocol'
 import { createHttpNode } from './http-node.js'
@@ -12,11 +12,11 @@ export interface NodeAccess {
   readonly onWarning?: (warning: string) => void
 }
 
-/** Coordinators wait for nodes by themselves, and no longer than they want to. */
+/** Engines must not wait: coordinators have their own time-outs for nodes. */
 const PATIENCE_MS = 0
 const ENGINE = /^(?:rediss?|postgres(?:ql)?|mariadb|mysql):/
 
-/** Throws CONFIG_INVALID: as a folder, an address would have its password in the name. */
+/** Throws CONFIG_INVALID for an unknown scheme: taken for a folder, the address would put its password in a folder's name. */
 export function openNodeAt(address: string, { token, onWarning = () => {} }: NodeAccess = {}): Node {
   if (/^https?:/.test(address)) return createHttpNode({ url: address, ...(token === undefined ? {} : { token }) })
   if (address.includes('://') && !ENGINE.test(address)) throw noEngine()
@@ -37,6 +37,6 @@ async function openStoreAt(url: string, onWarning: (warning: string) => void): P
 function noEngine(): FreshetError {
   return new FreshetError(
     'CONFIG_INVALID',
-    'A node of a ring is at redis://, postgres://, mariadb:// or http://, or in a folder: one has another address. Correct it.',
+    'A node of the ring has an unsupported address. Use redis://, postgres://, mariadb:// or http://, or a folder.',
   )
 }

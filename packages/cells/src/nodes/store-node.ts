@@ -1,4 +1,4 @@
-/** A store as a node. It is closed with the node. */
+/** A store as a node. Closing the node closes the store. */
 import type { Key, ReadVersion, Store, Version } from '@freshet/core/store'
 import type { Node, NodePage, NodeRange, NodeValue, NodeWrite } from './node.js'
 

@@ -8,7 +8,7 @@ import {
   EMPTY_RECORD,
   type Holding,
   merged,
-  NOBODY,
+  NO_COORDINATOR,
   released,
   renewed,
   wished,
@@ -25,29 +25,29 @@ function cell(stamp: Stamp, text = 'x') {
 }
 
 describe('a vote', () => {
-  it('is for one holder until that resigns, or was not heard of for as long as a promise lasts', () => {
+  it('is for one holder until that holder resigns, or shows no beat for as long as a promise lasts', () => {
     expect(claimed(HELD, B)).toBeUndefined()
     expect(claimed(HELD, B, { tenure: 3, beat: HELD.beat })).toMatchObject(B)
     expect(claimed(renewed(HELD, A)!, B, { tenure: 3, beat: HELD.beat })).toBeUndefined()
     expect(claimed(released(HELD, A)!, B)).toMatchObject(B)
   })
 
-  it('is for the same holder at once, but for a higher tenure', () => {
+  it('is given to the same holder at once, but only for a higher tenure', () => {
     expect(claimed(HELD, { tenure: 4, holder: 'a' })).toMatchObject({ tenure: 4, holder: 'a' })
     expect(claimed(HELD, { tenure: 3, holder: 'a' })).toBeUndefined()
   })
 
-  it('is not taken back by somebody else, nor by an earlier tenure', () => {
+  it('is not released by another holder, nor under an earlier tenure', () => {
     expect(released(HELD, { tenure: 3, holder: 'b' })).toBeUndefined()
     expect(released(HELD, { tenure: 2, holder: 'a' })).toBeUndefined()
   })
 
-  it('can be wished for, by one, until it is given', () => {
+  it('can be wished for by one coordinator at a time, until the holder releases it', () => {
     expect(wished(EMPTY_RECORD, 'b')).toBeUndefined()
     const asked = wished(HELD, 'b')!
     expect(asked.wish).toBe('b')
     expect(wished(asked, 'c')).toBeUndefined()
-    expect(released(asked, A)!.wish).toBe(NOBODY)
+    expect(released(asked, A)!.wish).toBe(NO_COORDINATOR)
   })
 })
 
@@ -59,13 +59,13 @@ describe('a cell', () => {
     expect(written(later, cell(stampOf({ tenure: 4, count: 1 })), B)).toMatchObject({ stamp: { tenure: 4, count: 1 } })
   })
 
-  it('is kept if it is the later one, and the writer is told that it is well', () => {
+  it('is kept if it is later than the one written, and the write counts as taken', () => {
     const record = written(HELD, cell(stampOf({ tenure: 3, count: 2 }), 'new'), A)!
     expect(written(record, cell(stampOf({ tenure: 3, count: 1 }), 'old'), A)).toMatchObject({ value: record.value })
     expect(copied(record, cell(stampOf({ tenure: 3, count: 1 })))).toBeUndefined()
   })
 
-  it('of a writer who asked no majority is later than what it knew, and earlier than the next timestamp', () => {
+  it('of a writer that asked no majority is later than what it knew, and earlier than the next timestamp', () => {
     const known = stampOf({ tenure: 3, count: 2 })
     const first = stampBeside(known, 77, 0)
     const second = stampBeside(known, 77, first.aside)
@@ -76,7 +76,7 @@ describe('a cell', () => {
 })
 
 describe('records that are merged', () => {
-  it('have no holder if theirs differ, so that everybody waits', () => {
+  it('have no holder if their holders differ, so that every claimant waits', () => {
     const minority = claimed(EMPTY_RECORD, B)!
     for (const record of [merged(HELD, minority), merged(minority, HELD)]) {
       expect(record).toMatchObject({ tenure: 4, holder: DISPUTED })
@@ -89,7 +89,7 @@ describe('records that are merged', () => {
     const records = fc.record({
       stamp: fc.record({ tenure: fc.nat(3), count: fc.nat(3), aside: fc.nat(2), writer: fc.nat(2) }),
       tenure: fc.nat(4),
-      holder: fc.constantFrom(NOBODY, 'a', 'b'),
+      holder: fc.constantFrom(NO_COORDINATOR, 'a', 'b'),
       beat: fc.nat(5),
     })
     fc.assert(
@@ -101,7 +101,8 @@ describe('records that are merged', () => {
           expect(both.tenure).toBeGreaterThanOrEqual(each.tenure)
         }
         expect([a.holder, b.holder, DISPUTED]).toContain(both.holder)
-        if (a.holder !== b.holder && a.holder !== NOBODY && b.holder !== NOBODY) expect(both.holder).toBe(DISPUTED)
+        if (a.holder !== b.holder && a.holder !== NO_COORDINATOR && b.holder !== NO_COORDINATOR)
+          expect(both.holder).toBe(DISPUTED)
       }),
     )
   })

@@ -8,7 +8,7 @@ export {
   EMPTY_RECORD,
   type Holding,
   merged,
-  NOBODY,
+  NO_COORDINATOR,
   released,
   renewed,
   type SeenBeat,

@@ -8,13 +8,13 @@ describe('levels', () => {
     expect([neededAt('ONE', 3), neededAt('ANY', 3), neededAt('ALL', 3), neededAt('ONE', 0)]).toEqual([1, 1, 3, 0])
   })
 
-  it('QUORUM and QUORUM have a replica in common, also while the ring changes', () => {
+  it('any two quorums have a replica in common, also while the ring changes', () => {
     const names = ['a', 'b', 'c', 'd', 'e']
     const sets = fc.uniqueArray(fc.constantFrom(...names), { minLength: 1 })
     const answered = fc.uniqueArray(fc.constantFrom(...names))
     fc.assert(
       fc.property(sets, sets, answered, answered, (old, now, x, y) => {
-        // One by the layout before or after, the other by both.
+        // One quorum by the layout before or after, the other by both.
         for (const alone of [old, now]) {
           if (!isEnough(new Set(x), [alone], 'QUORUM') || !isEnough(new Set(y), [old, now], 'QUORUM')) continue
           expect(x.some(name => y.includes(name))).toBe(true)

@@ -1,14 +1,15 @@
 /**
- * The stamp of a cell: which of two writes of a key is the later. First the key's timestamp (@freshet/dht, `timestamp.ts`), which a
- * majority has made sure is given once; then, for writes that were made without asking a majority, their place beside it.
+ * The stamp of a cell: says which of two writes of a key is the later. First comes the key's timestamp (@freshet/dht,
+ * `timestamp.ts`), which is given only once, as a majority ensures; then, for writes that were made without asking a majority,
+ * their place beside it.
  *
  *     tenure  count | aside  writer
  *     7       3       0      0        given by the holder of tenure 7: its third
  *     7       3       1      48151    written beside it, by a coordinator that knew of 7.3 and of nothing later
  *     7       4       0      0        the holder's fourth: later than all of those
  *
- * So a write without a majority is later than what its writer knew, and earlier than every timestamp that it did not know: it
- * never overrides a write that was acknowledged by a majority meanwhile. No clock takes part.
+ * So a write without a majority is later than what its writer knew, and earlier than every timestamp that the writer did not
+ * know: it never overrides a write that was acknowledged by a majority meanwhile. No clock is involved.
  */
 export interface Stamp {
   readonly tenure: number
@@ -18,7 +19,7 @@ export interface Stamp {
   readonly writer: number
 }
 
-/** Below every stamp that is given. */
+/** Earlier than every stamp that is given. */
 export const NO_STAMP: Stamp = { tenure: 0, count: 0, aside: 0, writer: 0 }
 
 export function compareStamps(a: Stamp, b: Stamp): number {
@@ -34,8 +35,8 @@ export function stampOf({ tenure, count }: Pick<Stamp, 'tenure' | 'count'>): Sta
 }
 
 /**
- * Of a write that asked no majority, by who knows of nothing later than `known`. `lastAside` is the highest that this writer has
- * used: of a write that failed it cannot know whether the stamp is in use.
+ * The stamp of a write that asked no majority, by a writer that knows of nothing later than `known`. `lastAside` is the highest
+ * that this writer has used: after a write that failed, it cannot know whether the stamp is in use.
  */
 export function stampBeside({ tenure, count, aside }: Stamp, writer: number, lastAside: number): Stamp {
   return { tenure, count, aside: Math.max(aside, lastAside) + 1, writer }

@@ -1,6 +1,6 @@
 /**
- * A coordinator in a process of its own, over Redis: writes its number to each key, says when it holds them, and then reads them one
- * after the other at CURRENT, for as long as it lives. Arguments: what it does besides, its keys, the addresses of its nodes.
+ * A coordinator in a process of its own, over Redis. It writes a number to each key, reports when it holds the keys, and then
+ * reads them one after the other at CURRENT, for as long as it lives. Argument: `CoordinatorOptions` as JSON.
  */
 import { openRedisStore } from '@freshet/engines/redis'
 import { createStoreNode, openCells } from '../index.js'
@@ -11,12 +11,12 @@ export interface CoordinatorOptions {
   readonly keys: readonly string[]
   readonly promiseMs: number
   readonly listens: boolean
-  /** Goes on to write numbers that grow. */
+  /** Also writes growing numbers. */
   readonly writes: boolean
 }
 
-/** By the machine's monotonic clock, which is the same for all its processes. */
-export type Told =
+/** What the process sends. Times are by the machine's monotonic clock, which is the same for all its processes. */
+export type Report =
   | { readonly kind: 'holding' }
   | { readonly kind: 'written'; readonly key: string; readonly number: number }
   | { readonly kind: 'current'; readonly key: string; readonly number: number; readonly beganMs: number }
@@ -31,23 +31,23 @@ async function run({ urls, keys, promiseMs, listens, writes }: CoordinatorOption
     node: createLazyNode(async () => createStoreNode(await openRedisStore({ url, patienceMs: 300 }))),
   }))
   const cells = await openCells({ nodes, tenures: { promiseMs }, ...(listens ? { listen: {} } : {}) })
-  const tell = (told: Told) => process.send!(told)
-  /** Of one that is refused, for the nodes are slow to answer, there is nothing to tell. */
+  const send = (report: Report) => process.send!(report)
+  /** A write that is refused, because the nodes are slow to answer, is not reported. */
   const write = async (key: string, number: number): Promise<boolean> => {
     const value = { contentType: 'text/plain', body: Buffer.from(`${number}`) }
     const written = await cells.write(key, value).catch(() => undefined)
-    if (written !== undefined) tell({ kind: 'written', key, number })
+    if (written !== undefined) send({ kind: 'written', key, number })
     return written !== undefined
   }
   for (const key of keys) while (!(await write(key, 1)));
-  tell({ kind: 'holding' })
+  send({ kind: 'holding' })
   for (let i = 0; ; i++) {
     const key = keys[i % keys.length]!
     const beganMs = monotonicMs()
-    // Without an answer there is nothing to tell.
+    // A read without an answer is not reported.
     const read = await cells.read(key, 'CURRENT').catch(() => undefined)
     const number = Number(Buffer.from(read?.value?.body ?? []).toString())
-    if (read?.isCurrent === true) tell({ kind: 'current', key, number, beganMs })
+    if (read?.isCurrent === true) send({ kind: 'current', key, number, beganMs })
     if (writes) await write(key, i + 2)
   }
 }
