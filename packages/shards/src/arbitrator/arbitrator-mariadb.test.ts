@@ -8,7 +8,7 @@ const started = useMariadbShards()
 testArbitration(started)
 
 describe('a schema change in MariaDB, which commits by itself,', () => {
-  /** As far as somebody got who was killed then. */
+  /** Leaves the shard as a server does that is killed at this point. */
   async function begin(write: GlobalWrite, isDone: boolean): Promise<void> {
     const { run } = started().databases
     const [row] = await run('b', 'SHOW CREATE TABLE visits')
@@ -20,7 +20,7 @@ describe('a schema change in MariaDB, which commits by itself,', () => {
   test.each([
     ['before it was done', false],
     ['after it was done', true],
-  ])('that was broken off %s is finished, and not done twice', async (_, isDone) => {
+  ])('that was interrupted %s is finished, and not done twice', async (_, isDone) => {
     const [, shard] = started().shards
     const next = (await started().log.head()) + 1
     const column = isDone ? 'late' : 'early'

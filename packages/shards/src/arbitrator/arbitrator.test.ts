@@ -12,7 +12,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** Over a log that does not answer until it is told to. */
+/** An arbitrator over a log that answers as the test decides. */
 function arbitratorOver(lead: GlobalLog['lead']) {
   const log = { lead, head: async () => 0, resign: async () => undefined } as unknown as GlobalLog
   const lines: string[] = []
@@ -24,7 +24,7 @@ function arbitratorOver(lead: GlobalLog['lead']) {
   return { arbitrator, lines }
 }
 
-test('a look that takes long is waited for, and no others pile up behind it', async () => {
+test('a check that takes long is waited for, and no others pile up behind it', async () => {
   let release: (isLeading: boolean) => void = () => undefined
   const held = new Promise<boolean>(resolve => {
     release = resolve
@@ -39,7 +39,7 @@ test('a look that takes long is waited for, and no others pile up behind it', as
   expect(lead).toHaveBeenCalledTimes(1)
 })
 
-test('stopping does not wait for ever for a look that does not end', async () => {
+test('stopping does not wait for ever for a check that does not end', async () => {
   const { arbitrator } = arbitratorOver(() => new Promise(() => undefined))
   arbitrator.start()
   await vi.advanceTimersByTimeAsync(1000)
@@ -48,7 +48,7 @@ test('stopping does not wait for ever for a look that does not end', async () =>
   await stopped
 })
 
-test('that the log of global writes does not answer is told once, until it does', async () => {
+test('a log of global writes that does not answer is reported once, until it answers again', async () => {
   let isAway = true
   const { arbitrator, lines } = arbitratorOver(async () => {
     if (isAway) throw new Error('it is away')

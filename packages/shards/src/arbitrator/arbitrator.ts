@@ -1,10 +1,11 @@
 /**
- * Global writes: appended to the one log, and applied by every shard in its order, exactly once each (venkateswaran 3.5.3; there a
- * MySQL server that the shards replicate from).
+ * Global writes: appended to the one log, and applied by every shard in the order of the log, exactly once each (venkateswaran
+ * 3.5.3; there a MySQL server that the shards replicate from).
  *
- * Any server may append, and whoever appends also brings the shards up to date. What it did not get done, since a shard was
- * down or this process ended, is done by one of the servers: the one that holds a lock in the engine of the log. That two do
- * it at once for a moment does no harm: a shard takes the next write of the log and no other, in the transaction that says so.
+ * Any server may append, and the server that appends also brings the shards up to date. What it does not finish, because a shard
+ * is down or its process ends, is done by one of the servers: the one that holds a lock in the engine of the log. It does no harm
+ * if two servers do it at once for a moment: a shard takes only the next write of the log, and records that in the same
+ * transaction.
  *
  * Moves of rows are entries of the same log: `plan/plan-move.ts`.
  */
@@ -22,18 +23,18 @@ export interface ArbitratorOptions {
   readonly log: Log
 }
 
-/** Whether a shard has a write, will have it, or is not one of the others yet. */
+/** Whether a shard has a write, will have it, or still waits to be filled. */
 type Reached = 'there' | 'behind' | 'waiting'
 
 interface Operation {
   readonly id: string | undefined
-  /** The same for the same request. */
+  /** Equal for equal requests. */
   readonly fingerprint: string
 }
 
 const BATCH = 100
 const MOVE_PAUSE_MS = 5
-/** So often another server may have appended first. */
+/** How often an append is tried, each time after another server appended first. */
 const TRIES_MAX = 50
 const LOOKS_BETWEEN = 20
 
@@ -42,7 +43,7 @@ export class Arbitrator {
   readonly #globalLog: GlobalLog
   readonly #options: ArbitratorOptions
   readonly #underWay = new Map<Shard, Promise<number>>()
-  /** How far each has got, as far as it was looked at. */
+  /** The position that each shard had reached when it was last checked. */
   readonly #reached = new Map<Shard, number>()
   #looks = 0
   readonly #complaints = new Map<Shard | GlobalLog, string>()
@@ -60,7 +61,7 @@ export class Arbitrator {
   start(): void {
     const { globalIntervalMs } = this.#options.settings
     this.#timer = setInterval(() => {
-      // One at a time: a shard that does not answer takes longer than the next one is away.
+      // One at a time: with a shard that does not answer, a check takes longer than the interval.
       this.#looking ??= this.#look().finally(() => {
         this.#looking = undefined
       })
@@ -73,7 +74,7 @@ export class Arbitrator {
     await this.#globalLog.resign()
   }
 
-  /** Accepted when it is in the log. Those shards that could not apply it in time are named; they will. */
+  /** The write is accepted once it is in the log. Shards that could not apply it in time are named; they will apply it later. */
   async write(write: ParsedWrite, operation: Operation): Promise<GlobalAnswer> {
     const { position, aspects, isReplayed } = (await this.#find(operation)) ?? (await this.#append(write, operation))
     const versions = Object.fromEntries(aspects.map(aspect => [aspect, position]))
@@ -85,7 +86,7 @@ export class Arbitrator {
     }
   }
 
-  /** Brings all shards up to there, if they can be in time; those that are not one of the others yet are not concerned. */
+  /** Brings all shards up to this position, as far as possible in time. Shards that wait to be filled are left out. */
   async settle(position: number): Promise<Pick<GlobalAnswer, 'applied' | 'pending'>> {
     const { globalWaitMsMax } = this.#options.settings
     const reached = await Promise.all(this.#shards.map(shard => this.#reach(shard, position, globalWaitMsMax)))
@@ -108,7 +109,7 @@ export class Arbitrator {
     }
   }
 
-  /** How far it has got. Throws SHARD_UNAVAILABLE, GLOBAL_REFUSED. */
+  /** Returns the position that the shard has reached. Throws SHARD_UNAVAILABLE, GLOBAL_REFUSED. */
   bringUpToDate(shard: Shard): Promise<number> {
     const known = this.#underWay.get(shard)
     if (known) return known
@@ -117,12 +118,12 @@ export class Arbitrator {
     return work
   }
 
-  /** What was done before must not be rehearsed: it may not be possible twice. */
+  /** A write that was done before must not be rehearsed: it may not be possible twice. */
   async #find({ id, fingerprint }: Operation): Promise<Appended | undefined> {
     return id === undefined ? undefined : this.#globalLog.find({ id, fingerprint })
   }
 
-  /** One at a time, or those of one server would overtake each other. */
+  /** One at a time: otherwise the writes of one server would overtake each other. */
   #append(write: ParsedWrite, operation: Operation): Promise<Appended> {
     const work = this.#appending.then(() => this.#appendRehearsed(write, operation))
     this.#appending = work.then(
@@ -132,7 +133,7 @@ export class Arbitrator {
     return work
   }
 
-  /** Appended right after what it was rehearsed on: something in between might make it impossible. */
+  /** Appends the write directly after the position it was rehearsed at: a write in between might make it impossible. */
   async #appendRehearsed(write: ParsedWrite, operation: Operation): Promise<Appended> {
     for (let tries = 1; ; tries++) {
       const head = await this.#globalLog.head()
@@ -148,8 +149,8 @@ export class Arbitrator {
   }
 
   /**
-   * On those that answer and have come so far: a write that one of them must refuse would stand in the way of all that follow. Gives
-   * the tables that it changes, on whichever of them.
+   * Rehearses on the shards that answer and have reached the head: a write that one of them must refuse would block all that
+   * follow. Returns the tables that the write changes on any of them.
    */
   async #rehearse(write: ParsedWrite, head: number): Promise<readonly string[]> {
     const outcomes = await Promise.allSettled(this.#shards.map(shard => this.#rehearseOn(shard, write, head)))
@@ -161,7 +162,7 @@ export class Arbitrator {
     return [...new Set(changed)]
   }
 
-  /** Undefined: it was not possible there. */
+  /** Undefined if the shard cannot rehearse the write now. */
   async #rehearseOn(shard: Shard, write: ParsedWrite, head: number): Promise<readonly string[] | undefined> {
     const { settings, database } = this.#options
     const { applied, isWaiting } = await shard.state()
@@ -201,7 +202,7 @@ export class Arbitrator {
       const writes: readonly GlobalWrite[] = await this.#globalLog.writesAfter(applied, BATCH)
       if (writes.length === 0) return applied
       for (const write of writes) {
-        // Somebody else was faster, or slower: look again.
+        // Another server was faster, or the write must wait for another shard: read the position again.
         const isDone = write.move
           ? await this.#applyMove(shard, write, write.move)
           : await shard.apply(write, globalMsMax)
@@ -211,7 +212,7 @@ export class Arbitrator {
     }
   }
 
-  /** The rows are taken before they are given away: until then the one that has them waits. */
+  /** The rows are taken before they are given away: until then the shard that has them waits. */
   async #applyMove(shard: Shard, write: GlobalWrite, move: Move): Promise<boolean> {
     const { settings, database } = this.#options
     const { globalMsMax: timeoutMs } = settings
@@ -220,7 +221,7 @@ export class Arbitrator {
       const source = shardNamed(this.#shards, move.from)
       const { applied, tables } = await source.copy({ tables: sharded, range: move, timeoutMs })
       if (applied === write.position - 1) return shard.applyMove(write, { kind: 'take', rows: tables }, timeoutMs)
-      // What it must have before is done first; what came after tells that somebody was faster.
+      // If the source is behind, it is brought up first. If it is past the write, another server was faster.
       if (applied < write.position) await this.bringUpToDate(source)
       return false
     }
@@ -228,7 +229,7 @@ export class Arbitrator {
     const target = shardNamed(this.#shards, move.to)
     if (await target.hasDurably(write.position))
       return shard.applyMove(write, { kind: 'give', tables: sharded }, timeoutMs)
-    // Not waited for: it may wait for this one.
+    // Not waited for: the target may wait for this shard.
     this.bringUpToDate(target).catch(() => undefined)
     return false
   }
@@ -245,7 +246,7 @@ export class Arbitrator {
   }
 
   async #lookAtLate(head: number): Promise<void> {
-    // Now and then all are looked at: one may have been put back from a copy.
+    // Now and then all shards are checked: one may have been restored from a copy.
     if (this.#looks++ % LOOKS_BETWEEN === 0) this.#reached.clear()
     const late = this.#shards.filter(shard => (this.#reached.get(shard) ?? -1) < head)
     await Promise.all(late.map(shard => this.#lookAt(shard, head)))
@@ -261,7 +262,7 @@ export class Arbitrator {
     }
   }
 
-  /** It is looked at several times a second, and what is wrong with it need not be said as often. */
+  /** Logs a problem once, not at every check: there are several checks a second. */
   #complain(about: Shard | GlobalLog, message: string, error: unknown): void {
     const text = error instanceof Error ? error.message : String(error)
     if (this.#complaints.get(about) === text) return
@@ -288,12 +289,13 @@ function hasCode(error: unknown, code: FreshetError['code']): boolean {
 function nowhereRehearsed(head: number): FreshetError {
   return new FreshetError(
     'SHARDS_UNSETTLED',
-    `No shard has applied the ${head} global writes of the log, so whether this one can be done is not known. Nothing was done; GET /global says what is in the way.`,
+    `No shard has applied the ${head} global writes of the log, so this one cannot be tried. ` +
+      'Nothing was done; GET /global shows why.',
     { details: { position: head, retryAfterS: 1 } },
   )
 }
 
-/** Undefined if it takes longer; it goes on all the same. */
+/** Undefined if the work takes longer; it continues nevertheless. */
 async function within<Result>(work: Promise<Result>, waitMs: number): Promise<Result | undefined> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<undefined>(resolve => {

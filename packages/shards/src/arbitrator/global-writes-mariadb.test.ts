@@ -10,7 +10,7 @@ testGlobalWrites(started)
 describe('in MariaDB', () => {
   const refused = (message: RegExp) => ({ code: 'GLOBAL_REFUSED', message: expect.stringMatching(message) })
 
-  test('no value is filled in for NULL, nor a time with an update of a row that all shards have', async () => {
+  test('a row that all shards have must not leave a NULL, or a time at an update, for each shard to fill in', async () => {
     await onEach(
       started(),
       'CREATE TABLE stamps (id INT AUTO_INCREMENT PRIMARY KEY, Changed TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP, n INT)',
@@ -28,19 +28,19 @@ describe('in MariaDB', () => {
     expect(row).toEqual(Array.from({ length: 3 }, () => ['1|2026-01-02 00:00:00|2']))
   })
 
-  test('a row of one shard may get its time there', async () => {
+  test('a row of a single shard may get its time from that shard', async () => {
     await onEach(started(), 'ALTER TABLE people ADD COLUMN changed TIMESTAMP NULL ON UPDATE CURRENT_TIMESTAMP')
     await writerOf(started()).write('update people set age = age + 1 where id = 1')
     await onEach(started(), 'ALTER TABLE people DROP COLUMN changed')
   })
 
-  test('the key of a table is known however it is spelled', async () => {
+  test('the key of a table is recognised in any case', async () => {
     await expect(writerOf(started()).write('update visits set "Person" = 1')).rejects.toMatchObject(
       refused(/key of visits/),
     )
   })
 
-  test('a trigger that would do what is not known here is a reason to refuse', async () => {
+  test('a write to a table with a trigger is refused, because its effect is not known', async () => {
     await onEach(
       started(),
       'CREATE TABLE audit (n INT)',
@@ -52,7 +52,7 @@ describe('in MariaDB', () => {
     await onEach(started(), 'DROP TRIGGER audited')
   })
 
-  test.each(['MyISAM', 'Aria'])('a table of the engine %s is not written to, not even to rehearse', async engine => {
+  test.each(['MyISAM', 'Aria'])('a table of the engine %s is not written, not even in a rehearsal', async engine => {
     await onEach(started(), `CREATE TABLE lasting_${engine} (id INT PRIMARY KEY) ENGINE=${engine}`)
     const { write } = writerOf(started(), [`lasting_${engine}`])
     await expect(write(`insert into "lasting_${engine}" (id) values (1)`)).rejects.toMatchObject(
@@ -61,7 +61,7 @@ describe('in MariaDB', () => {
     expect(await rowsOn(started(), `SELECT id FROM lasting_${engine}`)).toEqual([[], [], []])
   })
 
-  test('what is kept of versions and of the log has transactions, whatever the default of the server', async () => {
+  test('the tables of versions and of the log are transactional, whatever the default engine of the server', async () => {
     const { create, run, urlOf } = started().databases
     await create('unlike')
     await run('unlike', "SET GLOBAL default_storage_engine = 'MyISAM'")
@@ -73,7 +73,7 @@ describe('in MariaDB', () => {
     await Promise.all([shard.close(), log.close()])
   })
 
-  test('keys that differ in case are two, also in a log that was created when they were one', async () => {
+  test('keys that differ in case are different, also in a log that was created with a case-insensitive collation', async () => {
     const { run } = started().databases
     await run('arbiter', 'ALTER TABLE freshet_log MODIFY operation VARCHAR(255), MODIFY aspects LONGTEXT NOT NULL')
     const update = 'update teams set budget = budget + 1 where team = $1'
@@ -108,14 +108,14 @@ describe('in MariaDB', () => {
     ['drop index nothing on teams', /nothing/],
     ['create table teams (id int)', /there is a table teams/],
     ['drop table absent', /absent/],
-  ])('%s is refused before it is in the way of others, and tables are as before', async (q, message) => {
+  ])('%s is refused before it can block other writes, and tables are unchanged', async (q, message) => {
     const [head, before] = [await started().log.head(), await rowsOn(started(), 'SHOW CREATE TABLE teams')]
     await expect(writerOf(started(), ['absent']).write(q)).rejects.toMatchObject(refused(message))
     expect(await started().log.head()).toBe(head)
     expect(await rowsOn(started(), 'SHOW CREATE TABLE teams')).toEqual(before)
   })
 
-  test('of two schema changes that cannot both be done one is', async () => {
+  test('of two conflicting schema changes, one is done', async () => {
     const outcomes = await Promise.allSettled(
       [1, 2].map(i => writerOf(started()).write('alter table teams add column twice int', { id: `twice-${i}` })),
     )

@@ -9,7 +9,7 @@ testGlobalWrites(started)
 describe('in PostgreSQL', () => {
   const refused = (message: RegExp) => ({ code: 'GLOBAL_REFUSED', message: expect.stringMatching(message) })
 
-  test('a number that an identity would give is given, also where that needs to be said', async () => {
+  test('a row must have its own number for an identity column, with OVERRIDING SYSTEM VALUE where needed', async () => {
     await onEach(started(), 'CREATE TABLE counted (id INT GENERATED ALWAYS AS IDENTITY, n INT)')
     const { write } = writerOf(started(), ['counted'])
     await expect(write('insert into counted (n) values (1)')).rejects.toMatchObject(refused(/fill in id /))
@@ -20,7 +20,7 @@ describe('in PostgreSQL', () => {
     expect(await rowsOn(started(), 'SELECT id, n FROM counted')).toEqual([['5|1'], ['5|1'], ['5|1']])
   })
 
-  test('a default by a function, also of a domain, is not left to each shard', async () => {
+  test('a default that is a function, also of a domain, is not left to each shard', async () => {
     await onEach(
       started(),
       'CREATE DOMAIN moment AS timestamptz DEFAULT now()',
@@ -33,7 +33,7 @@ describe('in PostgreSQL', () => {
     expect(await rowsOn(started(), 'SELECT id FROM moments')).toEqual([[], [], []])
   })
 
-  test('a trigger or a rule that would do what is not known here is a reason to refuse, also behind a foreign key', async () => {
+  test('a write that fires a trigger or rule is refused, as its effect is not known, also behind a foreign key', async () => {
     await onEach(
       started(),
       'CREATE TABLE chosen (team CHAR(4) REFERENCES teams (team) ON DELETE CASCADE)',

@@ -7,7 +7,7 @@ const started = useMariadbShards()
 
 testRefusedMove(started)
 
-test('rows that are together longer than the engine takes at once are moved', async () => {
+test('rows that are together longer than the engine takes in one packet are moved', async () => {
   const { run, urlOf } = started().databases
   for (const name of [...started().map.shards, 'd']) await run(name, 'ALTER TABLE people ADD COLUMN story MEDIUMTEXT')
   await run('c', "UPDATE people SET story = REPEAT('é', 100000)")

@@ -1,7 +1,7 @@
 /**
- * Gives a shard that was added the end of another one's keys, while queries and global writes go on: `plan/plan-move.ts`.
- * All that it has decided is in the log. So it can be killed at any point and called again, and what is in the log already is
- * done by any server that runs.
+ * Gives a shard that was added the end of another shard's keys, while queries and global writes continue: `plan/plan-move.ts`.
+ * Every decision is in the log. So a split can be killed at any point and started again, and any running server does what is in
+ * the log already.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { FreshetError } from '@freshet/protocol'
@@ -25,7 +25,7 @@ import { Arbitrator } from './arbitrator.js'
 export interface SplitOptions {
   readonly database: ShardedDatabase
   readonly wish: SplitWish
-  /** So many rows of a table move at a time; those with one key stay together. */
+  /** How many rows of a table move at a time; rows with the same key stay together. */
   readonly rowsMax: number
   readonly settings?: Partial<ServerSettings>
   readonly log: Log
@@ -34,9 +34,9 @@ export interface SplitOptions {
 
 export interface SplitProgress {
   readonly rowsMoved: number
-  /** That were left to be moved when it began. */
+  /** How many rows were left to be moved when the split began. */
   readonly rows: number
-  /** The first key that the shard has now. */
+  /** The first key that the new shard has now. */
   readonly from: number
 }
 
@@ -44,13 +44,16 @@ export interface SplitProgress {
 interface StretchLeft {
   readonly head: number
   readonly placed: readonly PlacedShard[]
-  /** Undefined: nothing is left to be moved. */
+  /** Undefined if nothing is left to be moved. */
   readonly stretch: Stretch | undefined
 }
 
 const PAUSE_MS = 20
 
-/** Gives how many rows it has moved. Throws CONFIG_INVALID, GLOBAL_REFUSED, SHARD_DRIFT, SHARD_UNAVAILABLE, SHARD_UNUSABLE, SHARDS_UNSETTLED. */
+/**
+ * Returns how many rows it has moved. Throws CONFIG_INVALID, GLOBAL_REFUSED, SHARD_DRIFT, SHARD_UNAVAILABLE, SHARD_UNUSABLE,
+ * SHARDS_UNSETTLED.
+ */
 export async function splitShard(options: SplitOptions): Promise<SplitProgress> {
   return new ShardSplit(options).run()
 }
@@ -81,7 +84,7 @@ class ShardSplit {
     }
   }
 
-  /** What is left to be moved, when all that the log says was done. */
+  /** What is left to be moved once the shards have applied the whole log. */
   async #stretch(): Promise<StretchLeft> {
     const { database, wish } = this.#options
     const { log, map } = database
@@ -90,7 +93,8 @@ class ShardSplit {
     if (initial === undefined) {
       throw new FreshetError(
         'CONFIG_INVALID',
-        'Rows are where the hash of their keys says, which a shard more would change for most of them. Only ranges can be split: docs/shards.md.',
+        'Rows are placed by the hash of their keys, so one more shard would move most of them. ' +
+          'Only ranges can be split: docs/shards.md.',
       )
     }
     const placed = (await log.placedAt(head)) ?? initial
@@ -98,7 +102,7 @@ class ShardSplit {
     if (pending.length > 0)
       throw new FreshetError(
         'SHARDS_UNSETTLED',
-        `Nothing is moved while ${pending.join(', ')} cannot apply what is in the log. ${await this.#obstacles(pending)} Then call this again.`,
+        `Nothing is moved while ${pending.join(', ')} cannot apply the log. ${await this.#obstacles(pending)} Then try again.`,
         { details: { pending } },
       )
     return { head, placed, stretch: stretchLeft(placed, wish) }
@@ -108,10 +112,10 @@ class ShardSplit {
     const { shards } = await this.#arbitrator.status()
     const reasons = shards.filter(({ name }) => names.includes(name)).map(({ obstacle, error }) => obstacle ?? error)
     const known = reasons.filter(reason => reason !== undefined)
-    return known.length > 0 ? known.join(' ') : 'GET /global says how far they are.'
+    return known.length > 0 ? known.join(' ') : 'GET /global shows how far they are.'
   }
 
-  /** Before it is in the log: there it would stand in the way of all that follow. */
+  /** Rehearsed before the move is in the log: there, a move that a shard refuses would block all writes that follow. */
   async #rehearse(move: Move): Promise<void> {
     const { shards, map } = this.#options.database
     const [source, target] = [shardNamed(shards, move.from), shardNamed(shards, move.to)]
@@ -120,12 +124,13 @@ class ShardSplit {
     await source.rehearseMove(move, { kind: 'give', tables: map.sharded }, this.#timeoutMs)
   }
 
-  /** From the end, at most so many rows. How many these were. */
+  /** Moves at most `rowsMax` rows, from the end. Returns how many. */
   async #move(left: StretchLeft): Promise<number> {
     const planned = await this.#planMove(left)
     if (planned === undefined) return 0
     await this.#rehearse(planned.move)
-    // Rehearsing takes long, and others write meanwhile. What they wrote seldom makes a move impossible; if so, it is told of.
+    // A rehearsal takes long, and others write meanwhile. Their writes seldom make a move impossible; if one does, it is
+    // reported.
     for (;;) {
       const current = await this.#stretch()
       const again = await this.#planMove(current)
@@ -142,7 +147,7 @@ class ShardSplit {
     return { move: moveOf(placed, this.#options.wish, stretch, low), count }
   }
 
-  /** False if something else was written meanwhile: where rows are must be looked up again. */
+  /** False if another write was appended meanwhile: the places of rows must then be read again. */
   async #append(move: Move, head: number): Promise<boolean> {
     const write = { text: 'MOVE', values: [], aspects: [], isSchemaChange: true, move }
     try {
@@ -186,7 +191,7 @@ class ShardSplit {
     return Number(rows[0]![0])
   }
 
-  /** The tables that all shards have, in the state of one of these: from there on it follows the log. */
+  /** Fills the new shard with the tables that all shards have, in the state of one of them. From there on it follows the log. */
   async #join(source: Shard): Promise<void> {
     const { database, wish } = this.#options
     const target = shardNamed(database.shards, wish.name)
@@ -211,7 +216,8 @@ class ShardSplit {
       if (JSON.stringify(own.tables.get(table)) === JSON.stringify(theirs.tables.get(table))) continue
       throw new FreshetError(
         'SHARD_DRIFT',
-        `The table ${table} of ${target.name} is not as that of ${source.name}, or is not there. Create the tables first, as they are there: docs/shards.md.`,
+        `The table ${table} of ${target.name} is missing or differs from that of ${source.name}. ` +
+          'First create the same tables: docs/shards.md.',
         { details: { shard: target.name, table } },
       )
     }
@@ -221,6 +227,6 @@ class ShardSplit {
 function notEmpty(shard: string, table: string): FreshetError {
   return new FreshetError(
     'CONFIG_INVALID',
-    `The table ${table} of ${shard} has rows, and nobody asks for them. Empty it, or name another server.`,
+    `The table ${table} of ${shard} has rows that no query reads. Empty it, or name another server.`,
   )
 }

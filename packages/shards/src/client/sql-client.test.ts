@@ -2,7 +2,7 @@ import { type Database, Transport } from '@freshet/client/requests'
 import { describe, expect, test } from 'vitest'
 import { createSql, type SqlValue } from './sql-client.js'
 
-/** Queries of a client whose requests are only noted. */
+/** A client whose requests are only recorded. */
 function noting() {
   const sent: string[] = []
   const transport = new Transport(async (url, init) => {
@@ -33,7 +33,7 @@ describe('a parameter', () => {
     expect(sent).toEqual([])
   })
 
-  test('is sent with all of its digits, and a Date with its milliseconds', async () => {
+  test('is sent with all its digits, and a Date with its milliseconds', async () => {
     const { sent, client } = noting()
     const [big, second, moment] = [12345678901234567890n, new Date(1000), new Date(1)]
     await client.explain`select ${big}, ${second}, ${moment}`.catch(() => undefined)

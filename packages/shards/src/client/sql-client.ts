@@ -4,15 +4,15 @@
  *   const { sql, global } = createSql(db)
  *   const { rows } = await sql`select dept_no, avg(salary) as mean from salaries where emp_no < ${max} group by dept_no`
  *
- * What stands in ${} is a parameter, sent beside the statement and never part of its text.
+ * A value in ${} is a parameter, sent beside the statement and never part of its text.
  *
- * A result says which global writes are in it, table by table. What this session has seen of a table it never falls behind
- * again, on whichever server and through whichever cache: a result that is older is asked for again, at a position.
+ * A result says which global writes are in it, table by table. A session never falls behind what it has seen of a table, on any
+ * server and through any cache: an older result is requested again, at a position.
  *
- * Any cache may keep results. What the sketch is to objects the versions of the tables are to them; these are few, so they come as
- * they are, one small request for all queries, as old at most as `staleness` of `connect` says. A query is asked at the last global
- * write to its tables, which is in every copy that a cache has under that URL. Asked for the first time, nobody knows its
- * tables: then the server is asked.
+ * Any cache may keep results. The versions of the tables are for results what the sketch is for objects. They are few, so the
+ * client fetches all of them, with one small request for all queries; they are at most as old as `staleness` of `connect` allows.
+ * A query is requested at the last global write to its tables, which is in every copy that a cache has under that URL. At the
+ * first request for a query its tables are not known yet: then the server is asked.
  */
 
 import {
@@ -41,10 +41,10 @@ import {
 import { StreamedRows, strange } from './streamed-rows.js'
 import { parseToken, VersionFloors } from './version-floors.js'
 
-/** What may stand in ${} of a statement. It is sent beside the statement, and never part of its text. */
+/** What may be in ${} of a statement. It is sent beside the statement, and never part of its text. */
 export type SqlValue = string | number | boolean | null | bigint | Date
 
-/** A row by its columns. Decimals and dates are text, so that no digit is lost. */
+/** A row, as an object with its columns. Decimals and dates are text, so that no digit is lost. */
 export type SqlRow = Readonly<Record<string, string | number | boolean | null>>
 
 /** What a query over shards found: rows of one global state. */
@@ -53,36 +53,40 @@ export interface SqlResult<Row = SqlRow> {
   readonly columns: readonly string[]
   /** `integer`, `decimal` and `date` (as text), `float`, `text`, `boolean`, `other`. */
   readonly types: readonly string[]
-  /** Of each table that it depends on, the last global write. */
+  /** The last global write to each table that the result depends on. */
   readonly versions: SqlVersions
 }
 
-/** Where a session over shards goes on, if it is not a new one. */
+/** Where a session over shards continues, if it is not a new one. */
 export interface SqlOptions {
   /** `token` of the session that this one continues. */
   readonly token?: string
 }
 
-/** Queries over shards and writes to all of them. What this session has seen of a table it never falls behind again. */
+/** Queries over shards and writes to all of them. The session never falls behind what it has seen of a table. */
 export interface SqlSession {
   /**
-   * Rows of one global state, never an older one than before: sql`select count(*) as n from orders where day = ${day}`.
+   * Returns rows of one global state, never an older one than before: sql`select count(*) as n from orders where day = ${day}`.
    */
   sql<Row = SqlRow>(parts: TemplateStringsArray, ...values: readonly SqlValue[]): Promise<SqlResult<Row>>
   /**
-   * Its rows as they come, from one global state, however many: `for await (const row of stream\`select ...\`)`. No more are read than are
-   * taken; who stops early lets go of the rest. If they are cut off, that is thrown, after some of them. No cache has them.
+   * Returns the rows as they arrive, from one global state, however many: `for await (const row of stream\`select ...\`)`. No
+   * more are read than are taken; stopping early releases the rest. If the rows are cut off, the loop throws after some of them.
+   * No cache keeps them.
    */
   stream<Row = SqlRow>(parts: TemplateStringsArray, ...values: readonly SqlValue[]): AsyncIterable<Row>
-  /** How it would be found. */
+  /** Returns how the query would be answered. */
   explain(parts: TemplateStringsArray, ...values: readonly SqlValue[]): Promise<SqlExplanation>
-  /** Once on every shard, in the order of all global writes. Those that do not answer now are in `pending`, and will do it later. */
+  /**
+   * Writes once on every shard, in the order of all global writes. Shards that do not answer now are in `pending`, and will apply
+   * the write later.
+   */
   global(parts: TemplateStringsArray, ...values: readonly SqlValue[]): Promise<GlobalAnswer>
-  /** What it has seen, to be continued elsewhere. */
+  /** What the session has seen. Pass it to `createSql` to continue the session elsewhere. */
   readonly token: string
 }
 
-/** Queries over the shards of a server that has some. Throws TOKEN_INVALID. */
+/** Queries over the shards of a server. Throws TOKEN_INVALID. */
 export function createSql(db: Database, { token }: SqlOptions = {}): SqlSession {
   const client = new SqlClient(
     db.parts,
@@ -112,10 +116,10 @@ interface Statement {
 
 /** Longer ones are sent as a body, which no cache keeps. */
 const URL_LENGTH_MAX = 4000
-/** The plain URL, then at a position, then past caches that do not heed it. */
+/** The plain URL, then a position, then around caches that ignore the position. */
 const ATTEMPTS_MAX = 3
 
-/** So many statements are remembered with their tables. */
+/** How many statements are remembered with their tables. */
 const STATEMENTS_MAX = 500
 
 class SqlClient {
@@ -188,7 +192,7 @@ class SqlClient {
     })
   }
 
-  /** Undefined: it is not known what it depends on, or others write to it. */
+  /** Undefined if the tables of the query are not known, or others write to them directly. */
   async #lastWriteTo(tables: readonly string[] | undefined): Promise<number | undefined> {
     if (tables === undefined) return undefined
     const { versions } = await this.#versions()
@@ -198,7 +202,7 @@ class SqlClient {
     )
   }
 
-  /** As old at most as is allowed; those who ask at the same time share one request. */
+  /** The versions, at most as old as allowed; concurrent callers share one request. */
   #versions(): Promise<SqlHead> {
     const nowMs = this.#parts.clock()
     if (this.#news && nowMs - this.#news.askedAtMs <= this.#stalenessMs) return this.#news.head
@@ -210,7 +214,7 @@ class SqlClient {
     return news.head
   }
 
-  /** No cache has it under this name, and the answer says which name it is of. */
+  /** No cache has an answer under this URL, and the answer repeats the nonce. */
   async #askVersions(): Promise<SqlHead> {
     const nonce = createNonce()
     const target = `/sql/versions?nonce=${nonce}`
@@ -286,15 +290,15 @@ function plainValue(value: SqlValue): string | number | boolean | null {
   if (typeof value === 'bigint') return `${value}`
   if (value === null || typeof value === 'string' || typeof value === 'boolean' || isStorable(value)) return value
   throw new TypeError(
-    `A parameter of a query is a text, number up to 2^53 (or bigint), boolean, Date or null, not ${String(value)}.`,
+    `A parameter of a query must be a text, number up to 2^53 (or bigint), boolean, Date or null, not ${String(value)}.`,
   )
 }
 
-/** With milliseconds only where there are some. */
+/** With milliseconds only if they are not 0. */
 function dateText(date: Date): string {
   const text = date.toISOString()
   if (text.length === 24) return text.slice(0, -1).replace('T', ' ').replace('.000', '')
-  throw new TypeError(`A Date in a query is of the years 0 to 9999, not ${text}.`)
+  throw new TypeError(`A Date in a query must be in the years 0 to 9999, not ${text}.`)
 }
 
 function requestOf({ q, p }: Statement, at: number | undefined, isPastCaches: boolean): Request {
@@ -310,7 +314,7 @@ function requestOf({ q, p }: Statement, at: number | undefined, isPastCaches: bo
   return { method: 'POST', target: '/sql', headers: JSON_HEADERS, body: JSON.stringify({ q, p, at }) }
 }
 
-/** As the server has it. */
+/** The encoding that the server uses. */
 function encode(value: string): string {
   return encodeURIComponent(value).replaceAll("'", '%27')
 }
@@ -332,7 +336,7 @@ function parse<Answer>(body: string, isWhole: (answer: Answer) => boolean, what:
     const answer = JSON.parse(body) as Answer
     if (isWhole(answer)) return answer
   } catch {
-    // Not JSON: said below.
+    // Not JSON: reported below.
   }
   throw strange(what)
 }
@@ -340,6 +344,6 @@ function parse<Answer>(body: string, isWhole: (answer: Answer) => boolean, what:
 function untrustworthy(at: number): FreshetError {
   return new FreshetError(
     'CACHE_UNTRUSTWORTHY',
-    `A cache on the way answers queries with results from before the global write ${at}, though it was asked not to. Look at its settings.`,
+    `A cache on the way returned a result from before the global write ${at}, although it was asked not to. Check its settings.`,
   )
 }

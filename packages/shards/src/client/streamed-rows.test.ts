@@ -25,7 +25,7 @@ interface Body {
   readonly pulls: () => number
 }
 
-/** `failure`: it ends with that, and not as it should. */
+/** With `failure`, the body ends with that error instead of a regular end. */
 function bodyOf(pieces: readonly Uint8Array[], failure?: Error): Body {
   let pulls = 0
   const body = new ReadableStream<Uint8Array>(
@@ -62,8 +62,8 @@ async function readAll({ stream }: SqlSession): Promise<readonly unknown[]> {
   return rows
 }
 
-describe('rows that come line by line', () => {
-  test('are the same however they are cut into pieces', async () => {
+describe('rows that arrive line by line', () => {
+  test('are the same, however the body is cut into pieces', async () => {
     const bytes = linesOf(HEAD, ...ROWS)
     await fc.assert(
       fc.asyncProperty(fc.uniqueArray(fc.nat({ max: bytes.length - 1 })), async cuts => {
@@ -74,7 +74,7 @@ describe('rows that come line by line', () => {
     )
   })
 
-  test('are asked for with parameters beside the text, and in the form of lines', async () => {
+  test('are requested as lines, with the parameters beside the text', async () => {
     const seen: RequestInit[] = []
     await readAll(sessionOver(answering(bodyOf([linesOf(HEAD)]), seen)))
     expect(seen).toMatchObject([{ method: 'POST', headers: { accept: 'application/x-ndjson' } }])
@@ -85,7 +85,7 @@ describe('rows that come line by line', () => {
     })
   })
 
-  test('are not read before they are wanted, and no further once they are not', async () => {
+  test('are not read before they are wanted, nor after the reader stops', async () => {
     const pieces = [linesOf(HEAD), ...Array.from({ length: 100 }, (_, i) => linesOf([i, 'x']))]
     const seen: RequestInit[] = []
     const sent = bodyOf(pieces)
@@ -105,7 +105,7 @@ describe('rows that come line by line', () => {
     })
   })
 
-  test('that are cut off are not taken for all of them, with or without a reason', async () => {
+  test('that are cut off are not taken for a complete answer, with or without a reason', async () => {
     const cut = async (...pieces: readonly Uint8Array[]) => readAll(sessionOver(answering(bodyOf(pieces))))
     const half = linesOf(HEAD, [1, 'Ann']).slice(0, -4)
     await expect(cut(half)).rejects.toMatchObject({ code: 'ANSWER_INVALID' })
@@ -118,7 +118,7 @@ describe('rows that come line by line', () => {
     })
   })
 
-  test('that stay away are waited for so long, and given up when the connection is closed', async () => {
+  test('that do not arrive are given up after the time-out, or when the connection is closed', async () => {
     const silent: Fetch = async () => new Response(new ReadableStream({ start: c => c.enqueue(linesOf(HEAD)) }))
     await expect(readAll(sessionOver(silent, 50))).rejects.toMatchObject({
       code: 'REQUEST_TIMEOUT',
@@ -130,7 +130,7 @@ describe('rows that come line by line', () => {
     await expect(reading).rejects.toMatchObject({ code: 'REQUEST_FAILED', details: { closed: true } })
   })
 
-  test('are asked for again if the server is busy, and refused as it refuses', async () => {
+  test('are requested again if the server is busy, and fail with its refusal', async () => {
     const refusals = [new FreshetError('SERVER_BUSY', 'Busy.'), new FreshetError('SQL_REFUSED', 'No.')]
     const fetch: Fetch = async () => {
       const error = refusals.shift()!
@@ -140,7 +140,7 @@ describe('rows that come line by line', () => {
     expect(refusals).toEqual([])
   })
 
-  test('of a state before one that was seen are asked for again, at that one', async () => {
+  test('of a state before one that was seen are requested again, at the later one', async () => {
     const seen: RequestInit[] = []
     const heads = [HEAD, { ...HEAD, versions: { people: 2 } }, { ...HEAD, versions: { people: 4 } }]
     const fetch: Fetch = async (url, init) => answering(bodyOf([linesOf(heads.shift(), ...ROWS)]), seen)(url, init)

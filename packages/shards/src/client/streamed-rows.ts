@@ -1,6 +1,6 @@
 /**
- * Rows of a query as they come, line by line: what they are of, one row in each line, and, if it was cut off, why. No more is read than
- * is asked for, so that the server, and the shards behind it, wait for whoever reads.
+ * Rows of a query as they arrive, line by line: a line about the result, one row in each line, and, if the stream was cut off,
+ * the reason. No more is read than is requested, so that the server, and the shards behind it, wait for the reader.
  */
 
 import { Deadline, ofReading, type Request, type Transport, untilAborted } from '@freshet/client/requests'
@@ -11,7 +11,7 @@ export interface StreamOptions {
   readonly request: Request
   /** For messages. */
   readonly what: string
-  /** The longest that is waited for anything to come. */
+  /** How long to wait for anything to arrive. */
   readonly timeoutMs: number
   readonly closed: AbortSignal
 }
@@ -30,7 +30,7 @@ export class StreamedRows {
     this.#options = options
   }
 
-  /** Throws what the server answers instead, REQUEST_FAILED, REQUEST_TIMEOUT, ANSWER_INVALID. */
+  /** Throws the problem that the server answers with, REQUEST_FAILED, REQUEST_TIMEOUT, ANSWER_INVALID. */
   async open(): Promise<SqlStreamHead> {
     const { transport, request, what } = this.#options
     const response = await this.#inTime(() => transport.open(request, this.#controller.signal))
@@ -42,7 +42,7 @@ export class StreamedRows {
     return head
   }
 
-  /** Undefined: there are no more. Throws as `open` does. */
+  /** Undefined if there are no more. Throws as `open` does. */
   async next(): Promise<readonly Cell[] | undefined> {
     const line = await this.#nextLine()
     if (line === undefined) return undefined
@@ -51,7 +51,7 @@ export class StreamedRows {
     throw fromProblem((row as { readonly error?: unknown } | undefined)?.error) ?? strange(this.#options.what)
   }
 
-  /** The server stops reading from the shards. */
+  /** Ends the request, so that the server stops reading from the shards. */
   close(): void {
     this.#controller.abort()
   }
@@ -89,7 +89,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // Said by whoever needs something else.
+    // The caller reports it.
     return undefined
   }
 }
@@ -102,11 +102,11 @@ function cutOff(what: string, cause: unknown): FreshetError {
   })
 }
 
-/** An answer that no Freshet server gave. */
+/** An answer that did not come from a Freshet server. */
 function foreign(what: string, status: number): FreshetError {
   return new FreshetError(
     'REQUEST_FAILED',
-    `${what} was answered ${status} by something that is no Freshet server. Check the address, and any proxy on the way.`,
+    `${what} was answered ${status} by something that is not a Freshet server. Check the address, and any proxy on the way.`,
     { details: { status, outcome: 'not-done' } },
   )
 }
@@ -114,6 +114,6 @@ function foreign(what: string, status: number): FreshetError {
 export function strange(what: string): FreshetError {
   return new FreshetError(
     'ANSWER_INVALID',
-    `${what} was answered with something that is none. Check what is between here and the server.`,
+    `${what} was answered with something that is not an answer of Freshet. Check the proxies between here and the server.`,
   )
 }

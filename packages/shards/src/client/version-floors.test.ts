@@ -4,7 +4,7 @@ import { parseToken, VersionFloors } from './version-floors.js'
 
 const VERSIONS = fc.dictionary(fc.constantFrom('a', 'b', 'c'), fc.nat({ max: 9 }))
 
-test('a result is asked for again exactly if a table of it was seen in a later state, also by way of a token', () => {
+test('a result is requested again if and only if one of its tables was seen in a later state, also through a token', () => {
   fc.assert(
     fc.property(fc.array(VERSIONS), VERSIONS, (seen, next) => {
       const floors = new VersionFloors({})
@@ -19,6 +19,6 @@ test('a result is asked for again exactly if a table of it was seen in a later s
   )
 })
 
-test.each(['', 'x', '[1', '{"a":"b"}', 'null'])('%j is no token', token => {
+test.each(['', 'x', '[1', '{"a":"b"}', 'null'])('%j is refused as a token', token => {
   expect(() => parseToken(token)).toThrow(expect.objectContaining({ code: 'TOKEN_INVALID' }))
 })

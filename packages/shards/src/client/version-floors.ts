@@ -1,4 +1,4 @@
-/** What a session has seen of each table: the last global write. It only grows. */
+/** The last global write to each table that a session has seen. It only grows. */
 import { FreshetError, type SqlVersions } from '@freshet/protocol'
 
 export class VersionFloors {
@@ -18,7 +18,7 @@ export class VersionFloors {
     return this.#floors.get(table) ?? 0
   }
 
-  /** The position that such a result must be asked for at; 0 if it is not behind. */
+  /** The position at which a result with these versions must be requested again; 0 if it is not behind. */
   neededFor(versions: SqlVersions): number {
     const floors = Object.entries(versions).map(([table, version]) => {
       const floor = this.#floors.get(table) ?? 0
@@ -39,10 +39,10 @@ export function parseToken(token: string): SqlVersions {
     if (typeof floors === 'object' && floors !== null && Object.values(floors).every(Number.isSafeInteger))
       return floors
   } catch {
-    // Not JSON: said below.
+    // Not JSON: refused below.
   }
   throw new FreshetError(
     'TOKEN_INVALID',
-    'This is no token of a session of queries over shards. Take it from `token` of one.',
+    'This is not a token of a session over shards. Use the `token` of such a session.',
   )
 }

@@ -1,6 +1,6 @@
 /**
- * The last global write to each table, as the log has it: one look at the log says of anything that was found before whether it
- * still holds. Who asks gets a look that began after they asked; those who ask at the same time share one.
+ * The last global write to each table, as the log has it: one read of the log shows for every earlier result whether it still
+ * holds. A caller gets a read that began after its call; concurrent callers share one.
  */
 import { type GlobalLog, SCHEMA_ASPECT, type Versions } from '../plan/index.js'
 
@@ -19,7 +19,7 @@ export class LogView {
     this.#log = log
   }
 
-  /** As it was at the last look. */
+  /** As it was at the last read. */
   get seen(): Seen {
     return this.#seen
   }
@@ -51,7 +51,7 @@ export class LogView {
   }
 }
 
-/** Whether nothing of this was written after a position. */
+/** Whether none of these tables, nor the schema, was written after a position. */
 export function isUntouched({ last }: Seen, tables: readonly string[], through: number): boolean {
   return [...tables, SCHEMA_ASPECT].every(aspect => (last.get(aspect) ?? 0) <= through)
 }

@@ -12,13 +12,13 @@ function part(range: ShardPart['range'], keySlot: number | undefined, family = '
   return { statement: { text: '', values: [] }, family, range, ...(keySlot === undefined ? {} : { keySlot }) }
 }
 
-/** What a shard that has applied so much would answer. */
+/** What a shard would answer that has applied the log up to `applied`. */
 function answer({ low, high }: ShardPart['range'], applied: number) {
   const rows = KEYS.filter(key => key >= low && key <= high).map(key => [`row ${key} of ${applied}`, `${key}`])
   return { types: ['text', 'integer'] as const, rows, versions: {}, applied, isChanging: false }
 }
 
-test('what is found is what the shard would have answered when it was asked, and is there for every range within the last one', () => {
+test('a part that is found equals the answer of the shard at the time, and is found for every range within the last one', () => {
   const asked = fc.record({ range: RANGE, family: fc.constantFrom('f', 'g'), shard: fc.constantFrom('a', 'b') })
   fc.assert(
     fc.property(fc.array(asked, { maxLength: 20 }), fc.constantFrom(1, undefined), (asks, keySlot) => {

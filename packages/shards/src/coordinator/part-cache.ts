@@ -1,6 +1,6 @@
 /**
- * What single shards have answered lately (the semantic caches of venkateswaran 3.5.1). A part answers the same question again; and
- * where each of its rows has its key, any narrower range of keys, by those of its rows that are in it.
+ * Recent answers of single shards (the semantic caches of venkateswaran 3.5.1). A part answers the same query again. If each of
+ * its rows has its key, it also answers any narrower range of keys, with the rows that are in that range.
  */
 import type { KeyRange, ShardAnswer, ShardPart } from '../plan/index.js'
 import { ResultMap } from './result-map.js'
@@ -17,7 +17,7 @@ export class PartCache {
     this.#parts = new ResultMap(sizeBytesMax, ({ answer }) => answer.rows)
   }
 
-  /** As it was answered then. `applied` of it says which global writes it has. */
+  /** The answer as it was then. Its `applied` says which global writes are in it. */
   find(shard: string, part: ShardPart): ShardAnswer | undefined {
     const kept = this.#parts.get(keyOf(shard, part))
     if (kept === undefined || !isWithin(part.range, kept.range)) return undefined
@@ -33,13 +33,13 @@ export class PartCache {
   keep(shard: string, part: ShardPart, answer: ShardAnswer): void {
     const key = keyOf(shard, part)
     const known = this.#parts.get(key)
-    // A narrower part of the same state says no more.
+    // A narrower part of the same state adds nothing.
     const isOld = known === undefined || known.answer.applied < answer.applied
     if (isOld || !isWithin(part.range, known.range)) this.#parts.set(key, { answer, range: part.range })
   }
 }
 
-/** Rows that can be picked out are kept once for all ranges. */
+/** If rows can be selected by their key, one entry serves all ranges. */
 function keyOf(shard: string, { family, range, keySlot }: ShardPart): string {
   return JSON.stringify([shard, family, ...(keySlot === undefined ? [`${range.low}`, `${range.high}`] : [])])
 }

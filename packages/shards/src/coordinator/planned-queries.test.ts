@@ -40,7 +40,7 @@ function plan(text: string, values: readonly (string | number)[] = [], map = EMP
   return planQuery(parseSelect(parser, text), { map, catalog: CATALOG, values, rowsMax: 1000 })
 }
 
-test("the paper's query is split into one for each shard of its range, and their counts are added", () => {
+test("the paper's query is split into one query for each shard of its range, and their counts are added", () => {
   const { parts, shards, tables, merge } = plan(
     `select count(*) from (select s.emp_no, e.first_name, max(s.salary) from salaries as s, employees as e
      where s.emp_no = e.emp_no and s.emp_no < $1 and s.emp_no > $2 group by s.emp_no) as q`,
@@ -60,7 +60,7 @@ test("the paper's query is split into one for each shard of its range, and their
   })
 })
 
-test('keys are counted by each shard, unless groups are sent apart by what else is counted', () => {
+test('each shard counts distinct keys itself, unless another distinct count splits the groups', () => {
   const keys = 'count(distinct emp_no)'
   expect(plan(`select ${keys} from salaries`).parts[0]!.statement.text).toContain(
     'SELECT COUNT(DISTINCT `salaries`.`emp_no`) FROM',
@@ -69,7 +69,7 @@ test('keys are counted by each shard, unless groups are sent apart by what else 
   expect(both).toContain('GROUP BY `salaries`.`emp_no`, `salaries`.`salary`')
 })
 
-test('conditions on the key become one range, cut to what each shard has', () => {
+test('conditions on the key become one range, cut to the range of each shard', () => {
   const asked = (text: string, values: readonly number[]) => {
     const { parts } = plan(text, values)
     return parts.map(({ statement, range }) => [
@@ -97,7 +97,7 @@ test('conditions on the key become one range, cut to what each shard has', () =>
   expect(plan(text, [5, 25_000, 9]).parts[1]!.family).not.toBe(plan(text, [5, 25_000, 8]).parts[1]!.family)
 })
 
-describe('rows of a narrower range can be picked out', () => {
+describe('rows of a narrower range can be selected from the answer', () => {
   test.each([
     ['select salary, emp_no from salaries where emp_no < 5000', 1],
     ['select emp_no, max(salary) from salaries where emp_no < 15000 group by emp_no having max(salary) > 5', 0],
@@ -129,24 +129,24 @@ describe('only shards that can have rows are asked', () => {
     expect(plan(`select count(*) from salaries where ${condition}`).shards).toEqual(shards)
   })
 
-  test('a condition on the key of one table holds for those that are joined by it, and not for the right side of an outer join', () => {
+  test('a condition on the key of one table applies to tables joined by it, and not to the right side of an outer join', () => {
     const from = 'select count(*) from employees e join salaries s on s.emp_no = e.emp_no where s.emp_no = 5'
     expect(plan(from).shards).toEqual([0])
     const outer = 'select count(*) from employees e left join salaries s on s.emp_no = e.emp_no and s.emp_no = 5'
     expect(plan(outer).shards).toEqual([0, 1, 2])
   })
 
-  test('by their hash, where that says where rows are', () => {
+  test('by the hash of the key, if rows are placed by hash', () => {
     const map: ShardMap = { ...EMPLOYEES, placement: { kind: 'hash', hashOf: key => key + 1 } }
     expect(plan('select count(*) from salaries where emp_no in (3, 6)', [], map).shards).toEqual([1])
     expect(plan('select count(*) from salaries where emp_no < 3', [], map).shards).toEqual([0, 1, 2])
   })
 })
 
-describe('what would come out wrong is refused', () => {
+describe('a query whose result would be wrong is refused', () => {
   test.each([
-    ['select count(*) from employees e join salaries s on e.emp_no = s.salary', /something else than their keys/],
-    ['select count(*) from employees, salaries', /something else than their keys/],
+    ['select count(*) from employees e join salaries s on e.emp_no = s.salary', /not joined by their keys/],
+    ['select count(*) from employees, salaries', /not joined by their keys/],
     ['select count(*) from departments d left join employees e on e.first_name = d.dept_no', /each shard would keep/],
     ['select max(c) from (select salary, count(*) as c from salaries group by salary) q', /makes groups/],
     ['select count(*) from (select salary from salaries order by salary limit 5) q', /LIMIT/],
@@ -154,7 +154,7 @@ describe('what would come out wrong is refused', () => {
     ['select count(*) from (select distinct count(*) as n from salaries group by emp_no) q', /DISTINCT/],
     ['select distinct emp_no from salaries order by salary', /DISTINCT/],
     ['select distinct emp_no from salaries group by emp_no, salary order by count(*)', /DISTINCT/],
-    ['select sum(distinct salary) from salaries', /not put together/],
+    ['select sum(distinct salary) from salaries', /cannot be merged/],
     ['select nick, count(*) from employees group by nick', /only its server knows what is equal/],
     ['select count(distinct lower(nick)) from employees', /only its server knows what is equal/],
     ['select first_name from employees where emp_no in (select emp_no from salaries)', /sharded table/],
@@ -171,7 +171,7 @@ describe('what would come out wrong is refused', () => {
     )
   })
 
-  test('but not if one shard has it all', () => {
+  test('but not if one shard has all of its rows', () => {
     expect(plan('select floor(avg(salary)), sum(distinct salary) from salaries where emp_no = 5')).toMatchObject({
       shards: [0],
       merge: { kind: 'whole' },

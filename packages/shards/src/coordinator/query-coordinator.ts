@@ -1,9 +1,10 @@
 /**
- * Answers queries over shards: plans them (`query-planner.ts`), has the shards agree (`state-agreement.ts`), and puts together what they say.
+ * Answers queries over shards: plans them (`query-planner.ts`), has the shards agree (`state-agreement.ts`), and merges their
+ * answers.
  *
- * Where nobody writes past the log, one look at it says of what was found before whether it still holds: whole results, and what
- * single shards have answered. Results that are asked for again and again are found anew as soon as a global write has
- * outdated them. Rows that are streamed are not kept, and not answered from what is.
+ * If all writes go through the log, one read of it shows whether earlier results still hold: whole results, and answers of single
+ * shards. Results that clients ask for again and again are computed again as soon as a global write has outdated them. Streamed
+ * rows are not kept, and never come from kept results.
  */
 import { FreshetError } from '@freshet/protocol'
 import type { ServerSettings } from '@freshet/server/capabilities'
@@ -36,20 +37,20 @@ export interface CoordinatorOptions {
 export interface AskedSql {
   readonly text: string
   readonly values: readonly ParameterValue[]
-  /** All global writes up to here must be in it. */
+  /** All global writes up to here must be in the result. */
   readonly floor: number
-  /** Who asks has looked which is the last that matters: what was found before need not be looked after again. */
+  /** The caller has looked up the last write that matters: an earlier result that includes it need not be checked again. */
   readonly isFloorEnough?: boolean
 }
 
 interface KeptResult {
   readonly asked: AskedSql
   readonly result: SqlResult
-  /** What it depends on. */
+  /** The tables that the result depends on. */
   readonly tables: readonly string[]
-  /** All that was written to these up to here is in it. */
+  /** All writes to these tables up to here are in the result. */
   readonly through: number
-  /** How often it was asked for since it was found. */
+  /** How often it was requested since it was computed. */
   hits: number
 }
 
@@ -58,9 +59,9 @@ export interface SqlResult extends MergedRows {
   readonly versions: Versions
 }
 
-/** Rows that are streamed are not counted. */
+/** Streamed rows are not limited. */
 const UNLIMITED = Number.MAX_SAFE_INTEGER - 1
-/** A result that was asked for so often since it was found is worth finding anew before it is asked for. */
+/** A result that was requested this often since it was computed is computed again before the next request. */
 const HITS_WANTED = 2
 const REFRESHED_MAX = 50
 
@@ -68,15 +69,15 @@ export class QueryCoordinator {
   readonly #options: CoordinatorOptions
   readonly #results: ResultMap<KeptResult>
   readonly #parts: PartCache
-  /** Those that are being found. */
+  /** Results that are being computed. */
   readonly #underWay = new Map<string, Promise<unknown>>()
   readonly view: LogView
   readonly #planner: QueryPlanner
   readonly #agreement: StateAgreement
   #refreshing: Promise<void> | undefined
-  /** How often a shard was not asked, since what it has answered before still held. */
+  /** How often a shard was not asked, because its earlier answer still held. */
   partHits = 0
-  /** How many results were found anew before they were asked for. */
+  /** How many results were computed again before a client asked for them. */
   refreshed = 0
 
   /** How often a shard was asked again. */
@@ -106,7 +107,7 @@ export class QueryCoordinator {
     const key = JSON.stringify([asked.text, asked.values])
     const known = await this.#current(key, asked)
     if (known) return known.result
-    // What somebody else began to find earlier may be from before this was asked for: one look at the log tells.
+    // A result that another caller began to compute may be older than this request: one read of the log shows whether it holds.
     const other = this.#underWay.get(key)
     if (other) {
       await other.catch(() => undefined)
@@ -116,7 +117,7 @@ export class QueryCoordinator {
     return this.#findAndKeep(key, asked, deadlineMs)
   }
 
-  /** Those that are asked for again and again, and that a global write has outdated. One call at a time does it. */
+  /** Computes results again that are requested often and that a global write has outdated. Concurrent calls share one run. */
   refreshAhead(): Promise<void> {
     this.#refreshing ??= this.#refresh().finally(() => {
       this.#refreshing = undefined
@@ -134,7 +135,7 @@ export class QueryCoordinator {
         await this.#findAgain(kept.asked)
         this.refreshed++
       } catch {
-        // Whoever asks for it is told why. It is not tried again before that: others are behind it.
+        // The next request for it gets the error. It is not retried before that: other results wait behind it.
         kept.hits = 0
       }
     }
@@ -162,8 +163,8 @@ export class QueryCoordinator {
   }
 
   /**
-   * The rows of a query, to be read piece by piece from the snapshots that were compared; undefined if they must be put together as a
-   * whole. Whoever asked must close it. Throws as `answer` does.
+   * The rows of a query, to be read piece by piece from the snapshots that were compared; undefined if they must be merged as a
+   * whole. The caller must close the stream. Throws as `answer` does.
    */
   async open({ text, values, floor }: AskedSql): Promise<RowStream | undefined> {
     const { settings } = this.#options
@@ -190,7 +191,7 @@ export class QueryCoordinator {
     )
   }
 
-  /** What was found before, if it still is. One look at the log tells, whatever the shards. */
+  /** The earlier result, if it still holds. One read of the log shows that, however many shards there are. */
   async #current(key: string, { floor, isFloorEnough = false }: AskedSql): Promise<KeptResult | undefined> {
     const known = this.#results.get(key)
     if (known === undefined) return undefined
@@ -205,7 +206,7 @@ export class QueryCoordinator {
     return seen !== undefined && seen.head >= floor && isUntouched(seen, tables, through)
   }
 
-  /** Undefined: the shards can be asked all the same. */
+  /** Undefined if the log does not answer: the shards can still be asked. */
   #look(): Promise<Seen | undefined> {
     return this.view.look().catch(() => undefined)
   }
@@ -220,7 +221,7 @@ export class QueryCoordinator {
     })
   }
 
-  /** What shards have answered before, at their places, if it still holds: as of the end of the log. */
+  /** Earlier answers of the shards, at their places, if they still hold at the end of the log. */
   async #keptParts({ servers, parts, tables }: PlacedPlan, floor: number): Promise<ShardAnswer[]> {
     const { hasLocalWrites } = this.#options.database
     const answers: ShardAnswer[] = []
@@ -235,7 +236,7 @@ export class QueryCoordinator {
     return answers
   }
 
-  /** Into `answers`, at the places of those that are asked. */
+  /** Reads into `answers`, at the places of the shards asked. */
   async #readAll(
     plan: PlacedPlan,
     places: readonly number[],
@@ -251,7 +252,7 @@ export class QueryCoordinator {
         const [part, shard] = [parts[place]!, servers[place]!]
         const answer = await shard.read({ statement: part.statement, tables, timeoutMs, onBytes })
         answers[place] = answer
-        // One row more than are put together: there are others that it was not asked for.
+        // One row more than the limit means that the shard has further rows, which were not requested.
         const isWhole = answer.rows.length <= settings.sqlRowsMax
         if (isWhole && !database.hasLocalWrites && !answer.isChanging) this.#parts.keep(shard.name, part, answer)
       }),
@@ -259,7 +260,7 @@ export class QueryCoordinator {
   }
 }
 
-/** All shards together may send so much: then no more is read. */
+/** Limits how much all shards together may send: beyond that, reading stops. */
 function countdown(bytesMax: number): (bytes: number) => void {
   let left = bytesMax
   return bytes => {
@@ -267,7 +268,7 @@ function countdown(bytesMax: number): (bytes: number) => void {
     if (left >= 0) return
     throw new FreshetError(
       'LIMIT_EXCEEDED',
-      `The shards would send more than ${bytesMax} bytes for this query, which is as much as is put together here. Narrow it.`,
+      `The shards would send more than ${bytesMax} bytes for this query, the most that this server merges. Narrow it.`,
       { details: { bytesMax } },
     )
   }

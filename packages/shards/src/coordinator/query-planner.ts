@@ -1,6 +1,6 @@
 /**
- * From the text of a query to what each shard is asked. The schema that a query was planned with has a version: if the shards have
- * another one by now, it is planned anew.
+ * From the text of a query to what each shard is asked. The schema that a query was planned with has a version: if the shards
+ * have another version by now, the query is planned again.
  */
 import { FreshetError } from '@freshet/protocol'
 import { parseSelect, type SqlParser } from '../parse/parse-sql.js'
@@ -20,17 +20,17 @@ import { unsettled } from './state-agreement.js'
 export interface PlannedSql {
   readonly text: string
   readonly values: readonly ParameterValue[]
-  /** A shard that would send more rows sends this many and one. */
+  /** A shard that has more rows sends one more than this. */
   readonly rowsMax: number
 }
 
-/** How a query is answered, once it is planned. */
+/** How a query is answered once it is planned. */
 export interface Way<Found extends { readonly versions: Versions }, Result> {
   /** Asks the shards. */
   find(plan: PlacedPlan): Promise<Found>
-  /** The schema is the one that was planned with. */
+  /** Called if the schema is the one that the query was planned with. */
   finish(plan: PlacedPlan, found: Found): Promise<Result>
-  /** It is not. */
+  /** Called if it is not. */
   drop(found: Found): Promise<void>
 }
 
@@ -40,7 +40,7 @@ interface Planned {
 }
 
 interface KnownCatalog extends PlacedDatabase {
-  /** Of the schema, of which it is a part where rows are. */
+  /** The version of the schema, which includes the placement of rows. */
   readonly version: number
   readonly catalog: Catalog
 }
@@ -60,7 +60,7 @@ export class QueryPlanner {
     this.#parser = parser
   }
 
-  /** Throws SQL_INVALID, SQL_REFUSED, SHARDS_UNSETTLED, SHARD_DRIFT, and as the way does. */
+  /** Throws SQL_INVALID, SQL_REFUSED, SHARDS_UNSETTLED, SHARD_DRIFT, and what the way throws. */
   async answer<Found extends { readonly versions: Versions }, Result>(
     asked: PlannedSql,
     way: Way<Found, Result>,
@@ -76,7 +76,7 @@ export class QueryPlanner {
     return (await this.#planned(asked)).plan
   }
 
-  /** Undefined: the schema is another one by now, and it must be planned anew. */
+  /** Undefined: the schema has changed, and the query must be planned again. */
   async #answerAs<Found extends { readonly versions: Versions }, Result>(
     { plan, schemaVersion }: Planned,
     { find, finish, drop }: Way<Found, Result>,
@@ -95,7 +95,7 @@ export class QueryPlanner {
     return undefined
   }
 
-  /** What every shard has is asked of each in turn, and of the next if one does not answer. */
+  /** A query that every shard can answer goes to each shard in turn, and to the next if one does not answer. */
   async #somewhere<Result>(plan: PlacedPlan, work: (plan: PlacedPlan) => Promise<Result>): Promise<Result> {
     if (!plan.isAnywhere) return work(plan)
     const { shards } = await this.#knownCatalog()
@@ -111,7 +111,7 @@ export class QueryPlanner {
     }
   }
 
-  /** What cannot be planned may be about a schema that has changed since: then it is planned anew. */
+  /** A query that cannot be planned may be for a schema that has changed since: it is then planned again. */
   async #planned(asked: PlannedSql): Promise<Planned> {
     const select = await this.#parse(asked.text)
     const known = await this.#knownCatalog()
@@ -156,7 +156,7 @@ export class QueryPlanner {
       .sort((a, b) => b.version - a.version)
   }
 
-  /** Versions are read before and after: else it could be newer than its own. */
+  /** The version is read before and after: otherwise the catalog could be newer than the version noted for it. */
   async #readCatalog(): Promise<KnownCatalog> {
     let failure: unknown
     for (const { shard, version } of await this.#bySchema()) {
@@ -170,7 +170,7 @@ export class QueryPlanner {
         failure = error
       }
     }
-    // Of none that answers, what the first has to say.
+    // If no shard answers, the error of the first one.
     throw failure ?? (await this.#database.shards[0]!.state().catch(error => error))
   }
 }
@@ -184,7 +184,7 @@ function planWith(
   return { plan: { ...plan, servers: plan.shards.map(i => shards[i]!) }, schemaVersion: version }
 }
 
-/** What was planned for the tables as one shard has them is refused by another only if it has others. */
+/** A query that was planned for the tables of one shard is refused by another shard only if its tables differ. */
 async function driftOf({ servers, tables }: PlacedPlan, catalog: Catalog, cause: Error): Promise<Error | undefined> {
   const catalogs = await Promise.all(servers.map(shard => shard.catalog()))
   const columnsOf = (of: Catalog, table: string) => JSON.stringify(of.tables.get(table))
@@ -198,7 +198,8 @@ async function driftOf({ servers, tables }: PlacedPlan, catalog: Catalog, cause:
 function drifted(shard: string, table: string, cause: Error): FreshetError {
   return new FreshetError(
     'SHARD_DRIFT',
-    `The table ${table} of ${shard} has other columns than that of other shards: somebody has changed it there alone. freshet shards check says where.`,
+    `The table ${table} of ${shard} has other columns than on other shards: it was changed on that shard alone. ` +
+      'Run freshet shards check to see the differences.',
     { cause, details: { shard, table } },
   )
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { ResultMap } from './result-map.js'
 
-test('what was asked for least recently is forgotten first, and what is too large is never kept', () => {
+test('the least recently used result is forgotten first, and a result that is too large is never kept', () => {
   const results = new ResultMap<string>(4000, value => [[value]])
   const kept = (length: number) => 'x'.repeat(length)
   results.set('a', kept(700))

@@ -1,4 +1,4 @@
-/** What was found lately, within so much memory. The least recently asked for is forgotten first. */
+/** Recent results, within a limit of memory. The least recently used is forgotten first. */
 import type { Cell } from '../plan/index.js'
 
 interface Kept<Value> {
@@ -6,7 +6,7 @@ interface Kept<Value> {
   readonly sizeBytes: number
 }
 
-/** What an entry, a row and a cell take besides their text, about. */
+/** About how much an entry, a row and a cell take in addition to their text. */
 const OVERHEAD_BYTES = 64
 
 export class ResultMap<Value> {
@@ -28,7 +28,7 @@ export class ResultMap<Value> {
     return found.value
   }
 
-  /** What is larger than all that may be kept is not. */
+  /** A value that is larger than the limit is not kept. */
   set(key: string, value: Value): void {
     this.#delete(key)
     const sizeBytes = key.length + sizeOf(this.#rowsOf(value))
@@ -41,7 +41,7 @@ export class ResultMap<Value> {
     }
   }
 
-  /** Those asked for last come first. */
+  /** Most recently used first. */
   values(): readonly Value[] {
     return [...this.#kept.values()].map(({ value }) => value).reverse()
   }

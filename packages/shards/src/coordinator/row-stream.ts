@@ -1,6 +1,7 @@
 /**
- * The rows of a query piece by piece, as its reader takes them: each shard is read from the snapshot whose versions were compared, and no
- * faster than its rows are wanted. Held are the few rows that each shard has sent and that are not the next yet.
+ * The rows of a query piece by piece, as its reader takes them: each shard is read from the snapshot whose versions were
+ * compared, and no faster than its rows are wanted. Only the few rows of each shard that have arrived and are not due yet are
+ * held.
  */
 import type { ServerSettings } from '@freshet/server/capabilities'
 import type { PlacedPlan } from '../placement/placed-database.js'
@@ -23,7 +24,7 @@ export interface StreamingOptions extends Pick<AgreeOptions<unknown>, 'floor' | 
   readonly settings: ServerSettings
 }
 
-/** Only what passed is read from, and nothing is left open on the way. */
+/** Reads only from snapshots that have passed the comparison, and leaves none open on failure. */
 export function streamingWay(
   agreement: StateAgreement,
   { floor, deadlineMs, settings }: StreamingOptions,
@@ -56,11 +57,11 @@ interface Opening {
   readonly deadlineMs: number
   readonly settings: ServerSettings
   readonly snapshots: ShardSnapshot[]
-  /** All that ever were. */
+  /** All snapshots that were ever opened. */
   readonly opened: ShardSnapshot[]
 }
 
-/** Waits for all of them also if one fails: what is opened after that would never be closed. */
+/** Waits for all of them even if one fails: a snapshot that is opened after that would never be closed. */
 async function openAll(
   { servers, tables }: PlacedPlan,
   places: readonly number[],
@@ -100,7 +101,7 @@ async function openStream(
       cursors.map(({ types }) => types),
     )
     const stream = new RowStream({ columns, versions, merger, cursors, snapshots })
-    // What is wrong with the first rows can still be said instead of them.
+    // An error in the first rows can still be the whole answer.
     await stream.fill()
     return stream
   } catch (error) {
@@ -148,7 +149,7 @@ export class RowStream {
     }
   }
 
-  /** The next few; none: there are no more. One call at a time. Throws as `fill` does. */
+  /** The next few rows; none if there are no more. One call at a time. Throws as `fill` does. */
   async next(): Promise<Rows> {
     await this.fill()
     const rows = this.#ready
@@ -156,7 +157,7 @@ export class RowStream {
     return rows
   }
 
-  /** Ends the transactions. May be called at any time; what waits for rows then fails. */
+  /** Ends the transactions. May be called at any time; calls that wait for rows then fail. */
   close(): Promise<void> {
     return closeAll(this.#parts.snapshots)
   }

@@ -1,6 +1,7 @@
 /**
- * The log, held for queries that come to no end otherwise. Those that need it at the same time hold it together: one after the other
- * they would keep writers waiting for as long as all of them take. When one of them is done nobody joins any more, so it is released.
+ * Holds the log for queries that would not finish otherwise. Queries that need it at the same time hold it together: one after
+ * the other, they would keep writers waiting for as long as all of them take. Once one of them is done, no other query joins, so
+ * the log is released.
  */
 import type { GlobalLog } from '../plan/index.js'
 
@@ -18,14 +19,14 @@ interface Joined {
 export class SharedHold {
   readonly #log: GlobalLog
   #open: Joined | undefined
-  /** How often it was held. */
+  /** How often the log was held. */
   holds = 0
 
   constructor(log: GlobalLog) {
     this.#log = log
   }
 
-  /** Throws SHARD_UNAVAILABLE. It lasts until all have released it, or until the time of who was first is over. */
+  /** Throws SHARD_UNAVAILABLE. The hold lasts until all have released it, or until the time of the first caller is over. */
   async join(timeoutMs: number): Promise<Held> {
     const known = this.#open
     const joined = known && known.untilMs > performance.now() + timeoutMs / 2 ? known : this.#begin(timeoutMs)

@@ -2,14 +2,14 @@ import { expect, test } from 'vitest'
 import { testSplitting } from '../under-test/test-splitting.js'
 import { usePostgresShards } from '../under-test/use-shards.js'
 
-// Any will do, as long as rows are put where it says.
+// Any hash will do, as long as rows are placed by it.
 const hashOf = (key: number) => (Math.abs(key) * 7919) % 1009
 const started = usePostgresShards({ settings: { fsync: 'off' }, placement: { kind: 'hash', hashOf } })
 
 test('shards answer random queries as one PostgreSQL does, or refuse them with a reason', () =>
   testSplitting('PostgreSQL', started()))
 
-test('what is known of columns is exact, and of collations whether equal text has equal bytes', async () => {
+test('the catalog has the exact types of columns, and whether a collation gives equal text equal bytes', async () => {
   const { run } = started().databases
   const loose = "CREATE COLLATION loose (provider = icu, locale = 'und-u-ks-level2', deterministic = false)"
   await run('whole', loose)

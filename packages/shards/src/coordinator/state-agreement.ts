@@ -1,12 +1,12 @@
 /**
- * Algorithm 1 of venkateswaran, with what it lacks: a result is told only after its versions were compared, never before.
+ * Algorithm 1 of venkateswaran, with an addition: a result is returned only after its versions were compared, never before.
  *
  *   ask all shards concerned; each answers with versions, from the snapshot that its rows are from
- *   up to 5 rounds: those that are behind are asked again, once they have caught up: to find that out costs no query
- *   then: hold the arbitrator's log, bring the shards up to its end, ask those that were behind once more, release it
+ *   up to 5 rounds: ask shards that are behind again, once they have caught up; to find that out takes no query
+ *   then: hold the arbitrator's log, bring the shards up to its end, ask those that were behind again, release the log
  *
- * What is asked for is either rows as a whole (`ShardAnswer`), or a snapshot that rows are read from later (`ShardSnapshot`). A snapshot
- * that is open keeps its shard from changing the schema; so those that are of no use are let go of before anything is waited for.
+ * The shards are asked either for all rows (`ShardAnswer`), or for a snapshot that rows are read from later (`ShardSnapshot`). An
+ * open snapshot keeps its shard from changing the schema; so useless snapshots are released before anything is waited for.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { FreshetError } from '@freshet/protocol'
@@ -18,21 +18,24 @@ import { judgeMatrix, type Shard, type ShardVersions, type Versions } from '../p
 import { SharedHold } from './shared-hold.js'
 
 export interface Agreed<Answer> {
-  /** In the order of the shards that are asked. */
+  /** In the order of the shards asked. */
   readonly answers: readonly Answer[]
   readonly versions: Versions
 }
 
 export interface AgreeOptions<Answer> {
-  /** All global writes up to here must be in it. */
+  /** All global writes up to here must be in the result. */
   readonly floor: number
   /** By `performance.now()`. */
   readonly deadlineMs: number
-  /** What is known already, at its places. */
+  /** Answers that are known already, at the places of their shards. */
   readonly known?: readonly Answer[]
-  /** Asks the shards at these places: what they answer goes to the same places of `answers`. */
+  /** Asks the shards at these places, and puts their answers at the same places of `answers`. */
   readonly ask: (places: readonly number[], answers: Answer[]) => Promise<unknown>
-  /** These were in vain, though their versions still count. Gives the places of those that must be asked again if they come to be of use. */
+  /**
+   * Releases answers that are of no use, although their versions still count. Returns the places of those that must be asked
+   * again if they are needed after all.
+   */
   readonly letGo: (places: readonly number[], answers: readonly Answer[]) => Promise<readonly number[]>
 }
 
@@ -58,7 +61,7 @@ export class StateAgreement {
     return this.#hold.holds
   }
 
-  /** Throws SHARD_UNAVAILABLE, SHARD_UNUSABLE, SHARDS_UNSETTLED, and as `ask` does. */
+  /** Throws SHARD_UNAVAILABLE, SHARD_UNUSABLE, SHARDS_UNSETTLED, and what `ask` throws. */
   async reach<Answer extends ShardVersions>(plan: PlacedPlan, options: AgreeOptions<Answer>): Promise<Agreed<Answer>> {
     const { floor, known = [], ask, letGo, deadlineMs } = options
     const { tables, servers } = plan
@@ -90,10 +93,10 @@ export class StateAgreement {
     const { head, release } = await this.#hold.join(leftMs(deadlineMs))
     try {
       if (floor > head)
-        throw unsettled(`${floor} global writes are asked for, and there are ${head}`, { position: head })
+        throw unsettled(`the query is for position ${floor}, and the log ends at ${head}`, { position: head })
       await Promise.all(plan.servers.map(shard => this.#bringTo(shard, head, deadlineMs)))
       await ask(gone, answers)
-      // Those that were ahead may be behind what the others have come to.
+      // Shards that were ahead may now be behind the others.
       for (let round = 1; ; round++) {
         const verdict = judgeMatrix(answers, { tables: plan.tables, floor })
         if (verdict.kind === 'consistent') return { answers, versions: verdict.versions }
@@ -115,13 +118,13 @@ export class StateAgreement {
       if (reached === undefined)
         throw unsettled(`${shard.name} was not brought up to date in time`, { shard: shard.name })
       if (reached >= head) return
-      // It waits for another, which takes rows from it.
+      // The shard waits for another one, which takes rows from it.
       await delay(FIRST_PAUSE_MS)
     }
   }
 }
 
-/** Those that have applied the log so far. */
+/** The places of the shards that have applied the log up to this position. */
 async function caughtUp(
   { servers }: PlacedPlan,
   places: readonly number[],
@@ -140,11 +143,7 @@ export function leftMs(deadlineMs: number): number {
 }
 
 export function unsettled(why: string, details: Readonly<Record<string, unknown>>): FreshetError {
-  return new FreshetError(
-    'SHARDS_UNSETTLED',
-    `The shards have no common state that could be told: ${why}. Try again.`,
-    {
-      details: { ...details, retryAfterS: 1 },
-    },
-  )
+  return new FreshetError('SHARDS_UNSETTLED', `The shards have no common state at the moment: ${why}. Try again.`, {
+    details: { ...details, retryAfterS: 1 },
+  })
 }

@@ -1,6 +1,6 @@
 /**
- * Rows of MariaDB piece by piece. The server sends them as fast as they are taken: while nobody asks for more the socket is not read, and
- * the server waits, for as long as `net_write_timeout` says.
+ * Rows of MariaDB piece by piece. The server sends them as fast as they are taken: while no more rows are requested, the socket
+ * is not read, and the server waits for as long as `net_write_timeout` says.
  */
 import type { Readable } from 'node:stream'
 import type { Connection, FieldInfo } from 'mariadb'
@@ -31,7 +31,7 @@ export async function openMariadbCursor(
   }
 }
 
-/** What has parameters is prepared, and they are sent as they are. */
+/** A statement with parameters is prepared, and the parameters are sent as values. */
 async function begin(connection: Connection, text: string, values: readonly ParameterValue[]): Promise<Readable> {
   if (values.length === 0) return connection.queryStream(text)
   const prepared = await connection.prepare(text)
@@ -59,7 +59,7 @@ class StreamReader {
       this.isOver = true
       this.#wake()
     })
-    // The driver tells of the end of a connection in this way as well, and may do so twice.
+    // The driver also reports the end of a connection as an error, and may do so twice.
     stream.on('error', error => {
       this.#failure ??= { error: error ?? new Error('the connection has ended') }
       this.#wake()

@@ -1,4 +1,4 @@
-/** What tables in MariaDB do by themselves. Triggers are shown only to those who may create them. */
+/** What tables in MariaDB do by themselves. The server shows triggers only to users who may create them. */
 import type { FilledColumn, ForeignKey, TableEffects, Trigger } from '../plan/index.js'
 import type { Session } from './session-pool.js'
 
@@ -10,7 +10,7 @@ const COLUMNS =
   "SELECT table_name, column_name, column_default, extra, data_type, is_nullable FROM information_schema.columns WHERE table_schema = DATABASE() AND (column_default IS NOT NULL OR extra LIKE '%auto_increment%' OR extra LIKE '%on update%' OR data_type = 'timestamp')"
 const LASTING =
   "SELECT t.table_name, t.engine FROM information_schema.tables t LEFT JOIN information_schema.engines e ON e.engine = t.engine WHERE t.table_schema = DATABASE() AND t.table_type = 'BASE TABLE' AND COALESCE(e.transactions, 'NO') <> 'YES'"
-/** NULL, numbers, texts and bytes: the same wherever they are filled in. */
+/** NULL, numbers, texts and bytes: every shard fills in the same. */
 const CONSTANT = /^(?:NULL|-?[\d.]+(?:e[+-]?\d+)?|[bx]?'(?:[^'\\]|''|\\.)*')$/is
 
 export async function readMariadbEffects(session: Session): Promise<TableEffects> {
@@ -27,7 +27,7 @@ export async function readMariadbEffects(session: Session): Promise<TableEffects
   }
 }
 
-/** One row for each of their columns. */
+/** `rows`: one for each column of a foreign key. */
 function foreignKeysOf(rows: readonly (readonly string[])[]): readonly ForeignKey[] {
   const byName = new Map<string, (readonly string[])[]>()
   for (const row of rows) {

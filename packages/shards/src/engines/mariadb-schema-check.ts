@@ -1,11 +1,11 @@
 /**
- * A schema change in MariaDB commits by itself and cannot be undone. So it is tried on a temporary table that has the columns and
- * indexes of the real one, no rows, and its name, which in one session goes before that of the real one.
+ * A schema change in MariaDB commits by itself and cannot be undone. So it is tried on a temporary table with the columns and
+ * indexes of the real one, no rows, and the same name, which hides the real table in its session.
  */
 import { globalRefused, quoteName } from '../plan/index.js'
 import type { Session } from './session-pool.js'
 
-/** What a temporary table cannot do though the real one may. */
+/** What a temporary table does not support although the real one may. */
 const UNTRIED =
   /\b(?:foreign|references|constraint|partition|partitioning|tablespace|algorithm|lock|online|versioning|period|if)\b/i
 const NO_SUCH_TABLE = 1146
@@ -33,7 +33,7 @@ async function checkMissing(session: Session, table: string): Promise<void> {
   if (rows.length > 0) throw globalRefused(`there is a table ${table} already`)
 }
 
-/** False where there can be no such copy: its user may not make one, or the table is of a kind that has none. */
+/** False if such a copy is impossible: the user may not create one, or the table is of a kind that cannot be copied. */
 async function copyTable(session: Session, name: string): Promise<boolean> {
   try {
     await session.run(`CREATE TEMPORARY TABLE ${COPY} LIKE ${name}`)

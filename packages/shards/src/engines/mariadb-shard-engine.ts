@@ -11,12 +11,14 @@ import type { ShardAddress } from './shard-address.js'
 import { type CopiedColumn, type ExactColumn, LONG_READ_MARGIN_MS, type ShardEngine } from './shard-engine.js'
 import { joinedNames } from './sql-shard.js'
 
-/** Busy, or going: another try may do. 1412: the tables were changed since the snapshot. */
+/** The server is busy or shutting down: a retry may succeed. 1412: the tables were changed since the snapshot. */
 const PASSING = [1020, 1205, 1213, 1317, 1412, 1969, 1040, 1053, 1152, 1158, 1159, 1160, 1161, 1203, 1927]
 const OF_DRIVER = 45_000
 const NET_TIMEOUT_S_MAX = 31_536_000
 const DUPLICATE_KEY = 'ON DUPLICATE KEY UPDATE version = VALUES(version)'
-/** What a text means must not depend on the server's settings; and a key of 0 is one, not a wish for the next. */
+/**
+ * The meaning of a statement must not depend on the server's settings; and a key of 0 is a key, not a request for the next one.
+ */
 const PREPARE = [
   "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_BACKSLASH_ESCAPES,NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO'",
   "SET SESSION time_zone = '+00:00'",
@@ -85,7 +87,7 @@ async function openSession(config: ConnectionConfig, timeoutMs: number): Promise
     throw error
   }
   return {
-    // The driver reads no further than a packet: a piece is that, and the row at its end.
+    // The driver reads ahead no further than one packet: a piece is a packet, and the row at its end.
     openCursor: (text, values) => openMariadbCursor(connection, text, values, CELLS),
     run: async (text, values = []) => resultOf(await send(connection, text, values)),
     get bytesRead() {
@@ -96,13 +98,13 @@ async function openSession(config: ConnectionConfig, timeoutMs: number): Promise
     },
     destroy: () => {
       isAlive = false
-      // By another connection it has the statement killed.
+      // The driver opens another connection to kill the statement.
       connection.destroy()
     },
   }
 }
 
-/** What has parameters is prepared, and they are sent as they are. */
+/** A statement with parameters is prepared, and the parameters are sent as values. */
 function send(connection: Connection, text: string, values: readonly unknown[]): Promise<unknown> {
   return values.length === 0 ? connection.query(text) : connection.execute(text, [...values])
 }
@@ -171,7 +173,7 @@ const COPIED =
 const BINARY =
   /^(?:binary|varbinary|tinyblob|blob|mediumblob|longblob|bit|geometry|point|linestring|polygon|multi.*|geom.*)$/
 
-/** Bytes travel as digits; a FLOAT is shown with fewer digits than it has. */
+/** Bytes are copied as hexadecimal digits. MariaDB shows a FLOAT with fewer digits than it has, so it is read as DOUBLE. */
 async function copiedColumns(session: Session, table: string): Promise<readonly CopiedColumn[]> {
   const { rows } = await session.run(COPIED, [table])
   return rows.map(([name, type]) => {
@@ -181,7 +183,7 @@ async function copiedColumns(session: Session, table: string): Promise<readonly 
   })
 }
 
-/** Elsewhere `job-A` and `job-a` are often the same. */
+/** In other collations `job-A` and `job-a` are often equal. */
 const EXACT = 'utf8mb4_nopad_bin'
 const COLLATIONS =
   'SELECT column_name, collation_name FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = ?'
@@ -200,7 +202,7 @@ async function makeExact(session: Session, table: string, columns: readonly Exac
 
 const NO_SUCH_TABLE = 1146
 
-/** The next number to be given changes with every row. */
+/** Without the next AUTO_INCREMENT number, which changes with every row. */
 async function describeTables(session: Session, tables: readonly string[]): Promise<string> {
   const texts: string[] = []
   for (const table of tables) {

@@ -1,4 +1,4 @@
-/** Shards and the arbitrator's log, by their addresses. Nothing is connected to before it is asked for something. */
+/** Opens shards and the arbitrator's log by their addresses. They connect when they are first used. */
 import { FreshetError } from '@freshet/protocol'
 import type { GlobalLog, Shard } from '../plan/index.js'
 import { mariadbShardEngine } from './mariadb-shard-engine.js'
@@ -39,6 +39,6 @@ function placeOf(url: string): string {
   }
   throw new FreshetError(
     'CONFIG_INVALID',
-    'The address of a shard is mariadb://user@host/database or postgres://user@host/database.',
+    'The address of a shard must be mariadb://user@host/database or postgres://user@host/database.',
   )
 }

@@ -1,6 +1,7 @@
 /**
- * Rows of PostgreSQL piece by piece: a cursor, of which a few rows are fetched at a time, one piece ahead. How many bytes they have is known
- * only when they come: so a piece is as many rows as were about right before, and one that is far too large is not read to its end.
+ * Rows of PostgreSQL piece by piece: a cursor, from which a few rows are fetched at a time, one piece ahead. How many bytes they
+ * have is known only when they arrive: so the number of rows in a piece follows from the size of the previous piece, and a piece
+ * that is far too large is not read to its end.
  */
 import { FreshetError } from '@freshet/protocol'
 import type { ParameterValue } from '../plan/index.js'
@@ -9,7 +10,7 @@ import type { Session, SessionCursor, SessionResult } from './session-pool.js'
 const NAME = 'freshet_rows'
 const FIRST_ROWS = 16
 const ROWS_MAX = 256
-/** So much is fetched at a time, about: fewer rows where they are large. */
+/** About how much is fetched at a time: fewer rows if they are large. */
 const BYTES_WANTED = 128 * 1024
 const LOOK_MS = 20
 
@@ -31,7 +32,7 @@ export async function openPostgresCursor(
     count = nextCount(count, wanted / Math.max(1, session.bytesRead - before))
     return result
   }
-  // Both are sent at once; the first that fails is what is told.
+  // Both are sent at once; the error of the first that fails is thrown.
   const [, first] = await Promise.all([session.run(`DECLARE ${NAME} NO SCROLL CURSOR FOR ${text}`, values), fetch()])
   let ahead: Promise<SessionResult> = Promise.resolve(first)
   return {
@@ -41,7 +42,7 @@ export async function openPostgresCursor(
       const { rows } = await ahead
       if (rows.length > 0) {
         ahead = fetch()
-        // It is told to whoever asks for these rows.
+        // The caller that asks for these rows gets the error.
         ahead.catch(() => undefined)
       }
       return rows
@@ -53,7 +54,7 @@ function nextCount(count: number, factor: number): number {
   return Math.max(1, Math.min(Math.floor(count * factor), count * 4, ROWS_MAX))
 }
 
-/** What is read ahead goes on coming though nobody asks for it: so it is cut off here. */
+/** A piece that is read ahead keeps arriving even if no caller asks for it: so its size is limited here. */
 async function bounded<Result>(
   session: Pick<Session, 'bytesRead' | 'destroy'>,
   bytesMax: number,
@@ -76,7 +77,7 @@ async function bounded<Result>(
 function tooLarge(bytesMax: number): FreshetError {
   return new FreshetError(
     'LIMIT_EXCEEDED',
-    `A few rows of this query have more than ${bytesMax} bytes, which is as much as is held of them. Select less of each.`,
+    `A few rows of this query have more than ${bytesMax} bytes, the most that the server holds. Select fewer or shorter columns.`,
     { details: { bytesMax } },
   )
 }

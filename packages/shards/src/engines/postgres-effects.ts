@@ -1,4 +1,4 @@
-/** What tables in PostgreSQL do by themselves. Rules count as triggers: they too do something else than was said. */
+/** What tables in PostgreSQL do by themselves. Rules count as triggers: they too do something other than the statement says. */
 import type { ForeignKey, TableEffects, Trigger } from '../plan/index.js'
 import type { Session } from './session-pool.js'
 
@@ -12,7 +12,7 @@ const FOREIGN_KEYS = `SELECT c.relname, ${columnNames('con')}, p.relname, ${colu
 const TRIGGERS = `SELECT c.relname, t.tgname, t.tgtype FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid WHERE NOT t.tgisinternal AND t.tgenabled NOT IN ('D', 'R') AND ${HERE}`
 const RULES = `SELECT c.relname, r.rulename, CASE r.ev_type WHEN '2' THEN 16 WHEN '3' THEN 4 ELSE 8 END FROM pg_rewrite r JOIN pg_class c ON c.oid = r.ev_class WHERE c.relkind IN ('r', 'p') AND r.ev_type IN ('2', '3', '4') AND ${HERE}`
 const COLUMNS = `SELECT c.relname, a.attname, a.attidentity, COALESCE(pg_get_expr(d.adbin, d.adrelid), t.typdefault, '') FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_type t ON t.oid = a.atttypid LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum WHERE c.relkind IN ('r', 'p') AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' AND ${HERE}`
-/** NULL, numbers, texts and truths, of a type that is written behind: the same wherever they are filled in. */
+/** NULL, numbers, texts and booleans, with or without a cast: every shard fills in the same. */
 const CONSTANT = /^(?:NULL|true|false|\(?-?[\d.]+\)?|'(?:[^']|'')*')(?:::[\w ".,()[\]]+)?$/s
 /** Bits of `tgtype`. */
 const EVENTS = [

@@ -9,7 +9,7 @@ import type { ShardAddress } from './shard-address.js'
 import { type CopiedColumn, LONG_READ_MARGIN_MS, type ShardEngine } from './shard-engine.js'
 import { joinedNames } from './sql-shard.js'
 
-/** Busy, or going: another try may do. Those of class 08 are of the connection. */
+/** The server is busy or shutting down: a retry may succeed. Errors of class 08 are about the connection. */
 const PASSING = ['40001', '40P01', '55P03', '57014', '57P01', '57P02', '57P03', '57P05', '25P03', '53300']
 const COLUMNS = `
   SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), l.collname, l.collisdeterministic, a.attnotnull
@@ -107,7 +107,7 @@ async function openSession(url: string, timeoutMs: number): Promise<Session> {
   return session
 }
 
-/** At once: the driver's own way waits for what is under way. */
+/** Closes the connection at once: the driver's own `end` waits for statements that are under way. */
 function cut(client: pg.Client): void {
   socketOf(client).destroy()
 }
@@ -130,7 +130,7 @@ function cellOf(cell: string | null, type: CellType): Cell {
 const COPIED =
   "SELECT column_name FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = $1 AND is_generated = 'NEVER' ORDER BY ordinal_position"
 
-/** Every type is read and written as text. */
+/** Values of every type are read and written as text. */
 async function copiedColumns(session: Session, table: string): Promise<readonly CopiedColumn[]> {
   const { rows } = await session.run(COPIED, [table])
   return rows.map(([name]) => ({ name: String(name), read: quoteName(String(name), 'postgres'), write: '?' }))

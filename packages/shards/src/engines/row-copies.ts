@@ -1,11 +1,11 @@
-/** Rows of one server as another takes them in: read, inserted and deleted by ranges of their keys. */
+/** Copies rows between servers: reads, inserts and deletes them by ranges of their keys. */
 import { FreshetError } from '@freshet/protocol'
 import { type CopyRequest, type Move, quoteName, type TableRows } from '../plan/index.js'
 import type { Session } from './session-pool.js'
 import type { CopiedColumn, ShardEngine } from './shard-engine.js'
 
 const VALUES_PER_INSERT_MAX = 5000
-/** Well below what a server takes in one packet, of which 1 MiB is the least that is usual (`max_allowed_packet`). */
+/** Well below what a server takes in one packet: `max_allowed_packet` is usually at least 1 MiB. */
 const BYTES_PER_INSERT_MAX = 512 * 1024
 
 type Range = Pick<Move, 'low' | 'high'>
@@ -27,7 +27,7 @@ export async function readRows(
   return copies
 }
 
-/** Tables in this order: those that others refer to come first. */
+/** Inserts in this order of tables: tables that others refer to come first. */
 export async function insertRows(session: Session, engine: ShardEngine, copies: readonly TableRows[]): Promise<void> {
   for (const { table, columns, rows } of copies) {
     const known = await columnsOf(session, engine, table)
@@ -42,7 +42,7 @@ export async function insertRows(session: Session, engine: ShardEngine, copies: 
 
 type Row = TableRows['rows'][number]
 
-/** A row that is too long goes by itself. */
+/** A row that is too long is sent by itself. */
 function* cutRows(rows: readonly Row[]): Generator<readonly Row[]> {
   let some: Row[] = []
   let bytes = 0
@@ -60,7 +60,7 @@ function* cutRows(rows: readonly Row[]): Generator<readonly Row[]> {
   if (some.length > 0) yield some
 }
 
-/** In the other order. */
+/** Deletes in the opposite order of tables. */
 export async function deleteRows(
   session: Session,
   engine: ShardEngine,
@@ -99,6 +99,6 @@ function writeOf(engine: ShardEngine, known: readonly CopiedColumn[], table: str
 function drifted({ place }: ShardEngine, what: string): FreshetError {
   return new FreshetError(
     'SHARD_DRIFT',
-    `The shards are not alike: at ${place} ${what}. freshet shards check says where.`,
+    `The tables of the shards differ: at ${place} ${what}. Run freshet shards check to see the differences.`,
   )
 }

@@ -1,7 +1,7 @@
 /**
- * Connections to one server, each used by one at a time, at most `sessionsMax` at once; who comes later waits for its turn. A
- * connection whose user ran out of time, or came upon an error of the connection, is destroyed: nobody else gets it with something
- * still under way.
+ * Connections to one server. Each is used by one caller at a time, at most `sessionsMax` at once; later callers wait for their
+ * turn. A connection whose user ran out of time, or met an error of the connection, is destroyed: no other caller gets it while
+ * something is still under way.
  */
 import type { Cell, CellType, ParameterValue } from '../plan/index.js'
 
@@ -11,14 +11,15 @@ export interface SessionResult {
 }
 
 export interface Session {
-  /** Sent at once, and done in the order they were sent in. */
+  /** Statements are sent at once, and done in the order they were sent in. */
   run(text: string, values?: readonly ParameterValue[]): Promise<SessionResult>
   /**
-   * Rows piece by piece, within the transaction that is open. Nothing else is sent until `isIdle` again. A piece of more than `bytesMax`
-   * is not read to its end: the session is destroyed, and whoever asks for the piece told LIMIT_EXCEEDED.
+   * Rows piece by piece, within the open transaction. Nothing else may be sent until `isIdle` again. A piece of more than
+   * `bytesMax` is not read to its end: the session is destroyed, and the call that asks for the piece rejects with
+   * LIMIT_EXCEEDED.
    */
   openCursor(text: string, values: readonly ParameterValue[], bytesMax: number): Promise<SessionCursor>
-  /** All that has come from the server so far. */
+  /** All bytes received from the server so far. */
   readonly bytesRead: number
   readonly isAlive: boolean
   destroy(): void
@@ -26,19 +27,19 @@ export interface Session {
 
 export interface SessionCursor {
   readonly types: readonly CellType[]
-  /** The next few rows; none: there are no more. One call at a time. */
+  /** The next few rows; none if there are no more. One call at a time. */
   next(): Promise<SessionResult['rows']>
-  /** Whether another statement would be heard now, or soon. */
+  /** Whether the server would take another statement now, or soon. */
   readonly isIdle: boolean
 }
 
 export interface LentSession {
   readonly session: Session
-  /** `isWell`: others may use it. Called again it does nothing. */
+  /** `isWell`: others may use the session. A second call does nothing. */
   giveBack(isWell: boolean): void
 }
 
-/** It did not answer in time. */
+/** The server did not answer in time. */
 class SessionTimeout extends Error {}
 
 export interface SessionPoolOptions {
@@ -60,7 +61,7 @@ export class SessionPool {
     this.#options = options
   }
 
-  /** Rejects with `SessionTimeout`, or as `work` does; then what it left under way is cut off. */
+  /** Rejects with `SessionTimeout`, or as `work` does; the session is then destroyed with whatever is still under way. */
   async use<Result>(timeoutMs: number, work: (session: Session) => Promise<Result>): Promise<Result> {
     const deadlineMs = performance.now() + timeoutMs
     await this.#turn(timeoutMs)
@@ -78,8 +79,8 @@ export class SessionPool {
   }
 
   /**
-   * For longer. It is none of the `sessionsMax`: those who hold one for as long as a slow reader likes must not keep the others, and the
-   * arbitrator, waiting. Whoever lends bounds how many there are.
+   * Lends a session for longer. It does not count towards `sessionsMax`: callers that hold one for as long as a slow reader takes
+   * must not keep the others, and the arbitrator, waiting. The caller must limit how many it borrows.
    */
   async lend(timeoutMs: number): Promise<LentSession> {
     if (this.#isClosed) throw new Error('it was closed')
@@ -94,7 +95,7 @@ export class SessionPool {
     return { session, giveBack }
   }
 
-  /** One of its own, for as long as it is wanted. */
+  /** Opens a session outside of the pool, for the caller alone. */
   open(timeoutMs: number): Promise<Session> {
     return this.#options.open(timeoutMs)
   }
@@ -135,7 +136,7 @@ export class SessionPool {
       } catch (error) {
         const place = this.#waiting.indexOf(wake)
         if (place >= 0) this.#waiting.splice(place, 1)
-        // Its turn came in the same moment, and goes to the next.
+        // Its turn came at the same moment, and goes to the next caller.
         else this.#waiting.shift()?.()
         throw error
       }

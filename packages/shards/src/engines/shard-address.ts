@@ -1,4 +1,4 @@
-/** Where a shard is, and by what name. */
+/** Where a shard is, and the name of that place in messages. */
 export interface ShardAddress {
   /** `mariadb://user:password@host/database` or `postgres://...` */
   readonly url: string

@@ -2,24 +2,24 @@
 import type { Catalog, Dialect, TableEffects } from '../plan/index.js'
 import type { Session, SessionPool } from './session-pool.js'
 
-/** Whoever holds a long read lets go of it by itself before the engine does. */
+/** The engine ends a long read this much later than its holder should have ended it. */
 export const LONG_READ_MARGIN_MS = 60_000
 
 export interface SchemaSteps {
-  /** All that is known of how tables are made: the same as long as nobody changes it. */
+  /** The full definition of the tables: the same text as long as their schema does not change. */
   describeTables(session: Session, tables: readonly string[]): Promise<string>
-  /** That a text is a statement the engine knows, and would do to these tables as far as it can be told, without doing it. */
+  /** Checks, without doing it, that the engine knows the statement and, as far as can be known, would do it to these tables. */
   check(session: Session, text: string, tables: readonly string[]): Promise<void>
 }
 
-/** How a column is read so that nothing is lost, and written again; with a question mark. */
+/** How a column is read without loss, and written again, with a question mark for the value. */
 export interface CopiedColumn {
   readonly name: string
   readonly read: string
   readonly write: string
 }
 
-/** A column of text of which only the same bytes are equal. */
+/** A text column in which only equal bytes are equal. */
 export interface ExactColumn {
   readonly name: string
   readonly type: string
@@ -31,38 +31,40 @@ export interface ShardEngine {
   /** For messages; without the password. */
   readonly place: string
   readonly pool: SessionPool
-  /** Where a change of a schema commits by itself, and is not undone with its transaction. */
+  /** For engines in which a schema change commits by itself, and is not undone with its transaction. */
   readonly schemaSteps?: SchemaSteps
-  /** For a transaction that sees one state, and changes nothing. */
+  /** Begins a transaction that sees one state, and changes nothing. */
   readonly beginRead: string
-  /** After that, for one that is open for longer: what makes the engine put up with a slow reader for so long, and not much longer. */
+  /** After `beginRead`, for a longer transaction: makes the engine wait for a slow reader for this long, and not much longer. */
   prepareLongRead(heldMsMax: number): string
-  /** So that nobody changes their schema until the transaction ends; before the snapshot is taken. */
+  /** Locks the schemas of the tables until the transaction ends. Sent before the snapshot is taken. */
   lockSchemas(tables: readonly string[]): string
   readonly beginWrite: string
-  /** `(aspect, version)`, whether it is there or not. */
+  /** Inserts or updates `(aspect, version)`. */
   upsertVersion(): string
-  /** Our own statements are written with question marks. */
+  /** Turns the question marks of our own statements into what the engine takes. */
   spell(text: string): string
-  /** For text of any length. */
+  /** The type for text of any length. */
   readonly textType: string
-  /** A type of text of which only the same bytes are equal. */
+  /** The text type in which only equal bytes are equal. */
   exactText(type: string): string
-  /** Makes columns of a table of our own so, if they were created when these were like the database's other ones. */
+  /** Gives columns of our own tables that type, if they were created before with the default of the database. */
   makeExact?(session: Session, table: string, columns: readonly ExactColumn[]): Promise<void>
-  /** Behind the columns of a table of our own: it must have transactions, whatever the server's default. */
+  /** Goes after the columns of our own tables: they must be transactional, whatever the server's default. */
   readonly tableOptions: string
   readCatalog(session: Session): Promise<Catalog>
   readEffects(session: Session): Promise<TableEffects>
-  /** The columns that a row consists of, without those that are computed. */
+  /** The columns of a row, without computed ones. */
   copiedColumns(session: Session, table: string): Promise<readonly CopiedColumn[]>
-  /** Beside the columns of an INSERT of rows as they are, keys that the engine gives included. */
+  /** Goes after the columns of an INSERT that keeps all values, including keys that the engine would give. */
   readonly insertAsIs: string
-  /** A lock by a name, held by the session until it gives it back or ends. `waitS` 0: now or not at all. */
+  /** Takes a named lock, which the session holds until it unlocks it or ends. `waitS` 0: does not wait. */
   tryLock(session: Session, name: string, waitS: number): Promise<boolean>
   unlock(session: Session, name: string): Promise<void>
-  /** How long a session waits for a row that another has locked. */
+  /** Limits how long a session waits for a row that another one has locked. */
   lockWait(waitMs: number): string
-  /** Says what the engine has against a statement; undefined: the connection is gone, or it is busy, and another try may do. */
+  /**
+   * Why the engine refuses a statement; undefined if the connection is gone or the engine is busy, so that a retry may succeed.
+   */
   refusal(error: unknown): string | undefined
 }

@@ -1,4 +1,4 @@
-/** What goes wrong with a shard, with its name. */
+/** The errors of a shard, with its name. */
 import { FreshetError } from '@freshet/protocol'
 import type { ShardEngine } from './shard-engine.js'
 
@@ -10,7 +10,7 @@ export function shardUnavailable(shard: string, place: string, cause: unknown): 
   })
 }
 
-/** `refuse` makes the error for what the engine has against a statement. */
+/** `refuse` makes the error for a statement that the engine refuses. */
 export async function telling<Result>(
   shard: string,
   engine: ShardEngine,

@@ -1,11 +1,11 @@
 /**
- * The arbitrator's log, in a SQL server: one row for each global write, and one row for the head, which whoever appends has
- * locked. So positions have no gaps and are in the order of commits; who holds that row, and does not append, keeps all
- * others from it; and when a process dies, its lock goes with its connection.
+ * The arbitrator's log, in a SQL server: one row for each global write, and one row for the head, which a server locks while it
+ * appends. So positions have no gaps and are in the order of commits. A server that locks that row without appending keeps all
+ * others from appending. When a process dies, its lock goes with its connection.
  *
- * InnoDB shows a commit before it is on disk (docs/decisions/0011). A shard that applied a write which the log then lost would take the
- * next one, under the same position, for done. So what is read here is told only after a commit of our own, made later on the same
- * connection, has been acknowledged: then all before it is on disk.
+ * InnoDB shows a commit before it is on disk (docs/decisions/0011). If a shard applied a write which the log then lost, the shard
+ * would take the next write, with the same position, for done. So rows that are read here are returned only after a commit of our
+ * own, made later on the same connection, has been acknowledged: everything before that commit is then on disk.
  */
 import { FreshetError } from '@freshet/protocol'
 import {
@@ -24,10 +24,10 @@ import { shardUnavailable, telling, unusable } from './shard-errors.js'
 
 const NAME = 'arbitrator'
 const TIMEOUT_MS = 10_000
-/** As long as it takes to copy a log. */
+/** Long enough to copy a log. */
 const ALTER_MS_MAX = 600_000
 const LEADER = 'freshet-arbitrator'
-/** Of what kind a write is, in `schema_change`. */
+/** The kind of a write, in the column `schema_change`. */
 const SCHEMA_CHANGE = 1
 const MOVE = 2
 
@@ -127,7 +127,7 @@ export class SqlGlobalLog implements GlobalLog {
     return this.#use(async session => {
       const head = headOf(await session.run('SELECT position FROM freshet_log_head WHERE id = 1'))
       const aspects = new Map<string, number>()
-      // Mostly nothing was written since, and that is all there is to it.
+      // Usually nothing was written since then, and no second read is needed.
       if (head <= position) return { head, aspects }
       const select =
         'SELECT aspects, schema_change, MAX(position) FROM freshet_log WHERE position > ? GROUP BY aspects, schema_change'
@@ -145,7 +145,7 @@ export class SqlGlobalLog implements GlobalLog {
   async hold(timeoutMs: number): Promise<{ head: number; release(): Promise<void> }> {
     const { pool, beginWrite, place } = this.#engine
     const session = await pool.open(timeoutMs).catch(error => Promise.reject(shardUnavailable(NAME, place, error)))
-    // A held log must not outlive its reader's patience.
+    // The hold must end with the time of its query.
     const timer = setTimeout(() => session.destroy(), timeoutMs)
     const release = async () => {
       clearTimeout(timer)
@@ -162,7 +162,7 @@ export class SqlGlobalLog implements GlobalLog {
     }
   }
 
-  /** By asking on the connection that has the lock: if that is gone, so is the lock. */
+  /** Checks on the connection that has the lock: if that connection is gone, so is the lock. */
   async lead(): Promise<boolean> {
     try {
       if (this.#leading?.isAlive) await inTime(this.#leading.run('SELECT 1'), TIMEOUT_MS)
@@ -216,7 +216,7 @@ export class SqlGlobalLog implements GlobalLog {
     this.#engine.pool.close()
   }
 
-  /** Once, before the first key is looked up: a log that is older takes some for the same that are not. */
+  /** Done once, before the first key is looked up: an older log takes some different keys for equal. */
   #madeExact(): Promise<void> {
     if (this.#engine.makeExact === undefined) return Promise.resolve()
     this.#exact ??= this.#use(session => this.#makeExact(session), ALTER_MS_MAX).catch(error => {
@@ -276,6 +276,6 @@ function overtaken(): FreshetError {
 function mismatched(): FreshetError {
   return new FreshetError(
     'OPERATION_MISMATCHED',
-    'This Idempotency-Key was used for another global write. Nothing was done; make a new key for each.',
+    'This Idempotency-Key was used for another global write. Nothing was done; use a new key for each write.',
   )
 }

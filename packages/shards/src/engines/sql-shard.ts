@@ -1,18 +1,18 @@
 /**
- * A shard in a SQL server. Beside the tables it has two of its own:
+ * A shard in a SQL server. In addition to the user's tables it has two tables of Freshet:
  *
- *   freshet_shard     one row: applied, up to where it has applied the log; changing, a schema change that was begun where the
- *                     engine cannot do that within a transaction, with before, what the tables were like; obstacle, why not.
- *                     Below 0 if it waits to be filled
+ *   freshet_shard     one row. `applied`: the position up to which the shard has applied the log, below 0 before it is filled;
+ *                     `changing`: a schema change that has begun, if the engine cannot do one within a transaction;
+ *                     `before_change`: the tables before it; `obstacle`: why the next write cannot be applied
  *   freshet_versions  aspect, version
  *
- * Both change in the transaction of the write that they tell of, and are read in the snapshot of the rows they belong to.
+ * Both change in the transaction of the write that they record, and are read in the snapshot of the rows they belong to.
  *
- * A schema change in MariaDB commits by itself. So it is noted first, in a transaction of its own; readers that see the note
- * know that they must come again. Then it is done, and then its version is written and the note taken away. Whoever finds the
- * note later, after a crash, compares the tables with what they were like before: if they are the same it was not done yet.
- * A reader holds on to the schemas of its tables before it takes its snapshot: so it sees either the note, or the new version,
- * or neither of them and the old schema until it is done.
+ * A schema change in MariaDB commits by itself. So it is noted first, in a transaction of its own; readers that see the note know
+ * that they must retry. Then it is done, and then its version is written and the note removed. A server that finds the note
+ * later, after a crash, compares the tables with what they were before: if they are the same, the change was not done yet. A
+ * reader locks the schemas of its tables before it takes its snapshot: so it sees the note, or the new version, or neither of
+ * them and the old schema until it is done.
  */
 import { FreshetError } from '@freshet/protocol'
 import {
@@ -38,12 +38,12 @@ import type { SchemaSteps, ShardEngine } from './shard-engine.js'
 import { refusedBy, telling, unusable } from './shard-errors.js'
 import { openSnapshot } from './sql-snapshot.js'
 
-/** So often it is looked at how much a read has brought. */
+/** How often the bytes that a read has received are counted. */
 const LOOK_MS = 20
 const STATE_TIMEOUT_MS = 5000
-/** As the place in the log of a shard that is not filled yet: no write is the next for it. */
+/** The position of a shard that is not filled yet: no write is the next one for it. */
 const WAITING = -1_000_000
-/** Not an aspect: how often something was written only to have it on disk. */
+/** Not an aspect: counts the commits that were made only to have earlier ones on disk. */
 const FLUSHES = '*flushes'
 const ASPECT = { name: 'aspect', type: 'VARCHAR(190)', isRequired: true }
 const VERSIONS = `SELECT aspect, version, 0 AS changing FROM freshet_versions WHERE aspect <> '${FLUSHES}' UNION ALL SELECT '', applied, CASE WHEN changing IS NULL THEN 0 ELSE 1 END FROM freshet_shard`
@@ -68,7 +68,7 @@ export class SqlShard implements Shard {
   }
 
   async #readBy(session: Session, { statement, tables }: ShardRead): Promise<ShardAnswer> {
-    // All are sent at once; the first that fails is what is told.
+    // All are sent at once; the error of the first that fails is thrown.
     const results = await Promise.all([
       session.run(this.#engine.beginRead),
       ...(tables.length > 0 ? [session.run(this.#engine.lockSchemas(tables))] : []),
@@ -115,7 +115,7 @@ export class SqlShard implements Shard {
 
   applyMove(write: GlobalWrite, part: MovePart, timeoutMs: number): Promise<boolean> {
     return this.#noting(write.position, () =>
-      this.#told(timeoutMs, async session => {
+      this.#runGlobal(timeoutMs, async session => {
         const due = await this.#begin(session, write)
         if (due !== 'now') return due === 'done'
         await this.#move(session, write.move!, part)
@@ -126,7 +126,7 @@ export class SqlShard implements Shard {
   }
 
   rehearseMove(move: Move, part: MovePart, timeoutMs: number): Promise<void> {
-    return this.#told(timeoutMs, async session => {
+    return this.#runGlobal(timeoutMs, async session => {
       await session.run(this.#engine.beginWrite)
       await this.#move(session, move, part).finally(() => session.run('ROLLBACK'))
     })
@@ -155,7 +155,10 @@ export class SqlShard implements Shard {
     })
   }
 
-  /** What is committed later on a connection is on disk later. So a commit of our own tells (docs/decisions/0011). */
+  /**
+   * A later commit is on disk later. So once a commit of our own is acknowledged, the earlier ones are on disk
+   * (docs/decisions/0011).
+   */
   hasDurably(position: number): Promise<boolean> {
     return this.#own(STATE_TIMEOUT_MS, async session => {
       await session.run(this.#engine.beginWrite)
@@ -190,7 +193,7 @@ export class SqlShard implements Shard {
   apply(write: GlobalWrite, timeoutMs: number): Promise<boolean> {
     const steps = write.isSchemaChange ? this.#engine.schemaSteps : undefined
     return this.#noting(write.position, () =>
-      this.#told(timeoutMs, session =>
+      this.#runGlobal(timeoutMs, session =>
         steps ? this.#applySchema(session, write, steps) : this.#applyAtOnce(session, write),
       ),
     )
@@ -198,7 +201,7 @@ export class SqlShard implements Shard {
 
   rehearse({ text, values, isSchemaChange, aspects }: Omit<GlobalWrite, 'position'>, timeoutMs: number): Promise<void> {
     const { beginWrite, schemaSteps } = this.#engine
-    return this.#told(timeoutMs, async session => {
+    return this.#runGlobal(timeoutMs, async session => {
       const { rows } = await session.run('SELECT applied FROM freshet_shard WHERE id = 1')
       if (Number(rows[0]?.[0]) < 0) return
       if (isSchemaChange && schemaSteps) return schemaSteps.check(session, text, aspects)
@@ -232,13 +235,13 @@ export class SqlShard implements Shard {
     return telling(this.name, this.#engine, unusable(this.name, place), () => pool.use(timeoutMs, work))
   }
 
-  /** What the engine has against it is said as GLOBAL_REFUSED. */
-  #told<Result>(timeoutMs: number, work: (session: Session) => Promise<Result>): Promise<Result> {
+  /** Throws GLOBAL_REFUSED if the engine refuses a statement. */
+  #runGlobal<Result>(timeoutMs: number, work: (session: Session) => Promise<Result>): Promise<Result> {
     const { pool } = this.#engine
     return telling(this.name, this.#engine, refusedBy('GLOBAL_REFUSED', this.name), () => pool.use(timeoutMs, work))
   }
 
-  /** What is in the way of a write of the log is noted, so that somebody can see it. */
+  /** Records why a write of the log could not be applied, so that operators can see it. */
   async #noting<Result>(position: number, work: () => Promise<Result>): Promise<Result> {
     try {
       return await work()
@@ -284,7 +287,7 @@ export class SqlShard implements Shard {
 
   async #applySchema(session: Session, write: GlobalWrite, steps: SchemaSteps): Promise<boolean> {
     const lock = 'freshet-schema'
-    // Only one may be at it. The lock goes with the connection, which the engine keeps until a statement on it has ended.
+    // Only one session may do it. The lock goes with the connection, which the engine keeps until a statement on it has ended.
     if (!(await this.#engine.tryLock(session, lock, 3600))) return false
     try {
       const due = await this.#begin(session, write)
@@ -309,7 +312,7 @@ export class SqlShard implements Shard {
     }
   }
 
-  /** It is in the way still; that it could not be noted is not worth more. */
+  /** Failing to record the obstacle is ignored: the obstacle itself is reported anyway. */
   async #note(position: number, obstacle: string): Promise<void> {
     const text =
       'UPDATE freshet_shard SET obstacle = ?, changing = NULL, before_change = NULL WHERE id = 1 AND applied = ?'
@@ -319,17 +322,17 @@ export class SqlShard implements Shard {
   }
 }
 
-/** Ends as `work` does, or with what `onBytes` throws. */
+/** Settles as `work` does, or rejects with what `onBytes` throws. */
 async function watched<Result>(
   session: Session,
   onBytes: ((bytes: number) => void) | undefined,
   work: Promise<Result>,
 ): Promise<Result> {
-  let told = session.bytesRead
+  let counted = session.bytesRead
   const look = () => {
     const { bytesRead } = session
-    onBytes?.(bytesRead - told)
-    told = bytesRead
+    onBytes?.(bytesRead - counted)
+    counted = bytesRead
   }
   let timer: NodeJS.Timeout | undefined
   const tooMuch = new Promise<never>((_, reject) => {

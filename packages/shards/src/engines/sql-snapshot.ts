@@ -1,4 +1,4 @@
-/** A snapshot of a shard that is open until it is closed, and the rows of one query in it, piece by piece. */
+/** A snapshot of a shard that stays open until it is closed, and the rows of one query in it, piece by piece. */
 import type {
   CursorOptions,
   ShardCursor,
@@ -13,13 +13,13 @@ import { refusedBy, telling } from './shard-errors.js'
 
 type Tell = <Result>(work: () => Promise<Result>) => Promise<Result>
 
-/** So long what is under way may take to end before it is cut off. */
+/** How long a transaction may take to end before its connection is cut. */
 const END_MS = 1000
 
 export interface SnapshotOptions extends SnapshotRequest {
   readonly shard: string
   readonly engine: ShardEngine
-  /** The statement that the versions are read by. */
+  /** The statement that reads the versions. */
   readonly versions: string
   readonly versionsOf: (result: SessionResult) => ShardVersions
 }
@@ -44,7 +44,7 @@ async function begin(
   { session }: LentSession,
   { engine, tables, heldMsMax, versions, versionsOf }: SnapshotOptions,
 ): Promise<ShardVersions> {
-  // All are sent at once; the first that fails is what is told.
+  // All are sent at once; the error of the first that fails is thrown.
   const results = await Promise.all([
     session.run(engine.beginRead),
     session.run(engine.prepareLongRead(heldMsMax)),
@@ -61,7 +61,7 @@ class SqlSnapshot implements ShardSnapshot {
   readonly #lent: LentSession
   readonly #tell: Tell
   #cursor: SessionCursor | undefined
-  /** Nothing has failed, or is being opened. */
+  /** No call has failed, and none is under way. */
   #isWell = true
   #closing: Promise<void> | undefined
 

@@ -1,4 +1,4 @@
-/** Text over shards against the same text in one server, for collations of every kind. */
+/** Compares text over shards with the same text in one server, for collations of every kind. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { loadSqlParser, parseSelect } from '../parse/parse-sql.js'
@@ -8,14 +8,16 @@ import { useMariadbShards } from '../under-test/use-shards.js'
 const TIMEOUT_MS = 20_000
 const LENGTH_MAX = 8
 const ROWS = 90
-/** Expansions, contractions, ignorable characters, accents, case, characters below the space, of two weights, outside of the BMP. */
+/**
+ * Expansions, contractions, ignorable characters, accents, case, characters below space, with two weights, outside of the BMP.
+ */
 const LATIN = ['a', 'A', 'b', 'ä', 'ae', 'ß', 's', 'ss', 'S', 'e', 'é', 'E', ' ', '  ', '\t', 'ch', 'c', 'ö', 'oe', 'z']
 const UNICODE = [
   ...LATIN,
   ...['北', '京', '社', '部', '\uFDFA', '\u200B', '\u00AD', '\u0301', 'e\u0301', 'æ', 'ǆ', 'ﬃ', '😀', '😁', 'เก', 'กเ'],
   ...['dž', 'll', 'aa', 'å', 'か', 'が', 'カ', 'ー', '\u0000', '\u0001', 'i', 'ı', 'İ', '가', '각'],
 ]
-/** As a stranger would look for them: more weights than characters. */
+/** Texts that an attacker would try: they have more weights than characters. */
 const HOSTILE = [
   '北京大学出版社',
   '北京大学出版部',
@@ -61,7 +63,7 @@ const started = useMariadbShards({ settings: { innodb_flush_log_at_trx_commit: '
 async function fillTexts(collation: string, texts: readonly string[]): Promise<void> {
   const { databases, map } = started()
   const table = `CREATE OR REPLACE TABLE texts (id INT PRIMARY KEY, s VARCHAR(${LENGTH_MAX}) CHARACTER SET ${collation.split('_')[0]} COLLATE ${collation})`
-  // One shard after the other gets a text; which one has a key is of no matter to these queries.
+  // The texts go to the shards in turn; for these queries it does not matter which shard has a key.
   const rows = texts.map((text, id) => ({ id, text, shard: map.shards[id % map.shards.length] }))
   for (const name of [...map.shards, 'whole']) {
     await databases.run(name, table)
@@ -108,7 +110,7 @@ async function compareAll(): Promise<void> {
 }
 
 describe.each(COLLATIONS)('text of the collation %s', (collation, pieces) => {
-  test('is told apart, ordered and counted over shards as in one server', async () => {
+  test('is compared, ordered and counted over shards as in one server', async () => {
     const text = fc
       .array(fc.constantFrom(...pieces), { maxLength: LENGTH_MAX })
       .map(parts => [...parts.join('')].slice(0, LENGTH_MAX).join(''))

@@ -1,7 +1,7 @@
 /**
- * From the text of a global write to what every shard is told: UPDATE and DELETE of any table, each shard on its own rows; INSERT
- * into a table that all shards have; changes of schemas. What would come out differently on each shard, or move rows between
- * them, is refused.
+ * From the text of a global write to the statement that every shard gets: UPDATE and DELETE of any table, each shard on its own
+ * rows; INSERT into a table that all shards have; changes of schemas. A write that would have different effects on the shards, or
+ * move rows between them, is refused.
  */
 import {
   childrenOf,
@@ -21,7 +21,7 @@ import {
 import { checkFields, expressionOf, listOf, type Node, type SqlParser } from './parse-sql.js'
 
 export interface ParsedWrite extends Omit<GlobalWrite, 'position'> {
-  /** Of a schema change it is not known. */
+  /** Not known for a schema change. */
   readonly change?: TableChange
 }
 
@@ -37,11 +37,11 @@ export function parseGlobal(
   const schemaChange = readSchemaChange(text)
   if (schemaChange) return schemaWrite(schemaChange, map, text, values)
   const statements = parser.parse(text)
-  if (statements.length !== 1) throw globalRefused(`it must be one statement, and is ${statements.length}`)
+  if (statements.length !== 1) throw globalRefused(`it must be one statement, not ${statements.length}`)
   const [kind, fields] = Object.entries(statements[0]!)[0] as [string, Fields]
   const write = WRITES[kind]
   if (write === undefined)
-    throw globalRefused('it is none of UPDATE, DELETE, INSERT, ALTER TABLE, CREATE TABLE, CREATE INDEX and their like')
+    throw globalRefused('it must be an UPDATE, DELETE, INSERT, or a schema change such as ALTER TABLE or CREATE INDEX')
   const table = tableOf(fields.relation as Fields, map)
   const printer = new Printer(map.dialect, values)
   const print = (expression: Expression) => printChecked(expression, map, printer)
@@ -57,7 +57,7 @@ interface Context {
   readonly table: string
   readonly map: ShardMap
   print(expression: Expression): string
-  /** Whether its value is there for all to see, and not NULL. */
+  /** Whether its value is written out or a parameter, and is not NULL. */
   isCertain(expression: Expression): boolean
 }
 
@@ -102,7 +102,7 @@ function printInsert(fields: Fields, { table, map, print, isCertain }: Context):
     throw globalRefused(`a row of ${table} belongs to one shard. Insert it there`)
   const columns = listOf(fields.cols).map(node => String(node.ResTarget!.name))
   const lists = listOf((fields.selectStmt as Node | undefined)?.SelectStmt?.valuesLists)
-  if (columns.length === 0 || lists.length === 0) throw globalRefused('INSERT names its columns, and has VALUES')
+  if (columns.length === 0 || lists.length === 0) throw globalRefused('INSERT must name its columns, and have VALUES')
   const rows = lists.map(node => listOf(node.List!.items).map(expressionOf))
   const names = columns.map(name => quoteName(name, map.dialect)).join(', ')
   const printed = rows.map(row => `(${row.map(print).join(', ')})`).join(', ')
@@ -114,11 +114,11 @@ function printInsert(fields: Fields, { table, map, print, isCertain }: Context):
   }
 }
 
-/** So that columns take what they are given and not the next of each shard's numbers. */
+/** With this clause, columns take the values given, and not the next number of each shard. */
 function overridingOf({ override = 'OVERRIDING_NOT_SET' }: Fields, { dialect }: ShardMap): string {
   if (override === 'OVERRIDING_NOT_SET') return ''
   if (override === 'OVERRIDING_SYSTEM_VALUE' && dialect === 'postgres') return ' OVERRIDING SYSTEM VALUE'
-  throw globalRefused('of OVERRIDING there is OVERRIDING SYSTEM VALUE, in PostgreSQL')
+  throw globalRefused('only OVERRIDING SYSTEM VALUE is supported, in PostgreSQL')
 }
 
 function isWrittenOut(expression: Expression, values: readonly ParameterValue[]): boolean {
@@ -132,7 +132,7 @@ function whereOf({ whereClause }: Fields, print: (expression: Expression) => str
 }
 
 function tableOf({ relname, schemaname, alias }: Fields, map: ShardMap): string {
-  if (schemaname || alias) throw globalRefused('the table is named without a schema, and has no alias')
+  if (schemaname || alias) throw globalRefused('the table must be named without a schema, and cannot have an alias')
   return known(String(relname), map)
 }
 
@@ -146,24 +146,23 @@ function printChecked(expression: Expression, map: ShardMap, printer: Printer): 
   return printer.print(expression)
 }
 
-/** Every shard must come to the same, or to its part of it. */
+/** The result must be the same on every shard, or each shard's part of it. */
 function checkSame(expression: Expression, map: ShardMap): void {
-  if (expression.kind === 'aggregate') throw globalRefused('it holds an aggregate')
+  if (expression.kind === 'aggregate') throw globalRefused('it contains an aggregate')
   if (expression.kind === 'inQuery' || expression.kind === 'exists') checkGlobal(expression.query, map)
   for (const child of childrenOf(expression)) checkSame(child, map)
 }
 
-/** At every level: each shard would find other rows of a sharded table, and of a LIMIT without an order. */
+/** Checks every level: each shard would find different rows in a sharded table, and with a LIMIT without an order. */
 function checkGlobal(query: Select, map: ShardMap): void {
   const { from, limit, offset } = query
   const isSafe =
     limit === undefined && offset === undefined && tablesOf(from).every(table => map.global.includes(table))
-  if (!isSafe)
-    throw globalRefused('a query within it is about tables that are not the same on every shard, or has a LIMIT')
+  if (!isSafe) throw globalRefused('a query within it uses tables that are not the same on every shard, or has a LIMIT')
   for (const each of queriesIn(query)) checkGlobal(each, map)
 }
 
-/** Those directly within it. */
+/** The queries directly within a query. */
 function queriesIn({ items, from, where, groupBy, having, orderBy }: Select): readonly Select[] {
   const expressions = [
     ...items.flatMap(item => ('expression' in item ? [item.expression] : [])),
@@ -184,14 +183,14 @@ function queriesFrom(from: From | undefined): readonly Select[] {
   return [...queriesFrom(from.left), ...queriesFrom(from.right), ...queriesOf(from.on)]
 }
 
-/** Without those of queries in it. */
+/** The tables of a FROM, without those of queries in it. */
 function tablesOf(from: From | undefined): readonly string[] {
   if (from === undefined || from.kind === 'query') return []
   return from.kind === 'table' ? [from.table] : [...tablesOf(from.left), ...tablesOf(from.right)]
 }
 
 const NAME = '[`"]?([A-Za-z_][A-Za-z0-9_$]*)[`"]?'
-/** In the engine's own words, which no parser of ours knows all of. */
+/** Matches schema changes in the syntax of the engine, which our parser does not know completely. */
 const SCHEMA_CHANGES = [
   new RegExp(`^alter\\s+table\\s+(?:if\\s+exists\\s+)?${NAME}\\s+(?!.*\\brename\\b)`, 'is'),
   new RegExp(`^create\\s+table\\s+(?:if\\s+not\\s+exists\\s+)?${NAME}\\s*\\(`, 'is'),
@@ -200,20 +199,20 @@ const SCHEMA_CHANGES = [
   new RegExp(`^drop\\s+index\\s+(?:if\\s+exists\\s+)?\\S+\\s+on\\s+${NAME}\\s*$`, 'is'),
 ]
 const LOOKS_LIKE_ONE = /^\s*(?:alter|create|drop|truncate|rename|grant|revoke)\b/i
-/** Without what is in quotes. */
+/** Quoted parts, which are not searched. */
 const QUOTED = /'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`/g
 
 function readSchemaChange(text: string): string | undefined {
   if (!LOOKS_LIKE_ONE.test(text)) return undefined
   const trimmed = text.trim()
   if (/;|--|\/\*|#|\\/.test(trimmed.replace(QUOTED, '')))
-    throw globalRefused('it holds a semicolon, a comment or a backslash')
+    throw globalRefused('it contains a semicolon, a comment or a backslash')
   for (const pattern of SCHEMA_CHANGES) {
     const found = pattern.exec(trimmed)
     if (found) return found[1]
   }
   throw globalRefused(
-    'of schema changes there are ALTER TABLE, CREATE TABLE, DROP TABLE, CREATE INDEX ... ON and DROP INDEX ... ON',
+    'supported schema changes are ALTER TABLE, CREATE TABLE, DROP TABLE, CREATE INDEX ... ON and DROP INDEX ... ON',
   )
 }
 

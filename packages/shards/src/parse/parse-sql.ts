@@ -1,7 +1,7 @@
 /**
- * From the text of a query to the tree of `plan/`. The parser is PostgreSQL's own (`libpg-query`, docs/decisions/0016); what
- * comes out of it is taken over piece by piece, and what has no form in our tree is refused. So nothing can be asked for that
- * was not thought of: no writes, no locks, no functions that give something else on each shard.
+ * From the text of a query to the tree of `plan/`. The parser is PostgreSQL's own (`libpg-query`, docs/decisions/0016). Its
+ * output is converted piece by piece, and whatever has no form in our tree is refused. So a query cannot do anything that was not
+ * provided for: no writes, no locks, no functions with different results on each shard.
  */
 import { FreshetError } from '@freshet/protocol'
 import {
@@ -28,20 +28,22 @@ export interface SqlParser {
 }
 
 const SQL_LENGTH_MAX = 100_000
-/** Of the parser's tree, which has a few levels for each operator. */
+/** The depth of the parser's tree, which has a few levels for each operator. */
 const DEPTH_MAX = 1000
-/** Words and signs, each of which could be one level more; numbers and commas are none. In texts, too: those should be parameters. */
+/**
+ * Words and signs, each of which could add a level, unlike numbers and commas. Also in quoted texts, which should be parameters.
+ */
 const NESTING = /[A-Za-z_\u0080-\uffff][\w$\u0080-\uffff]*|[^\s\w,]/g
 const NESTING_MAX = 4000
 
-/** Loaded when a server with shards starts: it is 2 MB, and most have none. */
+/** Loaded only in a server with shards, because it is 2 MB, and most servers have no shards. */
 export async function loadSqlParser(): Promise<SqlParser> {
   const { loadModule, parseSync } = await import('libpg-query')
   await loadModule()
   return {
     parse: text => {
       if (text.length > SQL_LENGTH_MAX) throw sqlInvalid(`it is longer than ${SQL_LENGTH_MAX} characters`)
-      // A parser that has run out of stack does not recover: after a hundred times it knows no query any more.
+      // A parser that has run out of stack does not recover: after a hundred times it can no longer parse any query.
       if ((text.match(NESTING)?.length ?? 0) > NESTING_MAX) throw tooDeep()
       try {
         const { stmts = [] } = parseSync(text) as unknown as { stmts?: readonly { readonly stmt: Node }[] }
@@ -51,13 +53,13 @@ export async function loadSqlParser(): Promise<SqlParser> {
         if (cause instanceof FreshetError) throw cause
         if (cause instanceof RangeError) throw tooDeep()
         const reason = cause instanceof Error ? cause.message : String(cause)
-        throw sqlInvalid(`it is no SQL: ${reason}`)
+        throw sqlInvalid(`it is not SQL: ${reason}`)
       }
     },
   }
 }
 
-/** Without recursion: what follows has some for each level, here and in the engines. */
+/** Without recursion, unlike the code that follows, here and in the engines, which recurses at each level. */
 function checkDepth(tree: unknown): void {
   let level: readonly unknown[] = [tree]
   for (let depth = 0; level.length > 0; depth++) {
@@ -75,10 +77,9 @@ function tooDeep(): FreshetError {
 /** Throws SQL_INVALID, SQL_REFUSED. */
 export function parseSelect(parser: SqlParser, text: string): Select {
   const statements = parser.parse(text)
-  if (statements.length !== 1) throw sqlInvalid(`it must be one statement, and is ${statements.length}`)
+  if (statements.length !== 1) throw sqlInvalid(`it must be one statement, not ${statements.length}`)
   const select = statements[0]!.SelectStmt
-  if (select === undefined)
-    throw sqlInvalid('only SELECT can be asked for here. What changes all shards goes to POST /global')
+  if (select === undefined) throw sqlInvalid('only SELECT is allowed here. Send writes to all shards to POST /global')
   return selectOf(select)
 }
 
@@ -130,7 +131,7 @@ function itemOf(node: Node): SelectItem | Star {
 function fromOf(node: Node): From {
   const [kind, fields] = only(node)
   if (kind === 'RangeVar') {
-    if (fields.schemaname || fields.catalogname) throw sqlRefused('tables are named without a schema or database')
+    if (fields.schemaname || fields.catalogname) throw sqlRefused('tables must be named without a schema or database')
     const table = String(fields.relname)
     return { kind: 'table', table, alias: aliasOf(fields.alias) ?? table }
   }
@@ -143,7 +144,7 @@ function fromOf(node: Node): From {
   if (kind !== 'JoinExpr') throw sqlRefused(`${kind} in FROM is not supported`)
   const join = JOINS[String(fields.jointype)]
   if (join === undefined || fields.isNatural)
-    throw sqlRefused('of joins there are JOIN, LEFT JOIN and CROSS JOIN, with ON or USING')
+    throw sqlRefused('supported joins are JOIN, LEFT JOIN and CROSS JOIN, with ON or USING')
   if (fields.alias || fields.join_using_alias) throw sqlRefused('a join cannot have an alias')
   const using = listOf(fields.usingClause).map(textOf)
   return {
@@ -204,7 +205,7 @@ export function expressionOf(node: Node): Expression {
 
 function columnOf({ fields }: Fields): Expression {
   const names = listOf(fields).map(textOf)
-  if (names.length > 2) throw sqlRefused('columns are named as name or relation.name')
+  if (names.length > 2) throw sqlRefused('columns must be named as name or relation.name')
   return names.length === 1
     ? { kind: 'column', name: names[0]! }
     : { kind: 'column', relation: names[0]!, name: names[1]! }
@@ -213,7 +214,7 @@ function columnOf({ fields }: Fields): Expression {
 function constantOf(fields: Fields): Expression {
   const { isnull, ival, fval, sval, boolval } = fields as Record<string, Fields | undefined>
   if (isnull) return { kind: 'literal', type: 'null', text: '' }
-  // What is 0, false or empty is left out by the parser.
+  // The parser leaves out 0, false and empty texts.
   if (ival) return { kind: 'literal', type: 'number', text: `${ival.ival ?? 0}` }
   if (fval) return decimalOf(String(fval.fval))
   if (boolval) return { kind: 'literal', type: 'boolean', text: `${boolval.boolval ?? false}` }
@@ -222,12 +223,12 @@ function constantOf(fields: Fields): Expression {
 }
 
 function decimalOf(text: string): Expression {
-  if (!/^-?(?:\d+\.?\d*|\.\d+)$/.test(text)) throw sqlRefused('numbers are written with digits and a point')
+  if (!/^-?(?:\d+\.?\d*|\.\d+)$/.test(text)) throw sqlRefused('numbers must be written with digits and a point')
   return { kind: 'literal', type: 'number', text: text.replace(/^(-?)\./, '$10.').replace(/\.$/, '') }
 }
 
 function parameterOf({ number }: Fields): Expression {
-  if (typeof number !== 'number' || number < 1) throw sqlInvalid('parameters are written as $1, $2 and so on')
+  if (typeof number !== 'number' || number < 1) throw sqlInvalid('parameters must be written as $1, $2 and so on')
   return { kind: 'parameter', index: number - 1 }
 }
 
@@ -290,7 +291,7 @@ function caseOf({ arg, args, defresult }: Fields): Expression {
 }
 
 const AGGREGATES: readonly string[] = ['count', 'sum', 'avg', 'min', 'max']
-/** They give the same for the same, on every shard. */
+/** Functions that return the same for the same arguments, on every shard. */
 const FUNCTIONS: readonly string[] = [
   ...[
     'abs',
@@ -315,13 +316,13 @@ const CALL_FIELDS = ['funcname', 'args', 'agg_star', 'agg_distinct', 'funcformat
 function callOf(fields: Fields): Expression {
   const names = listOf(fields.funcname).map(textOf)
   const name = names.at(-1)!
-  if (names.length > 1 && names[0] !== 'pg_catalog') throw sqlRefused('functions are named without a schema')
+  if (names.length > 1 && names[0] !== 'pg_catalog') throw sqlRefused('functions must be named without a schema')
   checkFields(`${name}(...)`, fields, CALL_FIELDS)
   const args = listOf(fields.args).map(expressionOf)
   if (AGGREGATES.includes(name)) return aggregateOf(name as Aggregate['name'], args, fields)
   if (!FUNCTIONS.includes(name) || fields.agg_distinct) {
     throw sqlRefused(
-      `the function ${name} is not among those that give the same on every shard: ${FUNCTIONS.join(', ')}`,
+      `the function ${name} is not one of those that return the same on every shard: ${FUNCTIONS.join(', ')}`,
     )
   }
   const [first] = args

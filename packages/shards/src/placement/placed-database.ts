@@ -1,4 +1,4 @@
-/** Where rows are. The config says where they were in the beginning; the log, what was moved since. */
+/** Where rows are. The config says where they were at first; the log says what was moved since. */
 import { FreshetError } from '@freshet/protocol'
 import { type PlacedShard, placedMap, type QueryPlan, type Shard, type ShardMap } from '../plan/index.js'
 import type { ShardedDatabase } from './sharded-database.js'
@@ -10,11 +10,11 @@ export interface PlacedDatabase {
 }
 
 export interface PlacedPlan extends QueryPlan {
-  /** Those that are asked. */
+  /** The shards that are asked. */
   readonly servers: readonly Shard[]
 }
 
-/** As of a position of the log. Throws SHARD_UNAVAILABLE, SHARDS_UNSETTLED. */
+/** The placement of rows at a position of the log. Throws SHARD_UNAVAILABLE, SHARDS_UNSETTLED. */
 export async function placedAt(database: ShardedDatabase, position: number): Promise<PlacedDatabase> {
   const { map, log } = database
   const placed = map.placement.kind === 'hash' ? undefined : await log.placedAt(position)

@@ -1,10 +1,10 @@
 /**
- * Whether the rows of a shard are where queries look for them. A row outside its shard's range, or on a shard that has no range, would be
- * missing from results without an error; so each shard is examined once, before it is first asked.
+ * Whether the rows of a shard are where queries look for them. A row outside its shard's range, or on a shard that has no range,
+ * would be missing from results without an error; so each shard is examined once, before it is first asked.
  *
- * Ranges are compared by the smallest and the largest key of each table, which an index on the key answers. Where a hash places rows, only
- * the first 1,000 rows of each table are examined: that finds shards that are missing or in another order. `freshet shards check`
- * examines every row.
+ * Ranges are compared by the smallest and the largest key of each table, which an index on the key answers. Where a hash places
+ * rows, only the first 1,000 rows of each table are examined: that finds shards that are missing or in another order. `freshet
+ * shards check` examines every row.
  */
 import { FreshetError } from '@freshet/protocol'
 import { quoteName, rangeOfShard, type Shard, type ShardMap } from '../plan/index.js'
@@ -21,7 +21,7 @@ export class RowPlaces {
     this.#database = database
   }
 
-  /** Throws SHARD_UNUSABLE: rows are out of place; SHARD_UNAVAILABLE: one of the shards that are to be asked does not answer. */
+  /** Throws SHARD_UNUSABLE if rows are out of place, SHARD_UNAVAILABLE if one of the shards asked does not answer. */
   async confirm(asked: readonly Shard[], timeoutMs: number): Promise<void> {
     const { shards, map } = this.#database
     const unplaced = shards.filter(shard => !map.shards.includes(shard.name) && !asked.includes(shard))
@@ -64,11 +64,11 @@ async function lookAt(database: ShardedDatabase, shard: Shard, timeoutMs: number
   if (!database.map.shards.includes(shard.name)) {
     const table = await tableWithRows(shard, database.map)
     if (table === undefined) return
-    // Rows come to a shard after the log says so: it is asked second.
+    // Rows arrive at a shard only after the log says so: so the log is read after the shard.
     const { map } = await placedAt(database, await database.log.head())
     if (!map.shards.includes(shard.name)) throw unplacedRows(shard.name, table)
   }
-  // One after the other: it should not take more connections than a query does.
+  // One after the other: the check should not take more connections than a query does.
   for (const table of Object.keys(database.map.sharded)) await lookAtTable(database, shard, table, timeoutMs)
 }
 

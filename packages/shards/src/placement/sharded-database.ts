@@ -1,4 +1,4 @@
-/** What a server is given to answer queries over shards: connected by whoever starts it, and closed by them. */
+/** What a server needs to answer queries over shards. The caller that starts the server connects it, and closes it. */
 import type { GlobalLog, Shard, ShardMap } from '../plan/index.js'
 
 export interface ShardedDatabase {
@@ -7,8 +7,8 @@ export interface ShardedDatabase {
   readonly shards: readonly Shard[]
   readonly log: GlobalLog
   /**
-   * Whether others write to the shards themselves, past the arbitrator. No version tells of that: so results are found
-   * anew each time, and no cache keeps them.
+   * Whether others write to the shards directly, and not through the arbitrator. No version shows such writes: so results are
+   * computed again each time, and no cache keeps them.
    */
   readonly hasLocalWrites: boolean
 }

@@ -5,7 +5,7 @@ const ONE = { name: 'one', url: 'mariadb://a@h/one', from: 0 }
 const TWO = { name: 'two', url: 'mariadb://a@h/two', from: 40 }
 const CONFIG = { shards: [ONE, TWO], sharded: { people: 'id' } }
 
-test('a member that is not known is a mistake, at every level', () => {
+test('an unknown member is a mistake, at every level', () => {
   expect(readShards(CONFIG).mistakes).toEqual([])
   expect(readShards({ ...CONFIG, shraded: {} }).mistakes).toEqual([expect.stringContaining('"shraded"')])
   const { from, ...misspelt } = TWO

@@ -1,12 +1,14 @@
 /**
- * Which shards there are, and what is on them, as a config file has it:
+ * The shards and the tables on them, as a config file describes them:
  *
- *   { "shards": [{ "name": "east", "url": "mariadb://...", "from": 0 }, { "name": "west", "url": "mariadb://...", "from": 50000 }],
+ *   { "shards": [{ "name": "east", "url": "mariadb://...", "from": 0 },
+ *                { "name": "west", "url": "mariadb://...", "from": 50000 }],
  *     "sharded": { "employees": "emp_no", "salaries": "emp_no" }, "global": ["departments"],
  *     "arbitrator": "mariadb://...", "localWrites": true }
  *
- * Each shard has the keys from `from` on, up to those of the next; one without waits until `freshet shards add` gives it some. Without
- * any `from`, a key is on the shard that its hash says: the first 32 bits of the MD5 of its digits, modulo the number of shards.
+ * Each shard has the keys from its `from` up to the `from` of the next shard; a shard without `from` waits until `freshet shards
+ * add` gives it some keys. If no shard has `from`, the hash of a key places it: the first 32 bits of the MD5 of its digits,
+ * modulo the number of shards.
  */
 import { hash } from 'node:crypto'
 import type { Dialect, Placement, ShardMap } from '../plan/index.js'
@@ -19,14 +21,16 @@ export interface ShardsConfig {
   readonly global?: readonly string[]
   /** Where the log of global writes is; the first shard unless given. */
   readonly arbitrator?: string
-  /** Whether others write to the shards past the arbitrator; true unless given. Then no cache may keep results. */
+  /**
+   * Whether others write to the shards directly, not through the arbitrator; true unless given. Then no cache may keep results.
+   */
   readonly localWrites?: boolean
 }
 
 export interface ShardsRead {
   readonly config: ShardsConfig | undefined
   readonly map: ShardMap | undefined
-  /** All that is wrong with it, without addresses, which hold passwords. */
+  /** All mistakes in it, without addresses, which contain passwords. */
   readonly mistakes: readonly string[]
 }
 

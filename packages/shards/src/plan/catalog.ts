@@ -1,9 +1,9 @@
-/** The tables that there are, as a shard has them. */
+/** The tables of a shard, and their columns. */
 import type { ValueType } from './sql-tree.js'
 
 export interface Column extends ValueType {
   readonly name: string
-  /** As its server has it, to compare it with others: the exact type, the collation, whether it may be null. */
+  /** The declaration on its server, to compare it with others: the exact type, the collation, whether it may be null. */
   readonly declared?: string
 }
 

@@ -18,7 +18,7 @@ test('sums, products and comparisons are exact', () => {
 })
 
 describe('quotients', () => {
-  // As PostgreSQL 15 answers: select 10::numeric / 3, ...
+  // The answers of PostgreSQL 15: select 10::numeric / 3, ...
   test.each([
     ['10', '3', '3.3333333333333333'],
     ['1', '3', '0.33333333333333333333'],
@@ -31,7 +31,7 @@ describe('quotients', () => {
     expect(formatDecimal(divide(of(a), of(b), 'postgres'))).toBe(quotient)
   })
 
-  test('MariaDB computes with words of nine digits, which are cut off', () => {
+  test('are cut off in MariaDB after whole words of nine digits', () => {
     expect(formatDecimal(divide(of('2'), of('3'), 'mariadb'))).toBe('0.666666666')
     expect(formatDecimal(divide(of('2.5'), of('3'), 'mariadb'))).toBe('0.833333333')
     expect(formatDecimal(round(of('0.66665'), 4))).toBe('0.6667')

@@ -1,6 +1,6 @@
 /**
- * Exact decimals, with the rules by which the engines choose how many digits a quotient has: what is divided here must come
- * out as it would there.
+ * Exact decimals, with the rules by which the engines choose how many digits a quotient has: a division here must have the same
+ * result as there.
  */
 import type { Dialect } from './shard-map.js'
 
@@ -17,7 +17,7 @@ const MARIADB = {
   moreDigits: 4,
   wordDigits: 9,
 }
-/** PostgreSQL keeps numbers in groups of digits, and counts in them. */
+/** PostgreSQL keeps numbers in groups of digits, and counts by groups. */
 const POSTGRES = { digitsMin: 16, groupDigits: 4 }
 
 export function parseDecimal(text: string): Decimal | undefined {
@@ -33,7 +33,7 @@ export function formatDecimal({ units, scale }: Decimal): string {
   return `${units < 0n ? '-' : ''}${digits.slice(0, point)}${scale === 0 ? '' : `.${digits.slice(point)}`}`
 }
 
-/** The same for numbers that are equal. */
+/** Equal for equal numbers. */
 export function plainDecimal(decimal: Decimal): string {
   const text = formatDecimal(decimal)
   return text.includes('.') ? text.replace(/\.?0+$/, '').replace(/^-0$/, '0') : text
@@ -59,8 +59,8 @@ export function compare(a: Decimal, b: Decimal): number {
 }
 
 /**
- * `b` is not 0. MariaDB (do_div_mod of strings/decimal.c) keeps digits in words of nine, and a quotient has as many whole words as four
- * more digits need; they are cut off there, and rounded to what is shown only when it is shown.
+ * `b` must not be 0. MariaDB (do_div_mod of strings/decimal.c) keeps digits in words of nine, and a quotient has as many whole
+ * words as four more digits need. It is cut off there, and rounded to the digits shown only when it is shown.
  */
 export function divide(a: Decimal, b: Decimal, dialect: Dialect): Decimal {
   const isMariadb = dialect === 'mariadb'
@@ -69,7 +69,7 @@ export function divide(a: Decimal, b: Decimal, dialect: Dialect): Decimal {
   return { units: isMariadb ? n / d : roundedQuotient(n, d), scale }
 }
 
-/** How many digits after the point MariaDB shows of a quotient, or of a product. */
+/** How many digits after the point MariaDB shows for a quotient, or for a product. */
 export function shownScale(operator: '*' | '/', a: Decimal, b: Decimal): number {
   return Math.min(a.scale + (operator === '/' ? MARIADB.moreDigits : b.scale), MARIADB.scaleMax)
 }
@@ -90,7 +90,7 @@ function inWords(scale: number): number {
   return Math.ceil(scale / MARIADB.wordDigits) * MARIADB.wordDigits
 }
 
-/** Without what is behind the point. */
+/** The quotient without the digits after the point. */
 export function divideWhole(a: Decimal, b: Decimal): Decimal {
   return { units: a.units / b.units, scale: 0 }
 }

@@ -1,7 +1,7 @@
 /**
- * What is computed after rows of several shards have become one: sums of sums, quotients, conditions on aggregates. Only what
- * comes out here exactly as it would in the engine has a form; the rest is refused. All that has no aggregate in it is
- * computed by the engines, and is a cell here.
+ * What is computed after the rows of several shards have been merged: sums of sums, quotients, conditions on aggregates. Only an
+ * expression whose result here is exactly that of the engine has a form; the rest is refused. The engines compute all expressions
+ * without an aggregate, which are cells here.
  */
 import {
   add,
@@ -20,7 +20,7 @@ import { sqlInvalid, sqlRefused } from './refusals.js'
 import type { Dialect } from './shard-map.js'
 import type { Arithmetic, Comparison } from './sql-tree.js'
 
-/** As shards give them: whole numbers and decimals are text, since no number holds them. */
+/** As shards send them: whole numbers and decimals are text, because a JavaScript number cannot hold them all exactly. */
 export type Cell = string | number | boolean | null
 
 export type CellType = 'integer' | 'decimal' | 'float' | 'text' | 'date' | 'boolean' | 'other'
@@ -28,9 +28,9 @@ export type CellType = 'integer' | 'decimal' | 'float' | 'text' | 'date' | 'bool
 export interface Value {
   readonly type: CellType
   readonly cell: Cell
-  /** Of text in MariaDB: what it is ordered by. */
+  /** For text in MariaDB: the bytes that it is ordered by. */
   readonly weight?: string
-  /** Of a quotient in MariaDB: with the digits that it is computed with and that are not shown. */
+  /** For a quotient in MariaDB: its value with the digits that MariaDB computes with and does not show. */
   readonly inner?: Decimal
 }
 
@@ -93,12 +93,12 @@ export function evaluate(final: Final, group: MergedGroup, dialect: Dialect): Va
   }
 }
 
-/** Undefined: not known, for lack of a value. */
+/** Undefined if unknown, because the value is null. */
 export function isTrue({ type, cell }: Value): boolean | undefined {
   if (cell === null) return undefined
   if (typeof cell === 'boolean') return cell
   if (type === 'integer') return cell !== '0'
-  throw sqlRefused('after merging, something is taken for a condition that is none')
+  throw sqlRefused('after merging, a value that is not a condition is used as one')
 }
 
 function truth(is: boolean | undefined, dialect: Dialect): Value {
@@ -149,7 +149,7 @@ function computed(type: CellType, inner: Decimal, scale: number): Value {
   return inner.scale > scale ? { type, cell, inner } : { type, cell }
 }
 
-/** MariaDB never divides whole numbers as such, and has no error for 0. */
+/** MariaDB never divides whole numbers as whole numbers, and division by 0 gives NULL there. */
 export function quotient(
   a: Decimal,
   b: Decimal,
@@ -170,13 +170,13 @@ export function exact({ type, cell, inner }: Value): Decimal {
   if (inner) return inner
   if (type === 'float') {
     throw sqlRefused(
-      'floating-point numbers are added or divided, which depends on their order. Cast them to decimal first',
+      'floating-point numbers are added or divided, and the result depends on their order. Cast them to decimal first',
     )
   }
   const decimal =
     typeof cell === 'string' && (type === 'integer' || type === 'decimal') ? parseDecimal(cell) : undefined
   if (decimal) return decimal
-  throw sqlRefused('after merging, something is computed with that is no number')
+  throw sqlRefused('after merging, arithmetic is applied to a value that is not a number')
 }
 
 const DATE = /^(?:\d{4,}-\d\d-\d\d(?: BC)?|-?infinity)$/
@@ -191,13 +191,15 @@ function compareValues(left: Value, right: Value): number {
   return compareNumbers(left, right)
 }
 
-/** What is not a number is the largest, and equal to itself, as PostgreSQL has it. MariaDB knows none. */
+/** NaN is the largest value, and equal to itself, as in PostgreSQL. MariaDB has no NaN. */
 export function compareFloats(a: number, b: number): number {
   if (Number.isNaN(a) || Number.isNaN(b)) return Number(Number.isNaN(a)) - Number(Number.isNaN(b))
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** Dates, with or without a time, as PostgreSQL and MariaDB print them: years have four digits or more; `BC` comes last. */
+/**
+ * Compares dates, with or without a time, as PostgreSQL and MariaDB print them: years have four digits or more; `BC` comes last.
+ */
 export function compareDates(a: string, b: string): number {
   const [[yearOfA, restOfA], [yearOfB, restOfB]] = [datePartsOf(a), datePartsOf(b)]
   return compareFloats(yearOfA, yearOfB) || (restOfA < restOfB ? -1 : restOfA > restOfB ? 1 : 0)
@@ -209,14 +211,14 @@ function datePartsOf(text: string): readonly [year: number, rest: string] {
   return [before === undefined ? Number(year) : -Number(year), rest]
 }
 
-/** Both exact. Throws SQL_REFUSED. */
+/** Compares two exact numbers. Throws SQL_REFUSED. */
 export function compareNumbers(left: Value, right: Value): number {
   const order = compare(exact(left), exact(right))
   const shown = compare(...([left, right].map(({ cell }) => parseDecimal(String(cell))!) as [Decimal, Decimal]))
-  // Which of the two MariaDB compares depends on its plan. They hardly ever differ.
+  // MariaDB compares the exact or the shown digits, depending on its plan. The two orders hardly ever differ.
   if (Math.sign(order) !== Math.sign(shown)) {
     throw sqlRefused(
-      'an average or a quotient is compared with, or sorted beside, something that differs from it only behind the digits shown',
+      'an average or a quotient is compared or sorted with a value that differs from it only after the digits shown',
     )
   }
   return order

@@ -1,7 +1,7 @@
 /**
- * Whether each shard can do its part of a FROM by itself: a row of the joined relation must come from one shard alone. So
- * sharded relations must be joined by their keys, and the side of an outer join that is kept whole must not be on every
- * shard while the other is divided: each shard would keep it.
+ * Whether each shard can do its part of a FROM by itself: a row of the joined relation must come from one shard alone. So sharded
+ * relations must be joined by their keys. And the side of an outer join whose rows are all kept must not be on every shard while
+ * the other side is divided: each shard would keep all of its rows.
  */
 import { sqlRefused } from './refusals.js'
 import type { ResolvedSelect } from './resolve.js'
@@ -11,12 +11,12 @@ import { allOf, childrenOf, conjunctsOf, type Expression, type From, hasAggregat
 export type ParameterValue = string | number | boolean | null
 
 export interface Locality {
-  /** False: all of it is on every shard. */
+  /** False if all of it is on every shard. */
   readonly isSharded: boolean
-  /** `alias.column` of columns that are the key in every row. */
+  /** The columns that are the key in every row, as `alias.column`. */
   readonly keys: ReadonlySet<string>
   readonly tables: ReadonlySet<string>
-  /** What must hold for every row of the result. */
+  /** The conditions that must hold for every row of the result. */
   readonly conjuncts: readonly Expression[]
   /** The keys that rows of the result can have. */
   readonly ranges: readonly KeyRange[]
@@ -56,7 +56,7 @@ function expressionsOf(select: ResolvedSelect): readonly Expression[] {
   ]
 }
 
-/** Queries within conditions may ask for what every shard has. */
+/** Queries within conditions may only use tables that are whole on every shard. */
 function addInnerQueries(
   expression: Expression,
   map: ShardMap,
@@ -68,7 +68,7 @@ function addInnerQueries(
     if (query.limit || query.offset) throw sqlRefused('a query within a condition has a LIMIT')
     const inner = localityOf(query, map, values)
     if (inner.isSharded) {
-      throw sqlRefused('a query within a condition is about a sharded table. Join it by its key instead')
+      throw sqlRefused('a query within a condition uses a sharded table. Join it by its key instead')
     }
     for (const table of inner.tables) tables.add(table)
   }
@@ -134,13 +134,11 @@ function joinLocality(
     const own = equivalences(conditions)
     const areJoined = [...a.keys].some(x => [...b.keys].some(y => (isInner && isEqual(x, y)) || own(x, y)))
     if (!areJoined)
-      throw sqlRefused(
-        'sharded tables are joined by something else than their keys, so rows of several shards would meet',
-      )
+      throw sqlRefused('sharded tables are not joined by their keys, so rows of several shards would meet')
   }
   return {
     isSharded: a.isSharded || b.isSharded,
-    // In rows that have no match the keys of the right side are null, and those are on every shard.
+    // In rows without a match, the keys of the right side are null, and such rows are on every shard.
     keys: isInner ? new Set([...a.keys, ...b.keys]) : a.keys,
     tables,
     ranges: isInner ? intersect(a.ranges, b.ranges) : a.ranges,
@@ -155,7 +153,7 @@ function innerConditions(from: From | undefined): readonly Expression[] {
   return [...conjunctsOf(from.on), ...innerConditions(from.left), ...innerConditions(from.right)]
 }
 
-/** Which columns are equal, by what must hold. */
+/** Which columns are equal, given conditions that must hold. */
 function equivalences(conjuncts: readonly Expression[]): Equivalences {
   const parents = new Map<string, string>()
   const find = (name: string): string => {
@@ -173,12 +171,12 @@ function equivalences(conjuncts: readonly Expression[]): Equivalences {
 
 export interface TakenRange {
   readonly rest: ResolvedSelect
-  /** The column that the range is of. */
+  /** The column that the range applies to. */
   readonly key: Expression
   readonly range: KeyRange
 }
 
-/** The conditions of WHERE that say nothing but which range of keys is wanted, as that range, and the query without them. */
+/** Takes the conditions out of WHERE that only limit the range of keys, and returns that range and the rest of the query. */
 export function takeRange(
   select: ResolvedSelect,
   keys: ReadonlySet<string>,
@@ -213,14 +211,14 @@ function rangeOf(
   const others = ends.filter(end => end !== key)
   if (key === undefined || !isKey(key, keys) || others.some(end => wholeNumber(end, values) === undefined))
     return undefined
-  // Ends in the wrong order are no range, and no row has such a key.
+  // Ends in the wrong order are an empty range: no row has such a key.
   const [range = NO_KEY] = rangesOf(condition, keys, values)
   return { key, range }
 }
 
 const NO_KEY: KeyRange = { low: 1, high: 0 }
 
-/** The keys that rows can have for which the condition holds: never fewer than there are. */
+/** The keys of rows for which the condition can hold: possibly too many, never too few. */
 function rangesOf(
   condition: Expression,
   keys: ReadonlySet<string>,
@@ -269,7 +267,7 @@ function comparison(operator: string, to: Expression, values: readonly Parameter
   }
 }
 
-/** Undefined for what is none, or is not known: nothing is left out then. */
+/** Undefined if the value is not a whole number, or is not known: then no shard is left out. */
 function wholeNumber(expression: Expression, values: readonly ParameterValue[]): number | undefined {
   if (expression.kind === 'negative') {
     const value = wholeNumber(expression.of, values)

@@ -1,5 +1,5 @@
 /**
- * Puts the answers of the shards together, as `plan-query.ts` has laid down. Pure, and exact: numbers are added as decimals.
+ * Merges the answers of the shards, as `plan-query.ts` has planned. Pure, and exact: numbers are added as decimals.
  */
 import { FreshetError } from '@freshet/protocol'
 import { add, type Decimal, formatDecimal, parseDecimal, plainDecimal } from './decimal.js'
@@ -31,13 +31,13 @@ import type { Dialect } from './shard-map.js'
 export interface MergedAggregate {
   readonly name: 'count' | 'sum' | 'avg' | 'min' | 'max' | 'distinct'
   readonly slot: number
-  /** Of an average. */
+  /** For an average: the slot of its count. */
   readonly countSlot?: number
-  /** What the smallest and largest text is found by, and what different texts are told apart by. */
+  /** For text: the slot of the weight by which texts are ordered and compared. */
   readonly weightSlot?: number
 }
 
-/** What tells groups apart: the value, or in MariaDB the weight of text. */
+/** What identifies a group: the value, or in MariaDB the weight of text. */
 export interface GroupSlot {
   readonly slot: number
   readonly weightSlot?: number
@@ -46,7 +46,7 @@ export interface GroupSlot {
 export interface GroupsMerge extends Manner {
   readonly kind: 'groups'
   readonly groups: readonly GroupSlot[]
-  /** There is one, also of no rows. */
+  /** There is exactly one group, even of no rows. */
   readonly hasOneGroup: boolean
   readonly aggregates: readonly MergedAggregate[]
   readonly items: readonly Final[]
@@ -58,7 +58,7 @@ export interface GroupsMerge extends Manner {
 
 export interface RowsMerge extends Manner {
   readonly kind: 'rows'
-  /** So many columns are selected; those that follow are what rows are sorted by. */
+  /** How many columns are selected; the columns after them are what rows are sorted by. */
   readonly width: number
   readonly sortKeys: readonly SortKey[]
   readonly offset: number
@@ -83,7 +83,7 @@ export interface MergedRows {
   readonly rows: readonly (readonly Cell[])[]
 }
 
-/** Throws SQL_REFUSED for what is known only by its values, and LIMIT_EXCEEDED. */
+/** Throws LIMIT_EXCEEDED, and SQL_REFUSED for what only the values show. */
 export function mergeRows(merge: Merge, answers: readonly ShardRows[], rowsMax: number): MergedRows {
   const isTooMuch = answers.reduce((sum, { rows }) => sum + rows.length, 0) > rowsMax
   if (isTooMuch) throw tooManyRows(rowsMax)
@@ -129,7 +129,7 @@ function gather(merge: GroupsMerge, answers: readonly ShardRows[], types: readon
   return groups.values()
 }
 
-/** The same for values that are equal. */
+/** Equal for equal values. */
 function identityOf(
   row: readonly Cell[],
   { slot, weightSlot }: GroupSlot,
@@ -144,8 +144,8 @@ function identityOf(
   if (type === 'text' && dialect === 'postgres') return cell
   throw sqlRefused(
     type === 'text'
-      ? 'text is grouped by, or counted distinct, whose collation only its server knows. Use a column'
-      : 'something is grouped by, or counted distinct, that is no exact number, text, date or boolean. Cast it',
+      ? 'GROUP BY or COUNT(DISTINCT ...) is applied to text whose collation only its server knows. Use a column'
+      : 'GROUP BY or COUNT(DISTINCT ...) is applied to a value that is not an exact number, text, date or boolean. Cast it',
   )
 }
 
@@ -225,7 +225,7 @@ function sortGroups<G extends MergedGroup>(
 function tooManyRows(rowsMax: number): FreshetError {
   return new FreshetError(
     'LIMIT_EXCEEDED',
-    `The shards would send more than ${rowsMax} rows or groups for this query, which is as many as are put together here. Narrow it.`,
+    `The shards would send more than ${rowsMax} rows or groups for this query, the most that this server merges. Narrow it.`,
     { details: { rowsMax } },
   )
 }

@@ -9,7 +9,7 @@ function ownerOf(placed: readonly PlacedShard[], key: number): string {
   return map.shards.find((_, i) => rangeOfShard(map, i).low <= key && key <= rangeOfShard(map, i).high)!
 }
 
-test('each move takes exactly the keys of its stretch from one shard to the new one, until it has all from its first key on', () => {
+test('each move takes exactly the keys of its stretch to the new shard, until that has all keys from its first one on', () => {
   const shards = fc.uniqueArray(fc.nat({ max: 50 }), { minLength: 1, maxLength: 4 }).map(from => {
     return from.sort((a, b) => a - b).map((from, i) => ({ name: `s${i}`, from }))
   })
@@ -38,11 +38,11 @@ test('each move takes exactly the keys of its stretch from one shard to the new 
 })
 
 test.each([
-  ['x', 10, /begins at 10 already/],
-  ['x', 0, /no key within a shard/],
-  ['x', -5, /no key within a shard/],
+  ['x', 10, /already begins at 10/],
+  ['x', 0, /not a key within a shard/],
+  ['x', -5, /not a key within a shard/],
   ['a', 5, /the first shard/],
-])('to give %s the keys from %i on is refused', (name, at, reason) => {
+])('giving %s the keys from %i on is refused', (name, at, reason) => {
   const placed = [
     { name: 'a', from: 0 },
     { name: 'b', from: 10 },

@@ -1,8 +1,8 @@
 /**
- * A shard is split: those of its rows with keys from `at` on go to another, a stretch at a time, from the end. Each stretch is one
- * entry of the log of global writes, that every shard applies in its turn: one takes the rows, one gives them away, all note where
- * they are. So at any position of the log each row is on exactly one shard, and results of one position count it once; what
- * was written to all shards before is in the rows that go, and what is written after meets them where they are then.
+ * Splits a shard: its rows with keys from `at` on move to another shard, a stretch at a time, from the end. Each stretch is one
+ * entry of the log of global writes, which every shard applies in its turn: one takes the rows, one gives them away, all note
+ * where they are. So at any position of the log each row is on exactly one shard, and results of one position count it once.
+ * Earlier global writes are in the rows when they move, and later ones find the rows where they are then.
  */
 import { FreshetError } from '@freshet/protocol'
 import type { Move } from './shard.js'
@@ -11,12 +11,12 @@ import type { PlacedShard } from './shard-map.js'
 export interface SplitWish {
   /** The shard that is added. */
   readonly name: string
-  /** The first key that it is to have. */
+  /** The first key that the added shard gets. */
   readonly at: number
 }
 
 export interface Stretch {
-  /** Whose rows they are. */
+  /** The shard that has the rows. */
   readonly source: string
   readonly low: number
   readonly high: number | null
@@ -30,9 +30,11 @@ export function stretchLeft(placed: readonly PlacedShard[], { name, at }: SplitW
   const source = placed[sourcePlace]
   const end = placed[sourcePlace + 1]?.from
   if (source === undefined || at <= source.from)
-    throw impossible(`${at} is no key within a shard: it must be larger than the first of the shard that is split`)
+    throw impossible(
+      `${at} is not a key within a shard: it must be larger than the first key of the shard that is split`,
+    )
   if (place === -1) {
-    if (end === at) throw impossible(`${placed[sourcePlace + 1]!.name} begins at ${at} already`)
+    if (end === at) throw impossible(`${placed[sourcePlace + 1]!.name} already begins at ${at}`)
     return { source: source.name, low: at, high: end ?? null }
   }
   return end! <= at ? undefined : { source: source.name, low: at, high: end! }
@@ -54,5 +56,5 @@ export function moveOf(
 }
 
 function impossible(reason: string): FreshetError {
-  return new FreshetError('CONFIG_INVALID', `The shards cannot be split so: ${reason}.`)
+  return new FreshetError('CONFIG_INVALID', `The shards cannot be split like this: ${reason}.`)
 }

@@ -1,12 +1,12 @@
 /**
  * From a query to what each shard is asked, and how the answers become one:
  *
- * | whole  | one shard has it all: it is asked as the query is                                              |
- * | rows   | every row or group is on one shard: results are put one after the other, and sorted            |
+ * | whole  | one shard has all rows: it is sent the query as a whole                                        |
+ * | rows   | every row or group is on one shard: results are concatenated, and sorted                       |
  * | groups | groups are on several shards: each sends what its rows add to a group, and that is added up    |
  *
- * An average is sent as sum and count. What is counted distinct is sent value by value. What cannot be put together from parts
- * exactly is refused, with the reason (venkateswaran 3.5.3 has the shard map and the splitting, and says nothing of this).
+ * An average is sent as sum and count. For a distinct count the values themselves are sent. A query that cannot be merged exactly
+ * from parts is refused, with the reason (venkateswaran 3.5.3 has the shard map and the splitting, and says nothing about this).
  */
 import type { Catalog } from './catalog.js'
 import type { Final, Value } from './final-expression.js'
@@ -31,29 +31,29 @@ import {
 import { valueTypeOf } from './value-type.js'
 
 export interface QueryPlan {
-  /** The names of what is selected. */
+  /** The names of the columns selected. */
   readonly columns: readonly string[]
-  /** The tables that it depends on. */
+  /** The tables that the query depends on. */
   readonly tables: readonly string[]
   /** The shards that are asked, as places in the map. */
   readonly shards: readonly number[]
-  /** Every shard has all that it asks for, and one is asked: any. */
+  /** Every shard has all the rows, so any one shard is asked. */
   readonly isAnywhere: boolean
-  /** What each of them is asked. */
+  /** What each of these shards is asked. */
   readonly parts: readonly ShardPart[]
   readonly merge: Merge
 }
 
 /**
- * What one shard is asked. Conditions on the key become one range, cut to what the shard has: so queries that differ in ranges alone
- * ask the shards in the middle for the same.
+ * What one shard is asked. Conditions on the key become one range, cut to the range of the shard: so queries that differ only in
+ * their ranges send the same statement to the shards in the middle.
  */
 export interface ShardPart {
   readonly statement: Statement
-  /** The same for parts that differ in their ranges alone. */
+  /** Equal for parts that differ only in their ranges. */
   readonly family: string
   readonly range: KeyRange
-  /** Where in each row the key is, if those of a narrower range are those of its rows that have such keys. */
+  /** Where in each row the key is, if the answer for a narrower range is the rows whose keys are in that range. */
   readonly keySlot?: number
 }
 
@@ -61,11 +61,11 @@ export interface PlanOptions {
   readonly map: ShardMap
   readonly catalog: Catalog
   readonly values: readonly ParameterValue[]
-  /** A shard that would send more rows sends this many and one: then the query is refused. */
+  /** A shard that has more rows sends one more than this, and the query is refused. */
   readonly rowsMax: number
 }
 
-/** Text that is longer is not sorted or told apart by its weight: that would be long as well. */
+/** Longer text is not sorted or compared by its weights: these would be long as well. */
 const WEIGHED_LENGTH_MAX = 255
 
 /** Throws SQL_INVALID, SQL_REFUSED. */
@@ -97,7 +97,7 @@ export function planQuery(select: Select, options: PlanOptions): QueryPlan {
   }
 }
 
-/** Rows of a narrower range can be picked out if each has its key, and if they do not depend on each other. */
+/** Rows of a narrower range can be selected if each row has its key, and if rows do not depend on each other. */
 function keySlotOf(
   { items, groupBy }: ResolvedSelect,
   { keys, isGroupLocal }: LocalSelect,
@@ -182,7 +182,7 @@ class Splitter {
   readonly #slots = new Map<string, number>()
   readonly #aggregates: MergedAggregate[] = []
   readonly #aggregatePlaces = new Map<string, number>()
-  /** What is counted distinct: groups are sent apart by it. */
+  /** The expressions of distinct counts: they split the groups that shards send. */
   readonly #grain: Expression[] = []
 
   constructor(select: ResolvedSelect, local: LocalSelect, bounds: Bounds, options: PlanOptions) {
@@ -205,7 +205,7 @@ class Splitter {
     }
     const isSelected = (expression: Expression) => items.some(item => keyOf(item.expression) === keyOf(expression))
     if (isDistinct && !orderBy.every(({ expression }) => isSelected(expression))) {
-      throw sqlRefused('DISTINCT rows are sorted by something else than what is selected. Select it as well')
+      throw sqlRefused('DISTINCT rows are sorted by an expression that is not selected. Select it as well')
     }
     if (isGrouped) return isGroupLocal ? this.#rows() : this.#groups(groupBy)
     if (!isDistinct || items.some(({ expression }) => isKey(expression, keys))) return this.#rows()
@@ -275,22 +275,22 @@ class Splitter {
     return slot
   }
 
-  /** Where its value is, and what it is compared by if that is something else. */
+  /** The slot of its value, and the slot of the weight that it is compared by, if there is one. */
   #comparable(expression: Expression, where: string, onlyEquality = false): { slot: number; weightSlot?: number } {
     const slot = this.#slot(expression)
     if (valueTypeOf(expression).type !== 'text') return { slot }
-    checkTold(expression, where)
+    checkNotLoose(expression, where)
     if (!onlyEquality) this.#checkSorted(expression)
     if (this.#dialect === 'postgres') return { slot }
     return { slot, weightSlot: this.#weightSlot(expression, expression, where) }
   }
 
-  /** `column`: of whose text it is. */
+  /** `column`: the column whose text it is. */
   #weightSlot(of: Expression, column: Expression, where: string): number {
     const { lengthMax, weightsMax, isUnpadded = false } = valueTypeOf(column)
     if (column.kind !== 'column' || lengthMax === undefined || lengthMax > WEIGHED_LENGTH_MAX) {
       throw sqlRefused(
-        `${where} compares text that is not a column, or one of more than ${WEIGHED_LENGTH_MAX} characters, whose collation only its server knows`,
+        `${where} compares text whose collation only its server knows. Use a column of at most ${WEIGHED_LENGTH_MAX} characters`,
       )
     }
     return this.#slot({ kind: 'weight', of, weightsMax: weightsMax ?? lengthMax, isUnpadded })
@@ -298,7 +298,7 @@ class Splitter {
 
   #checkSorted(expression: Expression): void {
     const { type, isUnordered } = valueTypeOf(expression)
-    if (isUnordered) throw sqlRefused('text is ordered in a way of its own, as that of an ENUM')
+    if (isUnordered) throw sqlRefused('a column has an order of its own, as an ENUM has')
     if (type === 'text' && this.#dialect === 'postgres' && !this.#options.catalog.isTextOrderedByBytes) {
       throw sqlRefused(
         'text is ordered by a collation that only its server knows. Create the databases with the collation C',
@@ -348,16 +348,17 @@ class Splitter {
     }
   }
 
-  /** MariaDB computes with digits of a quotient that it does not show, unless its plan puts the quotient into a temporary table. */
+  /** MariaDB computes with more digits of a quotient than it shows, unless its plan puts the quotient into a temporary table. */
   #checkOperands(...operands: readonly Expression[]): void {
     if (this.#dialect === 'mariadb' && operands.some(hasQuotient)) {
       throw sqlRefused(
-        'an average or a quotient is computed with further, which in MariaDB depends on its plan. Divide last: sum(a) * 100 / count(*)',
+        'arithmetic is applied to an average or a quotient, and the result in MariaDB depends on its plan. ' +
+          'Divide last: sum(a) * 100 / count(*)',
       )
     }
   }
 
-  /** Computed by the engine, from what it groups by. */
+  /** The engine computes it, from what the query groups by. */
   #withoutAggregate(expression: Expression, groupBy: readonly Expression[]): Final {
     const constant = constantOf(expression, this.#options.values)
     if (constant) return { kind: 'constant', value: constant }
@@ -365,7 +366,7 @@ class Splitter {
       throw sqlInvalid('it selects, or has a condition on, a column that is neither in GROUP BY nor in an aggregate')
     }
     if (groupBy.length === 0)
-      throw sqlRefused('something is computed beside aggregates that holds neither a column nor an aggregate')
+      throw sqlRefused('an expression beside aggregates contains neither a column nor an aggregate')
     return { kind: 'cell', slot: this.#slot(expression) }
   }
 
@@ -384,8 +385,8 @@ class Splitter {
     if (name === 'min' || name === 'max') return this.#extreme(name, { ...aggregate, isDistinct: false })
     if (isDistinct && of) {
       if (name !== 'count')
-        throw sqlRefused(`${name}(DISTINCT ...) is not put together from parts. Group by it, and add up that`)
-      // No value of a key is on two shards; but it is in several parts of a group that is sent apart by something else.
+        throw sqlRefused(`${name}(DISTINCT ...) cannot be merged from parts. Group by it, and add up the groups`)
+      // No value of a key is on two shards; but it can be in several parts of a group that another distinct count splits.
       if (isKey(of, this.#local.keys) && !this.#hasGrain()) return { name: 'count', slot: this.#slot(aggregate) }
       const found = this.#comparable(of, 'COUNT(DISTINCT ...)', true)
       if (!this.#grain.some(each => keyOf(each) === keyOf(of))) this.#grain.push(of)
@@ -395,7 +396,7 @@ class Splitter {
     return { name, slot: partial(name) }
   }
 
-  /** Whether anything but keys is counted distinct. */
+  /** Whether there is a distinct count of anything but keys. */
   #hasGrain(): boolean {
     const { items, having, orderBy } = this.#select
     const counts = (expression: Expression): boolean => {
@@ -411,16 +412,16 @@ class Splitter {
     const of = aggregate.of!
     const slot = this.#slot(aggregate)
     if (valueTypeOf(of).type !== 'text') return { name, slot }
-    checkTold(of, name.toUpperCase())
+    checkNotLoose(of, name.toUpperCase())
     this.#checkSorted(of)
     if (this.#dialect === 'postgres') return { name, slot }
     return { name, slot, weightSlot: this.#weightSlot(aggregate, of, name.toUpperCase()) }
   }
 }
 
-function checkTold(expression: Expression, where: string): void {
+function checkNotLoose(expression: Expression, where: string): void {
   if (!isLoose(expression)) return
-  throw sqlRefused(`${where} compares text of a column with a collation of which only its server knows what is equal`)
+  throw sqlRefused(`${where} compares text of a column with a collation in which only its server knows what is equal`)
 }
 
 function isLoose(expression: Expression): boolean {
@@ -443,11 +444,11 @@ function negatedIf(isNegated: boolean, of: Final): Final {
 
 function afterMerging(what: string): Error {
   return sqlRefused(
-    `${what} is applied to an aggregate. After merging there are + - * /, comparisons, AND, OR, NOT, BETWEEN, IN and IS NULL`,
+    `${what} is applied to an aggregate. Supported there are + - * /, comparisons, AND, OR, NOT, BETWEEN, IN and IS NULL`,
   )
 }
 
-/** Of every row with the same group it is the same. */
+/** Whether it has the same value for all rows of a group. */
 function dependsOn(expression: Expression, groupBy: readonly Expression[]): boolean {
   if (groupBy.some(each => keyOf(each) === keyOf(expression))) return true
   if (expression.kind === 'column' || expression.kind === 'inQuery' || expression.kind === 'exists') return false

@@ -1,6 +1,6 @@
 /**
- * Prints a query for an engine. Parameters stay parameters; what is printed besides are names in quotes, numbers of digits,
- * and texts of the query itself in quotes, for sessions in which a quote is escaped by another one and by nothing else.
+ * Prints a query for an engine. Parameters stay parameters. Apart from keywords, only quoted names, numbers made of digits and
+ * quoted texts of the query itself are printed, for sessions in which a quote is escaped by another quote and by nothing else.
  */
 import type { ParameterValue } from './locality.js'
 import { sqlInvalid } from './refusals.js'
@@ -99,7 +99,7 @@ export class Printer {
     return alias === undefined ? printed : `${printed} AS ${quoteName(alias, this.#dialect)}`
   }
 
-  /** A number alone would be taken for the place of a column. */
+  /** A number alone would be taken for the position of a column. */
   #grouped(expression: Expression, { items }: Select): string {
     const isConstant = expression.kind === 'literal' || expression.kind === 'parameter'
     if (!isConstant) return this.print(expression)
@@ -165,7 +165,7 @@ function not({ isNegated }: { readonly isNegated: boolean }): string {
   return isNegated ? ' NOT' : ''
 }
 
-/** PostgreSQL would guess by the context, and not always can. */
+/** Without a cast, PostgreSQL infers the type from the context, and cannot always do so. */
 function postgresType(value: ParameterValue): string {
   if (typeof value === 'boolean') return '::boolean'
   if (typeof value !== 'number') return ''
@@ -173,8 +173,9 @@ function postgresType(value: ParameterValue): string {
 }
 
 /**
- * `AS CHAR(n)` cuts to n weights and pads to as many: with n large enough for all weights, text is ordered as these bytes are. A collation
- * without padding has the smallest weight in place of it, which a text may end with; then the longer text is the larger one.
+ * `AS CHAR(n)` cuts to n weights and pads to n: with n large enough for all weights, text is ordered as these bytes are. For a
+ * collation without padding the smallest weight fills up instead, which a text may also end with; then the longer text is the
+ * larger one.
  */
 function weightOf(text: string, { weightsMax, isUnpadded }: Extract<Expression, { kind: 'weight' }>): string {
   const weights = `HEX(WEIGHT_STRING(${text} AS CHAR(${weightsMax})))`

@@ -1,6 +1,6 @@
 /**
- * Finds out what each name in a query means: every column gets its relation and its type, stars become columns, and
- * numbers and aliases in GROUP BY and ORDER BY become what they stand for. What is not there is refused here, by its name.
+ * Finds out what each name in a query means: every column gets its relation and its type, stars become columns, and numbers and
+ * aliases in GROUP BY and ORDER BY become what they stand for. Unknown tables and columns are refused here, by their names.
  */
 import type { Catalog, Column } from './catalog.js'
 import { sqlInvalid, sqlRefused } from './refusals.js'
@@ -31,7 +31,7 @@ interface Relation {
 
 interface Scope {
   readonly relations: readonly Relation[]
-  /** Columns that several relations share by USING: those of the right side are not meant. */
+  /** Columns that several relations share by USING: a name does not refer to those of the right side. */
   readonly hidden: ReadonlySet<string>
   readonly outer: Scope | undefined
 }
@@ -47,9 +47,9 @@ export function resolveSelect(select: Select, catalog: Catalog, outer?: Scope): 
   const names = uniqueNames(items)
   const where = select.where && resolve(select.where)
   if (where && hasAggregate(where))
-    throw sqlInvalid('WHERE holds an aggregate. Conditions on aggregates belong in HAVING')
+    throw sqlInvalid('WHERE contains an aggregate. Conditions on aggregates belong in HAVING')
   const groupBy = select.groupBy.map(each => resolveGroup(each, items, scope, resolve))
-  if (groupBy.some(hasAggregate)) throw sqlInvalid('GROUP BY holds an aggregate')
+  if (groupBy.some(hasAggregate)) throw sqlInvalid('GROUP BY contains an aggregate')
   return {
     isDistinct: select.isDistinct,
     items: names,
@@ -63,7 +63,7 @@ export function resolveSelect(select: Select, catalog: Catalog, outer?: Scope): 
   }
 }
 
-/** What others see of a query: its columns, each by one name. */
+/** The columns of a query as a relation, each with one name. */
 function columnsOf(select: ResolvedSelect): readonly Column[] {
   return select.items.map(({ expression, alias }) => ({ name: alias, ...valueTypeOf(expression) }))
 }
@@ -112,7 +112,7 @@ function resolveJoin(
     right: resolveColumn({ kind: 'column', name }, right.scope),
   }))
   const on = join.on ? [resolveExpression(join.on, scope, catalog)] : equalities
-  if (on.some(hasAggregate)) throw sqlInvalid('a join condition holds an aggregate')
+  if (on.some(hasAggregate)) throw sqlInvalid('a join condition contains an aggregate')
   return {
     from: {
       kind: 'join',
@@ -177,7 +177,7 @@ function nameFor(expression: Expression): string {
   return 'column'
 }
 
-/** A row is an object: each column has its own name there. */
+/** Clients get rows as objects, so each column needs a name of its own. */
 function uniqueNames(items: readonly OutputItem[]): readonly OutputItem[] {
   const taken = new Set<string>()
   return items.map(item => {
@@ -204,7 +204,7 @@ function resolveGroup(
   return ordinal(expression, items) ?? resolve(withAliases(expression, items, scope))
 }
 
-/** Columns come before aliases. */
+/** A name that is both a column and an alias means the column. */
 function withAliases(expression: Expression, items: readonly OutputItem[], scope: Scope): Expression {
   if (expression.kind !== 'column') return mapChildren(expression, child => withAliases(child, items, scope))
   const isColumn = scope.relations.some(({ columns }) => columns.some(({ name }) => name === expression.name))
@@ -212,7 +212,7 @@ function withAliases(expression: Expression, items: readonly OutputItem[], scope
   return item ? item.expression : expression
 }
 
-/** Here aliases come first. */
+/** In ORDER BY, a name that is both a column and an alias means the alias. */
 function resolveSorting(
   { expression, isDescending }: Sorting,
   items: readonly OutputItem[],

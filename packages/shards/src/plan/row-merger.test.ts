@@ -6,7 +6,7 @@ import { RowMerger, type StreamedMerge } from './row-merger.js'
 
 type Row = readonly Cell[]
 
-/** What is selected, and one more that may be sorted by. */
+/** The columns selected, and one more that rows may be sorted by. */
 const TYPES: readonly CellType[] = ['integer', 'text', 'float']
 
 const ROWS = fc.array(
@@ -37,7 +37,7 @@ const MERGES: fc.Arbitrary<RowsMerge> = fc.record({
   limit: fc.option(fc.nat({ max: 15 }), { nil: undefined }),
 })
 
-/** As a shard would: by itself, and without what is only for all together. */
+/** The rows in the order of one shard, without the offset and limit of the whole result. */
 function sortedBy(merge: RowsMerge, rows: readonly Row[]): readonly Row[] {
   const whole = { ...merge, width: TYPES.length, offset: 0, limit: undefined }
   return mergeRows(whole, [{ types: TYPES, rows }], 1000).rows
@@ -45,7 +45,7 @@ function sortedBy(merge: RowsMerge, rows: readonly Row[]): readonly Row[] {
 
 interface Read {
   readonly rows: readonly Row[]
-  /** The most rows that were given and not taken at one time. */
+  /** The most rows that were given and not yet taken at any time. */
   readonly heldMax: number
 }
 
@@ -70,8 +70,8 @@ function readAll(merge: StreamedMerge, shards: readonly (readonly Row[])[], batc
   return { rows, heldMax }
 }
 
-describe('rows that come piece by piece', () => {
-  test('are put together as all of them at once are, whatever the pieces', () => {
+describe('rows that arrive piece by piece', () => {
+  test('are merged as all of them at once are, whatever the pieces', () => {
     fc.assert(
       fc.property(
         MERGES,
@@ -87,7 +87,7 @@ describe('rows that come piece by piece', () => {
     )
   })
 
-  test('are held no longer than it takes to know which is next', () => {
+  test('are held only until it is known which is next', () => {
     fc.assert(
       fc.property(MERGES, fc.array(ROWS, { minLength: 1, maxLength: 4 }), (merge, given) => {
         const shards = given.map(rows => sortedBy(merge, rows))
@@ -97,7 +97,7 @@ describe('rows that come piece by piece', () => {
     )
   })
 
-  test('are those of the one shard that was asked, as they are', () => {
+  test('are those of the shard, unchanged, if only one was asked', () => {
     const rows: readonly Row[] = [
       ['2', 'x', 0],
       ['1', 'y', 0],

@@ -1,9 +1,10 @@
 /**
- * Rows of several shards become one stream, of which only what has come and is not taken yet is held: one after the other, or,
- * where they are sorted, by the smallest of those that each shard has next. What comes out is what `mergeRows` makes of all rows at once.
+ * Merges the rows of several shards into one stream, and holds only rows that have arrived and are not taken yet. The rows of the
+ * shards come one after the other, or, if they are sorted, the smallest of the next rows of all shards comes first. The result is
+ * the same as that of `mergeRows` for all rows at once.
  *
- * A shard sorts its rows by itself. If they come in another order than they are compared in here, they are refused: merged all the same
- * they would be in no order at all.
+ * A shard sorts its rows by itself. If they arrive in another order than the comparison here has, they are refused: merged, they
+ * would be in no order at all.
  */
 import type { Cell, CellType, Value } from './final-expression.js'
 import type { Merge, RowsMerge, WholeMerge } from './merge-rows.js'
@@ -14,20 +15,20 @@ export type StreamedMerge = WholeMerge | RowsMerge
 
 type Rows = readonly (readonly Cell[])[]
 
-/** Undefined: what is put together must be there as a whole, as groups are. */
+/** Undefined if the result must be merged as a whole, as groups are. */
 export function streamedMerge(merge: Merge): StreamedMerge | undefined {
   return merge.kind === 'groups' ? undefined : merge
 }
 
 export class RowMerger {
-  /** Of the columns that are selected. */
+  /** The types of the columns selected. */
   readonly types: readonly CellType[]
   readonly #merge: StreamedMerge
   readonly #sources: InTurn | Sorted
   #toSkip: number
   #left: number
 
-  /** `ofShards`: the types of the columns that each sends. Throws SHARD_DRIFT. */
+  /** `ofShards`: the types of the columns that each shard sends. Throws SHARD_DRIFT. */
   constructor(merge: StreamedMerge, ofShards: readonly (readonly CellType[])[]) {
     const types = commonTypes(ofShards)
     this.types = types.slice(0, merge.width)
@@ -38,17 +39,17 @@ export class RowMerger {
     this.#left = (merge.kind === 'rows' ? merge.limit : undefined) ?? Number.POSITIVE_INFINITY
   }
 
-  /** The place of the shard whose next rows are needed to go on. Undefined: it is over. */
+  /** The place of the shard whose next rows are needed. Undefined at the end. */
   get wants(): number | undefined {
     return this.#left === 0 ? undefined : this.#sources.wants
   }
 
-  /** Some of its next rows; none: it has no more. Throws SQL_REFUSED. */
+  /** Takes in some next rows of the shard at this place; none if it has no more. Throws SQL_REFUSED. */
   give(place: number, rows: Rows): void {
     this.#sources.give(place, rows)
   }
 
-  /** All that are known to be next. Throws SQL_REFUSED. */
+  /** All rows that are known to be next. Throws SQL_REFUSED. */
   take(): Rows {
     const taken: (readonly Cell[])[] = []
     while (this.#left > 0) {
@@ -65,7 +66,7 @@ export class RowMerger {
   }
 }
 
-/** Those of the first shard, then those of the second, and so on. */
+/** The rows of the first shard, then those of the second, and so on. */
 class InTurn {
   readonly #count: number
   #place = 0
@@ -100,10 +101,10 @@ interface Head {
 class Sorted {
   readonly #merge: RowsMerge
   readonly #types: readonly CellType[]
-  /** By place: what has come and is not among the heads yet. */
+  /** By place: rows that have arrived and are not among the heads yet. */
   readonly #rows: Rows[]
   readonly #next: number[]
-  /** By place: what its last row was sorted by. */
+  /** By place: the sort keys of the shard's last row. */
   readonly #last: (readonly Value[] | undefined)[]
   /** The next row of each shard, in order. */
   readonly #heads: Head[] = []
@@ -149,7 +150,7 @@ class Sorted {
     this.#insert({ place, row, keys })
   }
 
-  /** Of rows that are level, those of the first shard come first. */
+  /** Rows with equal keys come in the order of their shards. */
   #insert(head: Head): void {
     let [low, high] = [0, this.#heads.length]
     while (low < high) {

@@ -1,4 +1,4 @@
-/** In which order rows and groups come, as the engines have it: by numbers, dates, and text as far as its order is known here. */
+/** The order of rows and groups, as the engines have it: by numbers, dates, and text as far as its order is known here. */
 import { compareUtf8, FreshetError } from '@freshet/protocol'
 import {
   type Cell,
@@ -20,7 +20,7 @@ export interface SortKey {
   readonly isDescending: boolean
 }
 
-/** How text is ordered: as its bytes are, by weights that come along, or in a way that only the server knows. */
+/** How text is ordered: as its bytes are, by weights that the shards send, or in a way that only the server knows. */
 export type TextOrder = 'bytes' | 'weights' | 'unknown'
 
 export interface Manner {
@@ -47,12 +47,12 @@ export class Row implements MergedGroup {
   }
 }
 
-/** What a row or group is sorted by. */
+/** The values that a row or group is sorted by. */
 export function keysOf(group: MergedGroup, sortKeys: readonly SortKey[], { dialect }: Manner): readonly Value[] {
   return sortKeys.map(({ value }) => evaluate(value, group, dialect))
 }
 
-/** Throws SQL_REFUSED for what is known only by its values. */
+/** Throws SQL_REFUSED for values that cannot be ordered, which only the values themselves show. */
 export function compareKeys(
   a: readonly Value[],
   b: readonly Value[],
@@ -80,7 +80,7 @@ export function orderOf(a: Value, b: Value, textOrder: TextOrder): number {
   if (a.type === 'date') return compareDates(String(a.cell), String(b.cell))
   if (a.type === 'text' && textOrder === 'bytes') return compareUtf8(String(a.cell), String(b.cell))
   throw sqlRefused(
-    'something is sorted by, or the largest or smallest sought, that is no number, date or boolean, or text whose order only its server knows',
+    'ORDER BY, MIN or MAX is applied to text whose order only its server knows, or to another type than number, date or boolean',
   )
 }
 
@@ -90,6 +90,6 @@ export function commonTypes(ofShards: readonly (readonly CellType[])[]): readonl
   if (ofShards.every(each => each.join() === types.join())) return types
   throw new FreshetError(
     'SHARD_DRIFT',
-    'The shards have answered with columns of different types: their tables are not alike. freshet shards check says where.',
+    'The shards answered with columns of different types: their tables differ. Run freshet shards check to see the differences.',
   )
 }

@@ -32,19 +32,19 @@ export interface PlacedShard {
   readonly from: number
 }
 
-/** The map with rows placed so. */
+/** The map with rows placed on these shards. */
 export function placedMap(map: ShardMap, placed: readonly PlacedShard[]): ShardMap {
   const placement: Placement = { kind: 'ranges', from: placed.map(({ from }) => from) }
   return { ...map, shards: placed.map(({ name }) => name), placement }
 }
 
-/** Undefined where a hash says where rows are. */
+/** Undefined if rows are placed by hash. */
 export function placedShards({ shards, placement }: ShardMap): readonly PlacedShard[] | undefined {
   if (placement.kind === 'hash') return undefined
   return shards.map((name, i) => ({ name, from: placement.from[i]! }))
 }
 
-/** Keys from `low` to `high`, both included; single ones where both are the same. */
+/** Keys from `low` to `high`, both included; a single key if both are the same. */
 export interface KeyRange {
   readonly low: number
   readonly high: number
@@ -63,7 +63,7 @@ export function rangeOfShard({ shards, placement }: ShardMap, shard: number): Ke
   }
 }
 
-/** The shards that may have rows with such keys, as their places in `shards`. */
+/** The shards that may have rows with such keys, as places in `shards`. */
 export function shardsOf(map: ShardMap, ranges: readonly KeyRange[]): readonly number[] {
   const { shards, placement } = map
   if (placement.kind === 'ranges') {

@@ -1,22 +1,22 @@
 /**
- * A query as this room sees it: less than a SQL parser knows, and only what can be judged. Whoever parses hands over this tree;
- * whatever it has no form for is refused there. It is printed again for each engine by `render-sql.ts`, so no text of a
- * user's query ever reaches a shard as it came.
+ * A query as `plan/` sees it: less than a SQL parser knows, and only what can be judged. A parser returns this tree, and refuses
+ * whatever has no form in it. `render-sql.ts` prints the tree for each engine, so no text of a user's query ever reaches a shard
+ * unchanged.
  */
 export type ScalarType = 'integer' | 'decimal' | 'float' | 'text' | 'date' | 'boolean' | 'unknown'
 
-/** What is known of a value before it is asked for. */
+/** What is known about a value before the query runs. */
 export interface ValueType {
   readonly type: ScalarType
-  /** Of text: ordered in a way of its own, as that of an ENUM. */
+  /** For text: ordered in its own way, as an ENUM is. */
   readonly isUnordered?: boolean
-  /** Of text: some counts as equal though its bytes differ, and only the server knows which. */
+  /** For text: some values are equal although their bytes differ, and only the server knows which. */
   readonly isLoose?: boolean
-  /** Of text: at most so many characters. */
+  /** For text: the most characters it has. */
   readonly lengthMax?: number
-  /** Of text in MariaDB: its collation gives it at most so many weights; `lengthMax` unless given. */
+  /** For text in MariaDB: the most weights that its collation gives it; `lengthMax` unless given. */
   readonly weightsMax?: number
-  /** Of text in MariaDB: spaces at its end count. */
+  /** For text in MariaDB: spaces at its end count. */
   readonly isUnpadded?: boolean
 }
 
@@ -26,10 +26,10 @@ export type AggregateName = 'count' | 'sum' | 'avg' | 'min' | 'max'
 
 export interface ColumnRef {
   readonly kind: 'column'
-  /** The alias of its relation; always there after `resolve`. */
+  /** The alias of its relation; always present after `resolve`. */
   readonly relation?: string
   readonly name: string
-  /** There after `resolve`. */
+  /** Present after `resolve`. */
   readonly valueType?: ValueType
 }
 
@@ -74,7 +74,7 @@ export type Expression =
     }
   | { readonly kind: 'call'; readonly name: string; readonly args: readonly Expression[] }
   | { readonly kind: 'cast'; readonly of: Expression; readonly to: CastType }
-  /** What text is ordered and told apart by, in MariaDB: as bytes. */
+  /** The bytes by which MariaDB orders and compares a text. */
   | { readonly kind: 'weight'; readonly of: Expression; readonly weightsMax: number; readonly isUnpadded: boolean }
 
 export interface CastType {
@@ -123,12 +123,12 @@ export interface Select {
   readonly offset?: Expression
 }
 
-/** The same for expressions that are the same. */
+/** Equal for equal expressions. */
 export function keyOf(expression: Expression): string {
   return JSON.stringify(expression, (name, value: unknown) => (name === 'valueType' ? undefined : value))
 }
 
-/** The expressions directly below it, without the insides of queries. */
+/** The expressions directly below, without those inside of queries. */
 export function childrenOf(expression: Expression): readonly Expression[] {
   const children: Expression[] = []
   mapChildren(expression, child => {
@@ -138,7 +138,7 @@ export function childrenOf(expression: Expression): readonly Expression[] {
   return children
 }
 
-/** The expression with those directly below it replaced, from left to right. */
+/** The expression with the expressions directly below it replaced, from left to right. */
 export function mapChildren(expression: Expression, map: (child: Expression) => Expression): Expression {
   switch (expression.kind) {
     case 'binary':
@@ -176,13 +176,13 @@ export function hasAggregate(expression: Expression): boolean {
   return expression.kind === 'aggregate' || childrenOf(expression).some(hasAggregate)
 }
 
-/** Those that all must hold. */
+/** The conditions that must all hold. */
 export function conjunctsOf(expression: Expression | undefined): readonly Expression[] {
   if (expression === undefined) return []
   return expression.kind === 'and' ? expression.parts.flatMap(conjunctsOf) : [expression]
 }
 
-/** What holds if all of them do; undefined for none. */
+/** The condition that holds if all of them do; undefined for an empty list. */
 export function allOf(conjuncts: readonly Expression[]): Expression | undefined {
   return conjuncts.length > 1 ? { kind: 'and', parts: conjuncts } : conjuncts[0]
 }

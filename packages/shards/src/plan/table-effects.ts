@@ -1,22 +1,22 @@
 /**
- * What tables do by themselves when they are written to. A global write may change more than the table that it names, by
- * foreign keys: then the versions of those tables change too, or what is kept of them would count as current. And it may come out
- * differently on each shard, by columns that the engine fills in and by triggers: then it is refused.
+ * What tables do by themselves when they are written to. By foreign keys, a global write may change more than the table that it
+ * names: then the versions of those tables change too, or kept results of them would count as current. By triggers and by columns
+ * that the engine fills in, a write may have a different effect on each shard: then it is refused.
  */
 import { globalRefused } from './refusals.js'
 import { type ShardMap, shardKeyOf } from './shard-map.js'
 
-/** What a global write that is no schema change says it does. */
+/** What a global write other than a schema change says it does. */
 export interface TableChange {
   readonly kind: 'insert' | 'update' | 'delete'
   readonly table: string
-  /** Those that it gives values to. */
+  /** The columns that it gives values to. */
   readonly columns: readonly string[]
-  /** Those among them whose values are written out, and are not NULL. */
+  /** Those of the columns whose values are written out, and are not NULL. */
   readonly certain: readonly string[]
 }
 
-/** One with an action: what happens to the rows that refer to others when these change. */
+/** A foreign key with its actions: what happens to the referring rows when the rows that they refer to change. */
 export interface ForeignKey {
   readonly table: string
   readonly columns: readonly string[]
@@ -32,7 +32,7 @@ export interface Trigger {
   readonly on: TableChange['kind']
 }
 
-/** A column that the engine fills in: where INSERT leaves it out, with each UPDATE that does, in place of NULL. */
+/** A column that the engine fills in: if an INSERT leaves it out, at each UPDATE that leaves it out, or in place of NULL. */
 export interface FilledColumn {
   readonly table: string
   readonly name: string
@@ -43,13 +43,13 @@ export interface TableEffects {
   readonly foreignKeys: readonly ForeignKey[]
   readonly triggers: readonly Trigger[]
   readonly filled: readonly FilledColumn[]
-  /** What was written to these is not undone with its transaction. */
+  /** Tables whose writes are not undone with their transaction. */
   readonly lasting: readonly { readonly table: string; readonly engine: string }[]
 }
 
 type Reached = Pick<TableChange, 'kind' | 'table' | 'columns'>
 
-/** All tables that it changes, its own first. Throws GLOBAL_REFUSED if that cannot be known, or differs between shards. */
+/** All tables that a write changes, its own first. Throws GLOBAL_REFUSED if that cannot be known, or differs between shards. */
 export function changedTables(change: TableChange, effects: TableEffects, map: ShardMap): readonly string[] {
   const reached: Reached[] = [change]
   for (const from of reached) {
@@ -65,7 +65,7 @@ export function changedTables(change: TableChange, effects: TableEffects, map: S
   return [...new Set(reached.map(({ table }) => table))]
 }
 
-/** MariaDB's columns are the same however they are spelled. */
+/** In MariaDB, the names of columns are case-insensitive. */
 export function isSameColumn(one: string | undefined, other: string, { dialect }: Pick<ShardMap, 'dialect'>): boolean {
   return one === other || (dialect === 'mariadb' && one?.toLowerCase() === other.toLowerCase())
 }
@@ -86,7 +86,7 @@ function isSame(one: Reached, other: Reached): boolean {
 
 function checkDivided(from: Reached, { kind, table, columns }: Reached, map: ShardMap): void {
   if (shardKeyOf(map, from.table) !== undefined && map.global.includes(table))
-    throw globalRefused(`by a foreign key it changes rows of ${table}, and on each shard others`)
+    throw globalRefused(`by a foreign key it changes rows of ${table}, and different ones on each shard`)
   const key = shardKeyOf(map, table)
   if (kind === 'update' && columns.some(name => isSameColumn(key, name, map)))
     throw globalRefused(
@@ -98,12 +98,12 @@ function checkKnown({ kind, table }: Reached, { triggers, lasting }: TableEffect
   const kept = lasting.find(each => each.table === table)
   if (kept)
     throw globalRefused(
-      `${table} is of the engine ${kept.engine}, which has no transactions. Make it one that has: ALTER TABLE ${table} ENGINE=InnoDB`,
+      `${table} has the engine ${kept.engine}, which has no transactions. Change the engine: ALTER TABLE ${table} ENGINE=InnoDB`,
     )
   const trigger = triggers.find(each => each.table === table && each.on === kind)
   if (trigger)
     throw globalRefused(
-      `what the trigger ${trigger.name} of ${table} does on ${kind.toUpperCase()} is not known here, and may be another thing on each shard`,
+      `what the trigger ${trigger.name} of ${table} does on ${kind.toUpperCase()} is not known, and may differ by shard`,
     )
 }
 
@@ -115,7 +115,7 @@ function checkFilled({ kind, table, columns, certain }: TableChange, { filled }:
     const isPerhapsNull = when.includes('null') && has(columns) && !has(certain)
     if (isLeftOut || isPerhapsNull)
       throw globalRefused(
-        `each shard would fill in ${name} of ${table} by itself, with another value. Give ${name} a value, written out or as a parameter`,
+        `each shard would fill in ${name} of ${table} with its own value. Give ${name} a value, written out or as a parameter`,
       )
   }
 }

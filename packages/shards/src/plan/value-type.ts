@@ -1,4 +1,4 @@
-/** What an expression gives, as far as it is known without asking. Unknown is always a true answer. */
+/** The type of an expression, as far as it is known without asking a shard. `unknown` is always a correct answer. */
 import type { Expression, ValueType } from './sql-tree.js'
 
 const UNKNOWN: ValueType = { type: 'unknown' }
@@ -62,7 +62,7 @@ function callType(name: string, args: readonly Expression[]): ValueType {
   return LIKE_FIRST.includes(name) ? together(name === 'round' ? args.slice(0, 1) : args) : UNKNOWN
 }
 
-/** Text loses what is known of its column: another collation may win. */
+/** Text loses what is known about its column: the collation of another part may apply. */
 function together(parts: readonly Expression[]): ValueType {
   const types = parts
     .filter(part => !(part.kind === 'literal' && part.type === 'null'))

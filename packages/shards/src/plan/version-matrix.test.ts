@@ -5,7 +5,7 @@ import { judgeMatrix, SCHEMA_ASPECT, type ShardVersions, versionIn } from './ver
 
 const TABLES = ['a', 'b']
 
-/** Shards that have applied a log to different places. */
+/** Shards that have applied a log up to different positions. */
 const LOGGED = fc
   .record({
     log: fc.array(fc.constantFrom('a', 'b', 'c', SCHEMA_ASPECT), { maxLength: 8 }),
@@ -19,7 +19,7 @@ function versionsAt(log: readonly string[], applied: number): ShardVersions {
   return { versions, applied, isChanging: false }
 }
 
-test('shards agree exactly if they have applied the same writes to what is asked for', () => {
+test('shards agree if and only if they have applied the same writes to the tables of the query', () => {
   fc.assert(
     fc.property(LOGGED, fc.nat({ max: 8 }), ({ log, shards }, floor) => {
       const seen = shards.map(({ applied }) =>
@@ -30,7 +30,7 @@ test('shards agree exactly if they have applied the same writes to what is asked
       const verdict = judgeMatrix(shards, { tables: TABLES, floor })
       expect(verdict.kind).toBe(areSame && isReached ? 'consistent' : 'behind')
       if (verdict.kind === 'consistent') return
-      // Asking again can only help where a write is missing: one that has all is not asked.
+      // Asking again can only help if a write is missing: a shard that has all writes is not asked.
       const most = Math.max(...shards.map(({ applied }) => applied), floor)
       for (const i of verdict.shards) expect(shards[i]!.applied).toBeLessThan(Math.max(most, 1))
     }),
@@ -43,7 +43,7 @@ test('a shard whose schema is being changed is asked again', () => {
   expect(verdict).toEqual({ kind: 'behind', shards: [1], position: 1 })
 })
 
-test('where none is ahead in everything, as after a shard was put back, all are asked again', () => {
+test('if no shard is ahead in everything, as after one was restored, all are asked again', () => {
   const matrix = [
     { a: 2, b: 0 },
     { a: 0, b: 1 },

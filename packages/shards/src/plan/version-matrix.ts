@@ -1,24 +1,25 @@
 /**
- * Whether what several shards have answered belongs together (venkateswaran 3.5.2, 3.5.3 and algorithm 1).
+ * Whether the answers of several shards belong together (venkateswaran 3.5.2, 3.5.3 and algorithm 1).
  *
- * An aspect is a table; its version on a shard is the place in the arbitrator's log of the last global write to it that the
- * shard has applied. (The paper counts +1; a place in the log says the same, and more: two shards with the same version
- * have applied the same writes, also after a shard was put back from a copy.) Rows and versions come from one snapshot, so a
- * result is consistent if and only if the shards agree on every aspect that the query depends on.
+ * An aspect is a table; its version on a shard is the position in the arbitrator's log of the last global write to it that the
+ * shard has applied. (The paper counts +1. A position in the log says the same, and more: two shards with the same version have
+ * applied the same writes, also after a shard was restored from a copy.) Rows and versions come from one snapshot, so a result is
+ * consistent if and only if the shards agree on every aspect that the query depends on.
  *
- * Every shard applies the log in order. So one of those that are asked is ahead of or level with all others in every aspect, and the
- * paper's case of none being so, in which all are asked again, can only come of a shard that was put back; it is handled.
+ * Every shard applies the log in order. So one of the shards asked is ahead of or level with all others in every aspect. The
+ * paper also has the case that none is, in which all are asked again; it can occur only if a shard was restored, and it is
+ * handled.
  */
 
-/** Of all schemas together: every query depends on it, since what its names mean does. */
+/** The aspect of all schemas together: every query depends on it, because the meaning of its names does. */
 export const SCHEMA_ASPECT = '*schema'
 
-/** Of each aspect that was ever written, the place in the log. */
+/** For each aspect that was ever written, the position in the log. */
 export type Versions = Readonly<Record<string, number>>
 
 export interface ShardVersions {
   readonly versions: Versions
-  /** All of the log up to here was applied. */
+  /** The shard has applied the log up to this position. */
   readonly applied: number
   /** The schema is being changed at this moment, by an engine that cannot do so within a transaction. */
   readonly isChanging: boolean
@@ -27,13 +28,13 @@ export interface ShardVersions {
 export interface MatrixOptions {
   /** The tables that the query depends on. */
   readonly tables: readonly string[]
-  /** What the reader has seen already: none may be behind it. */
+  /** The position that the reader has seen already: no shard may be behind it. */
   readonly floor: number
 }
 
 export type Verdict =
   | { readonly kind: 'consistent'; readonly versions: Versions }
-  /** The places of those that must be asked again, once they have applied the log up to there. */
+  /** The places of the shards that must be asked again, once they have applied the log up to `position`. */
   | { readonly kind: 'behind'; readonly shards: readonly number[]; readonly position: number }
 
 export function judgeMatrix(matrix: readonly ShardVersions[], { tables, floor }: MatrixOptions): Verdict {
@@ -51,7 +52,7 @@ export function judgeMatrix(matrix: readonly ShardVersions[], { tables, floor }:
   return { kind: 'behind', shards: matrix.some(isLevel) ? late : places, position }
 }
 
-/** 0: it was never written. A table may be called `constructor`. */
+/** 0 if it was never written. A table may be called `constructor`. */
 export function versionIn(versions: Versions, aspect: string): number {
   return Object.hasOwn(versions, aspect) ? versions[aspect]! : 0
 }

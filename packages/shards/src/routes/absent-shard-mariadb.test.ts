@@ -12,7 +12,7 @@ import { joinShards } from './sql-routes.js'
 
 let started: ShardedEngine
 let first: RunningMariadb
-/** It has the shard b, and nothing else. */
+/** Has the shard b, and nothing else. */
 let second: RunningMariadb
 let server: RunningServer | undefined
 
@@ -61,7 +61,7 @@ async function start(): Promise<RunningServer> {
   return server
 }
 
-/** Resolves when none of its threads runs any more. */
+/** Resolves when all its threads have stopped. */
 async function halt({ pid }: RunningMariadb): Promise<void> {
   process.kill(pid, 'SIGSTOP')
   const states = () =>
@@ -77,7 +77,7 @@ const ABSENCES: readonly (readonly [string, () => unknown, () => unknown])[] = [
 ]
 
 describe.each(ABSENCES)('while a shard %s', (_, leave, comeBack) => {
-  test('what needs it is refused with its name, the rest is answered, and it gets the global writes when it is back', async () => {
+  test('queries of it are refused with its name, others are answered, and it gets global writes when it is back', async () => {
     const { fetch } = await start()
     const ask = (q: string) => fetch('/sql', jsonRequest('POST', { q }))
     const status = async () => (await (await fetch('/global')).json()) as GlobalStatus
@@ -109,7 +109,7 @@ describe.each(ABSENCES)('while a shard %s', (_, leave, comeBack) => {
 })
 
 test.each(ABSENCES)(
-  'rows of a shard that %s while they are read end with its name, and not as a whole answer does',
+  'rows of a shard that %s while they are read end with its name, and not like a complete answer',
   async (_, leave, comeBack) => {
     const server = await start()
     const columns = Array.from({ length: 20 }, (_, i) => `place as p${i}`)
@@ -129,7 +129,7 @@ test.each(ABSENCES)(
   },
 )
 
-test('a server whose log is stopped is told so when it wants to look after the shards, and can do so later', async () => {
+test('a server whose log is stopped gets an error when it tries to lead, and can lead later', async () => {
   const { log } = started.openAgain()
   expect(await log.lead()).toBe(true)
   try {

@@ -1,4 +1,6 @@
-/** Values of PostgreSQL that JSON and text order do not know: NaN, Infinity, dates beyond four digits, before Christ, infinite ones. */
+/**
+ * Values of PostgreSQL that JSON and text order do not support: NaN, Infinity, dates beyond the year 9999, BC, infinite dates.
+ */
 
 import { createMemoryStore } from '@freshet/engines/memory'
 import type { SqlAnswer } from '@freshet/protocol'
@@ -47,7 +49,7 @@ test('NaN and Infinity are sent as text, and null as null', async () => {
   expect(await ask('select max(f) as high, min(f) as low from odd')).toEqual([['NaN', '-Infinity']])
 })
 
-test.each(['f', 'd', 't'])('%s is ordered, and the largest and smallest found, as in one server', async column => {
+test.each(['f', 'd', 't'])('%s is ordered, and its largest and smallest are found, as in one server', async column => {
   for (const q of [
     `select id from odd order by ${column}, id`,
     `select id from odd order by ${column} desc, id limit 4`,

@@ -1,4 +1,4 @@
-/** Hostile and broken SQL through the door that everybody sees: a clear refusal each, and nothing changed. */
+/** Hostile and broken SQL over the public routes: each is refused clearly, and nothing is changed. */
 
 import { createMemoryStore } from '@freshet/engines/memory'
 import { jsonRequest, type RunningServer, startServer } from '@freshet/server/testing/running-server'
@@ -9,7 +9,7 @@ import { useMariadbShards } from '../under-test/use-shards.js'
 import { joinShards } from './sql-routes.js'
 
 const QUERIES = Number(process.env.FRESHET_QUERIES ?? 500)
-/** What those who mistype, or want what there is not, are told. */
+/** The codes for typing errors and for unknown tables or columns. */
 const REFUSALS = ['SQL_INVALID', 'SQL_REFUSED', 'LIMIT_EXCEEDED', 'BODY_INVALID', 'GLOBAL_REFUSED']
 
 const started = useMariadbShards()
@@ -24,7 +24,7 @@ afterAll(async () => {
   await server?.stop()
 })
 
-/** Of all rows and tables there are, on every shard. */
+/** Checksums of all tables on every shard. */
 async function stateOfAll(): Promise<string> {
   const lines: string[] = []
   for (const name of [...started().map.shards, 'arbiter']) {
@@ -37,7 +37,7 @@ async function stateOfAll(): Promise<string> {
   return lines.join('\n')
 }
 
-test('whatever is sent as a query is answered or refused with a reason, at once, and nothing is changed', async () => {
+test('any text sent as a query is answered, or refused with a reason, at once, and nothing is changed', async () => {
   const before = await stateOfAll()
   const codes = new Map<string, number>()
   await fc.assert(
@@ -57,7 +57,7 @@ test('whatever is sent as a query is answered or refused with a reason, at once,
 })
 
 test.each(['1+', 'not ', '(', '- ', 'a and (', 'case when ', 'cast(', 'exists(select ', 'select 1 union '])(
-  'a query of nothing but %j, again and again, leaves the parser as it was',
+  'a query that only repeats %j leaves the parser working',
   async part => {
     const ask = (q: string) => server.fetch('/sql', jsonRequest('POST', { q }))
     for (const length of [100, 1000, 3000, 4000, 10_000, 100_000]) {
@@ -72,7 +72,7 @@ test.each(['1+', 'not ', '(', '- ', 'a and (', 'case when ', 'cast(', 'exists(se
   },
 )
 
-test('every payload is a value if it is sent as one, and no global write if it is sent as that', async () => {
+test('every payload is a plain value if it is sent as one, and is refused as a global write', async () => {
   const before = await stateOfAll()
   for (const payload of PAYLOADS) {
     const asked = await server.fetch(
@@ -90,7 +90,7 @@ test('every payload is a value if it is sent as one, and no global write if it i
   expect(await stateOfAll()).toBe(before)
 })
 
-test('a table that somebody has changed on one shard alone is named', async () => {
+test('a table that was changed on one shard alone is named', async () => {
   const { run } = started().databases
   const ask = async (q: string) => {
     const response = await server.fetch('/sql', jsonRequest('POST', { q }))

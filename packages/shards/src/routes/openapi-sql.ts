@@ -16,14 +16,18 @@ type Json = Readonly<Record<string, unknown>>
 const POSITION = ref('schemas', 'Position')
 const TEXT = { type: 'string' }
 const COUNT = { type: 'integer', minimum: 0 }
-const NONCE = { type: 'string', description: 'Of the request, if it had one: so a replayed answer is noticed.' }
+const NONCE = {
+  type: 'string',
+  description: 'The nonce of the request, if it had one: so a replayed answer is noticed.',
+}
 
 const ROWS: Json = {
   ...eitherOf('SqlAnswer', 'SqlExplanation'),
   'application/x-ndjson': {
     schema: {
       ...ref('schemas', 'SqlStreamLine'),
-      description: 'Of each line. The first says what follows; a last one with an error, that it is not all.',
+      description:
+        'One line. The first describes the rows; a last line with an error means that the rows are incomplete.',
     },
   },
 }
@@ -32,41 +36,41 @@ const PATHS: Json = {
   '/sql': {
     get: operation({
       id: 'querySql',
-      summary: 'A query over all shards, from one global state',
+      summary: 'Query all shards, in one global state',
       parameters: ['q', 'p', 'at', 'explain', 'ifNoneMatch'],
       responses: {
-        ...answers('Its rows, together or line by line; or how they are found.', ROWS),
-        304: { description: 'The versions are those in If-None-Match.' },
+        ...answers('The rows, in one answer or line by line; or how they are found.', ROWS),
+        304: { description: 'The versions are the same as in If-None-Match.' },
       },
     }),
     post: operation({
       id: 'postSql',
-      summary: 'The same, for queries that are too long for a URL',
+      summary: 'Query all shards, for queries that are too long for a URL',
       body: json('SqlStatement'),
-      responses: answers('Its rows, together or line by line; or how they are found.', ROWS),
+      responses: answers('The rows, in one answer or line by line; or how they are found.', ROWS),
     }),
   },
   '/sql/versions': {
     get: operation({
       id: 'getSqlVersions',
-      summary: 'Of each table the last global write',
+      summary: 'The last global write to each table',
       parameters: ['nonce'],
-      responses: answers('As of now.', json('SqlHead')),
+      responses: answers('The current versions.', json('SqlHead')),
     }),
   },
   '/global': {
     get: operation({
       id: 'getGlobal',
-      summary: 'How far each shard has got',
-      responses: answers('As of now.', json('GlobalStatus')),
+      summary: 'How far each shard has applied the log of global writes',
+      responses: answers('The current state of the shards.', json('GlobalStatus')),
     }),
     post: operation({
       id: 'writeGlobal',
-      summary: 'A write to every shard: in one order, once each',
+      summary: 'Write to every shard: in one order, once each',
       parameters: ['idempotencyKey'],
       body: json('SqlStatement'),
       responses: {
-        ...answers('Applied by all.', json('GlobalAnswer')),
+        ...answers('All shards have applied it.', json('GlobalAnswer')),
         202: { description: 'Accepted; some shards have yet to apply it.', content: json('GlobalAnswer') },
       },
     }),
@@ -137,11 +141,11 @@ const SCHEMAS: Json = {
 }
 
 const PARAMETERS: Json = {
-  q: queryParameter('q', { type: 'string' }, 'A SELECT; parameters are $1, $2 and so on.'),
+  q: queryParameter('q', { type: 'string' }, 'A SELECT, with parameters $1, $2 and so on.'),
   p: queryParameter(
     'p',
     { type: 'string', contentMediaType: 'application/json', contentSchema: { type: 'array' } },
-    'The values of its parameters, as a list.',
+    'The values of the parameters, as a list.',
   ),
 }
 

@@ -1,4 +1,4 @@
-/** What `/sql` answers, as text. */
+/** The answers of `/sql`, as text. */
 import type { SqlAnswer, SqlStreamHead } from '@freshet/protocol'
 import type { SqlResult } from '../coordinator/query-coordinator.js'
 import type { Cell, CellType, Versions } from '../plan/index.js'
@@ -16,12 +16,12 @@ export function answerText({ columns, types, rows, versions }: SqlResult, isKept
   return JSON.stringify(answer)
 }
 
-/** A result that is there as a whole, in the form of one that is streamed. */
+/** A complete result, in the form of a streamed one. */
 export function linesText(result: SqlResult): string {
   return [headText(result), ...result.rows.map(row => rowText(row, result.types)), ''].join('\n')
 }
 
-/** The first of the lines that a result is streamed in. */
+/** The first line of a streamed result. */
 export function headText({ columns, types, versions }: Omit<SqlStreamHead, 'position'>): string {
   const head: SqlStreamHead = { columns, types, versions, position: positionOf(versions) }
   return JSON.stringify(head)
@@ -31,12 +31,15 @@ export function rowText(row: readonly Cell[], types: readonly CellType[]): strin
   return JSON.stringify(jsonRow(row, types))
 }
 
-/** The last global write that it depends on. */
+/** The last global write to the tables of the result. */
 function positionOf(versions: Versions): number {
   return Math.max(0, ...Object.values(versions))
 }
 
-/** Whole numbers that a JSON number holds are one; decimals stay text, with all of their digits; so do NaN and Infinity, which JSON has not. */
+/**
+ * Whole numbers become JSON numbers if these hold them exactly. Decimals stay text, with all their digits; so do NaN and
+ * Infinity, which JSON does not have.
+ */
 function jsonRow(row: readonly Cell[], types: readonly CellType[]): readonly Cell[] {
   return row.map((cell, i) => {
     if (typeof cell === 'number' && !Number.isFinite(cell)) return String(cell)

@@ -55,7 +55,7 @@ async function metric(server: RunningServer, name: string): Promise<number> {
   return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1])
 }
 
-test('statements are in the audit with their caller and without their values; what is refused is not', async () => {
+test('statements are in the audit with their caller and without their values; refused ones are not', async () => {
   const secret = 'a secret of at least thirty-two bytes'
   const rules = 'admin if claim.role == "admin"'
   const server = await start({ access: { rules, tokens: { secret, audience: 'freshet', leewayMs: 0 } } })
@@ -87,7 +87,7 @@ test('statements are in the audit with their caller and without their values; wh
   ])
 })
 
-test('a query of a shard that has rows of another one is refused, not answered without them', async () => {
+test('a query of a shard that has rows of another shard is refused, not answered without them', async () => {
   const server = await start({ map: { ...started().map, placement: { kind: 'ranges', from: [0, 25, 40] } } })
   expect(await problemOf(await server.fetch(targetOf('select count(*) as n from people')))).toMatchObject({
     code: 'SHARD_UNUSABLE',
@@ -96,7 +96,7 @@ test('a query of a shard that has rows of another one is refused, not answered w
 })
 
 describe('a query', () => {
-  test('is answered from all shards, with the versions that it holds for', async () => {
+  test('is answered from all shards, with the names and types of its columns', async () => {
     const server = await start()
     const { rows, columns, types } = await ask(
       server,
@@ -142,21 +142,21 @@ describe('a query', () => {
     await write(server, "delete from teams where team = 'new'")
   })
 
-  test('is kept by no cache where others write to the shards', async () => {
+  test('is kept by no cache if others write to the shards', async () => {
     const server = await start({ hasLocalWrites: true })
     const { headers } = await server.fetch(targetOf('select count(*) from people'))
     expect(headers.get('cache-control')).toBe('no-store')
     expect(headers.get('etag')).toBeNull()
   })
 
-  test('asks no shard for what it has answered before, be it about a wider range of keys', async () => {
+  test('asks no shard for rows that it has answered before, even for a wider range of keys', async () => {
     const server = await start()
     const wide = await ask(server, 'select id, age from people where id between $1 and $2', [3, 58])
     const hits = await metric(server, 'freshet_sql_part_hits')
     const narrow = await ask(server, 'select id, age from people where id between $1 and $2', [10, 50])
     expect(narrow.rows).toEqual(wide.rows.filter(([id]) => Number(id) >= 10 && Number(id) <= 50))
     expect(await metric(server, 'freshet_sql_part_hits')).toBe(hits + 3)
-    // Of sums only those of whole shards are shared: that in the middle.
+    // Only sums over whole shards are shared, here that of the middle shard.
     const sum = (to: number) => ask(server, 'select sum(age) as years from people where id between 1 and $1', [to])
     await sum(59)
     await sum(45)
@@ -169,7 +169,7 @@ describe('a query', () => {
     await write(server, 'update people set age = age - 1 where id > 0')
   })
 
-  test('that was refused since it has too many rows leaves nothing behind that narrower ones are answered from', async () => {
+  test('that was refused because of too many rows leaves no part from which narrower queries are answered', async () => {
     const server = await start({ settings: { sqlRowsMax: 5 } })
     const q = 'select id from people where id between $1 and $2'
     expect((await server.fetch(targetOf(q, [0, 19]))).status).toBe(400)
@@ -177,7 +177,7 @@ describe('a query', () => {
     expect((await ask(server, q, [16, 19])).rows).toEqual(ids.map(({ id }) => [Number(id)]))
   })
 
-  test('for which shards would send too many bytes is cut off, and those after it are answered', async () => {
+  test('for which shards would send too many bytes is cut off, and later queries are answered', async () => {
     const server = await start({ settings: { sqlBytesMax: 2000 } })
     const wide = await server.fetch(targetOf('select id, name, team, born, age, score from people'))
     expect(await problemOf(wide)).toMatchObject({
@@ -187,7 +187,7 @@ describe('a query', () => {
     expect((await ask(server, 'select count(*) from teams')).rows).toEqual([[3]])
   })
 
-  test('that cannot be found anew any more does not keep others from it', async () => {
+  test('that can no longer be computed does not keep others from being computed again', async () => {
     const [server, other] = [await start(), await start()]
     await write(other, 'alter table visits add column stars int not null default 3')
     for (const q of ['select count(*) from visits', 'select sum(stars) from visits']) {
@@ -197,7 +197,7 @@ describe('a query', () => {
     await expect.poll(() => metric(server, 'freshet_sql_refreshed')).toBeGreaterThanOrEqual(1)
   })
 
-  test('that is asked again and again is found anew when a global write has outdated it, before it is asked', async () => {
+  test('that is requested often is computed again after a global write has outdated it, before the next request', async () => {
     const [server, other] = [await start(), await start()]
     const q = 'select sum(budget) as total from teams'
     const total = async () => Number((await ask(server, q)).rows[0]![0])
@@ -207,13 +207,13 @@ describe('a query', () => {
     await write(other, 'update teams set budget = budget + 1')
     await expect.poll(() => metric(server, 'freshet_sql_refreshed')).toBe(1)
     expect(await total()).toBe(before + 3)
-    // It was asked for once since then: that is not often.
+    // It was requested only once since then.
     await write(other, 'update teams set budget = budget - 1')
     expect(await total()).toBe(before)
     expect(await metric(server, 'freshet_sql_refreshed')).toBe(1)
   })
 
-  test('is kept by caches under a position, and versions tell at which to ask', async () => {
+  test('is kept by caches under a position, which clients get from the versions', async () => {
     const server = await start()
     const position = async () => (await (await server.fetch('/sql/versions')).json()) as SqlHead
     const before = await position()
@@ -227,7 +227,7 @@ describe('a query', () => {
     expect(((await response.json()) as SqlAnswer).versions.teams).toBe(written)
   })
 
-  test('at a position that there is not yet is refused', async () => {
+  test('at a position that does not exist yet is refused', async () => {
     const server = await start()
     const response = await server.fetch(`/sql?at=999999&q=${encodeURIComponent('select count(*) from people')}`)
     expect(response.status).toBe(503)
@@ -256,7 +256,7 @@ const REFUSED: readonly (readonly [q: string, code: string, detail: RegExp])[] =
   ['select team, count(*) from people', 'SQL_INVALID', /neither in GROUP BY/],
 ]
 
-describe('what is no query, or none that can be split,', () => {
+describe('a statement that is not a query, or cannot be split,', () => {
   test.each(REFUSED)('%j is refused with %s', async (q, code, detail) => {
     const server = await start()
     const response = await server.fetch('/sql', jsonRequest('POST', { q, p: [1] }))
@@ -265,7 +265,7 @@ describe('what is no query, or none that can be split,', () => {
     expect(response.status).toBe(code === 'SQL_INVALID' ? 400 : 422)
   })
 
-  test('parameters are values whatever they hold', async () => {
+  test('parameters are values, whatever they contain', async () => {
     const server = await start()
     const before = await started().databases.run('a', 'SELECT COUNT(*) AS n FROM people')
     const attempts = [
@@ -291,7 +291,7 @@ describe('what is no query, or none that can be split,', () => {
 })
 
 describe('a global write', () => {
-  test('is in all results afterwards, on every server, and done once though it was sent twice', async () => {
+  test('is in all later results, on every server, and is done once even if it was sent twice', async () => {
     const [one, other] = [await start(), await start()]
     const sum = async (server: RunningServer) =>
       Number((await ask(server, 'select sum(budget) from teams')).rows[0]![0])
@@ -328,7 +328,7 @@ describe('a global write', () => {
     ['alter table people rename to humans', /schema changes/],
     ['create table other (id int)', /neither/],
     ['alter table people add column', /refuses/],
-    ['select 1', /none of UPDATE/],
+    ['select 1', /must be an UPDATE/],
     ["insert into teams (team) values ('red')", /refuses/],
     ['update teams set budget = random()', /random/],
   ])('%j is refused, and nothing is appended', async (q, detail) => {
@@ -341,7 +341,7 @@ describe('a global write', () => {
     expect(await started().log.head()).toBe(head)
   })
 
-  test('that a shard has missed is applied when it is looked at again', async () => {
+  test('that a shard has missed is applied at the next check of the shard', async () => {
     const server = await start()
     const write = { text: 'UPDATE people SET age = age + 0', values: [], aspects: ['people'], isSchemaChange: false }
     const { position } = await started().log.append(write, { id: undefined, fingerprint: '' })

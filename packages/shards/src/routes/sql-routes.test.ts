@@ -46,7 +46,7 @@ describe('a server without shards', () => {
     await guarded?.stop()
   })
 
-  test('refuses its routes, and says how to have them', async () => {
+  test('refuses its routes, and says how to enable them', async () => {
     for (const path of ['/sql?q=select%201', '/sql/versions', '/global']) {
       const answer = await server.fetch(path)
       expect(answer.status, path).toBe(404)
@@ -75,7 +75,7 @@ describe('a server without shards', () => {
     expect(documented.sort()).toEqual(served.sort())
   })
 
-  test('refuses a caller who may nothing before the body is read', async () => {
+  test('refuses a caller without any rights before it reads the body', async () => {
     for (const route of ['POST /sql', 'POST /global']) {
       const socket = await openSocket(guarded.port)
       let received = ''

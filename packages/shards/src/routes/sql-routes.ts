@@ -1,10 +1,11 @@
 /**
- * `GET /sql?q=...` and `POST /sql`: one query, as if there were no shards. `GET /global` and `POST /global`: what changes all of them.
+ * `GET /sql?q=...` and `POST /sql`: one query, as if there were no shards. `GET /global` and `POST /global`: writes to all
+ * shards.
  *
- * The ETag of a result is its versions: a result with the same ones is the same, if all that changes the shards goes through the
- * arbitrator. Then caches may keep it. Under the plain URL they ask each time whether it still holds (`no-cache`), which costs no query.
- * Under `at=N` they need not ask: every copy has all up to N, and who asks for it there knows of nothing later that it depends on.
- * `GET /sql/versions` is how they know: of each table the last global write.
+ * The ETag of a result is its versions: if all writes to the shards go through the arbitrator, a result with the same versions is
+ * the same. Then caches may keep it. Under the plain URL a cache asks each time whether the result still holds (`no-cache`),
+ * which takes no query. Under `at=N` a cache need not ask: every copy has all writes up to N, and a client that asks at N knows
+ * of no later write that the result depends on. Clients get the last global write to each table from `GET /sql/versions`.
  */
 import {
   FreshetError,
@@ -52,8 +53,8 @@ import { answerText, linesText } from './sql-answers.js'
 import { NDJSON_TYPE, SqlStreams, streamHeaders } from './sql-streams.js'
 
 /**
- * The routes over a database, for `capabilities` of `createFreshetServer`. Without a database they are refused as unknown. It stays open when
- * the server is closed.
+ * The routes over a database, for `capabilities` of `createFreshetServer`. Without a database they are refused as unknown.
+ * Closing the server does not close the database.
  */
 export function joinShards(database: ShardedDatabase | undefined): JoinCapability {
   return host => new SqlRoutes(host, database)
@@ -65,13 +66,13 @@ interface Parts {
   readonly coordinator: QueryCoordinator
 }
 
-/** For caches: there are two forms. */
+/** Tells caches that there are two forms of an answer. */
 const VARIES: readonly string[] = ['Vary', 'Accept']
 const VALUES_MAX = 1000
 const VALUES_DEPTH_MAX = 2
-/** So much of a statement is in the audit. */
+/** The most of a statement that the audit keeps. */
 const AUDITED_CHARACTERS_MAX = 4000
-/** Nobody asks for it once it is outdated: so long it is worth keeping. */
+/** How long a cache keeps a result at a position. No client asks for that position once the result is outdated. */
 const LASTING = 'public, max-age=3600'
 
 class SqlRoutes implements Capability {
@@ -119,7 +120,7 @@ class SqlRoutes implements Capability {
 
   start(): void {
     this.#parts?.arbitrator.start()
-    // Writes may have come by way of other servers.
+    // Writes may have gone through other servers.
     this.#timer = setInterval(() => this.#refreshAhead(), this.#host.settings.globalIntervalMs).unref()
   }
 
@@ -134,13 +135,13 @@ class SqlRoutes implements Capability {
     return [
       counter(
         'freshet_sql_refetches',
-        'Shards asked again since they were behind others.',
+        'Shards asked again because they were behind others.',
         () => coordinator.refetches,
       ),
       counter('freshet_sql_holds', 'Times that global writes had to wait for a query.', () => coordinator.holds),
       counter(
         'freshet_sql_part_hits',
-        'Shards not asked since what they have answered before still held.',
+        'Shards not asked because their earlier answer still held.',
         () => coordinator.partHits,
       ),
       counter(
@@ -151,7 +152,7 @@ class SqlRoutes implements Capability {
       gauge('freshet_sql_streams', 'Queries over shards whose rows are being streamed.', () => this.#streams.size),
       counter(
         'freshet_sql_streams_cut',
-        'Streams of rows that were ended by an error, or for the time they took.',
+        'Streams of rows that were ended by an error, or because they took too long.',
         () => this.#streams.cut,
       ),
     ]
@@ -194,7 +195,7 @@ class SqlRoutes implements Capability {
     return jsonTextAnswer(answerText(await coordinator.answer(asked), !database.hasLocalWrites))
   }
 
-  /** As they come; or, where they are put together as a whole first, in the same form. */
+  /** Streams rows as they arrive; a result that must be merged first is sent in the same form. */
   async #lines(exchange: Exchange, asked: AskedSql): Promise<Answer | undefined> {
     const { coordinator, database } = this.#required()
     const headersOf = ({ versions }: { readonly versions: Versions }) =>
@@ -220,7 +221,7 @@ class SqlRoutes implements Capability {
     return jsonAnswer(answer.pending.length === 0 ? 200 : 202, answer, answer.replayed ? REPLAYED : [])
   }
 
-  /** Without the values, which are data. Without rules the server does not know who asks. */
+  /** Notes the statement without its values, which are data. Without access rules the server does not know its callers. */
   #noteQuery(caller: Caller | undefined, text: string): void {
     if (caller !== undefined) this.#host.trail.note(statementBy(caller, 'sql', text))
   }
@@ -236,7 +237,7 @@ class SqlRoutes implements Capability {
     return jsonAnswer(200, head)
   }
 
-  /** What is asked for again and again; that it could not be found now is told to whoever asks for it. */
+  /** Computes results again that are requested often. If one fails, the next client that requests it gets the error. */
   #refreshAhead(): void {
     this.#parts?.coordinator.refreshAhead().catch(() => undefined)
   }
@@ -269,12 +270,12 @@ class SqlRoutes implements Capability {
   }
 }
 
-/** The same each time that it is sent; what our clients have settled meanwhile is not. */
+/** Equal each time that the operation is sent, unlike what our clients report as settled. */
 function nameOf(id: OperationId): string {
   return id.kind === 'foreign' ? id.id : `${id.client}.${id.sequence}`
 }
 
-/** HTTP/1.0 has no chunks: what is cut off would look whole. */
+/** HTTP/1.0 has no chunks: an answer that is cut off would look complete. */
 function wantsLines({ request: { headers, httpVersionMinor } }: Exchange): boolean {
   return httpVersionMinor > 0 && prefers(headers.accept, [JSON_TYPE, NDJSON_TYPE]) === NDJSON_TYPE
 }
@@ -283,7 +284,7 @@ function membersOf(body: Uint8Array, known: readonly string[]): Readonly<Record<
   const members = readMembers(body, VALUES_DEPTH_MAX)
   const unknown = Object.keys(members).find(name => !known.includes(name))
   if (unknown !== undefined)
-    throw invalid(`it has ${JSON.stringify(unknown.slice(0, 40))}, but only ${known.join(', ')} may be there`)
+    throw invalid(`it has ${JSON.stringify(unknown.slice(0, 40))}, but only ${known.join(', ')} are allowed`)
   return members
 }
 
@@ -319,7 +320,7 @@ function readValues(p: unknown = []): readonly ParameterValue[] {
 function invalid(reason: string): FreshetError {
   return new FreshetError(
     'BODY_INVALID',
-    `This is no statement: ${reason}. Send {"q":"select ... where id = $1","p":[7]}.`,
+    `This is not a statement: ${reason}. Send {"q":"select ... where id = $1","p":[7]}.`,
   )
 }
 

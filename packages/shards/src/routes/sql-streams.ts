@@ -1,16 +1,16 @@
 /**
- * `Accept: application/x-ndjson`: the rows of a query line by line, as they come.
+ * `Accept: application/x-ndjson`: the rows of a query line by line, as they arrive.
  *
  *     {"columns":["id","name"],"types":["integer","text"],"versions":{"people":12,"*schema":3},"position":12}
  *     [1,"Ann"]
  *     [2,"Bob"]
  *
- * What goes wrong before the first line is answered as any error. After it, the last line says what, and the connection is closed without
- * the last chunk, so that no reader of HTTP takes a part for the whole:
+ * A failure before the first line is answered like any error. After it, the last line has the error, and the connection is closed
+ * without the last chunk, so that no HTTP client takes a part for the whole:
  *
  *     {"error":{"code":"SHARD_UNAVAILABLE",...}}
  *
- * No more is read from the shards than the reader takes. His snapshots are let go of when he is gone, and when his time is over.
+ * No more is read from the shards than the reader takes. The snapshots are released when the reader is gone, or took too long.
  */
 import type { ServerResponse } from 'node:http'
 import { FreshetError, toProblem } from '@freshet/protocol'
@@ -18,18 +18,18 @@ import { type Exchange, NO_SNIFF, NO_STORE, type Replies, type ServerSettings } 
 import type { RowStream } from '../coordinator/row-stream.js'
 import { headText, rowText } from './sql-answers.js'
 
-/** So long a reader has to take the last line. */
+/** How long a reader may take to receive the last line. */
 const LAST_LINE_MS = 1000
 
-/** No timer is longer. */
+/** The longest time of a timer. */
 const TIMER_MS_MAX = 2 ** 31 - 1
 
 export class SqlStreams {
   readonly #replies: Replies
   readonly #settings: ServerSettings
-  /** Those that are under way. */
+  /** How many streams are under way. */
   size = 0
-  /** How many were ended with an error, or for the time they took. */
+  /** How many streams were ended with an error, or because they took too long. */
   cut = 0
 
   constructor(replies: Replies, settings: ServerSettings) {
@@ -37,7 +37,7 @@ export class SqlStreams {
     this.#settings = settings
   }
 
-  /** `open` gives the rows; undefined: they cannot be streamed, and nothing was answered. Throws SERVER_BUSY. */
+  /** `open` returns the rows, or undefined if they cannot be streamed; then nothing is answered. Throws SERVER_BUSY. */
   async send(
     exchange: Exchange,
     open: () => Promise<RowStream | undefined>,
@@ -84,13 +84,13 @@ export class SqlStreams {
     if (this.size < sqlStreamsMax) return
     throw new FreshetError(
       'SERVER_BUSY',
-      `${sqlStreamsMax} queries are being streamed, which is as many as are allowed at once. Come back later.`,
+      `${sqlStreamsMax} queries are being streamed, the most that are allowed at once. Try again later.`,
       { details: { retryAfterS: 1, sqlStreamsMax } },
     )
   }
 }
 
-/** What ends a stream before its last row: its reader is gone, or took too long. */
+/** Ends a stream before its last row if its reader is gone, or took too long. */
 class StreamEnd {
   readonly #timer: NodeJS.Timeout
   #early: Error | undefined
@@ -106,8 +106,8 @@ class StreamEnd {
   }
 
   /**
-   * As the work ends; or, if it comes first, with a rejection that says why there is no more. One call at a time. Not by
-   * `Promise.race`: one promise that all of them wait for would hold on to the rows of each.
+   * Settles as the work does; or, if the stream ends first, rejects with the reason. One call at a time. Not by `Promise.race`: a
+   * promise that all calls wait for would keep the rows of each in memory.
    */
   before<Result>(work: Promise<Result>): Promise<Result> {
     return new Promise((resolve, reject) => {
@@ -140,7 +140,10 @@ function drained(response: ServerResponse): Promise<void> {
   })
 }
 
-/** With a last line. Who reads it goes by himself: a connection that is closed at once may take it along. */
+/**
+ * Writes a last line, and waits for the reader to close: if the server closed at once, the line might be lost with the
+ * connection.
+ */
 async function cutOff(response: ServerResponse, error: FreshetError): Promise<void> {
   response.write(`${JSON.stringify({ error: toProblem(error) })}\n`)
   await new Promise<void>(resolve => {
@@ -162,7 +165,7 @@ export const NDJSON_TYPE = 'application/x-ndjson'
 function tookTooLong(msMax: number): FreshetError {
   return new FreshetError(
     'LIMIT_EXCEEDED',
-    `The rows were not taken within ${msMax} ms, which is as long as the shards may be kept at one state. Narrow the query, or read faster.`,
+    `The rows were not taken within ${msMax} ms, the most that a stream may last. Narrow the query, or read faster.`,
     { details: { sqlStreamMsMax: msMax } },
   )
 }

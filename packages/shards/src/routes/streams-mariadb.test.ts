@@ -8,11 +8,11 @@ const started = useMariadbShards({ settings: { innodb_flush_log_at_trx_commit: '
 const OPEN =
   "information_schema.innodb_trx t JOIN information_schema.processlist p ON p.id = t.trx_mysql_thread_id WHERE p.db IN ('a', 'b', 'c') AND p.id <> CONNECTION_ID()"
 
-/** InnoDB looks anew only if nobody has asked for a tenth of a second: who asks more often is told the same for ever. */
-const LOOKS_ANEW_MS = 150
+/** InnoDB refreshes this table only if it was not read for 0.1 seconds: more frequent reads return the same rows for ever. */
+const REFRESH_MS = 150
 
 async function ask(what: string) {
-  await delay(LOOKS_ANEW_MS)
+  await delay(REFRESH_MS)
   return started().databases.run('a', `SELECT ${what} FROM ${OPEN}`)
 }
 

@@ -7,7 +7,7 @@ import { usePostgresShards } from '../under-test/use-shards.js'
 
 const started = usePostgresShards({ settings: { fsync: 'off', max_connections: '500' } })
 
-// Not those of autovacuum, which is woken by so many new rows.
+// Without the transactions of autovacuum, which the many new rows wake up.
 const OPEN =
   "datname IN ('a', 'b', 'c') AND backend_type = 'client backend' AND xact_start IS NOT NULL AND pid <> pg_backend_pid()"
 
@@ -36,7 +36,7 @@ testStreams({
   },
 })
 
-test('rows that are suddenly larger than what is held of them end a stream, instead of being held', async () => {
+test('rows that suddenly exceed the memory limit end a stream, instead of being held', async () => {
   const engine = { started, createStore: () => createMemoryStore({ positionsAfter: 0 }) }
   const server = await startOver(engine, { settings: { sqlBytesMax: 4_000_000 } })
   const large = `INSERT INTO visits SELECT 1, 1000 + n, 'x', NULL, NULL FROM generate_series(1, 600) AS n`

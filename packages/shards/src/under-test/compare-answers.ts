@@ -1,4 +1,4 @@
-/** For tests: a query asked of the shards and of the one server that has everything; what both say must be the same. */
+/** For tests: sends a query to the shards and to the one server that has all rows; both must answer the same. */
 import { FreshetError } from '@freshet/protocol'
 import { PartCache } from '../coordinator/part-cache.js'
 import { parseSelect, type SqlParser } from '../parse/parse-sql.js'
@@ -17,7 +17,7 @@ import type { AskedQuery } from './random-queries.js'
 export interface Tally {
   asked: number
   refused: number
-  /** Answered by some of the rows of a wider range. */
+  /** Answered with some of the rows of a wider range. */
   narrowed: number
   readonly reasons: Map<string, number>
 }
@@ -35,7 +35,7 @@ const TIMEOUT_MS = 20_000
 const ROWS_MAX = 10_000
 const EVERYTHING = { low: Number.NEGATIVE_INFINITY, high: Number.POSITIVE_INFINITY }
 
-/** Throws if they differ. */
+/** Throws if the answers differ. */
 export async function compareAnswers(setup: Compared, asked: AskedQuery): Promise<void> {
   const { tally } = setup
   tally.asked++
@@ -67,7 +67,7 @@ async function askShards(
   }
 }
 
-/** Mostly by way of an answer to the same without its range, where rows can be picked out of that. */
+/** Usually asks the same without the range, and picks the rows out of that answer, if the part allows it. */
 async function askShard(shard: Shard, part: ShardPart, tables: readonly string[], tally: Tally): Promise<ShardAnswer> {
   if (part.keySlot === undefined || tally.asked % 4 === 0)
     return shard.read({ statement: part.statement, tables, timeoutMs: TIMEOUT_MS })
@@ -90,7 +90,7 @@ async function askWhole({ whole }: Pick<Compared, 'whole'>, { text, values }: As
   }
 }
 
-/** Which of several texts that count as equal stands for them is not laid down; nor is the order of groups. */
+/** SQL does not define which of several equal texts represents them, nor the order of groups. */
 export function canonical(rows: readonly (readonly Cell[])[], { isOrdered }: Pick<AskedQuery, 'isOrdered'>): string {
   const plain = (cell: Cell) =>
     typeof cell === 'string' ? cell.normalize('NFD').replace(/\p{M}/gu, '').toLowerCase().trimEnd() : cell

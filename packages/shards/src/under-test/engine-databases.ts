@@ -1,4 +1,4 @@
-/** For tests: the databases of a running MariaDB and of a running PostgreSQL, past Freshet. */
+/** For tests: the databases of a running MariaDB and of a running PostgreSQL, used directly and not through Freshet. */
 import { createConnection } from 'mariadb'
 import pg from 'pg'
 import type { Databases } from './sharded-engine.js'

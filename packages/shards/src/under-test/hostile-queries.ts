@@ -1,7 +1,7 @@
-/** For tests: what somebody would send who wants to break in, or who mistypes. */
+/** For tests: queries that an attacker would send, and queries with typing errors. */
 import fc from 'fast-check'
 
-/** Known ways out of quotes, comments, statements and results; of MariaDB, PostgreSQL and others. */
+/** Known ways out of quotes, comments, statements and results, in MariaDB, PostgreSQL and others. */
 export const PAYLOADS: readonly string[] = [
   "'",
   "''",
@@ -85,7 +85,7 @@ export const PAYLOADS: readonly string[] = [
   'a'.repeat(20_000),
 ]
 
-/** As texts with a hole. */
+/** Queries with a ~ where a payload goes. */
 const PLACES: readonly string[] = [
   '~',
   "select count(*) from people where name = '~'",

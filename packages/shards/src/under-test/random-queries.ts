@@ -1,15 +1,15 @@
-/** For tests: random queries about three tables, most of which can be answered, and some of which must be refused. */
+/** For tests: random queries about three tables. Most of them can be answered, and some must be refused. */
 import fc from 'fast-check'
 
 export interface AskedQuery {
-  /** With $1, $2 and so on, in the order of the values. */
+  /** With parameters $1, $2 and so on, in the order of the values. */
   readonly text: string
   readonly values: readonly (string | number)[]
-  /** Its rows come in one order, but for texts that count as equal. */
+  /** Its rows come in one order, except for texts that count as equal. */
   readonly isOrdered: boolean
 }
 
-/** Both engines understand these. */
+/** Statements that both engines understand. */
 export const TABLES: readonly string[] = [
   'CREATE TABLE people (id INT PRIMARY KEY, name VARCHAR(20), team CHAR(4), age INT, score DECIMAL(8,2), born DATE)',
   'CREATE TABLE visits (person INT NOT NULL, number INT NOT NULL, place VARCHAR(10), spent DECIMAL(6,1), minutes BIGINT, PRIMARY KEY (person, number))',
@@ -81,7 +81,7 @@ const SOURCES: readonly Source[] = [
     from: '(select distinct person, place from visits) d',
     ...{ keys: ['d.person'], numbers: ['d.person'], texts: ['d.place'], others: [] },
   },
-  // Each shard has some of these for itself.
+  // Several shards have the same distinct rows of these.
   {
     from: '(select distinct count(*) as visits, max(number) as number from visits group by person) d',
     ...{ keys: [], numbers: ['d.visits', 'd.number'], texts: [], others: [] },
@@ -90,7 +90,7 @@ const SOURCES: readonly Source[] = [
     from: '(select distinct place, number from visits) d',
     ...{ keys: [], numbers: ['d.number'], texts: ['d.place'], others: [] },
   },
-  // These meet across shards, or would be kept by each.
+  // In these joins rows of several shards would meet, or each shard would keep the rows of the left side.
   { from: 'people p join visits v on p.age = v.number', ...together(PEOPLE, VISITS) },
   { from: 'teams t left join people p on p.team = t.team', ...together(PEOPLE, TEAMS) },
 ]
@@ -235,7 +235,7 @@ interface Shape {
   readonly outputs: readonly string[]
   readonly having: string | undefined
   readonly isDistinct: boolean
-  /** It is sorted by this before all else, which need not be selected. */
+  /** The first sort key, which need not be selected. */
   readonly sortedBy: string | undefined
 }
 
@@ -267,7 +267,7 @@ function shapes(source: Source): fc.Arbitrary<Shape> {
   return fc.oneof({ weight: 1, arbitrary: rows }, { weight: 3, arbitrary: grouped })
 }
 
-/** Sorted by everything it has, so that there is only one answer. */
+/** An ordered query is sorted by all its columns, so that there is only one answer. */
 const ENDINGS = fc.record({
   isOrdered: fc.boolean(),
   limit: fc.option(fc.nat({ max: 8 }), { nil: undefined }),
@@ -295,7 +295,7 @@ function write(
     ...(sortedBy === undefined ? [] : [sortedBy]),
     ...outputs.map((_, i) => `${i + 1}${isDescending && i % 2 === 0 ? ' desc' : ''}`),
   ]
-  // Of rows that are one, any may say by what it is sorted.
+  // Rows that DISTINCT makes one may differ in what they are sorted by.
   const isUnclear = isDistinct && sortedBy !== undefined
   const text = [
     `select ${isDistinct ? 'distinct ' : ''}${outputs.map((each, i) => (i % 2 === 0 ? `${each} as c${i}` : each)).join(', ')}`,

@@ -1,4 +1,4 @@
-/** For tests: the same data in several shards, and once more in one server that knows nothing of them. */
+/** For tests: the same data in several shards, and again in one server that knows nothing of them. */
 import { createRandom } from '@freshet/core/store/conformance'
 import { type Shard, type ShardMap, shardsOf } from '../plan/index.js'
 import { GLOBAL, KEYS_MAX, SHARDED, TABLES } from './random-queries.js'
@@ -29,7 +29,7 @@ const NAMES = [
 const TEAM_NAMES = ['red', 'blue', 'teal', null]
 const PLACES = ['home', 'Home', 'shop', 'a_b', null]
 
-/** The same for the same seed. */
+/** The same rows for the same seed. */
 export function sampleRows(seed: number, isPlainText: boolean): SampleRows {
   const { next } = createRandom(seed)
   const pick = <T>(items: readonly T[]) => items[Math.floor(next() * items.length)]!
@@ -56,7 +56,7 @@ export function sampleRows(seed: number, isPlainText: boolean): SampleRows {
   }
 }
 
-/** Filled without the arbitrator: nothing global has happened yet. */
+/** Fills the shards without the arbitrator: there are no global writes yet. */
 export async function fill(
   run: (shard: number | 'whole', text: string) => Promise<unknown>,
   map: ShardMap,

@@ -1,9 +1,11 @@
-/** For tests: shards that are databases of one server, with the tables and rows of `sharded-data.ts`, and one that has everything. */
+/**
+ * For tests: shards that are databases of one server, with the tables and rows of `sharded-data.ts`, and one that has all rows.
+ */
 import { openGlobalLog, openShard } from '../engines/index.js'
 import type { GlobalLog, Shard, ShardMap } from '../plan/index.js'
 import { fill, mapOf, sampleRows } from './sharded-data.js'
 
-/** The databases of a running engine, past Freshet. */
+/** The databases of a running engine, used directly and not through Freshet. */
 export interface Databases {
   create(name: string): Promise<void>
   run(name: string, text: string, values?: readonly unknown[]): Promise<readonly Readonly<Record<string, unknown>>[]>
@@ -17,7 +19,7 @@ export interface ShardedEngine {
   readonly whole: Shard
   readonly log: GlobalLog
   readonly databases: Databases
-  /** Another server's connections to the same. */
+  /** The connections of another server to the same databases. */
   openAgain(): { readonly shards: readonly Shard[]; readonly log: GlobalLog }
   close(): Promise<void>
 }

@@ -7,19 +7,22 @@ import type { ShardedEngine } from './sharded-engine.js'
 /** What differs between the engines. */
 export interface StreamedEngine {
   started(): ShardedEngine
-  /** What a server keeps its own things in. */
+  /** The store for a server's own data. */
   createStore(): Store
-  /** Fills `pages`: n goes from 0 to `count`, `id` and `shelf` are expressions of it; words are in no order, and bodies are a word 15 times. */
+  /**
+   * The statement that fills `pages`: n goes from 0 to `count`, `id` and `shelf` are expressions of n; words are in no order, and
+   * bodies are a word 15 times.
+   */
   fillPages(count: number, shelf: string, id: string): string
   /** How many shards wait for the reader of a stream. */
   waiting(): Promise<number>
-  /** How many transactions are open on the shards, besides those of the test. */
+  /** How many transactions are open on the shards, without those of the test. */
   openTransactions(): Promise<number>
   /** Ends the connection of an open transaction on a shard, as an administrator would. */
   endTransaction(shard: string): Promise<void>
 }
 
-/** On each shard, past what `sharded-data.ts` has. */
+/** On each shard, in addition to the tables of `sharded-data.ts`. */
 const PAGES =
   'CREATE TABLE pages (shelf INT NOT NULL, id INT NOT NULL, gen INT NOT NULL, word VARCHAR(32), body VARCHAR(600), PRIMARY KEY (shelf, id))'
 const PAGES_PER_SHARD = 40_000
@@ -52,7 +55,7 @@ export async function stopServers(): Promise<void> {
   await Promise.all(servers.splice(0).map(server => server.stop()))
 }
 
-/** By their numbers they go round the shards. */
+/** Pages with consecutive ids are on different shards. */
 export async function createPages({ started, fillPages }: StreamedEngine): Promise<void> {
   const { databases, map } = started()
   for (const [i, shard] of map.shards.entries()) {

@@ -1,4 +1,4 @@
-/** For tests: asks for rows line by line, and reads them as slowly as one likes. */
+/** For tests: asks for rows line by line, and reads them as slowly as the test wants. */
 import { type IncomingMessage, request } from 'node:http'
 import type { SqlStreamHead } from '@freshet/protocol'
 import type { RunningServer } from '@freshet/server/testing/running-server'
@@ -7,9 +7,9 @@ export interface Lines {
   readonly response: IncomingMessage
   /** The next line; undefined: there are no more. */
   next(): Promise<string | undefined>
-  /** All that are left, and whether the answer came to its end. */
+  /** All lines that are left, and whether the answer is complete. */
   rest(): Promise<{ readonly lines: readonly string[]; readonly isWhole: boolean }>
-  /** Goes away without a word. */
+  /** Drops the connection. */
   leave(): void
 }
 
@@ -31,7 +31,7 @@ export function askForLines(server: RunningServer, q: string, p: readonly unknow
   })
 }
 
-/** Reads while somebody waits for a line, and else nothing. */
+/** Reads only while a caller waits for a line. */
 function linesOf(response: IncomingMessage): Lines {
   const ready: string[] = []
   let [partial, isOver] = ['', false]
@@ -47,7 +47,7 @@ function linesOf(response: IncomingMessage): Lines {
     isOver = true
     wake()
   })
-  // That it was cut off is seen by `complete`.
+  // `complete` shows whether the answer was cut off.
   response.on('error', () => undefined)
   const next = async () => {
     while (ready.length === 0 && !isOver) {
@@ -71,7 +71,7 @@ function linesOf(response: IncomingMessage): Lines {
   }
 }
 
-/** As a whole. Throws what was answered instead. */
+/** Reads the whole stream. If the answer is not one, throws it. */
 export async function readStreamed(
   server: RunningServer,
   q: string,

@@ -1,4 +1,4 @@
-/** For tests: what shards and the log of global writes must keep to, in any engine. */
+/** For tests: the contract of shards and of the log of global writes, in any engine. */
 import { completeSettings, SILENT_LOG } from '@freshet/server/capabilities'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { Arbitrator } from '../arbitrator/arbitrator.js'
@@ -13,10 +13,10 @@ export function arbitratorOf({ map, shards, log }: Pick<ShardedEngine, 'map' | '
   return new Arbitrator({ database, settings: completeSettings({}), log: SILENT_LOG })
 }
 
-/** What a test looks at, as it is when it begins. */
+/** What a test works on, as it is when the test begins. */
 interface Scene {
   readonly started: ShardedEngine
-  /** The shard that is looked at closely. */
+  /** The shard that is tested. */
   readonly shard: Shard
   /** The next position of the log. */
   readonly next: number
@@ -52,7 +52,7 @@ async function budgetsOf({ map, databases }: ShardedEngine): Promise<readonly nu
 
 function testApplying(scene: () => Scene): void {
   describe('a shard', () => {
-    test('applies a write once, however often and by however many it is told to', async () => {
+    test('applies a write once, however often and by however many servers it is asked to', async () => {
       const { started, shard, next, budgets } = scene()
       const [, before] = await budgets()
       const write = { ...ADD, position: next }
@@ -63,14 +63,14 @@ function testApplying(scene: () => Scene): void {
       expect(await shard.state()).toMatchObject({ applied: next, versions: { teams: next } })
     })
 
-    test('takes no write but the next', async () => {
+    test('takes no write except the next one', async () => {
       const { shard, next, budgets } = scene()
       const before = await budgets()
       expect(await shard.apply({ ...ADD, position: next + 1 }, TIMEOUT_MS)).toBe(false)
       expect(await budgets()).toEqual(before)
     })
 
-    test('that refuses a write says so, and stays where it is until it can be done', async () => {
+    test('that refuses a write reports it, and applies nothing further until the write is possible', async () => {
       const { started, shard, next } = scene()
       const insert = { ...ADD, text: "INSERT INTO teams (team, title, budget) VALUES ('blue', 'again', 0)" }
       const write = { ...insert, position: next }
@@ -90,7 +90,7 @@ function testApplying(scene: () => Scene): void {
 
 function testStates(scene: () => Scene): void {
   describe('a shard', () => {
-    test('changes its schema once, and says so by a version that every query depends on', async () => {
+    test('changes its schema once, and raises a version that every query depends on', async () => {
       const { started, shard, next } = scene()
       const change = {
         text: 'ALTER TABLE visits ADD COLUMN more INT',
@@ -110,7 +110,7 @@ function testStates(scene: () => Scene): void {
       expect((await shard.catalog()).tables.get('visits')!.filter(({ name }) => name === 'more')).toHaveLength(1)
     })
 
-    test('rehearses a write, and is as before', async () => {
+    test('is unchanged after it rehearses a write', async () => {
       const { shard, budgets } = scene()
       const before = await budgets()
       await shard.rehearse(ADD, TIMEOUT_MS)
@@ -120,7 +120,7 @@ function testStates(scene: () => Scene): void {
       })
     })
 
-    test('answers rows and versions of one state, while writes come in between', async () => {
+    test('returns rows and versions of one state, while writes come in between', async () => {
       const { started, shard } = scene()
       const statement = { text: 'SELECT SUM(budget) FROM teams', values: [] }
       let isOver = false
@@ -145,7 +145,7 @@ function testStates(scene: () => Scene): void {
 
 function testLog(scene: () => Scene): void {
   describe('the log', () => {
-    test('gives positions without gaps to writers of several servers, and once to those with the same id', async () => {
+    test('gives positions without gaps to writers on several servers, and one position to writes with the same id', async () => {
       const { started, next } = scene()
       const logs = [started.log, started.openAgain().log]
       const appended = await Promise.all(
@@ -162,7 +162,7 @@ function testLog(scene: () => Scene): void {
       expect((await started.log.writesAfter(next - 1, 100)).map(({ position }) => position)).toEqual(positions)
     })
 
-    test('that is held takes no write until it is released', async () => {
+    test('takes no write while it is held, and takes it once it is released', async () => {
       const { started } = scene()
       const other = started.openAgain().log
       const { head, release } = await started.log.hold(TIMEOUT_MS)
@@ -177,7 +177,7 @@ function testLog(scene: () => Scene): void {
       expect(appended).toBe(head + 1)
     })
 
-    test('has one server that brings shards up to date, and another when that one is gone', async () => {
+    test('lets one server at a time bring the shards up to date, and another when that one is gone', async () => {
       const { started } = scene()
       const other = started.openAgain().log
       expect([await started.log.lead(), await started.log.lead(), await other.lead()]).toEqual([true, true, false])

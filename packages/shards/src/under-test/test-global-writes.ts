@@ -1,4 +1,4 @@
-/** For tests: global writes from their text to every shard, in any engine. */
+/** For tests: global writes, from their text to their effect on every shard, in any engine. */
 import type { GlobalAnswer } from '@freshet/protocol'
 import { completeSettings, fingerprintOf, SILENT_LOG } from '@freshet/server/capabilities'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -8,7 +8,7 @@ import { loadSqlParser, type SqlParser } from '../parse/parse-sql.js'
 import type { ParameterValue } from '../plan/index.js'
 import type { ShardedEngine } from './sharded-engine.js'
 
-/** One server that global writes are sent to. */
+/** A server that global writes are sent to. */
 export interface Writer {
   readonly arbitrator: Arbitrator
   write(
@@ -19,7 +19,7 @@ export interface Writer {
 
 let parser: SqlParser
 
-/** `tables` are global ones beside `teams`. */
+/** `tables` are global tables in addition to `teams`. */
 export function writerOf(started: ShardedEngine, tables: readonly string[] = []): Writer {
   const map = { ...started.map, global: [...started.map.global, ...tables] }
   const database = { map, ...started.openAgain(), hasLocalWrites: false }
@@ -31,12 +31,12 @@ export function writerOf(started: ShardedEngine, tables: readonly string[] = [])
   }
 }
 
-/** On every shard, past Freshet. */
+/** Runs statements on every shard directly, not through Freshet. */
 export async function onEach(started: ShardedEngine, ...texts: readonly string[]): Promise<void> {
   for (const name of started.map.shards) for (const text of texts) await started.databases.run(name, text)
 }
 
-/** What each shard has, as text. */
+/** The rows that each shard has, as text. */
 export async function rowsOn(started: ShardedEngine, query: string): Promise<readonly (readonly string[])[]> {
   const rows: string[][] = []
   for (const name of started.map.shards)
@@ -66,7 +66,7 @@ export function testGlobalWrites(startedEngine: () => ShardedEngine): void {
 
 function testOnce(startedEngine: () => ShardedEngine): void {
   describe('a global write', () => {
-    test('that was done is found by its key when it is sent again, though it could not be done again', async () => {
+    test('that was done is found by its key when it is sent again, even if it could not be done twice', async () => {
       const started = startedEngine()
       const insert = "insert into teams (team, title, budget) values ('dup', 'once', 1)"
       const first = await writerOf(started).write(insert, { id: 'insert-once' })
@@ -85,7 +85,7 @@ function testOnce(startedEngine: () => ShardedEngine): void {
     })
 
     test.each([1, 2])(
-      'is not appended beside another that makes it impossible: writers of %d servers',
+      'is not appended after another that makes it impossible: writers on %d servers',
       async servers => {
         const started = startedEngine()
         const writers = Array.from({ length: servers }, () => writerOf(started))
@@ -104,7 +104,7 @@ function testOnce(startedEngine: () => ShardedEngine): void {
       },
     )
 
-    test('is rehearsed on what is in the log, though no shard has applied that yet', async () => {
+    test('is rehearsed on top of the writes in the log, even if no shard has applied them yet', async () => {
       const started = startedEngine()
       const insert = "insert into teams (team, title, budget) values ('late', 'one', 1)"
       const text = insert.replace('insert', 'INSERT')
@@ -131,7 +131,7 @@ function testForeignKeys(startedEngine: () => ShardedEngine): void {
       )
     })
 
-    test('makes the tables that it changes those of the write, however far', async () => {
+    test('adds the tables that it changes to those of the write, over any number of steps', async () => {
       const started = startedEngine()
       const { write } = writerOf(started, TABLES)
       await write("insert into parents (id, code, name) values (1, 10, 'a'), (2, 20, 'b')")
@@ -154,7 +154,7 @@ function testForeignKeys(startedEngine: () => ShardedEngine): void {
       expect(await write('delete from parents where id = 1', { id: 'cascade' })).toEqual({ ...deleted, replayed: true })
     })
 
-    test('from a sharded to a global table is refused: each shard would change other rows', async () => {
+    test('from a sharded to a global table is refused: each shard would change different rows', async () => {
       const { write } = writerOf(startedEngine(), TABLES)
       await expect(write('delete from people where id = 1')).rejects.toMatchObject({
         code: 'GLOBAL_REFUSED',
@@ -194,7 +194,7 @@ function testQueriesWithin(startedEngine: () => ShardedEngine): void {
 }
 
 function testFilledColumns(startedEngine: () => ShardedEngine): void {
-  test('a row that all shards have is not filled in by each of them', async () => {
+  test('a row that all shards have must not leave columns for each shard to fill in', async () => {
     const started = startedEngine()
     const number = started.map.dialect === 'mariadb' ? 'INT AUTO_INCREMENT PRIMARY KEY' : 'SERIAL PRIMARY KEY'
     await onEach(

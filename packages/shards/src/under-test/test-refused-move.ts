@@ -1,4 +1,4 @@
-/** For tests: a shard that does not take the rows that are moved to it, in any engine. */
+/** For tests, in any engine: a shard that does not take the rows that are moved to it. */
 import { completeSettings, SILENT_LOG } from '@freshet/server/capabilities'
 import { expect, test } from 'vitest'
 import { Arbitrator } from '../arbitrator/arbitrator.js'
@@ -26,7 +26,7 @@ export function split(database: ShardedDatabase, wish: SplitWish = WISH): Promis
 }
 
 export function testRefusedMove(startedEngine: () => ShardedEngine): void {
-  test('a move that the new shard refuses is not begun; one that was begun is told of with the reason, and done later', async () => {
+  test('a move that the new shard refuses does not begin; if it has begun, it is reported and done later', async () => {
     const started = startedEngine()
     const { run } = started.databases
     const added = await addEmpty(started)

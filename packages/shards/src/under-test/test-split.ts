@@ -1,4 +1,4 @@
-/** For tests: a shard is split while it is asked and written to, in any engine. */
+/** For tests: a shard is split while it is read and written, in any engine. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { completeSettings, SILENT_LOG } from '@freshet/server/capabilities'
 import { expect, test } from 'vitest'
@@ -17,7 +17,7 @@ const QUERY = 'select count(*) as n, sum(age) as years, min(id) as low, max(id) 
 const AT = 47
 
 export function testSplit(startedEngine: () => ShardedEngine): void {
-  test('a shard without a place may be empty; with rows, no query is answered beside it', async () => {
+  test('a shard without a place may be empty; if it has rows, no query is answered', async () => {
     const started = startedEngine()
     const added = await addShard(started, 'e')
     const answer = () => {
@@ -36,7 +36,7 @@ export function testSplit(startedEngine: () => ShardedEngine): void {
     await added.close()
   })
 
-  test('a shard is split while it is asked and written to: no row is lost or counted twice, and it can be broken off', async () => {
+  test('a shard is split while it is read and written: no row is lost or counted twice, also after interruptions', async () => {
     const started = startedEngine()
     const added = await addShard(started, 'd')
     const database = { ...started, shards: [...started.shards, added], hasLocalWrites: false }
@@ -46,7 +46,7 @@ export function testSplit(startedEngine: () => ShardedEngine): void {
     const run = { isOver: false, writes: 0 }
     const readers = [true, false].map(hasLocalWrites => read({ ...database, hasLocalWrites }, before, run))
     const writer = write(arbitrator, run)
-    // Broken off after every other move; what is in the log by then is done by whoever comes next.
+    // Interrupted after every other move; the next run does what is in the log by then.
     const wish = { name: 'd', at: AT }
     const split = (onProgress: () => void) => splitShard({ database, wish, rowsMax: 3, log: SILENT_LOG, onProgress })
     for (let tries = 0, isDone = false; !isDone; tries++) {
@@ -72,7 +72,7 @@ export function testSplit(startedEngine: () => ShardedEngine): void {
   })
 }
 
-/** Rows are taken as they are after all that was written before, and given away only once they were taken. */
+/** Rows are taken with all writes that came before the move, and given away only after they were taken. */
 async function expectOrder(database: ShardedDatabase, arbitrator: Arbitrator): Promise<void> {
   const [source, target] = ['c', 'd'].map(name => database.shards.find(shard => shard.name === name)!) as [Shard, Shard]
   const { placed } = moveOf([{ name: 'c', from: 40 }], { name: 'd', at: 45 }, { source: 'c', low: 45, high: AT }, 45)
@@ -98,7 +98,7 @@ async function expectOrder(database: ShardedDatabase, arbitrator: Arbitrator): P
   const write = { text: 'MOVE', values: [], aspects: [], isSchemaChange: true, move, position }
   expect(await target.hasDurably(position)).toBe(false)
   expect(await source.applyMove(write, { kind: 'note' }, 10_000)).toBe(false)
-  // The source is behind as well: it is brought there first.
+  // The source is behind too: it is brought up to the move first.
   while ((await arbitrator.bringUpToDate(target)) < position) await delay(1)
   const after = before.map(row => row.replace(/\d+$/, age => `${Number(age) + 100}`))
   expect([await ages(source), await ages(target), (await source.state()).applied]).toEqual([after, after, position - 1])
@@ -130,11 +130,11 @@ async function totals(shard: Shard): Promise<Totals> {
 
 interface Run {
   isOver: boolean
-  /** Each makes everybody a year older. */
+  /** Each makes all people a year older. */
   writes: number
 }
 
-/** How many results it has seen: each is of one state, and none of an earlier one than the last. */
+/** Returns how many results it has checked: each is of one state, and none of an earlier state than the one before. */
 async function read(database: ShardedDatabase, before: Totals, run: Run): Promise<number> {
   const settings = completeSettings({})
   const arbitrator = new Arbitrator({ database, settings, log: SILENT_LOG })

@@ -1,4 +1,4 @@
-/** For tests: random queries, of shards and of one server. */
+/** For tests: random queries, sent to the shards and to one server. */
 import fc from 'fast-check'
 import { expect } from 'vitest'
 import { loadSqlParser } from '../parse/parse-sql.js'
@@ -8,7 +8,7 @@ import type { ShardedEngine } from './sharded-engine.js'
 
 const QUERIES = Number(process.env.FRESHET_QUERIES ?? 500)
 
-/** Prints how many were refused, and why. */
+/** Prints how many queries were refused, and why. */
 export async function testSplitting(name: string, { map, shards, whole }: ShardedEngine): Promise<void> {
   const parser = await loadSqlParser()
   const catalog = await shards[0]!.catalog()

@@ -1,4 +1,4 @@
-/** For tests: what a stream holds in memory, and who waits for whom. */
+/** For tests: how much a stream holds in memory, and that the shards wait for its reader. */
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
@@ -13,7 +13,7 @@ const LOOK_EVERY = 10_000
 setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc') as () => void
 
-/** By all that is in this process: the server, the drivers, and the test. */
+/** By everything in this process: the server, the drivers, and the test. */
 function heldBytes(): number {
   collectGarbage()
   const { heapUsed, external } = process.memoryUsage()
@@ -61,7 +61,7 @@ export function testBounds({ waiting }: StreamedEngine, start: Start): void {
       await streamed.next()
       await expect.poll(waiting, { timeout: 30_000 }).toBe(3)
       expect(heldBytes() - before).toBeLessThan(HELD_BYTES_MAX)
-      // And they still do, or do again: a shard may have been between two batches when the test looked first.
+      // They still wait, or wait again: a shard may have been between two batches at the first check.
       await expect.poll(waiting, { timeout: 30_000 }).toBe(3)
       const { lines, isWhole } = await streamed.rest()
       expect([lines.length, isWhole]).toEqual([PAGES_COUNT, true])

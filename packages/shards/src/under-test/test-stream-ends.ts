@@ -21,7 +21,7 @@ export function testEnds(engine: StreamedEngine, start: Start): void {
       await settled().toBe(0)
     })
 
-    test('whose reader is gone leaves no transaction behind, wherever it was', async () => {
+    test('whose reader is gone leaves no transaction behind, at whichever line the reader left', async () => {
       const server = await start()
       for (const lines of [0, 1, 2, 2000]) {
         const streamed = await askForLines(server, SOME)
@@ -33,7 +33,7 @@ export function testEnds(engine: StreamedEngine, start: Start): void {
       expect((await readStreamed(server, 'select count(*) from pages')).rows).toEqual([[PAGES_COUNT]])
     })
 
-    test('whose reader goes before the first line leaves no transaction behind', async () => {
+    test('whose reader leaves before the first line leaves no transaction behind', async () => {
       const server = await start()
       await readStreamed(server, 'select id from people')
       for (const waitMs of [0, 1, 2, 4, 8, 16, 32]) {
@@ -45,7 +45,7 @@ export function testEnds(engine: StreamedEngine, start: Start): void {
       await settled().toBe(0)
     })
 
-    test('whose reader is too slow is cut off, and then no snapshot is held', async () => {
+    test('whose reader is too slow is cut off, and its snapshots are released', async () => {
       const server = await start({ settings: { sqlStreamMsMax: 300 } })
       const streamed = await askForLines(server, SOME)
       await streamed.next()
@@ -54,7 +54,7 @@ export function testEnds(engine: StreamedEngine, start: Start): void {
       expect((await streamed.rest()).isWhole).toBe(false)
     })
 
-    test('of which a shard is lost ends with a line that says so, and not as a whole answer does', async () => {
+    test('that loses a shard ends with a line that says so, and not like a complete answer', async () => {
       const server = await start()
       const streamed = await askForLines(server, SOME)
       await streamed.next()
@@ -70,8 +70,8 @@ export function testEnds(engine: StreamedEngine, start: Start): void {
     })
   })
 
-  describe('of streams', () => {
-    test('those beyond what is allowed at once are refused, and other queries answered', async () => {
+  describe('streams', () => {
+    test('beyond the number allowed at once are refused, and other queries are answered', async () => {
       const server = await start({ settings: { sqlStreamsMax: 2 } })
       const open = [await askForLines(server, SOME), await askForLines(server, SOME)]
       for (const each of open) await each.next()

@@ -1,12 +1,12 @@
-/** For tests: which state rows that come line by line are of. */
+/** For tests: which state the rows of a stream belong to. */
 import { jsonRequest, type RunningServer } from '@freshet/server/testing/running-server'
 import { describe, expect, test } from 'vitest'
 import { PAGES_COUNT, type Start, type StreamedEngine } from './streamed-engine.js'
 import { askForLines, readStreamed } from './streamed-lines.js'
 
 export function testOneState({ started }: StreamedEngine, start: Start): void {
-  describe('while global writes go on', () => {
-    test('all rows of an answer are of one state, the one that it names, and no later answer is of an older one', async () => {
+  describe('while there are global writes', () => {
+    test('all rows of an answer are of the one state that it names, and no later answer is of an older state', async () => {
       const [server, writer] = [await start(), await start()]
       const answers: Ages[] = []
       await whileWriting(writer, 'update people set age = age + 1', async () => {
@@ -15,7 +15,7 @@ export function testOneState({ started }: StreamedEngine, start: Start): void {
       const versions = answers.map(({ version }) => version)
       expect(versions).toEqual([...versions].sort((a, b) => a - b))
       expect(new Set(versions).size).toBeGreaterThan(2)
-      // Each write adds one to all of them.
+      // Each write adds one to all ages.
       const first = answers[0]!
       for (const { version, ages } of answers) {
         const added = await countWrites(first.version, version)
@@ -23,7 +23,7 @@ export function testOneState({ started }: StreamedEngine, start: Start): void {
       }
     })
 
-    test('what is written after the first line is not in those that follow, and does not wait for them', async () => {
+    test('a write after the first line is not in the lines that follow, and does not wait for them', async () => {
       const server = await start()
       const streamed = await askForLines(server, 'select id, gen, body from pages order by word, id')
       const head = JSON.parse((await streamed.next())!)
@@ -59,7 +59,7 @@ export function testOneState({ started }: StreamedEngine, start: Start): void {
       }
     })
 
-    test('a change of the schema and rows that are on their way both come to their end', async () => {
+    test('a change of the schema and a stream of rows at the same time both finish', async () => {
       const server = await start()
       const streamed = await askForLines(server, 'select id, gen, body from pages order by id')
       await streamed.next()
@@ -73,7 +73,7 @@ export function testOneState({ started }: StreamedEngine, start: Start): void {
       await server.fetch('/global', jsonRequest('POST', { q: 'alter table pages drop column stars' }))
     })
 
-    test('what is asked for at a position that there is not yet is refused', async () => {
+    test('a query at a position that does not exist yet is refused', async () => {
       const server = await start()
       await expect(readStreamed(server, 'select id from people', [], 999_999)).rejects.toThrow('SHARDS_UNSETTLED')
     })

@@ -1,4 +1,4 @@
-/** For tests: rows line by line, from shards of any engine. */
+/** For tests: rows that are streamed line by line, from shards of any engine. */
 import type { Problem, SqlAnswer, SqlExplanation } from '@freshet/protocol'
 import { jsonRequest, sendRaw } from '@freshet/server/testing/running-server'
 import fc from 'fast-check'
@@ -26,8 +26,8 @@ export function testStreams(engine: StreamedEngine): void {
 }
 
 function testForm(start: Start): void {
-  describe('a query whose rows are asked for line by line', () => {
-    test('is answered with what they are of, and then one row in each line', async () => {
+  describe('a query whose rows are requested line by line', () => {
+    test('is answered with a line about the result, and then one row in each line', async () => {
       const server = await start()
       const q = 'select id, team, score from people where id between $1 and $2 order by id'
       const response = await server.fetch('/sql', {
@@ -44,7 +44,7 @@ function testForm(start: Start): void {
       expect(rows.length).toBeGreaterThan(1)
     })
 
-    test('has its versions as ETag as other answers do, and none where others write to the shards', async () => {
+    test('has its versions as ETag like other answers, and no ETag if others write to the shards', async () => {
       const target = `/sql?q=${encodeURIComponent('select id from people')}`
       const headers = { accept: 'application/x-ndjson' }
       const [server, other] = [await start(), await start({ hasLocalWrites: true })]
@@ -57,21 +57,21 @@ function testForm(start: Start): void {
       await Promise.all([whole, streamed, unkept].map(response => response.text()))
     })
 
-    test('is asked for its headers alone without reading a row', async () => {
+    test('answers HEAD with its headers, without reading a row', async () => {
       const server = await start()
       const target = `/sql?q=${encodeURIComponent('select id from pages')}`
       const response = await server.fetch(target, { method: 'HEAD', headers: { accept: 'application/x-ndjson' } })
       expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/x-ndjson'])
     })
 
-    test('is answered as a whole to who speaks HTTP/1.0, in which the end of a part cannot be told from that of the whole', async () => {
+    test('is answered as a whole in HTTP/1.0, where the end of a part looks like the end of the answer', async () => {
       const server = await start()
       const request = `GET /sql?q=select%20id%20from%20people HTTP/1.0\r\nHost: 127.0.0.1\r\nAccept: application/x-ndjson\r\n\r\n`
       const { status, headers } = await sendRaw(server.port, request)
       expect([status, headers.get('content-type')]).toEqual([200, 'application/json'])
     })
 
-    test('is said to stream, or not, by explain', async () => {
+    test('is reported as streaming, or not, by explain', async () => {
       const server = await start()
       const explain = async (q: string) =>
         (await (await server.fetch('/sql', jsonRequest('POST', { q, explain: true }))).json()) as SqlExplanation
@@ -80,7 +80,7 @@ function testForm(start: Start): void {
       expect(await explain('select count(*) from people')).toMatchObject({ way: 'groups', streams: false })
     })
 
-    test('is put together first where it has groups, within the limits that hold for that', async () => {
+    test('is merged first if it has groups, within the limits for merged results', async () => {
       const [server, strict] = [await start(), await start({ settings: { sqlRowsMax: 2 } })]
       const q = 'select age, count(*) from people group by age order by age'
       const whole = (await (await server.fetch('/sql', jsonRequest('POST', { q }))).json()) as SqlAnswer
@@ -93,7 +93,7 @@ function testForm(start: Start): void {
       ['select * from nowhere', 'SQL_INVALID'],
       ['select p.id from people p join visits v on p.age = v.number', 'SQL_REFUSED'],
       ['select id / 0 from people where id = $5', 'SQL_INVALID'],
-    ])('%j is refused as always, before any line', async (q, code) => {
+    ])('%j is refused as without streaming, before any line', async (q, code) => {
       const server = await start()
       const { response, rest } = await askForLines(server, q)
       expect(response.headers['content-type']).toBe('application/problem+json')
@@ -103,7 +103,7 @@ function testForm(start: Start): void {
 }
 
 function testSameRows(start: Start): void {
-  test('random queries have the same rows line by line as together, or are refused both times', async () => {
+  test('random queries have the same rows line by line as in one answer, or are refused both times', async () => {
     const server = await start()
     const ask = async ({ text, values }: AskedQuery, accept: string) => {
       const response = await server.fetch('/sql', jsonRequest('POST', { q: text, p: values }, { accept }))
@@ -136,14 +136,14 @@ function testSameRows(start: Start): void {
     ['select id, born from people where born >= $1 order by born, id', ['2011-02-01']],
     ['select id from people where name = $1', [null]],
     ['select id, title from people p join teams t on p.team = t.team where t.title = $1 order by id', ['The reds']],
-  ])('%s with %j has the same rows line by line as together', async (q, p) => {
+  ])('%s with %j has the same rows line by line as in one answer', async (q, p) => {
     const server = await start()
     const whole = (await (await server.fetch('/sql', jsonRequest('POST', { q, p }))).json()) as SqlAnswer
     expect(await readStreamed(server, q, p)).toMatchObject({ head: { types: whole.types }, rows: whole.rows })
     expect(whole.rows.length > 0).toBe(p[0] !== null)
   })
 
-  test('rows are sent though they are more than are put together', async () => {
+  test('more rows are streamed than the limit for merged results', async () => {
     const server = await start({ settings: { sqlRowsMax: 5, sqlBytesMax: 50_000 } })
     const q = 'select id, body from pages where id between $1 and $2 order by id limit 1400 offset 50'
     const { rows } = await readStreamed(server, q, [700, 2200])

@@ -7,14 +7,14 @@ import { mariadbDatabases, postgresDatabases } from './engine-databases.js'
 import { fillShards, type ShardedEngine } from './sharded-engine.js'
 
 export interface ShardsOptions {
-  /** Of the engine. */
+  /** Settings of the engine. */
   readonly settings?: Readonly<Record<string, string>>
   readonly placement?: ShardMap['placement']
 }
 
 export const RANGES: ShardMap['placement'] = { kind: 'ranges', from: [0, 20, 40] }
 
-/** The engine may be asked for once tests run. */
+/** The function that is returned may be called once tests run. */
 export function useMariadbShards({ settings, placement = RANGES }: ShardsOptions = {}): () => ShardedEngine {
   const start = async () => {
     const running = await startMariadb({ settings: { character_set_server: 'utf8mb4', ...settings } })
