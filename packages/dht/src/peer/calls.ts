@@ -1,19 +1,19 @@
 /**
- * Questions and answers between peers, with time-outs. Nothing here does anything by itself: messages and timers go out
+ * Questions and answers between peers, with time-outs. Nothing here has side effects of its own: messages and timers go out
  * through `Effects`, messages come in by `receive`.
  */
 import type { Answer, Kind, Message, Question } from './messages.js'
 import type { Peer } from './ring.js'
 
-/** What the edge does for a peer: a simulator, or a program with sockets. */
+/** What the edge does for a peer; the edge is a simulator, or a program with sockets. */
 export interface Effects {
-  /** May be lost, late, doubled or out of order. */
+  /** The message may be lost, late, doubled or out of order. */
   send(to: Peer, message: Message): void
-  /** Calls back after so long, unless the peer has stopped. By a clock that does not jump; which day it is does not matter. */
+  /** Calls back after `delayMs`, unless the peer has stopped. By a clock that does not jump; it need not show the time of day. */
   after(delayMs: number, action: (nowMs: number) => void): void
 }
 
-/** Counts the messages that an operation took, those sent in turn by others included. */
+/** Counts the messages of an operation, including those that other peers send for it. */
 export interface Meter {
   messages: number
 }
@@ -27,7 +27,7 @@ interface Waiting {
   readonly goOn: Then<never>
   readonly meter: Meter | undefined
   readonly to: Peer
-  /** Silence may mean that it is busy asking others. */
+  /** Whether silence shows that the peer is gone; otherwise it may be busy asking others. */
   readonly isQuick: boolean
 }
 
@@ -42,7 +42,7 @@ export class Calls {
   readonly #effects: Effects
   readonly #timeoutMs: number
   readonly #answerer: Answerer
-  /** Whoever keeps lists of peers is told who did not answer. */
+  /** Reports peers that did not answer, so that they can be removed from lists of peers. */
   readonly #onSilent: (peer: Peer, nowMs: number) => void
   #waiting: Map<number, Waiting> | undefined
   #lastCall: number
@@ -51,7 +51,7 @@ export class Calls {
     readonly self: Peer
     readonly effects: Effects
     readonly timeoutMs: number
-    /** Higher than any number of an earlier life: late answers to that must not be taken for answers to this one. */
+    /** Higher than any number of an earlier life: late answers to that life must not be taken for answers to this one. */
     readonly firstCall: number
     readonly answerer: Answerer
     readonly onSilent: (peer: Peer, nowMs: number) => void
@@ -73,7 +73,7 @@ export class Calls {
     { meter, patience = 1 }: Asking = {},
   ): void {
     if (to === this.self) {
-      // Not at once: an answer that came while it is being asked for would find its asker half done.
+      // Not at once: an answer during the call to `ask` would find the caller's state half changed.
       this.#answerer(to, question as Question, nowMs, answer =>
         this.#effects.after(0, laterMs => then(answer as Answer<K>, laterMs)),
       )
@@ -89,7 +89,7 @@ export class Calls {
     })
   }
 
-  /** A number that this peer has not used before, in no earlier life either. */
+  /** A number that this peer has not used before, not even in an earlier life. */
   nextNumber(): number {
     return ++this.#lastCall
   }
@@ -107,7 +107,7 @@ export class Calls {
     waiting.goOn(message.answer as never, nowMs)
   }
 
-  /** The edge knows that this question will not be answered, say because the connection was refused. */
+  /** The edge knows that this question will not be answered, for example because the connection was refused. */
   unanswered(call: number, nowMs: number): void {
     const waiting = this.#take(call)
     if (waiting === undefined) return

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { type Peer, positionOfKey, positionOfPeer } from './ring.js'
 import { SmallRing } from './under-test/small-ring.js'
 
-/** Everybody finds the right peer for many positions. */
+/** Every peer finds the right peer for many positions. */
 function expectRight(ring: SmallRing): void {
   for (const peer of ring.peers) {
     for (let i = 0; i < 20; i++) {
@@ -14,7 +14,7 @@ function expectRight(ring: SmallRing): void {
   }
 }
 
-/** Each peer's neighbours are its neighbours. */
+/** Every peer knows its true neighbours. */
 function expectRing(ring: SmallRing): void {
   const sorted = ring.peers.sort((a, b) => positionOfPeer(a) - positionOfPeer(b))
   sorted.forEach((peer, i) => {
@@ -25,13 +25,13 @@ function expectRing(ring: SmallRing): void {
 }
 
 describe('a ring', () => {
-  test('is found by peers that join one by one, and every look-up ends at the right one', () => {
+  test('forms from peers that join one by one, and every look-up ends at the right peer', () => {
     const ring = SmallRing.grown(24)
     expectRing(ring)
     expectRight(ring)
   })
 
-  test('looks up in few questions: about half the logarithm of its size', () => {
+  test('needs few questions for a look-up: about half the logarithm of its size', () => {
     const ring = SmallRing.grown(40)
     ring.run(10_000)
     const meter = { messages: 0 }
@@ -56,7 +56,7 @@ describe('a ring', () => {
     expectRight(ring)
   })
 
-  test('that was torn apart becomes one again by way of members who are known', () => {
+  test('that was torn apart becomes one again through known members', () => {
     const voting = { promiseMs: 500, driftMax: 0.01 }
     const ring = SmallRing.grown(8, { voting })
     ring.split([1, 2, 3])

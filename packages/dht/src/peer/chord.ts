@@ -1,19 +1,19 @@
 /**
- * Chord (Stoica, Morris, Karger, Kaashoek, Balakrishnan 2001): who is responsible for a position of the ring, found in
+ * Chord (Stoica, Morris, Karger, Kaashoek, Balakrishnan 2001): which peer is responsible for a position of the ring, found in
  * O(log n) questions by peers that know O(log n) others each.
  *
  * A peer knows its predecessor, a list of successors, and fingers: the first peer at or after half the ring from here, a
  * quarter, an eighth and so on. A look-up asks ever nearer peers; the one just before the position knows its successor.
  * Everything may be wrong for a while: each tick a peer asks its successor for its neighbours (`stabilise`) and checks one
- * finger. Who does not answer is dropped from all lists, and found again if it was alive.
+ * finger. A peer that does not answer is dropped from all lists, and found again if it was alive.
  *
- * Departures from the paper: look-ups are led by who asks (iterative), so that a peer that does not answer is passed by;
- * answers name several peers; a finger is checked by asking it who is before it, which takes two messages where a look-up
- * takes a dozen; and when somebody asks for what lies before a peer's predecessor, it finds out there and then whether the
+ * Departures from the paper: the asking peer leads its look-up (iterative), so that a peer that does not answer is skipped;
+ * answers name several peers; a finger is checked by asking it for its predecessor, which takes two messages where a look-up
+ * takes a dozen; and when another peer asks for a position before a peer's predecessor, the peer checks at once whether the
  * predecessor is still alive.
  *
- * Responsibility is an opinion. Two peers may hold it at once, in a partition for as long as that lasts: see `tenures.ts`
- * for what makes it safe.
+ * Responsibility is an opinion. Two peers may hold it at once, for as long as a partition lasts: `tenures.ts` says what
+ * makes that safe.
  */
 import type { Asking, Calls, Then } from './calls.js'
 import type { Answer, Around, Handed, Kind, Question } from './messages.js'
@@ -21,7 +21,7 @@ import { OwnedRange } from './owned-range.js'
 import { distance, isWithin, type Peer, positionOfPeer, RING_SIZE, type RingPosition } from './ring.js'
 
 export interface ChordEvents {
-  /** The part (after, upTo] now belongs to another peer: what goes there. */
+  /** The part (after, upTo] now belongs to another peer: returns what to hand to it. */
   handOver(after: RingPosition, upTo: RingPosition, nowMs: number): Handed
   take(handed: Handed, nowMs: number): void
 }
@@ -35,8 +35,8 @@ const NEARER_MAX = 3
 const CANDIDATES_MAX = 8
 const OWNERS_MAX = 3
 const FINGERS_MAX = 40
-const NOBODY = -1
-/** A predecessor that was not heard of for so many ticks is asked whether it is there. */
+const NO_PEER = -1
+/** A predecessor that was silent for this many ticks is asked whether it is there. */
 const QUIET_TICKS = 3
 
 export class Chord {
@@ -77,14 +77,14 @@ export class Chord {
     this.#setPredecessor(this.self, nowMs)
   }
 
-  /** Starts in the middle of things, with what it would know had it been here for long. */
+  /** Starts with the tables of a peer that has been here for long. */
   install({ predecessor, successors, fingers }: ChordTables, nowMs: number): void {
     this.#successors = [...successors]
     this.#fingers = [...fingers]
     this.#setPredecessor(predecessor, nowMs)
   }
 
-  /** By way of any peer of the ring. `then` gets false if that came to nothing; try again. */
+  /** Joins through any peer of the ring. `then` gets false if that failed; try again. */
   join(via: Peer, nowMs: number, then: Then<boolean>): void {
     this.#search(this.position, [via], nowMs, {}, (owners, foundMs) => {
       const owner = owners.find(peer => peer !== this.self)
@@ -103,7 +103,7 @@ export class Chord {
     })
   }
 
-  /** Hands everything to the successor. `then` gets false if that did not answer: then it is as if this peer had failed. */
+  /** Hands everything to the successor. `then` gets false if it did not answer: then it is as if this peer had failed. */
   leave(nowMs: number, then: Then<boolean>): void {
     const successor = this.#successors[0]!
     if (successor === this.self) {
@@ -119,7 +119,7 @@ export class Chord {
     this.#calls.ask(successor, { ...leaving, handed }, nowMs, (answer, laterMs) => then(answer !== undefined, laterMs))
   }
 
-  /** To be called every `tickMs`. */
+  /** Must be called every `tickMs`. */
   tick(nowMs: number): void {
     this.#stabilise(nowMs)
     this.#checkFinger(nowMs)
@@ -133,8 +133,8 @@ export class Chord {
   }
 
   /**
-   * Asks another peer who comes after us. Rings that a partition has torn apart know nothing of each other when it is over; by
-   * way of a member that is known from elsewhere they become one again.
+   * Asks another peer for the peer that comes after us. Rings that a partition has torn apart know nothing of each other when it
+   * is over; through a member that is known from elsewhere they become one again.
    */
   compareWith(peer: Peer, nowMs: number): void {
     this.#search((this.position + 1) % RING_SIZE, [peer], nowMs, {}, ([owner]) => {
@@ -147,7 +147,7 @@ export class Chord {
     return predecessor === undefined || isWithin(position, positionOfPeer(predecessor), this.position)
   }
 
-  /** If it lies before our predecessor, that may have failed: then it is ours. */
+  /** If the position lies before our predecessor, the predecessor may have failed: then the position is ours. */
   findOutResponsible(position: RingPosition, nowMs: number, then: Then<boolean>): void {
     if (this.isResponsible(position)) {
       then(true, nowMs)
@@ -158,12 +158,12 @@ export class Chord {
     )
   }
 
-  /** Infinity if it is not ours. */
+  /** Infinity if the position is not ours. */
   responsibleSinceMs(position: RingPosition): number {
     return this.#owned.sinceMs(position)
   }
 
-  /** Asks the peer responsible for a position. Undefined if none was found that says it is. */
+  /** Asks the peer responsible for a position. Undefined if no peer was found that says it is responsible. */
   askAt<K extends Kind>(
     position: RingPosition,
     question: { readonly kind: K } & Question<K>,
@@ -193,7 +193,7 @@ export class Chord {
     else this.#search(position, nearer, nowMs, asking, then)
   }
 
-  /** Answers what is asked of Chord; undefined if it is asked of somebody else. */
+  /** Answers the questions for Chord; undefined for any other question. */
   answer(from: Peer, question: Question, nowMs: number): Answer {
     switch (question.kind) {
       case 'route':
@@ -213,18 +213,18 @@ export class Chord {
     }
   }
 
-  /** It did not answer. */
+  /** The peer did not answer. */
   forget(peer: Peer, nowMs: number): void {
     this.#successors = this.#successors.filter(other => other !== peer)
     if (this.#successors.length === 0) this.#successors = [this.#nearestKnown(peer)]
     const finger = this.#fingers.indexOf(peer)
-    if (finger >= 0) this.#fingers = this.#fingers.map(other => (other === peer ? NOBODY : other))
+    if (finger >= 0) this.#fingers = this.#fingers.map(other => (other === peer ? NO_PEER : other))
     if (this.#predecessor === peer) this.#setPredecessor(undefined, nowMs)
   }
 
-  /** Whoever is nearest clockwise of all that are known; oneself if nobody is. */
+  /** The nearest known peer, clockwise; the peer itself if it knows no other. */
   #nearestKnown(except: Peer): Peer {
-    const known = [...this.#fingers, this.#predecessor ?? NOBODY].filter(peer => peer !== NOBODY && peer !== except)
+    const known = [...this.#fingers, this.#predecessor ?? NO_PEER].filter(peer => peer !== NO_PEER && peer !== except)
     const near = (peer: Peer) => distance(this.position, positionOfPeer(peer)) || RING_SIZE
     return known.reduce((nearest, peer) => (near(peer) < near(nearest) ? peer : nearest), this.self)
   }
@@ -238,7 +238,7 @@ export class Chord {
   #listOf(peers: readonly Peer[]): Peer[] {
     const list: Peer[] = []
     for (const peer of peers) {
-      // Once around: what follows ourselves in a successor's list is known already.
+      // Once around: the peers after ourselves in a successor's list are known already.
       if (peer === this.self || list.length === this.#successorsMax) break
       if (!list.includes(peer)) list.push(peer)
     }
@@ -261,7 +261,7 @@ export class Chord {
     const target = distance(this.position, position)
     const nearer: Peer[] = []
     for (const peer of this.#fingers) {
-      if (peer === NOBODY || distance(this.position, positionOfPeer(peer)) >= target) continue
+      if (peer === NO_PEER || distance(this.position, positionOfPeer(peer)) >= target) continue
       if (nearer.push(peer) === NEARER_MAX) return nearer
     }
     for (let i = this.#successors.length - 1; i >= 0 && nearer.length < NEARER_MAX; i--) {
@@ -303,7 +303,7 @@ export class Chord {
   #stabilise(nowMs: number): void {
     const successor = this.#successors[0]!
     if (successor === this.self) {
-      // Alone, or it seems so: whoever took us for a successor is one for us.
+      // Alone, or apparently so: a peer that took us for its successor is a successor for us.
       if (this.#predecessor !== undefined && this.#predecessor !== this.self) this.#successors = [this.#predecessor]
       return
     }
@@ -331,15 +331,15 @@ export class Chord {
       level === FINGERS_MAX ||
       step <= distance(this.position, positionOfPeer(successor))
     ) {
-      // What is nearer than the successor is the successor.
+      // Any peer nearer than the successor would be the successor.
       this.#fingers.length = Math.min(this.#fingers.length, level)
       this.#nextFinger = 0
       return
     }
     this.#nextFinger = level + 1
     const target = (this.position + step) % RING_SIZE
-    const finger = this.#fingers[level] ?? NOBODY
-    const isBeyond = finger !== NOBODY && distance(this.position, positionOfPeer(finger)) >= step
+    const finger = this.#fingers[level] ?? NO_PEER
+    const isBeyond = finger !== NO_PEER && distance(this.position, positionOfPeer(finger)) >= step
     if (!isBeyond) {
       this.#findFinger(level, target, nowMs)
       return
@@ -356,12 +356,12 @@ export class Chord {
   #findFinger(level: number, target: RingPosition, nowMs: number): void {
     this.lookUp(target, nowMs, {}, ([owner]) => {
       if (owner === undefined || owner === this.self) return
-      while (this.#fingers.length < level) this.#fingers.push(NOBODY)
+      while (this.#fingers.length < level) this.#fingers.push(NO_PEER)
       this.#fingers[level] = owner
     })
   }
 
-  /** Whoever takes us for its successor is our predecessor, if it is nearer than the one we know. */
+  /** A peer that takes us for its successor is our predecessor, if it is nearer than the one we know. */
   #answerStabilise(from: Peer, nowMs: number): Around {
     const around = { predecessor: this.#predecessor, successors: this.#successors }
     if (from === this.#predecessor) this.#heardMs = nowMs
@@ -380,7 +380,7 @@ export class Chord {
     if (!isKnown && !this.#isNearer(from)) return undefined
     const predecessor = isKnown ? undefined : this.#predecessor
     const successors = this.#successors
-    const fingers = this.#fingers.filter(peer => peer !== NOBODY)
+    const fingers = this.#fingers.filter(peer => peer !== NO_PEER)
     const handed = isKnown ? { counters: [], copies: [] } : this.#becomePredecessor(from, nowMs)
     if (this.#successors[0] === this.self) this.#successors = [from]
     return { predecessor, successors, fingers, handed }
@@ -418,7 +418,7 @@ export class Chord {
       const rest = this.#successors.filter(peer => peer !== from)
       this.#successors = this.#listOf([...rest, ...successors.filter(peer => !rest.includes(peer))])
     }
-    this.#fingers = this.#fingers.map(peer => (peer === from ? NOBODY : peer))
+    this.#fingers = this.#fingers.map(peer => (peer === from ? NO_PEER : peer))
     return {}
   }
 }

@@ -28,7 +28,7 @@ export class Copies {
     return this.#bySlot.get(slot)
   }
 
-  /** Versions that writers made up themselves may be alike: then the last to come stays. Timestamps are never alike. */
+  /** Two writers may make up the same version: then the last copy to come stays. Timestamps are never the same. */
   put(slot: string, copy: Copy, isVersion: boolean = false): void {
     const known = this.#bySlot.get(slot)
     const order = known === undefined ? 1 : compareTimestamps(copy.stamp, known.stamp)
@@ -36,8 +36,8 @@ export class Copies {
   }
 
   /**
-   * What lies in (after, upTo]. It stays here as well: the message may be lost, and the peer that it goes to as well. An old
-   * copy does no harm, its timestamp says that it is one.
+   * The copies in (after, upTo]. They stay here as well: the message may be lost, and so may the peer that it goes to. An old
+   * copy does no harm: its timestamp shows that it is old.
    */
   within(after: RingPosition, upTo: RingPosition): Handed['copies'] {
     if (this.#bySlot.size === 0) return NONE

@@ -17,7 +17,7 @@ function guard(memory: GuardMemory = createGuardMemory(), nowMs = 0): Guard {
   return added
 }
 
-/** Has just read these ledgers, each of one of the two members before. */
+/** A guard that has just read these ledgers, each from one of the two members before. */
 function joining(lines: readonly LedgerLine[]): Guard {
   const ledgers = lines.map(line => [line])
   const sent: Message[] = []
@@ -55,14 +55,14 @@ describe('a guard', () => {
     expect(hold(one, 7, 1, 1, 1000)).toMatchObject({ isGranted: false, tenure: 2 })
   })
 
-  test('lets the heir of a holder that has resigned in at once, and nobody by an older resignation', () => {
+  test('admits the heir of a resigned holder at once, but no peer by an older resignation', () => {
     const one = guard()
     claim(one, 7, 3, 0)
     expect(claim(one, 8, 4, 1, 2)).toMatchObject({ isGranted: false })
     expect(claim(one, 8, 4, 1, 3)).toMatchObject({ isGranted: true })
   })
 
-  test('remembers the highest timestamp that was committed, and tells the next holder', () => {
+  test('remembers the highest committed timestamp, and reports it to the next holder', () => {
     const one = guard()
     claim(one, 7, 1, 0)
     hold(one, 7, 1, 5, 10)
@@ -70,7 +70,7 @@ describe('a guard', () => {
     expect(claim(one, 8, 2, 1020)).toMatchObject({ isGranted: true, committed: { tenure: 1, count: 5 } })
   })
 
-  test('that restarts keeps the whole promise again, for it does not know how much was left', () => {
+  test('keeps the whole promise again after a restart, since it does not know how much was left', () => {
     const memory = createGuardMemory()
     claim(guard(memory), 7, 1, 0)
     const again = guard(memory, 5000)
@@ -78,7 +78,7 @@ describe('a guard', () => {
     expect(claim(again, 8, 2, 6000)).toMatchObject({ isGranted: true })
   })
 
-  test('takes back its promise for the claim that came to nothing, and not for a later one of the same tenure', () => {
+  test('takes back its promise for the failed claim, and not for a later claim of the same tenure', () => {
     const one = guard()
     claim(one, 7, 1, 0)
     one.answer(7, { kind: 'release', key: 'k', claim: 71 }, 5)
@@ -87,7 +87,7 @@ describe('a guard', () => {
     expect(claim(one, 8, 2, 8)).toMatchObject({ isGranted: true })
   })
 
-  test('that takes over ledgers keeps a promise to the holder of a lower tenure against who claimed a higher one', () => {
+  test('takes over a promise to the holder of a lower tenure, and keeps it against a claimant of a higher one', () => {
     // 7 holds the key by a majority, with tenure 5; 8 got only a minority for 9. Found by a schedule of faults.
     const lines = [
       { key: 'k', tenure: 5, holder: 7, claim: 1, committed: NO_TIMESTAMP, leftMs: 800 },

@@ -1,25 +1,26 @@
 /**
- * One vote on who may give timestamps for a key. Every member of the roster is a guard of every key; a majority of them makes a
- * peer the key's holder, for a tenure, and remembers the highest timestamp that is known to be committed. See `tenures.ts`.
+ * One vote on which peer may give timestamps for a key. Every member of the roster is a guard of every key; a majority of them
+ * makes a peer the key's holder, for a tenure, and remembers the highest timestamp that is known to be committed. See
+ * `tenures.ts`.
  *
  * Invariants of a guard:
- * - it grants a tenure once, to one peer, and only one that is higher than all it granted before;
- * - it grants none to another peer while its promise to the last one runs, unless that has resigned;
+ * - it grants a tenure once, to one peer, and only a tenure that is higher than all it granted before;
+ * - it grants none to another peer while its promise to the last one runs, unless that peer has resigned;
  * - it records nothing for a tenure that is not the last it granted;
  * - what it granted and recorded survives a crash. When promises began does not, so after a restart each runs in full again.
  *
- * A new roster: from when a guard has it, it votes under the one before no more. Before it votes under the new one it reads the
- * ledgers of a majority of the old members that have it too. What was recorded under the old roster was recorded by a
- * majority of it, so after this every guard that votes has it. Hence the next roster may come as soon as a majority votes.
+ * A new roster: as soon as a guard has it, it no longer votes under the one before. Before it votes under the new one it reads
+ * the ledgers of a majority of the old members that have it too. Anything recorded under the old roster was recorded by a
+ * majority of it, so afterwards every guard that votes has it. Hence the next roster may come as soon as a majority votes.
  */
 import type { Calls, Then } from './calls.js'
 import type { Answer, GuardAnswer, LedgerEntry, LedgerLine, Question, Roster } from './messages.js'
 import type { Peer } from './ring.js'
 import { laterOf, NO_TIMESTAMP } from './timestamp.js'
 
-const NOBODY = -1
-const NEW_KEY: LedgerEntry = { tenure: 0, holder: NOBODY, claim: 0, committed: NO_TIMESTAMP }
-/** Ledgers that were not sent are asked for again. */
+const NO_PEER = -1
+const NEW_KEY: LedgerEntry = { tenure: 0, holder: NO_PEER, claim: 0, committed: NO_TIMESTAMP }
+/** How often missing ledgers are requested again. */
 const RETRY_TICKS = 2
 
 /** What survives a crash. */
@@ -62,7 +63,7 @@ export class Guard {
     return this.#memory.ledger.get(key) ?? NEW_KEY
   }
 
-  /** How long its promise about this key runs yet. */
+  /** How long its promise about this key still runs. */
   promisedForMs(key: string, nowMs: number): number {
     if (this.entryOf(key) === NEW_KEY) return 0
     return Math.max(0, (this.#promisedUntilMs.get(key) ?? this.#startedMs + this.#promiseMs) - nowMs)
@@ -157,12 +158,12 @@ export class Guard {
     const entry = this.entryOf(line.key)
     const ownLeftMs = this.promisedForMs(line.key, nowMs)
     const [higher, lowerLeftMs] = line.tenure > entry.tenure ? [line, ownLeftMs] : [entry, line.leftMs]
-    // The highest tenure may be one that only a minority granted, while the promise of the majority still runs: that must not
-    // be taken for a promise to the other, who could then have the next tenure at once.
+    // The highest tenure may be one that only a minority granted, while the promise of the majority still runs. That promise must
+    // not be taken for a promise to the other peer, which could then have the next tenure at once.
     const isDisputed = line.holder !== entry.holder && lowerLeftMs > 0
     this.#memory.ledger.set(line.key, {
       tenure: higher.tenure,
-      holder: isDisputed ? NOBODY : higher.holder,
+      holder: isDisputed ? NO_PEER : higher.holder,
       claim: isDisputed ? 0 : higher.claim,
       committed: laterOf(entry.committed, line.committed),
     })

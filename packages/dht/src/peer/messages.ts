@@ -1,17 +1,17 @@
 /**
- * What peers say to each other. Everything is asked and answered; what gets no answer in time is taken as not said. All of it
- * is plain JSON, so that it travels in a simulator as it is and over TCP as text.
+ * The messages between peers. Everything is a question with an answer; a question without an answer in time counts as not
+ * answered. All messages are plain JSON, so they travel unchanged in a simulator, and as text over TCP.
  */
 import type { Peer, RingPosition } from './ring.js'
 import type { Timestamp } from './timestamp.js'
 
-/** A replica: what was written, and when. */
+/** A replica: the written value, and its timestamp. */
 export interface Copy {
   readonly stamp: Timestamp
   readonly value: unknown
 }
 
-/** What goes to the next responsible of a part of the ring. */
+/** What goes to the next peer responsible for a part of the ring. */
 export interface Handed {
   readonly counters: readonly HandedCounter[]
   readonly copies: readonly (readonly [slot: string, copy: Copy])[]
@@ -24,17 +24,17 @@ export interface HandedCounter {
 }
 
 /**
- * The membership: who votes. One authority makes them, one after the other: each differs from the one before by one member at
- * most, and is made only when a majority of the one before votes under it.
+ * The membership: which peers vote. One authority makes rosters, one after the other: each differs from the one before by at
+ * most one member, and is made only when a majority of the one before votes under it.
  */
 export interface Roster {
   readonly version: number
   readonly members: readonly Peer[]
-  /** Of the version before. */
+  /** The members of the version before. */
   readonly before: readonly Peer[]
 }
 
-/** What a guard has promised about a key, and the highest timestamp that it was told was committed. */
+/** A guard's promise about a key, and the highest timestamp that was reported to it as committed. */
 export interface LedgerEntry {
   readonly tenure: number
   readonly holder: Peer
@@ -48,9 +48,11 @@ export interface Around {
   readonly successors: readonly Peer[]
 }
 
-/** By kind: what is asked, and what is answered. Of what concerns a position, the answer is undefined if it is not ours. */
+/**
+ * By kind: the question, and its answer. For a question about a position, the answer is undefined if the position is not ours.
+ */
 export interface Dialogue {
-  /** Who is the first at or after the position, if I know; else who is nearer to it. */
+  /** The first peer at or after the position, if I know it; otherwise peers nearer to it. */
   route: [{ position: RingPosition }, { owners: readonly Peer[]; nearer: readonly Peer[] }]
   around: [object, Around]
   /** I take you for my successor. */
@@ -62,25 +64,25 @@ export interface Dialogue {
   hand: [Handed, object]
   get: [{ position: RingPosition; slot: string }, { copy?: Copy } | undefined]
   put: [{ position: RingPosition; slot: string; copy: Copy; isVersion?: boolean }, object | undefined]
-  /** `messages` is what answering took in turn. */
+  /** `messages`: how many messages the answer took in turn. */
   generate: [{ position: RingPosition; key: string }, { stamp?: Timestamp; messages: number } | undefined]
   last: [
     { position: RingPosition; key: string },
     { committed?: Timestamp; pending?: Timestamp; messages: number } | undefined,
   ]
   commit: [{ position: RingPosition; key: string; stamp: Timestamp }, { isCommitted: boolean } | undefined]
-  /** I was the responsible before I failed, and had come to this. */
+  /** I was responsible before I failed, and had reached this timestamp. */
   correct: [{ position: RingPosition; key: string; last: Timestamp }, object | undefined]
   /** `claim` is a number that the asker uses once. */
   claim: [{ version: number; key: string; tenure: number; claim: number; after?: number }, GuardAnswer]
   hold: [{ version: number; key: string; tenure: number; committed: Timestamp }, GuardAnswer]
-  /** That claim came to nothing. By its number and not its tenure, which may be claimed again while this is on its way. */
+  /** That claim failed. By its number and not its tenure, which may be claimed again while this message is on its way. */
   release: [{ key: string; claim: number }, object]
   roster: [Roster, object]
   ledger: [{ version: number }, { entries?: readonly LedgerLine[] }]
 }
 
-/** `leftMs` is how long the promise to its holder lasts yet. */
+/** `leftMs` is how long the promise to its holder still lasts. */
 export interface LedgerLine extends LedgerEntry {
   readonly key: string
   readonly leftMs: number
@@ -90,7 +92,7 @@ export type GuardAnswer =
   | { readonly isGranted: true; readonly committed: Timestamp }
   | {
       readonly isGranted: false
-      /** False if it does not vote now, since the membership is just changing: ask again soon. */
+      /** False if it does not vote now, because the membership is changing: ask again soon. */
       readonly isVoting: boolean
       readonly tenure: number
       readonly leftMs: number

@@ -1,9 +1,9 @@
 /**
- * Since when a peer has been responsible for a position. It is responsible for (predecessor, itself]; that grows when a
- * predecessor goes and shrinks when one comes. Who begins to be responsible for a key must wait before it gives timestamps
- * for it (section 4.2.2 of the paper), and who has always been need not.
+ * Since when a peer has been responsible for a position. It is responsible for (predecessor, itself]; that range grows when a
+ * predecessor goes and shrinks when one comes. A peer that becomes responsible for a key must wait before it gives timestamps
+ * for it (section 4.2.2 of the paper); one that has always been responsible need not.
  *
- * Ranges all end at the peer itself, the oldest is the narrowest: each is kept with the time it began.
+ * All ranges end at the peer itself, and the oldest is the narrowest: each is kept with the time it began.
  */
 import { distance, isWithin, type RingPosition } from './ring.js'
 
@@ -12,7 +12,7 @@ interface Range {
   readonly sinceMs: number
 }
 
-/** More steps of growth than this at once are taken as one, the latest. */
+/** More steps of growth than this are merged into one, the latest. */
 const RANGES_MAX = 6
 
 export class OwnedRange {
@@ -23,14 +23,14 @@ export class OwnedRange {
     this.#upTo = upTo
   }
 
-  /** From now on it is (after, upTo]. */
+  /** From now on the range is (after, upTo]. */
   set(after: RingPosition, nowMs: number): void {
     const widest = this.#ranges.at(-1)
     if (widest !== undefined && this.#sizeFrom(after) <= this.#sizeFrom(widest.after)) this.#shrink(after)
     else this.#grow({ after, sinceMs: nowMs })
   }
 
-  /** Infinity if it is not responsible for it. */
+  /** Infinity if the peer is not responsible for the position. */
   sinceMs(position: RingPosition): number {
     const range = this.#ranges.find(({ after }) => isWithin(position, after, this.#upTo))
     return range?.sinceMs ?? Number.POSITIVE_INFINITY

@@ -1,4 +1,4 @@
-/** Replicas of a key, one for each hash function of the replication: reading and writing them wherever they are. */
+/** Replicas of a key, one for each hash function of the replication: reads and writes them wherever they are. */
 import type { Meter, Then } from './calls.js'
 import type { Chord } from './chord.js'
 import { slotOf } from './copies.js'
@@ -7,7 +7,7 @@ import { positionOfKey } from './ring.js'
 
 export class Replication {
   readonly #chord: Chord
-  /** Of hash functions. They are 1, 2, 3 and so on; 0 is for timestamps. */
+  /** The number of hash functions. They are 1, 2, 3 and so on; 0 is for timestamps. */
   readonly replicas: number
 
   constructor(chord: Chord, replicas: number) {
@@ -15,14 +15,14 @@ export class Replication {
     this.replicas = replicas
   }
 
-  /** Undefined if there is none, or it was not reached. */
+  /** Undefined if there is no copy, or it was not reached. */
   get(key: string, hashFunction: number, nowMs: number, meter: Meter, then: Then<Copy | undefined>): void {
     const position = positionOfKey(key, hashFunction)
     const get = { kind: 'get', position, slot: slotOf(key, hashFunction) } as const
     this.#chord.askAt(position, get, nowMs, (answer, laterMs) => then(answer?.copy, laterMs), { meter })
   }
 
-  /** All of them, so many at once. Who needs no more says so by returning true from `isEnough`. */
+  /** Reads all replicas, `atOnce` at a time. Stops early when `isEnough` returns true. */
   read(
     key: string,
     options: { readonly atOnce: number; readonly meter: Meter; readonly isEnough?: (copy: Copy) => boolean },
@@ -44,7 +44,7 @@ export class Replication {
     for (let i = 0; i < Math.min(options.atOnce, this.replicas); i++) ask(nowMs)
   }
 
-  /** Puts a copy everywhere, at once. Tells how many took it. */
+  /** Puts a copy everywhere, at once. `then` gets the number of peers that took it. */
   write(key: string, copy: Copy, isVersion: boolean, meter: Meter, nowMs: number, then: Then<number>): void {
     let [answered, stored] = [0, 0]
     for (let hashFunction = 1; hashFunction <= this.replicas; hashFunction++) {

@@ -1,7 +1,7 @@
 /**
- * One peer of the ring, with all it can do: Chord, timestamps, replicas, and its vote. It does nothing by itself: messages and
- * timers go out through `Effects`, messages come in by `receive`, times are those of a clock that only need not jump. So the
- * same code runs in a simulator and between processes.
+ * One peer of the ring, with all its parts: Chord, timestamps, replicas, and its vote. It has no side effects of its own:
+ * messages and timers go out through `Effects`, messages come in by `receive`, and times are those of a clock that only must
+ * not jump. So the same code runs in a simulator and between processes.
  */
 import { Calls, type Effects, type Then } from './calls.js'
 import { Chord } from './chord.js'
@@ -25,7 +25,7 @@ export interface RingPeerOptions extends TimestampOptions, UpdateOptions {
   readonly timeoutMs: number
   /** Whether a peer that leaves hands its replicas on. (To one that joins they are always handed.) */
   readonly handsCopiesOnLeave: boolean
-  /** Every so many ticks, counters that may be wrong are compared with replicas. 0 is never. */
+  /** How many ticks lie between two comparisons of counters that may be wrong with replicas. 0 is never. */
   readonly inspectEveryTicks: number
   /** How many replicas BRK reads at once. */
   readonly versionsAtOnce: number
@@ -33,7 +33,7 @@ export interface RingPeerOptions extends TimestampOptions, UpdateOptions {
   readonly voting?: { readonly promiseMs: number; readonly driftMax: number } | undefined
 }
 
-/** What is on disk. The edge keeps it, and writes it before what was sent after it. */
+/** The memory on disk. The edge keeps it, and writes a change before it sends any message that came after the change. */
 export interface RingPeerMemory {
   /** How often the peer was started. */
   lives: number
@@ -46,7 +46,7 @@ export function createRingPeerMemory(): RingPeerMemory {
   return { lives: 0, copies: new Map(), counters: new Map(), guard: createGuardMemory() }
 }
 
-/** How often another member of the roster is asked who comes after us. */
+/** How often another member of the roster is asked for the peer that comes after us. */
 const COMPARE_EVERY_TICKS = 3
 const CALLS_PER_LIFE = 2 ** 32
 
@@ -81,7 +81,7 @@ export class RingPeer {
     this.chord = new Chord(this.#calls, events, options)
     this.guard = new Guard(this.#calls, memory.guard, options.voting?.promiseMs ?? 0, nowMs)
     this.#copies = new Copies(memory.copies)
-    // The first rule of valid counters: whoever comes back has none.
+    // The first rule of valid counters: a peer that comes back has no valid counter.
     this.#before = new Map(memory.counters)
     memory.counters.clear()
     const replication = new Replication(this.chord, options.replicas)
@@ -91,7 +91,7 @@ export class RingPeer {
     this.versions = new Versions(replication, options.versionsAtOnce)
   }
 
-  /** Begins to look after its tables; the first time after so long, so that peers do not all do it at once. */
+  /** Begins to look after its tables; the first time after `firstTickMs`, so that peers do not all do it at once. */
   start(firstTickMs: number): void {
     const { self } = this
     const tick = (nowMs: number): void => {
@@ -109,7 +109,7 @@ export class RingPeer {
     this.#effects.after(firstTickMs, tick)
   }
 
-  /** Joins by way of any peer of the ring; then says what its counters were, if it was there before. */
+  /** Joins through any peer of the ring; then reports what its counters were, if it was there before. */
   join(via: Peer, nowMs: number, then: Then<boolean>): void {
     this.chord.join(via, nowMs, (hasJoined, joinedMs) => {
       if (hasJoined && this.#options.voting === undefined) this.timestamps.recover(this.#before, joinedMs)
@@ -117,13 +117,13 @@ export class RingPeer {
     })
   }
 
-  /** In good order: everything is handed on. After that the peer is to be stopped. */
+  /** Leaves in good order: everything is handed on. Stop the peer afterwards. */
   leave(nowMs: number, then: Then<boolean>): void {
     this.#isLeaving = true
     this.chord.leave(nowMs, then)
   }
 
-  /** The membership has changed. It is told to the other members too. */
+  /** The membership has changed. The caller gives the roster to the other members too. */
   adoptRoster(roster: Roster, nowMs: number): void {
     this.guard.adopt(roster, nowMs)
   }

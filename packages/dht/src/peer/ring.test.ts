@@ -5,7 +5,7 @@ import { distance, isWithin, positionOfKey, positionOfPeer, RING_SIZE } from './
 
 const position = fc.oneof(fc.nat({ max: 5 }), fc.integer({ min: RING_SIZE - 5, max: RING_SIZE - 1 }), fc.nat())
 
-test('a position is within a range exactly if going clockwise meets it before the end', () => {
+test('a position is within a range exactly if a clockwise walk meets it before the end', () => {
   fc.assert(
     fc.property(position, position, position, (at, after, upTo) => {
       if (after === upTo) expect(isWithin(at, after, upTo)).toBe(true)
@@ -16,7 +16,7 @@ test('a position is within a range exactly if going clockwise meets it before th
   )
 })
 
-test('peers and keys fall evenly, and the hash functions of one key have nothing to do with each other', () => {
+test('peers and keys are spread evenly, and the hash functions of one key are independent', () => {
   const parts = (positions: number[]) => {
     const counts = new Array<number>(16).fill(0)
     for (const each of positions) counts[Math.floor((each / RING_SIZE) * 16)]!++
@@ -40,7 +40,7 @@ test('peers and keys fall evenly, and the hash functions of one key have nothing
   }
 })
 
-test('a peer knows since when it has been responsible for each position, whatever came and went', () => {
+test('a peer knows since when it has been responsible for each position, whichever peers came and went', () => {
   const SIZE = 40
   const scale = RING_SIZE / SIZE
   const own = 7

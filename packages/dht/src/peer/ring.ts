@@ -2,8 +2,8 @@
  * The ring that peers and keys lie on (Stoica and others, Chord, 2001): positions from 0 to 2^52 - 1, clockwise. The peer
  * responsible for a position is the first at or after it.
  *
- * A peer is the number that its messages are addressed by; where it lies is a hash of that. A key lies in as many places as
- * there are hash functions: one for its timestamps, the others for its replicas.
+ * A peer is the number that its messages are addressed by; a hash of that number is its position. A key has as many positions
+ * as there are hash functions: one for its timestamps, the others for its replicas.
  */
 export type Peer = number
 export type RingPosition = number
@@ -30,7 +30,7 @@ export function positionOfKey(key: string, hashFunction: number): RingPosition {
   return toPosition(stir(a ^ (b >>> 16), 0x2c1b3c6d), stir(b ^ (a >>> 16), 0x297a2d39))
 }
 
-/** How far it is clockwise from one position to the other. */
+/** The clockwise distance from one position to the other. */
 export function distance(from: RingPosition, to: RingPosition): number {
   return to >= from ? to - from : to - from + RING_SIZE
 }

@@ -1,19 +1,20 @@
 /**
- * Who may give timestamps for a key, for certain. Chord's opinion of who is responsible is not enough: in a partition both
- * sides have one. So the responsible has itself made the key's holder by a majority of the roster (`guard.ts`), for a tenure,
- * and stops when it has not heard from a majority for as long as their promise runs.
+ * Which peer may give timestamps for a key, with certainty. Chord's opinion on responsibility is not enough: in a partition both
+ * sides have one. So the responsible peer has itself made the key's holder by a majority of the roster (`guard.ts`), for a
+ * tenure, and stops when it has not heard from a majority for as long as their promise runs.
  *
  * Why it is safe, whatever messages and peers do:
- * - Two majorities have a guard in common, and that grants a tenure once. So a tenure has one holder, and since timestamps begin
- *   with the tenure none is given twice.
+ * - Two majorities have a guard in common, and a guard grants a tenure once. So a tenure has one holder, and since timestamps
+ *   begin with the tenure, no timestamp is given twice.
  * - A guard counts its promise from when it got the question, the holder from before it asked, and allows for clocks that run
- *   wrong by `driftMax`. So while a holder may answer, no other can have been granted a later tenure, unless the holder itself
- *   has resigned. So timestamps grow also in the order in which they are given.
- * - What is committed is recorded by a majority, under the tenure, before anybody is told. Who gets the next tenure asks a
- *   majority. So `last_ts` is never below what was acknowledged; a read that finds a copy with that timestamp is current.
+ *   wrong by `driftMax`. So while a holder may answer, no other peer can have been granted a later tenure, unless the holder
+ *   itself has resigned. So timestamps also grow in the order in which they are given.
+ * - A committed timestamp is recorded by a majority, under the tenure, before it is reported to any client. A peer that gets the
+ *   next tenure asks a majority. So `last_ts` is never below what was acknowledged; a read that finds a copy with that timestamp
+ *   is current.
  *
- * What it rests on: a majority of the roster keeps its memory (a member that lost it is taken out and comes back as another), and
- * clocks measure durations with an error of at most `driftMax`. What time of day it is does not matter.
+ * This relies on two things: a majority of the roster keeps its memory (a member that lost it is taken out and comes back as
+ * another), and clocks measure durations with an error of at most `driftMax`. The time of day does not matter.
  *
  * (Leases after Gray and Cheriton 1989; one vote per tenure and reading before the first use, as in Paxos' first phase.)
  */
@@ -40,24 +41,24 @@ export interface TenuresOptions {
   readonly calls: Calls
   readonly guard: Guard
   readonly effects: Effects
-  /** For so long a guard grants a tenure. */
+  /** How long a guard grants a tenure. */
   readonly promiseMs: number
-  /** By this share a clock may run wrong. */
+  /** The share by which a clock may run wrong. */
   readonly driftMax: number
 }
 
 interface Round {
   readonly granted: readonly Timestamp[]
   readonly isMajority: boolean
-  /** Some did not vote, because the membership is changing. */
+  /** Some guards did not vote, because the membership is changing. */
   readonly isUnsettled: boolean
   readonly tenureMax: number
   readonly leftMsMax: number
 }
 
-/** Of those that failed because another holds the key, or because nobody answered. */
+/** For attempts that failed because another peer holds the key, or because no guard answered. */
 const ATTEMPTS_MAX = 4
-/** Of those that failed because the membership was changing, which is soon over. */
+/** For attempts that failed because the membership was changing, which is soon over. */
 const UNSETTLED = { attemptsMax: 12, pauseMs: 40 }
 
 export class Tenures {
@@ -67,13 +68,13 @@ export class Tenures {
     this.#options = options
   }
 
-  /** For so long a holder may answer, by its own clock. */
+  /** How long a holder may answer, by its own clock. */
   get #leaseMs(): number {
     const { promiseMs, driftMax } = this.#options
     return (promiseMs * (1 - driftMax)) / (1 + driftMax)
   }
 
-  /** Becomes the key's holder. Undefined if no majority would have it: then it must refuse. */
+  /** Becomes the key's holder. Undefined if no majority granted it: then the peer must refuse. */
   claim(key: string, inherited: Inherited, nowMs: number, then: Then<Tenure | undefined>): void {
     const after = inherited.resigned
     let unsettled = 0
@@ -100,7 +101,7 @@ export class Tenures {
     attempt(Math.max(after ?? 0, this.#options.guard.entryOf(key).tenure) + 1, 1, nowMs)
   }
 
-  /** Records what is committed, and goes on being the holder. Undefined if another is, or no majority answered. */
+  /** Records what is committed, and stays the holder. Undefined if another peer is, or no majority answered. */
   hold(key: string, tenure: number, committed: Timestamp, nowMs: number, then: Then<Tenure | undefined>): void {
     const attempt = (attempts: number, askedMs: number): void => {
       const { version } = this.#options.guard.roster
@@ -114,8 +115,8 @@ export class Tenures {
   }
 
   /**
-   * A timestamp that only some of the majority had recorded is made sure of before anybody is told: the next holder might ask
-   * others, and what was current would not be any more.
+   * A timestamp that only part of the majority had recorded is recorded by a majority before it is reported to any client. The
+   * next holder might ask other guards, and then a value that was current would no longer be.
    */
   #settle(key: string, tenure: Tenure, { granted }: Round, nowMs: number, then: Then<Tenure | undefined>): void {
     if (granted.every(stamp => compareTimestamps(stamp, tenure.committed) === 0)) then(tenure, nowMs)

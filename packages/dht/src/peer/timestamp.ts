@@ -1,9 +1,9 @@
 /**
- * Timestamps of a key: they only grow. Two numbers, of which the first weighs more: the tenure of the responsible that gave
+ * Timestamps of a key: they only grow. Two numbers, of which the first weighs more: the tenure of the responsible peer that gave
  * it, and how many it had given. 106 bits in all.
  *
- * The paper has the counter alone. Then a responsible that takes over from one that failed must know every timestamp that was
- * ever handed out, also those still on their way to be stored. With tenures it need not: its own are higher from the first.
+ * The paper has the counter alone. Then a peer that takes over from a failed one must know every timestamp that was
+ * ever handed out, including those still on their way to be stored. With tenures it need not: its own are higher from the first.
  * Where tenures are not used (see `tenures.ts`) the first number is 0 and the second is the paper's counter.
  */
 export interface Timestamp {

@@ -43,12 +43,12 @@ describe.each([
     expect(ring.retrieve(3, KEY)).toMatchObject({ value: 'b', isCurrent: true, replicas: 1, stamp: second.stamp })
   })
 
-  test('what was never written is known not to be there, without asking a replica', () => {
+  test('a key that was never written is known to be absent, without asking a replica', () => {
     const ring = SmallRing.grown(6, options)
     expect(ring.retrieve(2, KEY)).toMatchObject({ value: undefined, isCurrent: true, replicas: 0 })
   })
 
-  test('a replica that missed the last write is passed by', () => {
+  test('a replica that missed the last write is skipped', () => {
     const ring = SmallRing.grown(10, options)
     ring.insert(1, KEY, 'a')
     const first = ring.responsibleFor(KEY, 1)
@@ -60,7 +60,7 @@ describe.each([
     expect(ring.retrieve(writer, KEY)).toMatchObject({ value: 'b', isCurrent: true, replicas: 2 })
   })
 
-  test('a counter goes with a peer that leaves to the next one, in one message', () => {
+  test('a peer that leaves hands its counter to the next one, in one message', () => {
     const ring = SmallRing.grown(10, options)
     const { stamp } = ring.insert(1, KEY, 'a')
     const holder = ring.responsibleFor(KEY, 0)
@@ -70,7 +70,7 @@ describe.each([
     expect(compareTimestamps(ring.insert(asker, KEY, 'b').stamp, stamp)).toBeGreaterThan(0)
   })
 
-  test('a counter goes to a peer that joins, and the one before does not use it any more', () => {
+  test('a peer that joins gets the counter, and the one before no longer uses it', () => {
     const ring = SmallRing.grown(8, options)
     const { stamp } = ring.insert(1, KEY, 'a')
     const before = ring.responsibleFor(KEY, 0)
@@ -85,7 +85,7 @@ describe.each([
     expect(counterAt(ring, heir)).toBeDefined()
   })
 
-  test('when the responsible fails the next one goes on above all that was stored', () => {
+  test('when the responsible peer fails, the next one continues above everything that was stored', () => {
     const ring = SmallRing.grown(10, options)
     const { stamp } = ring.insert(1, KEY, 'a')
     ring.crash(ring.responsibleFor(KEY, 0))
@@ -107,7 +107,7 @@ describe.each([
     expect(ring.retrieve(1, KEY)).toMatchObject({ value: 'a', isCurrent: true, replicas: 1 })
   })
 
-  test('what a writer stored before it died is current once somebody has seen it', () => {
+  test('a value that a writer stored before it died is current once a reader has seen it', () => {
     const ring = SmallRing.grown(10, options)
     ring.insert(1, KEY, 'a')
     ring.isCut = (_from, _to, message) => kindOf(message) === 'commit'
@@ -142,9 +142,9 @@ describe('the paper alone', () => {
     expect(generate(ring, ring.responsibleFor(KEY, 0))).toEqual({ ...onItsWay })
   })
 
-  test('has two responsibles in a partition, and one of them says that a stale value is current', () => {
+  test('has two responsible peers in a partition, and one of them says that a stale value is current', () => {
     const ring = SmallRing.grown(8)
-    // One whose responsible has a replica as well.
+    // A key whose responsible peer has a replica as well.
     const keys = Array.from({ length: 500 }, (_, i) => `key ${i}`)
     const key = keys.find(each => ring.responsibleFor(each, 0) === ring.responsibleFor(each, 1))!
     ring.insert(1, key, 'a')
@@ -157,17 +157,17 @@ describe('the paper alone', () => {
     expect(ring.retrieve(holder, key)).toMatchObject({ value: 'a', isCurrent: true })
   })
 
-  test('a responsible that comes back corrects the counter of the one that took over, and what that stamped too low', () => {
+  test('a responsible peer that comes back corrects the counter of its heir, and the values stamped too low', () => {
     const ring = SmallRing.grown(10)
     const holder = ring.responsibleFor(KEY, 0)
-    // Timestamps that nobody stored: the next responsible cannot know of them.
+    // Timestamps that no writer stored: the next responsible peer cannot know of them.
     for (let i = 0; i < 5; i++) generate(ring, holder)
     ring.crash(holder)
     ring.run(3000)
     const low = ring.insert(ring.peers[0]!, KEY, 'b')
     expect(low.stamp.count).toBeLessThanOrEqual(5)
     const heir = ring.responsibleFor(KEY, 0)
-    // It comes back elsewhere on the ring, with what it remembers: under another number it is another place.
+    // It comes back elsewhere on the ring, with its memory: under another number it is in another place.
     const back = [2000, 2001, 2002, 2003, 2004, 2005].find(peer => {
       const probe = { peers: [...ring.peers, peer], responsibleFor: ring.responsibleFor }
       return probe.responsibleFor.call(probe as never, KEY, 0) === heir
@@ -181,7 +181,7 @@ describe('the paper alone', () => {
     expect(read.stamp.count).toBeGreaterThan(5)
   })
 
-  test('inspection finds a higher timestamp on a replica that could not be reached before', () => {
+  test('inspection finds a higher timestamp on a replica that was unreachable before', () => {
     const ring = SmallRing.grown(10, { inspectEveryTicks: 5 })
     for (const value of ['a', 'b', 'c']) ring.insert(1, KEY, value)
     const { stamp } = ring.retrieve(1, KEY)
@@ -192,7 +192,7 @@ describe('the paper alone', () => {
     const heir = ring.responsibleFor(KEY, 0)
     ring.ask(then => ring.at(heir).timestamps.last(KEY, ring.nowMs, then))
     const isLow = () => compareTimestamps(counterAt(ring, heir)!.last, stamp) < 0
-    // The heir's own replicas are asked of itself, without a message: they must not be what it needs.
+    // The heir asks itself for its own replicas, without a message: they must not be the ones that it needs.
     const hasOwn = [1, 2, 3].some(each => ring.at(heir).copyIn(slotOf(KEY, each)) !== undefined)
     expect(isLow() || hasOwn).toBe(true)
     ring.heal()
@@ -200,7 +200,7 @@ describe('the paper alone', () => {
     expect(isLow()).toBe(false)
   })
 
-  test('over a DHT that does not tell of lost keys, a counter is dropped after each timestamp and still grows', () => {
+  test('over a DHT that does not report lost keys, a counter is dropped after each timestamp and still grows', () => {
     const ring = SmallRing.grown(10, { isLossUnaware: true })
     const stamps = ['a', 'b', 'c'].map(value => ring.insert(1, KEY, value).stamp.count)
     expect(stamps).toEqual([...stamps].sort((a, b) => a - b))
@@ -209,7 +209,7 @@ describe('the paper alone', () => {
 })
 
 describe('with tenures', () => {
-  test('gives a higher timestamp though a write is still on its way', () => {
+  test('gives a higher timestamp although a write is still on its way', () => {
     const ring = SmallRing.grown(10, VOTING)
     const holder = ring.responsibleFor(KEY, 0)
     const onItsWay = generate(ring, holder)!
@@ -218,7 +218,7 @@ describe('with tenures', () => {
     expect(compareTimestamps(generate(ring, ring.responsibleFor(KEY, 0))!, onItsWay)).toBeGreaterThan(0)
   })
 
-  test('a responsible that cannot reach a majority refuses, on both questions', () => {
+  test('a responsible peer that cannot reach a majority refuses both questions', () => {
     const ring = SmallRing.grown(7, VOTING)
     ring.insert(1, KEY, 'a')
     const holder = ring.responsibleFor(KEY, 0)
@@ -233,7 +233,7 @@ describe('with tenures', () => {
     expect(ring.retrieve(holder, KEY)).toMatchObject({ value: 'b', isCurrent: true })
   })
 
-  test('what only a minority has recorded is recorded by a majority before anybody is told of it', () => {
+  test('a timestamp that only a minority has recorded is recorded by a majority before a reader sees it', () => {
     const ring = SmallRing.grown(5, VOTING)
     ring.insert(1, KEY, 'a')
     const holder = ring.responsibleFor(KEY, 0)
@@ -245,10 +245,10 @@ describe('with tenures', () => {
     expect(knowing()).toEqual([holder])
     ring.heal()
     ring.run(1000)
-    const told = ring.ask<{ committed?: Timestamp }>(then =>
+    const reported = ring.ask<{ committed?: Timestamp }>(then =>
       ring.at(holder).timestamps.last(KEY, ring.nowMs, answer => then(answer!)),
     )
-    expect(told.committed).toEqual(stamp)
+    expect(reported.committed).toEqual(stamp)
     expect(knowing().length).toBeGreaterThanOrEqual(3)
   })
 
@@ -278,7 +278,7 @@ describe('with tenures', () => {
     expect(ring.retrieve(1, KEY)).toMatchObject({ value: 'c', isCurrent: true })
   })
 
-  test('a new roster knows what the old one recorded, also when only the new members are left of the majority', () => {
+  test('a new roster knows what the old one recorded, even when only the new members are left of the majority', () => {
     const ring = SmallRing.grown(3, VOTING)
     const { stamp } = ring.insert(1, KEY, 'a')
     let members: readonly Peer[] = [1, 2, 3]

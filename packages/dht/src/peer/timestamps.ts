@@ -1,22 +1,22 @@
 /**
  * KTS, the key-based timestamping service (Akbarinia, Pacitti, Valduriez 2007, section 4): the peer responsible for a key, by
- * the hash function of timestamps, keeps a counter for it. `generate` (gen_ts) counts up, `last` (last_ts) tells.
+ * the hash function of timestamps, keeps a counter for it. `generate` (gen_ts) counts up, `last` (last_ts) reads it.
  *
  * The counters in `#valid` are the paper's valid-counter set: one enters when it is initialised and leaves when the peer loses
  * responsibility. How a counter is initialised:
- * - **direct**: the responsible before hands it over, when it leaves or another joins;
- * - **indirect**, when the responsible before failed: wait until timestamps that it gave have been stored, then read all
- *   replicas and go on from the highest;
+ * - **direct**: the peer that was responsible before hands it over, when it leaves or another joins;
+ * - **indirect**, when the peer that was responsible before has failed: wait until timestamps that it gave have been stored,
+ *   then read all replicas and continue from the highest;
  * - **by tenure**, our own, where there is a roster (`tenures.ts`): the only one of the three that is safe whatever happens.
  *
- * The two first are the paper's, and what they promise is likely, not certain: the highest timestamp may be on no replica that
+ * The first two are the paper's, and what they promise is likely, not certain: the highest timestamp may be on no replica that
  * is reached (section 4.2.2 gives the probability), a timestamp may still be on its way, and two peers may both think that
  * they are responsible. `recover` and `inspect` then correct counters later.
  *
- * **What the paper leaves open**: after an indirect initialisation its `last_ts` is one more than what any replica has, and so
- * it is when a writer dies before it has stored anything. Every read would then go through all replicas. Here a writer reports
- * that its write is stored, and `last` tells the highest timestamp of which that is known, `committed`; a later one that was
- * given is told beside it, `pending`, until `graceMs` have passed.
+ * **What the paper leaves open**: after an indirect initialisation its `last_ts` is one more than what any replica has, and
+ * the same happens when a writer dies before it has stored anything. Every read would then go through all replicas. Here a
+ * writer reports that its write is stored, and `last` returns the highest timestamp that is known to be stored, `committed`;
+ * a later one that was given is returned beside it, `pending`, until `graceMs` have passed.
  */
 import type { Effects, Meter, Then } from './calls.js'
 import type { Chord } from './chord.js'
@@ -34,7 +34,7 @@ export interface TimestampOptions {
   readonly readsAtOnce: number
   /** Which counters are handed over. */
   readonly handsOver: (key: string) => boolean
-  /** The DHT does not tell a peer that it lost a key: so a counter is dropped after each timestamp. */
+  /** The DHT does not notify a peer that it lost a key: so a counter is dropped after each timestamp. */
   readonly isLossUnaware: boolean
 }
 
@@ -43,9 +43,9 @@ export interface Counter {
   committed: Timestamp
   /** When `last` was given. */
   givenMs: number
-  /** It must not be used any more from then on. */
+  /** From then on it must not be used. */
   untilMs: number
-  /** It went on from what was found on replicas, which may not have been the highest. */
+  /** It continues from the timestamps found on replicas, which may not have been the highest. */
   isGuess: boolean
   hasGiven: boolean
 }
@@ -60,7 +60,7 @@ export class Timestamps {
   readonly #inherited = new Map<string, Inherited>()
   readonly #waiting = new Map<string, ((counter: Counter | undefined, messages: number, nowMs: number) => void)[]>()
 
-  /** `valid` survives a crash if its owner keeps it, to recover from; what is in it then is not valid any more. */
+  /** `valid` survives a crash if its owner keeps it, to recover from; its counters are no longer valid then. */
   constructor(
     parts: { readonly chord: Chord; readonly replication: Replication; readonly effects: Effects },
     options: TimestampOptions,
@@ -101,7 +101,7 @@ export class Timestamps {
     })
   }
 
-  /** A write with this timestamp is stored. Answers false if that could not be recorded: then it may be lost. */
+  /** A write with this timestamp is stored. `then` gets false if that could not be recorded: then the write may be lost. */
   commit(key: string, stamp: Timestamp, nowMs: number, then: Then<boolean>): void {
     this.#withCounter(key, nowMs, (counter, _, laterMs) => {
       if (counter === undefined) return then(false, laterMs)
@@ -146,7 +146,7 @@ export class Timestamps {
     }
   }
 
-  /** A copy with a higher timestamp than the counter was found: it was initialised wrongly. */
+  /** A copy with a higher timestamp than the counter was found: the counter was initialised wrongly. */
   correct(key: string, found: Timestamp, nowMs: number): void {
     const counter = this.#valid.get(key)
     if (counter === undefined || this.#tenures !== undefined || compareTimestamps(found, counter.last) <= 0) return
@@ -154,11 +154,11 @@ export class Timestamps {
     counter.last = found
     counter.isGuess = false
     if (!counter.hasGiven) counter.committed = laterOf(counter.committed, found)
-    // What was stamped with the wrong counter is the latest all the same: it is stored again, with one that is higher.
+    // The value stamped with the wrong counter is the latest all the same: store it again, with a higher timestamp.
     else this.#storeAgain(key, wrong, nowMs)
   }
 
-  /** Section 4.2.2, recovery: tells whoever is responsible now what the counters were before this peer failed. */
+  /** Section 4.2.2, recovery: reports to the peers responsible now what the counters were before this peer failed. */
   recover(before: ReadonlyMap<string, Readonly<Counter>>, nowMs: number): void {
     for (const [key, { last }] of before) {
       const position = positionOfKey(key, TIMESTAMP_FUNCTION)
@@ -166,7 +166,7 @@ export class Timestamps {
     }
   }
 
-  /** Section 4.2.2, periodic inspection: compares counters that may be wrong with what replicas have. */
+  /** Section 4.2.2, periodic inspection: compares counters that may be wrong with the replicas. */
   inspect(nowMs: number): void {
     for (const [key, counter] of this.#valid) {
       if (counter.isGuess) this.#readHighest(key, { messages: 0 }, nowMs, (found, ms) => this.correct(key, found, ms))

@@ -1,14 +1,15 @@
 /**
  * UMS, the update management service (Akbarinia, Pacitti, Valduriez 2007, section 3): writes that have one order, and reads
- * that know whether what they found is current.
+ * that know whether the value they found is current.
  *
- * `insert` gets a timestamp for the key and puts {value, timestamp} in every replica; then it reports that it is stored, and only
- * when that is acknowledged is the write. `retrieve` asks for the last timestamp and reads replicas one after the other until
- * one has it: that is current, certainly, and no other need be asked. If none has it the most recent is returned, and said not
- * to be certain.
+ * `insert` gets a timestamp for the key and puts {value, timestamp} in every replica; then it reports that the write is stored.
+ * The write is acknowledged only when that report is. `retrieve` asks for the last timestamp and reads replicas one after the
+ * other until one has it: that copy is certainly current, and no other need be asked. If no replica has it, the most recent
+ * copy is returned as not certain.
  *
- * A replica may have a later timestamp than is known to be committed: of a writer that is not done yet, or has died. It is
- * reported as stored on its behalf before it is returned as current; else a later read might be told that it is not.
+ * A replica may have a later timestamp than the last committed one: from a writer that is not done yet, or has died. Before it
+ * is returned as current, the reader reports it as stored on the writer's behalf; otherwise a later read might find that it is
+ * not current.
  */
 import type { Meter, Then } from './calls.js'
 import type { Chord } from './chord.js'
@@ -20,13 +21,15 @@ import { compareTimestamps, NO_TIMESTAMP, type Timestamp } from './timestamp.js'
 export interface UpdateOptions {
   /** How many replicas must have taken a write before it is reported as stored. */
   readonly copiesMin: number
-  /** How many times the usual time-out to wait for a timestamp: whoever gives it may have to ask others first. */
+  /** How many times the usual time-out to wait for a timestamp: the peer that gives it may have to ask others first. */
   readonly patience: number
-  /** Replicas that are asked for while the last timestamp is. The paper has none; one makes a read one look-up faster. */
+  /**
+   * How many replicas are read at the same time as the last timestamp. The paper has none; one makes a read one look-up faster.
+   */
   readonly readsAhead: number
 }
 
-/** 'refused': nothing was written. 'unknown': some replicas may have it, and it may become current yet. */
+/** 'refused': nothing was written. 'unknown': some replicas may have the value, and it may yet become current. */
 export interface InsertOutcome {
   readonly state: 'committed' | 'unknown' | 'refused'
   readonly stamp: Timestamp
@@ -38,7 +41,7 @@ export interface RetrieveOutcome {
   readonly stamp: Timestamp
   /** Nothing later was acknowledged when this read began. */
   readonly isCurrent: boolean
-  /** How many replicas were asked for. */
+  /** How many replicas were asked. */
   readonly replicas: number
   readonly messages: number
 }
@@ -81,11 +84,11 @@ export class Updates {
     const position = positionOfKey(key, TIMESTAMP_FUNCTION)
     const { patience, readsAhead } = this.#options
     const search = new CopySearch(key, this.#replication, meter, readsAhead, nowMs)
-    const take: Then<Answer<'last'>> = (answer, toldMs) => {
+    const take: Then<Answer<'last'>> = (answer, answeredMs) => {
       meter.messages += answer?.messages ?? 0
       const committed = answer?.committed
       const wanted = answer?.pending ?? committed
-      search.upTo(wanted, toldMs, (best, foundMs) => {
+      search.upTo(wanted, answeredMs, (best, foundMs) => {
         const found = best ?? { stamp: NO_TIMESTAMP, value: undefined }
         const end: Then<boolean> = (isCurrent, endMs) =>
           then({ ...found, isCurrent, replicas: search.asked, messages: meter.messages }, endMs)
@@ -113,7 +116,7 @@ export class Updates {
   }
 }
 
-/** Reads replicas one after the other, the first ones perhaps before it is known what to look for. */
+/** Reads replicas one after the other; the first ones may be read before the wanted timestamp is known. */
 class CopySearch {
   readonly #key: string
   readonly #replication: Replication
@@ -131,7 +134,7 @@ class CopySearch {
     for (let i = 0; i < readsAhead; i++) this.#ask(nowMs)
   }
 
-  /** Until one has this timestamp or a later one, or there are no more. If it is not known: all. */
+  /** Reads until a replica has this timestamp or a later one, or there are no more. If it is undefined: reads all. */
   upTo(wanted: Timestamp | undefined, nowMs: number, then: Then<Copy | undefined>): void {
     this.#wanted = wanted
     this.#then = then

@@ -8,14 +8,14 @@ function read(ring: SmallRing, by: number): RetrieveOutcome {
   return ring.ask(then => ring.at(by).versions.retrieve(KEY, ring.nowMs, then))
 }
 
-test('BRK reads every replica, and never knows that what it has is current', () => {
+test('BRK reads every replica, and never knows that its value is current', () => {
   const ring = SmallRing.grown(8)
   const { stamp } = ring.ask<InsertOutcome>(then => ring.at(1).versions.insert(KEY, 'a', ring.nowMs, then))
   expect(stamp.count).toBe(1)
   expect(read(ring, 2)).toMatchObject({ value: 'a', replicas: 3, isCurrent: false })
 })
 
-test('two writers of BRK make up one version for two values; with timestamps one of them is the later', () => {
+test('two writers of BRK make up the same version for two values; with timestamps one of them is later', () => {
   const ring = SmallRing.grown(8)
   const brk: InsertOutcome[] = []
   const ums: InsertOutcome[] = []

@@ -1,9 +1,9 @@
 /**
  * BRK, the paper's baseline, after the BRICKS project (Knezevic, Wombacher, Risse 2005): every replica has a version that its
- * writer makes up, one more than the highest it found. To read is to read all replicas and take the highest version.
+ * writer makes up, one more than the highest it found. A read reads all replicas and takes the highest version.
  *
- * Two writers at once make up the same version; then it is not decided which of them is current, and readers differ. That is
- * why it is here as what others are measured against and as nothing else.
+ * Two writers at once make up the same version; then nothing decides which of them is current, and readers differ. So BRK is
+ * here only as the baseline that others are measured against.
  */
 import type { Then } from './calls.js'
 import type { Copy } from './messages.js'
@@ -31,7 +31,7 @@ export class Versions {
     })
   }
 
-  /** Never certain: what was not reached may be later, and what is as late may differ. */
+  /** Never certain: a replica that was not reached may be later, and copies with the same version may differ. */
   retrieve(key: string, nowMs: number, then: Then<RetrieveOutcome>): void {
     const meter = { messages: 0 }
     this.#replication.read(key, { atOnce: this.#atOnce, meter }, nowMs, (copies, endMs) =>

@@ -1,7 +1,7 @@
 /**
  * A peer over TCP: the code of the simulations, with sockets and timers at its edge. Its number is the port it
- * listens on, on this machine. Messages are lines of JSON; two peers have one connection, whoever opened it. A connection that
- * breaks or is refused says that what was asked on it is not answered.
+ * listens on, on this machine. Messages are lines of JSON; two peers share one connection, whichever of them opened it. A
+ * connection that breaks or is refused shows that the questions asked on it will not be answered.
  */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
@@ -37,7 +37,7 @@ export class TcpRingPeer {
     server.on('connection', socket => this.#listen(socket, undefined))
   }
 
-  /** `port`: any that is free, unless given. */
+  /** `port`: any free port, unless given. */
   static async start(options: RingPeerOptions, port: number = 0): Promise<TcpRingPeer> {
     const server = createServer()
     server.listen(port, HOST)
@@ -45,7 +45,7 @@ export class TcpRingPeer {
     return new TcpRingPeer(server, options)
   }
 
-  /** What the peer is asked to do; undefined if it is stopped first. */
+  /** Runs an operation of the peer; resolves to undefined if the peer is stopped first. */
   perform<Result>(operation: (peer: RingPeer, then: (result: Result) => void) => void): Promise<Result | undefined> {
     return new Promise(resolve => {
       const giveUp = () => resolve(undefined)
@@ -59,7 +59,7 @@ export class TcpRingPeer {
 
   stop(): void {
     this.#isStopped = true
-    for (const tell of this.#onStop) tell()
+    for (const giveUp of this.#onStop) giveUp()
     this.#server.close()
     for (const timer of this.#timers) clearTimeout(timer)
     for (const socket of this.#sockets.values()) socket.destroy()
@@ -103,7 +103,7 @@ export class TcpRingPeer {
       if (!this.#isStopped) for (const call of asked ?? []) this.peer.unanswered(call, performance.now())
     })
     const lines = createInterface({ input: socket })
-    // The socket has said so too.
+    // The socket has reported the error too.
     lines.on('error', () => {})
     lines.on('line', text => {
       if (this.#isStopped) return

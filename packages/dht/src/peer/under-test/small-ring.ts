@@ -1,4 +1,4 @@
-/** A few peers in simulated time, with lines that a test cuts; the lab has the large ones. */
+/** A few peers in simulated time, with lines that a test can cut; the lab has the large rings. */
 import type { Message, Roster } from '../messages.js'
 import { distance, type Peer, positionOfKey, positionOfPeer } from '../ring.js'
 import { createRingPeerMemory, RingPeer, type RingPeerMemory, type RingPeerOptions } from '../ring-peer.js'
@@ -22,14 +22,14 @@ export class SmallRing {
   readonly #options: RingPeerOptions
   readonly #peers = new Map<Peer, RingPeer>()
   #events: Event[] = []
-  /** What is lost. */
+  /** Which messages are lost. */
   isCut: (from: Peer, to: Peer, message: Message) => boolean = () => false
 
   constructor(options: Partial<RingPeerOptions> = {}) {
     this.#options = { ...OPTIONS, ...options }
   }
 
-  /** So many peers that have found each other. With `voting`, all are members. */
+  /** A ring of `size` peers that have found each other. With `voting`, all are members. */
   static grown(size: number, options: Partial<RingPeerOptions> = {}): SmallRing {
     const ring = new SmallRing(options)
     for (let peer = 1; peer <= size; peer++) ring.join(peer)
@@ -50,7 +50,7 @@ export class SmallRing {
     for (const peer of roster.members) this.#peers.get(peer)?.adoptRoster(roster, this.nowMs)
   }
 
-  /** By way of any other; comes back with what it had if it was here before. */
+  /** Joins through any other peer; comes back with its memory if it was here before. */
   join(peer: Peer): RingPeer {
     const via = this.peers[0]
     const memory = this.memories.get(peer) ?? createRingPeerMemory()
@@ -90,7 +90,7 @@ export class SmallRing {
     this.isCut = () => false
   }
 
-  /** Who should be responsible, by looking at all. */
+  /** The peer that should be responsible, found by looking at all. */
   responsibleFor(key: string, hashFunction: number): Peer {
     const position = positionOfKey(key, hashFunction)
     const far = (peer: Peer) => distance(position, positionOfPeer(peer))
@@ -105,7 +105,7 @@ export class SmallRing {
     return this.ask(then => this.at(by).updates.retrieve(key, this.nowMs, then))
   }
 
-  /** Lets time go on until there is an answer. */
+  /** Lets time pass until there is an answer. */
   ask<Result>(begin: (then: (result: Result) => void) => void): Result {
     let result: { readonly value: Result } | undefined
     begin(value => {
@@ -127,7 +127,7 @@ export class SmallRing {
 
   #step(): void {
     const event = this.#events.shift()
-    if (event === undefined) throw new Error('nothing is going to happen any more')
+    if (event === undefined) throw new Error('no further events are scheduled')
     this.nowMs = event.atMs
     event.action()
   }
@@ -142,7 +142,7 @@ export class SmallRing {
 
   #send(from: Peer, to: Peer, message: Message): void {
     if (this.isCut(from, to, message)) return
-    // Through text, as it would go over a wire.
+    // Through text, as it would travel over a wire.
     const text = JSON.stringify(message)
     this.#after(DELAY_MS, () => this.#peers.get(to)?.receive(from, JSON.parse(text) as Message, this.nowMs))
   }
